@@ -1,0 +1,1 @@
+//! Other people's runtimes doing the same work.

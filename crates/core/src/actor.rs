@@ -1,0 +1,40 @@
+//! The handler form of an actor, and how it becomes a body.
+
+use crate::{AsyncContext, Context, Event, Message};
+
+/// Whether an actor goes on after an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Wait for the next event.
+    Continue,
+    /// End: the handler is dropped, later messages to it are dead letters.
+    Stop,
+}
+
+/// An actor as a state and a function of an event: the form for the fastest path, and for states
+/// that are plain data.
+///
+/// The other form is an `async fn` over an [`AsyncContext`]. Both run on every executor, and
+/// [`drive`] turns this one into the other.
+pub trait Actor<M: Message>: Send + Sized + 'static {
+    /// Called once, before the first event; for an actor spawned
+    /// [`on_demand`](crate::Spawn::on_demand) this is when its first event has arrived.
+    fn start<C: Context<M>>(&mut self, cx: &mut C) {
+        let _ = cx;
+    }
+
+    /// Handles one event. Runs to its end without waiting; what it sends leaves at the time of
+    /// the event.
+    fn on<C: Context<M>>(&mut self, event: Event<M>, cx: &mut C) -> Flow;
+}
+
+/// The async body that does what the handler does.
+pub async fn drive<M: Message, A: Actor<M>, C: AsyncContext<M>>(mut actor: A, mut cx: C) {
+    actor.start(&mut cx);
+    loop {
+        let event = cx.recv().await;
+        if actor.on(event, &mut cx) == Flow::Stop {
+            return;
+        }
+    }
+}

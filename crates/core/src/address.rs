@@ -1,0 +1,100 @@
+//! Addresses: who an actor is, the same on every executor.
+
+use std::fmt;
+
+/// The address of an actor within one run.
+///
+/// Four bytes, so that messages and states may hold many of them. Addresses are never reused
+/// within a run: a message to an actor that has ended becomes a dead letter, it never reaches
+/// somebody else.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Addr(pub(crate) u32);
+
+impl Addr {
+    /// Nobody: the parent of the root, and the default of an address not yet known.
+    ///
+    /// A message to it is a dead letter.
+    pub const NONE: Addr = Addr(u32::MAX);
+
+    /// The address as a number, for tables and logs.
+    #[inline]
+    pub const fn as_u32(self) -> u32 {
+        self.0
+    }
+
+    /// The address with this number, the inverse of [`Addr::as_u32`].
+    #[inline]
+    pub const fn from_u32(number: u32) -> Addr {
+        Addr(number)
+    }
+}
+
+impl Default for Addr {
+    fn default() -> Self {
+        Addr::NONE
+    }
+}
+
+impl fmt::Debug for Addr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Addr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Addr::NONE {
+            f.write_str("nobody")
+        } else {
+            write!(f, "#{}", self.0)
+        }
+    }
+}
+
+/// The addresses of actors that were spawned together: consecutive numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct AddrRange {
+    pub(crate) first: u32,
+    pub(crate) count: u32,
+}
+
+impl AddrRange {
+    /// The range of `count` addresses from `first` on.
+    pub const fn new(first: Addr, count: u32) -> AddrRange {
+        AddrRange { first: first.0, count }
+    }
+
+    /// How many actors there are.
+    #[inline]
+    pub const fn len(&self) -> u32 {
+        self.count
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The address of the actor spawned with this index.
+    ///
+    /// # Panics
+    /// If `index` is not below [`AddrRange::len`].
+    #[inline]
+    pub fn get(&self, index: u32) -> Addr {
+        assert!(index < self.count, "actor {index} of {}", self.count);
+        Addr(self.first + index)
+    }
+
+    /// The index with which the actor at `addr` was spawned, if it is one of these.
+    #[inline]
+    pub fn index_of(&self, addr: Addr) -> Option<u32> {
+        let index = addr.0.wrapping_sub(self.first);
+        (index < self.count).then_some(index)
+    }
+
+    /// All addresses in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Addr> + Clone + use<> {
+        (self.first..self.first + self.count).map(Addr)
+    }
+}

@@ -1,0 +1,249 @@
+//! How a run is to go.
+
+use crate::time::nanos;
+use crate::{Addr, Time};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Which executor runs the actors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Executor {
+    /// Deterministic virtual time, on [`Config::workers`] threads.
+    #[default]
+    Virtual,
+    /// A tokio task and a bounded mailbox per actor, on [`Config::workers`] threads.
+    Tokio,
+    /// An OS thread and a bounded channel per actor.
+    Threads,
+    /// Any number of actors on a fixed pool of [`Config::workers`] OS threads.
+    Pool,
+}
+
+/// How a run is to go. Every field has a useful default.
+///
+/// ```
+/// use corsair::{Config, Latency};
+/// use std::time::Duration;
+/// let config = Config {
+///     seed: 7,
+///     latency: Latency::constant(Duration::from_millis(2)),
+///     ..Config::default()
+/// };
+/// assert!(config.check().is_ok());
+/// ```
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// From which every random number of the run derives.
+    pub seed: u64,
+    /// Worker threads; default: as many as the machine has cores. In virtual time the result does
+    /// not depend on it.
+    pub workers: NonZeroUsize,
+    /// How long messages travel in virtual time.
+    pub latency: Latency,
+    /// The width of the windows in which shards of the virtual executor work without meeting; at
+    /// most the smallest latency, which is the default. The result does not depend on it.
+    pub lookahead: Option<Duration>,
+    /// The run may not go past this point in time: events later than it end the run with
+    /// [`RunError::PastEnd`](crate::RunError::PastEnd).
+    pub end: Option<Time>,
+    /// How many events a mailbox of a wall-clock executor holds.
+    pub mailbox: NonZeroUsize,
+    /// What happens to a message for a full mailbox of a wall-clock executor.
+    pub overflow: Overflow,
+    /// What happens to messages for actors that have ended.
+    pub dead_letters: DeadLetters,
+    /// Make dead letters, and actors still waiting when the root has ended, errors of the run.
+    pub strict: bool,
+    /// Keep totals per actor for the report.
+    pub per_actor: bool,
+    /// With this the run can be cut from outside, for instance by Ctrl-C.
+    pub cut: Cut,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            seed: 0,
+            workers: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+            latency: Latency::default(),
+            lookahead: None,
+            end: None,
+            mailbox: NonZeroUsize::new(256).expect("256 is not 0"),
+            overflow: Overflow::default(),
+            dead_letters: DeadLetters::default(),
+            strict: false,
+            per_actor: false,
+            cut: Cut::default(),
+        }
+    }
+}
+
+impl Config {
+    /// Whether the fields fit together.
+    ///
+    /// # Errors
+    /// The first one that does not.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        if self.workers.get() > MAX_WORKERS {
+            return Err(ConfigError::Workers(self.workers.get()));
+        }
+        if self.latency.min == 0 {
+            return Err(ConfigError::NoLatency);
+        }
+        match self.lookahead {
+            Some(Duration::ZERO) => Err(ConfigError::NoLookahead),
+            Some(lookahead) if nanos(lookahead) > self.latency.min => Err(
+                ConfigError::Lookahead { lookahead, latency: Duration::from_nanos(self.latency.min) },
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// The lookahead in nanoseconds: the one given, or the smallest latency.
+    pub(crate) fn lookahead_nanos(&self) -> u64 {
+        self.lookahead.map_or(self.latency.min, nanos)
+    }
+}
+
+/// More workers than this are refused.
+const MAX_WORKERS: usize = 1024;
+
+/// Why a [`Config`] cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// Too many workers.
+    #[error("{0} workers are too many; at most {MAX_WORKERS} work together, and more than the machine's cores only cost time")]
+    Workers(usize),
+    /// A latency of zero.
+    #[error("a latency of zero leaves virtual time no room; give at least 1ns")]
+    NoLatency,
+    /// A lookahead of zero.
+    #[error("a lookahead of zero is no window; give at least 1ns, or leave it out")]
+    NoLookahead,
+    /// A lookahead beyond the smallest latency.
+    #[error("the lookahead {lookahead:?} is longer than the smallest latency {latency:?}; messages would arrive in a window already running. Lower the lookahead or raise the latency")]
+    Lookahead {
+        /// The lookahead asked for.
+        lookahead: Duration,
+        /// The smallest latency.
+        latency: Duration,
+    },
+    /// A range of latencies that ends before it begins.
+    #[error("latencies from {min:?} to {max:?}: the range ends before it begins")]
+    Latency {
+        /// The lower end.
+        min: Duration,
+        /// The upper end.
+        max: Duration,
+    },
+}
+
+/// How long messages travel in virtual time.
+///
+/// Each ordered pair of actors has one latency, fixed for the run and derived from the seed and
+/// the two addresses. So messages of a pair never overtake each other, and no state is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Latency {
+    pub(crate) min: u64,
+    /// Width of the range above `min`; 0: the same for all pairs.
+    pub(crate) spread: u64,
+}
+
+impl Latency {
+    /// The same for every pair.
+    pub const fn constant(latency: Duration) -> Latency {
+        Latency { min: nanos(latency), spread: 0 }
+    }
+
+    /// Uniformly distributed over the pairs, at least `min` and below `max`.
+    ///
+    /// # Errors
+    /// [`ConfigError::Latency`] if `max` is less than `min`.
+    pub fn between(min: Duration, max: Duration) -> Result<Latency, ConfigError> {
+        if max < min {
+            return Err(ConfigError::Latency { min, max });
+        }
+        Ok(Latency { min: nanos(min), spread: nanos(max) - nanos(min) })
+    }
+
+    /// The smallest latency of any pair.
+    pub const fn min(&self) -> Duration {
+        Duration::from_nanos(self.min)
+    }
+
+    /// No pair's latency is longer than this.
+    pub const fn max(&self) -> Duration {
+        Duration::from_nanos(self.min.saturating_add(self.spread))
+    }
+
+    /// The latency from one actor to another in a run with this seed, in nanoseconds.
+    #[inline]
+    pub(crate) const fn of(&self, seed: u64, from: Addr, to: Addr) -> u64 {
+        if self.spread == 0 {
+            return self.min;
+        }
+        let pair = (from.0 as u64) << 32 | to.0 as u64;
+        let bits = fold(pair ^ seed, 0x9E37_79B9_7F4A_7C15);
+        let bits = fold(bits ^ 0xD1B5_4A32_D192_ED03, 0xA076_1D64_78BD_642F);
+        self.min + ((bits as u128 * self.spread as u128) >> 64) as u64
+    }
+}
+
+/// The two halves of a product, folded: one multiplication of good mixing.
+#[inline]
+pub(crate) const fn fold(a: u64, b: u64) -> u64 {
+    let product = a as u128 * b as u128;
+    (product >> 64) as u64 ^ product as u64
+}
+
+impl Default for Latency {
+    /// From 2^20 ns (1.05 ms) to twice that: the windows of the virtual executor are powers of
+    /// two, so a lookahead that is one makes the fewest of them.
+    fn default() -> Self {
+        Latency { min: 1 << 20, spread: 1 << 20 }
+    }
+}
+
+/// What happens to a message for a mailbox that is full, on the wall-clock executors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Overflow {
+    /// The sender waits, at its next wait (or at once, if it is a thread), until there is room.
+    #[default]
+    Block,
+    /// The message is dropped and counted.
+    DropNewest,
+    /// The oldest message of the mailbox is dropped and counted.
+    DropOldest,
+    /// The run fails.
+    Fail,
+}
+
+/// What happens to messages for actors that have ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum DeadLetters {
+    /// They are counted by kind and dropped.
+    #[default]
+    Count,
+    /// They are counted, and the root gets them as
+    /// [`Event::DeadLetter`](crate::Event::DeadLetter) while it lives.
+    ToRoot,
+}
+
+/// A switch that cuts a run: it ends cleanly and reports what it has done so far.
+#[derive(Clone, Debug, Default)]
+pub struct Cut(Arc<AtomicBool>);
+
+impl Cut {
+    /// Cuts the runs that were given this switch. Safe to call from a signal handler's thread.
+    pub fn cut(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was cut.
+    #[inline]
+    pub fn is_cut(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,271 @@
+//! What an actor can do to the outside world.
+
+use crate::spawn::Spawn;
+use crate::{Actor, Addr, AddrRange, Envelope, Event, Message, Random, SpanId, Ticket, Time, Token};
+use std::panic::Location;
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// What any actor can do while it handles an event, in either form, on any executor.
+///
+/// Nothing here waits. What is sent leaves at once and arrives later; on the virtual executor
+/// after the [`Latency`](crate::Latency) of the pair of actors.
+///
+/// Messages from one actor to another arrive in the order in which they were sent, unless
+/// [`Context::send_after`] delays some of them.
+pub trait Context<M: Message>: Send {
+    /// This actor's address.
+    fn me(&self) -> Addr;
+
+    /// Who spawned this actor; [`Addr::NONE`] for the root.
+    fn parent(&self) -> Addr;
+
+    /// The time now: virtual, or since the start of the run. On the wall-clock executors this is
+    /// read once per batch of events, not per call.
+    fn now(&self) -> Time;
+
+    /// What is known about the event last received, beside its contents.
+    fn envelope(&self) -> Envelope;
+
+    /// 64 bits of this actor's own random stream, a function of seed, address and how many were
+    /// drawn before.
+    fn random(&mut self) -> u64;
+
+    /// A random number below `bound`; 0 if `bound` is 0.
+    #[inline]
+    fn below(&mut self, bound: u32) -> u32 {
+        crate::random::below(self.random(), bound)
+    }
+
+    /// A generator seeded from this actor's stream, for code that wants many numbers.
+    fn fork_random(&mut self) -> Random {
+        Random::new(self.random())
+    }
+
+    /// Sends a message. Never waits, never fails: if the receiver has ended by then, the message
+    /// is counted as a dead letter. Returns the name of this sending.
+    fn send(&mut self, to: Addr, body: M) -> SpanId;
+
+    /// Sends a message `delay` later than now; the latency comes on top.
+    fn send_after(&mut self, delay: Duration, to: Addr, body: M) -> SpanId;
+
+    /// Sends a message whose answer is expected: an answer's [`Envelope::answers`] is the span
+    /// returned here. If the receiver has ended, an [`Event::Down`] with that mark comes instead.
+    fn question(&mut self, to: Addr, body: M) -> SpanId;
+
+    /// Answers a question. The ticket comes from [`Envelope::ticket`] of the question.
+    fn reply(&mut self, ticket: Ticket, body: M) -> SpanId;
+
+    /// Sets a timer: [`Event::Timer`] with this token arrives `after` from now, to the nanosecond
+    /// in virtual time. At the same instant, messages come before timers, and timers in the order
+    /// in which they were set.
+    fn timer(&mut self, after: Duration, token: Token);
+
+    /// Ends another actor: it gets no event after this one has arrived, and its body is dropped.
+    /// Stopping an actor that has ended does nothing.
+    fn stop(&mut self, who: Addr);
+
+    /// Lets what is sent from here on begin a new trace instead of continuing that of the event
+    /// being handled.
+    fn new_trace(&mut self);
+
+    /// Asks for new actors in handler form; [`Event::Spawned`] with the returned number tells
+    /// their addresses. An async body uses [`AsyncContext::spawn_actors`].
+    fn spawn_request<A, F>(&mut self, how: Spawn, make: F) -> u32
+    where
+        A: Actor<M>,
+        F: Fn(u32) -> A + Send + Sync + 'static;
+}
+
+/// What an async body can do: everything that waits.
+///
+/// Every wait is a point where other actors run. An actor has one context, and a context acts for
+/// the actor whose body is being run: keep it inside that body.
+pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
+    /// Waits for the next event: first what selective receives have skipped, in order of arrival,
+    /// then what arrives.
+    fn recv(&mut self) -> impl Future<Output = Event<M>> + Send;
+
+    /// Waits for an event for which `wanted` is true; what it skips is kept, in order, for later
+    /// receives. `why` is what a deadlock report says if it never comes.
+    fn recv_where(
+        &mut self,
+        why: Waiting,
+        wanted: impl Fn(&Event<M>, &Envelope) -> bool + Send,
+    ) -> impl Future<Output = Event<M>> + Send;
+
+    /// Lets every other actor that is ready run before this one goes on: one minimal latency of
+    /// virtual time, or a yield to the scheduler.
+    fn yield_now(&mut self) -> impl Future<Output = ()> + Send;
+
+    /// Waits until every message that was sent before, by anyone, has been handled or counted as
+    /// undeliverable. In virtual time this takes the longest latency; messages that
+    /// [`Context::send_after`] delays further are not waited for.
+    fn settle(&mut self) -> impl Future<Output = ()> + Send;
+
+    /// Asks for new actors with async bodies, made by `make(context, index)`;
+    /// [`Event::Spawned`] tells their addresses. [`AsyncContext::spawn`] waits for it.
+    fn spawn_bodies<B, F>(&mut self, how: Spawn, make: F) -> u32
+    where
+        B: Future<Output = ()> + Send + 'static,
+        F: Fn(Self, u32) -> B + Send + Sync + 'static;
+
+    /// Selective receive: waits for an event that `wanted` accepts and keeps the others, in
+    /// order, for later receives.
+    #[track_caller]
+    fn recv_if(
+        &mut self,
+        wanted: impl Fn(&Event<M>) -> bool + Send,
+    ) -> impl Future<Output = Event<M>> + Send {
+        let why = Waiting::Selected(Location::caller());
+        self.recv_where(why, move |event, _| wanted(event))
+    }
+
+    /// Waits for `time`; events that arrive meanwhile are kept.
+    fn sleep(&mut self, time: Duration) -> impl Future<Output = ()> + Send {
+        async move {
+            let token = self.own_token();
+            self.timer(time, token);
+            self.recv_where(Waiting::Sleep, move |event, _| *event == TimerOf(token)).await;
+        }
+    }
+
+    /// Sends a question and waits for its answer, at most for `timeout`. Other events that arrive
+    /// meanwhile are kept. An answer that comes after the time-out arrives as an ordinary message.
+    ///
+    /// # Errors
+    /// [`AskError::TimedOut`], or [`AskError::Ended`] if there is nobody to answer.
+    fn ask(
+        &mut self,
+        to: Addr,
+        body: M,
+        timeout: Duration,
+    ) -> impl Future<Output = Result<M, AskError>> + Send {
+        async move {
+            let token = self.own_token();
+            let question = self.question(to, body);
+            self.timer(timeout, token);
+            let event = self
+                .recv_where(Waiting::Answer(to), move |event, envelope| {
+                    envelope.answers == question || *event == TimerOf(token)
+                })
+                .await;
+            match event {
+                Event::Message { body, .. } => Ok(body),
+                Event::Timer(_) => Err(AskError::TimedOut { to, timeout }),
+                _ => Err(AskError::Ended { to }),
+            }
+        }
+    }
+
+    /// Spawns actors with async bodies and waits for their addresses.
+    fn spawn<B, F>(&mut self, how: Spawn, make: F) -> impl Future<Output = AddrRange> + Send
+    where
+        B: Future<Output = ()> + Send + 'static,
+        F: Fn(Self, u32) -> B + Send + Sync + 'static,
+    {
+        async move {
+            let request = self.spawn_bodies(how, make);
+            spawned(self, request).await
+        }
+    }
+
+    /// Spawns one actor whose body may take what the closure owns.
+    fn spawn_one<B, F>(
+        &mut self,
+        name: impl Into<std::borrow::Cow<'static, str>> + Send,
+        make: F,
+    ) -> impl Future<Output = Addr> + Send
+    where
+        B: Future<Output = ()> + Send + 'static,
+        F: FnOnce(Self) -> B + Send + 'static,
+    {
+        async move {
+            let once = Mutex::new(Some(make));
+            let make = move |cx, _| {
+                let make = once.lock().unwrap_or_else(|e| e.into_inner()).take();
+                make.expect("the body of a single actor is made once")(cx)
+            };
+            let request = self.spawn_bodies(Spawn::one(name), make);
+            spawned(self, request).await.get(0)
+        }
+    }
+
+    /// Spawns actors in handler form and waits for their addresses.
+    fn spawn_actors<A, F>(
+        &mut self,
+        how: Spawn,
+        make: F,
+    ) -> impl Future<Output = AddrRange> + Send
+    where
+        A: Actor<M>,
+        F: Fn(u32) -> A + Send + Sync + 'static,
+    {
+        async move {
+            let request = self.spawn_request(how, make);
+            spawned(self, request).await
+        }
+    }
+
+    /// A token that no other wait of this actor uses.
+    #[doc(hidden)]
+    fn own_token(&mut self) -> Token;
+}
+
+/// Waits for the answer to a spawn request.
+async fn spawned<M: Message, C: AsyncContext<M>>(cx: &mut C, wanted: u32) -> AddrRange {
+    let event = cx
+        .recv_where(Waiting::Spawn, move |event, _| {
+            matches!(event, Event::Spawned { request, .. } if *request == wanted)
+        })
+        .await;
+    match event {
+        Event::Spawned { first, count, .. } => AddrRange::new(first, count),
+        _ => unreachable!("recv_where returns only what it was asked for"),
+    }
+}
+
+/// Compares equal to a timer event with this token.
+struct TimerOf(Token);
+
+impl<M> PartialEq<TimerOf> for Event<M> {
+    fn eq(&self, timer: &TimerOf) -> bool {
+        matches!(self, Event::Timer(token) if *token == timer.0)
+    }
+}
+
+/// What an actor waits for, as deadlock reports tell it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// Any event.
+    Message,
+    /// An event that a selective receive at this place in the source accepts.
+    Selected(&'static Location<'static>),
+    /// The answer of this actor.
+    Answer(Addr),
+    /// The end of a sleep.
+    Sleep,
+    /// The addresses of actors it spawns.
+    Spawn,
+    /// Something that is not an event of the run, such as a foreign future.
+    Other,
+}
+
+/// Why a question has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AskError {
+    /// None came in time.
+    #[error("{to} did not answer within {timeout:?}")]
+    TimedOut {
+        /// Who was asked.
+        to: Addr,
+        /// The time given.
+        timeout: Duration,
+    },
+    /// The actor that was asked has ended, or never was.
+    #[error("{to} has ended and will not answer")]
+    Ended {
+        /// Who was asked.
+        to: Addr,
+    },
+}

@@ -1,0 +1,128 @@
+//! What can go wrong in a run.
+
+use crate::{ConfigError, PanicReport, Report, Time, WaitingActor};
+use std::fmt;
+
+/// Why a run failed. Where it had begun, its report so far comes along.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The configuration contradicts itself.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Nothing was left to happen, and the root had not ended.
+    #[error("deadlock at {}: no event is left, {} still waiting\n{}", report.time, actors(report.waiting_total), Lines(&report.waiting, report.waiting_total))]
+    Deadlock {
+        /// The run so far; who waits for what is in [`Report::waiting`].
+        report: Box<Report>,
+    },
+    /// An actor panicked in virtual time, or the root did.
+    #[error("{panic}")]
+    Panicked {
+        /// Who, when, and on what.
+        panic: Box<PanicReport>,
+        /// The run so far.
+        report: Box<Report>,
+    },
+    /// Something would have happened after the end that the configuration sets.
+    #[error("time ran past the end: the next event is due at {next}, the run ends at {end}; set a later end or none")]
+    PastEnd {
+        /// The end that was set.
+        end: Time,
+        /// When the next event would have been.
+        next: Time,
+        /// The run so far.
+        report: Box<Report>,
+    },
+    /// In a strict run, messages were sent to actors that had ended.
+    #[error("strict: {count} messages for actors that had ended; the first was {first}")]
+    DeadLetters {
+        /// How many.
+        count: u64,
+        /// Kind, sender, receiver and time of the first.
+        first: String,
+        /// The whole run.
+        report: Box<Report>,
+    },
+    /// In a strict run, actors still waited when the root had ended.
+    #[error("strict: the root has ended and left {} waiting\n{}", actors(report.waiting_total), Lines(&report.waiting, report.waiting_total))]
+    LeftWaiting {
+        /// The whole run.
+        report: Box<Report>,
+    },
+    /// A mailbox overflowed, and the policy is [`Overflow::Fail`](crate::Overflow::Fail).
+    #[error("the mailbox of {name} is full ({capacity} events); raise its capacity or choose another overflow policy")]
+    Overflow {
+        /// Whose mailbox.
+        name: String,
+        /// Its capacity.
+        capacity: usize,
+        /// The run so far.
+        report: Box<Report>,
+    },
+    /// More threads than the executor allows.
+    #[error("{asked} actors with a thread each are more than the limit of {limit} threads; use the pool executor, which runs any number")]
+    TooManyThreads {
+        /// Actors that would need a thread.
+        asked: u64,
+        /// The limit.
+        limit: u64,
+        /// The run so far.
+        report: Box<Report>,
+    },
+    /// The system refused a thread.
+    #[error("cannot start a thread: {source}; use fewer workers, or the pool executor instead of a thread per actor")]
+    Thread {
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+        /// The run so far.
+        report: Box<Report>,
+    },
+    /// More actors than addresses.
+    #[error("more actors than addresses: a run has room for about four billion, in pages of {page}")]
+    TooManyActors {
+        /// Actors that were spawned together take a multiple of this many addresses.
+        page: u32,
+        /// The run so far.
+        report: Box<Report>,
+    },
+}
+
+impl RunError {
+    /// The run so far, if it had begun.
+    pub fn report(&self) -> Option<&Report> {
+        match self {
+            RunError::Config(_) => None,
+            RunError::Deadlock { report }
+            | RunError::Panicked { report, .. }
+            | RunError::PastEnd { report, .. }
+            | RunError::DeadLetters { report, .. }
+            | RunError::LeftWaiting { report }
+            | RunError::Overflow { report, .. }
+            | RunError::TooManyThreads { report, .. }
+            | RunError::Thread { report, .. }
+            | RunError::TooManyActors { report, .. } => Some(report),
+        }
+    }
+}
+
+/// "1 actor", "2 actors".
+fn actors(count: u64) -> impl fmt::Display {
+    format!("{count} actor{}", if count == 1 { "" } else { "s" })
+}
+
+/// The waiting actors, a line each, and how many are not listed.
+struct Lines<'a>(&'a [WaitingActor], u64);
+
+impl fmt::Display for Lines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for actor in self.0 {
+            writeln!(f, "  {actor}")?;
+        }
+        match self.1.saturating_sub(self.0.len() as u64) {
+            0 => Ok(()),
+            more => writeln!(f, "  and {more} more"),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What an actor receives, and what is known about it.
+
+use crate::{Addr, Time};
+use std::fmt;
+
+/// What an actor receives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event<M> {
+    /// A message. When it was sent, and in which trace, says [`Context::envelope`](crate::Context::envelope).
+    Message {
+        /// Who sent it, and where an answer goes.
+        from: Addr,
+        /// The message itself.
+        body: M,
+    },
+    /// A timer set by [`Context::timer`](crate::Context::timer) is due.
+    Timer(Token),
+    /// What [`Context::spawn_request`](crate::Context::spawn_request) asked for is done.
+    Spawned {
+        /// The number that the request returned.
+        request: u32,
+        /// The first of the new actors; the others follow.
+        first: Addr,
+        /// How many there are.
+        count: u32,
+    },
+    /// An actor that this one spawned has ended, and this one is to know
+    /// (always if it panicked, else if it was spawned [`watched`](crate::Spawn::watched)).
+    Down {
+        /// Who has ended.
+        who: Addr,
+        /// Why.
+        reason: Reason,
+    },
+    /// A message that could not be delivered because its receiver had ended. Only the root gets
+    /// these, and only with [`DeadLetters::ToRoot`](crate::DeadLetters::ToRoot).
+    DeadLetter {
+        /// Who should have received it.
+        to: Addr,
+        /// The message.
+        body: M,
+    },
+}
+
+/// Why an actor ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// Its body returned, or its handler said [`Flow::Stop`](crate::Flow::Stop).
+    Returned,
+    /// Another actor stopped it.
+    Stopped,
+    /// It panicked.
+    Panicked,
+}
+
+/// The name that an actor gives one of its timers. Several timers may have the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct Token(pub(crate) u32);
+
+impl Token {
+    /// Tokens from this number on are the library's own (sleeps, time-outs).
+    pub(crate) const OWN: u32 = 1 << 31;
+
+    /// The token with this number.
+    ///
+    /// # Panics
+    /// If `number` is 2^31 or more.
+    #[inline]
+    pub const fn new(number: u32) -> Token {
+        assert!(number < Token::OWN, "timer tokens are below 2^31");
+        Token(number)
+    }
+
+    /// The token's number.
+    #[inline]
+    pub const fn number(self) -> u32 {
+        self.0
+    }
+}
+
+/// The name of one sending in a run: who sent, and its how-manieth sending it was.
+///
+/// Unique within a run (until one actor has sent 2^31 messages), the same in every repetition,
+/// and made without any shared counter. Printed as 16 hexadecimal digits, as trace formats want it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct SpanId(pub(crate) u64);
+
+impl SpanId {
+    /// No span: the parent of the first message of a trace.
+    pub const NONE: SpanId = SpanId(0);
+
+    /// Sequence numbers start at 1, so that no span is [`SpanId::NONE`].
+    #[inline]
+    pub(crate) const fn new(from: Addr, sequence: u32) -> SpanId {
+        SpanId((from.0 as u64) << 32 | sequence as u64)
+    }
+
+    /// The span as a number; 0 is [`SpanId::NONE`].
+    #[inline]
+    pub const fn as_u64(self) -> u64 {
+        self.0
+    }
+
+    /// The actor that sent it.
+    #[inline]
+    pub const fn sender(self) -> Addr {
+        Addr((self.0 >> 32) as u32)
+    }
+}
+
+impl fmt::Debug for SpanId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for SpanId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// What is known about the event being handled, beside its contents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    /// Who sent the message; the actor itself for timers.
+    pub from: Addr,
+    /// When it was sent; when it was due, for timers.
+    pub sent: Time,
+    /// The first message of the causal chain that this one belongs to.
+    pub trace: SpanId,
+    /// The message during whose handling this one was sent, if any.
+    pub parent: SpanId,
+    /// This message.
+    pub span: SpanId,
+    /// The question that this message answers, if it is an answer.
+    pub answers: SpanId,
+}
+
+impl Envelope {
+    /// Where an answer to this message goes, to be kept until the answer is known.
+    #[inline]
+    pub const fn ticket(&self) -> Ticket {
+        Ticket { to: self.from, question: self.span }
+    }
+}
+
+/// A question to be answered: what [`Context::reply`](crate::Context::reply) needs. It may be
+/// kept, or passed on inside a message to whoever knows the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ticket {
+    pub(crate) to: Addr,
+    pub(crate) question: SpanId,
+}

@@ -1,0 +1,1 @@
+//! Pirates and the Flying Spaghetti Monster.

@@ -1,0 +1,33 @@
+//! Asynchronous actors: one source, any executor.
+#![warn(missing_docs)]
+
+mod actor;
+mod address;
+mod config;
+mod context;
+mod error;
+mod event;
+pub mod fsm;
+mod message;
+mod random;
+mod report;
+mod run;
+mod spawn;
+mod time;
+mod virtual_time;
+mod wall;
+
+pub use actor::{Actor, Flow, drive};
+pub use address::{Addr, AddrRange};
+pub use config::{Config, ConfigError, Cut, DeadLetters, Executor, Latency, Overflow};
+pub use context::{AskError, AsyncContext, Context, Waiting};
+pub use error::RunError;
+pub use event::{Envelope, Event, Reason, SpanId, Ticket, Token};
+pub use message::Message;
+pub use random::Random;
+pub use report::{
+    ActorTotals, KindCount, Outcome, PanicReport, Report, WaitingActor, peak_memory,
+};
+pub use run::{Scenario, run};
+pub use spawn::Spawn;
+pub use time::Time;

@@ -1,0 +1,165 @@
+//! What a run has done.
+
+use crate::{Addr, Executor, Reason, Time, Waiting};
+use std::fmt;
+use std::time::Duration;
+
+/// What a run has done, complete or not.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// The executor that ran it.
+    pub executor: Executor,
+    /// The seed.
+    pub seed: u64,
+    /// Worker threads (or actors' threads) that took part.
+    pub workers: usize,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Messages delivered, by kind, in the order of [`Message::KINDS`](crate::Message::KINDS).
+    pub messages: Vec<KindCount>,
+    /// Timers that fired.
+    pub timers: u64,
+    /// Actors spawned, the root included.
+    pub spawned: u64,
+    /// Actors that ended by themselves, were stopped or panicked before the run ended.
+    pub ended: u64,
+    /// Messages for actors that had ended, by kind.
+    pub dead_letters: Vec<KindCount>,
+    /// Messages dropped by the overflow policy of full mailboxes.
+    pub dropped: u64,
+    /// Actors that panicked, in the order in which it was noticed.
+    pub panics: Vec<PanicReport>,
+    /// Actors that still waited when the run ended: at most [`Report::MOST_WAITING`] of them.
+    pub waiting: Vec<WaitingActor>,
+    /// How many still waited, listed or not.
+    pub waiting_total: u64,
+    /// The time at which the run ended, in its own time.
+    pub time: Time,
+    /// How long it took on the wall clock, from before the first actor to after the last.
+    pub wall: Duration,
+    /// The most memory that the process had resident so far, in bytes, where the system tells.
+    pub peak_memory: Option<u64>,
+    /// Virtual time only: a digest of every event (time, receiver, sender, sequence, contents).
+    /// Two runs with the same digest did the same.
+    pub digest: Option<u64>,
+    /// Windows of virtual time in which anything happened.
+    pub windows: u64,
+    /// Totals per actor in the order of addresses, if [`Config::per_actor`](crate::Config::per_actor).
+    pub per_actor: Vec<ActorTotals>,
+}
+
+/// How a run ended, where it did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Outcome {
+    /// The root returned.
+    #[default]
+    Completed,
+    /// It was cut from outside ([`Cut`](crate::Cut)).
+    Cut,
+}
+
+/// A number of messages of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KindCount {
+    /// The kind's name.
+    pub kind: &'static str,
+    /// How many.
+    pub count: u64,
+}
+
+/// An actor that panicked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PanicReport {
+    /// Who.
+    pub who: Addr,
+    /// Its name.
+    pub name: String,
+    /// When, in the time of the run.
+    pub time: Time,
+    /// The event that it was handling.
+    pub event: String,
+    /// What the panic said.
+    pub message: String,
+}
+
+impl fmt::Display for PanicReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let PanicReport { name, time, event, message, .. } = self;
+        write!(f, "{name} panicked at {time} on {event}: {message}")
+    }
+}
+
+/// An actor that waits and will wait forever.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitingActor {
+    /// Who.
+    pub who: Addr,
+    /// Its name.
+    pub name: String,
+    /// For what.
+    pub waiting: Waiting,
+    /// Whose answer it waits for, by name.
+    pub whose: Option<String>,
+    /// How many events it has skipped and kept.
+    pub kept: usize,
+}
+
+impl fmt::Display for WaitingActor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} waits for ", self.name)?;
+        match (&self.waiting, &self.whose) {
+            (Waiting::Message, _) => f.write_str("a message")?,
+            (Waiting::Selected(place), _) => write!(f, "the event selected at {place}")?,
+            (Waiting::Answer(_), Some(whose)) => write!(f, "an answer of {whose}")?,
+            (Waiting::Answer(whose), None) => write!(f, "an answer of {whose}")?,
+            (Waiting::Sleep, _) => f.write_str("the end of a sleep")?,
+            (Waiting::Spawn, _) => f.write_str("actors it spawned")?,
+            (Waiting::Other, _) => f.write_str("something that is not an event of the run")?,
+        }
+        if self.kept > 0 {
+            write!(f, " ({} kept)", self.kept)?;
+        }
+        Ok(())
+    }
+}
+
+/// What one actor has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ActorTotals {
+    /// Who.
+    pub who: Addr,
+    /// Messages it sent, questions and answers included.
+    pub sent: u64,
+    /// Messages it was given.
+    pub received: u64,
+    /// How it ended, if it did before the run.
+    pub ended: Option<Reason>,
+}
+
+impl Report {
+    /// So many waiting actors are listed at most.
+    pub const MOST_WAITING: usize = 100;
+
+    /// Messages delivered, of all kinds.
+    pub fn delivered(&self) -> u64 {
+        self.messages.iter().map(|kind| kind.count).sum()
+    }
+
+    /// Messages for actors that had ended, of all kinds.
+    pub fn dead(&self) -> u64 {
+        self.dead_letters.iter().map(|kind| kind.count).sum()
+    }
+
+    /// Messages delivered per second of wall-clock time.
+    pub fn rate(&self) -> f64 {
+        self.delivered() as f64 / self.wall.as_secs_f64().max(1e-9)
+    }
+}
+
+/// The most memory this process has had resident, in bytes, if the system tells (Linux does).
+pub fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}

@@ -1,0 +1,95 @@
+//! How many actors to spawn, under which names, and how they begin and end.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Describes the actors that a spawn makes.
+///
+/// ```
+/// use corsair::Spawn;
+/// let crew = Spawn::many(100, "ship.blackbeard", ".pirate").on_demand();
+/// assert_eq!(crew.name(7), "ship.blackbeard7.pirate");
+/// assert_eq!(Spawn::one("captain").name(0), "captain");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Spawn {
+    pub(crate) count: u32,
+    pub(crate) names: Names,
+    pub(crate) on_demand: bool,
+    pub(crate) watched: bool,
+}
+
+impl Spawn {
+    /// One actor of this name.
+    pub fn one(name: impl Into<Cow<'static, str>>) -> Spawn {
+        Spawn::with(1, Names::One(name.into()))
+    }
+
+    /// `count` actors with the names `<prefix><index><suffix>`, which are made when somebody asks
+    /// for them and never stored.
+    pub fn many(
+        count: u32,
+        prefix: impl Into<Cow<'static, str>>,
+        suffix: impl Into<Cow<'static, str>>,
+    ) -> Spawn {
+        Spawn::with(count, Names::Numbered(prefix.into(), suffix.into()))
+    }
+
+    /// As many actors as there are names.
+    ///
+    /// # Panics
+    /// If there are 2^32 names or more.
+    pub fn named(names: Arc<[String]>) -> Spawn {
+        let count = u32::try_from(names.len()).expect("fewer than 2^32 names");
+        Spawn::with(count, Names::Listed(names))
+    }
+
+    fn with(count: u32, names: Names) -> Spawn {
+        Spawn { count, names, on_demand: false, watched: false }
+    }
+
+    /// Start each actor when its first event arrives instead of at once. For a large population
+    /// that waits to be spoken to this saves an event each, and memory until then.
+    pub fn on_demand(mut self) -> Spawn {
+        self.on_demand = true;
+        self
+    }
+
+    /// Tell the parent ([`Event::Down`](crate::Event::Down)) when one of them ends, whatever the
+    /// reason. Without it only a panic is told.
+    pub fn watched(mut self) -> Spawn {
+        self.watched = true;
+        self
+    }
+
+    /// How many actors.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The name of the actor with this index.
+    pub fn name(&self, index: u32) -> String {
+        self.names.get(index)
+    }
+}
+
+/// How the actors of one spawn are called.
+#[derive(Clone, Debug)]
+pub(crate) enum Names {
+    /// All the same; there is one.
+    One(Cow<'static, str>),
+    /// What stands before and after the index.
+    Numbered(Cow<'static, str>, Cow<'static, str>),
+    /// Each by itself.
+    Listed(Arc<[String]>),
+}
+
+impl Names {
+    pub(crate) fn get(&self, index: u32) -> String {
+        match self {
+            Names::One(name) => name.clone().into_owned(),
+            Names::Numbered(prefix, suffix) => format!("{prefix}{index}{suffix}"),
+            Names::Listed(names) => names.get(index as usize).cloned().unwrap_or_default(),
+        }
+    }
+}

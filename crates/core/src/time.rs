@@ -1,0 +1,70 @@
+//! Points in time: nanoseconds since the start of a run, virtual or real.
+
+use std::fmt;
+use std::time::Duration;
+
+/// A point in the time of a run, in nanoseconds since its start.
+///
+/// On the virtual executor this is virtual time; on the others it is the time of the wall clock
+/// since the run began. Arithmetic saturates at [`Time::MAX`], which means "never".
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Time(pub(crate) u64);
+
+impl Time {
+    /// The start of the run.
+    pub const ZERO: Time = Time(0);
+    /// Never: later than everything that happens.
+    pub const MAX: Time = Time(u64::MAX);
+
+    /// The point `nanos` nanoseconds after the start.
+    #[inline]
+    pub const fn from_nanos(nanos: u64) -> Time {
+        Time(nanos)
+    }
+
+    /// Nanoseconds since the start.
+    #[inline]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// The time elapsed since the start.
+    #[inline]
+    pub const fn elapsed(self) -> Duration {
+        Duration::from_nanos(self.0)
+    }
+
+    /// How long after `earlier` this is; zero if it is not after it.
+    #[inline]
+    pub const fn since(self, earlier: Time) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+
+    /// This point moved by `by`, at most to [`Time::MAX`].
+    #[inline]
+    pub const fn after(self, by: Duration) -> Time {
+        Time(self.0.saturating_add(nanos(by)))
+    }
+}
+
+/// A duration in whole nanoseconds, at most `u64::MAX` (584 years).
+#[inline]
+pub(crate) const fn nanos(d: Duration) -> u64 {
+    d.as_secs().saturating_mul(1_000_000_000).saturating_add(d.subsec_nanos() as u64)
+}
+
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Time {
+    /// Seconds with nine digits after the point: `1.500000000s`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Time::MAX {
+            return f.write_str("never");
+        }
+        write!(f, "{}.{:09}s", self.0 / 1_000_000_000, self.0 % 1_000_000_000)
+    }
+}
