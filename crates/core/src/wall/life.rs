@@ -96,10 +96,6 @@ pub(crate) async fn live<M, R, B>(
         });
     }
     let closed = shared.close(who, reason, remains.unread);
-    for (to, letter) in remains.unsent {
-        let mut letter = Some(letter);
-        poll_fn(|task| shared.poll_post(to, &mut letter, task.waker())).await;
-    }
     shared.tell_end(who, closed);
 }
 
