@@ -185,16 +185,19 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
 
     // Waiting.
 
-    /// The waker to register with mailboxes and timers: the task's own, unless somebody between
-    /// the executor and this context wants to know which of several futures was woken.
-    fn waker(&mut self, task: &Task<'_>) -> Waker {
-        if !self.shared.is_relay(self.me, task) {
-            return task.waker().clone();
+    /// Calls `poll` with the waker to register with mailboxes and timers: the task's own, unless
+    /// somebody between the executor and this context wants to know which of several futures was
+    /// woken.
+    #[inline]
+    fn with_waker<T>(&mut self, task: &Task<'_>, poll: impl FnOnce(&mut Self, &Waker) -> T) -> T {
+        if self.shared.is_relay(self.me, task)
+            && let Some(waker) = self.task.take().or_else(|| self.cell().mailbox.receiver())
+        {
+            let polled = poll(self, &waker);
+            self.task = Some(waker);
+            return polled;
         }
-        if self.task.is_none() {
-            self.task = self.cell().mailbox.receiver();
-        }
-        self.task.clone().unwrap_or_else(|| task.waker().clone())
+        poll(self, task.waker())
     }
 
     /// Waits until what was sent above the bound of a mailbox was taken out there, and meanwhile
@@ -204,18 +207,19 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
             return Poll::Ready(());
         }
         self.ledger.tell(&self.shared.tally);
-        let waker = self.waker(task);
-        loop {
-            // First where to be woken, then whether that is still needed.
-            let arrived = self.take_arrivals(&waker);
-            if self.cell().owed.load(SeqCst) <= 0 {
-                self.over = false;
-                return Poll::Ready(());
+        self.with_waker(task, |cx, waker| {
+            loop {
+                // First where to be woken, then whether that is still needed.
+                let arrived = cx.take_arrivals(waker);
+                if cx.cell().owed.load(SeqCst) <= 0 {
+                    cx.over = false;
+                    return Poll::Ready(());
+                }
+                if !arrived {
+                    return Poll::Pending;
+                }
             }
-            if !arrived {
-                return Poll::Pending;
-            }
-        }
+        })
     }
 
     #[inline]
@@ -244,26 +248,29 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
             task.waker().wake_by_ref();
             return Poll::Pending;
         }
-        let waker = self.waker(task);
-        loop {
-            let arrived = self.take_arrivals(&waker);
-            self.now = self.shared.clock.now();
-            self.take_due();
-            if arrived || !self.batch.is_empty() {
-                self.waiting = None;
-                return Poll::Ready(());
+        let arrived = self.with_waker(task, |cx, waker| {
+            loop {
+                let mut arrived = cx.take_arrivals(waker);
+                let next = cx.timers.next();
+                if arrived || next.is_some() {
+                    cx.now = cx.shared.clock.now();
+                    cx.take_due();
+                    arrived = !cx.batch.is_empty();
+                }
+                match next {
+                    _ if arrived => return true,
+                    Some(due) if cx.alarm.poll(&cx.shared.clock, due, waker).is_ready() => {}
+                    Some(_) => return false,
+                    None => {
+                        cx.cell().idle.store(true, Relaxed);
+                        return false;
+                    }
+                }
             }
-            let Some(due) = self.timers.next() else {
-                self.cell().idle.store(true, Relaxed);
-                break;
-            };
-            if self
-                .alarm
-                .poll(&self.shared.clock, due, &waker)
-                .is_pending()
-            {
-                break;
-            }
+        });
+        if arrived {
+            self.waiting = None;
+            return Poll::Ready(());
         }
         self.turn = 0;
         self.waiting = Some(why);

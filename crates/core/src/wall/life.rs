@@ -60,9 +60,9 @@ pub(crate) async fn live<M, R, B>(
     let exit = {
         let mut body = pin!(None);
         let cx = WallContext::new(shared.clone(), who, parent);
-        match catch_unwind(AssertUnwindSafe(|| make(cx))) {
-            Ok(made) => {
-                body.set(Some(made));
+        // Made in its place: a body held twice would double the size of this future.
+        match catch_unwind(AssertUnwindSafe(|| body.set(Some(make(cx))))) {
+            Ok(()) => {
                 let exit = poll_to_end(&shared, who, body.as_mut()).await;
                 match catch_unwind(AssertUnwindSafe(|| body.set(None))) {
                     Ok(()) => exit,

@@ -96,7 +96,7 @@ struct Inner<M> {
     over: Vec<Addr>,
 }
 
-/// Memory for more letters than this is given back when the receiver has nothing to do.
+/// A receiver that has nothing to do gives memory for more letters than this back.
 const KEPT: usize = 32;
 
 impl<M> Queue<M> {
@@ -187,8 +187,12 @@ impl<M: Message> Mailbox<M> for Queue<M> {
             {
                 inner.receiver = Some(receiver.clone());
             }
+            // An actor that has nothing to do needs the memory of one batch, not of two.
+            if batch.is_empty() && batch.capacity() > inner.letters.capacity() {
+                std::mem::swap(batch, &mut inner.letters);
+            }
             drop(inner);
-            if batch.capacity() > KEPT && batch.is_empty() {
+            if batch.is_empty() && batch.capacity() > KEPT {
                 *batch = VecDeque::new();
             }
             return false;
