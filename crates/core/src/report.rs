@@ -84,7 +84,13 @@ pub struct PanicReport {
 
 impl fmt::Display for PanicReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let PanicReport { name, time, event, message, .. } = self;
+        let PanicReport {
+            name,
+            time,
+            event,
+            message,
+            ..
+        } = self;
         write!(f, "{name} panicked at {time} on {event}: {message}")
     }
 }
@@ -159,7 +165,9 @@ impl Report {
 /// The most memory this process has had resident, in bytes, if the system tells (Linux does).
 pub fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes * 1024)
 }
