@@ -40,9 +40,8 @@ func newFsm(pirates uint32, seed uint64, mailbox int) *fsm {
 // deliver gives every pirate its five messages and waits until all of them are handled.
 func (f *fsm) deliver() {
 	began := time.Now()
-	n := uint32(len(f.crew))
 	for i, to := range f.crew {
-		first, second := f.random.below(n), f.random.below(n)
+		first, second := f.otherThan(uint32(i)), f.otherThan(uint32(i))
 		coins := f.random.below(100)
 		period := 100 + f.random.below(9900)
 		f.given += uint64(coins)
@@ -55,6 +54,15 @@ func (f *fsm) deliver() {
 	if first := <-f.answers; first.delivered {
 		f.delivery = time.Since(began)
 	}
+}
+
+// otherThan draws a pirate that is not the one with this name.
+func (f *fsm) otherThan(name uint32) uint32 {
+	other := f.random.below(uint32(len(f.crew)) - 1)
+	if other >= name {
+		other++
+	}
+	return other
 }
 
 // farewell says Goodbye to every pirate and counts the answers.

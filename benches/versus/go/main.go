@@ -20,12 +20,12 @@ import (
 const limit = 60 * time.Second
 
 func main() {
-	pirates := flag.Uint("pirates", 100000, "how many pirates, at least 1")
+	pirates := flag.Uint("pirates", 100000, "how many pirates, at least 2")
 	seed := flag.Uint64("seed", 1, "from which all random numbers derive")
 	mailbox := flag.Uint("mailbox", 0, "messages that a channel holds; 0: unbuffered")
 	flag.Parse()
-	if *pirates == 0 || *pirates > math.MaxInt32 {
-		fail(fmt.Errorf("-pirates %d: give a number from 1 to %d", *pirates, math.MaxInt32))
+	if *pirates < 2 || *pirates > math.MaxInt32 {
+		fail(fmt.Errorf("-pirates %d: give a number from 2 to %d", *pirates, math.MaxInt32))
 	}
 	time.AfterFunc(limit, func() { fail(fmt.Errorf("not done after %v", limit)) })
 

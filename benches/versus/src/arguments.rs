@@ -2,7 +2,6 @@
 
 use crate::contenders::{self, Contender};
 use std::fmt::Display;
-use std::num::NonZeroU32;
 use std::str::FromStr;
 use versus::Load;
 
@@ -10,7 +9,7 @@ const USAGE: &str = "\
 usage: cargo bench -p versus -- [OPTIONS] [CONTENDER...]
 
 CONTENDER        part of a contender's name, e.g. `actix`; none: all of them
---pirates N,N    populations (default: 10000,100000)
+--pirates N,N    populations, each at least 2 (default: 10000,100000)
 --rounds N       runs of each contender for each population (default: 5)
 --seed N         from which all random numbers derive (default: 1)
 --list           the names of the contenders";
@@ -36,9 +35,9 @@ pub struct Plan {
     /// Who takes part, in the order of the table.
     pub contenders: Vec<&'static dyn Contender>,
     /// With how many pirates, in turn.
-    pub populations: Vec<NonZeroU32>,
+    pub populations: Vec<u32>,
     /// Runs of each contender for each population.
-    pub rounds: NonZeroU32,
+    pub rounds: u32,
     /// The seed of every run.
     pub seed: u64,
 }
@@ -51,11 +50,8 @@ impl Arguments {
     pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Arguments, String> {
         let mut arguments = arguments;
         let mut names = Vec::new();
-        let mut populations = vec![
-            number("--pirates", "10000")?,
-            number("--pirates", "100000")?,
-        ];
-        let mut rounds = number("--rounds", "5")?;
+        let mut populations = vec![10_000, 100_000];
+        let mut rounds = 5;
         let mut seed = 1;
         while let Some(argument) = arguments.next() {
             let mut value = || {
@@ -69,10 +65,10 @@ impl Arguments {
                 "--pirates" => {
                     populations = value()?
                         .split(',')
-                        .map(|population| number("--pirates", population))
+                        .map(|text| at_least(Load::FEWEST, "--pirates", text))
                         .collect::<Result<_, _>>()?;
                 }
-                "--rounds" => rounds = number("--rounds", &value()?)?,
+                "--rounds" => rounds = at_least(1, "--rounds", &value()?)?,
                 "--seed" => seed = number("--seed", &value()?)?,
                 "--run" => {
                     let name = value()?;
@@ -80,11 +76,9 @@ impl Arguments {
                         .into_iter()
                         .find(|contender| contender.name() == name)
                         .ok_or_else(|| unknown(&name))?;
-                    let pirates: NonZeroU32 = number("--run", &value()?)?;
-                    let load = Load {
-                        pirates: pirates.get(),
-                        seed: number("--run", &value()?)?,
-                    };
+                    let pirates = at_least(Load::FEWEST, "--run", &value()?)?;
+                    let seed = number("--run", &value()?)?;
+                    let load = Load { pirates, seed };
                     return Ok(Arguments {
                         task: Task::Run(contender, load),
                     });
@@ -131,6 +125,13 @@ fn unknown(name: &str) -> String {
         "no contender is called {name:?}; there are {}",
         known.join(", ")
     )
+}
+
+fn at_least(least: u32, option: &str, text: &str) -> Result<u32, String> {
+    match number(option, text)? {
+        number if number >= least => Ok(number),
+        number => Err(format!("{option} {number}: give at least {least}")),
+    }
 }
 
 fn number<N: FromStr<Err: Display>>(option: &str, text: &str) -> Result<N, String> {

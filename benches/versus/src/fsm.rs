@@ -54,7 +54,7 @@ impl Fsm {
     /// numbers of a load are then the same in every contender.
     ///
     /// # Panics
-    /// If there are no pirates.
+    /// If there are fewer than two pirates.
     #[inline]
     pub fn messages<P: Clone, F>(
         &mut self,
@@ -66,10 +66,7 @@ impl Fsm {
             name,
             address: crew[name as usize].clone(),
         };
-        let (first, second) = (
-            self.random.below(self.load.pirates),
-            self.random.below(self.load.pirates),
-        );
+        let (first, second) = (self.other_than(name), self.other_than(name));
         let coins = self.random.below(100);
         let period = 100 + self.random.below(9_900);
         self.given += u64::from(coins);
@@ -83,6 +80,13 @@ impl Fsm {
             },
             Message::Chat { period },
         ]
+    }
+
+    /// A pirate at random that is not `name`.
+    #[inline]
+    fn other_than(&mut self, name: u32) -> u32 {
+        let other = self.random.below(self.load.pirates - 1);
+        other + u32::from(other >= name)
     }
 
     /// Counts an answer.

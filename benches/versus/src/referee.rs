@@ -4,7 +4,6 @@ use crate::arguments::Plan;
 use crate::contenders::Contender;
 use crate::table::{self, Row};
 use std::io::{self, Write};
-use std::num::NonZeroU32;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use versus::{Load, Run};
@@ -28,7 +27,7 @@ pub fn compare(plan: &Plan) -> Result<(), String> {
     let contenders = ready(plan);
     for &pirates in &plan.populations {
         let rows = measure(&contenders, plan, pirates)?;
-        table::print(pirates.get(), &rows).map_err(|error| format!("cannot print: {error}"))?;
+        table::print(pirates, &rows).map_err(|error| format!("cannot print: {error}"))?;
     }
     Ok(())
 }
@@ -50,15 +49,18 @@ fn ready(plan: &Plan) -> Vec<&'static dyn Contender> {
 fn measure(
     contenders: &[&'static dyn Contender],
     plan: &Plan,
-    pirates: NonZeroU32,
+    pirates: u32,
 ) -> Result<Vec<Row>, String> {
     let load = Load {
-        pirates: pirates.get(),
+        pirates,
         seed: plan.seed,
     };
-    let alone = Load { pirates: 1, ..load };
+    let fewest = Load {
+        pirates: Load::FEWEST,
+        ..load
+    };
     let mut samples: Vec<Vec<Sample>> = contenders.iter().map(|_| Vec::new()).collect();
-    for round in 1..=plan.rounds.get() {
+    for round in 1..=plan.rounds {
         eprintln!(
             "versus: {pirates} pirates, round {round} of {}",
             plan.rounds
@@ -71,13 +73,13 @@ fn measure(
         .iter()
         .zip(&samples)
         .map(|(contender, samples)| {
-            let empty = run_there(*contender, alone)?.run.peak_memory;
+            let empty = run_there(*contender, fewest)?.run.peak_memory;
             Ok(row(contender.name(), load, samples, empty))
         })
         .collect()
 }
 
-/// The medians of a contender's samples. `empty` is the peak memory with a single pirate.
+/// The medians of a contender's samples. `empty` is the peak memory with next to no pirates.
 fn row(contender: &'static str, load: Load, samples: &[Sample], empty: u64) -> Row {
     let delivered = f64::from(load.pirates) * 5.0;
     let of = |number: fn(&Sample) -> f64| median(samples.iter().map(number).collect());

@@ -6,10 +6,15 @@ use std::time::Duration;
 /// How much there is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// How many pirates, at least one.
+    /// How many pirates, at least [`Load::FEWEST`].
     pub pirates: u32,
     /// From which all random numbers derive.
     pub seed: u64,
+}
+
+impl Load {
+    /// With fewer pirates than two there is nobody to know.
+    pub const FEWEST: u32 = 2;
 }
 
 /// What one contender did in one process.
