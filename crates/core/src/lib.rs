@@ -13,6 +13,7 @@ mod random;
 mod report;
 mod run;
 mod spawn;
+mod sync;
 mod time;
 mod virtual_time;
 mod wall;

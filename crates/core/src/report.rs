@@ -171,3 +171,12 @@ pub fn peak_memory() -> Option<u64> {
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes * 1024)
 }
+
+/// What a panic said, if it said it in words.
+pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(text), _) => (*text).to_owned(),
+        (_, Some(text)) => text.clone(),
+        _ => "a panic without words".to_owned(),
+    }
+}
