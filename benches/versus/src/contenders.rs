@@ -1,6 +1,7 @@
 //! The contenders, and what is asked of one.
 
 mod actix;
+mod corsair;
 mod go;
 mod kameo;
 mod nexosim;
@@ -35,6 +36,10 @@ pub trait Contender: Sync {
 /// All of them, in the order of the table.
 pub fn all() -> Vec<&'static dyn Contender> {
     vec![
+        &corsair::HANDLER,
+        &corsair::HANDLER_1,
+        &corsair::ASYNC,
+        &corsair::ASYNC_1,
         &tokio::Unbounded,
         &tokio::Bounded,
         &actix::OneThread,
