@@ -22,9 +22,12 @@ struct Sample {
 /// Runs the plan and prints a table for each population.
 ///
 /// # Errors
-/// The first run that failed or had a wrong result.
+/// That nobody can run, or the first run that failed or had a wrong result.
 pub fn compare(plan: &Plan) -> Result<(), String> {
     let contenders = ready(plan);
+    if contenders.is_empty() {
+        return Err("none of the chosen contenders can run here".to_owned());
+    }
     for &pirates in &plan.populations {
         let rows = measure(&contenders, plan, pirates)?;
         table::print(pirates, &rows).map_err(|error| format!("cannot print: {error}"))?;

@@ -54,7 +54,8 @@ fn built() -> Result<(), String> {
 fn build() -> Result<(), String> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("go");
     let output = Command::new("go")
-        .args(["build", "-o"])
+        .env("GOTOOLCHAIN", "local")
+        .args(["build", "-buildvcs=false", "-o"])
         .arg(program())
         .arg(".")
         .current_dir(&sources)
