@@ -40,6 +40,8 @@ pub fn all() -> Vec<&'static dyn Contender> {
         &corsair::HANDLER_1,
         &corsair::ASYNC,
         &corsair::ASYNC_1,
+        &corsair::TOKIO,
+        &corsair::POOL,
         &tokio::Unbounded,
         &tokio::Bounded,
         &actix::OneThread,

@@ -31,6 +31,15 @@ const fn virtual_time(name: &'static str, form: Form, all_cores: bool) -> Corsai
     }
 }
 
+const fn wall_clock(name: &'static str, executor: Executor) -> Corsair {
+    Corsair {
+        name,
+        executor,
+        all_cores: true,
+        form: Form::Async,
+    }
+}
+
 /// Virtual time, async form, one worker.
 pub static ASYNC_1: Corsair = virtual_time("corsair-async-1", Form::Async, false);
 /// Virtual time, async form, a worker per core.
@@ -39,6 +48,10 @@ pub static ASYNC: Corsair = virtual_time("corsair-async", Form::Async, true);
 pub static HANDLER_1: Corsair = virtual_time("corsair-handler-1", Form::Handler, false);
 /// Virtual time, handler form, a worker per core.
 pub static HANDLER: Corsair = virtual_time("corsair-handler", Form::Handler, true);
+/// The wall clock, async form, on tokio.
+pub static TOKIO: Corsair = wall_clock("corsair-tokio", Executor::Tokio);
+/// The wall clock, async form, on a pool of threads.
+pub static POOL: Corsair = wall_clock("corsair-pool", Executor::Pool);
 
 impl Contender for Corsair {
     fn name(&self) -> &'static str {
