@@ -192,7 +192,10 @@ pub static FLAGS: &[Flag] = &[
         default: "0",
         help: "Stop at this step of a migration",
         shapes: true,
-        pending: Some(Pending { what: "steps of a migration", instead: "leave it out" }),
+        pending: Some(Pending {
+            what: "steps of a migration",
+            instead: "leave it out",
+        }),
         ..PLAIN
     },
     Flag {
@@ -202,7 +205,10 @@ pub static FLAGS: &[Flag] = &[
         default: "1s",
         help: "How often services ask their registry",
         shapes: true,
-        pending: Some(Pending { what: "service registries", instead: "leave it out" }),
+        pending: Some(Pending {
+            what: "service registries",
+            instead: "leave it out",
+        }),
         ..PLAIN
     },
     Flag {
@@ -307,7 +313,10 @@ pub static FLAGS: &[Flag] = &[
         letter: Some('g'),
         group: Group::Output,
         help: "Write nodes and edges as GraphML",
-        pending: Some(Pending { what: "GraphML", instead: "leave it out, or use -j for GraphJSON" }),
+        pending: Some(Pending {
+            what: "GraphML",
+            instead: "leave it out, or use -j for GraphJSON",
+        }),
         ..PLAIN
     },
     Flag {
@@ -315,7 +324,10 @@ pub static FLAGS: &[Flag] = &[
         letter: Some('n'),
         group: Group::Output,
         help: "Write nodes and edges to Neo4j",
-        pending: Some(Pending { what: "Neo4j", instead: "leave it out, or use -j for GraphJSON" }),
+        pending: Some(Pending {
+            what: "Neo4j",
+            instead: "leave it out, or use -j for GraphJSON",
+        }),
         ..PLAIN
     },
     Flag {
@@ -335,7 +347,10 @@ pub static FLAGS: &[Flag] = &[
         value: Value::One("HOST:PORT"),
         group: Group::Output,
         help: "Send flows to Kafka",
-        pending: Some(Pending { what: "Kafka", instead: "leave it out" }),
+        pending: Some(Pending {
+            what: "Kafka",
+            instead: "leave it out",
+        }),
         ..PLAIN
     },
     Flag {
@@ -343,7 +358,10 @@ pub static FLAGS: &[Flag] = &[
         letter: Some('f'),
         group: Group::Output,
         help: "Collapse instances into services in what is written",
-        pending: Some(Pending { what: "collapsing instances", instead: "leave it out" }),
+        pending: Some(Pending {
+            what: "collapsing instances",
+            instead: "leave it out",
+        }),
         ..PLAIN
     },
     Flag {
@@ -419,7 +437,10 @@ mod tests {
     fn spigo_flags_are_all_there() {
         for name in "a p d w g j n m r c k s u f".split(' ') {
             let letter = name.chars().next().unwrap();
-            assert_eq!(lettered(letter).map(Flag::spelled), Some(format!("-{letter}")));
+            assert_eq!(
+                lettered(letter).map(Flag::spelled),
+                Some(format!("-{letter}"))
+            );
         }
         for name in SPIGO_WORDS {
             assert_eq!(named(name).map(Flag::spelled), Some(format!("-{name}")));

@@ -2,7 +2,7 @@
 //!
 //! Go writes a flag with one dash or two, its value after `=` or as the next argument whatever
 //! that looks like, and never joins letters. GNU writes `-d0`, `-jm` and `--duration 0`. Both come
-//! out as `--name=value`, or `--name` where no value is given. What is no flag of
+//! out as `--name=value`, or `--name` where no value is given (`=true` if it might have been). What is no flag of
 //! [`FLAGS`](super::FLAGS) is left for the parser to refuse, and everything from the first word on
 //! that is no flag (a subcommand) is left as it is.
 
@@ -15,7 +15,9 @@ pub fn normalise(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut normal = Vec::new();
     while let Some(arg) = args.next() {
         let Some(flag) = arg.to_str().and_then(Written::read) else {
-            let is_word = arg.to_str().is_none_or(|arg| !arg.starts_with('-') || arg == "--");
+            let is_word = arg
+                .to_str()
+                .is_none_or(|arg| !arg.starts_with('-') || arg == "--");
             normal.push(arg);
             if is_word {
                 normal.extend(args);
@@ -29,12 +31,23 @@ pub fn normalise(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
                 continue;
             }
             Written::Joined { switches, last } => {
-                normal.extend(switches.iter().map(|flag| format!("--{}", flag.name).into()));
+                normal.extend(
+                    switches
+                        .iter()
+                        .map(|flag| format!("--{}", flag.name).into()),
+                );
                 last
             }
             Written::Alone(last) => last,
         };
-        let Some(One { flag, value, by_letter }) = last else { continue };
+        let Some(One {
+            flag,
+            value,
+            by_letter,
+        }) = last
+        else {
+            continue;
+        };
         let value = value.map(OsString::from).or_else(|| {
             let takes_next = match flag.value {
                 Value::Switch => false,
@@ -43,8 +56,9 @@ pub fn normalise(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
             };
             args.next_if(|next| takes_next && is_value(flag, next))
         });
+        let left_out = matches!(flag.value, Value::Optional(_)).then(|| OsString::from("true"));
         let mut joined = OsString::from(format!("--{}", flag.name));
-        if let Some(value) = value {
+        if let Some(value) = value.or(left_out) {
             joined.push("=");
             joined.push(value);
         }
@@ -58,7 +72,10 @@ enum Written<'a> {
     /// A flag by itself, perhaps with its value.
     Alone(Option<One<'a>>),
     /// Letters after one dash: switches, then perhaps a flag with a value.
-    Joined { switches: Vec<&'static Flag>, last: Option<One<'a>> },
+    Joined {
+        switches: Vec<&'static Flag>,
+        last: Option<One<'a>>,
+    },
     /// No flag.
     Unknown(String),
 }
@@ -87,7 +104,11 @@ impl<'a> Written<'a> {
             _ => None,
         };
         if let Some(flag) = named(name).or(letter) {
-            return Some(Written::Alone(Some(One { flag, value, by_letter: letter.is_some() })));
+            return Some(Written::Alone(Some(One {
+                flag,
+                value,
+                by_letter: letter.is_some(),
+            })));
         }
         if !arg.starts_with("--")
             && let Some(joined) = joined(body)
@@ -95,7 +116,11 @@ impl<'a> Written<'a> {
             return Some(joined);
         }
         // -h and -V are the parser's own; a longer name after one dash is a long one to Go.
-        Some(Written::Unknown(if name.chars().count() > 1 { format!("--{body}") } else { arg.into() }))
+        Some(Written::Unknown(if name.chars().count() > 1 {
+            format!("--{body}")
+        } else {
+            arg.into()
+        }))
     }
 }
 
@@ -118,9 +143,19 @@ fn joined(body: &str) -> Option<Written<'_>> {
             return None;
         }
         let value = (!rest.is_empty()).then_some(rest);
-        return Some(Written::Joined { switches, last: Some(One { flag, value, by_letter: true }) });
+        return Some(Written::Joined {
+            switches,
+            last: Some(One {
+                flag,
+                value,
+                by_letter: true,
+            }),
+        });
     }
-    Some(Written::Joined { switches, last: None })
+    Some(Written::Joined {
+        switches,
+        last: None,
+    })
 }
 
 /// Whether `next`, which follows `flag`, is its value rather than another flag.
@@ -128,7 +163,9 @@ fn joined(body: &str) -> Option<Written<'_>> {
 /// Go would take anything. A flag that is known is not taken, so that a forgotten value is told
 /// as such; `-5` is taken, so that the complaint is about the number.
 fn is_value(flag: &Flag, next: &OsString) -> bool {
-    let Some(next) = next.to_str() else { return true };
+    let Some(next) = next.to_str() else {
+        return true;
+    };
     if !next.starts_with('-') || next == "-" {
         return true;
     }
@@ -147,13 +184,23 @@ mod tests {
 
     fn normal(args: &[&str]) -> Vec<String> {
         let normal = normalise(args.iter().map(OsString::from));
-        normal.into_iter().map(|arg| arg.into_string().unwrap()).collect()
+        normal
+            .into_iter()
+            .map(|arg| arg.into_string().unwrap())
+            .collect()
     }
 
     #[test]
     fn the_readme_command_in_both_spellings() {
         let go = normal(&["-a", "fsm", "-p=100000", "-d=0", "-cpus", "2", "-j"]);
-        let gnu = normal(&["--arch=fsm", "-p100000", "--duration", "0", "--cpus=2", "--graphjson"]);
+        let gnu = normal(&[
+            "--arch=fsm",
+            "-p100000",
+            "--duration",
+            "0",
+            "--cpus=2",
+            "--graphjson",
+        ]);
         assert_eq!(go, gnu);
         assert_eq!(go[1], "--population=100000");
     }
@@ -162,7 +209,10 @@ mod tests {
     fn letters_may_be_joined() {
         assert_eq!(normal(&["-jm"]), ["--graphjson", "--msglog"]);
         assert_eq!(normal(&["-jd0"]), ["--graphjson", "--duration=0"]);
-        assert_eq!(normal(&["-jmd", "3"]), ["--graphjson", "--msglog", "--duration=3"]);
+        assert_eq!(
+            normal(&["-jmd", "3"]),
+            ["--graphjson", "--msglog", "--duration=3"]
+        );
     }
 
     #[test]
@@ -182,15 +232,21 @@ mod tests {
 
     #[test]
     fn an_optional_value_follows_a_long_name_only() {
-        assert_eq!(normal(&["-r", "man"]), ["--reload", "man"]);
+        assert_eq!(normal(&["-r", "man"]), ["--reload=true", "man"]);
         assert_eq!(normal(&["--reload", "a.json"]), ["--reload=a.json"]);
-        assert_eq!(normal(&["-r=false", "-saveconfig", "-j"]), ["--reload=false", "--saveconfig", "--graphjson"]);
+        assert_eq!(
+            normal(&["-r=false", "-saveconfig", "-j"]),
+            ["--reload=false", "--saveconfig=true", "--graphjson"]
+        );
         assert_eq!(normal(&["-saveconfig", "mine"]), ["--saveconfig=mine"]);
     }
 
     #[test]
     fn subcommands_keep_their_arguments() {
-        assert_eq!(normal(&["-j", "completions", "-p", "-d=0"]), ["--graphjson", "completions", "-p", "-d=0"]);
+        assert_eq!(
+            normal(&["-j", "completions", "-p", "-d=0"]),
+            ["--graphjson", "completions", "-p", "-d=0"]
+        );
         assert_eq!(normal(&["--", "-p"]), ["--", "-p"]);
     }
 

@@ -1,0 +1,122 @@
+//! The parser, made from [`FLAGS`].
+
+use super::{FLAGS, Flag, Value};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, Command, ValueHint};
+
+/// What a [`Command`] is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Reading arguments that [`normalise`](super::normalise::normalise) has put into one spelling.
+    Parse,
+    /// Help, man page and completions: without Go's `=true` and `=false` after switches.
+    Describe,
+}
+
+/// The command with all flags and subcommands.
+pub fn command(purpose: Purpose) -> Command {
+    Command::new("corsair")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Simulates actors that talk: pirates and the Flying Spaghetti Monster")
+        .override_usage("corsair -a fsm [FLAGS]\n       corsair completions SHELL | corsair man")
+        .after_help(AFTER_HELP)
+        .args_override_self(true)
+        .disable_help_subcommand(true)
+        .infer_long_args(false)
+        .args(FLAGS.iter().map(|flag| arg(flag, purpose)))
+        .subcommand(
+            Command::new("completions")
+                .about("Print completions for a shell: bash, zsh, fish, elvish, powershell")
+                .arg(
+                    Arg::new("shell")
+                        .value_name("SHELL")
+                        .required(true)
+                        .value_parser(clap::value_parser!(clap_complete::Shell)),
+                ),
+        )
+        .subcommand(Command::new("man").about("Print the manual page"))
+}
+
+const AFTER_HELP: &str = "\
+Flags are spelt as in Go (-d=0, -cpus 2, -kv chat:10ms) or as in GNU (--duration 0, -d0).
+
+Examples:
+  corsair -a fsm -p 100000 -d 0               five messages for each of 100,000 pirates
+  corsair -a fsm -p 1000 -d 10 -j             ten virtual seconds; the graph in json/fsm.json
+  corsair -a fsm -r                           start again from that graph
+  corsair -a fsm --executor tokio -d 2        the same pirates as tokio tasks, by the clock";
+
+/// The argument for a flag.
+fn arg(flag: &'static Flag, purpose: Purpose) -> Arg {
+    let help = match flag.pending {
+        Some(_) => format!("{} (not available yet)", flag.help),
+        None => flag.help.to_owned(),
+    };
+    let arg = Arg::new(flag.name)
+        .long(flag.name)
+        .help(help)
+        .help_heading(flag.group.heading());
+    let arg = match flag.letter {
+        Some(letter) => arg.short(letter),
+        None => arg,
+    };
+    let arg = match flag.value {
+        Value::Switch if purpose == Purpose::Describe => arg.action(ArgAction::SetTrue),
+        Value::Switch => arg
+            .action(ArgAction::Set)
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true"),
+        Value::Optional(name) => arg
+            .action(ArgAction::Set)
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true")
+            .value_name(name),
+        Value::One(name) => arg.action(ArgAction::Set).value_name(name),
+        Value::Word(name, words) => arg
+            .action(ArgAction::Set)
+            .value_name(name)
+            .value_parser(PossibleValuesParser::new(words)),
+    };
+    let hint = match flag.value {
+        Value::One("FILE") | Value::Optional("FILE") => ValueHint::FilePath,
+        Value::One("DIR") => ValueHint::DirPath,
+        Value::One(_) => ValueHint::Other,
+        _ => return arg,
+    };
+    // The default is said, not set: what was not given is looked up in configuration files first.
+    let arg = arg.value_hint(hint);
+    match flag.default {
+        "" | "." => arg,
+        default => {
+            let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            arg.help(format!("{help} [default: {default}]"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_is_well_formed() {
+        command(Purpose::Parse).debug_assert();
+        command(Purpose::Describe).debug_assert();
+    }
+
+    #[test]
+    fn the_last_of_several_wins_as_in_go() {
+        let args = [
+            "corsair",
+            "--duration=1",
+            "--duration=2",
+            "--graphjson",
+            "--graphjson=false",
+        ];
+        let matches = command(Purpose::Parse).get_matches_from(args);
+        assert_eq!(matches.get_one::<String>("duration").unwrap(), "2");
+        assert_eq!(matches.get_one::<String>("graphjson").unwrap(), "false");
+    }
+}
