@@ -105,9 +105,19 @@ struct Events {
     edges: Vec<((String, String), bool)>,
 }
 
-/// An event of any kind, of either version.
+/// An event, of either version.
 #[derive(Deserialize)]
-struct Event {
+#[serde(try_from = "Keys")]
+enum Event {
+    Node(Node),
+    Edge((String, String)),
+    Forget((String, String)),
+    Done,
+}
+
+/// The keys of any event.
+#[derive(Deserialize)]
+struct Keys {
     node: Option<String>,
     #[serde(alias = "service")]
     package: Option<String>,
@@ -116,6 +126,32 @@ struct Event {
     done: Option<de::IgnoredAny>,
     source: Option<String>,
     target: Option<String>,
+}
+
+impl TryFrom<Keys> for Event {
+    type Error = &'static str;
+
+    fn try_from(keys: Keys) -> Result<Event, &'static str> {
+        // Empty strings are what some writers put where a key does not apply.
+        let is = |key: &Option<String>| key.as_ref().is_some_and(|text| !text.is_empty());
+        if is(&keys.node) {
+            let package = keys.package.ok_or("a node has no \"package\"")?;
+            let name = keys.node.unwrap_or_default();
+            return Ok(Event::Node(Node { name, package }));
+        }
+        if is(&keys.edge) || is(&keys.forget) {
+            let ends = keys.source.zip(keys.target);
+            let ends = ends.ok_or("an edge has no \"source\" or no \"target\"")?;
+            return Ok(if is(&keys.edge) {
+                Event::Edge(ends)
+            } else {
+                Event::Forget(ends)
+            });
+        }
+        keys.done
+            .map(|_| Event::Done)
+            .ok_or("an event is neither node nor edge nor forget nor done")
+    }
 }
 
 impl<'de> Deserialize<'de> for Events {
@@ -130,8 +166,13 @@ impl<'de> Deserialize<'de> for Events {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut events: A) -> Result<Events, A::Error> {
                 let mut read = Events::default();
-                while let Some(event) = events.next_element::<Event>()? {
-                    read.add(event).map_err(de::Error::custom)?;
+                while let Some(event) = events.next_element()? {
+                    match event {
+                        Event::Node(node) => read.nodes.push(node),
+                        Event::Edge(ends) => read.edges.push((ends, true)),
+                        Event::Forget(ends) => read.edges.push((ends, false)),
+                        Event::Done => {}
+                    }
                 }
                 Ok(read)
             }
@@ -141,35 +182,6 @@ impl<'de> Deserialize<'de> for Events {
 }
 
 impl Events {
-    fn add(&mut self, event: Event) -> Result<(), String> {
-        let Event {
-            node,
-            package,
-            edge,
-            forget,
-            done,
-            source,
-            target,
-        } = event;
-        // Empty strings are what some writers put where a key does not apply.
-        let is = |key: &Option<String>| key.as_ref().is_some_and(|text| !text.is_empty());
-        if is(&node) {
-            let package = package.ok_or("a node has no \"package\"")?;
-            self.nodes.push(Node {
-                name: node.unwrap_or_default(),
-                package,
-            });
-        } else if is(&edge) || is(&forget) {
-            let (Some(source), Some(target)) = (source, target) else {
-                return Err("an edge has no \"source\" or no \"target\"".to_owned());
-            };
-            self.edges.push(((source, target), is(&edge)));
-        } else if done.is_none() {
-            return Err("an event is neither node nor edge nor forget nor done".to_owned());
-        }
-        Ok(())
-    }
-
     /// What is left at the end: of each edge, the last event decides.
     fn graph(self) -> Graph {
         let mut decided = HashSet::new();
