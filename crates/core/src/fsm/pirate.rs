@@ -186,3 +186,6 @@ impl<W: Watch> Actor<Msg> for Pirate<W> {
         self.handle(event, cx)
     }
 }
+
+#[cfg(test)]
+mod tests;
