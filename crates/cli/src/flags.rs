@@ -40,7 +40,7 @@ pub enum Value {
     /// Something; its name in the help.
     One(&'static str),
     /// One of these words.
-    Word(&'static str, &'static [&'static str]),
+    Word(&'static [&'static str]),
 }
 
 /// The part of the help in which a flag stands.
@@ -89,7 +89,7 @@ impl Flag {
 
     /// Whether it needs a value after it.
     pub fn needs_value(&self) -> bool {
-        matches!(self.value, Value::One(_) | Value::Word(..))
+        matches!(self.value, Value::One(_) | Value::Word(_))
     }
 }
 
@@ -103,14 +103,23 @@ pub fn lettered(letter: char) -> Option<&'static Flag> {
     FLAGS.iter().find(|flag| flag.letter == Some(letter))
 }
 
-/// The candidate most like what was typed, if any is like it.
+/// The candidate most like what was typed, if any is like it: by a slip of the finger or two, or
+/// by its beginning.
 pub fn nearest<'a>(typed: &str, among: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let likeness = |name: &str| strsim::jaro_winkler(&typed.to_lowercase(), name);
-    let (likeness, name) = among
-        .into_iter()
-        .map(|name| (likeness(name), name))
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))?;
-    (likeness > 0.75).then_some(name)
+    let typed = typed.to_lowercase();
+    let among: Vec<&str> = among.into_iter().collect();
+    let slips = |name: &&&str| strsim::osa_distance(&typed, name);
+    let likeness = |name: &&str| strsim::jaro_winkler(&typed, name);
+    let near = among.iter().min_by_key(slips)?;
+    if slips(&near) <= (typed.chars().count() / 3).max(1) {
+        return Some(near);
+    }
+    let by_likeness = |a: &&&str, b: &&&str| likeness(a).total_cmp(&likeness(b));
+    among
+        .iter()
+        .max_by(by_likeness)
+        .copied()
+        .filter(|name| likeness(name) > 0.8)
 }
 
 /// spigo's flags that are words; it writes them with one dash.
@@ -153,7 +162,7 @@ pub static FLAGS: &[Flag] = &[
         letter: Some('d'),
         value: Value::One("SECONDS"),
         default: "10",
-        help: "How long they talk, in the time of the run; 500ms or 1m30s work too",
+        help: "How long they talk; 500ms or 1m30s work too",
         shapes: true,
         ..PLAIN
     },
@@ -221,16 +230,16 @@ pub static FLAGS: &[Flag] = &[
     },
     Flag {
         name: "executor",
-        value: Value::Word("EXECUTOR", &["virtual", "tokio", "threads", "pool"]),
+        value: Value::Word(&["virtual", "tokio", "threads", "pool"]),
         default: "virtual",
         group: Group::Execution,
-        help: "virtual time, tokio tasks, a thread per actor (threads), or a pool of threads",
+        help: "Virtual time; or by the clock: tasks, a thread per actor, a pool of threads",
         shapes: true,
         ..PLAIN
     },
     Flag {
         name: "form",
-        value: Value::Word("FORM", &["async", "handler"]),
+        value: Value::Word(&["async", "handler"]),
         default: "handler",
         group: Group::Execution,
         help: "Run pirates as async bodies or as handlers; the result is the same",
@@ -240,7 +249,7 @@ pub static FLAGS: &[Flag] = &[
         name: "cpus",
         value: Value::One("N"),
         group: Group::Execution,
-        help: "Worker threads; default: one per core",
+        help: "Worker threads [default: one per core]",
         ..PLAIN
     },
     Flag {
@@ -254,7 +263,7 @@ pub static FLAGS: &[Flag] = &[
         name: "latency",
         value: Value::One("TIME|MIN..MAX"),
         group: Group::Execution,
-        help: "How long messages travel in virtual time: 2ms, 1ms..5ms; default 1.05ms..2.1ms",
+        help: "How long messages travel: 2ms, 1ms..5ms [default: 1.05ms..2.1ms]",
         shapes: true,
         ..PLAIN
     },
@@ -262,7 +271,7 @@ pub static FLAGS: &[Flag] = &[
         name: "lookahead",
         value: Value::One("TIME"),
         group: Group::Execution,
-        help: "Width of the windows in virtual time; default: the smallest latency",
+        help: "Width of the windows of virtual time [default: the smallest latency]",
         ..PLAIN
     },
     Flag {
@@ -282,10 +291,10 @@ pub static FLAGS: &[Flag] = &[
     },
     Flag {
         name: "overflow",
-        value: Value::Word("POLICY", &["block", "drop_newest", "drop_oldest", "fail"]),
+        value: Value::Word(&["block", "drop_newest", "drop_oldest", "fail"]),
         default: "block",
         group: Group::Execution,
-        help: "What happens to a message for a full mailbox",
+        help: "What happens if a mailbox is full",
         ..PLAIN
     },
     Flag {
@@ -366,10 +375,10 @@ pub static FLAGS: &[Flag] = &[
     },
     Flag {
         name: "format",
-        value: Value::Word("FORMAT", &["text", "json"]),
+        value: Value::Word(&["text", "json"]),
         default: "text",
         group: Group::Output,
-        help: "Lines for people, or one JSON object on stdout and nothing else",
+        help: "Lines, or one JSON object on stdout and nothing else",
         ..PLAIN
     },
     Flag {
@@ -384,7 +393,7 @@ pub static FLAGS: &[Flag] = &[
         name: "epoch",
         value: Value::One("DATE"),
         group: Group::Output,
-        help: "The date at which virtual time begins, in files; default 1970-01-01T00:00:00Z",
+        help: "The date at which time begins in files [default: 1970-01-01T00:00:00Z; by the clock, now]",
         shapes: true,
         ..PLAIN
     },
@@ -413,7 +422,7 @@ pub static FLAGS: &[Flag] = &[
         name: "saveconfig",
         value: Value::Optional("NAME"),
         group: Group::Files,
-        help: "Write the flags of this run to json/NAME_conf.json; default NAME: <arch>",
+        help: "Write the flags of this run to json/NAME_conf.json [default: the architecture]",
         ..PLAIN
     },
 ];
@@ -452,6 +461,8 @@ mod tests {
         let names = || FLAGS.iter().map(|flag| flag.name);
         assert_eq!(nearest("cpuprofil", names()), Some("cpuprofile"));
         assert_eq!(nearest("sede", names()), Some("seed"));
+        assert_eq!(nearest("look", names()), Some("lookahead"));
+        assert_eq!(nearest("fms", ["lamp", "fsm"]), Some("fsm"));
         assert_eq!(nearest("zzzz", names()), None);
     }
 }

@@ -168,7 +168,7 @@ fn refuse_pending(values: &Values, arch: &str) -> Result<()> {
 fn word<'a>(values: &'a Values, name: &str) -> Result<&'a str> {
     let word = values.text(name);
     match named(name).map(|flag| flag.value) {
-        Some(Value::Word(_, words)) if !words.contains(&word) => {
+        Some(Value::Word(words)) if !words.contains(&word) => {
             Err(values.wrong(name, not_one_of(word, words)))
         }
         _ => Ok(word),

@@ -48,13 +48,9 @@ Examples:
 
 /// The argument for a flag.
 fn arg(flag: &'static Flag, purpose: Purpose) -> Arg {
-    let help = match flag.pending {
-        Some(_) => format!("{} (not available yet)", flag.help),
-        None => flag.help.to_owned(),
-    };
     let arg = Arg::new(flag.name)
         .long(flag.name)
-        .help(help)
+        .help(help(flag))
         .help_heading(flag.group.heading());
     let arg = match flag.letter {
         Some(letter) => arg.short(letter),
@@ -74,25 +70,33 @@ fn arg(flag: &'static Flag, purpose: Purpose) -> Arg {
             .default_missing_value("true")
             .value_name(name),
         Value::One(name) => arg.action(ArgAction::Set).value_name(name),
-        Value::Word(name, words) => arg
-            .action(ArgAction::Set)
-            .value_name(name)
-            .value_parser(PossibleValuesParser::new(words)),
-    };
-    let hint = match flag.value {
-        Value::One("FILE") | Value::Optional("FILE") => ValueHint::FilePath,
-        Value::One("DIR") => ValueHint::DirPath,
-        Value::One(_) => ValueHint::Other,
-        _ => return arg,
-    };
-    // The default is said, not set: what was not given is looked up in configuration files first.
-    let arg = arg.value_hint(hint);
-    match flag.default {
-        "" | "." => arg,
-        default => {
-            let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
-            arg.help(format!("{help} [default: {default}]"))
+        Value::Word(words) => {
+            let parser = PossibleValuesParser::new(words);
+            arg.action(ArgAction::Set)
+                .value_name(words.join("|"))
+                .value_parser(parser)
+                .hide_possible_values(true)
         }
+    };
+    match flag.value {
+        Value::One("FILE") | Value::Optional("FILE") => arg.value_hint(ValueHint::FilePath),
+        Value::One("DIR") => arg.value_hint(ValueHint::DirPath),
+        Value::One(_) => arg.value_hint(ValueHint::Other),
+        _ => arg,
+    }
+}
+
+/// The line of help of a flag. Its default is said here and not set in the parser, because what
+/// was not given is looked up in configuration files first.
+fn help(flag: &Flag) -> String {
+    let pending = if flag.pending.is_some() {
+        " (not available yet)"
+    } else {
+        ""
+    };
+    match flag.default {
+        "" | "." => format!("{}{pending}", flag.help),
+        default => format!("{}{pending} [default: {default}]", flag.help),
     }
 }
 

@@ -52,7 +52,7 @@ pub fn normalise(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
             let takes_next = match flag.value {
                 Value::Switch => false,
                 Value::Optional(_) => !by_letter,
-                Value::One(_) | Value::Word(..) => true,
+                Value::One(_) | Value::Word(_) => true,
             };
             args.next_if(|next| takes_next && is_value(flag, next))
         });
@@ -259,7 +259,7 @@ mod tests {
                 match flag.value {
                     Value::Switch => ways.push(vec![format!("{dashes}{name}")]),
                     Value::Optional(_) => ways.push(vec![format!("{dashes}{name}={value}")]),
-                    Value::One(_) | Value::Word(..) => {
+                    Value::One(_) | Value::Word(_) => {
                         ways.push(vec![format!("{dashes}{name}={value}")]);
                         ways.push(vec![format!("{dashes}{name}"), value.to_owned()]);
                     }

@@ -57,7 +57,7 @@ pub fn not_one_of(word: &str, words: &[&str]) -> String {
 fn no_value(flag: &Flag) -> String {
     let spelled = flag.spelled();
     let example = match flag.value {
-        super::Value::Word(_, words) => words.join(" or "),
+        super::Value::Word(words) => words.join(" or "),
         super::Value::One(name) | super::Value::Optional(name) if flag.default.is_empty() => {
             name.to_owned()
         }

@@ -61,6 +61,11 @@ pub fn read(path: &Path) -> Result<Graph> {
         );
     }
     let File { graph } = serde_json::from_slice(&text).map_err(broken)?;
+    if let Some((number, wrong)) = graph.wrong {
+        bail!(
+            "-r: {shown}: event {number} of \"graph\" {wrong}; correct it, or write the file anew with -j"
+        );
+    }
     let graph = graph.graph();
     if graph.nodes.is_empty() {
         bail!("-r: {shown} has no nodes; a graph file lists them under \"graph\"");
@@ -103,11 +108,11 @@ struct Events {
     nodes: Vec<Node>,
     /// Ends of edges, and whether they are known or forgotten.
     edges: Vec<((String, String), bool)>,
+    /// The first event that is none: its number, from 1, and what is wrong with it.
+    wrong: Option<(u64, &'static str)>,
 }
 
 /// An event, of either version.
-#[derive(Deserialize)]
-#[serde(try_from = "Keys")]
 enum Event {
     Node(Node),
     Edge((String, String)),
@@ -135,13 +140,13 @@ impl TryFrom<Keys> for Event {
         // Empty strings are what some writers put where a key does not apply.
         let is = |key: &Option<String>| key.as_ref().is_some_and(|text| !text.is_empty());
         if is(&keys.node) {
-            let package = keys.package.ok_or("a node has no \"package\"")?;
+            let package = keys.package.ok_or("is a node and has no \"package\"")?;
             let name = keys.node.unwrap_or_default();
             return Ok(Event::Node(Node { name, package }));
         }
         if is(&keys.edge) || is(&keys.forget) {
             let ends = keys.source.zip(keys.target);
-            let ends = ends.ok_or("an edge has no \"source\" or no \"target\"")?;
+            let ends = ends.ok_or("is an edge and has no \"source\" or no \"target\"")?;
             return Ok(if is(&keys.edge) {
                 Event::Edge(ends)
             } else {
@@ -150,7 +155,7 @@ impl TryFrom<Keys> for Event {
         }
         keys.done
             .map(|_| Event::Done)
-            .ok_or("an event is neither node nor edge nor forget nor done")
+            .ok_or("is neither node nor edge nor forget nor done")
     }
 }
 
@@ -166,12 +171,17 @@ impl<'de> Deserialize<'de> for Events {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut events: A) -> Result<Events, A::Error> {
                 let mut read = Events::default();
-                while let Some(event) = events.next_element()? {
-                    match event {
-                        Event::Node(node) => read.nodes.push(node),
-                        Event::Edge(ends) => read.edges.push((ends, true)),
-                        Event::Forget(ends) => read.edges.push((ends, false)),
-                        Event::Done => {}
+                let mut number = 0;
+                while let Some(keys) = events.next_element::<Keys>()? {
+                    number += 1;
+                    match Event::try_from(keys) {
+                        Ok(Event::Node(node)) => read.nodes.push(node),
+                        Ok(Event::Edge(ends)) => read.edges.push((ends, true)),
+                        Ok(Event::Forget(ends)) => read.edges.push((ends, false)),
+                        Ok(Event::Done) => {}
+                        Err(wrong) => {
+                            read.wrong.get_or_insert((number, wrong));
+                        }
                     }
                 }
                 Ok(read)
@@ -263,7 +273,10 @@ mod tests {
                 graph("spigo-0.4", r#"{"nude":"a"}"#),
                 "neither node nor edge",
             ),
-            (graph("spigo-0.4", r#"{"node":"a"}"#), "at line 3"),
+            (
+                graph("spigo-0.4", r#"{"node":"a"}"#),
+                "event 1 of \"graph\" is a node and has no",
+            ),
             (
                 graph("spigo-0.4", &[node, node].join(",")),
                 "the node a twice",
