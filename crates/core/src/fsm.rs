@@ -38,7 +38,7 @@ mod watch;
 
 pub use message::Msg;
 pub use network::{Network, NetworkError};
-pub use pirate::MAX_BUDDIES;
+pub use pirate::{MAX_BUDDIES, Pirate};
 pub use tally::Tally;
 pub use watch::Watch;
 

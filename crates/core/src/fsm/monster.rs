@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// After sending to so many pirates the FSM lets them work, so that neither the events on their
 /// way nor the pirates concerned outgrow the caches, and wall-clock mailboxes have time to drain.
-const CHUNK: u32 = 8192;
+const CHUNK: u32 = 4096;
 
 /// The token of the timer that fires when nothing has happened for a while.
 const SILENCE: Token = Token::new(1);

@@ -14,9 +14,12 @@ pub const MAX_BUDDIES: usize = 10;
 /// The token of the one timer a pirate has.
 const TO_CHAT: Token = Token::new(0);
 
-/// A pirate.
-#[derive(Debug)]
-pub(super) struct Pirate<W> {
+/// A pirate, for scenarios and executors that want pirates without the [`Fsm`](super::Fsm): in
+/// handler form, as an [`Actor`].
+///
+/// Its random numbers, its address and all else it needs come from its context.
+#[derive(Clone, Debug)]
+pub struct Pirate<W: Watch = ()> {
     /// Whom it knows, in the order in which it got to know them. Entries from `known` on are
     /// [`Addr::NONE`], so that a search may look at all ten without asking how many there are.
     buddies: [Addr; MAX_BUDDIES],
@@ -36,9 +39,10 @@ pub(super) struct Pirate<W> {
 }
 
 impl<W: Watch> Pirate<W> {
-    /// The pirate with this index, which knows nobody and has nothing.
+    /// The pirate with this index, which knows nobody and has nothing. Pirates have consecutive
+    /// addresses in the order of their indices.
     #[inline]
-    pub(super) fn new(name: u32, watch: W) -> Self {
+    pub fn new(name: u32, watch: W) -> Self {
         Pirate {
             buddies: [Addr::NONE; MAX_BUDDIES],
             given: [0; MAX_BUDDIES],

@@ -136,8 +136,11 @@ impl<M: Message> Engine<M> {
                     End::Root
                 };
             }
-            if agreed.next << shard.window_bits > limit {
-                self.next = shard.tally.beyond.min(agreed.next << shard.window_bits);
+            // The window that was run last reaches to the limit, or the next one begins after it.
+            let bits = shard.window_bits;
+            let last = shard.base | ((1 << bits) - 1);
+            if last >= limit || agreed.next << bits > limit {
+                self.next = shard.tally.beyond.min(agreed.next << bits);
                 return if limit == agreed.end {
                     End::Root
                 } else {

@@ -30,12 +30,9 @@ impl Order {
             events.len() < NONE as usize,
             "a window holds fewer than 2^32 events"
         );
-        if events.is_sorted_by(|a, b| a.head.order() <= b.head.order()) {
-            // One sender that addresses its receivers in turn: nothing to do.
-            let identity = self.identity.len() as u32;
-            self.identity
-                .extend(identity..events.len().max(identity as usize) as u32);
-            return &self.identity[..events.len()];
+        let sorted = sorted_prefix(events);
+        if events.len() - sorted <= sorted / 8 {
+            return self.merge(events, sorted);
         }
         let bits = (events.len().ilog2() + 3).clamp(8, 24);
         if self.table.len() < 1 << bits {
@@ -69,6 +66,42 @@ impl Order {
                 .extend(self.group.drain(..).map(|(_, index)| index));
         }
         &self.order
+    }
+
+    /// The usual window of one sender that addresses its receivers in turn: all but a few events
+    /// are in order. The others, such as that sender's timers, are put between them.
+    fn merge<M>(&mut self, events: &[Scheduled<M>], sorted: usize) -> &[u32] {
+        let known = self.identity.len();
+        self.identity
+            .extend(known as u32..events.len().max(known) as u32);
+        if sorted == events.len() {
+            return &self.identity[..sorted];
+        }
+        let rest = sorted as u32..events.len() as u32;
+        self.group
+            .extend(rest.map(|index| (events[index as usize].head.order(), index)));
+        self.group.sort_unstable();
+        self.order.clear();
+        let mut done = 0;
+        for (order, index) in self.group.drain(..) {
+            let before = |event: &Scheduled<M>| event.head.order() <= order;
+            let next = done + events[done..sorted].partition_point(before);
+            self.order.extend_from_slice(&self.identity[done..next]);
+            self.order.push(index);
+            done = next;
+        }
+        self.order.extend_from_slice(&self.identity[done..sorted]);
+        &self.order
+    }
+}
+
+/// How many events from the first one on are in order.
+#[inline]
+fn sorted_prefix<M>(events: &[Scheduled<M>]) -> usize {
+    let ordered = |pair: &[Scheduled<M>]| pair[0].head.order() <= pair[1].head.order();
+    match events.windows(2).position(|pair| !ordered(pair)) {
+        Some(last) => last + 1,
+        None => events.len(),
     }
 }
 
@@ -138,6 +171,20 @@ mod tests {
                 .collect();
             check(&mut order, &events);
         }
+    }
+
+    #[test]
+    fn puts_stragglers_between_what_is_in_order() {
+        let mut order = Order::default();
+        let mut events: Vec<_> = (0..90).map(|i| event(i / 3, 2 * (i % 3), 9, i)).collect();
+        events.extend([event(0, 3, 7, 0), event(29, 9, 7, 1), event(12, 0, 7, 2)]);
+        check(&mut order, &events);
+        let indices = order.of(&events);
+        assert_eq!(
+            indices[2], 90,
+            "between the second and third event of receiver 0"
+        );
+        assert_eq!(indices[92], 91);
     }
 
     #[test]

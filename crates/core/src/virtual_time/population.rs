@@ -164,8 +164,7 @@ impl<M: Message, F: Form<M>> Residents<M, F> {
     unsafe fn slot(&self, shard: *mut Shard<M>, actor: u32) -> *mut Slot<F::Actor> {
         // SAFETY: an actor of the population has a page, and the page's memory has its slot.
         unsafe {
-            let page = (&raw const (*shard).pages).cast::<Vec<super::pages::Page>>();
-            let page = (*page).get_unchecked((actor >> PAGE_BITS) as usize);
+            let page = (&(*shard).pages).get_unchecked((actor >> PAGE_BITS) as usize);
             page.slots
                 .cast::<Slot<F::Actor>>()
                 .add((actor % PAGE) as usize)

@@ -100,6 +100,13 @@ impl Head {
         self.key >> KIND_BITS
     }
 
+    /// Moves the event within its window.
+    #[inline(always)]
+    pub(super) fn set_offset(&mut self, offset: u32) {
+        debug_assert!(offset < 1 << MAX_WINDOW_BITS);
+        self.key = offset << KIND_BITS | self.key & ((1 << KIND_BITS) - 1);
+    }
+
     #[inline(always)]
     pub(super) fn kind(&self) -> Kind {
         // The mask proves the index to be small; only kinds are ever stored there.

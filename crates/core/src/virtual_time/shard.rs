@@ -359,13 +359,9 @@ impl<M: Message> Shard<M> {
     #[inline(always)]
     fn schedule(&mut self, time: u64, mut event: Scheduled<M>) {
         let window = time >> self.window_bits;
-        let head = &event.head;
-        let offset = time as u32 & ((1 << self.window_bits) - 1);
-        event.head = Head {
-            trace: head.trace,
-            parent: head.parent,
-            ..Head::new(offset, head.kind(), head.to, head.from, head.seq, head.sent)
-        };
+        event
+            .head
+            .set_offset(time as u32 & ((1 << self.window_bits) - 1));
         debug_assert!(window > self.window);
         let to = self.owner(event.head.to);
         if window - self.window >= RING {

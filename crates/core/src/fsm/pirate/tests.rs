@@ -114,7 +114,7 @@ fn every(millis: u16) -> Msg {
     }
 }
 
-fn buddies<W>(pirate: &Pirate<W>) -> &[Addr] {
+fn buddies<W: Watch>(pirate: &Pirate<W>) -> &[Addr] {
     &pirate.buddies[..pirate.known.into()]
 }
 
