@@ -196,8 +196,7 @@ impl Latency {
             return self.min;
         }
         let pair = (from.0 as u64) << 32 | to.0 as u64;
-        let bits = fold(pair ^ seed, 0x9E37_79B9_7F4A_7C15);
-        let bits = fold(bits ^ 0xD1B5_4A32_D192_ED03, 0xA076_1D64_78BD_642F);
+        let bits = fold(pair ^ seed ^ 0xD1B5_4A32_D192_ED03, 0x9E37_79B9_7F4A_7C15);
         self.min + ((bits as u128 * self.spread as u128) >> 64) as u64
     }
 }

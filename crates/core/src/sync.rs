@@ -38,7 +38,7 @@ impl<T> UnsafeCell<T> {
 /// if there is no core for each. Asks the system; keep the answer.
 pub(crate) fn spins(waiters: usize) -> u32 {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    if waiters <= cores { 20_000 } else { 0 }
+    if waiters <= cores { 2_000 } else { 0 }
 }
 
 /// One step of waiting for another thread: spins the first `spins` times, then yields.

@@ -11,12 +11,12 @@
 //!   something outside of the run keeps the run going.
 //!
 //! **Back-pressure** ([`Overflow::Block`](crate::Overflow::Block)). A send never waits. A message
-//! that finds no room goes to the sender's outbox, and so does everything it sends after that. At
-//! its next wait the sender first empties its outbox in order, waiting for room; while it does,
-//! it goes on to take what arrives for itself out of its own mailbox. So an actor that waits, for
-//! whatever reason, always makes room, and actors that flood each other cannot block each other
-//! for good. The price is that what a blocked actor takes out, and what a body sends without
-//! ever waiting, is held in memory without a bound.
+//! that finds no room goes to its mailbox in its turn all the same, and is owed to its sender
+//! until the receiver takes it out. At its next wait the sender first waits until it is owed
+//! nothing; while it does, it goes on to take out what arrives for itself. So an actor that waits,
+//! for whatever reason, always empties its own mailbox, and actors that flood each other cannot
+//! block each other for good. The price is that what a body sends without ever waiting, and what a
+//! blocked actor takes out, is held in memory without a bound.
 
 mod channel;
 mod clock;

@@ -169,8 +169,7 @@ impl<M: Message, R: Reach<M>> Context<M> for VirtualContext<M, R> {
     }
 
     fn stop(&mut self, who: Addr) {
-        let me = self.shard().me;
-        self.shard().notify(Kind::Stop, who.0, me, 0, 0);
+        self.shard().notify(Kind::Stop, who.0, 0);
     }
 
     fn new_trace(&mut self) {
@@ -372,12 +371,9 @@ impl<M: Message, A: Actor<M>, F: Fn(u32) -> A + Send + Sync + 'static> Form<M> f
     }
 
     #[inline(always)]
-    unsafe fn begin(actor: *mut A, shard: *mut Shard<M>) -> Flow {
-        // SAFETY: passed on; the actor is used by nobody else.
-        unsafe {
-            (*actor).start(&mut VirtualContext::new(ForEvent(shard)));
-            Self::handle(actor, shard)
-        }
+    unsafe fn begin(actor: *mut A, shard: *mut Shard<M>) {
+        // SAFETY: the shard is valid, and the actor is used by nobody else.
+        unsafe { (*actor).start(&mut VirtualContext::new(ForEvent(shard))) }
     }
 
     #[inline(always)]
@@ -449,11 +445,9 @@ where
         (self.make)(VirtualContext::new(ForBody(id, PhantomData)), index)
     }
 
+    /// The first poll is its begin.
     #[inline(always)]
-    unsafe fn begin(actor: *mut B, shard: *mut Shard<M>) -> Flow {
-        // SAFETY: passed on.
-        unsafe { Self::handle(actor, shard) }
-    }
+    unsafe fn begin(_: *mut B, _: *mut Shard<M>) {}
 
     #[inline(always)]
     unsafe fn handle(actor: *mut B, shard: *mut Shard<M>) -> Flow {

@@ -379,7 +379,7 @@ impl<M: Message> Engine<M> {
                     Err(panic) => {
                         let cursor = (*self.shard).cursor;
                         let event = events.add(order[cursor] as usize);
-                        note_panic(self.shard, population, event, &panic);
+                        note_panic(self.shard, population, event, &*panic);
                         cursor + 1
                     }
                 };

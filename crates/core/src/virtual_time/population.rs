@@ -55,14 +55,14 @@ pub(super) trait Form<M>: Send + Sync + 'static {
     /// Makes the actor with this index.
     fn make(&self, shard: *mut Shard<M>, index: u32) -> Self::Actor;
 
-    /// Lets it begin, and handle the event that has arrived, if one has.
+    /// Does what it does before its first event.
     ///
     /// # Safety
     /// Called on the shard's thread, with a shard that nobody holds a reference to; `actor` is
     /// pinned in its slot and not used otherwise. So for the other functions.
-    unsafe fn begin(actor: *mut Self::Actor, shard: *mut Shard<M>) -> Flow;
+    unsafe fn begin(actor: *mut Self::Actor, shard: *mut Shard<M>);
 
-    /// Lets it handle the event that has arrived.
+    /// Lets it handle the event that has arrived, if one has; if not, it has just begun.
     ///
     /// # Safety
     /// As for [`Form::begin`].
@@ -152,6 +152,13 @@ impl<M: Message, F: Form<M>> Blueprint<M> for F {
     }
 }
 
+/// Whether an actor is to handle an event.
+enum Ready {
+    Yes,
+    No,
+    Ends(Reason),
+}
+
 /// How many events ahead a slot is fetched into the cache.
 const AHEAD: usize = 10;
 
@@ -207,35 +214,35 @@ impl<M: Message, F: Form<M>> Residents<M, F> {
             (*shard).now = (*shard).base + (*head).offset() as u64;
             (*shard).header = &raw mut (*slot).header;
             (*shard).current = head;
-            let flow = if (*slot).header.state == State::Live && (*head).is_message() {
+            if (*slot).header.state == State::Live && (*head).is_message() {
                 (*shard).arrived = event;
                 let body = (*event).body_unchecked();
                 let (kind, fingerprint) = (body.kind(), body.fingerprint());
                 (*shard).count_message(kind, fingerprint);
-                F::handle((*slot).actor.as_mut_ptr(), shard)
             } else {
-                match self.deliver_rare(shard, slot, event) {
-                    Ok(flow) => flow,
-                    Err(reason) => return self.end(shard, slot, reason),
+                match self.prepare(shard, slot, event) {
+                    Ready::Yes => {}
+                    Ready::No => return,
+                    Ready::Ends(reason) => return self.end(shard, slot, reason),
                 }
-            };
-            if flow == Flow::Stop {
+            }
+            if F::handle((*slot).actor.as_mut_ptr(), shard) == Flow::Stop {
                 self.end(shard, slot, Reason::Returned);
             }
         }
     }
 
-    /// Delivers what is not a message for an actor that has begun.
+    /// Prepares the delivery of what is not a message for an actor that has begun.
     ///
     /// # Safety
     /// As for [`Residents::deliver`].
     #[inline(never)]
-    unsafe fn deliver_rare(
+    unsafe fn prepare(
         &self,
         shard: *mut Shard<M>,
         slot: *mut Slot<F::Actor>,
         event: *mut Scheduled<M>,
-    ) -> Result<Flow, Reason> {
+    ) -> Ready {
         // SAFETY: as in `deliver`; the event is moved out once on every path.
         unsafe {
             let kind = (*event).head.kind();
@@ -244,35 +251,33 @@ impl<M: Message, F: Form<M>> Residents<M, F> {
                 let event = event.read();
                 let kind = event.message_kind();
                 drop((*shard).undeliverable(event, kind));
-                return Ok(Flow::Continue);
+                return Ready::No;
             }
             if kind == Kind::Stop {
-                return Err(Reason::Stopped);
-            }
-            if kind == Kind::Timer {
-                let token = (*event).head.parent;
-                (*shard).count_timer(token);
-            } else if kind.is_message() {
-                let body = (*event).body_unchecked();
-                let (kind, fingerprint) = (body.kind(), body.fingerprint());
-                (*shard).arrived = event;
-                (*shard).count_message(kind, fingerprint);
+                return Ready::Ends(Reason::Stopped);
             }
             (*shard).arrived = if kind == Kind::Start {
                 std::ptr::null_mut()
             } else {
                 event
             };
-            let actor = (*slot).actor.as_mut_ptr();
-            if state == State::Live {
-                return Ok(F::handle(actor, shard));
+            if kind == Kind::Timer {
+                let token = (*event).head.parent;
+                (*shard).count_timer(token);
+            } else if kind.is_message() {
+                let body = (*event).body_unchecked();
+                let (kind, fingerprint) = (body.kind(), body.fingerprint());
+                (*shard).count_message(kind, fingerprint);
             }
-            let made = self.form.make(shard, (*event).head.to - self.first);
-            actor.write(made);
-            (*slot).header.state = State::Live;
-            (*shard).tally.begun += 1;
-            Ok(F::begin(actor, shard))
+            if state == State::Fresh {
+                let made = self.form.make(shard, (*event).head.to - self.first);
+                (*slot).actor.write(made);
+                (*slot).header.state = State::Live;
+                (*shard).tally.begun += 1;
+                F::begin((*slot).actor.as_mut_ptr(), shard);
+            }
         }
+        Ready::Yes
     }
 
     /// Ends the actor being run.
@@ -302,7 +307,7 @@ impl<M: Message, F: Form<M>> Residents<M, F> {
                 .filter(|group| group.spawn.watched)
                 .map(|group| group.parent);
             if let Some(parent) = watcher {
-                (*shard).notify(Kind::Down, parent, me, Header::reason_number(reason), 0);
+                (*shard).notify(Kind::Down, parent, Header::reason_number(reason) as u64);
             }
             if begun {
                 (*slot).actor.as_mut_ptr().drop_in_place();
@@ -312,6 +317,22 @@ impl<M: Message, F: Form<M>> Residents<M, F> {
                 drop((*shard).undeliverable(event, kind));
             }
         }
+    }
+
+    /// As [`Residents::deliver`], for where it is rare: the handler is inlined only once.
+    ///
+    /// # Safety
+    /// As for [`Residents::deliver`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn deliver_rarely(
+        &self,
+        shard: *mut Shard<M>,
+        slot: *mut Slot<F::Actor>,
+        event: *mut Scheduled<M>,
+    ) {
+        // SAFETY: passed on.
+        unsafe { self.deliver(shard, slot, event) }
     }
 
     /// Runs the timers that the actor has set within the window and that are due before its next
@@ -331,7 +352,7 @@ impl<M: Message, F: Form<M>> Residents<M, F> {
                     continue;
                 }
                 let mut event = MaybeUninit::new(timer.event((*shard).base, 0));
-                self.deliver(shard, slot, event.as_mut_ptr());
+                self.deliver_rarely(shard, slot, event.as_mut_ptr());
             }
         }
     }

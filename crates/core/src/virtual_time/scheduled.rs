@@ -23,12 +23,14 @@ pub(super) enum Kind {
     Stop,
     /// `seq` is the request, `parent` the first address and the count.
     Spawned,
-    /// `from` has ended, `seq` says why, `parent` is the question if there was one.
+    /// `from` has ended, `parent` says why.
     Down,
+    /// `from` has ended and will not answer the question in `parent`.
+    Unanswered,
 }
 
 impl Kind {
-    const ALL: [Kind; 9] = [
+    const ALL: [Kind; 10] = [
         Kind::Message,
         Kind::Question,
         Kind::Reply,
@@ -38,6 +40,7 @@ impl Kind {
         Kind::Stop,
         Kind::Spawned,
         Kind::Down,
+        Kind::Unanswered,
     ];
 
     /// Whether the event carries a message.
@@ -159,7 +162,7 @@ impl Head {
             trace: none,
             parent: none,
             span: none,
-            answers: if kind == Kind::Down {
+            answers: if kind == Kind::Unanswered {
                 SpanId(self.parent)
             } else {
                 none
@@ -266,7 +269,11 @@ impl<M> Scheduled<M> {
             }),
             Kind::Down => Some(Event::Down {
                 who: Addr(head.from),
-                reason: Header::reason_of(head.seq),
+                reason: Header::reason_of(head.parent as u32),
+            }),
+            Kind::Unanswered => Some(Event::Down {
+                who: Addr(head.from),
+                reason: Reason::Stopped,
             }),
             Kind::Start | Kind::Stop => None,
         }

@@ -13,7 +13,7 @@ use super::scheduled::{Head, Kind, MAX_WINDOW_BITS, Scheduled, TIMER_FROM};
 use super::wheel::{Due, Wheel};
 use crate::config::fold;
 use crate::{
-    ActorTotals, Addr, Config, DeadLetters, Latency, Message, PanicReport, Reason, Token, Waiting,
+    ActorTotals, Addr, Config, DeadLetters, Latency, Message, PanicReport, Token, Waiting,
 };
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -334,13 +334,18 @@ impl<M: Message> Shard<M> {
         span
     }
 
-    /// Sends an event of the engine's own, from `from`.
-    pub(super) fn notify(&mut self, kind: Kind, to: u32, from: u32, seq: u32, parent: u64) {
-        let time = self.now.saturating_add(self.latency.min);
+    /// Sends an event of the engine's own from the actor being run. It comes after what the actor
+    /// has sent before.
+    pub(super) fn notify(&mut self, kind: Kind, to: u32, parent: u64) {
+        // The number of what it sent last: events that are otherwise equal stay in the order in
+        // which they were scheduled.
+        let (seq, from) = (self.header().seq, self.me);
+        let latency = self.latency.of(self.seed, Addr(from), Addr(to));
+        let time = self.now.saturating_add(latency);
         self.announce(time, kind, to, from, seq, parent);
     }
 
-    /// As [`Shard::notify`], to arrive at `time`.
+    /// Schedules an event of the engine's own for `time`.
     pub(super) fn announce(
         &mut self,
         time: u64,
@@ -434,7 +439,7 @@ impl<M: Message> Shard<M> {
     }
 
     pub(super) fn own_token(&mut self) -> Token {
-        self.own_tokens = self.own_tokens.wrapping_add(1);
+        self.own_tokens = (self.own_tokens + 1) % Token::OWN;
         Token(Token::OWN | self.own_tokens)
     }
 
@@ -507,7 +512,8 @@ impl<M: Message> Shard<M> {
     pub(super) fn count_timer(&mut self, token: u64) {
         self.tally.fired += 1;
         let parties = (self.me as u64) << 32 | TIMER_FROM as u64;
-        self.digest(parties, 0, token);
+        // The library's own tokens only need to differ; their numbers depend on the shard.
+        self.digest(parties, 0, token.min(Token::OWN as u64));
     }
 
     /// Adds an event to the run's digest: a sum, so that it does not matter where and in which
@@ -557,8 +563,16 @@ impl<M: Message> Shard<M> {
             self.tally.first_dead = Some(FirstDead { order, kind });
         }
         if head.kind() == Kind::Question {
-            let reason = Header::reason_number(Reason::Stopped);
-            self.notify(Kind::Down, head.from, head.to, reason, head.span());
+            let latency = self.latency.of(self.seed, Addr(head.to), Addr(head.from));
+            let time = self.now.saturating_add(latency);
+            self.announce(
+                time,
+                Kind::Unanswered,
+                head.from,
+                head.to,
+                head.seq,
+                head.span(),
+            );
         }
         if !self.to_root || head.to == ROOT {
             return Some(event);
@@ -583,7 +597,7 @@ impl<M: Message> Shard<M> {
             Kind::Start => "its start".to_owned(),
             Kind::Stop => "its end".to_owned(),
             Kind::Spawned => "the end of its spawn".to_owned(),
-            Kind::Down => format!("the end of {from}"),
+            Kind::Down | Kind::Unanswered => format!("the end of {from}"),
         }
     }
 

@@ -1,19 +1,21 @@
-//! The mailbox of an actor that is a thread: a bounded channel, and beside it what is never
-//! refused.
+//! The mailbox of an actor that is a thread: a bounded channel, and beside it what the channel
+//! does not take.
 //!
-//! The channel bounds the messages. Events of the executor lie in a list of their own; the
-//! receiver empties the list first and the channel second, and puts the list's events behind the
-//! messages, so the end of an actor is never told before what it had sent.
+//! The channel holds the messages, up to the bound. Beside it, under a lock, lie messages above
+//! the bound and events of the executor. As long as something lies there (`beside`), senders and
+//! the receiver go through the lock: senders put nothing into the channel that would overtake what
+//! they have beside it, and the receiver takes the channel first, then the messages beside it,
+//! then the events, so the end of an actor is never told before what it had sent.
 //!
-//! Waking needs no lock unless somebody waits. A receiver says so (`waiting`) before it looks a
-//! last time, and a sender looks at `waiting` after it has put something in; both in the order
-//! that everybody sees (SeqCst), so one of the two sees the other. The same holds between senders
-//! that wait for room (`blocked`) and the receiver, and between a late sender and
-//! [`Mailbox::close`] (`closed`).
+//! Without anything beside it, no lock is taken unless the receiver waits. It says so (`waiting`)
+//! before it looks a last time, and a sender looks at `waiting` after it has put something in, both
+//! in an order that everybody sees (SeqCst), so one of the two sees the other. The same holds
+//! between a sender that finds the channel full and the receiver (`beside`), and between a late
+//! sender and [`Mailbox::close`] (`closed`).
 
 use super::letter::Letter;
 use super::mailbox::{Mailbox, Pushed};
-use crate::Message;
+use crate::{Addr, Event, Message};
 use crossbeam_channel::{Receiver, Sender, TrySendError};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::SeqCst;
@@ -23,23 +25,24 @@ use std::task::Waker;
 
 /// See the [module](self).
 pub(crate) struct Channel<M> {
-    messages: (Sender<Letter<M>>, Receiver<Letter<M>>),
+    sender: Sender<Letter<M>>,
+    /// Also of those who make room by taking the oldest out.
+    receiver: Receiver<Letter<M>>,
     side: Mutex<Side<M>>,
-    /// The side list may hold something.
+    /// Something lies beside the channel. Changed under the lock.
     beside: AtomicBool,
     waiting: AtomicBool,
-    blocked: AtomicBool,
     closed: AtomicBool,
 }
 
 /// What is rarely touched.
 struct Side<M> {
+    over: VecDeque<Letter<M>>,
     system: VecDeque<Letter<M>>,
-    receiver: Option<Waker>,
-    senders: Vec<Waker>,
+    task: Option<Waker>,
 }
 
-impl<M> Channel<M> {
+impl<M: Message> Channel<M> {
     fn side(&self) -> MutexGuard<'_, Side<M>> {
         self.side.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -48,69 +51,109 @@ impl<M> Channel<M> {
     fn announce(&self) {
         fence(SeqCst);
         if self.waiting.load(SeqCst) && self.waiting.swap(false, SeqCst) {
-            let receiver = self.side().receiver.clone();
-            receiver.into_iter().for_each(Waker::wake);
+            self.wake();
         }
     }
 
-    /// Wakes the senders that wait for room.
-    fn invite(&self) {
+    /// Puts a message into the channel, if nothing of its sender lies beside it.
+    fn try_push(&self, letter: Letter<M>) -> Result<(), Letter<M>> {
+        self.sender
+            .try_send(letter)
+            .map_err(TrySendError::into_inner)
+    }
+
+    /// Puts a message beside the channel, unless there is room in it by now.
+    fn push_beside(&self, letter: Letter<M>, wait: bool) -> Pushed<M> {
+        let mut side = self.side();
+        // From here on the receiver looks beside the channel when it has emptied it.
+        self.beside.store(true, SeqCst);
         fence(SeqCst);
-        if self.blocked.load(SeqCst) && self.blocked.swap(false, SeqCst) {
-            let senders = std::mem::take(&mut self.side().senders);
-            senders.into_iter().for_each(Waker::wake);
-        }
+        let retried = if side.over.is_empty() {
+            self.try_push(letter)
+        } else {
+            Err(letter)
+        };
+        let pushed = match retried {
+            Ok(()) => Pushed::In,
+            Err(letter) if wait && !self.closed.load(SeqCst) => {
+                side.over.push_back(letter);
+                Pushed::Over
+            }
+            Err(letter) => Pushed::Full(letter),
+        };
+        self.beside
+            .store(!(side.over.is_empty() && side.system.is_empty()), SeqCst);
+        pushed
     }
 
     /// Moves what is there to the end of `batch`; whether there was anything.
-    fn drain(&self, batch: &mut VecDeque<Letter<M>>) -> bool {
+    fn drain(&self, batch: &mut VecDeque<Letter<M>>, released: &mut Vec<Addr>) -> bool {
         let before = batch.len();
-        let mut system = VecDeque::new();
-        if self.beside.swap(false, SeqCst) {
-            system = std::mem::take(&mut self.side().system);
+        if self.beside.load(SeqCst) {
+            let mut side = self.side();
+            batch.extend(self.receiver.try_iter());
+            released.extend(side.over.iter().map(|letter| match letter.event {
+                Event::Message { from, .. } => from,
+                _ => Addr::NONE,
+            }));
+            batch.append(&mut side.over);
+            batch.append(&mut side.system);
+            self.beside.store(false, SeqCst);
+        } else {
+            batch.extend(self.receiver.try_iter());
+            // A sender that found the channel full a moment ago may have gone beside it.
+            fence(SeqCst);
+            if self.beside.load(SeqCst) {
+                return self.drain(batch, released) || batch.len() > before;
+            }
         }
-        batch.extend(self.messages.1.try_iter());
-        batch.append(&mut system);
         batch.len() > before
     }
 }
 
 impl<M: Message> Mailbox<M> for Channel<M> {
     fn new(capacity: usize) -> Channel<M> {
+        let (sender, receiver) = crossbeam_channel::bounded(capacity);
         Channel {
-            messages: crossbeam_channel::bounded(capacity),
+            sender,
+            receiver,
             side: Mutex::new(Side {
+                over: VecDeque::new(),
                 system: VecDeque::new(),
-                receiver: None,
-                senders: Vec::new(),
+                task: None,
             }),
             beside: AtomicBool::new(false),
             waiting: AtomicBool::new(false),
-            blocked: AtomicBool::new(false),
             closed: AtomicBool::new(false),
         }
     }
 
-    fn push(&self, letter: Letter<M>, _: usize) -> Pushed<M> {
+    fn push(&self, letter: Letter<M>, _: usize, wait: bool) -> Pushed<M> {
         if self.closed.load(SeqCst) {
             return Pushed::Closed(letter);
         }
-        match self.messages.0.try_send(letter) {
-            Err(TrySendError::Full(letter)) => return Pushed::Full(letter),
-            Err(TrySendError::Disconnected(letter)) => return Pushed::Closed(letter),
-            Ok(()) => fence(SeqCst),
+        let tried = if self.beside.load(SeqCst) {
+            Err(letter)
+        } else {
+            self.try_push(letter)
+        };
+        let pushed = match tried {
+            Ok(()) => Pushed::In,
+            Err(letter) => self.push_beside(letter, wait),
+        };
+        match pushed {
+            Pushed::Full(letter) if self.closed.load(SeqCst) => return Pushed::Closed(letter),
+            Pushed::Full(_) | Pushed::Closed(_) => return pushed,
+            Pushed::In | Pushed::Over => {}
         }
-        if self.closed.load(SeqCst) {
+        fence(SeqCst);
+        if matches!(pushed, Pushed::In) && self.closed.load(SeqCst) {
             // `close` may have looked before the letter was there. Every sender this late takes
             // one letter back, its own or that of another as late.
-            return self
-                .messages
-                .1
-                .try_recv()
-                .map_or(Pushed::In, Pushed::Closed);
+            return self.receiver.try_recv().map_or(Pushed::In, Pushed::Closed);
         }
         self.announce();
-        Pushed::In
+        pushed
     }
 
     fn push_always(&self, letter: Letter<M>) -> Result<(), Letter<M>> {
@@ -127,60 +170,51 @@ impl<M: Message> Mailbox<M> for Channel<M> {
     }
 
     fn pop_oldest(&self) -> Option<Letter<M>> {
-        self.messages.1.try_recv().ok()
+        self.receiver.try_recv().ok()
     }
 
-    fn take(&self, batch: &mut VecDeque<Letter<M>>, receiver: &Waker) -> bool {
-        if !self.drain(batch) {
-            let mut side = self.side();
-            if !side
-                .receiver
-                .as_ref()
-                .is_some_and(|known| known.will_wake(receiver))
-            {
-                side.receiver = Some(receiver.clone());
-            }
-            drop(side);
-            self.waiting.store(true, SeqCst);
-            fence(SeqCst);
-            if !self.drain(batch) {
-                return false;
-            }
-            self.waiting.store(false, SeqCst);
+    fn take(
+        &self,
+        batch: &mut VecDeque<Letter<M>>,
+        released: &mut Vec<Addr>,
+        receiver: &Waker,
+    ) -> bool {
+        if self.drain(batch, released) {
+            return true;
         }
-        self.invite();
-        true
-    }
-
-    fn has_room(&self, _: usize, sender: &Waker) -> bool {
         let mut side = self.side();
-        if !side.senders.iter().any(|known| known.will_wake(sender)) {
-            side.senders.push(sender.clone());
+        if !side
+            .task
+            .as_ref()
+            .is_some_and(|known| known.will_wake(receiver))
+        {
+            side.task = Some(receiver.clone());
         }
         drop(side);
-        self.blocked.store(true, SeqCst);
+        self.waiting.store(true, SeqCst);
         fence(SeqCst);
-        self.closed.load(SeqCst) || !self.messages.0.is_full()
+        let arrived = self.drain(batch, released);
+        if arrived {
+            self.waiting.store(false, SeqCst);
+        }
+        arrived
     }
 
     fn attach(&self, receiver: &Waker) {
-        self.side().receiver = Some(receiver.clone());
+        self.side().task = Some(receiver.clone());
     }
 
     fn receiver(&self) -> Option<Waker> {
-        self.side().receiver.clone()
+        self.side().task.clone()
     }
 
-    fn close(&self) -> VecDeque<Letter<M>> {
+    fn close(&self) -> (VecDeque<Letter<M>>, Vec<Addr>) {
         let mut side = self.side();
         self.closed.store(true, SeqCst);
-        side.receiver = None;
+        side.task = None;
         drop(side);
-        fence(SeqCst);
-        let mut left = VecDeque::new();
-        self.beside.store(true, SeqCst);
-        self.drain(&mut left);
-        self.invite();
-        left
+        let (mut left, mut released) = Default::default();
+        self.drain(&mut left, &mut released);
+        (left, released)
     }
 }

@@ -11,9 +11,9 @@ use crate::{
     Token, Waiting,
 };
 use std::collections::VecDeque;
-use std::future::{pending, poll_fn};
+use std::future::poll_fn;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::task::{Context as Task, Poll, Waker};
 use std::time::Duration;
 
@@ -43,8 +43,8 @@ pub(crate) struct WallContext<M: Message, R: Runtime> {
     batch: VecDeque<Letter<M>>,
     /// Looked at and kept by selective receives.
     stash: VecDeque<Letter<M>>,
-    /// Sent, and found no room.
-    outbox: VecDeque<(Addr, Letter<M>)>,
+    /// Whether something it sent may still lie above the bound of a mailbox.
+    over: bool,
     timers: Timers,
     alarm: R::Alarm,
     ledger: Ledger,
@@ -73,8 +73,6 @@ pub(crate) struct Remains<M> {
     pub(super) handled: String,
     /// What it had received and not handled.
     pub(super) unread: VecDeque<Letter<M>>,
-    /// What it had sent and is still to be delivered.
-    pub(super) unsent: VecDeque<(Addr, Letter<M>)>,
 }
 
 impl<M> Default for Remains<M> {
@@ -82,7 +80,6 @@ impl<M> Default for Remains<M> {
         Remains {
             handled: "making its body".to_owned(),
             unread: VecDeque::new(),
-            unsent: VecDeque::new(),
         }
     }
 }
@@ -112,7 +109,7 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
             requests: 0,
             batch: VecDeque::new(),
             stash: VecDeque::new(),
-            outbox: VecDeque::new(),
+            over: false,
             timers: Timers::default(),
             alarm: R::Alarm::default(),
             ledger: Ledger::default(),
@@ -158,10 +155,9 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
     fn dispatch(&mut self, to: Addr, mut letter: Letter<M>) -> SpanId {
         let span = letter.span;
         letter.epoch = self.shared.tally.sent();
-        if !self.outbox.is_empty() {
-            self.outbox.push_back((to, letter));
-        } else if let Err(letter) = self.shared.post(to, letter) {
-            self.outbox.push_back((to, letter));
+        if self.shared.post(to, letter, self.shared.config.overflow) {
+            self.cell().owed.fetch_add(1, SeqCst);
+            self.over = true;
         }
         span
     }
@@ -189,45 +185,50 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
 
     // Waiting.
 
-    /// The waker to register with mailboxes and timers: the task's own, unless somebody between
-    /// the executor and this context wants to know which of several futures was woken.
-    fn waker(&mut self, task: &Task<'_>) -> Waker {
-        if !self.shared.is_relay(self.me, task) {
-            return task.waker().clone();
+    /// Calls `poll` with the waker to register with mailboxes and timers: the task's own, unless
+    /// somebody between the executor and this context wants to know which of several futures was
+    /// woken.
+    #[inline]
+    fn with_waker<T>(&mut self, task: &Task<'_>, poll: impl FnOnce(&mut Self, &Waker) -> T) -> T {
+        if self.shared.is_relay(self.me, task)
+            && let Some(waker) = self.task.take().or_else(|| self.cell().mailbox.receiver())
+        {
+            let polled = poll(self, &waker);
+            self.task = Some(waker);
+            return polled;
         }
-        if self.task.is_none() {
-            self.task = self.cell().mailbox.receiver();
-        }
-        self.task.clone().unwrap_or_else(|| task.waker().clone())
+        poll(self, task.waker())
     }
 
-    /// Sends what had found no room, and takes out what arrives meanwhile.
-    fn poll_outbox(&mut self, task: &Task<'_>) -> Poll<()> {
-        if self.outbox.is_empty() {
+    /// Waits until what was sent above the bound of a mailbox was taken out there, and meanwhile
+    /// takes out what arrives here.
+    fn poll_room(&mut self, task: &Task<'_>) -> Poll<()> {
+        if !self.over {
             return Poll::Ready(());
         }
         self.ledger.tell(&self.shared.tally);
-        let waker = self.waker(task);
-        while let Some((to, letter)) = self.outbox.pop_front() {
-            let mut letter = Some(letter);
-            let posted = self.shared.poll_post(to, &mut letter, &waker);
-            if let Some(letter) = letter {
-                self.outbox.push_front((to, letter));
+        self.with_waker(task, |cx, waker| {
+            loop {
+                // First where to be woken, then whether that is still needed.
+                let arrived = cx.take_arrivals(waker);
+                if cx.cell().owed.load(SeqCst) <= 0 {
+                    cx.over = false;
+                    return Poll::Ready(());
+                }
+                if !arrived {
+                    return Poll::Pending;
+                }
             }
-            if posted.is_pending() && !self.take_arrivals(&waker) {
-                return Poll::Pending;
-            }
-        }
-        Poll::Ready(())
+        })
     }
 
     #[inline]
     fn take_arrivals(&mut self, waker: &Waker) -> bool {
-        // Borrowed by field, as the mailbox belongs to the run and the batch to this actor.
-        self.shared
-            .cell(self.me)
-            .mailbox
-            .take(&mut self.batch, waker)
+        let mut released = Vec::new();
+        let mailbox = &self.shared.cell(self.me).mailbox;
+        let arrived = mailbox.take(&mut self.batch, &mut released, waker);
+        self.shared.release(&mut released);
+        arrived
     }
 
     /// Puts timers that are due behind what has arrived.
@@ -247,63 +248,76 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
             task.waker().wake_by_ref();
             return Poll::Pending;
         }
-        let waker = self.waker(task);
-        loop {
-            let arrived = self.take_arrivals(&waker);
-            self.now = self.shared.clock.now();
-            self.take_due();
-            if arrived || !self.batch.is_empty() {
-                self.waiting = None;
-                return Poll::Ready(());
+        let arrived = self.with_waker(task, |cx, waker| {
+            loop {
+                let mut arrived = cx.take_arrivals(waker);
+                let next = cx.timers.next();
+                if arrived || next.is_some() {
+                    cx.now = cx.shared.clock.now();
+                    cx.take_due();
+                    arrived = !cx.batch.is_empty();
+                }
+                match next {
+                    _ if arrived => return true,
+                    Some(due) if cx.alarm.poll(&cx.shared.clock, due, waker).is_ready() => {}
+                    Some(_) => return false,
+                    None => {
+                        cx.cell().idle.store(true, Relaxed);
+                        return false;
+                    }
+                }
             }
-            let Some(due) = self.timers.next() else {
-                self.cell().idle.store(true, Relaxed);
-                break;
-            };
-            if self
-                .alarm
-                .poll(&self.shared.clock, due, &waker)
-                .is_pending()
-            {
-                break;
-            }
+        });
+        if arrived {
+            self.waiting = None;
+            return Poll::Ready(());
         }
         self.turn = 0;
         self.waiting = Some(why);
         Poll::Pending
     }
 
-    /// Waits for an event that is wanted and keeps the others, without handing it out yet.
-    async fn receive(
+    /// Waits for an event that is wanted and keeps the others, without handing it out yet. In the
+    /// first poll of a wait, `scanned` is false: then it looks at what was kept before.
+    #[inline]
+    fn poll_letter(
         &mut self,
         why: Waiting,
-        wanted: impl Fn(&Event<M>, &Envelope) -> bool + Send,
-    ) -> Letter<M> {
-        poll_fn(|task| self.poll_outbox(task)).await;
-        if self.shared.is_ending() || self.cell().is_stopping() {
-            // Not polled again, as whoever polls this knows it too.
-            pending::<()>().await;
+        wanted: &impl Fn(&Event<M>, &Envelope) -> bool,
+        scanned: &mut bool,
+        task: &Task<'_>,
+    ) -> Poll<Letter<M>> {
+        if self.poll_room(task).is_pending() {
+            return Poll::Pending;
         }
         let me = self.me;
-        let accepts = move |letter: &Letter<M>| wanted(&letter.event, &letter.envelope(me));
-        if let Some(kept) = self.stash.iter().position(&accepts)
-            && let Some(letter) = self.stash.remove(kept)
-        {
-            return letter;
+        let accepts = |letter: &Letter<M>| wanted(&letter.event, &letter.envelope(me));
+        if !std::mem::replace(scanned, true) {
+            if self.shared.is_ending() || self.cell().is_stopping() {
+                // Not polled again, as whoever polls the body knows it too.
+                return Poll::Pending;
+            }
+            if let Some(kept) = self.stash.iter().position(accepts)
+                && let Some(letter) = self.stash.remove(kept)
+            {
+                return Poll::Ready(letter);
+            }
         }
         loop {
             while let Some(letter) = self.batch.pop_front() {
                 self.turn += 1;
                 self.ledger.done(letter.epoch);
                 if accepts(&letter) {
-                    return letter;
+                    return Poll::Ready(letter);
                 }
                 // The library's own timers mean nothing to anyone but the wait that set them.
                 if !matches!(letter.event, Event::Timer(token) if token.0 >= Token::OWN) {
                     self.stash.push_back(letter);
                 }
             }
-            poll_fn(|task| self.poll_arrivals(why, task)).await;
+            if self.poll_arrivals(why, task).is_pending() {
+                return Poll::Pending;
+            }
         }
     }
 
@@ -335,10 +349,12 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
     async fn pause(&mut self, time: Duration) {
         let token = self.own_token();
         self.timer(time, token);
-        self.receive(
-            Waiting::Sleep,
-            |event, _| matches!(event, Event::Timer(t) if *t == token),
-        )
+        let over = |event: &Event<M>, _: &Envelope| matches!(event, Event::Timer(t) if *t == token);
+        let mut scanned = false;
+        poll_fn(|task| {
+            self.poll_letter(Waiting::Sleep, &over, &mut scanned, task)
+                .map(drop)
+        })
         .await;
     }
 }
@@ -422,26 +438,33 @@ impl<M: Message, R: Runtime> Context<M> for WallContext<M, R> {
 }
 
 impl<M: Message, R: Runtime> AsyncContext<M> for WallContext<M, R> {
-    async fn recv(&mut self) -> Event<M> {
-        let any = |event: &Event<M>, _: &Envelope| !matches!(event, Event::Timer(token) if token.0 >= Token::OWN);
-        let letter = self.receive(Waiting::Message, any).await;
-        self.hand_out(letter)
+    fn recv(&mut self) -> impl Future<Output = Event<M>> + Send {
+        let mut scanned = false;
+        poll_fn(move |task| {
+            let letter = self.poll_letter(Waiting::Message, &is_for_actors, &mut scanned, task);
+            letter.map(|letter| self.hand_out(letter))
+        })
     }
 
-    async fn recv_where(
+    fn recv_where(
         &mut self,
         why: Waiting,
         wanted: impl Fn(&Event<M>, &Envelope) -> bool + Send,
-    ) -> Event<M> {
-        let letter = self.receive(why, wanted).await;
-        if matches!(why, Waiting::Answer(_) | Waiting::Sleep) {
-            self.timers.forget_own();
-        }
-        self.hand_out(letter)
+    ) -> impl Future<Output = Event<M>> + Send {
+        let mut scanned = false;
+        poll_fn(move |task| {
+            let letter = self.poll_letter(why, &wanted, &mut scanned, task);
+            letter.map(|letter| {
+                if matches!(why, Waiting::Answer(_) | Waiting::Sleep) {
+                    self.timers.forget_own();
+                }
+                self.hand_out(letter)
+            })
+        })
     }
 
     async fn yield_now(&mut self) {
-        poll_fn(|task| self.poll_outbox(task)).await;
+        poll_fn(|task| self.poll_room(task)).await;
         self.ledger.tell(&self.shared.tally);
         let mut yielded = false;
         poll_fn(|task| {
@@ -455,7 +478,7 @@ impl<M: Message, R: Runtime> AsyncContext<M> for WallContext<M, R> {
     }
 
     async fn settle(&mut self) {
-        poll_fn(|task| self.poll_outbox(task)).await;
+        poll_fn(|task| self.poll_room(task)).await;
         // One at a time: there are two epochs.
         let mut pause = FIRST_PAUSE;
         while self
@@ -495,6 +518,11 @@ impl<M: Message, R: Runtime> AsyncContext<M> for WallContext<M, R> {
     }
 }
 
+/// Whether an event is not one of the library's own timers.
+fn is_for_actors<M>(event: &Event<M>, _: &Envelope) -> bool {
+    !matches!(event, Event::Timer(token) if token.0 >= Token::OWN)
+}
+
 /// Between two looks of somebody who settles.
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
@@ -522,7 +550,7 @@ impl<M: Message, R: Runtime> Drop for WallContext<M, R> {
             return;
         }
         let panicking = std::thread::panicking();
-        if !panicking && self.stash.is_empty() && self.batch.is_empty() && self.outbox.is_empty() {
+        if !panicking && self.stash.is_empty() && self.batch.is_empty() {
             return;
         }
         let handled = || {
@@ -545,15 +573,7 @@ impl<M: Message, R: Runtime> Drop for WallContext<M, R> {
         }
         let mut unread = std::mem::take(&mut self.stash);
         unread.append(&mut self.batch);
-        let unsent = std::mem::take(&mut self.outbox);
         let handled = if panicking { handled() } else { String::new() };
-        lock(&shared.remains).insert(
-            self.me,
-            Remains {
-                handled,
-                unread,
-                unsent,
-            },
-        );
+        lock(&shared.remains).insert(self.me, Remains { handled, unread });
     }
 }

@@ -60,9 +60,9 @@ pub(crate) async fn live<M, R, B>(
     let exit = {
         let mut body = pin!(None);
         let cx = WallContext::new(shared.clone(), who, parent);
-        match catch_unwind(AssertUnwindSafe(|| make(cx))) {
-            Ok(made) => {
-                body.set(Some(made));
+        // Made in its place: a body held twice would double the size of this future.
+        match catch_unwind(AssertUnwindSafe(|| body.set(Some(make(cx))))) {
+            Ok(()) => {
                 let exit = poll_to_end(&shared, who, body.as_mut()).await;
                 match catch_unwind(AssertUnwindSafe(|| body.set(None))) {
                     Ok(()) => exit,
@@ -96,10 +96,6 @@ pub(crate) async fn live<M, R, B>(
         });
     }
     let closed = shared.close(who, reason, remains.unread);
-    for (to, letter) in remains.unsent {
-        let mut letter = Some(letter);
-        poll_fn(|task| shared.poll_post(to, &mut letter, task.waker())).await;
-    }
     shared.tell_end(who, closed);
 }
 

@@ -3,21 +3,23 @@
 //! A mailbox has one receiver, which takes everything out at once, and any number of senders. It
 //! guarantees that
 //! - letters of one sender come out in the order in which they went in;
-//! - at most `capacity` messages wait in it (the receiver may hold as many again, taken out and
-//!   not yet handled), while events of the executor (the end of an actor, say) always find room;
-//! - a receiver that found nothing is woken by the next letter, and senders that found no room are
-//!   woken when the receiver has taken something out;
+//! - it says so when a message found `capacity` others waiting; a sender that is to wait for room
+//!   then has its message in the mailbox all the same, in its turn, and is
+//!   [released](Mailbox::take) when the receiver takes it out. So nobody has to try again, and a
+//!   thousand senders of a full mailbox cost no more than one;
+//! - events of the executor (the end of an actor, say) always find room;
+//! - a receiver that found nothing is woken by the next letter;
 //! - after [`Mailbox::close`] nothing goes in any more, and nothing that had gone in is lost: it
 //!   came out, or it comes back from `close` or from `push`.
 //!
-//! What happens to a message that finds no room is not decided here but by
+//! What happens to a message that finds no room is decided by
 //! [`Shared::post`](super::shared::Shared::post).
 //!
 //! Two implementations: [`Queue`] here, for executors that run many actors on few threads, and
 //! [`Channel`](super::channel::Channel) for actors that are threads.
 
 use super::letter::Letter;
-use crate::Message;
+use crate::{Addr, Event, Message};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -27,6 +29,8 @@ use std::task::Waker;
 pub(crate) enum Pushed<M> {
     /// It is in the mailbox.
     In,
+    /// It is in the mailbox, above the bound: its sender is to wait until it is released.
+    Over,
     /// There is no room.
     Full(Letter<M>),
     /// The receiver has ended.
@@ -38,8 +42,8 @@ pub(crate) trait Mailbox<M: Message>: Send + Sync + 'static {
     /// An empty mailbox with room for so many messages.
     fn new(capacity: usize) -> Self;
 
-    /// Puts a message in if there is room.
-    fn push(&self, letter: Letter<M>, capacity: usize) -> Pushed<M>;
+    /// Puts a message in if there is room, or if the sender will `wait` for room.
+    fn push(&self, letter: Letter<M>, capacity: usize, wait: bool) -> Pushed<M>;
 
     /// Puts a letter in, room or not; gives it back if the mailbox is closed.
     fn push_always(&self, letter: Letter<M>) -> Result<(), Letter<M>>;
@@ -47,12 +51,14 @@ pub(crate) trait Mailbox<M: Message>: Send + Sync + 'static {
     /// Removes the message that has waited longest, to make room.
     fn pop_oldest(&self) -> Option<Letter<M>>;
 
-    /// Moves everything to the end of `batch`. If there is nothing, answers `false`, and the next
-    /// letter wakes `receiver`.
-    fn take(&self, batch: &mut VecDeque<Letter<M>>, receiver: &Waker) -> bool;
-
-    /// Whether a sender may try again. If not, `sender` is woken when it may.
-    fn has_room(&self, capacity: usize, sender: &Waker) -> bool;
+    /// Moves everything to the end of `batch`, and the senders of what lay above the bound to
+    /// `released`. If there is nothing, answers `false`, and the next letter wakes `receiver`.
+    fn take(
+        &self,
+        batch: &mut VecDeque<Letter<M>>,
+        released: &mut Vec<Addr>,
+        receiver: &Waker,
+    ) -> bool;
 
     /// Names the task of the receiver, for [`Mailbox::wake`].
     fn attach(&self, receiver: &Waker);
@@ -67,8 +73,8 @@ pub(crate) trait Mailbox<M: Message>: Send + Sync + 'static {
         }
     }
 
-    /// Lets nothing in any more, and gives back what had not been taken.
-    fn close(&self) -> VecDeque<Letter<M>>;
+    /// Lets nothing in any more, and gives back what had not been taken, as [`Mailbox::take`].
+    fn close(&self) -> (VecDeque<Letter<M>>, Vec<Addr>);
 }
 
 /// A queue under a lock that is held for a few instructions: a push, or the exchange of the whole
@@ -86,11 +92,11 @@ struct Inner<M> {
     /// Whether the receiver is to be woken.
     waiting: bool,
     receiver: Option<Waker>,
-    /// Senders that wait for room.
-    senders: Vec<Waker>,
+    /// The senders of what lies above the bound.
+    over: Vec<Addr>,
 }
 
-/// Memory for more letters than this is given back when the receiver has nothing to do.
+/// A receiver that has nothing to do gives memory for more letters than this back.
 const KEPT: usize = 32;
 
 impl<M> Queue<M> {
@@ -124,31 +130,35 @@ impl<M: Message> Mailbox<M> for Queue<M> {
                 closed: false,
                 waiting: false,
                 receiver: None,
-                senders: Vec::new(),
+                over: Vec::new(),
             }),
         }
     }
 
     #[inline]
-    fn push(&self, letter: Letter<M>, capacity: usize) -> Pushed<M> {
+    fn push(&self, letter: Letter<M>, capacity: usize, wait: bool) -> Pushed<M> {
         let mut inner = self.lock();
         if inner.closed {
             return Pushed::Closed(letter);
         }
-        if inner.messages >= capacity {
-            return Pushed::Full(letter);
+        let over = inner.messages >= capacity;
+        if over {
+            match letter.event {
+                Event::Message { from, .. } if wait => inner.over.push(from),
+                _ => return Pushed::Full(letter),
+            }
         }
         let receiver = inner.put(letter);
         drop(inner);
         if let Some(receiver) = receiver {
             receiver.wake();
         }
-        Pushed::In
+        if over { Pushed::Over } else { Pushed::In }
     }
 
     fn push_always(&self, letter: Letter<M>) -> Result<(), Letter<M>> {
-        match self.push(letter, usize::MAX) {
-            Pushed::In => Ok(()),
+        match self.push(letter, usize::MAX, false) {
+            Pushed::In | Pushed::Over => Ok(()),
             Pushed::Full(letter) | Pushed::Closed(letter) => Err(letter),
         }
     }
@@ -160,7 +170,13 @@ impl<M: Message> Mailbox<M> for Queue<M> {
         inner.letters.remove(oldest)
     }
 
-    fn take(&self, batch: &mut VecDeque<Letter<M>>, receiver: &Waker) -> bool {
+    #[inline]
+    fn take(
+        &self,
+        batch: &mut VecDeque<Letter<M>>,
+        released: &mut Vec<Addr>,
+        receiver: &Waker,
+    ) -> bool {
         let mut inner = self.lock();
         if inner.letters.is_empty() {
             inner.waiting = true;
@@ -171,8 +187,12 @@ impl<M: Message> Mailbox<M> for Queue<M> {
             {
                 inner.receiver = Some(receiver.clone());
             }
+            // An actor that has nothing to do needs the memory of one batch, not of two.
+            if batch.is_empty() && batch.capacity() > inner.letters.capacity() {
+                std::mem::swap(batch, &mut inner.letters);
+            }
             drop(inner);
-            if batch.capacity() > KEPT && batch.is_empty() {
+            if batch.is_empty() && batch.capacity() > KEPT {
                 *batch = VecDeque::new();
             }
             return false;
@@ -182,23 +202,10 @@ impl<M: Message> Mailbox<M> for Queue<M> {
         } else {
             batch.append(&mut inner.letters);
         }
+        released.append(&mut inner.over);
         inner.messages = 0;
         inner.waiting = false;
-        let senders = std::mem::take(&mut inner.senders);
-        drop(inner);
-        senders.into_iter().for_each(Waker::wake);
         true
-    }
-
-    fn has_room(&self, capacity: usize, sender: &Waker) -> bool {
-        let mut inner = self.lock();
-        if inner.closed || inner.messages < capacity {
-            return true;
-        }
-        if !inner.senders.iter().any(|known| known.will_wake(sender)) {
-            inner.senders.push(sender.clone());
-        }
-        false
     }
 
     fn attach(&self, receiver: &Waker) {
@@ -209,14 +216,13 @@ impl<M: Message> Mailbox<M> for Queue<M> {
         self.lock().receiver.clone()
     }
 
-    fn close(&self) -> VecDeque<Letter<M>> {
+    fn close(&self) -> (VecDeque<Letter<M>>, Vec<Addr>) {
         let mut inner = self.lock();
         inner.closed = true;
         inner.receiver = None;
-        let senders = std::mem::take(&mut inner.senders);
-        let letters = std::mem::take(&mut inner.letters);
-        drop(inner);
-        senders.into_iter().for_each(Waker::wake);
-        letters
+        (
+            std::mem::take(&mut inner.letters),
+            std::mem::take(&mut inner.over),
+        )
     }
 }

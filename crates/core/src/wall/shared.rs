@@ -17,9 +17,9 @@ use crate::{
 use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::task::{Context as Task, Poll, Waker};
+use std::task::Context as Task;
 
 /// See the [module](self).
 pub(crate) struct Shared<M: Message, R: Runtime> {
@@ -67,6 +67,9 @@ pub(crate) struct Cell<M: Message, R: Runtime> {
     pub(super) mailbox: R::Mailbox<M>,
     pub(super) handle: R::Handle,
     state: AtomicU8,
+    /// How many of its messages lie in other mailboxes above the bound. For a moment this may be
+    /// below zero: a receiver can be faster than the sender who has yet to note it.
+    pub(super) owed: AtomicI32,
     /// It waits for letters alone, as far as its context knows.
     pub(super) idle: AtomicBool,
     /// Where the waker lies with which its body is polled; see [`life`].
@@ -93,6 +96,7 @@ impl<M: Message, R: Runtime> Cell<M, R> {
             mailbox: R::Mailbox::new(capacity),
             handle: R::Handle::default(),
             state: AtomicU8::new(LIVE),
+            owed: AtomicI32::new(0),
             idle: AtomicBool::new(false),
             relay: AtomicUsize::new(0),
         }
@@ -274,91 +278,82 @@ impl<M: Message, R: Runtime> Shared<M, R> {
 
     // How a letter reaches its receiver.
 
-    /// Gives a message to its receiver, or to whom the configuration says. What comes back is to
-    /// be tried again when there is room.
+    /// Gives a message to its receiver, or to whom the configuration says. Whether its sender is
+    /// to wait until it is released.
     #[inline]
-    pub(super) fn post(self: &Arc<Self>, to: Addr, letter: Letter<M>) -> Result<(), Letter<M>> {
+    pub(super) fn post(self: &Arc<Self>, to: Addr, letter: Letter<M>, overflow: Overflow) -> bool {
         let capacity = self.config.mailbox.get();
         let Some(cell) = self.cells.get(to.0) else {
-            return self.post_first(to, letter);
+            return self.post_first(to, letter, overflow);
         };
         let mut letter = letter;
         loop {
-            match cell.mailbox.push(letter, capacity) {
-                Pushed::In => return Ok(()),
+            match cell
+                .mailbox
+                .push(letter, capacity, overflow == Overflow::Block)
+            {
+                Pushed::In => return false,
+                Pushed::Over => return true,
                 Pushed::Closed(letter) => {
                     self.bury(to, letter);
-                    return Ok(());
+                    return false;
                 }
                 Pushed::Full(full) => letter = full,
             }
-            match self.config.overflow {
-                Overflow::Block => return Err(letter),
-                Overflow::DropNewest => {
-                    self.drop_letter(letter);
-                    return Ok(());
+            if overflow == Overflow::DropOldest {
+                if let Some(oldest) = cell.mailbox.pop_oldest() {
+                    self.drop_letter(oldest);
                 }
-                Overflow::DropOldest => {
-                    if let Some(oldest) = cell.mailbox.pop_oldest() {
-                        self.drop_letter(oldest);
-                    }
-                }
-                Overflow::Fail => {
-                    self.drop_letter(letter);
-                    self.finish(End::Overflow { who: to });
-                    return Ok(());
-                }
+                continue;
             }
+            if overflow == Overflow::Fail {
+                self.finish(End::Overflow { who: to });
+            }
+            self.drop_letter(letter);
+            return false;
         }
     }
 
     /// Posts to an actor that nobody has written to before.
     #[cold]
-    fn post_first(self: &Arc<Self>, to: Addr, letter: Letter<M>) -> Result<(), Letter<M>> {
+    fn post_first(self: &Arc<Self>, to: Addr, letter: Letter<M>, overflow: Overflow) -> bool {
         let Some(group) = self.group(to) else {
             self.bury(to, letter);
-            return Ok(());
+            return false;
         };
         let (cell, made) = self
             .cells
             .get_or_make(to.0, || Cell::new(self.config.mailbox.get()));
-        let posted = self.post(to, letter);
+        let over = self.post(to, letter, overflow);
         if made && group.on_demand {
             self.start(&group, cell, to);
         }
-        posted
-    }
-
-    /// Posts a message, waiting for room.
-    pub(super) fn poll_post(
-        self: &Arc<Self>,
-        to: Addr,
-        letter: &mut Option<Letter<M>>,
-        task: &Waker,
-    ) -> Poll<()> {
-        while let Some(unsent) = letter.take() {
-            if let Err(unsent) = self.post(to, unsent) {
-                *letter = Some(unsent);
-                if !self
-                    .cell(to)
-                    .mailbox
-                    .has_room(self.config.mailbox.get(), task)
-                {
-                    return Poll::Pending;
-                }
-            }
-        }
-        Poll::Ready(())
+        over
     }
 
     /// Posts a message that was sent a while ago. Nobody could wait for room, so with
     /// [`Overflow::Block`] it goes in above the bound.
     pub(super) fn post_delayed(self: &Arc<Self>, to: Addr, mut letter: Letter<M>) {
         letter.epoch = self.tally.sent();
-        if let Err(letter) = self.post(to, letter)
-            && let Err(letter) = self.cell(to).mailbox.push_always(letter)
-        {
-            self.bury(to, letter);
+        match self.config.overflow {
+            Overflow::Block => {
+                // Counted for when it is released; its sender does not know and need not wait.
+                let from = letter.span.sender();
+                if self.post(to, letter, Overflow::Block) {
+                    self.cell(from).owed.fetch_add(1, SeqCst);
+                }
+            }
+            other => drop(self.post(to, letter, other)),
+        }
+    }
+
+    /// Lets senders go on whose messages above the bound were taken out.
+    pub(super) fn release(&self, senders: &mut Vec<Addr>) {
+        for sender in senders.drain(..) {
+            let cell = self.cell(sender);
+            if cell.owed.fetch_sub(1, SeqCst) == 1 {
+                cell.mailbox.wake();
+            }
         }
     }
 
@@ -472,7 +467,7 @@ impl<M: Message, R: Runtime> Shared<M, R> {
     }
 
     /// An actor has ended: what was meant for it are dead letters from now on. To be followed by
-    /// [`Shared::tell_end`] when what it had sent is on its way.
+    /// [`Shared::tell_end`].
     pub(super) fn close(
         self: &Arc<Self>,
         who: Addr,
@@ -486,7 +481,9 @@ impl<M: Message, R: Runtime> Shared<M, R> {
             Reason::Panicked => PANICKED,
         };
         let before = cell.state.swap(state, AcqRel);
-        for letter in unread.into_iter().chain(cell.mailbox.close()) {
+        let (left, mut released) = cell.mailbox.close();
+        self.release(&mut released);
+        for letter in unread.into_iter().chain(left) {
             self.bury(who, letter);
         }
         Closed {
