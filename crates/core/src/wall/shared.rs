@@ -55,7 +55,7 @@ pub(crate) enum End {
     Cut,
     Deadlock,
     Panicked(Box<PanicReport>),
-    PastEnd { end: Time, next: Time },
+    Late { end: Time, next: Time },
     Overflow { who: Addr },
     TooManyThreads { asked: u64, limit: u64 },
     TooManyActors,
@@ -534,7 +534,7 @@ impl<M: Message, R: Runtime> Shared<M, R> {
         if let Some(end) = self.config.end
             && now > end
         {
-            return self.finish(End::PastEnd { end, next: now });
+            return self.finish(End::Late { end, next: now });
         }
         let live = self.live.load(SeqCst);
         let scan = self.tally.scan(live);
