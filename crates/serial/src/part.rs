@@ -8,7 +8,11 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The documents of one worker.
+///
+/// Parts lie side by side, and every byte that is written changes the length of a buffer: each part
+/// has cache lines of its own (two, because they are fetched in pairs).
 #[derive(Debug, Default)]
+#[repr(align(128))]
 pub(crate) struct Part {
     bytes: Vec<u8>,
     /// For each document, where it ends in `bytes`, its terminator included.

@@ -11,7 +11,10 @@
 //!    same time, long enough that the counter does not matter. A thread that wakes late finds less
 //!    to do, and nobody waits for it in the meantime.
 //!
-//! The caller is one of the workers: a call for two workers wakes one thread, not two.
+//! The caller is one of the workers: a call for two workers wakes one thread, not two. When nothing
+//! is left to take it waits awake for those that finish their last block. A caller that slept would
+//! be woken on the core of the thread that finished, and the next run would begin with two workers
+//! on one core, where the scheduler leaves them for a millisecond: the length of the whole run.
 
 use super::{Strategy, pooled};
 use crate::batch::ONE_BLOCK;
@@ -21,7 +24,10 @@ use crate::{Batch, Format, MarshalError};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use serde::Serialize;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
 
 /// Bytes that the caller encodes before it decides: some microseconds of work.
 const SAMPLE: usize = 8 << 10;
@@ -31,6 +37,9 @@ const BLOCK: usize = 16 << 10;
 
 /// Bytes that must be left, by estimate, for the pool to be called.
 const WORTH_WAKING: usize = 160 << 10;
+
+/// How long a caller that has nothing left to do waits awake: several blocks.
+const PATIENCE: Duration = Duration::from_micros(100);
 
 /// Ranges of values, each worker into a buffer of its own, on a pool that lives across runs.
 ///
@@ -42,6 +51,8 @@ pub struct Chunked {
     /// The workers besides the caller; `None` if the caller is the only one.
     pool: Option<ThreadPool>,
     worth_waking: usize,
+    /// How long the caller waits awake: not at all if it would keep a worker from its core.
+    patience: Duration,
 }
 
 impl Chunked {
@@ -56,9 +67,14 @@ impl Chunked {
             0 => None,
             helpers => Some(pooled::pool(helpers)?),
         };
+        let cores = available_parallelism().map_or(1, usize::from);
         Ok(Chunked {
             pool,
             worth_waking: WORTH_WAKING,
+            patience: match workers <= cores {
+                true => PATIENCE,
+                false => Duration::ZERO,
+            },
         })
     }
 
@@ -150,19 +166,22 @@ impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
 
         let count = blocks(self.values.len(), shift);
         let helpers = theirs.len().min(count - begun);
-        let next = AtomicUsize::new(begun);
+        if helpers == 0 {
+            self.work(mine, &AtomicUsize::new(begun), shift);
+            return shift;
+        }
+        let (next, ended) = (AtomicUsize::new(begun), AtomicBool::new(false));
         pool.in_place_scope(|scope| {
-            if helpers > 0 {
-                // One job for the whole pool, which divides it as its threads wake.
-                let (next, theirs) = (&next, &mut theirs[..helpers]);
-                scope.spawn(move |_| {
-                    theirs
-                        .par_iter_mut()
-                        .with_max_len(1)
-                        .for_each(|part| self.work(part, next, shift));
-                });
-            }
+            // One job for the whole pool, which divides it as its threads wake.
+            scope.spawn(|_| {
+                theirs[..helpers]
+                    .par_iter_mut()
+                    .with_max_len(1)
+                    .for_each(|part| self.work(part, &next, shift));
+                ended.store(true, Ordering::Release);
+            });
             self.work(mine, &next, shift);
+            wait_awake(&ended, chunked.patience);
         });
         shift
     }
@@ -217,6 +236,19 @@ impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
         }
         true
     }
+}
+
+/// Waits for the pool's job to end, for as long as `patience` lasts. The scope waits for the rest.
+fn wait_awake(ended: &AtomicBool, patience: Duration) {
+    if patience.is_zero() {
+        return;
+    }
+    let until = Instant::now() + patience;
+    while !ended.load(Ordering::Acquire) && Instant::now() < until {
+        spin_loop();
+    }
+    // The job has only to tell the scope.
+    (0..8).for_each(|_| spin_loop());
 }
 
 /// The shift of blocks of about [`BLOCK`] bytes, but several of them for each worker.
