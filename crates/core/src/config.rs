@@ -225,7 +225,7 @@ impl Default for Latency {
 /// What happens to a message for a mailbox that is full, on the wall-clock executors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Overflow {
-    /// The sender waits, at its next wait (or at once, if it is a thread), until there is room.
+    /// The sender waits, at its next wait, until there is room.
     #[default]
     Block,
     /// The message is dropped and counted.
