@@ -35,7 +35,6 @@ fn a_run_in_steady_state_allocates_at_most_5_times_whatever_the_values_and_worke
             ] {
                 let what = format!("{name}, {workers} workers, {count} values: {total:?}");
                 assert!(total.allocations <= 5, "{what}");
-                println!("{what}");
             }
         }
     }
