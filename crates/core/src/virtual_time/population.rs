@@ -377,7 +377,10 @@ impl<M: Message, F: Form<M>> Population<M> for Residents<M, F> {
             // SAFETY: the actor is one of this population, and events for it are only given to the
             // shard that has it. The rest is the contract.
             unsafe {
-                if let Some(&ahead) = order.get(at + AHEAD) {
+                // In the order of addresses the processor sees for itself what comes next.
+                if let Some(&ahead) = order.get(at + AHEAD)
+                    && ahead as usize != at + AHEAD
+                {
                     self.prefetch(shard, (*events.add(ahead as usize)).head.to);
                 }
                 (*shard).cursor = at;
