@@ -62,9 +62,15 @@ step_benches() {
         cargo bench --workspace --no-run
 }
 
-# Runs literally every fenced `sh` block of the README that follows a line `<!-- ci: run -->`.
+# The README shows the example `hello` as it is. Every fenced `sh` block of the README that follows a
+# line `<!-- ci: run -->` is run literally.
 step_readme() {
     local commands
+    if ! awk '/^```/ { inside = ($0 == "```rust"); next } inside' README.md |
+        diff - examples/examples/hello.rs; then
+        echo "the rust block of README.md differs from examples/examples/hello.rs; copy the example" >&2
+        return 1
+    fi
     commands=$(awk '
         /^<!-- ci: run -->[ \t]*$/ { marked = 1; next }
         inside && /^```/           { inside = 0; next }
