@@ -11,7 +11,7 @@
 //! which nothing happens are skipped.
 //!
 //! An event is written once, by the sender's shard, into the buffer of its receiver's shard and its
-//! window ([`parcel`]), and read once. Buffers change hands, events are not copied, and no message
+//! window ([`parcel`]), and read once, there. Between shards whole buffers change hands, and no message
 //! costs an allocation, a lock or an atomic operation. Within a window the events are grouped by
 //! receiver and each group is ordered by itself ([`order`]). Timers wait in a hierarchical wheel
 //! ([`wheel`]), the actors of one spawn side by side in memory ([`population`], [`pages`]).

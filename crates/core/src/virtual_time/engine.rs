@@ -34,7 +34,7 @@ pub(super) struct Outcome {
     pub(super) tally: Tally,
     pub(super) spawned: u64,
     pub(super) windows: u64,
-    /// When the first event that did not happen would have been, or the begin of its window.
+    /// When the first event that did not happen would have been.
     pub(super) next: u64,
     pub(super) waiting: Vec<WaitingActor>,
     pub(super) totals: Vec<ActorTotals>,
@@ -56,7 +56,7 @@ struct Engine<M: Message> {
     order: Order,
     spawned: u64,
     windows: u64,
-    /// When the first event that did not happen would have been, or the begin of its window.
+    /// When the first event that did not happen would have been.
     next: u64,
 }
 
@@ -140,12 +140,12 @@ impl<M: Message> Engine<M> {
             let bits = shard.window_bits;
             let last = shard.base | ((1 << bits) - 1);
             if last >= limit || agreed.next << bits > limit {
-                self.next = shard.tally.beyond.min(agreed.next << bits);
-                return if limit == agreed.end {
-                    End::Root
-                } else {
-                    End::Past
-                };
+                if limit == agreed.end {
+                    return End::Root;
+                }
+                self.absorb();
+                self.next = self.earliest();
+                return End::Past;
             }
             if shard.owns(ROOT) {
                 config.progress.reached(agreed.next << bits);
@@ -154,6 +154,32 @@ impl<M: Message> Engine<M> {
             self.windows += 1;
             self.run_window(agreed.next);
         }
+    }
+
+    /// When the first event is due that this shard's actors have not handled; O(pending).
+    #[cold]
+    fn earliest(&mut self) -> u64 {
+        // SAFETY: as in `shard`; the buffers of other shards are not part of the shard.
+        let shard = unsafe { &*self.shard };
+        let time = |place: usize, event: &Scheduled<M>| {
+            let first = shard.window + 1;
+            let ahead = (place as u64).wrapping_sub(first) % RING;
+            ((first + ahead) << shard.window_bits) + event.head.offset() as u64
+        };
+        let own = shard.out[shard.index].ring.iter().enumerate();
+        let own = own.flat_map(|(place, buffer)| buffer.iter().map(move |event| (place, event)));
+        let inbound = self
+            .inbound
+            .iter()
+            .enumerate()
+            .flat_map(|(place, buffers)| {
+                let events = buffers.iter().flat_map(|(_, buffer)| buffer);
+                events.map(move |event| (place, event))
+            });
+        let near = own.chain(inbound).map(|(place, event)| time(place, event));
+        let later = [shard.timers.earliest(), shard.far.earliest()];
+        near.chain(later.into_iter().flatten())
+            .fold(shard.tally.beyond, u64::min)
     }
 
     /// What this shard has to say before the next window.

@@ -127,6 +127,12 @@ impl<T: Due> Wheel<T> {
         self.spare.push(entries);
     }
 
+    /// When the first entry is due; O(n).
+    pub(super) fn earliest(&self) -> Option<u64> {
+        let slots = self.levels.iter().flat_map(|level| &level.slots);
+        slots.flatten().map(Due::time).min()
+    }
+
     /// No entry is due before this window; `u64::MAX` if there is none. Exact within the current
     /// block of 128 windows, else the begin of the block in which the next entry is due.
     #[inline]
@@ -179,6 +185,10 @@ mod tests {
             let bound = wheel.next();
             let exact = map.keys().next().copied().unwrap_or(u64::MAX);
             assert!(bound <= exact, "round {round}");
+            let earliest = map
+                .first_key_value()
+                .and_then(|(_, due)| due.iter().map(Due::time).min());
+            assert_eq!(wheel.earliest(), earliest);
             assert_eq!(bound == u64::MAX, exact == u64::MAX);
             if bound == u64::MAX {
                 continue;

@@ -387,7 +387,10 @@ impl<M: Message, R: Runtime> Context<M> for WallContext<M, R> {
     }
 
     fn reply(&mut self, ticket: Ticket, body: M) -> SpanId {
-        let letter = self.letter(body, ticket.question, false);
+        let letter = Letter {
+            parent: ticket.question,
+            ..self.letter(body, ticket.question, false)
+        };
         self.dispatch(ticket.to, letter)
     }
 
