@@ -170,10 +170,12 @@ impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
             self.work(mine, &AtomicUsize::new(begun), shift);
             return shift;
         }
-        let (next, ended) = (AtomicUsize::new(begun), AtomicBool::new(false));
+        let next = AtomicUsize::new(begun);
+        let (woken, ended) = (AtomicBool::new(false), AtomicBool::new(false));
         pool.in_place_scope(|scope| {
             // One job for the whole pool, which divides it as its threads wake.
             scope.spawn(|_| {
+                woken.store(true, Ordering::Relaxed);
                 theirs[..helpers]
                     .par_iter_mut()
                     .with_max_len(1)
@@ -181,7 +183,10 @@ impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
                 ended.store(true, Ordering::Release);
             });
             self.work(mine, &next, shift);
-            wait_awake(&ended, chunked.patience);
+            // A pool that has not even woken may be waiting for this very core.
+            if woken.load(Ordering::Relaxed) {
+                wait_awake(&ended, chunked.patience);
+            }
         });
         shift
     }
@@ -238,7 +243,7 @@ impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
     }
 }
 
-/// Waits for the pool's job to end, for as long as `patience` lasts. The scope waits for the rest.
+/// Waits for the job of the pool to end, but no longer than `patience`: the scope waits on.
 fn wait_awake(ended: &AtomicBool, patience: Duration) {
     if patience.is_zero() {
         return;
