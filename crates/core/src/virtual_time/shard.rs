@@ -1,21 +1,23 @@
-//! A shard: what its actors touch while they run. Sending, timers, random numbers, counting.
+//! A shard: what its actors touch while they run. Sending, timers, random numbers.
 //!
 //! A shard is owned by one thread and shared with nobody. It is reached through a raw pointer by
 //! the engine and by the contexts of its actors, in turn: **no reference to it is held while code
 //! of an actor runs**.
 
+mod aside;
+mod tally;
+
+pub(super) use tally::Tally;
+
 use super::header::Header;
 use super::kept::Kept;
-use super::pages::{PAGE, PAGE_BITS, Page};
+use super::pages::{PAGE_BITS, Page};
 use super::parcel::{Far, Outbox, RING, next_pending};
 use super::population::{Group, SpawnRequest};
 use super::scheduled::{Head, Kind, MAX_WINDOW_BITS, Scheduled, TIMER_FROM};
 use super::wheel::{Due, Wheel};
-use crate::config::fold;
-use crate::{
-    ActorTotals, Addr, Config, DeadLetters, Latency, Message, PanicReport, Token, Waiting,
-};
-use std::ptr::NonNull;
+use crate::{Addr, Config, DeadLetters, Latency, Message, Token, Waiting};
+use aside::Aside;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The root is the first actor of a run.
@@ -45,50 +47,6 @@ impl Due for Timer {
     fn time(&self) -> u64 {
         self.time
     }
-}
-
-/// What [`Shard::header`] and [`Shard::current`] point to where no actor's memory and no event is
-/// meant. In memory of its own, which nobody borrows together with the shard.
-struct Aside(NonNull<(Header, Head)>);
-
-impl Aside {
-    fn new() -> Aside {
-        let head = Head::new(0, Kind::Start, ROOT, ROOT, 0, 0);
-        let aside = Box::into_raw(Box::new((Header::default(), head)));
-        Aside(NonNull::new(aside).expect("a box is not null"))
-    }
-
-    /// The header of nobody.
-    fn header(&self) -> *mut Header {
-        // SAFETY: the memory is there as long as this.
-        unsafe { &raw mut (*self.0.as_ptr()).0 }
-    }
-
-    /// A copy of the head of an event that had been kept, or that begins a new trace.
-    fn head(&self) -> *const Head {
-        // SAFETY: the memory is there as long as this.
-        unsafe { &raw const (*self.0.as_ptr()).1 }
-    }
-
-    fn set_head(&mut self, head: Head) -> *const Head {
-        // SAFETY: the memory is there as long as this; nobody holds a reference to the head.
-        unsafe { (*self.0.as_ptr()).1 = head };
-        self.head()
-    }
-}
-
-impl Drop for Aside {
-    fn drop(&mut self) {
-        // SAFETY: made from a box, and given back once.
-        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
-    }
-}
-
-/// The first message for an actor that had ended, for strict runs.
-pub(super) struct FirstDead {
-    /// Time, receiver, sender.
-    pub(super) order: (u64, u32, u32),
-    pub(super) kind: usize,
 }
 
 pub(super) struct Shard<M> {
@@ -146,55 +104,6 @@ pub(super) struct Shard<M> {
     pub(super) waiting: Waiting,
     requests: u32,
     own_tokens: u32,
-}
-
-/// What a shard has counted.
-pub(super) struct Tally {
-    pub(super) messages: Vec<u64>,
-    pub(super) dead: Vec<u64>,
-    pub(super) first_dead: Option<FirstDead>,
-    pub(super) fired: u64,
-    pub(super) digest: u64,
-    pub(super) begun: u64,
-    pub(super) ended: u64,
-    /// Ended before they began.
-    pub(super) never: u64,
-    pub(super) last: u64,
-    /// The earliest event that was not run because of the limit.
-    pub(super) beyond: u64,
-    /// When the root ended, plus the smallest latency.
-    pub(super) root_end: u64,
-    pub(super) root_ended: Option<u64>,
-    pub(super) failure: Option<PanicReport>,
-    pub(super) received: Vec<Vec<u32>>,
-    pub(super) too_many: bool,
-}
-
-impl Tally {
-    pub(super) fn new(kinds: usize) -> Tally {
-        Tally {
-            messages: vec![0; kinds],
-            dead: vec![0; kinds],
-            first_dead: None,
-            fired: 0,
-            digest: 0,
-            begun: 0,
-            ended: 0,
-            never: 0,
-            last: 0,
-            beyond: u64::MAX,
-            root_end: u64::MAX,
-            root_ended: None,
-            failure: None,
-            received: Vec::new(),
-            too_many: false,
-        }
-    }
-
-    /// Actors that have begun and not ended.
-    pub(super) fn live(&self) -> u64 {
-        self.begun + self.never - self.ended
-    }
 }
 
 /// A shard's number within the process. Numbers are not used again, so that a context that was
@@ -521,126 +430,6 @@ impl<M: Message> Shard<M> {
     pub(super) fn kept_count(&mut self) -> usize {
         let list = self.header().kept;
         self.kept.len(list)
-    }
-
-    /// Counts a message being delivered, with what its type says of it.
-    #[inline(always)]
-    pub(super) fn count_message(&mut self, kind: usize, fingerprint: u64) {
-        self.tally.messages[kind] += 1;
-        self.kind = kind;
-        let head = self.current();
-        let parties = (head.to as u64) << 32 | head.from as u64;
-        let what = (head.seq as u64) << 32 | kind as u64;
-        self.digest(parties, what, fingerprint);
-        if self.per_actor {
-            self.count_received();
-        }
-    }
-
-    /// Counts a timer being delivered.
-    #[inline(always)]
-    pub(super) fn count_timer(&mut self, token: u64) {
-        self.tally.fired += 1;
-        let parties = (self.me as u64) << 32 | TIMER_FROM as u64;
-        // The library's own tokens only need to differ; their numbers depend on the shard.
-        self.digest(parties, 0, token.min(Token::OWN as u64));
-    }
-
-    /// Adds an event to the run's digest: a sum, so that it does not matter where and in which
-    /// order receivers are served, of hashes that contain time, receiver, sender and sequence, so
-    /// that everything else does.
-    #[inline(always)]
-    fn digest(&mut self, parties: u64, what: u64, contents: u64) {
-        let inner = fold(
-            self.now ^ 0x8BB8_4B93_962E_ACC9,
-            contents ^ 0x2D35_8DCC_AA6C_78A5,
-        );
-        let outer = fold(
-            parties ^ inner,
-            what.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ inner.rotate_left(32) | 1,
-        );
-        self.tally.digest = self.tally.digest.wrapping_add(outer);
-        self.tally.last = self.tally.last.max(self.now);
-    }
-
-    #[cold]
-    fn count_received(&mut self) {
-        let page = &mut self.tally.received[(self.me >> PAGE_BITS) as usize];
-        page.resize(PAGE as usize, 0);
-        page[(self.me % PAGE) as usize] += 1;
-    }
-
-    /// An event has reached an actor that has ended, or an address without one. `kind` is its
-    /// [`Scheduled::message_kind`]. What is returned is to be dropped.
-    #[cold]
-    #[inline(never)]
-    #[must_use = "dropping a message is foreign code: to be done by whoever holds no reference"]
-    pub(super) fn undeliverable(
-        &mut self,
-        event: Scheduled<M>,
-        kind: Option<usize>,
-    ) -> Option<Scheduled<M>> {
-        let head = event.head;
-        let Some(kind) = kind else { return Some(event) };
-        self.tally.dead[kind] += 1;
-        let order = (self.now, head.to, head.from);
-        if self
-            .tally
-            .first_dead
-            .as_ref()
-            .is_none_or(|first| order < first.order)
-        {
-            self.tally.first_dead = Some(FirstDead { order, kind });
-        }
-        if head.kind() == Kind::Question {
-            let latency = self.latency.of(self.seed, Addr(head.to), Addr(head.from));
-            let time = self.now.saturating_add(latency);
-            self.announce(
-                time,
-                Kind::Unanswered,
-                head.from,
-                head.to,
-                head.seq,
-                head.span(),
-            );
-        }
-        if !self.to_root || head.to == ROOT {
-            return Some(event);
-        }
-        let time = self.now.saturating_add(self.latency.min);
-        self.schedule(time, event.returned_to(ROOT, self.now));
-        None
-    }
-
-    /// The event being handled, in the words of a report.
-    pub(super) fn describe_current(&self) -> String {
-        let head = self.current();
-        let from = Addr(head.from);
-        let own = head.parent as u32 >= Token::OWN;
-        match head.kind() {
-            Kind::Message | Kind::Question | Kind::Reply => {
-                format!("{} from {}", M::KINDS[self.kind], self.name_of(head.from))
-            }
-            Kind::DeadLetter => format!("a dead letter for {}", self.name_of(head.from)),
-            Kind::Timer if own => "the end of a wait".to_owned(),
-            Kind::Timer => format!("timer {}", head.parent),
-            Kind::Start => "its start".to_owned(),
-            Kind::Stop => "its end".to_owned(),
-            Kind::Spawned => "the end of its spawn".to_owned(),
-            Kind::Down | Kind::Unanswered => format!("the end of {from}"),
-        }
-    }
-
-    /// What an actor has done.
-    pub(super) fn totals_of(&self, actor: u32, header: &Header) -> ActorTotals {
-        let page = self.tally.received.get((actor >> PAGE_BITS) as usize);
-        let received = page.and_then(|page| page.get((actor % PAGE) as usize));
-        ActorTotals {
-            who: Addr(actor),
-            sent: header.seq as u64,
-            received: received.copied().unwrap_or(0) as u64,
-            ended: header.ended(),
-        }
     }
 
     /// The first window after the current one in which something is to happen, as far as this

@@ -1,0 +1,186 @@
+//! What a shard counts while it runs, the digest of it, and what it says of single actors.
+
+use super::{ROOT, Shard};
+use crate::config::fold;
+use crate::virtual_time::header::Header;
+use crate::virtual_time::pages::{PAGE, PAGE_BITS};
+use crate::virtual_time::scheduled::{Kind, Scheduled, TIMER_FROM};
+use crate::{ActorTotals, Addr, Message, PanicReport, Token};
+
+/// The first message for an actor that had ended, for strict runs.
+pub(in super::super) struct FirstDead {
+    /// Time, receiver, sender.
+    pub(in super::super) order: (u64, u32, u32),
+    pub(in super::super) kind: usize,
+}
+
+/// What a shard has counted.
+pub(in super::super) struct Tally {
+    pub(in super::super) messages: Vec<u64>,
+    pub(in super::super) dead: Vec<u64>,
+    pub(in super::super) first_dead: Option<FirstDead>,
+    pub(in super::super) fired: u64,
+    pub(in super::super) digest: u64,
+    pub(in super::super) begun: u64,
+    pub(in super::super) ended: u64,
+    /// Ended before they began.
+    pub(in super::super) never: u64,
+    pub(in super::super) last: u64,
+    /// The earliest event that was not run because of the limit.
+    pub(in super::super) beyond: u64,
+    /// When the root ended, plus the smallest latency.
+    pub(in super::super) root_end: u64,
+    pub(in super::super) root_ended: Option<u64>,
+    pub(in super::super) failure: Option<PanicReport>,
+    pub(in super::super) received: Vec<Vec<u32>>,
+    pub(in super::super) too_many: bool,
+}
+
+impl Tally {
+    pub(in super::super) fn new(kinds: usize) -> Tally {
+        Tally {
+            messages: vec![0; kinds],
+            dead: vec![0; kinds],
+            first_dead: None,
+            fired: 0,
+            digest: 0,
+            begun: 0,
+            ended: 0,
+            never: 0,
+            last: 0,
+            beyond: u64::MAX,
+            root_end: u64::MAX,
+            root_ended: None,
+            failure: None,
+            received: Vec::new(),
+            too_many: false,
+        }
+    }
+
+    /// Actors that have begun and not ended.
+    pub(in super::super) fn live(&self) -> u64 {
+        self.begun + self.never - self.ended
+    }
+}
+
+impl<M: Message> Shard<M> {
+    /// Counts a message being delivered, with what its type says of it.
+    #[inline(always)]
+    pub(in super::super) fn count_message(&mut self, kind: usize, fingerprint: u64) {
+        self.tally.messages[kind] += 1;
+        self.kind = kind;
+        let head = self.current();
+        let parties = (head.to as u64) << 32 | head.from as u64;
+        let what = (head.seq as u64) << 32 | kind as u64;
+        self.digest(parties, what, fingerprint);
+        if self.per_actor {
+            self.count_received();
+        }
+    }
+
+    /// Counts a timer being delivered.
+    #[inline(always)]
+    pub(in super::super) fn count_timer(&mut self, token: u64) {
+        self.tally.fired += 1;
+        let parties = (self.me as u64) << 32 | TIMER_FROM as u64;
+        // The library's own tokens only need to differ; their numbers depend on the shard.
+        self.digest(parties, 0, token.min(Token::OWN as u64));
+    }
+
+    /// Adds an event to the run's digest: a sum, so that it does not matter where and in which
+    /// order receivers are served, of hashes that contain time, receiver, sender and sequence, so
+    /// that everything else does.
+    #[inline(always)]
+    fn digest(&mut self, parties: u64, what: u64, contents: u64) {
+        let inner = fold(
+            self.now ^ 0x8BB8_4B93_962E_ACC9,
+            contents ^ 0x2D35_8DCC_AA6C_78A5,
+        );
+        let outer = fold(
+            parties ^ inner,
+            what.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ inner.rotate_left(32) | 1,
+        );
+        self.tally.digest = self.tally.digest.wrapping_add(outer);
+        self.tally.last = self.tally.last.max(self.now);
+    }
+
+    #[cold]
+    fn count_received(&mut self) {
+        let page = &mut self.tally.received[(self.me >> PAGE_BITS) as usize];
+        page.resize(PAGE as usize, 0);
+        page[(self.me % PAGE) as usize] += 1;
+    }
+
+    /// An event has reached an actor that has ended, or an address without one. `kind` is its
+    /// [`Scheduled::message_kind`]. What is returned is to be dropped.
+    #[cold]
+    #[inline(never)]
+    #[must_use = "dropping a message is foreign code: to be done by whoever holds no reference"]
+    pub(in super::super) fn undeliverable(
+        &mut self,
+        event: Scheduled<M>,
+        kind: Option<usize>,
+    ) -> Option<Scheduled<M>> {
+        let head = event.head;
+        let Some(kind) = kind else { return Some(event) };
+        self.tally.dead[kind] += 1;
+        let order = (self.now, head.to, head.from);
+        if self
+            .tally
+            .first_dead
+            .as_ref()
+            .is_none_or(|first| order < first.order)
+        {
+            self.tally.first_dead = Some(FirstDead { order, kind });
+        }
+        if head.kind() == Kind::Question {
+            let latency = self.latency.of(self.seed, Addr(head.to), Addr(head.from));
+            let time = self.now.saturating_add(latency);
+            self.announce(
+                time,
+                Kind::Unanswered,
+                head.from,
+                head.to,
+                head.seq,
+                head.span(),
+            );
+        }
+        if !self.to_root || head.to == ROOT {
+            return Some(event);
+        }
+        let time = self.now.saturating_add(self.latency.min);
+        self.schedule(time, event.returned_to(ROOT, self.now));
+        None
+    }
+
+    /// The event being handled, in the words of a report.
+    pub(in super::super) fn describe_current(&self) -> String {
+        let head = self.current();
+        let from = Addr(head.from);
+        let own = head.parent as u32 >= Token::OWN;
+        match head.kind() {
+            Kind::Message | Kind::Question | Kind::Reply => {
+                format!("{} from {}", M::KINDS[self.kind], self.name_of(head.from))
+            }
+            Kind::DeadLetter => format!("a dead letter for {}", self.name_of(head.from)),
+            Kind::Timer if own => "the end of a wait".to_owned(),
+            Kind::Timer => format!("timer {}", head.parent),
+            Kind::Start => "its start".to_owned(),
+            Kind::Stop => "its end".to_owned(),
+            Kind::Spawned => "the end of its spawn".to_owned(),
+            Kind::Down | Kind::Unanswered => format!("the end of {from}"),
+        }
+    }
+
+    /// What an actor has done.
+    pub(in super::super) fn totals_of(&self, actor: u32, header: &Header) -> ActorTotals {
+        let page = self.tally.received.get((actor >> PAGE_BITS) as usize);
+        let received = page.and_then(|page| page.get((actor % PAGE) as usize));
+        ActorTotals {
+            who: Addr(actor),
+            sent: header.seq as u64,
+            received: received.copied().unwrap_or(0) as u64,
+            ended: header.ended(),
+        }
+    }
+}
