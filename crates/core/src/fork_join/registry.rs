@@ -1,0 +1,138 @@
+//! What the workers of one pool share.
+
+use super::job::Job;
+use super::worker::Worker;
+use std::collections::VecDeque;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// The workers of a pool, the queue they share, and who of them sleeps.
+pub(super) struct Registry {
+    pub(super) workers: Box<[Worker]>,
+    queue: Mutex<VecDeque<Queued>>,
+    /// The queue's length, to be read without its lock.
+    queued: AtomicUsize,
+    sleepers: Mutex<Vec<usize>>,
+    /// How many sleepers there are, to be read without their lock.
+    sleeping: AtomicUsize,
+    stopped: AtomicBool,
+    /// The zero of [`Registry::now`].
+    start: Instant,
+}
+
+/// A job in the queue.
+struct Queued(NonNull<Job>);
+
+// SAFETY: a queued job is reached by one thread only, the one that takes it out, and what jobs
+// carry from thread to thread is `Send` (the bounds of everything that makes jobs).
+unsafe impl Send for Queued {}
+
+impl Registry {
+    pub(super) fn new(workers: usize) -> Arc<Registry> {
+        let registry = Arc::new_cyclic(|registry| Registry {
+            workers: (0..workers)
+                .map(|index| Worker::new(index, registry.as_ptr()))
+                .collect(),
+            queue: Mutex::default(),
+            queued: AtomicUsize::new(0),
+            sleepers: Mutex::new(Vec::with_capacity(workers)),
+            sleeping: AtomicUsize::new(0),
+            stopped: AtomicBool::new(false),
+            start: Instant::now(),
+        });
+        registry.workers.iter().for_each(Worker::settle);
+        registry
+    }
+
+    /// Nanoseconds since the pool began.
+    pub(super) fn now(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    /// Puts a job where the first free worker takes it.
+    ///
+    /// # Safety
+    /// The job stays valid until it has run, and is not anywhere else.
+    pub(super) unsafe fn enqueue(&self, job: NonNull<Job>) {
+        let mut queue = self.queue();
+        queue.push_back(Queued(job));
+        self.queued.store(queue.len(), Ordering::Relaxed);
+        drop(queue);
+        self.wake_one();
+    }
+
+    pub(super) fn dequeue(&self) -> Option<NonNull<Job>> {
+        if self.queued.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let mut queue = self.queue();
+        let job = queue.pop_front();
+        self.queued.store(queue.len(), Ordering::Relaxed);
+        job.map(|Queued(job)| job)
+    }
+
+    /// Wakes a sleeping worker, if there is one, to look for what the caller has just put
+    /// somewhere.
+    pub(super) fn wake_one(&self) {
+        // Either this thread sees the sleeper, or the sleeper, which looks around once more after
+        // it has entered itself (`Registry::fall_asleep`), sees what this thread has put there.
+        fence(Ordering::SeqCst);
+        if self.sleeping.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let sleeper = {
+            let mut sleepers = self.sleepers();
+            let sleeper = sleepers.pop();
+            self.sleeping.store(sleepers.len(), Ordering::Relaxed);
+            sleeper
+        };
+        if let Some(index) = sleeper {
+            self.workers[index].wake();
+        }
+    }
+
+    /// Enters a worker among the sleepers. It looks around once more before it sleeps.
+    pub(super) fn fall_asleep(&self, index: usize) {
+        let mut sleepers = self.sleepers();
+        sleepers.push(index);
+        self.sleeping.store(sleepers.len(), Ordering::Relaxed);
+        drop(sleepers);
+        fence(Ordering::SeqCst);
+    }
+
+    /// Strikes a worker off the sleepers, if nobody has done so to wake it.
+    pub(super) fn stay_awake(&self, index: usize) {
+        let mut sleepers = self.sleepers();
+        sleepers.retain(|sleeper| *sleeper != index);
+        self.sleeping.store(sleepers.len(), Ordering::Relaxed);
+    }
+
+    /// Whether there is something that a worker could take.
+    pub(super) fn has_work(&self) -> bool {
+        self.queued.load(Ordering::Relaxed) > 0
+            || self
+                .workers
+                .iter()
+                .any(|worker| !worker.mailbox().is_empty())
+    }
+
+    /// Lets the workers' threads end once nothing is left to do.
+    pub(super) fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+        self.workers.iter().for_each(Worker::wake);
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    fn queue(&self) -> MutexGuard<'_, VecDeque<Queued>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sleepers(&self) -> MutexGuard<'_, Vec<usize>> {
+        self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
