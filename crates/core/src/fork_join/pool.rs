@@ -17,7 +17,8 @@ pub const MAX_WORKERS: usize = 1024;
 
 /// Worker threads among which forks are shared.
 ///
-/// Dropping a pool ends its threads.
+/// Dropping a pool cancels what was [spawned](Pool::spawn) in it and ends its threads; it waits for
+/// what they are just running to come to its next wait.
 ///
 /// ```
 /// use corsair::fork_join::{Pool, join};
@@ -96,9 +97,7 @@ impl Pool {
                 .spawn(move || {
                     // SAFETY: each worker gets one thread.
                     unsafe {
-                        registry.workers[index].embody(Extent::of_new_thread(STACK), |worker| {
-                            worker.work_until(|| registry.is_stopped());
-                        });
+                        registry.workers[index].embody(Extent::of_new_thread(STACK), Worker::live);
                     }
                 })
                 .map_err(|source| PoolError::Thread {
@@ -147,10 +146,12 @@ impl Pool {
     /// # Panics
     /// With what `work` panics with.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        match Worker::current() {
-            Some(worker) if ptr::eq(worker.registry(), &*self.registry) => work(),
-            _ => self.run_root(work),
-        }
+        if self.worker().is_some() { work() } else { self.run_root(work) }
+    }
+
+    /// Whether the calling thread is a worker of this pool.
+    pub(super) fn worker(&self) -> Option<&Worker> {
+        Worker::current().filter(|worker| ptr::eq(worker.registry(), &*self.registry))
     }
 
     /// Hands `work` to the pool and blocks the calling thread until it is done.
@@ -176,7 +177,7 @@ impl Pool {
     }
 }
 
-/// Work from outside the pool, on the stack of the thread that waits for it.
+/// Closures from outside the pool, on the stack of the thread that waits for it.
 #[repr(C)]
 struct Root<F, R> {
     job: Job,
@@ -206,11 +207,15 @@ impl<R, F: FnOnce() -> R> Root<F, R> {
 
 impl Drop for Pool {
     fn drop(&mut self) {
+        self.registry.roots.cancel_all();
         self.registry.stop();
         for thread in self.threads.drain(..) {
             // Jobs catch the panics of what they run: a worker's thread returns.
             let _ = thread.join();
         }
+        // What was queued after its worker had gone: halves that are only to be thrown away.
+        // SAFETY: the threads of the workers have ended.
+        unsafe { self.registry.workers[0].embody(Extent::UNLIMITED, Worker::live) };
     }
 }
 

@@ -1,12 +1,16 @@
 //! What the workers of one pool share.
 
 use super::job::Job;
+use super::root::Roots;
 use super::worker::Worker;
 use std::collections::VecDeque;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
+
+/// So many jobs a worker takes from the queue in one go, beside the one it runs at once.
+const MOST_AT_ONCE: usize = 64;
 
 /// The workers of a pool, the queue they share, and who of them sleeps.
 pub(super) struct Registry {
@@ -17,6 +21,7 @@ pub(super) struct Registry {
     sleepers: Mutex<Vec<usize>>,
     /// How many sleepers there are, to be read without their lock.
     sleeping: AtomicUsize,
+    pub(super) roots: Roots,
     stopped: AtomicBool,
     /// The zero of [`Registry::now`].
     start: Instant,
@@ -39,11 +44,34 @@ impl Registry {
             queued: AtomicUsize::new(0),
             sleepers: Mutex::new(Vec::with_capacity(workers)),
             sleeping: AtomicUsize::new(0),
+            roots: Roots::default(),
             stopped: AtomicBool::new(false),
             start: Instant::now(),
         });
         registry.workers.iter().for_each(Worker::settle);
         registry
+    }
+
+    /// Keeps the registry alive for a block. Workers take references in bulk, so that the count,
+    /// which all of them share, is not touched for every block.
+    pub(super) fn hold(&self) {
+        match Worker::current().filter(|worker| ptr::eq(worker.registry(), self)) {
+            Some(worker) => worker.spend_reference(),
+            // SAFETY: registries live in an `Arc` and nowhere else.
+            None => unsafe { Arc::increment_strong_count(self) },
+        }
+    }
+
+    /// Ends a [`Registry::hold`].
+    ///
+    /// # Safety
+    /// The caller has held it, and does not use it after.
+    pub(super) unsafe fn let_go(registry: NonNull<Registry>) {
+        match Worker::current().filter(|worker| ptr::eq(worker.registry(), registry.as_ptr())) {
+            Some(worker) => worker.regain_reference(),
+            // SAFETY: the reference is the caller's to give up.
+            None => unsafe { Arc::decrement_strong_count(registry.as_ptr().cast_const()) },
+        }
     }
 
     /// Nanoseconds since the pool began.
@@ -63,14 +91,34 @@ impl Registry {
         self.wake_one();
     }
 
-    pub(super) fn dequeue(&self) -> Option<NonNull<Job>> {
+    /// Puts jobs where free workers take them.
+    ///
+    /// # Safety
+    /// As for [`Registry::enqueue`], for each of them.
+    pub(super) unsafe fn enqueue_all(&self, jobs: impl Iterator<Item = NonNull<Job>>) {
+        let mut queue = self.queue();
+        queue.extend(jobs.map(Queued));
+        self.queued.store(queue.len(), Ordering::Relaxed);
+        drop(queue);
+        self.wake_one();
+    }
+
+    /// The next job of the queue. Of a long queue some more go to `more`.
+    pub(super) fn dequeue(&self, more: &mut VecDeque<NonNull<Job>>) -> Option<NonNull<Job>> {
         if self.queued.load(Ordering::Relaxed) == 0 {
             return None;
         }
         let mut queue = self.queue();
         let job = queue.pop_front();
+        let share = (queue.len() / (2 * self.workers.len())).min(MOST_AT_ONCE);
+        more.extend(queue.drain(..share).map(|Queued(job)| job));
         self.queued.store(queue.len(), Ordering::Relaxed);
         job.map(|Queued(job)| job)
+    }
+
+    /// Whether some worker sleeps; only a hint.
+    pub(super) fn has_sleepers(&self) -> bool {
+        self.sleeping.load(Ordering::Relaxed) > 0
     }
 
     /// Wakes a sleeping worker, if there is one, to look for what the caller has just put

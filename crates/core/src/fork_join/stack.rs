@@ -42,11 +42,59 @@ impl Extent {
         }
     }
 
+    /// The stack of the calling thread, which is of no pool.
+    fn of_this_thread() -> Extent {
+        let lowest = lowest_address().map_or(1, |(lowest, size)| lowest + RESERVE.min(size / 4));
+        Extent { lowest_fork: lowest }
+    }
+
     /// The lowest address at which a fork may begin.
     #[inline]
     pub(super) fn lowest_fork(self) -> usize {
         self.lowest_fork
     }
+}
+
+thread_local! {
+    /// The stack of this thread, while it is of no pool.
+    static OWN: Extent = Extent::of_this_thread();
+}
+
+/// Whether the calling function is as deep in the stack as a fork may be.
+#[inline(never)]
+pub(super) fn is_low() -> bool {
+    let here = 0u8;
+    let extent = match Worker::current() {
+        Some(worker) => worker.stack(),
+        // A thread that is ending knows its stack no more.
+        None => OWN.try_with(|extent| *extent).unwrap_or(Extent::UNLIMITED),
+    };
+    (&raw const here).addr() < extent.lowest_fork
+}
+
+/// The lowest address of the calling thread's stack, and the stack's size in bytes, if the system
+/// tells.
+#[cfg(all(target_os = "linux", not(miri)))]
+fn lowest_address() -> Option<(usize, usize)> {
+    let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
+    let mut lowest = std::ptr::null_mut();
+    let mut size = 0;
+    // SAFETY: the attributes are initialised by the first call before the others use them, and
+    // are not used after the last.
+    unsafe {
+        if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
+            return None;
+        }
+        let told = libc::pthread_attr_getstack(attributes.as_ptr(), &mut lowest, &mut size);
+        libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        (told == 0).then(|| (lowest.addr(), size))
+    }
+}
+
+/// As on Linux; elsewhere the system is not asked.
+#[cfg(any(not(target_os = "linux"), miri))]
+fn lowest_address() -> Option<(usize, usize)> {
+    None
 }
 
 /// Goes on with `work` on a fresh stack; the calling thread, which is `worker`, waits.

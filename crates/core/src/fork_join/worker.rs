@@ -13,14 +13,17 @@
 //! next fork anywhere wakes it up.
 
 use super::bell::Bell;
+use super::frames::{Frames, Returned};
 use super::job::Job;
 use super::latch::Latch;
 use super::mailbox::Mailbox;
 use super::offer::Offers;
 use super::registry::Registry;
 use super::stack::Extent;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// A worker is asked at most once in so many nanoseconds.
@@ -28,6 +31,12 @@ const PACE: u64 = 50_000;
 
 /// So often an idle worker looks around before it falls asleep.
 const PATIENCE: u32 = if cfg!(miri) { 4 } else { 2_000 };
+
+/// At every such look for a job the queue comes before what was woken here.
+const FAIRNESS: u32 = 61;
+
+/// So many references to the registry are taken or given up at once.
+const REFERENCES: usize = 256;
 
 /// The guard of a worker that has been asked: no stack address is above it.
 const ASKED: usize = usize::MAX;
@@ -39,9 +48,16 @@ thread_local! {
 /// One worker of a pool.
 #[repr(C, align(128))]
 pub(super) struct Worker {
-    /// Only this worker's thread touches it.
+    // Only this worker's thread touches what is above `public`.
     pub(super) offers: Offers,
+    frames: Frames,
     stack: Cell<Extent>,
+    /// Halves that were woken here.
+    woken: RefCell<VecDeque<NonNull<Job>>>,
+    /// How often this worker has looked for a job.
+    looks: Cell<u32>,
+    /// References to the registry, to be spent on blocks.
+    references: Cell<usize>,
     index: usize,
     registry: *const Registry,
     public: Public,
@@ -55,10 +71,12 @@ struct Public {
     /// When the worker last answered, on the registry's clock.
     answered: AtomicU64,
     mailbox: Mailbox,
+    /// Blocks of this worker's that were given back elsewhere.
+    returned: Returned,
     bell: Bell,
 }
 
-// SAFETY: `offers` and `stack` are touched only by the thread that is the worker at the time
+// SAFETY: what is above `public` is touched only by the thread that is the worker at the time
 // (`Worker::current` hands them out to no other; a change of threads synchronises them, see
 // `Worker::embody`); `registry` outlives its workers; the rest is made for sharing.
 unsafe impl Sync for Worker {}
@@ -69,6 +87,10 @@ impl Worker {
     pub(super) fn new(index: usize, registry: *const Registry) -> Worker {
         Worker {
             offers: Offers::new(),
+            frames: Frames::new(),
+            woken: RefCell::default(),
+            looks: Cell::new(0),
+            references: Cell::new(0),
             stack: Cell::new(Extent::UNLIMITED),
             index,
             registry,
@@ -76,6 +98,7 @@ impl Worker {
                 guard: AtomicUsize::new(0),
                 answered: AtomicU64::new(0),
                 mailbox: Mailbox::new(),
+                returned: Returned::new(),
                 bell: Bell::new(),
             },
         }
@@ -129,6 +152,84 @@ impl Worker {
         unsafe { &*self.registry }
     }
 
+    pub(super) fn index(&self) -> usize {
+        self.index
+    }
+
+    pub(super) fn stack(&self) -> Extent {
+        self.stack.get()
+    }
+
+    /// Memory for a block.
+    #[inline(always)]
+    pub(super) fn take_frame<T>(&self) -> NonNull<T> {
+        self.frames.take(&self.public.returned)
+    }
+
+    /// Gives back a block of this worker's, on its thread.
+    ///
+    /// # Safety
+    /// As for [`Frames::give_back`].
+    #[inline(always)]
+    pub(super) unsafe fn give_back_frame<T>(&self, block: NonNull<T>) {
+        // SAFETY: by the caller.
+        unsafe { self.frames.give_back(block) };
+    }
+
+    /// Gives back a block of this worker's, on whichever thread.
+    ///
+    /// # Safety
+    /// As for [`Returned::give_back`].
+    pub(super) unsafe fn return_frame<T>(&self, block: NonNull<T>) {
+        let here = Worker::current().is_some_and(|worker| ptr::eq(worker, self));
+        // SAFETY: by the caller.
+        unsafe {
+            if here { self.frames.give_back(block) } else { self.public.returned.give_back(block) }
+        }
+    }
+
+    pub(super) fn spend_reference(&self) {
+        if self.references.get() == 0 {
+            for _ in 0..REFERENCES {
+                // SAFETY: registries live in an `Arc` and nowhere else.
+                unsafe { Arc::increment_strong_count(self.registry) };
+            }
+            self.references.set(REFERENCES);
+        }
+        self.references.set(self.references.get() - 1);
+    }
+
+    pub(super) fn regain_reference(&self) {
+        self.references.set(self.references.get() + 1);
+        if self.references.get() == 2 * REFERENCES {
+            self.give_up_references(REFERENCES);
+        }
+    }
+
+    fn give_up_references(&self, count: usize) {
+        self.references.set(self.references.get() - count);
+        for _ in 0..count {
+            // SAFETY: they are this worker's. Its thread has one of its own.
+            unsafe { Arc::decrement_strong_count(self.registry) };
+        }
+    }
+
+    /// The whole life of a worker: runs jobs until the pool is stopped, and then what is left.
+    pub(super) fn live(&self) {
+        let registry = self.registry();
+        self.work_until(|| registry.is_stopped());
+        self.clear();
+        self.give_up_references(self.references.get());
+    }
+
+    /// Runs all there is to run.
+    pub(super) fn clear(&self) {
+        while let Some(job) = self.find() {
+            // SAFETY: just found, by this worker alone.
+            unsafe { Job::run(job, self) };
+        }
+    }
+
     pub(super) fn mailbox(&self) -> &Mailbox {
         &self.public.mailbox
     }
@@ -154,8 +255,16 @@ impl Worker {
         address >= lowest
     }
 
-    /// Puts the oldest offer into the mailbox, if that is free.
+    /// Puts the oldest offer into the mailbox, if that is free, or shares what was woken here.
     fn answer(&self) {
+        let mut woken = self.woken.borrow_mut();
+        let half = woken.len() / 2;
+        if half > 0 {
+            // SAFETY: they were in no other place.
+            unsafe { self.registry().enqueue_all(woken.drain(..half)) };
+            return;
+        }
+        drop(woken);
         if !self.mailbox().is_empty() {
             return;
         }
@@ -185,12 +294,37 @@ impl Worker {
         }
     }
 
-    /// Something to run, from the queue or from a mailbox.
-    fn find(&self) -> Option<NonNull<Job>> {
+    /// Queues a half that was woken here. It stays here unless others would have to wait for it
+    /// while some worker sleeps.
+    ///
+    /// # Safety
+    /// As for [`Registry::enqueue`].
+    pub(super) unsafe fn enqueue(&self, job: NonNull<Job>) {
+        let mut woken = self.woken.borrow_mut();
+        if !woken.is_empty() && self.registry().has_sleepers() {
+            drop(woken);
+            // SAFETY: by the caller.
+            unsafe { self.registry().enqueue(job) };
+        } else {
+            woken.push_back(job);
+        }
+    }
+
+    /// Something to run, from here, from the queue, or from a mailbox.
+    pub(super) fn find(&self) -> Option<NonNull<Job>> {
         let registry = self.registry();
-        if let Some(job) = registry.dequeue() {
+        let mut woken = self.woken.borrow_mut();
+        self.looks.set(self.looks.get().wrapping_add(1));
+        // What others have queued must not wait for ever for those here.
+        if !self.looks.get().is_multiple_of(FAIRNESS)
+            && let Some(job) = woken.pop_front()
+        {
             return Some(job);
         }
+        if let Some(job) = registry.dequeue(&mut woken).or_else(|| woken.pop_front()) {
+            return Some(job);
+        }
+        drop(woken);
         let (before, after) = registry.workers.split_at(self.index + 1);
         after
             .iter()
@@ -203,6 +337,10 @@ impl Worker {
         let mut looked = 0;
         let mut woken = false;
         while !over() {
+            if self.public.guard.load(Ordering::Relaxed) == ASKED {
+                self.public.guard.store(self.stack.get().lowest_fork(), Ordering::Relaxed);
+                self.answer();
+            }
             if let Some(job) = self.find() {
                 if std::mem::take(&mut woken) {
                     // Where this came from there may be more: one after another they wake up.
