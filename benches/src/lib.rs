@@ -1,1 +1,6 @@
-//! What the benchmarks share.
+//! What the benchmarks share: runs of the pirates with their phases timed, and the contenders
+//! written by hand that do the same work.
+
+pub mod event_heap;
+pub mod phases;
+pub mod tokio_tasks;

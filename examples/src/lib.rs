@@ -1,1 +1,1 @@
-//! Examples are in `examples/`.
+//! Examples of corsair are in `examples/`, each by itself: `cargo run -p corsair-examples --example hello`.

@@ -61,7 +61,10 @@ pub struct AddrRange {
 impl AddrRange {
     /// The range of `count` addresses from `first` on.
     pub const fn new(first: Addr, count: u32) -> AddrRange {
-        AddrRange { first: first.0, count }
+        AddrRange {
+            first: first.0,
+            count,
+        }
     }
 
     /// How many actors there are.

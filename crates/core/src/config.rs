@@ -94,9 +94,10 @@ impl Config {
         }
         match self.lookahead {
             Some(Duration::ZERO) => Err(ConfigError::NoLookahead),
-            Some(lookahead) if nanos(lookahead) > self.latency.min => Err(
-                ConfigError::Lookahead { lookahead, latency: Duration::from_nanos(self.latency.min) },
-            ),
+            Some(lookahead) if nanos(lookahead) > self.latency.min => Err(ConfigError::Lookahead {
+                lookahead,
+                latency: Duration::from_nanos(self.latency.min),
+            }),
             _ => Ok(()),
         }
     }
@@ -114,7 +115,9 @@ const MAX_WORKERS: usize = 1024;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// Too many workers.
-    #[error("{0} workers are too many; at most {MAX_WORKERS} work together, and more than the machine's cores only cost time")]
+    #[error(
+        "{0} workers are too many; at most {MAX_WORKERS} work together, and more than the machine's cores only cost time"
+    )]
     Workers(usize),
     /// A latency of zero.
     #[error("a latency of zero leaves virtual time no room; give at least 1ns")]
@@ -123,7 +126,9 @@ pub enum ConfigError {
     #[error("a lookahead of zero is no window; give at least 1ns, or leave it out")]
     NoLookahead,
     /// A lookahead beyond the smallest latency.
-    #[error("the lookahead {lookahead:?} is longer than the smallest latency {latency:?}; messages would arrive in a window already running. Lower the lookahead or raise the latency")]
+    #[error(
+        "the lookahead {lookahead:?} is longer than the smallest latency {latency:?}; messages would arrive in a window already running. Lower the lookahead or raise the latency"
+    )]
     Lookahead {
         /// The lookahead asked for.
         lookahead: Duration,
@@ -154,7 +159,10 @@ pub struct Latency {
 impl Latency {
     /// The same for every pair.
     pub const fn constant(latency: Duration) -> Latency {
-        Latency { min: nanos(latency), spread: 0 }
+        Latency {
+            min: nanos(latency),
+            spread: 0,
+        }
     }
 
     /// Uniformly distributed over the pairs, at least `min` and below `max`.
@@ -165,7 +173,10 @@ impl Latency {
         if max < min {
             return Err(ConfigError::Latency { min, max });
         }
-        Ok(Latency { min: nanos(min), spread: nanos(max) - nanos(min) })
+        Ok(Latency {
+            min: nanos(min),
+            spread: nanos(max) - nanos(min),
+        })
     }
 
     /// The smallest latency of any pair.
@@ -185,8 +196,7 @@ impl Latency {
             return self.min;
         }
         let pair = (from.0 as u64) << 32 | to.0 as u64;
-        let bits = fold(pair ^ seed, 0x9E37_79B9_7F4A_7C15);
-        let bits = fold(bits ^ 0xD1B5_4A32_D192_ED03, 0xA076_1D64_78BD_642F);
+        let bits = fold(pair ^ seed ^ 0xD1B5_4A32_D192_ED03, 0x9E37_79B9_7F4A_7C15);
         self.min + ((bits as u128 * self.spread as u128) >> 64) as u64
     }
 }
@@ -202,7 +212,10 @@ impl Default for Latency {
     /// From 2^20 ns (1.05 ms) to twice that: the windows of the virtual executor are powers of
     /// two, so a lookahead that is one makes the fewest of them.
     fn default() -> Self {
-        Latency { min: 1 << 20, spread: 1 << 20 }
+        Latency {
+            min: 1 << 20,
+            spread: 1 << 20,
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! What an actor can do to the outside world.
 
 use crate::spawn::Spawn;
-use crate::{Actor, Addr, AddrRange, Envelope, Event, Message, Random, SpanId, Ticket, Time, Token};
+use crate::{
+    Actor, Addr, AddrRange, Envelope, Event, Message, Random, SpanId, Ticket, Time, Token,
+};
 use std::panic::Location;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -126,7 +128,8 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
         async move {
             let token = self.own_token();
             self.timer(time, token);
-            self.recv_where(Waiting::Sleep, move |event, _| *event == TimerOf(token)).await;
+            self.recv_where(Waiting::Sleep, move |event, _| *event == TimerOf(token))
+                .await;
         }
     }
 
@@ -192,11 +195,7 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     }
 
     /// Spawns actors in handler form and waits for their addresses.
-    fn spawn_actors<A, F>(
-        &mut self,
-        how: Spawn,
-        make: F,
-    ) -> impl Future<Output = AddrRange> + Send
+    fn spawn_actors<A, F>(&mut self, how: Spawn, make: F) -> impl Future<Output = AddrRange> + Send
     where
         A: Actor<M>,
         F: Fn(u32) -> A + Send + Sync + 'static,
@@ -215,9 +214,10 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
 /// Waits for the answer to a spawn request.
 async fn spawned<M: Message, C: AsyncContext<M>>(cx: &mut C, wanted: u32) -> AddrRange {
     let event = cx
-        .recv_where(Waiting::Spawn, move |event, _| {
-            matches!(event, Event::Spawned { request, .. } if *request == wanted)
-        })
+        .recv_where(
+            Waiting::Spawn,
+            move |event, _| matches!(event, Event::Spawned { request, .. } if *request == wanted),
+        )
         .await;
     match event {
         Event::Spawned { first, count, .. } => AddrRange::new(first, count),

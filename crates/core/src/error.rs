@@ -25,7 +25,9 @@ pub enum RunError {
         report: Box<Report>,
     },
     /// Something would have happened after the end that the configuration sets.
-    #[error("time ran past the end: the next event is due at {next}, the run ends at {end}; set a later end or none")]
+    #[error(
+        "time ran past the end: the next event is due at {next}, the run ends at {end}; set a later end or none"
+    )]
     PastEnd {
         /// The end that was set.
         end: Time,
@@ -51,7 +53,9 @@ pub enum RunError {
         report: Box<Report>,
     },
     /// A mailbox overflowed, and the policy is [`Overflow::Fail`](crate::Overflow::Fail).
-    #[error("the mailbox of {name} is full ({capacity} events); raise its capacity or choose another overflow policy")]
+    #[error(
+        "the mailbox of {name} is full ({capacity} events); raise its capacity or choose another overflow policy"
+    )]
     Overflow {
         /// Whose mailbox.
         name: String,
@@ -61,7 +65,9 @@ pub enum RunError {
         report: Box<Report>,
     },
     /// More threads than the executor allows.
-    #[error("{asked} actors with a thread each are more than the limit of {limit} threads; use the pool executor, which runs any number")]
+    #[error(
+        "{asked} actors with a thread each are more than the limit of {limit} threads; use the pool executor, which runs any number"
+    )]
     TooManyThreads {
         /// Actors that would need a thread.
         asked: u64,
@@ -71,7 +77,9 @@ pub enum RunError {
         report: Box<Report>,
     },
     /// The system refused a thread.
-    #[error("cannot start a thread: {source}; use fewer workers, or the pool executor instead of a thread per actor")]
+    #[error(
+        "cannot start a thread: {source}; use fewer workers, or the pool executor instead of a thread per actor"
+    )]
     Thread {
         /// What the system said.
         #[source]
@@ -80,7 +88,9 @@ pub enum RunError {
         report: Box<Report>,
     },
     /// More actors than addresses.
-    #[error("more actors than addresses: a run has room for about four billion, in pages of {page}")]
+    #[error(
+        "more actors than addresses: a run has room for about four billion, in pages of {page}"
+    )]
     TooManyActors {
         /// Actors that were spawned together take a multiple of this many addresses.
         page: u32,

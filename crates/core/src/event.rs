@@ -141,7 +141,10 @@ impl Envelope {
     /// Where an answer to this message goes, to be kept until the answer is known.
     #[inline]
     pub const fn ticket(&self) -> Ticket {
-        Ticket { to: self.from, question: self.span }
+        Ticket {
+            to: self.from,
+            question: self.span,
+        }
     }
 }
 

@@ -1,1 +1,218 @@
-//! Pirates and the Flying Spaghetti Monster.
+//! Pirates and the Flying Spaghetti Monster: the first scenario, and the measure of the executors.
+//!
+//! The FSM, which is the root, spawns a population of pirates and sends each of them five
+//! messages: who it is, two others to know, some gold, and how often to chat. The pirates talk
+//! among themselves for a while; then the FSM says goodbye to each, gets their gold back, and
+//! ends.
+//!
+//! What is guaranteed, on every executor:
+//! - A pirate knows at most ten buddies, none of them twice, and never itself.
+//! - No gold is made or lost among pirates: what the FSM minted comes back with their goodbyes,
+//!   or as coins that reached a pirate after its end ([`config`] makes the executor return those).
+//! - The FSM ends, also where mailboxes drop messages; the [`Tally`] tells what is missing then.
+//! - Both [forms](Form) of the pirate send the same messages and draw the same random numbers, so
+//!   that in virtual time their runs have the same digest.
+//! - Nothing here reads a clock: what there is to be told or measured goes to a [`Watch`].
+//!
+//! ```no_run
+//! use corsair::fsm::{self, Fsm};
+//! use corsair::{Config, Executor};
+//! use std::time::Duration;
+//!
+//! let talk = Duration::from_secs(10);
+//! let scenario = Fsm { population: 1000, talk, ..Fsm::default() };
+//! let (report, tally) = fsm::run(Executor::Virtual, &Config::default(), scenario)?;
+//! let tally = tally.expect("nobody has cut the run");
+//! assert_eq!(tally.goodbyes, 1000);
+//! assert_eq!(tally.missing_gold(), 0);
+//! assert!(report.delivered() > 7000);
+//! # Ok::<(), fsm::FsmError>(())
+//! ```
+
+mod message;
+mod monster;
+mod network;
+mod pirate;
+mod tally;
+mod watch;
+
+pub use message::Msg;
+pub use network::{Network, NetworkError};
+pub use pirate::{MAX_BUDDIES, Pirate};
+pub use tally::Tally;
+pub use watch::Watch;
+
+use crate::{AsyncContext, Config, DeadLetters, Executor, Report, RunError, Scenario};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// The scenario: how many pirates talk for how long.
+///
+/// It runs with [`run`], or with [`corsair::run`](crate::run) and a configuration made by
+/// [`config`].
+#[derive(Clone, Debug)]
+pub struct Fsm<W: Watch = ()> {
+    /// The first part of the pirates' names.
+    pub arch: String,
+    /// How many pirates. A [`network`](Fsm::network) brings its own number, and this one is not
+    /// looked at.
+    pub population: u32,
+    /// How long they talk before the FSM says goodbye; may be zero.
+    pub talk: Duration,
+    /// Which form the pirates take.
+    pub form: Form,
+    /// Start from these pirates and who knows whom, instead of random buddies.
+    pub network: Option<Network>,
+    /// How often each pirate chats; without it, each has a random period from 100 ms to 9,999 ms.
+    pub chat: Option<Duration>,
+    /// Who is told what happens.
+    pub watch: W,
+}
+
+impl Default for Fsm {
+    /// A hundred pirates with random buddies and ten seconds of talk, that nobody watches.
+    fn default() -> Self {
+        Fsm {
+            arch: "fsm".to_owned(),
+            population: 100,
+            talk: Duration::from_secs(10),
+            form: Form::default(),
+            network: None,
+            chat: None,
+            watch: (),
+        }
+    }
+}
+
+/// Which form the pirates take. They do the same in both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Form {
+    /// An `async fn` that receives in a loop.
+    Async,
+    /// A handler: faster.
+    #[default]
+    Handler,
+}
+
+impl<W: Watch> Fsm<W> {
+    /// How many pirates there will be.
+    pub fn count(&self) -> u32 {
+        self.network.as_ref().map_or(self.population, Network::len)
+    }
+
+    /// Whether the fields make sense.
+    ///
+    /// # Errors
+    /// The first that does not.
+    pub fn check(&self) -> Result<(), FsmError> {
+        if self.count() < 2 {
+            return Err(FsmError::Population(self.count()));
+        }
+        match self.chat {
+            Some(chat) if message::millis(chat).is_none() => Err(FsmError::Chat(chat)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same scenario with another watch.
+    pub fn watched_by<V: Watch>(self, watch: V) -> Fsm<V> {
+        let Fsm {
+            arch,
+            population,
+            talk,
+            form,
+            network,
+            chat,
+            watch: _,
+        } = self;
+        Fsm {
+            arch,
+            population,
+            talk,
+            form,
+            network,
+            chat,
+            watch,
+        }
+    }
+}
+
+impl<W: Watch> Scenario<Msg> for Fsm<W> {
+    async fn root<C: AsyncContext<Msg>>(self, cx: C) {
+        monster::rule(self, cx).await;
+    }
+}
+
+/// Why the scenario did not run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FsmError {
+    /// Fewer than two pirates.
+    #[error("a population of {0} has nobody to talk to; give at least 2 pirates")]
+    Population(u32),
+    /// A chat period that pirates cannot keep.
+    #[error(
+        "pirates cannot chat every {0:?}; give a whole number of milliseconds from 1ms to 65535ms"
+    )]
+    Chat(Duration),
+    /// The executor failed.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// The configuration with what this scenario needs: coins that arrive after a pirate's end are
+/// returned to the FSM.
+pub fn config(base: Config) -> Config {
+    Config {
+        dead_letters: DeadLetters::ToRoot,
+        ..base
+    }
+}
+
+/// Runs the scenario, with [`config`] applied, and returns the executor's report and the FSM's
+/// tally. A run that was cut has no tally.
+///
+/// # Errors
+/// See [`FsmError`].
+pub fn run<W: Watch>(
+    executor: Executor,
+    base: &Config,
+    fsm: Fsm<W>,
+) -> Result<(Report, Option<Tally>), FsmError> {
+    fsm.check()?;
+    let tally = Arc::new(Mutex::new(None));
+    let tallied = Tallied {
+        fsm,
+        tally: Arc::clone(&tally),
+    };
+    let report = crate::run(executor, &config(base.clone()), tallied)?;
+    let tally = tally.lock().unwrap_or_else(PoisonError::into_inner).take();
+    Ok((report, tally))
+}
+
+/// The scenario, and where its tally is put at the end.
+struct Tallied<W: Watch> {
+    fsm: Fsm<W>,
+    tally: Arc<Mutex<Option<Tally>>>,
+}
+
+impl<W: Watch> Scenario<Msg> for Tallied<W> {
+    async fn root<C: AsyncContext<Msg>>(self, cx: C) {
+        let tally = monster::rule(self.fsm, cx).await;
+        *self.tally.lock().unwrap_or_else(PoisonError::into_inner) = Some(tally);
+    }
+}
+
+/// What stands before the number in a pirate's name, without the architecture.
+const BEFORE_NUMBER: &str = ".atlantic.bermuda.blackbeard";
+/// What stands after it.
+const AFTER_NUMBER: &str = ".pirate";
+
+/// The name of the pirate with this index, as [`Spawn`](crate::Spawn) makes it on demand.
+///
+/// ```
+/// assert_eq!(corsair::fsm::pirate_name("fsm", 7), "fsm.atlantic.bermuda.blackbeard7.pirate");
+/// ```
+pub fn pirate_name(arch: &str, index: u32) -> String {
+    format!("{arch}{BEFORE_NUMBER}{index}{AFTER_NUMBER}")
+}

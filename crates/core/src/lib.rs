@@ -14,6 +14,7 @@ mod random;
 mod report;
 mod run;
 mod spawn;
+mod sync;
 mod time;
 mod virtual_time;
 mod wall;
@@ -26,9 +27,7 @@ pub use error::RunError;
 pub use event::{Envelope, Event, Reason, SpanId, Ticket, Token};
 pub use message::Message;
 pub use random::Random;
-pub use report::{
-    ActorTotals, KindCount, Outcome, PanicReport, Report, WaitingActor, peak_memory,
-};
+pub use report::{ActorTotals, KindCount, Outcome, PanicReport, Report, WaitingActor, peak_memory};
 pub use run::{Scenario, run};
 pub use spawn::Spawn;
 pub use time::Time;

@@ -45,7 +45,12 @@ impl Spawn {
     }
 
     fn with(count: u32, names: Names) -> Spawn {
-        Spawn { count, names, on_demand: false, watched: false }
+        Spawn {
+            count,
+            names,
+            on_demand: false,
+            watched: false,
+        }
     }
 
     /// Start each actor when its first event arrives instead of at once. For a large population

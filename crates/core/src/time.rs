@@ -50,7 +50,9 @@ impl Time {
 /// A duration in whole nanoseconds, at most `u64::MAX` (584 years).
 #[inline]
 pub(crate) const fn nanos(d: Duration) -> u64 {
-    d.as_secs().saturating_mul(1_000_000_000).saturating_add(d.subsec_nanos() as u64)
+    d.as_secs()
+        .saturating_mul(1_000_000_000)
+        .saturating_add(d.subsec_nanos() as u64)
 }
 
 impl fmt::Debug for Time {
@@ -65,6 +67,11 @@ impl fmt::Display for Time {
         if *self == Time::MAX {
             return f.write_str("never");
         }
-        write!(f, "{}.{:09}s", self.0 / 1_000_000_000, self.0 % 1_000_000_000)
+        write!(
+            f,
+            "{}.{:09}s",
+            self.0 / 1_000_000_000,
+            self.0 % 1_000_000_000
+        )
     }
 }

@@ -1,4 +1,105 @@
-use crate::*;
-pub(crate) mod tokio { use super::*; pub(crate) fn run<M: Message>(_: &Config, _: impl Scenario<M>) -> Result<Report, RunError> { unimplemented!() } }
-pub(crate) mod threads { use super::*; pub(crate) fn run<M: Message>(_: &Config, _: impl Scenario<M>) -> Result<Report, RunError> { unimplemented!() } }
-pub(crate) mod pool { use super::*; pub(crate) fn run<M: Message>(_: &Config, _: impl Scenario<M>) -> Result<Report, RunError> { unimplemented!() } }
+//! The executors of wall-clock time: [`tokio`], [`threads`] and [`pool`].
+//!
+//! They share everything but where an actor's body is polled, how its timers wake it, and which
+//! kind of mailbox it has; those three are a [`Runtime`]. What all of them guarantee:
+//! - messages of one sender to one receiver are handled in the order of sending;
+//! - a mailbox holds no more messages than [`Config::mailbox`], and [`Config::overflow`] says what
+//!   happens to one more;
+//! - a panic ends the actor that panicked and nobody else, unless it is the root;
+//! - when the root returns, every other body is dropped before the run reports;
+//! - a run in which nothing can happen any more ends as a deadlock. An actor that also waits for
+//!   something outside of the run keeps the run going.
+//!
+//! **Back-pressure** ([`Overflow::Block`](crate::Overflow::Block)). A send never waits. A message
+//! that finds no room goes to its mailbox in its turn all the same, and is owed to its sender
+//! until the receiver takes it out. At its next wait the sender first waits until it is owed
+//! nothing; while it does, it goes on to take out what arrives for itself. So an actor that waits,
+//! for whatever reason, always empties its own mailbox, and actors that flood each other cannot
+//! block each other for good. The price is that what a body sends without ever waiting, and what a
+//! blocked actor takes out, is held in memory without a bound.
+
+mod channel;
+mod clock;
+mod context;
+mod letter;
+mod life;
+mod limit;
+mod mailbox;
+pub(crate) mod pool;
+mod shared;
+mod summary;
+mod table;
+mod tally;
+pub(crate) mod threads;
+mod timers;
+pub(crate) mod tokio;
+
+use crate::{Config, Executor, Message, Report, RunError, Scenario, Time};
+use clock::Clock;
+use mailbox::Mailbox;
+use shared::Shared;
+use std::io;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+
+/// Where bodies are polled, and how.
+trait Runtime: Send + Sync + Sized + 'static {
+    /// Its kind of mailbox.
+    type Mailbox<M: Message>: Mailbox<M>;
+    /// What it keeps of an actor to be able to end it.
+    type Handle: Default + Send + Sync;
+    /// What wakes one actor when its next timer is due.
+    type Alarm: Alarm<Self>;
+
+    /// How many actors it can run at once, if it is limited.
+    fn limit(&self) -> Option<u64> {
+        None
+    }
+
+    /// Begins to run the life of an actor.
+    fn start<F>(
+        &self,
+        handle: &Self::Handle,
+        name: impl FnOnce() -> String,
+        life: F,
+    ) -> io::Result<()>
+    where
+        F: Future<Output = ()> + Send + 'static;
+}
+
+/// What wakes one actor when its next timer is due.
+trait Alarm<R>: Default + Send + 'static {
+    /// Whether it is time. If not, `task` will be woken when it is, or earlier.
+    fn poll<M: Message>(&mut self, clock: &Clock<M>, due: Time, task: &Waker) -> Poll<()>
+    where
+        R: Runtime;
+}
+
+/// Runs a scenario: starts the root, keeps the time until the run is over, ends everybody who is
+/// left by `shut`, and reports.
+fn launch<M: Message, R: Runtime>(
+    executor: Executor,
+    config: &Config,
+    runtime: R,
+    scenario: impl Scenario<M>,
+    shut: impl FnOnce(&Arc<Shared<M, R>>),
+) -> Result<Report, RunError> {
+    let shared = Arc::new(Shared::<M, R>::new(config, runtime));
+    shared.spawn_root(scenario);
+    shared.clock.keep(
+        |now| shared.watch(now),
+        |to, letter| shared.post_delayed(to, letter),
+    );
+    let over = shared.clock.now();
+    shut(&shared);
+    summary::conclude(&shared, executor, over)
+}
+
+/// The report of a run that could not begin.
+fn nothing(executor: Executor, config: &Config) -> Box<Report> {
+    Box::new(Report {
+        executor,
+        seed: config.seed,
+        ..Report::default()
+    })
+}

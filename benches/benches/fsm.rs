@@ -1,0 +1,161 @@
+//! Pirates that get five messages each and go home, on every executor and by hand on tokio.
+//!
+//! `whole` is a run from before the first actor to after the last, `delivery` the part of it from
+//! the FSM's first message to the moment at which its messages have been handled. The rate counts
+//! five messages per pirate in both. Every run is checked: all pirates and all gold come back.
+
+use corsair::fsm::{Form, Fsm};
+use corsair::{Config, Executor};
+use corsair_benches::{phases, tokio_tasks};
+use criterion::measurement::WallTime;
+use criterion::{
+    BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group,
+    criterion_main,
+};
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+/// One way to do the work.
+struct Contender {
+    name: &'static str,
+    /// Runs it with so many pirates: whole run, and delivery.
+    run: Box<dyn Fn(u32) -> (Duration, Duration)>,
+    /// More pirates take too long, or are more than the executor holds.
+    most: u32,
+}
+
+/// The pirates of corsair, on an executor.
+fn corsair(
+    name: &'static str,
+    executor: Executor,
+    workers: usize,
+    form: Form,
+    most: u32,
+) -> Contender {
+    let workers = NonZeroUsize::new(workers).expect("at least one worker");
+    let config = Config {
+        workers,
+        ..Config::default()
+    };
+    let run = move |population| {
+        let fsm = Fsm {
+            population,
+            form,
+            talk: Duration::ZERO,
+            ..Fsm::default()
+        };
+        let run = phases::run(executor, &config, fsm);
+        (run.whole, run.delivery)
+    };
+    Contender {
+        name,
+        run: Box::new(run),
+        most,
+    }
+}
+
+fn contenders() -> Vec<Contender> {
+    let by_hand = |population| {
+        let times = tokio_tasks::run(population, 2);
+        (times.whole, times.delivery)
+    };
+    vec![
+        corsair(
+            "virtual-1-handler",
+            Executor::Virtual,
+            1,
+            Form::Handler,
+            1_000_000,
+        ),
+        corsair(
+            "virtual-2-handler",
+            Executor::Virtual,
+            2,
+            Form::Handler,
+            1_000_000,
+        ),
+        corsair(
+            "virtual-1-async",
+            Executor::Virtual,
+            1,
+            Form::Async,
+            1_000_000,
+        ),
+        corsair(
+            "virtual-2-async",
+            Executor::Virtual,
+            2,
+            Form::Async,
+            1_000_000,
+        ),
+        corsair("tokio-2-async", Executor::Tokio, 2, Form::Async, 1_000_000),
+        Contender {
+            name: "tokio-2-by-hand",
+            run: Box::new(by_hand),
+            most: 1_000_000,
+        },
+        corsair("pool-2-async", Executor::Pool, 2, Form::Async, 1_000_000),
+        corsair("threads-async", Executor::Threads, 2, Form::Async, 10_000),
+    ]
+}
+
+fn whole(c: &mut Criterion) {
+    let mut group = group(c, "fsm/whole");
+    for contender in contenders() {
+        for population in [1_000, 10_000, 100_000, 1_000_000] {
+            bench(&mut group, &contender, population, |(whole, _)| whole);
+        }
+    }
+    group.finish();
+}
+
+fn delivery(c: &mut Criterion) {
+    let mut group = group(c, "fsm/delivery");
+    for contender in contenders() {
+        // A million on the wall-clock executors takes seconds; once, for the whole, is enough.
+        let most = if contender.name.starts_with("virtual") {
+            1_000_000
+        } else {
+            100_000
+        };
+        for population in [100_000, 1_000_000]
+            .into_iter()
+            .filter(|&count| count <= most)
+        {
+            bench(&mut group, &contender, population, |(_, delivery)| delivery);
+        }
+    }
+    group.finish();
+}
+
+fn group<'a>(c: &'a mut Criterion, name: &str) -> BenchmarkGroup<'a, WallTime> {
+    let mut group = c.benchmark_group(name);
+    group
+        .sample_size(10)
+        .sampling_mode(SamplingMode::Flat)
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(1));
+    group
+}
+
+fn bench(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    contender: &Contender,
+    population: u32,
+    phase: fn((Duration, Duration)) -> Duration,
+) {
+    if population > contender.most {
+        return;
+    }
+    group.throughput(Throughput::Elements(5 * u64::from(population)));
+    group.bench_with_input(
+        BenchmarkId::new(contender.name, population),
+        &population,
+        |b, &n| {
+            b.iter_custom(|iterations| (0..iterations).map(|_| phase((contender.run)(n))).sum());
+        },
+    );
+}
+
+criterion_group!(benches, delivery, whole);
+criterion_main!(benches);

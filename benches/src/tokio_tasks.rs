@@ -1,0 +1,220 @@
+//! The pirates by hand: a tokio task and a bounded channel each, nothing of corsair but its
+//! messages and random numbers. What the tokio executor is measured against.
+
+use corsair::fsm::{MAX_BUDDIES, Msg, Tally};
+use corsair::{Addr, Random};
+use std::num::NonZeroU16;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant as WallClock};
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{Instant, timeout_at};
+
+/// How many letters a mailbox holds.
+const MAILBOX: usize = 256;
+/// Who is no pirate.
+const FSM: u32 = u32::MAX;
+
+/// A message and its sender.
+struct Letter {
+    from: u32,
+    body: Msg,
+}
+
+/// What all tasks share.
+struct World {
+    mailboxes: Vec<mpsc::Sender<Letter>>,
+    fsm: mpsc::Sender<Letter>,
+    /// Pirates that have not yet got their last message of the FSM.
+    undelivered: AtomicU32,
+    delivered: Notify,
+}
+
+impl World {
+    async fn send(&self, to: u32, from: u32, body: Msg) {
+        let mailbox = self.mailboxes.get(to as usize).unwrap_or(&self.fsm);
+        // A pirate that has ended takes no more letters; who writes to it does not mind.
+        let _ = mailbox.send(Letter { from, body }).await;
+    }
+}
+
+/// How long a run took on the wall clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// From before the runtime to after it.
+    pub whole: Duration,
+    /// From the first message to the last one handled.
+    pub delivery: Duration,
+}
+
+/// Creates the pirates, sends each its five messages, and says goodbye, on so many threads.
+///
+/// # Panics
+/// If a pirate or any gold is missing at the end.
+pub fn run(population: u32, workers: usize) -> Times {
+    let begin = WallClock::now();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(workers)
+        .enable_time()
+        .build()
+        .expect("a tokio runtime");
+    let root = runtime.spawn(fsm(population));
+    let (tally, delivery) = runtime.block_on(root).expect("the root does not panic");
+    drop(runtime);
+    assert!(tally.is_complete(), "{tally:?}");
+    Times {
+        whole: begin.elapsed(),
+        delivery,
+    }
+}
+
+async fn fsm(population: u32) -> (Tally, Duration) {
+    let mut tally = Tally {
+        pirates: population,
+        ..Tally::default()
+    };
+    let (fsm, mut answers) = mpsc::channel(MAILBOX);
+    let (mailboxes, inboxes): (Vec<_>, Vec<_>) =
+        (0..population).map(|_| mpsc::channel(MAILBOX)).unzip();
+    let undelivered = AtomicU32::new(population);
+    let world = Arc::new(World {
+        mailboxes,
+        fsm,
+        undelivered,
+        delivered: Notify::new(),
+    });
+    for (me, inbox) in (0..).zip(inboxes) {
+        tokio::spawn(pirate(me, inbox, Arc::clone(&world)));
+    }
+
+    let begin = WallClock::now();
+    let mut random = Random::new(0);
+    for to in 0..population {
+        world.send(to, FSM, Msg::Hello { name: to }).await;
+        for _ in 0..2 {
+            let other = random.below(population - 1);
+            let buddy = Addr::from_u32(other + u32::from(other >= to));
+            world.send(to, FSM, Msg::NameDrop { buddy }).await;
+        }
+        let gold = random.below(100);
+        tally.minted += u64::from(gold);
+        world.send(to, FSM, Msg::GoldCoin(gold)).await;
+        let period_ms = NonZeroU16::MIN.saturating_add(99 + random.below(9_900) as u16);
+        world.send(to, FSM, Msg::Chat { period_ms }).await;
+    }
+    world.delivered.notified().await;
+    let delivery = begin.elapsed();
+
+    let goodbyes = async {
+        for to in 0..population {
+            world.send(to, FSM, Msg::Goodbye { gold: 0 }).await;
+        }
+    };
+    let count = async {
+        while tally.goodbyes < population {
+            let letter = answers.recv().await.expect("the world has a sender");
+            if let Msg::Goodbye { gold } = letter.body {
+                tally.goodbyes += 1;
+                tally.returned += u64::from(gold);
+            }
+        }
+    };
+    tokio::join!(goodbyes, count);
+    (tally, delivery)
+}
+
+/// What a pirate knows and has.
+struct Pirate {
+    me: u32,
+    buddies: [u32; MAX_BUDDIES],
+    given: [u32; MAX_BUDDIES],
+    known: usize,
+    booty: u32,
+    period: Duration,
+    random: Random,
+}
+
+async fn pirate(me: u32, mut inbox: mpsc::Receiver<Letter>, world: Arc<World>) {
+    let mut pirate = Pirate {
+        me,
+        buddies: [FSM; MAX_BUDDIES],
+        given: [0; MAX_BUDDIES],
+        known: 0,
+        booty: 0,
+        period: Duration::ZERO,
+        random: Random::new(me.into()),
+    };
+    let mut next_chat: Option<Instant> = None;
+    loop {
+        let letter = match next_chat {
+            None => inbox.recv().await,
+            Some(at) => match timeout_at(at, inbox.recv()).await {
+                Ok(letter) => letter,
+                Err(_) => {
+                    pirate.chat(&world).await;
+                    next_chat = Some(at + pirate.period);
+                    continue;
+                }
+            },
+        };
+        let Some(Letter { from, body }) = letter else {
+            return;
+        };
+        match body {
+            Msg::Hello { name } => pirate.me = name,
+            Msg::NameDrop { buddy } => pirate.meet(buddy.as_u32()),
+            Msg::GoldCoin(gold) => pirate.take(from, gold),
+            Msg::Chat { period_ms } => {
+                pirate.period = Duration::from_millis(period_ms.get().into());
+                next_chat = Some(Instant::now() + pirate.period);
+                if world.undelivered.fetch_sub(1, Ordering::AcqRel) == 1 {
+                    world.delivered.notify_one();
+                }
+            }
+            Msg::Goodbye { .. } => {
+                let gold = pirate.booty;
+                return world.send(from, pirate.me, Msg::Goodbye { gold }).await;
+            }
+        }
+    }
+}
+
+impl Pirate {
+    fn meet(&mut self, buddy: u32) {
+        let known = self.known;
+        if buddy != self.me && known < MAX_BUDDIES && !self.buddies[..known].contains(&buddy) {
+            self.buddies[known] = buddy;
+            self.known += 1;
+        }
+    }
+
+    fn take(&mut self, from: u32, gold: u32) {
+        self.booty += gold;
+        let giver = self.buddies[..self.known]
+            .iter()
+            .position(|&buddy| buddy == from);
+        if let Some(giver) = giver {
+            self.given[giver] += gold;
+        }
+    }
+
+    async fn chat(&mut self, world: &World) {
+        let buddies = &self.buddies[..self.known];
+        let [first, others @ ..] = buddies else {
+            return;
+        };
+        if self.random.below(2) == 0 {
+            for &other in others {
+                let buddy = Addr::from_u32(*first);
+                world.send(other, self.me, Msg::NameDrop { buddy }).await;
+            }
+        } else {
+            let lucky = buddies[self.random.below(self.known as u32) as usize];
+            let gold = self.random.below(self.booty);
+            if gold > 0 {
+                self.booty -= gold;
+                world.send(lucky, self.me, Msg::GoldCoin(gold)).await;
+            }
+        }
+    }
+}

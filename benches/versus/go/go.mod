@@ -1,0 +1,3 @@
+module corsair/versus
+
+go 1.26

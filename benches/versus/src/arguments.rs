@@ -1,0 +1,140 @@
+//! What the command line asks for.
+
+use crate::contenders::{self, Contender};
+use std::fmt::Display;
+use std::str::FromStr;
+use versus::Load;
+
+const USAGE: &str = "\
+usage: cargo bench -p versus -- [OPTIONS] [CONTENDER...]
+
+CONTENDER        part of a contender's name, e.g. `actix`; none: all of them
+--pirates N,N    populations, each at least 2 (default: 10000,100000)
+--rounds N       runs of each contender for each population (default: 5)
+--seed N         from which all random numbers derive (default: 1)
+--list           the names of the contenders";
+
+/// The command line, understood.
+pub struct Arguments {
+    /// What to do.
+    pub task: Task,
+}
+
+/// What this process is to do.
+pub enum Task {
+    /// Run contenders in processes of their own and compare them.
+    Compare(Plan),
+    /// Be such a process.
+    Run(&'static dyn Contender, Load),
+    /// Tell the names of the contenders.
+    List,
+}
+
+/// A comparison.
+pub struct Plan {
+    /// Who takes part, in the order of the table.
+    pub contenders: Vec<&'static dyn Contender>,
+    /// With how many pirates, in turn.
+    pub populations: Vec<u32>,
+    /// Runs of each contender for each population.
+    pub rounds: u32,
+    /// The seed of every run.
+    pub seed: u64,
+}
+
+impl Arguments {
+    /// Understands the arguments after the program's name.
+    ///
+    /// # Errors
+    /// What is not understood, and what would be.
+    pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Arguments, String> {
+        let mut arguments = arguments;
+        let mut names = Vec::new();
+        let mut populations = vec![10_000, 100_000];
+        let mut rounds = 5;
+        let mut seed = 1;
+        while let Some(argument) = arguments.next() {
+            let mut value = || {
+                arguments
+                    .next()
+                    .ok_or(format!("{argument} wants a value\n{USAGE}"))
+            };
+            match argument.as_str() {
+                "--bench" => {} // added by cargo
+                "--list" => return Ok(Arguments { task: Task::List }),
+                "--pirates" => {
+                    populations = value()?
+                        .split(',')
+                        .map(|text| at_least(Load::FEWEST, "--pirates", text))
+                        .collect::<Result<_, _>>()?;
+                }
+                "--rounds" => rounds = at_least(1, "--rounds", &value()?)?,
+                "--seed" => seed = number("--seed", &value()?)?,
+                "--run" => {
+                    let name = value()?;
+                    let contender = contenders::all()
+                        .into_iter()
+                        .find(|contender| contender.name() == name)
+                        .ok_or_else(|| unknown(&name))?;
+                    let pirates = at_least(Load::FEWEST, "--run", &value()?)?;
+                    let seed = number("--run", &value()?)?;
+                    let load = Load { pirates, seed };
+                    return Ok(Arguments {
+                        task: Task::Run(contender, load),
+                    });
+                }
+                option if option.starts_with('-') => {
+                    return Err(format!("unknown option {option}\n{USAGE}"));
+                }
+                name => names.push(name.to_owned()),
+            }
+        }
+        let contenders = chosen(&names)?;
+        Ok(Arguments {
+            task: Task::Compare(Plan {
+                contenders,
+                populations,
+                rounds,
+                seed,
+            }),
+        })
+    }
+}
+
+/// The contenders that any of the names is part of; all if there is no name.
+fn chosen(names: &[String]) -> Result<Vec<&'static dyn Contender>, String> {
+    let mut contenders = contenders::all();
+    if let Some(name) = names
+        .iter()
+        .find(|name| !contenders.iter().any(|c| c.name().contains(name.as_str())))
+    {
+        return Err(unknown(name));
+    }
+    if !names.is_empty() {
+        contenders.retain(|c| names.iter().any(|name| c.name().contains(name.as_str())));
+    }
+    Ok(contenders)
+}
+
+fn unknown(name: &str) -> String {
+    let known: Vec<_> = contenders::all()
+        .iter()
+        .map(|contender| contender.name())
+        .collect();
+    format!(
+        "no contender is called {name:?}; there are {}",
+        known.join(", ")
+    )
+}
+
+fn at_least(least: u32, option: &str, text: &str) -> Result<u32, String> {
+    match number(option, text)? {
+        number if number >= least => Ok(number),
+        number => Err(format!("{option} {number}: give at least {least}")),
+    }
+}
+
+fn number<N: FromStr<Err: Display>>(option: &str, text: &str) -> Result<N, String> {
+    text.parse()
+        .map_err(|error| format!("{option} {text}: {error}\n{USAGE}"))
+}

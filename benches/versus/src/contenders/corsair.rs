@@ -1,0 +1,134 @@
+//! corsair: [`corsair::fsm`](::corsair::fsm) as it is, talking for no time, on its executors.
+//!
+//! Its pirates draw their own random numbers, and begin when their first message arrives, so
+//! their creation is part of the delivery; each also sets the timer to chat by. Every message
+//! carries what tells its sender, its time and its trace. None of that is left out here, though
+//! the other contenders do without.
+
+use super::{Contender, cores};
+use ::corsair::fsm::{self, Form, Fsm, Watch};
+use ::corsair::{Config, Executor, Report};
+use std::num::NonZeroUsize;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+use versus::{Load, Run};
+
+/// corsair on one of its executors.
+pub struct Corsair {
+    name: &'static str,
+    executor: Executor,
+    /// All cores, or one.
+    all_cores: bool,
+    form: Form,
+}
+
+const fn virtual_time(name: &'static str, form: Form, all_cores: bool) -> Corsair {
+    Corsair {
+        name,
+        executor: Executor::Virtual,
+        all_cores,
+        form,
+    }
+}
+
+const fn wall_clock(name: &'static str, executor: Executor) -> Corsair {
+    Corsair {
+        name,
+        executor,
+        all_cores: true,
+        form: Form::Async,
+    }
+}
+
+/// Virtual time, async form, one worker.
+pub static ASYNC_1: Corsair = virtual_time("corsair-async-1", Form::Async, false);
+/// Virtual time, async form, a worker per core.
+pub static ASYNC: Corsair = virtual_time("corsair-async", Form::Async, true);
+/// Virtual time, handler form, one worker.
+pub static HANDLER_1: Corsair = virtual_time("corsair-handler-1", Form::Handler, false);
+/// Virtual time, handler form, a worker per core.
+pub static HANDLER: Corsair = virtual_time("corsair-handler", Form::Handler, true);
+/// The wall clock, async form, on tokio.
+pub static TOKIO: Corsair = wall_clock("corsair-tokio", Executor::Tokio);
+/// The wall clock, async form, on a pool of threads.
+pub static POOL: Corsair = wall_clock("corsair-pool", Executor::Pool);
+
+impl Contender for Corsair {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn run(&self, load: Load) -> Result<Run, String> {
+        let workers = if self.all_cores { cores() } else { 1 };
+        let config = Config {
+            seed: load.seed,
+            workers: NonZeroUsize::new(workers).unwrap_or(NonZeroUsize::MIN),
+            ..Config::default()
+        };
+        // On wall-clock executors the first chats would fall due while the last messages of a
+        // large delivery are on their way.
+        let chat = (self.executor != Executor::Virtual).then_some(LONGEST_PERIOD);
+        let scenario = Fsm {
+            population: load.pirates,
+            talk: Duration::ZERO,
+            form: self.form,
+            chat,
+            ..Fsm::default()
+        };
+        let (report, tally) = fsm::run(self.executor, &config, scenario.watched_by(Stopwatch))
+            .map_err(|error| error.to_string())?;
+        let tally = tally.ok_or("the run was cut")?;
+        Ok(Run {
+            delivery: DELIVERY.get().copied().unwrap_or_default(),
+            given: tally.minted,
+            returned: tally.returned + tally.salvaged,
+            goodbyes: tally.goodbyes,
+            complete: complete(&report, load.pirates),
+            peak_memory: 0,
+        })
+    }
+}
+
+/// The longest period that a pirate can chat at.
+const LONGEST_PERIOD: Duration = Duration::from_millis(u16::MAX as u64);
+
+/// How many pirates can have had their six messages: all, if as many messages of each kind were
+/// delivered as all pirates are due, the answers to the Goodbyes included, and none was lost.
+fn complete(report: &Report, pirates: u32) -> u32 {
+    let due = |kind: &str| match kind {
+        "NameDrop" | "Goodbye" => 2 * u64::from(pirates),
+        _ => u64::from(pirates),
+    };
+    let all = report
+        .messages
+        .iter()
+        .all(|sent| sent.count == due(sent.kind));
+    if all && report.dead() == 0 && report.dropped == 0 {
+        pirates
+    } else {
+        0
+    }
+}
+
+/// Takes the time of the delivery of the one run of this process. It has no size, because every
+/// pirate has one.
+#[derive(Clone)]
+struct Stopwatch;
+
+static BEGAN: OnceLock<Instant> = OnceLock::new();
+static DELIVERY: OnceLock<Duration> = OnceLock::new();
+
+impl Watch for Stopwatch {
+    const EDGES: bool = false;
+    const MESSAGES: bool = false;
+
+    fn talk(&self, _: Duration) {
+        BEGAN.get_or_init(Instant::now);
+    }
+
+    fn delivered(&self, _: u64) {
+        if let Some(began) = BEGAN.get() {
+            DELIVERY.get_or_init(|| began.elapsed());
+        }
+    }
+}

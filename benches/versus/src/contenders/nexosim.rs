@@ -1,0 +1,138 @@
+//! nexosim: a model per pirate, wired to the FSM before the simulation begins, one point of
+//! simulated time.
+//!
+//! Addresses cannot travel in messages here, so a name stands for one; a pirate answers through
+//! its one output port. Models must be serializable, though nothing is saved.
+
+use super::{Contender, MAILBOX};
+use ::nexosim::model::Model;
+use ::nexosim::ports::{EventSource, Output};
+use ::nexosim::simulation::{Mailbox, SimInit, SimulationError};
+use ::nexosim::time::MonotonicTime;
+use serde::{Deserialize, Serialize};
+use std::sync::mpsc;
+use versus::{Answer, Fsm, Load, Message, Muster, Next, Pirate, Run};
+
+/// Its executor on all cores.
+pub struct Nexosim;
+
+impl Contender for Nexosim {
+    fn name(&self) -> &'static str {
+        "nexosim"
+    }
+
+    fn run(&self, load: Load) -> Result<Run, String> {
+        let (done, result) = mpsc::channel();
+        simulate(load, done).map_err(|error| format!("the simulation failed: {error}"))?;
+        result
+            .recv()
+            .map_err(|_| "the simulation ended before the work did".to_owned())
+    }
+}
+
+/// A message in which a name stands for an address.
+type Mail = Message<u32, ()>;
+
+#[derive(Serialize, Deserialize)]
+struct PirateModel {
+    answers: Output<Answered>,
+    #[serde(skip)]
+    pirate: Option<Pirate<u32, ()>>,
+}
+
+/// An answer of the work as a message of nexosim.
+#[derive(Clone, Copy)]
+struct Answered(Answer);
+
+#[Model]
+impl PirateModel {
+    async fn told(&mut self, message: Mail) {
+        let said = self.pirate.as_mut().and_then(|pirate| pirate.on(message));
+        if let Some((_, answer)) = said {
+            self.answers.send(Answered(answer)).await;
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct FsmModel {
+    crew: Vec<Output<Mail>>,
+    #[serde(skip)]
+    state: Option<FsmState>,
+}
+
+struct FsmState {
+    fsm: Fsm,
+    load: Load,
+    done: mpsc::Sender<Run>,
+}
+
+#[Model]
+impl FsmModel {
+    async fn deliver(&mut self) {
+        let Some(FsmState { fsm, load, .. }) = &mut self.state else {
+            return;
+        };
+        let names: Vec<u32> = (0..load.pirates).collect();
+        *fsm = Fsm::new(*load);
+        for (&name, pirate) in names.iter().zip(&mut self.crew) {
+            for message in fsm.messages(name, &names, ()) {
+                pirate.send(message).await;
+            }
+        }
+    }
+
+    async fn answered(&mut self, Answered(answer): Answered) {
+        let Some(FsmState { fsm, done, .. }) = &mut self.state else {
+            return;
+        };
+        match fsm.on(answer) {
+            Next::Wait => {}
+            Next::SayGoodbye => {
+                for pirate in &mut self.crew {
+                    pirate.send(Message::Goodbye).await;
+                }
+            }
+            Next::Exit => {
+                // Nobody is there to read only if the run has been given up.
+                let _ = done.send(fsm.finish());
+            }
+        }
+    }
+}
+
+fn simulate(load: Load, done: mpsc::Sender<Run>) -> Result<(), SimulationError> {
+    let muster = Muster::of(load.pirates);
+    let fsm_mailbox = Mailbox::with_capacity(MAILBOX);
+    let state = FsmState {
+        fsm: Fsm::new(load),
+        load,
+        done,
+    };
+    let mut fsm = FsmModel {
+        crew: Vec::new(),
+        state: Some(state),
+    };
+    let mut bench = SimInit::new();
+    for _ in 0..load.pirates {
+        let mailbox = Mailbox::with_capacity(MAILBOX);
+        let mut to_pirate = Output::new();
+        to_pirate.connect(PirateModel::told, &mailbox);
+        fsm.crew.push(to_pirate);
+        let mut answers = Output::new();
+        answers.connect(FsmModel::answered, &fsm_mailbox);
+        let pirate = PirateModel {
+            answers,
+            pirate: Some(Pirate::new(muster.clone())),
+        };
+        bench = bench.add_model(pirate, mailbox, "pirate");
+    }
+    let begin = EventSource::new()
+        .connect(FsmModel::deliver, &fsm_mailbox)
+        .register(&mut bench);
+    let mut simulation = bench
+        .add_model(fsm, fsm_mailbox, "fsm")
+        .init(MonotonicTime::EPOCH)?;
+    simulation.process_event(&begin, ())?;
+    Ok(())
+}

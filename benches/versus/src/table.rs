@@ -1,0 +1,72 @@
+//! The tables that are printed.
+
+use crate::contenders;
+use std::io::{self, Write};
+use std::time::Duration;
+
+/// Whose rate the others are divided by.
+const REFERENCE: &str = "corsair-async";
+
+/// What a table says of one contender.
+pub struct Row {
+    /// Its name.
+    pub contender: &'static str,
+    /// Messages per second during the delivery.
+    pub rate: f64,
+    /// From the start of the process to its end.
+    pub whole: Duration,
+    /// Peak memory per pirate, beyond that of a process with two pirates.
+    pub bytes: f64,
+}
+
+/// Prints the rows of one population.
+///
+/// # Errors
+/// If stdout is closed.
+pub fn print(pirates: u32, rows: &[Row]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    let reference = rows
+        .iter()
+        .find(|row| row.contender == REFERENCE)
+        .map(|row| row.rate);
+    writeln!(out, "\n{pirates} pirates, 5 messages each, medians")?;
+    writeln!(
+        out,
+        "| {:<20} | {:>8} | {:>8} | {:>8} | {:>13} |",
+        "contender", "M msg/s", "whole, s", "B/actor", REFERENCE
+    )?;
+    writeln!(
+        out,
+        "|{:-<22}|{:->9}:|{:->9}:|{:->9}:|{:->14}:|",
+        "", "", "", "", ""
+    )?;
+    for Row {
+        contender,
+        rate,
+        whole,
+        bytes,
+    } in rows
+    {
+        let ratio = reference.map_or_else(
+            || "-".to_owned(),
+            |reference| format!("{:.3}", rate / reference),
+        );
+        let (rate, whole) = (rate / 1e6, whole.as_secs_f64());
+        writeln!(
+            out,
+            "| {contender:<20} | {rate:>8.2} | {whole:>8.4} | {bytes:>8.0} | {ratio:>13} |"
+        )?;
+    }
+    out.flush()
+}
+
+/// Prints the names of all contenders.
+///
+/// # Errors
+/// If stdout is closed.
+pub fn list() -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    contenders::all()
+        .iter()
+        .try_for_each(|contender| writeln!(out, "{}", contender.name()))
+}

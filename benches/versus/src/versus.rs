@@ -1,0 +1,32 @@
+//! `cargo bench -p versus`: corsair and other people's runtimes side by side.
+//!
+//! Each run has a process of its own, which does one load once; so the peak of its memory is that
+//! of one contender. The contenders take turns, round after round, so that a noisy neighbour
+//! disturbs all of them alike; the table has medians. Every result is checked ([`Run::check`]).
+//! All use the system's allocator.
+//!
+//! [`Run::check`]: versus::Run::check
+
+mod arguments;
+mod contenders;
+mod referee;
+mod table;
+
+use arguments::{Arguments, Task};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let done =
+        Arguments::parse(std::env::args().skip(1)).and_then(|arguments| match arguments.task {
+            Task::Compare(plan) => referee::compare(&plan),
+            Task::Run(contender, load) => referee::run_here(contender, load),
+            Task::List => table::list().map_err(|error| format!("cannot print: {error}")),
+        });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("versus: {error}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# The core's unit tests under miri, which finds undefined behaviour in unsafe code.
+#
+#   ci/miri.sh            all unit tests of crates/core
+#   ci/miri.sh arena      those with `arena` in their path
+#
+# miri is some thousand times slower than the processor: tests choose small populations under
+# `cfg(miri)`, and properties try few cases. It exists on nightly only, which is installed if it is
+# missing; where that fails, this script says so and does nothing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+toolchain="${CORSAIR_NIGHTLY:-nightly}"
+if ! cargo "+$toolchain" miri --version 2>/dev/null; then
+    if ! rustup toolchain install "$toolchain" --profile minimal --component miri --component rust-src; then
+        echo "left out: miri, because the toolchain $toolchain with miri cannot be installed"
+        exit 0
+    fi
+fi
+
+# The tests read the clock and the number of cores.
+export MIRIFLAGS="${MIRIFLAGS:--Zmiri-disable-isolation}"
+export PROPTEST_CASES="${PROPTEST_CASES:-2}"
+export PROPTEST_DISABLE_FAILURE_PERSISTENCE=true
+
+cargo "+$toolchain" miri setup
+timeout "${MIRI_SECONDS:-600}" cargo "+$toolchain" miri test -p corsair --lib -- "$@"

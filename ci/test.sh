@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# Everything that must hold before a change goes in; the same at home and on a build machine.
+#
+#   ci/test.sh            all steps
+#   ci/test.sh fmt docs   only these
+#
+# Needs rustup and a C linker. The toolchain comes from rust-toolchain.toml; what else is missing
+# and cannot be had (nightly for miri, cargo-deny) is left out with a line that says so.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+export CARGO_TERM_COLOR="${CARGO_TERM_COLOR:-never}"
+# The steps build once; incremental caches would only cost time and space.
+export CARGO_INCREMENTAL=0
+
+all_steps=(toolchain fmt clippy tests docs examples benches readme loom miri deny)
+
+# The toolchain of rust-toolchain.toml with its components.
+step_toolchain() {
+    cargo --version
+    cargo fmt --version || rustup component add rustfmt
+    cargo clippy --version || rustup component add clippy
+}
+
+step_fmt() {
+    cargo fmt --all --check
+}
+
+step_clippy() {
+    cargo clippy --workspace --all-targets -- -D warnings
+}
+
+# The README's command. The one member beyond the default ones, benches/versus, has no tests;
+# leaving it out keeps its dependencies from being built, and changes nothing else.
+step_tests() {
+    cargo test
+    cargo test --workspace --exclude versus
+}
+
+step_docs() {
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+}
+
+# Cargo lists the examples that it knows when it is asked for one without a name.
+step_examples() {
+    local names name
+    cargo build --examples
+    names=$(cargo run --example 2>&1 | sed -n 's/^    \([a-z0-9_-]*\)$/\1/p' || true)
+    if [ -z "$names" ]; then
+        echo "there are no examples; expected some in examples/" >&2
+        return 1
+    fi
+    for name in $names; do
+        echo "example $name"
+        timeout 120 cargo run --quiet --example "$name" >/dev/null
+    done
+}
+
+# Whether they compile does not depend on link-time optimisation; without it they do so sooner.
+step_benches() {
+    CARGO_PROFILE_BENCH_LTO=off CARGO_PROFILE_BENCH_CODEGEN_UNITS=16 \
+        cargo bench --workspace --no-run
+}
+
+# Runs literally every fenced `sh` block of the README that follows a line `<!-- ci: run -->`.
+step_readme() {
+    local commands
+    commands=$(awk '
+        /^<!-- ci: run -->[ \t]*$/ { marked = 1; next }
+        inside && /^```/           { inside = 0; next }
+        inside                     { print; next }
+        marked && /^```sh/         { inside = 1; marked = 0; next }
+        /[^ \t]/                   { marked = 0 }
+    ' README.md)
+    if [ -z "$commands" ]; then
+        echo "README.md has no sh block marked with <!-- ci: run -->" >&2
+        return 1
+    fi
+    timeout 600 bash -euxo pipefail -c "$commands"
+}
+
+# Model checking of the barrier and the exchange; loom replaces the atomics under `cfg(loom)`.
+step_loom() {
+    local log=target/loom/log
+    mkdir -p target/loom
+    RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom \
+    CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+        timeout 600 cargo test -p corsair --release --lib loom | tee "$log"
+    if ! grep -q '^test result: ok. [1-9]' "$log"; then
+        echo "no test of corsair with loom in its path was run" >&2
+        return 1
+    fi
+}
+
+step_miri() {
+    ci/miri.sh
+}
+
+step_deny() {
+    if ! cargo deny --version; then
+        echo "left out: cargo-deny is not installed (cargo install --locked cargo-deny)"
+        return 0
+    fi
+    cargo deny check bans licenses sources
+    if timeout 30 git ls-remote -q https://github.com/rustsec/advisory-db HEAD >/dev/null 2>&1; then
+        cargo deny check advisories
+    else
+        echo "left out: advisories, their database cannot be reached"
+    fi
+}
+
+if [ "$#" -gt 0 ]; then steps=("$@"); else steps=("${all_steps[@]}"); fi
+for step in "${steps[@]}"; do
+    if ! declare -F "step_$step" >/dev/null; then
+        echo "ci: no step $step; there are ${all_steps[*]}" >&2
+        exit 2
+    fi
+done
+
+current=none
+trap 'status=$?; [ "$status" -eq 0 ] || echo "ci: FAILED in step $current" >&2' EXIT
+
+times=()
+for step in "${steps[@]}"; do
+    current=$step
+    began=$SECONDS
+    echo "ci: $step"
+    "step_$step"
+    times+=("$(printf '%-10s %5d s' "$step" "$((SECONDS - began))")")
+done
+printf 'ci: %s\n' "${times[@]}" "all passed, ${SECONDS} s"

@@ -1,0 +1,141 @@
+//! Flags kept in files.
+//!
+//! A configuration file is one JSON object whose keys are the long names of flags and whose
+//! values are strings, numbers or booleans:
+//!
+//! ```json
+//! {
+//!   "arch": "fsm",
+//!   "population": 1000,
+//!   "duration": 10,
+//!   "graphjson": true
+//! }
+//! ```
+//!
+//! `-config NAME` reads `json/NAME_conf.json` below `--out`, or else `json_arch/NAME_conf.json`;
+//! a name with a slash, or that ends in `.json`, is a path. `-saveconfig` writes
+//! `json/<arch>_conf.json`, `-saveconfig NAME` writes `json/NAME_conf.json`.
+
+use crate::flags::values::Values;
+use crate::flags::{FLAGS, named, nearest};
+use crate::replace::Replacement;
+use anyhow::{Context, Result, anyhow, bail};
+use serde_json::{Map, Value};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Adds what the file that `-config` names says, if it names one.
+///
+/// # Errors
+/// If there is no such file, or it says what no flag understands.
+pub fn read(values: &mut Values) -> Result<()> {
+    let Some(name) = values.given("config") else {
+        return Ok(());
+    };
+    let (path, text) = find(name, Path::new(values.text("out")))?;
+    let said: Map<String, Value> = serde_json::from_str(&text).map_err(|error| {
+        anyhow!(
+            "-config: {} is no JSON object of flags: {error}; write it anew with -saveconfig",
+            path.display()
+        )
+    })?;
+    for (key, value) in said {
+        let Some(flag) = named(&key).filter(|flag| !KEPT_OUT.contains(&flag.name)) else {
+            let near = nearest(
+                &key,
+                FLAGS
+                    .iter()
+                    .map(|flag| flag.name)
+                    .filter(|name| !KEPT_OUT.contains(name)),
+            );
+            let meant = near
+                .map(|near| format!("; did you mean \"{near}\"?"))
+                .unwrap_or_default();
+            bail!(
+                "-config: {} has \"{key}\", which is no flag that a file can set{meant}",
+                path.display()
+            );
+        };
+        let text = match value {
+            Value::String(text) => text,
+            Value::Bool(on) => on.to_string(),
+            Value::Number(number) => number.to_string(),
+            other => bail!(
+                "-config: \"{key}\" in {} is {other}; write a string, a number, true or false",
+                path.display()
+            ),
+        };
+        values.add_from_file(flag, text, &path);
+    }
+    Ok(())
+}
+
+/// Flags that say where configurations are, and so are not part of one.
+const KEPT_OUT: [&str; 2] = ["config", "saveconfig"];
+
+/// The file of this name, and its text.
+fn find(name: &str, out: &Path) -> Result<(PathBuf, String)> {
+    let file = format!("{name}_conf.json");
+    let places = if name.contains('/') || name.ends_with(".json") {
+        vec![PathBuf::from(name)]
+    } else {
+        vec![
+            out.join("json").join(&file),
+            out.join("json_arch").join(&file),
+        ]
+    };
+    for path in &places {
+        match std::fs::read_to_string(path) {
+            Ok(text) => return Ok((path.clone(), text)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => bail!("-config: cannot read {}: {error}", path.display()),
+        }
+    }
+    let places: Vec<String> = places
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    bail!(
+        "-config: there is no {}; write one with -saveconfig",
+        places.join(" and no ")
+    )
+}
+
+/// Writes the flags to the file that `-saveconfig` names, if it was given. Returns the path.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn save(values: &Values, arch: &str) -> Result<Option<PathBuf>> {
+    let name = match values.switch("saveconfig") {
+        Ok(false) => return Ok(None),
+        Ok(true) => arch,
+        Err(_) => values.text("saveconfig"),
+    };
+    if name.contains('/') {
+        bail!(
+            "-saveconfig: '{name}' is no name but a path; give a name, and the directory with --out"
+        );
+    }
+    let path = Path::new(values.text("out"))
+        .join("json")
+        .join(format!("{name}_conf.json"));
+    let mut flags = Map::new();
+    flags.insert("arch".to_owned(), arch.into());
+    for (flag, text) in values
+        .differing()
+        .filter(|(flag, _)| !KEPT_OUT.contains(&flag.name))
+    {
+        let value = match text.parse::<u64>() {
+            Ok(number) => number.into(),
+            Err(_) if text == "true" => true.into(),
+            Err(_) => text.into(),
+        };
+        flags.insert(flag.name.to_owned(), value);
+    }
+    let mut file = Replacement::begin(&path).context("-saveconfig")?;
+    serde_json::to_writer_pretty(file.writer(), &flags)
+        .map_err(|error| file.failed(&error.into()))?;
+    writeln!(file.writer()).map_err(|error| file.failed(&error))?;
+    file.finish()?;
+    Ok(Some(path))
+}

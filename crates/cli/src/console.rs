@@ -1,0 +1,85 @@
+//! What is said on the terminal: lines on stdout, progress on stderr.
+//!
+//! A reader that closes stdout early (`| head -1`) ends the printing and nothing else: the run
+//! goes on, its files are written, and no error is made of it.
+
+use crate::progress::Talk;
+use std::fmt::Display;
+use std::io::{self, BufWriter, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Where lines go.
+#[derive(Debug)]
+pub struct Console {
+    /// Print lines; without it only [`Console::print`] prints.
+    lines: bool,
+    closed: AtomicBool,
+    talk: Mutex<Option<Talk>>,
+    bar: Mutex<Option<indicatif::ProgressBar>>,
+}
+
+impl Console {
+    /// A console that prints lines, or only what is asked for by [`Console::print`].
+    pub fn new(lines: bool) -> Console {
+        let (talk, bar) = (Mutex::new(None), Mutex::new(None));
+        Console {
+            lines,
+            closed: AtomicBool::new(false),
+            talk,
+            bar,
+        }
+    }
+
+    /// Prints a line, if this console prints lines.
+    pub fn line(&self, line: impl Display) {
+        if self.lines {
+            self.print(|out| writeln!(out, "{line}"));
+        }
+    }
+
+    /// Prints what `write` writes.
+    pub fn print(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
+        if self.closed.load(Ordering::Relaxed) {
+            return;
+        }
+        let print = || {
+            let mut out = BufWriter::new(io::stdout().lock());
+            write(&mut out).and_then(|()| out.flush())
+        };
+        let bar = self.bar.lock().unwrap_or_else(PoisonError::into_inner);
+        let printed = match &*bar {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        };
+        drop(bar);
+        if let Err(error) = printed {
+            self.closed.store(true, Ordering::Relaxed);
+            if error.kind() != io::ErrorKind::BrokenPipe {
+                complain(format_args!("cannot write to stdout: {error}"));
+            }
+        }
+    }
+
+    /// The talk begins, and takes so long in the time of the run.
+    pub fn talking(&self, talk: Duration) {
+        *self.talk.lock().unwrap_or_else(PoisonError::into_inner) = Some(Talk::begins(talk));
+    }
+
+    /// The talk, if it has begun.
+    pub fn talk(&self) -> Option<Talk> {
+        *self.talk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the progress bar that lines must not run into, or none.
+    pub fn set_bar(&self, bar: Option<indicatif::ProgressBar>) {
+        *self.bar.lock().unwrap_or_else(PoisonError::into_inner) = bar;
+    }
+}
+
+/// Says what went wrong, on stderr.
+pub fn complain(what: impl Display) {
+    // Nobody reads stderr any more: there is nobody to tell that.
+    let _ = writeln!(io::stderr(), "corsair: {what}");
+}

@@ -1,0 +1,126 @@
+//! The parser, made from [`FLAGS`].
+
+use super::{FLAGS, Flag, Value};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, Command, ValueHint};
+
+/// What a [`Command`] is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Reading arguments that [`normalise`](super::normalise::normalise) has put into one spelling.
+    Parse,
+    /// Help, man page and completions: without Go's `=true` and `=false` after switches.
+    Describe,
+}
+
+/// The command with all flags and subcommands.
+pub fn command(purpose: Purpose) -> Command {
+    Command::new("corsair")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Simulates actors that talk: pirates and the Flying Spaghetti Monster")
+        .override_usage("corsair -a fsm [FLAGS]\n       corsair completions SHELL | corsair man")
+        .after_help(AFTER_HELP)
+        .args_override_self(true)
+        .disable_help_subcommand(true)
+        .infer_long_args(false)
+        .args(FLAGS.iter().map(|flag| arg(flag, purpose)))
+        .subcommand(
+            Command::new("completions")
+                .about("Print completions for a shell: bash, zsh, fish, elvish, powershell")
+                .arg(
+                    Arg::new("shell")
+                        .value_name("SHELL")
+                        .required(true)
+                        .value_parser(clap::value_parser!(clap_complete::Shell)),
+                ),
+        )
+        .subcommand(Command::new("man").about("Print the manual page"))
+}
+
+const AFTER_HELP: &str = "\
+Flags are spelt as in Go (-d=0, -cpus 2, -kv chat:10ms) or as in GNU (--duration 0, -d0).
+
+Examples:
+  corsair -a fsm -p 100000 -d 0               five messages for each of 100,000 pirates
+  corsair -a fsm -p 1000 -d 10 -j             ten virtual seconds; the graph in json/fsm.json
+  corsair -a fsm -r                           start again from that graph
+  corsair -a fsm --executor tokio -d 2        the same pirates as tokio tasks, by the clock";
+
+/// The argument for a flag.
+fn arg(flag: &'static Flag, purpose: Purpose) -> Arg {
+    let arg = Arg::new(flag.name)
+        .long(flag.name)
+        .help(help(flag))
+        .help_heading(flag.group.heading());
+    let arg = match flag.letter {
+        Some(letter) => arg.short(letter),
+        None => arg,
+    };
+    let arg = match flag.value {
+        Value::Switch if purpose == Purpose::Describe => arg.action(ArgAction::SetTrue),
+        Value::Switch => arg
+            .action(ArgAction::Set)
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true"),
+        Value::Optional(name) => arg
+            .action(ArgAction::Set)
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true")
+            .value_name(name),
+        Value::One(name) => arg.action(ArgAction::Set).value_name(name),
+        Value::Word(words) => {
+            let parser = PossibleValuesParser::new(words);
+            arg.action(ArgAction::Set)
+                .value_name(words.join("|"))
+                .value_parser(parser)
+                .hide_possible_values(true)
+        }
+    };
+    match flag.value {
+        Value::One("FILE") | Value::Optional("FILE") => arg.value_hint(ValueHint::FilePath),
+        Value::One("DIR") => arg.value_hint(ValueHint::DirPath),
+        Value::One(_) => arg.value_hint(ValueHint::Other),
+        _ => arg,
+    }
+}
+
+/// The line of help of a flag. Its default is said here and not set in the parser, because what
+/// was not given is looked up in configuration files first.
+fn help(flag: &Flag) -> String {
+    let pending = if flag.pending.is_some() {
+        " (not available yet)"
+    } else {
+        ""
+    };
+    match flag.default {
+        "" | "." => format!("{}{pending}", flag.help),
+        default => format!("{}{pending} [default: {default}]", flag.help),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_is_well_formed() {
+        command(Purpose::Parse).debug_assert();
+        command(Purpose::Describe).debug_assert();
+    }
+
+    #[test]
+    fn the_last_of_several_wins_as_in_go() {
+        let args = [
+            "corsair",
+            "--duration=1",
+            "--duration=2",
+            "--graphjson",
+            "--graphjson=false",
+        ];
+        let matches = command(Purpose::Parse).get_matches_from(args);
+        assert_eq!(matches.get_one::<String>("duration").unwrap(), "2");
+        assert_eq!(matches.get_one::<String>("graphjson").unwrap(), "false");
+    }
+}

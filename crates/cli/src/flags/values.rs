@@ -1,0 +1,165 @@
+//! The values of flags as text: given on the command line, read from a file, or default.
+//!
+//! What is given on the command line wins over what a file says, and that over the default.
+
+use super::{FLAGS, Flag, named};
+use anyhow::{Result, anyhow};
+use clap::ArgMatches;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The values of all flags that have one other than their default.
+#[derive(Clone, Debug, Default)]
+pub struct Values {
+    given: BTreeMap<&'static str, Given>,
+}
+
+#[derive(Clone, Debug)]
+struct Given {
+    text: String,
+    /// The file it was read from; none if it was on the command line.
+    file: Option<PathBuf>,
+}
+
+impl Values {
+    /// What the parser has found on the command line.
+    pub fn from_matches(matches: &ArgMatches) -> Values {
+        let mut values = Values::default();
+        for flag in FLAGS {
+            if let Some(text) = matches.get_one::<String>(flag.name) {
+                values.given.insert(
+                    flag.name,
+                    Given {
+                        text: text.clone(),
+                        file: None,
+                    },
+                );
+            }
+        }
+        values
+    }
+
+    /// Adds what a file says, where the command line says nothing.
+    pub fn add_from_file(&mut self, flag: &'static Flag, text: String, file: &Path) {
+        let given = Given {
+            text,
+            file: Some(file.to_owned()),
+        };
+        self.given.entry(flag.name).or_insert(given);
+    }
+
+    /// The value as text: given, or the default.
+    ///
+    /// # Panics
+    /// If there is no such flag.
+    pub fn text(&self, name: &str) -> &str {
+        match self.given.get(name) {
+            Some(given) => &given.text,
+            None => flag(name).default,
+        }
+    }
+
+    /// The value as text, if one was given and it is not empty.
+    pub fn given(&self, name: &str) -> Option<&str> {
+        self.given
+            .get(name)
+            .map(|given| given.text.as_str())
+            .filter(|text| !text.is_empty())
+    }
+
+    /// Whether a switch is on.
+    ///
+    /// # Errors
+    /// If its value is neither true nor false.
+    pub fn switch(&self, name: &str) -> Result<bool> {
+        match self.text(name) {
+            "true" | "1" | "t" | "T" | "True" | "TRUE" => Ok(true),
+            "" | "false" | "0" | "f" | "F" | "False" | "FALSE" => Ok(false),
+            other => Err(self.wrong(name, format_args!("'{other}' is neither true nor false"))),
+        }
+    }
+
+    /// Reads the value with `read`, which says what is wrong with it; `None` if there is none.
+    ///
+    /// # Errors
+    /// What `read` says, with the flag and the file, if it came from one.
+    pub fn read<T, E: fmt::Display>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<Option<T>> {
+        match self.text(name) {
+            "" if !self.given.contains_key(name) => Ok(None),
+            text => read(text)
+                .map(Some)
+                .map_err(|wrong| self.wrong(name, wrong)),
+        }
+    }
+
+    /// The complaint about a flag's value.
+    pub fn wrong(&self, name: &str, wrong: impl fmt::Display) -> anyhow::Error {
+        let spelled = flag(name).spelled();
+        match self.given.get(name).and_then(|given| given.file.as_ref()) {
+            Some(file) => anyhow!("{spelled} (\"{name}\" in {}): {wrong}", file.display()),
+            None => anyhow!("{spelled}: {wrong}"),
+        }
+    }
+
+    /// The flags that differ from their default, with their values, in the order of the help.
+    pub fn differing(&self) -> impl Iterator<Item = (&'static Flag, &str)> {
+        FLAGS.iter().filter_map(|flag| {
+            let text = self.text(flag.name);
+            let same = text == flag.default || flag.default.is_empty() && text == "false";
+            (!same).then_some((flag, text))
+        })
+    }
+}
+
+fn flag(name: &str) -> &'static Flag {
+    named(name).unwrap_or_else(|| panic!("no flag is called {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_wins_over_files_and_files_over_defaults() {
+        let mut values = Values::default();
+        values.given.insert(
+            "seed",
+            Given {
+                text: "3".into(),
+                file: None,
+            },
+        );
+        let file = Path::new("x_conf.json");
+        values.add_from_file(flag("seed"), "4".into(), file);
+        values.add_from_file(flag("population"), "7".into(), file);
+        let texts = ["seed", "population", "duration"].map(|name| values.text(name));
+        assert_eq!(texts, ["3", "7", "10"]);
+        let said = values.wrong("population", "is odd").to_string();
+        assert_eq!(said, "-p (\"population\" in x_conf.json): is odd");
+    }
+
+    #[test]
+    fn switches_read_what_go_reads() {
+        let mut values = Values::default();
+        for (text, on) in [
+            ("true", Some(true)),
+            ("F", Some(false)),
+            ("0", Some(false)),
+            ("yes", None),
+        ] {
+            values.given.insert(
+                "graphjson",
+                Given {
+                    text: text.into(),
+                    file: None,
+                },
+            );
+            assert_eq!(values.switch("graphjson").ok(), on, "{text}");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Whether a population fits into memory, estimated before it is tried.
+
+use crate::text::bytes;
+use anyhow::{Result, bail};
+use corsair::Executor;
+
+/// Refuses a population for which the machine has no memory.
+///
+/// # Errors
+/// What is needed, what there is, and how many would fit.
+pub fn check(executor: Executor, recorded: bool, population: u32) -> Result<()> {
+    match available() {
+        Some(available) => check_within(available, executor, recorded, population),
+        None => Ok(()),
+    }
+}
+
+fn check_within(available: u64, executor: Executor, recorded: bool, population: u32) -> Result<()> {
+    let (name, each) = match executor {
+        Executor::Virtual => ("virtual", 300),
+        Executor::Tokio => ("tokio", 1_500),
+        Executor::Pool => ("pool", 1_500),
+        Executor::Threads => ("threads", 20_000),
+    };
+    let each = each + if recorded { RECORDED } else { 0 };
+    let needed = each * u64::from(population);
+    if needed > available {
+        bail!(
+            "{population} pirates need about {} ({} each on the {name} executor), and {} are available; at most {} fit",
+            bytes(needed),
+            bytes(each),
+            bytes(available),
+            available / each,
+        );
+    }
+    Ok(())
+}
+
+/// Bytes for what is kept of each pirate until a graph or a log is written: its beginning, its
+/// end, and ten buddies.
+const RECORDED: u64 = 12 * 24;
+
+/// The memory that may still be taken, in bytes, if the system tells (Linux does).
+fn available() -> Option<u64> {
+    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = info
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    let group = |file: &str| -> Option<u64> {
+        std::fs::read_to_string(format!("/sys/fs/cgroup/memory.{file}"))
+            .ok()?
+            .trim()
+            .parse()
+            .ok()
+    };
+    let limit = group("max").map(|max| max.saturating_sub(group("current").unwrap_or(0)));
+    Some((kilobytes * 1024).min(limit.unwrap_or(u64::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_what_would() {
+        let gigabyte = 1_000_000_000;
+        assert!(check_within(gigabyte, Executor::Virtual, false, 1_000_000).is_ok());
+        let refused = check_within(gigabyte, Executor::Tokio, false, 1_000_000).unwrap_err();
+        let said = refused.to_string();
+        assert!(
+            said.contains("1.5 GB") && said.contains("at most 666666 fit"),
+            "{said}"
+        );
+    }
+}

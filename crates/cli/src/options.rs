@@ -1,0 +1,265 @@
+//! What the flags mean: every value read and checked, the first that is wrong told in a sentence.
+
+use crate::flags::refusal::not_one_of;
+use crate::flags::values::Values;
+use crate::flags::{Value, named, nearest};
+use crate::text;
+use anyhow::{Result, anyhow, bail};
+use corsair::fsm::Form;
+use corsair::{Config, Executor, Latency, Overflow, Time};
+use jiff::Timestamp;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What the flags ask for.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The architecture; so far always `fsm`.
+    pub arch: String,
+    /// How many pirates.
+    pub population: u32,
+    /// How long they talk.
+    pub talk: Duration,
+    /// How often each chats, if not at random.
+    pub chat: Option<Duration>,
+    /// The graph file to start from.
+    pub reload: Option<PathBuf>,
+    /// Who runs it.
+    pub executor: Executor,
+    /// The form that pirates take.
+    pub form: Form,
+    /// How it runs.
+    pub config: Config,
+    /// The date of time zero, if one was given.
+    pub epoch: Option<Timestamp>,
+    /// Write the graph here.
+    pub graph: Option<PathBuf>,
+    /// Print every message.
+    pub messages: bool,
+    /// One JSON object instead of lines.
+    pub json: bool,
+    /// Write every actor's totals here.
+    pub per_actor: Option<PathBuf>,
+    /// Write a CPU profile here.
+    pub profile: Option<PathBuf>,
+}
+
+/// The architectures that spigo has, and the names under which its files define more.
+const ARCHITECTURES: [&str; 12] = [
+    "fsm",
+    "lamp",
+    "migration",
+    "netflixoss",
+    "netflix",
+    "aws_ac_ra_web",
+    "cassandra",
+    "container",
+    "riak",
+    "simpleV2",
+    "test",
+    "yogi",
+];
+
+impl Options {
+    /// Reads the values.
+    ///
+    /// # Errors
+    /// The first value that is wrong, that does not go with another, or that asks for what is not
+    /// available yet.
+    pub fn read(values: &Values) -> Result<Options> {
+        let arch = architecture(values)?;
+        refuse_pending(values, &arch)?;
+        let executor = executor(values)?;
+        let json = word(values, "format")? == "json";
+        let messages = values.switch("msglog")?;
+        if json && messages {
+            bail!(
+                "-m prints lines and --format json prints nothing but one object; leave one of them out"
+            );
+        }
+        let out = PathBuf::from(values.text("out"));
+        let graph_file = out.join("json").join(format!("{arch}.json"));
+        let population = |text: &str| match text::whole(text, 0, u32::MAX.into()) {
+            Ok(0 | 1) => Err(format!(
+                "{text} pirates have nobody to talk to; give at least 2"
+            )),
+            other => other,
+        };
+        let population = values.read("population", population)?.unwrap_or_default() as u32;
+        let reload = reload(values)?.map(|file| file.unwrap_or_else(|| graph_file.clone()));
+        if reload.is_some() && values.given("population").is_some() {
+            bail!(
+                "-p and -r do not go together: the graph file says how many pirates there are; leave one of them out"
+            );
+        }
+        let config = config(values)?;
+        let per_actor = values.given("per-actor").map(PathBuf::from);
+        Ok(Options {
+            population,
+            talk: values.read("duration", text::seconds)?.unwrap_or_default(),
+            chat: values.read("kv", chat)?,
+            reload,
+            executor,
+            form: if word(values, "form")? == "async" {
+                Form::Async
+            } else {
+                Form::Handler
+            },
+            config: Config {
+                per_actor: per_actor.is_some(),
+                ..config
+            },
+            epoch: values.read("epoch", epoch)?,
+            graph: values.switch("graphjson")?.then_some(graph_file),
+            messages,
+            json,
+            per_actor,
+            profile: values.given("cpuprofile").map(PathBuf::from),
+            arch,
+        })
+    }
+}
+
+/// The architecture, if it is available.
+fn architecture(values: &Values) -> Result<String> {
+    let arch = values.text("arch");
+    if arch == "fsm" {
+        return Ok(arch.to_owned());
+    }
+    if ARCHITECTURES.contains(&arch) {
+        let default = if values.given("arch").is_none() {
+            " (the default)"
+        } else {
+            ""
+        };
+        bail!("architecture {arch}{default} is not available yet; type `corsair -a fsm -p 100000`");
+    }
+    Err(match nearest(arch, ARCHITECTURES) {
+        Some(near) => {
+            anyhow!("there is no architecture '{arch}'; did you mean `corsair -a {near}`?")
+        }
+        None => anyhow!("there is no architecture '{arch}'; type `corsair -a fsm -p 100000`"),
+    })
+}
+
+/// Refuses flags that ask for what is not available yet.
+fn refuse_pending(values: &Values, arch: &str) -> Result<()> {
+    for (flag, text) in values.differing() {
+        let asked = flag.value != Value::Switch || values.switch(flag.name)?;
+        if let (Some(pending), true) = (&flag.pending, asked) {
+            let shown = if flag.value == Value::Switch {
+                String::new()
+            } else {
+                format!(" {text}")
+            };
+            bail!(
+                "{}{shown} ({}) is not available yet for {arch}; {}",
+                flag.spelled(),
+                pending.what,
+                pending.instead
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The word given, if it is one of the flag's.
+fn word<'a>(values: &'a Values, name: &str) -> Result<&'a str> {
+    let word = values.text(name);
+    match named(name).map(|flag| flag.value) {
+        Some(Value::Word(words)) if !words.contains(&word) => {
+            Err(values.wrong(name, not_one_of(word, words)))
+        }
+        _ => Ok(word),
+    }
+}
+
+fn executor(values: &Values) -> Result<Executor> {
+    Ok(match word(values, "executor")? {
+        "tokio" => Executor::Tokio,
+        "threads" => Executor::Threads,
+        "pool" => Executor::Pool,
+        _ => Executor::Virtual,
+    })
+}
+
+/// Whether to start from a graph file, and from which if it was named.
+fn reload(values: &Values) -> Result<Option<Option<PathBuf>>> {
+    match values.switch("reload") {
+        Ok(reload) => Ok(reload.then_some(None)),
+        Err(_) => Ok(Some(Some(PathBuf::from(values.text("reload"))))),
+    }
+}
+
+/// The configuration of the run.
+fn config(values: &Values) -> Result<Config> {
+    let default = Config::default();
+    let count = |text: &str| text::whole(text, 1, u32::MAX.into()).map(|n| n as usize);
+    let config = Config {
+        seed: values
+            .read("seed", |text| text::whole(text, 0, u64::MAX))?
+            .unwrap_or(default.seed),
+        workers: workers(values)?.unwrap_or(default.workers),
+        latency: values.read("latency", latency)?.unwrap_or(default.latency),
+        lookahead: values.read("lookahead", text::duration)?,
+        end: values
+            .read("end", text::duration)?
+            .map(|end| Time::ZERO.after(end)),
+        mailbox: values
+            .read("mailbox", count)?
+            .and_then(NonZeroUsize::new)
+            .unwrap_or(default.mailbox),
+        overflow: match word(values, "overflow")? {
+            "drop_newest" => Overflow::DropNewest,
+            "drop_oldest" => Overflow::DropOldest,
+            "fail" => Overflow::Fail,
+            _ => Overflow::Block,
+        },
+        strict: values.switch("strict")?,
+        ..default
+    };
+    config.check().map_err(|wrong| anyhow!("{wrong}"))?;
+    Ok(config)
+}
+
+/// The number of workers, which two flags may give.
+fn workers(values: &Values) -> Result<Option<NonZeroUsize>> {
+    let count = |text: &str| text::whole(text, 1, u32::MAX.into()).map(|n| n as usize);
+    let (cpus, workers) = (values.read("cpus", count)?, values.read("workers", count)?);
+    if let (Some(cpus), Some(workers)) = (cpus, workers)
+        && cpus != workers
+    {
+        bail!(
+            "-cpus {cpus} and --workers {workers} are the same flag with different numbers; leave one of them out"
+        );
+    }
+    Ok(workers.or(cpus).and_then(NonZeroUsize::new))
+}
+
+/// `2ms` or `1ms..5ms`.
+fn latency(text: &str) -> Result<Latency, String> {
+    match text.split_once("..") {
+        Some((min, max)) => Latency::between(text::duration(min)?, text::duration(max)?)
+            .map_err(|wrong| wrong.to_string()),
+        None => text::duration(text).map(Latency::constant),
+    }
+}
+
+/// `chat:10ms`.
+fn chat(text: &str) -> Result<Duration, String> {
+    let (key, value) = text
+        .split_once(':')
+        .ok_or_else(|| format!("'{text}' is no KEY:VALUE; write chat:10ms"))?;
+    if key != "chat" {
+        return Err(format!(
+            "fsm has nothing called '{key}' to tune; it has chat, as in chat:10ms"
+        ));
+    }
+    text::duration(value)
+}
+
+fn epoch(text: &str) -> Result<Timestamp, String> {
+    text.parse()
+        .map_err(|_| format!("'{text}' is no date; write one as 2016-04-17T13:38:45Z"))
+}

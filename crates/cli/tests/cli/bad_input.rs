@@ -1,0 +1,205 @@
+//! Bad input: one sentence, exit code 2, never a panic.
+
+use crate::terminal::{Terminal, refuse};
+
+/// Runs with each of the arguments, and checks that the refusal has each of the parts.
+fn refused(cases: &[(&str, &[&str])]) {
+    for (args, parts) in cases {
+        let said = refuse(args);
+        for part in *parts {
+            assert!(
+                said.contains(part),
+                "`corsair {args}` says {said:?}, and not {part:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn numbers_out_of_range_or_unreadable() {
+    refused(&[
+        ("-a fsm -p 1", &["-p", "at least 2"]),
+        ("-a fsm -p 0", &["-p", "at least 2"]),
+        ("-a fsm -p -5", &["-p", "-5"]),
+        ("-a fsm -p=-5", &["-p", "-5"]),
+        ("-a fsm -p abc", &["-p", "'abc'", "whole number"]),
+        ("-a fsm -p 1.5", &["-p", "'1.5'"]),
+        ("-a fsm -p 99999999999", &["-p", "too large"]),
+        ("-a fsm -d -1", &["-d", "negative"]),
+        ("-a fsm -d 1e30", &["-d", "584 years"]),
+        ("-a fsm -d soon", &["-d", "'soon'"]),
+        ("-a fsm -cpus 0", &["-cpus", "1 or more"]),
+        ("-a fsm --workers=two", &["--workers", "'two'"]),
+        ("-a fsm --workers 5000", &["5000", "too many"]),
+        ("-a fsm --seed -3", &["--seed", "too small"]),
+        ("-a fsm --mailbox 0", &["--mailbox", "1 or more"]),
+    ]);
+}
+
+#[test]
+fn durations_and_latencies() {
+    refused(&[
+        ("-a fsm --latency 10", &["--latency", "10s or 10ms"]),
+        ("-a fsm --latency 0s", &["latency of zero"]),
+        (
+            "-a fsm --latency 5ms..1ms",
+            &["--latency", "ends before it begins"],
+        ),
+        ("-a fsm --latency 1ms..x", &["--latency", "'x'"]),
+        (
+            "-a fsm --latency 1ms --lookahead 2ms",
+            &["lookahead", "2ms", "1ms"],
+        ),
+        ("-a fsm --lookahead 0ms", &["lookahead of zero"]),
+        ("-a fsm --end never", &["--end", "'never'"]),
+        ("-a fsm -kv chat", &["-kv", "chat:10ms"]),
+        ("-a fsm -kv chat:fast", &["-kv", "'fast'"]),
+        ("-a fsm -kv chat:0ms", &["-kv", "1ms"]),
+        ("-a fsm -kv chat:2h", &["-kv", "65535ms"]),
+        ("-a fsm -kv rum:10ms", &["-kv", "'rum'", "chat"]),
+        (
+            "-a fsm --epoch yesterday",
+            &["--epoch", "2016-04-17T13:38:45Z"],
+        ),
+    ]);
+}
+
+#[test]
+fn architectures_that_are_not_there() {
+    refused(&[
+        ("-a nosuch", &["'nosuch'", "corsair -a fsm"]),
+        ("-a fms", &["'fms'", "did you mean `corsair -a fsm`?"]),
+        ("-a netflixos", &["did you mean `corsair -a netflixoss`?"]),
+        (
+            "-a lamp",
+            &["lamp", "not available yet", "corsair -a fsm -p 100000"],
+        ),
+        (
+            "",
+            &[
+                "netflixoss",
+                "default",
+                "not available yet",
+                "corsair -a fsm -p 100000",
+            ],
+        ),
+    ]);
+}
+
+#[test]
+fn flags_of_open_issues() {
+    refused(&[
+        ("-a fsm -g", &["-g", "GraphML", "not available yet", "-j"]),
+        ("-a fsm -n", &["-n", "Neo4j", "not available yet"]),
+        ("-a fsm -c", &["-c", "not available yet", "--per-actor"]),
+        (
+            "-a fsm -k localhost:9092",
+            &["-k", "Kafka", "not available yet"],
+        ),
+        ("-a fsm -s 3", &["-s 3", "not available yet"]),
+        ("-a fsm -u 2s", &["-u 2s", "not available yet"]),
+        ("-a fsm -f", &["-f", "not available yet"]),
+        ("-a fsm -w 2", &["-w 2", "not available yet", "-w 1"]),
+        ("-a fsm -j -d 0 -g=true", &["-g", "not available yet"]),
+    ]);
+}
+
+#[test]
+fn flags_and_words_that_are_not_there() {
+    refused(&[
+        (
+            "-a fsm -cpuprofil f",
+            &["cpuprofil", "did you mean", "-cpuprofile"],
+        ),
+        ("-a fsm --sed 3", &["--sed", "did you mean --seed?"]),
+        ("-a fsm --populaton=3", &["did you mean --population (-p)?"]),
+        ("-a fsm -z", &["-z", "corsair --help"]),
+        ("-a fsm -zebra", &["zebra"]),
+        (
+            "-a fsm --executor virtuel",
+            &["--executor", "'virtuel'", "did you mean virtual?"],
+        ),
+        (
+            "-a fsm --executor goroutines",
+            &["virtual, tokio, threads, pool"],
+        ),
+        ("-a fsm --form sync", &["--form", "did you mean async?"]),
+        ("-a fsm --overflow drop", &["--overflow", "drop_newest"]),
+        ("-a fsm --format yaml", &["--format", "text, json"]),
+        (
+            "-a fsm -j=perhaps",
+            &["-j", "'perhaps'", "neither true nor false"],
+        ),
+        ("-a fsm -p", &["-p needs a value", "-p 100"]),
+        ("-a fsm -p -d 0", &["-p needs a value"]),
+        ("-a fsm --seed", &["--seed needs a value"]),
+        ("fsm", &["'fsm'", "-a fsm"]),
+        ("completions", &["corsair completions bash"]),
+        ("completions cobol", &["cobol"]),
+    ]);
+}
+
+#[test]
+fn flags_that_contradict_each_other() {
+    refused(&[
+        ("-a fsm -cpus 1 --workers 2", &["-cpus 1", "--workers 2"]),
+        ("-a fsm -m --format json", &["-m", "--format json"]),
+        ("-a fsm -r -p 10", &["-p", "-r"]),
+    ]);
+    crate::terminal::succeed("-a fsm -p 5 -d 0 -cpus 2 --workers 2");
+}
+
+#[test]
+fn more_pirates_than_memory_holds() {
+    refused(&[
+        (
+            "-a fsm -p 4294967295 --executor tokio",
+            &["-p", "4294967295", "available", "at most"],
+        ),
+        (
+            "-a fsm -p 4294967295 --executor threads",
+            &["-p", "available", "at most"],
+        ),
+    ]);
+}
+
+#[test]
+fn runs_that_fail_say_why() {
+    let terminal = Terminal::new();
+    let said = terminal.run("-a fsm -p 5 -d 10 --end 1s");
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(
+        said.stderr.starts_with("corsair: time ran past the end"),
+        "{said:?}"
+    );
+    assert!(said.stdout.contains("corsair: failed at"), "{said:?}");
+    assert!(!said.stdout.contains("complete"), "{said:?}");
+}
+
+#[test]
+fn places_that_cannot_be_written_are_told_before_the_run() {
+    let terminal = Terminal::new();
+    terminal.write("occupied", "a file where a directory should be");
+    for (args, parts) in [
+        ("-a fsm -p 5 -j --out occupied", ["-j", "occupied"]),
+        (
+            "-a fsm -p 5 --per-actor occupied/a.csv",
+            ["--per-actor", "occupied"],
+        ),
+        (
+            "-a fsm -p 5 -cpuprofile occupied/cpu",
+            ["-cpuprofile", "occupied"],
+        ),
+        ("-a fsm -p 5 -cpuprofile .", ["-cpuprofile", "directory"]),
+        (
+            "-a fsm -p 5 -saveconfig --out occupied",
+            ["-saveconfig", "occupied"],
+        ),
+    ] {
+        let said = terminal.refuse(args);
+        assert!(
+            parts.iter().all(|part| said.contains(part)),
+            "{args}: {said}"
+        );
+    }
+}

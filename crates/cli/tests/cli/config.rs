@@ -1,0 +1,82 @@
+//! Flags kept in files: -saveconfig and -config.
+
+use crate::terminal::Terminal;
+
+#[test]
+fn a_saved_configuration_makes_the_same_run() {
+    let terminal = Terminal::new();
+    let lines = terminal.succeed("-a fsm -p 60 -d 1 -kv chat:100ms --seed 4 -j -saveconfig");
+    assert!(lines.contains("saved to ./json/fsm_conf.json"), "{lines}");
+    let digest = terminal.json("-a fsm -p 60 -d 1 -kv chat:100ms --seed 4")["digest"].clone();
+    assert_eq!(terminal.json("-config fsm")["digest"], digest);
+    assert_eq!(
+        terminal.json("-config=json/fsm_conf.json")["digest"],
+        digest
+    );
+    let saved: serde_json::Value =
+        serde_json::from_str(&terminal.read("json/fsm_conf.json")).unwrap();
+    let expected = serde_json::json!({
+        "arch": "fsm", "population": 60, "duration": 1, "kv": "chat:100ms", "seed": 4, "graphjson": true
+    });
+    assert_eq!(saved, expected);
+}
+
+#[test]
+fn the_command_line_wins_over_the_file() {
+    let terminal = Terminal::new();
+    terminal.write(
+        "json_arch/mine_conf.json",
+        r#"{"arch": "fsm", "population": 60, "duration": "0"}"#,
+    );
+    assert_eq!(terminal.json("-config mine")["pirates"], 60);
+    assert_eq!(terminal.json("-config mine -p 70")["pirates"], 70);
+}
+
+#[test]
+fn a_configuration_is_saved_under_any_name() {
+    let terminal = Terminal::new();
+    terminal.succeed("-a fsm -p 9 -d 0 -saveconfig mine --out there");
+    assert_eq!(terminal.json("-config mine --out there")["pirates"], 9);
+}
+
+#[test]
+fn files_that_say_nonsense_are_refused_with_their_name() {
+    let terminal = Terminal::new();
+    for (text, part) in [
+        ("{\"arch\": \"fsm\",", "no JSON object"),
+        ("[1]", "no JSON object"),
+        (
+            r#"{"arch": "fsm", "populaton": 5}"#,
+            "did you mean \"population\"?",
+        ),
+        (
+            r#"{"arch": "fsm", "config": "other"}"#,
+            "no flag that a file can set",
+        ),
+        (
+            r#"{"arch": "fsm", "population": [5]}"#,
+            "write a string, a number",
+        ),
+        (
+            r#"{"arch": "fsm", "population": -5}"#,
+            "-p (\"population\" in",
+        ),
+        (
+            r#"{"arch": "fsm", "executor": "fast"}"#,
+            "virtual, tokio, threads, pool",
+        ),
+    ] {
+        terminal.write("json/x_conf.json", text);
+        let said = terminal.refuse("-config x");
+        assert!(
+            said.contains(part) && said.contains("x_conf.json"),
+            "{text}: {said}"
+        );
+    }
+    let said = terminal.refuse("-config nowhere");
+    assert!(
+        said.contains("json/nowhere_conf.json") && said.contains("-saveconfig"),
+        "{said}"
+    );
+    assert!(terminal.refuse("-a fsm -saveconfig a/b").contains("--out"));
+}

@@ -1,0 +1,105 @@
+//! What the FSM and the pirates say: eight bytes.
+
+use crate::{Addr, Message};
+use std::num::NonZeroU16;
+use std::time::Duration;
+
+/// What the FSM and the pirates say to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Msg {
+    /// You are the pirate with this index, and I am the FSM.
+    Hello {
+        /// The index of the pirate's name.
+        name: u32,
+    },
+    /// There is somebody you may want to know.
+    NameDrop {
+        /// Who.
+        buddy: Addr,
+    },
+    /// Gold for you: the pieces.
+    GoldCoin(u32),
+    /// Chat with your buddies from now on.
+    Chat {
+        /// Once in so many milliseconds.
+        period_ms: NonZeroU16,
+    },
+    /// To a pirate: end. From a pirate: it has ended.
+    Goodbye {
+        /// What the pirate had at its end; zero from the FSM.
+        gold: u32,
+    },
+}
+
+impl Message for Msg {
+    const KINDS: &'static [&'static str] = &["Hello", "NameDrop", "GoldCoin", "Chat", "Goodbye"];
+
+    #[inline]
+    fn kind(&self) -> usize {
+        match self {
+            Msg::Hello { .. } => 0,
+            Msg::NameDrop { .. } => 1,
+            Msg::GoldCoin(_) => 2,
+            Msg::Chat { .. } => 3,
+            Msg::Goodbye { .. } => 4,
+        }
+    }
+
+    #[inline]
+    fn fingerprint(&self) -> u64 {
+        match *self {
+            Msg::Hello { name } => name.into(),
+            Msg::NameDrop { buddy } => buddy.as_u32().into(),
+            Msg::GoldCoin(gold) | Msg::Goodbye { gold } => gold.into(),
+            Msg::Chat { period_ms } => period_ms.get().into(),
+        }
+    }
+}
+
+/// A chat period as the message has it; none if it is zero, too long, or not a whole number of
+/// milliseconds.
+pub(super) fn millis(chat: Duration) -> Option<NonZeroU16> {
+    let whole = chat.subsec_nanos().is_multiple_of(1_000_000);
+    let millis = u16::try_from(chat.as_millis()).ok().filter(|_| whole)?;
+    NonZeroU16::new(millis)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_eight_bytes_aligned_to_four() {
+        assert_eq!((size_of::<Msg>(), align_of::<Msg>()), (8, 4));
+    }
+
+    #[test]
+    fn every_kind_has_its_name() {
+        let all = [
+            Msg::Hello { name: 1 },
+            Msg::NameDrop { buddy: Addr::NONE },
+            Msg::GoldCoin(1),
+            Msg::Chat {
+                period_ms: NonZeroU16::MIN,
+            },
+            Msg::Goodbye { gold: 1 },
+        ];
+        for message in all {
+            let kind = Msg::KINDS[message.kind()];
+            assert!(
+                format!("{message:?}").starts_with(kind),
+                "{message:?} is no {kind}"
+            );
+        }
+        assert_eq!(Msg::KINDS.len(), all.len());
+    }
+
+    #[test]
+    fn chat_periods_are_whole_milliseconds_that_fit() {
+        assert_eq!(millis(Duration::from_millis(10)), NonZeroU16::new(10));
+        assert_eq!(millis(Duration::from_millis(65_535)), Some(NonZeroU16::MAX));
+        assert_eq!(millis(Duration::from_millis(65_536)), None);
+        assert_eq!(millis(Duration::from_micros(1500)), None);
+        assert_eq!(millis(Duration::ZERO), None);
+    }
+}

@@ -1,0 +1,195 @@
+//! The pirate: 96 bytes of plain data, and what it does with an event.
+//!
+//! The state machine is written once, for any context; the two forms differ in who calls it.
+
+use super::{Msg, Watch};
+use crate::random::below;
+use crate::{Actor, Addr, AsyncContext, Context, Event, Flow, Token};
+use std::num::NonZeroU16;
+use std::time::Duration;
+
+/// So many buddies a pirate remembers.
+pub const MAX_BUDDIES: usize = 10;
+
+/// The token of the one timer a pirate has.
+const TO_CHAT: Token = Token::new(0);
+
+/// A pirate, for scenarios and executors that want pirates without the [`Fsm`](super::Fsm): in
+/// handler form, as an [`Actor`].
+///
+/// Its random numbers, its address and all else it needs come from its context.
+#[derive(Clone, Debug)]
+pub struct Pirate<W: Watch = ()> {
+    /// Whom it knows, in the order in which it got to know them. Entries from `known` on are
+    /// [`Addr::NONE`], so that a search may look at all ten without asking how many there are.
+    buddies: [Addr; MAX_BUDDIES],
+    /// How much gold each buddy has given since it became one.
+    given: [u32; MAX_BUDDIES],
+    /// How much gold all others have given.
+    given_by_others: u32,
+    /// How much gold it has.
+    booty: u32,
+    /// Its index among the pirates.
+    name: u32,
+    /// It chats once in so many milliseconds, if at all.
+    period_ms: Option<NonZeroU16>,
+    /// How many buddies it has.
+    known: u8,
+    watch: W,
+}
+
+impl<W: Watch> Pirate<W> {
+    /// The pirate with this index, which knows nobody and has nothing. Pirates have consecutive
+    /// addresses in the order of their indices.
+    #[inline]
+    pub fn new(name: u32, watch: W) -> Self {
+        Pirate {
+            buddies: [Addr::NONE; MAX_BUDDIES],
+            given: [0; MAX_BUDDIES],
+            given_by_others: 0,
+            booty: 0,
+            name,
+            period_ms: None,
+            known: 0,
+            watch,
+        }
+    }
+
+    /// The async form.
+    #[inline]
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "an async fn would store its arguments twice"
+    )]
+    pub(super) fn body<C: AsyncContext<Msg>>(
+        mut cx: C,
+        name: u32,
+        watch: W,
+    ) -> impl Future<Output = ()> + Send {
+        async move {
+            let mut pirate = Pirate::new(name, watch);
+            loop {
+                let event = cx.recv().await;
+                if pirate.handle(event, &mut cx) == Flow::Stop {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Does what the event asks for.
+    #[inline]
+    fn handle<C: Context<Msg>>(&mut self, event: Event<Msg>, cx: &mut C) -> Flow {
+        match event {
+            Event::Message { from, body } => self.hear(from, body, cx),
+            Event::Timer(TO_CHAT) => {
+                self.chat(cx);
+                Flow::Continue
+            }
+            // A pirate spawns nobody and has no other timers.
+            _ => Flow::Continue,
+        }
+    }
+
+    /// Handles a message.
+    #[inline]
+    fn hear<C: Context<Msg>>(&mut self, from: Addr, message: Msg, cx: &mut C) -> Flow {
+        if W::MESSAGES {
+            self.watch
+                .message(cx.now(), cx.me(), &message, &cx.envelope());
+        }
+        match message {
+            Msg::Hello { name } => self.name = name,
+            Msg::NameDrop { buddy } => self.meet(buddy, cx),
+            Msg::GoldCoin(gold) => self.take(from, gold),
+            Msg::Chat { period_ms } => {
+                if self.period_ms.replace(period_ms).is_none() {
+                    set_timer(period_ms, cx);
+                }
+            }
+            Msg::Goodbye { .. } => {
+                cx.send(from, Msg::Goodbye { gold: self.booty });
+                return Flow::Stop;
+            }
+        }
+        Flow::Continue
+    }
+
+    /// Makes somebody a buddy, unless it is one, or is this pirate, or there are ten.
+    #[inline]
+    fn meet<C: Context<Msg>>(&mut self, buddy: Addr, cx: &C) {
+        let known = usize::from(self.known);
+        // While there is room, an unused entry makes `Addr::NONE` look known, which it is: nobody.
+        let mut refused = buddy == cx.me() || known == MAX_BUDDIES;
+        for &other in &self.buddies {
+            refused |= other == buddy;
+        }
+        if !refused {
+            self.buddies[known] = buddy;
+            self.known += 1;
+            if W::EDGES {
+                // Pirates have consecutive addresses in the order of their indices.
+                let distance = buddy.as_u32().wrapping_sub(cx.me().as_u32());
+                self.watch
+                    .edge(cx.now(), self.name, self.name.wrapping_add(distance));
+            }
+        }
+    }
+
+    /// Takes gold and remembers who gave it.
+    #[inline]
+    fn take(&mut self, from: Addr, gold: u32) {
+        self.booty += gold;
+        let mut from_others = gold;
+        for (&buddy, given) in self.buddies.iter().zip(&mut self.given) {
+            let part = if buddy == from { gold } else { 0 };
+            *given += part;
+            // No buddy is there twice, so at most one part is not zero.
+            from_others -= part;
+        }
+        self.given_by_others += from_others;
+    }
+
+    /// Tells the other buddies of the first one, or gives some gold to one of them.
+    #[inline]
+    fn chat<C: Context<Msg>>(&mut self, cx: &mut C) {
+        // One number for all: bit 63 says what to do, the bits below it to whom, the low half how
+        // much.
+        let random = cx.random();
+        let known = self.known;
+        if random >> 63 == 0 {
+            if let [first, others @ ..] = &self.buddies[..usize::from(known)] {
+                for &other in others {
+                    cx.send(other, Msg::NameDrop { buddy: *first });
+                }
+            }
+        } else if known > 0 {
+            let lucky = below(random << 1, known.into()) as usize;
+            let gold = below(random << 32, self.booty);
+            if gold > 0 {
+                self.booty -= gold;
+                cx.send(self.buddies[lucky], Msg::GoldCoin(gold));
+            }
+        }
+        if let Some(period_ms) = self.period_ms {
+            set_timer(period_ms, cx);
+        }
+    }
+}
+
+/// Sets the timer for the next chat.
+#[inline]
+fn set_timer<C: Context<Msg>>(period_ms: NonZeroU16, cx: &mut C) {
+    cx.timer(Duration::from_millis(period_ms.get().into()), TO_CHAT);
+}
+
+/// The handler form.
+impl<W: Watch> Actor<Msg> for Pirate<W> {
+    #[inline]
+    fn on<C: Context<Msg>>(&mut self, event: Event<Msg>, cx: &mut C) -> Flow {
+        self.handle(event, cx)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,59 @@
+//! The primitives of hand-written synchronisation: the standard ones, or those of `loom`, which
+//! checks every interleaving of a small model (`cfg(loom)`).
+
+#[cfg(not(loom))]
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+#[cfg(loom)]
+pub(crate) use loom::{
+    cell::UnsafeCell,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+/// `std::cell::UnsafeCell` with the access functions of loom's, which watches each access.
+#[cfg(not(loom))]
+#[derive(Debug)]
+pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+#[cfg(not(loom))]
+impl<T> UnsafeCell<T> {
+    pub(crate) const fn new(value: T) -> UnsafeCell<T> {
+        UnsafeCell(std::cell::UnsafeCell::new(value))
+    }
+
+    /// Lends the contents for reading.
+    #[inline]
+    pub(crate) fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+        read(self.0.get())
+    }
+
+    /// Lends the contents for writing.
+    #[inline]
+    pub(crate) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+        write(self.0.get())
+    }
+}
+
+/// How often a thread that waits for `waiters` others spins before it lets others run: not at all
+/// if there is no core for each. Asks the system; keep the answer.
+pub(crate) fn spins(waiters: usize) -> u32 {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    if waiters <= cores { 2_000 } else { 0 }
+}
+
+/// One step of waiting for another thread: spins the first `spins` times, then yields.
+#[cfg(not(loom))]
+#[inline]
+pub(crate) fn wait(tries: &mut u32, spins: u32) {
+    if *tries < spins {
+        *tries += 1;
+        std::hint::spin_loop();
+    } else {
+        std::thread::yield_now();
+    }
+}
+
+#[cfg(loom)]
+pub(crate) fn wait(_: &mut u32, _: u32) {
+    loom::thread::yield_now();
+}

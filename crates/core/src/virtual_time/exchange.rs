@@ -1,0 +1,297 @@
+//! How shards meet between two windows.
+//!
+//! The whole protocol is one call per window, [`Exchange::exchange`]: every shard says when its
+//! next event is due and hands over what it has for the others; it gets what they have for it,
+//! and the earliest of all next events. Nothing else in the engine knows how shards talk.
+//!
+//! # The exchange within one process
+//! [`Matrix`] has a cell for every ordered pair of shards, twice: rounds alternate between the two.
+//! In round r a shard writes its row of cells, arrives at the barrier, waits until all have
+//! arrived, and reads its column. It may then run ahead into round r + 1 and write the *other*
+//! cells while a slow one still reads those of round r. It cannot get to round r + 2 before the
+//! slow one has arrived at the barrier of round r + 1, which it does after reading. So one barrier
+//! a window is enough, and a cell is never written and read at the same time. The barrier's
+//! counter is only ever incremented, with acquire-release, so whoever sees the count of all has
+//! synchronised with each of them.
+//!
+//! Parcels are swapped, never copied: with each parcel a shard gets the one that its partner
+//! emptied two rounds before, and the memory in it.
+
+use crate::sync::{AtomicBool, AtomicU64, Ordering, UnsafeCell, spins, wait};
+
+/// What a shard says at a meeting, and what all of them agree on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Vote {
+    /// The window of the next event; `u64::MAX`: there is none.
+    pub(super) next: u64,
+    /// Events after this time are not to happen, because the root has ended.
+    pub(super) end: u64,
+    /// The run is to stop now.
+    pub(super) halt: bool,
+}
+
+impl Vote {
+    /// What two shards agree on.
+    fn and(self, other: Vote) -> Vote {
+        Vote {
+            next: self.next.min(other.next),
+            end: self.end.min(other.end),
+            halt: self.halt | other.halt,
+        }
+    }
+}
+
+/// A shard's side of the meetings.
+pub(super) trait Exchange<P> {
+    /// Hands `out[to]` to every other shard, fills `inbox[from]` from every other shard, and
+    /// returns what all agree on. What was in `inbox` is handed back empty to its sender, some
+    /// rounds later, in `out`.
+    fn exchange(&mut self, vote: Vote, out: &mut [P], inbox: &mut [P]) -> Vote;
+}
+
+/// The meetings of a single shard.
+pub(super) struct Alone;
+
+impl<P> Exchange<P> for Alone {
+    #[inline]
+    fn exchange(&mut self, vote: Vote, _: &mut [P], _: &mut [P]) -> Vote {
+        vote
+    }
+}
+
+/// What belongs to one writer between two barriers, in cache lines of its own.
+#[repr(align(128))]
+struct Cell<T>(UnsafeCell<T>);
+
+/// The exchange of shards that are threads of one process.
+pub(super) struct Matrix<P> {
+    shards: usize,
+    spins: u32,
+    /// For each parity of the round: parcels by `from * shards + to`.
+    parcels: [Box<[Cell<P>]>; 2],
+    /// For each parity of the round: votes by shard.
+    votes: [Box<[Cell<Vote>]>; 2],
+    /// Arrivals at the barrier, over all rounds.
+    arrived: AtomicU64,
+    /// A shard has been lost; nobody shall wait for it.
+    broken: AtomicBool,
+}
+
+// SAFETY: the cells are the only part that is not `Sync` by itself. The protocol in the module's
+// documentation gives each of them one writer or one reader at a time, ordered by the barrier, and
+// parcels move between threads, which `P: Send` allows.
+unsafe impl<P: Send> Sync for Matrix<P> {}
+
+impl<P: Default> Matrix<P> {
+    pub(super) fn new(shards: usize) -> Matrix<P> {
+        let none = Vote {
+            next: u64::MAX,
+            end: u64::MAX,
+            halt: false,
+        };
+        let parcels = || {
+            (0..shards * shards)
+                .map(|_| Cell(UnsafeCell::new(P::default())))
+                .collect()
+        };
+        let votes = || (0..shards).map(|_| Cell(UnsafeCell::new(none))).collect();
+        Matrix {
+            shards,
+            spins: spins(shards),
+            parcels: [parcels(), parcels()],
+            votes: [votes(), votes()],
+            arrived: AtomicU64::new(0),
+            broken: AtomicBool::new(false),
+        }
+    }
+
+    /// Some shard will never come; those that wait for it panic.
+    pub(super) fn abandon(&self) {
+        self.broken.store(true, Ordering::Relaxed);
+    }
+
+    /// The side of shard `me`. Each shard takes its own once.
+    pub(super) fn port(&self, me: usize) -> Port<'_, P> {
+        assert!(me < self.shards);
+        Port {
+            matrix: self,
+            me,
+            round: 0,
+        }
+    }
+}
+
+/// One shard's side of a [`Matrix`].
+pub(super) struct Port<'a, P> {
+    matrix: &'a Matrix<P>,
+    me: usize,
+    round: u64,
+}
+
+impl<P> Exchange<P> for Port<'_, P> {
+    fn exchange(&mut self, vote: Vote, out: &mut [P], inbox: &mut [P]) -> Vote {
+        let Matrix {
+            shards,
+            spins,
+            parcels,
+            votes,
+            arrived,
+            broken,
+        } = self.matrix;
+        let (parcels, votes) = (
+            &parcels[self.round as usize % 2],
+            &votes[self.round as usize % 2],
+        );
+        for (to, parcel) in out.iter_mut().enumerate().filter(|(to, _)| *to != self.me) {
+            // SAFETY: before the barrier of its round, a row of cells belongs to its sender.
+            parcels[self.me * shards + to]
+                .0
+                .with_mut(|cell| unsafe { std::mem::swap(&mut *cell, parcel) });
+        }
+        // SAFETY: as above.
+        votes[self.me].0.with_mut(|cell| unsafe { *cell = vote });
+
+        self.round += 1;
+        let all = self.round * *shards as u64;
+        if arrived.fetch_add(1, Ordering::AcqRel) + 1 < all {
+            let mut tries = 0;
+            while arrived.load(Ordering::Acquire) < all {
+                assert!(
+                    !broken.load(Ordering::Relaxed),
+                    "another shard of the run was lost"
+                );
+                wait(&mut tries, *spins);
+            }
+        }
+
+        for (from, parcel) in inbox
+            .iter_mut()
+            .enumerate()
+            .filter(|(from, _)| *from != self.me)
+        {
+            // SAFETY: after the barrier of its round, a column of cells belongs to its receiver.
+            parcels[from * shards + self.me]
+                .0
+                .with_mut(|cell| unsafe { std::mem::swap(&mut *cell, parcel) });
+        }
+        let vote_of = |vote: &Cell<Vote>| {
+            // SAFETY: after the barrier nobody writes the votes of this round, and all may read.
+            vote.0.with(|cell| unsafe { *cell })
+        };
+        votes.iter().map(vote_of).fold(vote, Vote::and)
+    }
+}
+
+impl<P> Drop for Port<'_, P> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.matrix.broken.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// Every shard sends its number and the round to every other one, and checks what it gets.
+    fn meet(shards: usize, rounds: u64) {
+        let matrix = Matrix::<Vec<u64>>::new(shards);
+        std::thread::scope(|scope| {
+            for me in 0..shards {
+                let matrix = &matrix;
+                scope.spawn(move || {
+                    let mut port = matrix.port(me);
+                    let mut out = vec![Vec::new(); shards];
+                    let mut inbox = vec![Vec::new(); shards];
+                    for round in 0..rounds {
+                        for (to, parcel) in out.iter_mut().enumerate() {
+                            assert!(parcel.is_empty());
+                            parcel.push(round << 32 | (me as u64) << 16 | to as u64);
+                        }
+                        let vote = Vote {
+                            next: round * 100 + me as u64,
+                            end: u64::MAX - me as u64,
+                            halt: me == 1,
+                        };
+                        let agreed = port.exchange(vote, &mut out, &mut inbox);
+                        assert_eq!(agreed.next, round * 100);
+                        assert_eq!(agreed.end, u64::MAX - (shards as u64 - 1));
+                        assert!(agreed.halt);
+                        for (from, parcel) in inbox.iter_mut().enumerate() {
+                            if from != me {
+                                assert_eq!(
+                                    parcel.drain(..).collect::<Vec<_>>(),
+                                    [round << 32 | (from as u64) << 16 | me as u64]
+                                );
+                            }
+                        }
+                        out[me].clear();
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn every_parcel_reaches_its_shard_in_its_round() {
+        let rounds = if cfg!(miri) { 5 } else { 2000 };
+        for shards in 2..=4 {
+            meet(shards, rounds);
+        }
+    }
+
+    #[test]
+    fn a_lost_shard_does_not_hang_the_others() {
+        let matrix = Matrix::<()>::new(2);
+        let vote = Vote {
+            next: 0,
+            end: 0,
+            halt: false,
+        };
+        std::thread::scope(|scope| {
+            let lost = scope.spawn(|| {
+                let _port = matrix.port(0);
+                std::panic::resume_unwind(Box::new("lost"));
+            });
+            let waiting =
+                scope.spawn(|| matrix.port(1).exchange(vote, &mut [(), ()], &mut [(), ()]));
+            assert!(lost.join().is_err());
+            assert!(waiting.join().is_err());
+        });
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use loom::sync::Arc;
+
+    /// Under every interleaving that loom finds, no cell is accessed by two sides at once, and
+    /// each parcel arrives in its round.
+    #[test]
+    fn loom_two_shards_meet_three_times() {
+        loom::model(|| {
+            let matrix = Arc::new(Matrix::<Option<u64>>::new(2));
+            let shard = |matrix: Arc<Matrix<Option<u64>>>, me: usize| {
+                let mut port = matrix.port(me);
+                for round in 0..3 {
+                    let mut out = [Some(round), Some(round)];
+                    let mut inbox = [None, None];
+                    let vote = Vote {
+                        next: round + me as u64,
+                        end: 9,
+                        halt: false,
+                    };
+                    let agreed = port.exchange(vote, &mut out, &mut inbox);
+                    assert_eq!(agreed.next, round);
+                    assert_eq!(inbox[1 - me], Some(round));
+                }
+            };
+            let other = Arc::clone(&matrix);
+            let thread = loom::thread::spawn(move || shard(other, 1));
+            shard(matrix, 0);
+            thread.join().unwrap();
+        });
+    }
+}

@@ -1,0 +1,43 @@
+//! What the engine keeps in front of every actor.
+
+use crate::Reason;
+
+/// 16 bytes; all zero is an actor that has not begun.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub(super) struct Header {
+    pub(super) state: State,
+    /// Why it ended.
+    reason: u8,
+    /// How many sendings it has made.
+    pub(super) seq: u32,
+    /// How many random numbers it has drawn.
+    pub(super) drawn: u32,
+    /// The first of the events that it has skipped and kept; see [`super::kept`].
+    pub(super) kept: u32,
+}
+
+/// Where an actor is in its life.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub(super) enum State {
+    /// Its body has not been made.
+    #[default]
+    Fresh = 0,
+    /// It waits for an event, or handles one.
+    Live = 1,
+    /// Its body has been dropped.
+    Ended = 2,
+}
+
+impl Header {
+    pub(super) fn end(&mut self, reason: Reason) {
+        self.state = State::Ended;
+        self.reason = Header::reason_number(reason) as u8;
+    }
+
+    /// How it ended, if it has.
+    pub(super) fn ended(&self) -> Option<Reason> {
+        (self.state == State::Ended).then(|| Header::reason_of(self.reason as u32))
+    }
+}

@@ -1,0 +1,78 @@
+//! What one shard hands to another between two windows.
+
+use super::population::SpawnRequest;
+use super::scheduled::Scheduled;
+use super::wheel::Due;
+
+/// Events, by window.
+pub(super) type Buffer<M> = Vec<Scheduled<M>>;
+
+/// An event for a window too far ahead for the ring.
+pub(super) struct Far<M> {
+    pub(super) time: u64,
+    pub(super) event: Scheduled<M>,
+}
+
+impl<M> Due for Far<M> {
+    #[inline]
+    fn time(&self) -> u64 {
+        self.time
+    }
+}
+
+/// What one shard hands to another between two windows. Handing over moves buffers, not events.
+pub(super) struct Parcel<M> {
+    /// Events for the receiver's actors, by window.
+    pub(super) windows: Vec<(u64, Buffer<M>)>,
+    /// Those too far ahead.
+    pub(super) far: Vec<Far<M>>,
+    /// Spawns that actors of the sender asked for.
+    pub(super) spawns: Vec<SpawnRequest<M>>,
+    /// Buffers that the receiver once sent, empty.
+    pub(super) spent: Vec<Buffer<M>>,
+}
+
+impl<M> Default for Parcel<M> {
+    fn default() -> Self {
+        Parcel {
+            windows: Vec::new(),
+            far: Vec::new(),
+            spawns: Vec::new(),
+            spent: Vec::new(),
+        }
+    }
+}
+
+/// What a shard has written for another (or for itself) and not yet handed over: a buffer for each
+/// of the next 63 windows, by window mod 64.
+pub(super) struct Outbox<M> {
+    pub(super) ring: [Buffer<M>; RING as usize],
+    /// Which of them hold events.
+    pub(super) pending: u64,
+    pub(super) far: Vec<Far<M>>,
+}
+
+/// Windows of the ring; the current one's place is free for what arrives 64 windows later.
+pub(super) const RING: u64 = 64;
+
+impl<M> Outbox<M> {
+    pub(super) fn new() -> Outbox<M> {
+        Outbox {
+            ring: [const { Vec::new() }; RING as usize],
+            pending: 0,
+            far: Vec::new(),
+        }
+    }
+}
+
+/// The first window after `window` whose bit is set; `u64::MAX` if none is.
+#[inline]
+pub(super) fn next_pending(pending: u64, window: u64) -> u64 {
+    if pending == 0 {
+        return u64::MAX;
+    }
+    let ahead = pending
+        .rotate_right(((window + 1) % RING) as u32)
+        .trailing_zeros();
+    window + 1 + ahead as u64
+}

@@ -1,0 +1,345 @@
+//! Events on their way: written once by the sender's shard, read once by the receiver's.
+
+use super::header::Header;
+use crate::{Addr, Envelope, Event, Reason, SpanId, Time, Token};
+use std::mem::{ManuallyDrop, MaybeUninit, needs_drop};
+
+/// What kind of event it is. Up to [`Kind::DeadLetter`] an event carries a message.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub(super) enum Kind {
+    Message,
+    /// A message whose sender wants to know if the receiver has ended.
+    Question,
+    /// A message that answers the question in `parent`.
+    Reply,
+    /// A message returned to the root; `from` is the actor that should have got it.
+    DeadLetter,
+    /// `parent` is the token, `seq` the order in which timers of one instant were set.
+    Timer,
+    /// The actor begins.
+    Start,
+    /// The actor ends.
+    Stop,
+    /// `seq` is the request, `parent` the first address and the count.
+    Spawned,
+    /// `from` has ended, `parent` says why.
+    Down,
+    /// `from` has ended and will not answer the question in `parent`.
+    Unanswered,
+}
+
+impl Kind {
+    const ALL: [Kind; 10] = [
+        Kind::Message,
+        Kind::Question,
+        Kind::Reply,
+        Kind::DeadLetter,
+        Kind::Timer,
+        Kind::Start,
+        Kind::Stop,
+        Kind::Spawned,
+        Kind::Down,
+        Kind::Unanswered,
+    ];
+
+    /// Whether the event carries a message.
+    #[inline]
+    pub(super) fn has_body(self) -> bool {
+        self <= Kind::DeadLetter
+    }
+
+    /// Whether the event is a message that one actor sent another.
+    #[inline]
+    pub(super) fn is_message(self) -> bool {
+        self <= Kind::Reply
+    }
+}
+
+/// Bits of [`Head::key`] that hold the kind.
+const KIND_BITS: u32 = 6;
+/// A window is at most 2^26 ns wide, so that an offset and a kind fit into 32 bits.
+pub(super) const MAX_WINDOW_BITS: u32 = 32 - KIND_BITS;
+/// The sender of timers: after every actor, so that at one instant messages come first.
+pub(super) const TIMER_FROM: u32 = u32::MAX;
+
+/// All of an event but its message: 40 bytes.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(super) struct Head {
+    /// Nanoseconds since the begin of the event's window, and its kind.
+    key: u32,
+    pub(super) to: u32,
+    pub(super) from: u32,
+    /// The how-manieth sending of the sender this is.
+    pub(super) seq: u32,
+    /// When it was sent.
+    pub(super) sent: u64,
+    /// The first span of the trace; 0: what is sent on account of this event begins a new one.
+    pub(super) trace: u64,
+    /// The span that caused it, or what [`Kind`] says.
+    pub(super) parent: u64,
+}
+
+impl Head {
+    #[inline(always)]
+    pub(super) fn new(offset: u32, kind: Kind, to: u32, from: u32, seq: u32, sent: u64) -> Head {
+        debug_assert!(offset < 1 << MAX_WINDOW_BITS);
+        let key = offset << KIND_BITS | kind as u32;
+        Head {
+            key,
+            to,
+            from,
+            seq,
+            sent,
+            trace: 0,
+            parent: 0,
+        }
+    }
+
+    /// Nanoseconds since the begin of the window.
+    #[inline(always)]
+    pub(super) fn offset(&self) -> u32 {
+        self.key >> KIND_BITS
+    }
+
+    /// Moves the event within its window.
+    #[inline(always)]
+    pub(super) fn set_offset(&mut self, offset: u32) {
+        debug_assert!(offset < 1 << MAX_WINDOW_BITS);
+        self.key = offset << KIND_BITS | self.key & ((1 << KIND_BITS) - 1);
+    }
+
+    #[inline(always)]
+    pub(super) fn kind(&self) -> Kind {
+        // The mask proves the index to be small; only kinds are ever stored there.
+        Kind::ALL[(self.key & ((1 << KIND_BITS) - 1)) as usize]
+    }
+
+    /// Whether it is a message that one actor sent another, without decoding the kind.
+    #[inline(always)]
+    pub(super) fn is_message(&self) -> bool {
+        self.key & ((1 << KIND_BITS) - 1) <= Kind::Reply as u32
+    }
+
+    /// The span of this sending.
+    #[inline(always)]
+    pub(super) fn span(&self) -> u64 {
+        SpanId::new(Addr(self.from), self.seq).as_u64()
+    }
+
+    /// By what events of one window are ordered: receiver, then time, sender, sequence.
+    #[inline(always)]
+    pub(super) fn order(&self) -> u128 {
+        let receiver_and_time = (self.to as u64) << 32 | self.offset() as u64;
+        let sender = (self.from as u64) << 32 | self.seq as u64;
+        (receiver_and_time as u128) << 64 | sender as u128
+    }
+
+    /// What the receiver may know about it.
+    pub(super) fn envelope(&self) -> Envelope {
+        let kind = self.kind();
+        let none = SpanId::NONE;
+        if kind.has_body() {
+            let parent = SpanId(self.parent);
+            let answers = if kind == Kind::Reply { parent } else { none };
+            return Envelope {
+                from: Addr(self.from),
+                sent: Time(self.sent),
+                trace: SpanId(self.trace),
+                parent,
+                span: SpanId(self.span()),
+                answers,
+            };
+        }
+        Envelope {
+            from: if kind == Kind::Timer {
+                Addr(self.to)
+            } else {
+                Addr(self.from)
+            },
+            sent: Time(self.sent),
+            trace: none,
+            parent: none,
+            span: none,
+            answers: if kind == Kind::Unanswered {
+                SpanId(self.parent)
+            } else {
+                none
+            },
+        }
+    }
+}
+
+/// An event and its message, if it has one.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Scheduled<M> {
+    pub(super) head: Head,
+    /// Initialised exactly if the head's kind has a body.
+    body: MaybeUninit<M>,
+}
+
+impl<M> Scheduled<M> {
+    /// An event with a message.
+    #[inline(always)]
+    pub(super) fn with_body(head: Head, body: M) -> Scheduled<M> {
+        debug_assert!(head.kind().has_body());
+        Scheduled {
+            head,
+            body: MaybeUninit::new(body),
+        }
+    }
+
+    /// An event without one.
+    #[inline(always)]
+    pub(super) fn bare(head: Head) -> Scheduled<M> {
+        debug_assert!(!head.kind().has_body());
+        Scheduled {
+            head,
+            body: MaybeUninit::uninit(),
+        }
+    }
+
+    /// The message, if there is one.
+    #[inline(always)]
+    pub(super) fn body(&self) -> Option<&M> {
+        // SAFETY: an event whose kind has a body holds one, by construction.
+        self.head
+            .kind()
+            .has_body()
+            .then(|| unsafe { self.body.assume_init_ref() })
+    }
+
+    /// The message of an event that is one.
+    ///
+    /// # Safety
+    /// The event's kind has a body.
+    #[inline(always)]
+    pub(super) unsafe fn body_unchecked(&self) -> &M {
+        debug_assert!(self.head.kind().has_body());
+        // SAFETY: the caller promises that there is one.
+        unsafe { self.body.assume_init_ref() }
+    }
+
+    /// The same message on its way to the root, because its receiver could not take it.
+    pub(super) fn returned_to(self, root: u32, now: u64) -> Scheduled<M> {
+        let mut this = ManuallyDrop::new(self);
+        let head = &this.head;
+        let returned = Head {
+            trace: head.trace,
+            parent: head.parent,
+            ..Head::new(0, Kind::DeadLetter, root, head.to, head.seq, now)
+        };
+        debug_assert!(head.kind().has_body());
+        let body = std::mem::replace(&mut this.body, MaybeUninit::uninit());
+        Scheduled {
+            head: returned,
+            body,
+        }
+    }
+
+    /// As the actor sees it; `None` for what the engine keeps to itself.
+    #[inline(always)]
+    pub(super) fn into_event(self) -> Option<Event<M>> {
+        let this = ManuallyDrop::new(self);
+        let head = this.head;
+        match head.kind() {
+            Kind::Message | Kind::Question | Kind::Reply => {
+                // SAFETY: these kinds have a body, and `this` is not dropped.
+                let body = unsafe { this.body.assume_init_read() };
+                Some(Event::Message {
+                    from: Addr(head.from),
+                    body,
+                })
+            }
+            Kind::DeadLetter => {
+                // SAFETY: this kind has a body, and `this` is not dropped.
+                let body = unsafe { this.body.assume_init_read() };
+                Some(Event::DeadLetter {
+                    to: Addr(head.from),
+                    body,
+                })
+            }
+            Kind::Timer => Some(Event::Timer(Token(head.parent as u32))),
+            Kind::Spawned => Some(Event::Spawned {
+                request: head.seq,
+                first: Addr((head.parent >> 32) as u32),
+                count: head.parent as u32,
+            }),
+            Kind::Down => Some(Event::Down {
+                who: Addr(head.from),
+                reason: Header::reason_of(head.parent as u32),
+            }),
+            Kind::Unanswered => Some(Event::Down {
+                who: Addr(head.from),
+                reason: Reason::Stopped,
+            }),
+            Kind::Start | Kind::Stop => None,
+        }
+    }
+
+    /// The inverse of [`Scheduled::into_event`] for an event that had this head.
+    pub(super) fn from_event(head: Head, event: Event<M>) -> Scheduled<M> {
+        match event {
+            Event::Message { body, .. } | Event::DeadLetter { body, .. } => {
+                Scheduled::with_body(head, body)
+            }
+            Event::Timer(_) | Event::Spawned { .. } | Event::Down { .. } => Scheduled::bare(head),
+        }
+    }
+
+    /// Whether it is the timer of a wait that has ended: nobody wants it any more.
+    #[inline(always)]
+    pub(super) fn is_stale(&self) -> bool {
+        self.head.kind() == Kind::Timer && self.head.parent as u32 >= Token::OWN
+    }
+
+    /// As an actor sees it that waits for anything; `None` for what is not for it.
+    #[inline(always)]
+    pub(super) fn for_actor(self) -> Option<Event<M>> {
+        if self.is_stale() {
+            None
+        } else {
+            self.into_event()
+        }
+    }
+
+    /// The index of its kind, if it is a message that one actor sent another.
+    pub(super) fn message_kind(&self) -> Option<usize>
+    where
+        M: crate::Message,
+    {
+        self.body().filter(|_| self.head.is_message()).map(M::kind)
+    }
+}
+
+impl<M> Drop for Scheduled<M> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if needs_drop::<M>() && self.head.kind().has_body() {
+            // SAFETY: an event whose kind has a body holds one, and it is dropped once.
+            unsafe { self.body.assume_init_drop() }
+        }
+    }
+}
+
+impl Header {
+    /// The reason that a [`Kind::Down`] carries as a number.
+    pub(super) fn reason_of(number: u32) -> Reason {
+        match number {
+            0 => Reason::Returned,
+            1 => Reason::Stopped,
+            _ => Reason::Panicked,
+        }
+    }
+
+    /// The inverse of [`Header::reason_of`].
+    pub(super) fn reason_number(reason: Reason) -> u32 {
+        match reason {
+            Reason::Returned => 0,
+            Reason::Stopped => 1,
+            Reason::Panicked => 2,
+        }
+    }
+}

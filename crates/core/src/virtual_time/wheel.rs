@@ -1,0 +1,221 @@
+//! A hierarchical timing wheel of windows.
+//!
+//! Entries wait in 128 slots a level, a level per 7 bits of the window's number, each with a
+//! bitmap, so that runs of empty windows cost nothing (Varghese and Lauck, "Hashed and hierarchical
+//! timing wheels", SOSP 1987). Adding is O(1); an entry moves down once per level, at most nine
+//! times in all and for near futures once or never.
+//!
+//! **Entries of one window leave in the order in which they were added.** An entry enters a slot
+//! of a lower level directly only while the current window lies in that slot's block, and whatever
+//! waited for the block in a higher level has been moved down at the moment the block was entered.
+
+/// What can wait in a wheel: it knows its time.
+pub(super) trait Due {
+    /// When it is due, in nanoseconds.
+    fn time(&self) -> u64;
+}
+
+const DIGIT: u32 = 7;
+const SLOTS: usize = 1 << DIGIT;
+
+struct Level<T> {
+    /// Which slots have entries.
+    occupied: u128,
+    slots: Box<[Vec<T>]>,
+}
+
+/// Entries by the window in which they are due.
+pub(super) struct Wheel<T> {
+    levels: Vec<Level<T>>,
+    /// The window up to which everything has left.
+    now: u64,
+    /// log2 of a window's width in nanoseconds.
+    window_bits: u32,
+    /// Emptied slots' memory.
+    spare: Vec<Vec<T>>,
+}
+
+impl<T: Due> Wheel<T> {
+    pub(super) fn new(window_bits: u32) -> Wheel<T> {
+        Wheel {
+            levels: Vec::new(),
+            now: 0,
+            window_bits,
+            spare: Vec::new(),
+        }
+    }
+
+    /// Adds an entry that is due after the current window.
+    #[inline]
+    pub(super) fn push(&mut self, entry: T) {
+        let window = entry.time() >> self.window_bits;
+        debug_assert!(window > self.now);
+        self.place(window, entry);
+    }
+
+    #[inline]
+    fn place(&mut self, window: u64, entry: T) {
+        let differs = window ^ self.now;
+        let level = if differs < SLOTS as u64 {
+            0
+        } else {
+            differs.ilog2() / DIGIT
+        };
+        while self.levels.len() <= level as usize {
+            self.grow();
+        }
+        let Level { occupied, slots } = &mut self.levels[level as usize];
+        let slot = (window >> (DIGIT * level)) as usize % SLOTS;
+        *occupied |= 1 << slot;
+        let slot = &mut slots[slot];
+        if slot.capacity() == 0
+            && let Some(spare) = self.spare.pop()
+        {
+            *slot = spare;
+        }
+        slot.push(entry);
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let slots = (0..SLOTS).map(|_| Vec::new()).collect();
+        self.levels.push(Level { occupied: 0, slots });
+    }
+
+    /// Moves to a window, which must not lie behind an entry.
+    #[inline]
+    pub(super) fn advance(&mut self, window: u64) {
+        let differs = window ^ self.now;
+        self.now = window;
+        if differs >= SLOTS as u64 {
+            self.cascade(differs, window);
+        }
+    }
+
+    /// Moves the entries of the blocks just entered to lower levels.
+    #[cold]
+    fn cascade(&mut self, differs: u64, window: u64) {
+        for level in (1..self.levels.len()).rev() {
+            let shift = DIGIT * level as u32;
+            let slot = (window >> shift) as usize % SLOTS;
+            let Level { occupied, slots } = &mut self.levels[level];
+            if differs >> shift == 0 || *occupied >> slot & 1 == 0 {
+                continue;
+            }
+            *occupied &= !(1 << slot);
+            let mut entries = std::mem::take(&mut slots[slot]);
+            for entry in entries.drain(..) {
+                self.place(entry.time() >> self.window_bits, entry);
+            }
+            self.spare.push(entries);
+        }
+    }
+
+    /// Hands out the entries of the current window in the order in which they were added.
+    #[inline]
+    pub(super) fn drain(&mut self, mut each: impl FnMut(T)) {
+        let Some(Level { occupied, slots }) = self.levels.first_mut() else {
+            return;
+        };
+        let slot = self.now as usize % SLOTS;
+        if *occupied >> slot & 1 == 0 {
+            return;
+        }
+        *occupied &= !(1 << slot);
+        let mut entries = std::mem::take(&mut slots[slot]);
+        entries.drain(..).for_each(&mut each);
+        self.spare.push(entries);
+    }
+
+    /// No entry is due before this window; `u64::MAX` if there is none. Exact within the current
+    /// block of 128 windows, else the begin of the block in which the next entry is due.
+    #[inline]
+    pub(super) fn next(&self) -> u64 {
+        for (level, Level { occupied, .. }) in self.levels.iter().enumerate() {
+            let block = self.now.checked_shr(DIGIT * level as u32).unwrap_or(0);
+            let later = (*occupied >> (block % SLOTS as u64)) & !1;
+            if later != 0 {
+                return (block + later.trailing_zeros() as u64) << (DIGIT * level as u32);
+            }
+        }
+        u64::MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Random;
+    use std::collections::BTreeMap;
+
+    #[derive(Clone, Copy, PartialEq, Debug)]
+    struct Entry(u64, u32);
+    impl Due for Entry {
+        fn time(&self) -> u64 {
+            self.0
+        }
+    }
+
+    /// Adds entries at random distances while time goes on, and compares with a sorted map.
+    fn compare_with_a_sorted_map(seed: u64, window_bits: u32, farthest_bits: u32, rounds: u32) {
+        let mut random = Random::new(seed);
+        let mut wheel = Wheel::new(window_bits);
+        let mut map: BTreeMap<u64, Vec<Entry>> = BTreeMap::new();
+        let mut window = 0u64;
+        let mut serial = 0;
+        for round in 0..rounds {
+            for _ in 0..random.below(4) {
+                let distance = 1 + (random.bits() >> (64 - 1 - random.below(farthest_bits)));
+                let due = window.saturating_add(distance).min(u64::MAX >> window_bits);
+                if due <= window {
+                    continue;
+                }
+                let time = (due << window_bits) + random.below(1 << window_bits) as u64;
+                let entry = Entry(time, serial);
+                serial += 1;
+                wheel.push(entry);
+                map.entry(due).or_default().push(entry);
+            }
+            let bound = wheel.next();
+            let exact = map.keys().next().copied().unwrap_or(u64::MAX);
+            assert!(bound <= exact, "round {round}");
+            assert_eq!(bound == u64::MAX, exact == u64::MAX);
+            if bound == u64::MAX {
+                continue;
+            }
+            window = bound;
+            wheel.advance(window);
+            let mut drained = Vec::new();
+            wheel.drain(|entry| drained.push(entry));
+            assert_eq!(drained, map.remove(&window).unwrap_or_default());
+        }
+    }
+
+    #[test]
+    fn yields_what_a_sorted_map_yields_near_and_far() {
+        let rounds = if cfg!(miri) { 60 } else { 5000 };
+        for seed in 0..4 {
+            compare_with_a_sorted_map(seed, 0, 3, rounds);
+            compare_with_a_sorted_map(seed, 4, 10, rounds);
+            compare_with_a_sorted_map(seed, 20, 25, rounds);
+            compare_with_a_sorted_map(seed, 10, 53, rounds);
+        }
+    }
+
+    #[test]
+    fn an_entry_at_the_end_of_time_waits_there() {
+        let mut wheel = Wheel::new(0);
+        wheel.push(Entry(u64::MAX, 1));
+        loop {
+            let next = wheel.next();
+            wheel.advance(next);
+            let mut got = None;
+            wheel.drain(|entry| got = Some(entry));
+            if got.is_some() {
+                assert_eq!((next, got), (u64::MAX, Some(Entry(u64::MAX, 1))));
+                return;
+            }
+            assert!(next < u64::MAX);
+        }
+    }
+}

@@ -1,0 +1,579 @@
+//! The context of an actor on any of the wall-clock executors.
+
+use super::letter::Letter;
+use super::mailbox::Mailbox;
+use super::shared::{Cell, Shared, lock};
+use super::tally::Ledger;
+use super::timers::Timers;
+use super::{Alarm, Runtime};
+use crate::{
+    Actor, Addr, AsyncContext, Context, Envelope, Event, Message, SpanId, Spawn, Ticket, Time,
+    Token, Waiting,
+};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::task::{Context as Task, Poll, Waker};
+use std::time::Duration;
+
+/// After so many events without a wait, an actor lets others run.
+const TURN: u32 = 512;
+
+/// An actor's view of the run, and what is its own: what has arrived, what it sends, its timers.
+///
+/// Events are taken out of the mailbox all at once, into `batch`, and due timers are put behind
+/// them; the clock is read then, once for the batch. So a flood of messages delays a timer by one
+/// batch at most.
+pub(crate) struct WallContext<M: Message, R: Runtime> {
+    shared: Arc<Shared<M, R>>,
+    me: Addr,
+    parent: Addr,
+    now: Time,
+    envelope: Envelope,
+    /// The trace that sendings continue, and their parent in it; `NONE`: each begins its own.
+    trace: (SpanId, SpanId),
+    handled: Handled,
+    /// Sendings so far; random numbers drawn; waits with a time; spawn requests.
+    sendings: u32,
+    draws: u32,
+    waits: u32,
+    requests: u32,
+    /// Arrived and not looked at.
+    batch: VecDeque<Letter<M>>,
+    /// Looked at and kept by selective receives.
+    stash: VecDeque<Letter<M>>,
+    /// Whether something it sent may still lie above the bound of a mailbox.
+    over: bool,
+    timers: Timers,
+    alarm: R::Alarm,
+    ledger: Ledger,
+    /// Messages received so far, and events since the last wait.
+    received: u64,
+    turn: u32,
+    waiting: Option<Waiting>,
+    /// The task's own waker, once known.
+    task: Option<Waker>,
+}
+
+/// What an actor was handling, for the report of its panic.
+#[derive(Clone, Copy)]
+enum Handled {
+    Start,
+    Message(usize),
+    Timer(u32),
+    Spawned,
+    Down,
+    DeadLetter(usize),
+}
+
+/// What an actor leaves when its context is dropped.
+pub(crate) struct Remains<M> {
+    /// What it was handling.
+    pub(super) handled: String,
+    /// What it had received and not handled.
+    pub(super) unread: VecDeque<Letter<M>>,
+}
+
+impl<M> Default for Remains<M> {
+    fn default() -> Remains<M> {
+        Remains {
+            handled: "making its body".to_owned(),
+            unread: VecDeque::new(),
+        }
+    }
+}
+
+impl<M: Message, R: Runtime> WallContext<M, R> {
+    pub(super) fn new(shared: Arc<Shared<M, R>>, me: Addr, parent: Addr) -> WallContext<M, R> {
+        let now = shared.clock.now();
+        let none = SpanId::NONE;
+        WallContext {
+            shared,
+            me,
+            parent,
+            now,
+            envelope: Envelope {
+                from: me,
+                sent: now,
+                trace: none,
+                parent: none,
+                span: none,
+                answers: none,
+            },
+            trace: (none, none),
+            handled: Handled::Start,
+            sendings: 0,
+            draws: 0,
+            waits: 0,
+            requests: 0,
+            batch: VecDeque::new(),
+            stash: VecDeque::new(),
+            over: false,
+            timers: Timers::default(),
+            alarm: R::Alarm::default(),
+            ledger: Ledger::default(),
+            received: 0,
+            turn: 0,
+            waiting: None,
+            task: None,
+        }
+    }
+
+    #[inline]
+    fn cell(&self) -> &Cell<M, R> {
+        self.shared.cell(self.me)
+    }
+
+    // Sending.
+
+    #[inline]
+    fn letter(&mut self, body: M, answers: SpanId, question: bool) -> Letter<M> {
+        self.sendings = self.sendings.wrapping_add(1);
+        let span = SpanId::new(self.me, self.sendings);
+        let (trace, parent) = match self.trace {
+            (SpanId::NONE, _) => (span, SpanId::NONE),
+            known => known,
+        };
+        let event = Event::Message {
+            from: self.me,
+            body,
+        };
+        Letter {
+            event,
+            sent: self.now,
+            trace,
+            parent,
+            span,
+            answers,
+            question,
+            epoch: 0,
+        }
+    }
+
+    #[inline]
+    fn dispatch(&mut self, to: Addr, mut letter: Letter<M>) -> SpanId {
+        let span = letter.span;
+        letter.epoch = self.shared.tally.sent();
+        if self.shared.post(to, letter, self.shared.config.overflow) {
+            self.cell().owed.fetch_add(1, SeqCst);
+            self.over = true;
+        }
+        span
+    }
+
+    fn spawn_group<B, F>(&mut self, how: Spawn, make: F) -> u32
+    where
+        B: Future<Output = ()> + Send + 'static,
+        F: Fn(Self, u32) -> B + Send + Sync + 'static,
+    {
+        let request = self.requests;
+        self.requests = self.requests.wrapping_add(1);
+        // Without room for them the run ends, and nobody gets an answer.
+        if let Some(range) = self.shared.spawn(&how, self.me, make) {
+            let event = Event::Spawned {
+                request,
+                first: Addr(range.first),
+                count: range.count,
+            };
+            let mut letter = Letter::system(event, self.now);
+            letter.epoch = self.shared.tally.sent();
+            self.batch.push_back(letter);
+        }
+        request
+    }
+
+    // Waiting.
+
+    /// Calls `poll` with the waker to register with mailboxes and timers: the task's own, unless
+    /// somebody between the executor and this context wants to know which of several futures was
+    /// woken.
+    #[inline]
+    fn with_waker<T>(&mut self, task: &Task<'_>, poll: impl FnOnce(&mut Self, &Waker) -> T) -> T {
+        if self.shared.is_relay(self.me, task)
+            && let Some(waker) = self.task.take().or_else(|| self.cell().mailbox.receiver())
+        {
+            let polled = poll(self, &waker);
+            self.task = Some(waker);
+            return polled;
+        }
+        poll(self, task.waker())
+    }
+
+    /// Waits until what was sent above the bound of a mailbox was taken out there, and meanwhile
+    /// takes out what arrives here.
+    fn poll_room(&mut self, task: &Task<'_>) -> Poll<()> {
+        if !self.over {
+            return Poll::Ready(());
+        }
+        self.ledger.tell(&self.shared.tally);
+        self.with_waker(task, |cx, waker| {
+            loop {
+                // First where to be woken, then whether that is still needed.
+                let arrived = cx.take_arrivals(waker);
+                if cx.cell().owed.load(SeqCst) <= 0 {
+                    cx.over = false;
+                    return Poll::Ready(());
+                }
+                if !arrived {
+                    return Poll::Pending;
+                }
+            }
+        })
+    }
+
+    #[inline]
+    fn take_arrivals(&mut self, waker: &Waker) -> bool {
+        let mut released = Vec::new();
+        let mailbox = &self.shared.cell(self.me).mailbox;
+        let arrived = mailbox.take(&mut self.batch, &mut released, waker);
+        self.shared.release(&mut released);
+        arrived
+    }
+
+    /// Puts timers that are due behind what has arrived.
+    fn take_due(&mut self) {
+        while let Some((due, token)) = self.timers.pop_due(self.now) {
+            let mut letter = Letter::system(Event::Timer(token), due);
+            letter.epoch = self.shared.tally.sent();
+            self.batch.push_back(letter);
+        }
+    }
+
+    /// Waits until there is something to look at.
+    fn poll_arrivals(&mut self, why: Waiting, task: &Task<'_>) -> Poll<()> {
+        self.ledger.tell(&self.shared.tally);
+        if self.turn >= TURN {
+            self.turn = 0;
+            task.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let arrived = self.with_waker(task, |cx, waker| {
+            loop {
+                let mut arrived = cx.take_arrivals(waker);
+                let next = cx.timers.next();
+                if arrived || next.is_some() {
+                    cx.now = cx.shared.clock.now();
+                    cx.take_due();
+                    arrived = !cx.batch.is_empty();
+                }
+                match next {
+                    _ if arrived => return true,
+                    Some(due) if cx.alarm.poll(&cx.shared.clock, due, waker).is_ready() => {}
+                    Some(_) => return false,
+                    None => {
+                        cx.cell().idle.store(true, Relaxed);
+                        return false;
+                    }
+                }
+            }
+        });
+        if arrived {
+            self.waiting = None;
+            return Poll::Ready(());
+        }
+        self.turn = 0;
+        self.waiting = Some(why);
+        Poll::Pending
+    }
+
+    /// Waits for an event that is wanted and keeps the others, without handing it out yet. In the
+    /// first poll of a wait, `scanned` is false: then it looks at what was kept before.
+    #[inline]
+    fn poll_letter(
+        &mut self,
+        why: Waiting,
+        wanted: &impl Fn(&Event<M>, &Envelope) -> bool,
+        scanned: &mut bool,
+        task: &Task<'_>,
+    ) -> Poll<Letter<M>> {
+        if self.poll_room(task).is_pending() {
+            return Poll::Pending;
+        }
+        let me = self.me;
+        let accepts = |letter: &Letter<M>| wanted(&letter.event, &letter.envelope(me));
+        if !std::mem::replace(scanned, true) {
+            if self.shared.is_ending() || self.cell().is_stopping() {
+                // Not polled again, as whoever polls the body knows it too.
+                return Poll::Pending;
+            }
+            if let Some(kept) = self.stash.iter().position(accepts)
+                && let Some(letter) = self.stash.remove(kept)
+            {
+                return Poll::Ready(letter);
+            }
+        }
+        loop {
+            while let Some(letter) = self.batch.pop_front() {
+                self.turn += 1;
+                self.ledger.done(letter.epoch);
+                if accepts(&letter) {
+                    return Poll::Ready(letter);
+                }
+                // The library's own timers mean nothing to anyone but the wait that set them.
+                if !matches!(letter.event, Event::Timer(token) if token.0 >= Token::OWN) {
+                    self.stash.push_back(letter);
+                }
+            }
+            if self.poll_arrivals(why, task).is_pending() {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Makes a letter the event being handled.
+    #[inline]
+    fn hand_out(&mut self, letter: Letter<M>) -> Event<M> {
+        self.envelope = letter.envelope(self.me);
+        self.trace = (letter.trace, letter.span);
+        self.handled = match &letter.event {
+            Event::Message { body, .. } => {
+                let kind = body.kind();
+                self.received += 1;
+                self.ledger.delivered(kind, &self.shared.tally);
+                Handled::Message(kind)
+            }
+            Event::Timer(token) => {
+                self.ledger.timer();
+                Handled::Timer(token.0)
+            }
+            Event::Spawned { .. } => Handled::Spawned,
+            Event::Down { .. } => Handled::Down,
+            Event::DeadLetter { body, .. } => Handled::DeadLetter(body.kind()),
+        };
+        letter.event
+    }
+
+    /// Waits this long, keeping what arrives. Not an event: it does not change what is being
+    /// handled.
+    async fn pause(&mut self, time: Duration) {
+        let token = self.own_token();
+        self.timer(time, token);
+        let over = |event: &Event<M>, _: &Envelope| matches!(event, Event::Timer(t) if *t == token);
+        let mut scanned = false;
+        poll_fn(|task| {
+            self.poll_letter(Waiting::Sleep, &over, &mut scanned, task)
+                .map(drop)
+        })
+        .await;
+    }
+}
+
+impl<M: Message, R: Runtime> Context<M> for WallContext<M, R> {
+    #[inline]
+    fn me(&self) -> Addr {
+        self.me
+    }
+
+    #[inline]
+    fn parent(&self) -> Addr {
+        self.parent
+    }
+
+    #[inline]
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    #[inline]
+    fn envelope(&self) -> Envelope {
+        self.envelope
+    }
+
+    #[inline]
+    fn random(&mut self) -> u64 {
+        let bits = crate::random::nth(self.shared.config.seed, self.me.0, self.draws);
+        self.draws = self.draws.wrapping_add(1);
+        bits
+    }
+
+    #[inline]
+    fn send(&mut self, to: Addr, body: M) -> SpanId {
+        let letter = self.letter(body, SpanId::NONE, false);
+        self.dispatch(to, letter)
+    }
+
+    fn send_after(&mut self, delay: Duration, to: Addr, body: M) -> SpanId {
+        if delay.is_zero() {
+            return self.send(to, body);
+        }
+        let letter = self.letter(body, SpanId::NONE, false);
+        let span = letter.span;
+        self.shared
+            .clock
+            .deliver_at(self.shared.clock.now().after(delay), to, letter);
+        span
+    }
+
+    fn question(&mut self, to: Addr, body: M) -> SpanId {
+        let letter = self.letter(body, SpanId::NONE, true);
+        self.dispatch(to, letter)
+    }
+
+    fn reply(&mut self, ticket: Ticket, body: M) -> SpanId {
+        let letter = self.letter(body, ticket.question, false);
+        self.dispatch(ticket.to, letter)
+    }
+
+    fn timer(&mut self, after: Duration, token: Token) {
+        // Read anew: a batch may have taken longer than the timer is to take.
+        self.timers.set(self.shared.clock.now().after(after), token);
+    }
+
+    fn stop(&mut self, who: Addr) {
+        self.shared.stop(who);
+    }
+
+    fn new_trace(&mut self) {
+        self.trace = (SpanId::NONE, SpanId::NONE);
+    }
+
+    fn spawn_request<A, F>(&mut self, how: Spawn, make: F) -> u32
+    where
+        A: Actor<M>,
+        F: Fn(u32) -> A + Send + Sync + 'static,
+    {
+        self.spawn_group(how, move |cx, index| crate::drive(make(index), cx))
+    }
+}
+
+impl<M: Message, R: Runtime> AsyncContext<M> for WallContext<M, R> {
+    fn recv(&mut self) -> impl Future<Output = Event<M>> + Send {
+        let mut scanned = false;
+        poll_fn(move |task| {
+            let letter = self.poll_letter(Waiting::Message, &is_for_actors, &mut scanned, task);
+            letter.map(|letter| self.hand_out(letter))
+        })
+    }
+
+    fn recv_where(
+        &mut self,
+        why: Waiting,
+        wanted: impl Fn(&Event<M>, &Envelope) -> bool + Send,
+    ) -> impl Future<Output = Event<M>> + Send {
+        let mut scanned = false;
+        poll_fn(move |task| {
+            let letter = self.poll_letter(why, &wanted, &mut scanned, task);
+            letter.map(|letter| {
+                if matches!(why, Waiting::Answer(_) | Waiting::Sleep) {
+                    self.timers.forget_own();
+                }
+                self.hand_out(letter)
+            })
+        })
+    }
+
+    async fn yield_now(&mut self) {
+        poll_fn(|task| self.poll_room(task)).await;
+        self.ledger.tell(&self.shared.tally);
+        let mut yielded = false;
+        poll_fn(|task| {
+            if std::mem::replace(&mut yielded, true) {
+                return Poll::Ready(());
+            }
+            task.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+    }
+
+    async fn settle(&mut self) {
+        poll_fn(|task| self.poll_room(task)).await;
+        // One at a time: there are two epochs.
+        let mut pause = FIRST_PAUSE;
+        while self
+            .shared
+            .settling
+            .compare_exchange(false, true, Acquire, Relaxed)
+            .is_err()
+        {
+            self.pause(pause).await;
+            pause = LONGEST_PAUSE.min(pause * 2);
+        }
+        let turn = Turn(self.shared.clone());
+        let old = turn.0.tally.turn();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            self.pause(pause).await;
+            self.ledger.tell(&self.shared.tally);
+            if self.shared.tally.is_settled(old) {
+                break;
+            }
+            pause = LONGEST_PAUSE.min(pause * 2);
+        }
+    }
+
+    fn spawn_bodies<B, F>(&mut self, how: Spawn, make: F) -> u32
+    where
+        B: Future<Output = ()> + Send + 'static,
+        F: Fn(Self, u32) -> B + Send + Sync + 'static,
+    {
+        self.spawn_group(how, make)
+    }
+
+    fn own_token(&mut self) -> Token {
+        let token = Token(Token::OWN | self.waits);
+        self.waits = (self.waits + 1) & !Token::OWN;
+        token
+    }
+}
+
+/// Whether an event is not one of the library's own timers.
+fn is_for_actors<M>(event: &Event<M>, _: &Envelope) -> bool {
+    !matches!(event, Event::Timer(token) if token.0 >= Token::OWN)
+}
+
+/// Between two looks of somebody who settles.
+const FIRST_PAUSE: Duration = Duration::from_micros(50);
+const LONGEST_PAUSE: Duration = Duration::from_millis(1);
+
+/// The right to turn the tally's epochs, given back however the wait ends.
+struct Turn<M: Message, R: Runtime>(Arc<Shared<M, R>>);
+
+impl<M: Message, R: Runtime> Drop for Turn<M, R> {
+    fn drop(&mut self) {
+        self.0.settling.store(false, Release);
+    }
+}
+
+impl<M: Message, R: Runtime> Drop for WallContext<M, R> {
+    fn drop(&mut self) {
+        self.ledger.tell(&self.shared.tally);
+        let shared = &self.shared;
+        if shared.config.per_actor {
+            lock(&shared.left).count(self.me, self.sendings.into(), self.received);
+        }
+        if shared.is_ending() {
+            if !self.cell().is_stopping() {
+                lock(&shared.left).wait(self.me, self.waiting, self.stash.len());
+            }
+            return;
+        }
+        let panicking = std::thread::panicking();
+        if !panicking && self.stash.is_empty() && self.batch.is_empty() {
+            return;
+        }
+        let handled = || {
+            let from = || shared.name(self.envelope.from);
+            match self.handled {
+                Handled::Start => "its start".to_owned(),
+                Handled::Message(kind) => format!("{} from {}", M::KINDS[kind], from()),
+                Handled::Timer(token) if token >= Token::OWN => "the end of a sleep".to_owned(),
+                Handled::Timer(token) => format!("timer {token}"),
+                Handled::Spawned => "the addresses of actors it spawned".to_owned(),
+                Handled::Down => format!("the end of {}", from()),
+                Handled::DeadLetter(kind) => {
+                    format!("a dead letter, {} from {}", M::KINDS[kind], from())
+                }
+            }
+        };
+        // Kept letters count as done already; those not looked at do when they are buried.
+        for letter in &mut self.stash {
+            letter.epoch = shared.tally.sent();
+        }
+        let mut unread = std::mem::take(&mut self.stash);
+        unread.append(&mut self.batch);
+        let handled = if panicking { handled() } else { String::new() };
+        lock(&shared.remains).insert(self.me, Remains { handled, unread });
+    }
+}

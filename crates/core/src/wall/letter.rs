@@ -1,0 +1,59 @@
+//! What lies in a mailbox: an event and what is known about it.
+
+use crate::{Addr, Envelope, Event, SpanId, Time};
+
+/// An event on its way to an actor.
+#[derive(Debug)]
+pub(crate) struct Letter<M> {
+    pub(crate) event: Event<M>,
+    pub(crate) sent: Time,
+    pub(crate) trace: SpanId,
+    pub(crate) parent: SpanId,
+    pub(crate) span: SpanId,
+    pub(crate) answers: SpanId,
+    /// Whether the sender must be told if nobody can answer.
+    pub(crate) question: bool,
+    /// Under which epoch of the [`Tally`](super::tally::Tally) it counts as sent.
+    pub(crate) epoch: u8,
+}
+
+impl<M> Letter<M> {
+    /// An event that the executor itself makes: outside of any trace, and never dropped.
+    pub(crate) fn system(event: Event<M>, sent: Time) -> Letter<M> {
+        Letter {
+            event,
+            sent,
+            trace: SpanId::NONE,
+            parent: SpanId::NONE,
+            span: SpanId::NONE,
+            answers: SpanId::NONE,
+            question: false,
+            epoch: 0,
+        }
+    }
+
+    /// Whether the bound of a mailbox counts it.
+    #[inline]
+    pub(crate) fn is_message(&self) -> bool {
+        matches!(self.event, Event::Message { .. })
+    }
+
+    /// What the receiver `me` may know about it.
+    #[inline]
+    pub(crate) fn envelope(&self, me: Addr) -> Envelope {
+        let from = match self.event {
+            Event::Message { from, .. } => from,
+            Event::Down { who, .. } => who,
+            Event::DeadLetter { .. } => self.span.sender(),
+            Event::Timer(_) | Event::Spawned { .. } => me,
+        };
+        Envelope {
+            from,
+            sent: self.sent,
+            trace: self.trace,
+            parent: self.parent,
+            span: self.span,
+            answers: self.answers,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The life of an actor: its body is made, polled until it ends, and what it leaves is settled.
+//!
+//! **Foreign wakers.** A deadlock must not be reported while an actor waits for something outside
+//! of the run, a socket say. So a body is polled with a waker of its own, the relay. The contexts
+//! of this module's executors recognise it and register the task's own waker instead; whoever else
+//! will wake the actor has to keep a clone of the relay. If there is no clone after a poll, only a
+//! letter or a timer can wake the actor.
+
+use super::Runtime;
+use super::context::WallContext;
+use super::mailbox::Mailbox;
+use super::shared::{End, ROOT, Shared, lock};
+use crate::{Addr, Message, PanicReport, Reason};
+use std::any::Any;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// The waker that a body is polled with.
+#[derive(Default)]
+struct Relay {
+    task: OnceLock<Waker>,
+}
+
+impl Wake for Relay {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if let Some(task) = self.task.get() {
+            task.wake_by_ref();
+        }
+    }
+}
+
+/// How a body came to its end.
+enum Exit {
+    Returned,
+    Stopped,
+    Panicked(String),
+    /// The run was over before.
+    Abandoned,
+}
+
+/// Lives the life of an actor.
+pub(crate) async fn live<M, R, B>(
+    shared: Arc<Shared<M, R>>,
+    who: Addr,
+    parent: Addr,
+    make: impl FnOnce(WallContext<M, R>) -> B,
+) where
+    M: Message,
+    R: Runtime,
+    B: Future<Output = ()>,
+{
+    let exit = {
+        let mut body = pin!(None);
+        let cx = WallContext::new(shared.clone(), who, parent);
+        // Made in its place: a body held twice would double the size of this future.
+        match catch_unwind(AssertUnwindSafe(|| body.set(Some(make(cx))))) {
+            Ok(()) => {
+                let exit = poll_to_end(&shared, who, body.as_mut()).await;
+                match catch_unwind(AssertUnwindSafe(|| body.set(None))) {
+                    Ok(()) => exit,
+                    Err(panic) => Exit::Panicked(said(panic)),
+                }
+            }
+            Err(panic) => Exit::Panicked(said(panic)),
+        }
+    };
+    let (reason, panic) = match exit {
+        Exit::Returned => (Reason::Returned, None),
+        Exit::Stopped => (Reason::Stopped, None),
+        Exit::Panicked(message) => (Reason::Panicked, Some(message)),
+        Exit::Abandoned => return,
+    };
+    let remains = lock(&shared.remains).remove(&who).unwrap_or_default();
+    let report = panic.map(|message| PanicReport {
+        who,
+        name: shared.name(who),
+        time: shared.clock.now(),
+        event: remains.handled,
+        message,
+    });
+    if let Some(report) = &report {
+        lock(&shared.panics).push(report.clone());
+    }
+    if who == ROOT {
+        return shared.finish(match report {
+            Some(report) => End::Panicked(Box::new(report)),
+            None => End::Completed,
+        });
+    }
+    let closed = shared.close(who, reason, remains.unread);
+    shared.tell_end(who, closed);
+}
+
+/// Polls a body until it ends, is stopped, or the run is over.
+async fn poll_to_end<M: Message, R: Runtime, B: Future<Output = ()>>(
+    shared: &Arc<Shared<M, R>>,
+    who: Addr,
+    mut body: Pin<&mut Option<B>>,
+) -> Exit {
+    let cell = shared.cell(who);
+    let relay = Arc::new(Relay::default());
+    let waker = Waker::from(relay.clone());
+    cell.relay.store(Arc::as_ptr(&relay) as usize, Relaxed);
+    let mut idle = false;
+    poll_fn(|task| {
+        relay.task.get_or_init(|| {
+            cell.mailbox.attach(task.waker());
+            task.waker().clone()
+        });
+        if std::mem::take(&mut idle) {
+            shared.tally.busy();
+        }
+        if shared.is_ending() {
+            return Poll::Ready(Exit::Abandoned);
+        }
+        if cell.is_stopping() {
+            return Poll::Ready(Exit::Stopped);
+        }
+        cell.idle.store(false, Relaxed);
+        let Some(future) = body.as_mut().as_pin_mut() else {
+            return Poll::Ready(Exit::Returned);
+        };
+        let mut relayed = Context::from_waker(&waker);
+        match catch_unwind(AssertUnwindSafe(|| future.poll(&mut relayed))) {
+            Ok(Poll::Ready(())) => Poll::Ready(Exit::Returned),
+            Err(panic) => Poll::Ready(Exit::Panicked(said(panic))),
+            Ok(Poll::Pending) if shared.is_ending() => Poll::Ready(Exit::Abandoned),
+            Ok(Poll::Pending) if cell.is_stopping() => Poll::Ready(Exit::Stopped),
+            Ok(Poll::Pending) => {
+                // Two of the references are those of this function.
+                idle = cell.idle.load(Relaxed) && Arc::strong_count(&relay) == 2;
+                if idle {
+                    shared.tally.idle();
+                }
+                Poll::Pending
+            }
+        }
+    })
+    .await
+}
+
+/// What a panic said.
+fn said(panic: Box<dyn Any + Send>) -> String {
+    let text = panic
+        .downcast_ref::<&'static str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned());
+    // Its own end may panic as well; that says nothing new.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));
+    text
+}

@@ -1,0 +1,216 @@
+//! A fixed pool of OS threads that runs any number of actors.
+//!
+//! Actors that have something to do lie in one run queue, each at most once. A worker takes one,
+//! polls it until it waits, and takes the next. The state of a [`Job`] says who may queue it:
+//!
+//! ```text
+//!           wake                 taken
+//!   IDLE ─────────▶ QUEUED ─────────────▶ RUNNING ──▶ IDLE      (it waits)
+//!                      ▲                     │ wake
+//!                      └────── AGAIN ◀───────┘        (it has waited, and is queued again)
+//! ```
+
+use super::clock::Clock;
+use super::mailbox::Queue;
+use super::shared::{Shared, lock};
+use super::{Alarm, Runtime, launch, nothing};
+use crate::{Config, Executor, Message, Report, RunError, Scenario, Time};
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{Builder, JoinHandle};
+
+/// Runs a scenario on [`Config::workers`] threads. The calling thread waits until it is over.
+pub(crate) fn run<M: Message>(
+    config: &Config,
+    scenario: impl Scenario<M>,
+) -> Result<Report, RunError> {
+    let (ready, queue) = unbounded();
+    let pool = Pool {
+        ready,
+        quit: Arc::new(AtomicBool::new(false)),
+    };
+    let mut workers = Vec::new();
+    for number in 0..config.workers.get() {
+        match start_worker(number, queue.clone(), pool.quit.clone()) {
+            Ok(worker) => workers.push(worker),
+            Err(source) => {
+                pool.dismiss(workers, &queue);
+                return Err(RunError::Thread {
+                    source,
+                    report: nothing(Executor::Pool, config),
+                });
+            }
+        }
+    }
+    launch(
+        Executor::Pool,
+        config,
+        pool,
+        scenario,
+        |shared: &Arc<Shared<M, Pool>>| {
+            shared.runtime.dismiss(workers, &queue);
+            for job in shared.cells.iter().filter_map(|cell| cell.handle.get()) {
+                drop(lock(&job.life).take());
+            }
+        },
+    )
+}
+
+/// The run queue's end for actors that become ready.
+struct Pool {
+    ready: Sender<Work>,
+    quit: Arc<AtomicBool>,
+}
+
+/// What a worker takes out of the run queue.
+enum Work {
+    Poll(Arc<Job>),
+    /// Nothing; look whether to quit.
+    Look,
+}
+
+/// An actor's life in the pool.
+struct Job {
+    state: AtomicU8,
+    /// `None` when it is over. Only the worker that has taken the job locks it.
+    life: Mutex<Option<Life>>,
+    ready: Sender<Work>,
+}
+
+type Life = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+const IDLE: u8 = 0;
+const QUEUED: u8 = 1;
+const RUNNING: u8 = 2;
+const AGAIN: u8 = 3;
+
+impl Pool {
+    /// Lets the workers finish what they are at, and forgets what was queued.
+    fn dismiss(&self, workers: Vec<JoinHandle<()>>, queue: &Receiver<Work>) {
+        self.quit.store(true, Relaxed);
+        for _ in &workers {
+            // Cannot fail: this thread holds a receiver.
+            let _ = self.ready.send(Work::Look);
+        }
+        for worker in workers {
+            // A worker catches the panics of actors and has none of its own.
+            let _ = worker.join();
+        }
+        queue.try_iter().for_each(drop);
+    }
+}
+
+impl Runtime for Pool {
+    type Mailbox<M: Message> = Queue<M>;
+    type Handle = OnceLock<Arc<Job>>;
+    type Alarm = ClockAlarm;
+
+    fn start<F>(&self, handle: &Self::Handle, _: impl FnOnce() -> String, life: F) -> io::Result<()>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let job = Arc::new(Job {
+            state: AtomicU8::new(QUEUED),
+            life: Mutex::new(Some(Box::pin(life))),
+            ready: self.ready.clone(),
+        });
+        let job = handle.get_or_init(|| job);
+        // Cannot fail: the thread that runs the scenario holds a receiver.
+        let _ = self.ready.send(Work::Poll(job.clone()));
+        Ok(())
+    }
+}
+
+fn start_worker(
+    number: usize,
+    queue: Receiver<Work>,
+    quit: Arc<AtomicBool>,
+) -> io::Result<JoinHandle<()>> {
+    Builder::new()
+        .name(format!("corsair-{number}"))
+        .spawn(move || {
+            for work in queue {
+                if quit.load(Relaxed) {
+                    return;
+                }
+                if let Work::Poll(job) = work {
+                    job.poll();
+                }
+            }
+        })
+}
+
+impl Job {
+    /// Polls the life once. Only for who has taken the job out of the queue.
+    fn poll(self: Arc<Job>) {
+        self.state.store(RUNNING, Relaxed);
+        let waker = Waker::from(self.clone());
+        let mut life = lock(&self.life);
+        let Some(future) = life.as_mut() else { return };
+        if future
+            .as_mut()
+            .poll(&mut Context::from_waker(&waker))
+            .is_ready()
+        {
+            *life = None;
+            return;
+        }
+        drop(life);
+        if self
+            .state
+            .compare_exchange(RUNNING, IDLE, AcqRel, Acquire)
+            .is_err()
+        {
+            self.state.store(QUEUED, Relaxed);
+            self.queue();
+        }
+    }
+
+    fn queue(self: Arc<Job>) {
+        let ready = self.ready.clone();
+        // Fails only when the run is over.
+        let _ = ready.send(Work::Poll(self));
+    }
+}
+
+impl Wake for Job {
+    fn wake(self: Arc<Self>) {
+        let next = |state| match state {
+            IDLE => Some(QUEUED),
+            RUNNING => Some(AGAIN),
+            _ => None,
+        };
+        if self.state.fetch_update(AcqRel, Acquire, next) == Ok(IDLE) {
+            self.queue();
+        }
+    }
+}
+
+/// Has the keeper of the clock wake the actor. At most one such request of an actor is of use at a
+/// time: while one for an earlier time is pending, no other is made.
+#[derive(Default)]
+struct ClockAlarm {
+    pending: Option<Time>,
+}
+
+impl Alarm<Pool> for ClockAlarm {
+    fn poll<M: Message>(&mut self, clock: &Clock<M>, due: Time, task: &Waker) -> Poll<()> {
+        let now = clock.now();
+        if due <= now {
+            return Poll::Ready(());
+        }
+        if self
+            .pending
+            .is_none_or(|pending| pending <= now || pending > due)
+        {
+            self.pending = Some(due);
+            clock.wake_at(due, task.clone());
+        }
+        Poll::Pending
+    }
+}

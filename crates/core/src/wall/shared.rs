@@ -1,0 +1,561 @@
+//! What all actors of a run share: who there is, how a letter reaches its receiver, what becomes
+//! of it if there is none, and how the run ends.
+
+use super::clock::Clock;
+use super::context::{Remains, WallContext};
+use super::letter::Letter;
+use super::life;
+use super::mailbox::{Mailbox, Pushed};
+use super::table::Table;
+use super::tally::{Scan, Tally};
+use super::{Runtime, summary::Left};
+use crate::spawn::{Names, Spawn};
+use crate::{
+    Addr, AddrRange, Config, DeadLetters, Event, Message, Overflow, PanicReport, Reason, Scenario,
+    Time,
+};
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, AtomicUsize};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::task::Context as Task;
+
+/// See the [module](self).
+pub(crate) struct Shared<M: Message, R: Runtime> {
+    pub(super) config: Config,
+    pub(super) runtime: R,
+    pub(super) clock: Clock<M>,
+    pub(super) tally: Tally,
+    pub(super) cells: Table<Cell<M, R>>,
+    /// By first address.
+    groups: RwLock<Vec<Arc<Group<M, R>>>>,
+    /// Whether somebody turns the tally's epochs.
+    pub(super) settling: AtomicBool,
+    ending: AtomicBool,
+    pub(super) end: Mutex<Option<End>>,
+    /// The last look of the clock's keeper.
+    last: Mutex<Scan>,
+    live: AtomicU64,
+    pub(super) most_live: AtomicU64,
+    pub(super) ended: AtomicU64,
+    pub(super) dropped: AtomicU64,
+    pub(super) dead: Box<[AtomicU64]>,
+    pub(super) first_dead: Mutex<Option<String>>,
+    pub(super) panics: Mutex<Vec<PanicReport>>,
+    /// What the contexts of actors left behind that have not been told off yet.
+    pub(super) remains: Mutex<HashMap<Addr, Remains<M>>>,
+    pub(super) left: Mutex<Left>,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub(crate) enum End {
+    Completed,
+    Cut,
+    Deadlock,
+    Panicked(Box<PanicReport>),
+    PastEnd { end: Time, next: Time },
+    Overflow { who: Addr },
+    TooManyThreads { asked: u64, limit: u64 },
+    TooManyActors,
+    Thread(io::Error),
+}
+
+/// What others see of an actor.
+pub(crate) struct Cell<M: Message, R: Runtime> {
+    pub(super) mailbox: R::Mailbox<M>,
+    pub(super) handle: R::Handle,
+    state: AtomicU8,
+    /// How many of its messages lie in other mailboxes above the bound. For a moment this may be
+    /// below zero: a receiver can be faster than the sender who has yet to note it.
+    pub(super) owed: AtomicI32,
+    /// It waits for letters alone, as far as its context knows.
+    pub(super) idle: AtomicBool,
+    /// Where the waker lies with which its body is polled; see [`life`].
+    pub(super) relay: AtomicUsize,
+}
+
+const LIVE: u8 = 0;
+/// The lowest bit is the epoch under which the stop counts as sent.
+const STOPPING: u8 = 2;
+const RETURNED: u8 = 4;
+const STOPPED: u8 = 8;
+const PANICKED: u8 = 16;
+
+/// An actor that has ended and has not been reported as ended yet.
+pub(crate) struct Closed {
+    reason: Reason,
+    /// The epoch of the stop that it had been sent.
+    stop: Option<u8>,
+}
+
+impl<M: Message, R: Runtime> Cell<M, R> {
+    fn new(capacity: usize) -> Cell<M, R> {
+        Cell {
+            mailbox: R::Mailbox::new(capacity),
+            handle: R::Handle::default(),
+            state: AtomicU8::new(LIVE),
+            owed: AtomicI32::new(0),
+            idle: AtomicBool::new(false),
+            relay: AtomicUsize::new(0),
+        }
+    }
+
+    /// Whether somebody has stopped it and it has not ended yet.
+    #[inline]
+    pub(super) fn is_stopping(&self) -> bool {
+        self.state.load(Acquire) & STOPPING != 0
+    }
+
+    /// Why it ended, if it has.
+    pub(super) fn reason(&self) -> Option<Reason> {
+        match self.state.load(Acquire) {
+            RETURNED => Some(Reason::Returned),
+            STOPPED => Some(Reason::Stopped),
+            PANICKED => Some(Reason::Panicked),
+            _ => None,
+        }
+    }
+}
+
+/// Actors that were spawned together.
+struct Group<M: Message, R: Runtime> {
+    first: u32,
+    count: u32,
+    names: Names,
+    parent: Addr,
+    on_demand: bool,
+    watched: bool,
+    start: Start<M, R>,
+}
+
+/// Begins the life of the actor with this address and index.
+type Start<M, R> =
+    Box<dyn Fn(&Arc<Shared<M, R>>, &Cell<M, R>, Addr, u32) -> io::Result<()> + Send + Sync>;
+
+/// The root's address.
+pub(crate) const ROOT: Addr = Addr(0);
+
+impl<M: Message, R: Runtime> Shared<M, R> {
+    pub(super) fn new(config: &Config, runtime: R) -> Shared<M, R> {
+        Shared {
+            config: config.clone(),
+            runtime,
+            clock: Clock::new(),
+            tally: Tally::new(M::KINDS.len()),
+            cells: Table::new(),
+            groups: RwLock::default(),
+            settling: AtomicBool::new(false),
+            ending: AtomicBool::new(false),
+            end: Mutex::default(),
+            last: Mutex::default(),
+            live: AtomicU64::new(0),
+            most_live: AtomicU64::new(0),
+            ended: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
+            dead: M::KINDS.iter().map(|_| AtomicU64::new(0)).collect(),
+            first_dead: Mutex::default(),
+            panics: Mutex::default(),
+            remains: Mutex::default(),
+            left: Mutex::default(),
+        }
+    }
+
+    // Who there is.
+
+    /// Spawns the root and starts it.
+    pub(super) fn spawn_root(self: &Arc<Self>, scenario: impl Scenario<M>) {
+        let once = Mutex::new(Some(scenario));
+        self.spawn(
+            &Spawn::one("root"),
+            Addr::NONE,
+            move |cx: WallContext<M, R>, _| {
+                let scenario = lock(&once).take().expect("there is one root");
+                scenario.root(cx)
+            },
+        );
+    }
+
+    /// Makes a group of actors; `None` if there is no room, which also ends the run.
+    pub(super) fn spawn<B, F>(
+        self: &Arc<Self>,
+        how: &Spawn,
+        parent: Addr,
+        make: F,
+    ) -> Option<AddrRange>
+    where
+        B: Future<Output = ()> + Send + 'static,
+        F: Fn(WallContext<M, R>, u32) -> B + Send + Sync + 'static,
+    {
+        let make = Arc::new(make);
+        let start: Start<M, R> = Box::new(move |shared, cell, who, index| {
+            let (make, owner) = (make.clone(), shared.clone());
+            let life = life::live(owner, who, parent, move |cx| make(cx, index));
+            shared
+                .runtime
+                .start(&cell.handle, || shared.name(who), life)
+        });
+        let count = how.count;
+        let mut groups = self.groups.write().unwrap_or_else(PoisonError::into_inner);
+        let first = groups.last().map_or(0, |group| group.first + group.count);
+        if first.checked_add(count).is_none_or(|end| end == u32::MAX) {
+            drop(groups);
+            self.finish(End::TooManyActors);
+            return None;
+        }
+        if let Some(limit) = self.runtime.limit() {
+            let asked = u64::from(first) + u64::from(count) - self.ended.load(Acquire);
+            if asked > limit {
+                drop(groups);
+                self.finish(End::TooManyThreads { asked, limit });
+                return None;
+            }
+        }
+        let (names, on_demand, watched) = (how.names.clone(), how.on_demand, how.watched);
+        let group = Arc::new(Group {
+            first,
+            count,
+            names,
+            parent,
+            on_demand,
+            watched,
+            start,
+        });
+        groups.push(group.clone());
+        drop(groups);
+        if !on_demand {
+            for who in first..first + count {
+                let (cell, _) = self
+                    .cells
+                    .get_or_make(who, || Cell::new(self.config.mailbox.get()));
+                self.start(&group, cell, Addr(who));
+            }
+        }
+        Some(AddrRange { first, count })
+    }
+
+    fn start(self: &Arc<Self>, group: &Group<M, R>, cell: &Cell<M, R>, who: Addr) {
+        if self.is_ending() {
+            return;
+        }
+        let live = self.live.fetch_add(1, SeqCst) + 1;
+        self.most_live.fetch_max(live, Relaxed);
+        if let Err(error) = (group.start)(self, cell, who, who.0 - group.first) {
+            self.finish(End::Thread(error));
+        }
+    }
+
+    fn group(&self, who: Addr) -> Option<Arc<Group<M, R>>> {
+        let groups = self.groups.read().unwrap_or_else(PoisonError::into_inner);
+        let group = &groups[groups
+            .partition_point(|group| group.first <= who.0)
+            .checked_sub(1)?];
+        (who.0 - group.first < group.count).then(|| group.clone())
+    }
+
+    /// What an actor is called.
+    pub(super) fn name(&self, who: Addr) -> String {
+        match self.group(who) {
+            Some(group) => group.names.get(who.0 - group.first),
+            None => who.to_string(),
+        }
+    }
+
+    /// How many actors there are or were.
+    pub(super) fn spawned(&self) -> u32 {
+        let groups = self.groups.read().unwrap_or_else(PoisonError::into_inner);
+        groups.last().map_or(0, |group| group.first + group.count)
+    }
+
+    /// An actor that exists, ended or not.
+    #[inline]
+    pub(super) fn cell(&self, who: Addr) -> &Cell<M, R> {
+        self.cells
+            .get(who.0)
+            .expect("an actor that was started has a cell")
+    }
+
+    // How a letter reaches its receiver.
+
+    /// Gives a message to its receiver, or to whom the configuration says. Whether its sender is
+    /// to wait until it is released.
+    #[inline]
+    pub(super) fn post(self: &Arc<Self>, to: Addr, letter: Letter<M>, overflow: Overflow) -> bool {
+        let capacity = self.config.mailbox.get();
+        let Some(cell) = self.cells.get(to.0) else {
+            return self.post_first(to, letter, overflow);
+        };
+        let mut letter = letter;
+        loop {
+            match cell
+                .mailbox
+                .push(letter, capacity, overflow == Overflow::Block)
+            {
+                Pushed::In => return false,
+                Pushed::Over => return true,
+                Pushed::Closed(letter) => {
+                    self.bury(to, letter);
+                    return false;
+                }
+                Pushed::Full(full) => letter = full,
+            }
+            if overflow == Overflow::DropOldest {
+                if let Some(oldest) = cell.mailbox.pop_oldest() {
+                    self.drop_letter(oldest);
+                }
+                continue;
+            }
+            if overflow == Overflow::Fail {
+                self.finish(End::Overflow { who: to });
+            }
+            self.drop_letter(letter);
+            return false;
+        }
+    }
+
+    /// Posts to an actor that nobody has written to before.
+    #[cold]
+    fn post_first(self: &Arc<Self>, to: Addr, letter: Letter<M>, overflow: Overflow) -> bool {
+        let Some(group) = self.group(to) else {
+            self.bury(to, letter);
+            return false;
+        };
+        let (cell, made) = self
+            .cells
+            .get_or_make(to.0, || Cell::new(self.config.mailbox.get()));
+        let over = self.post(to, letter, overflow);
+        if made && group.on_demand {
+            self.start(&group, cell, to);
+        }
+        over
+    }
+
+    /// Posts a message that was sent a while ago. Nobody could wait for room, so with
+    /// [`Overflow::Block`] it goes in above the bound.
+    pub(super) fn post_delayed(self: &Arc<Self>, to: Addr, mut letter: Letter<M>) {
+        letter.epoch = self.tally.sent();
+        match self.config.overflow {
+            Overflow::Block => {
+                // Counted for when it is released; its sender does not know and need not wait.
+                let from = letter.span.sender();
+                if self.post(to, letter, Overflow::Block) {
+                    self.cell(from).owed.fetch_add(1, SeqCst);
+                }
+            }
+            other => drop(self.post(to, letter, other)),
+        }
+    }
+
+    /// Lets senders go on whose messages above the bound were taken out.
+    pub(super) fn release(&self, senders: &mut Vec<Addr>) {
+        for sender in senders.drain(..) {
+            let cell = self.cell(sender);
+            if cell.owed.fetch_sub(1, SeqCst) == 1 {
+                cell.mailbox.wake();
+            }
+        }
+    }
+
+    /// Tells an actor something that the executor knows.
+    pub(super) fn tell(self: &Arc<Self>, to: Addr, mut letter: Letter<M>) {
+        letter.epoch = self.tally.sent();
+        let Some(cell) = self.cells.get(to.0) else {
+            return self.tally.done(letter.epoch);
+        };
+        if let Err(letter) = cell.mailbox.push_always(letter) {
+            self.tally.done(letter.epoch);
+        }
+    }
+
+    // What becomes of a letter without a receiver.
+
+    fn drop_letter(&self, letter: Letter<M>) {
+        self.dropped.fetch_add(1, Relaxed);
+        self.tally.done(letter.epoch);
+    }
+
+    /// Disposes of a letter whose receiver has ended.
+    pub(super) fn bury(self: &Arc<Self>, to: Addr, letter: Letter<M>) {
+        let Letter {
+            event,
+            sent,
+            trace,
+            parent,
+            span,
+            answers,
+            question,
+            epoch,
+        } = letter;
+        if let Event::Message { from, body } = event
+            && !self.is_ending()
+        {
+            let kind = body.kind();
+            if self.dead[kind].fetch_add(1, Relaxed) == 0 {
+                let first = || {
+                    let (kind, from, to) = (M::KINDS[kind], self.name(from), self.name(to));
+                    format!("{kind} from {from} to {to} at {sent}")
+                };
+                lock(&self.first_dead).get_or_insert_with(first);
+            }
+            if question {
+                let reason = self
+                    .cells
+                    .get(to.0)
+                    .and_then(Cell::reason)
+                    .unwrap_or(Reason::Stopped);
+                let down = Event::Down { who: to, reason };
+                self.tell(
+                    from,
+                    Letter {
+                        answers: span,
+                        ..Letter::system(down, self.clock.now())
+                    },
+                );
+            }
+            if self.config.dead_letters == DeadLetters::ToRoot {
+                let event = Event::DeadLetter { to, body };
+                self.tell(
+                    ROOT,
+                    Letter {
+                        event,
+                        sent,
+                        trace,
+                        parent,
+                        span,
+                        answers,
+                        question: false,
+                        epoch: 0,
+                    },
+                );
+            }
+        }
+        self.tally.done(epoch);
+    }
+
+    // How actors end.
+
+    /// Lets an actor end as soon as it waits.
+    pub(super) fn stop(self: &Arc<Self>, who: Addr) {
+        let cell = match self.cells.get(who.0) {
+            Some(cell) => cell,
+            None => {
+                let Some(group) = self.group(who) else { return };
+                let (cell, made) = self
+                    .cells
+                    .get_or_make(who.0, || Cell::new(self.config.mailbox.get()));
+                if made && group.on_demand {
+                    self.live.fetch_add(1, SeqCst);
+                    let closed = self.close(who, Reason::Stopped, []);
+                    return self.tell_end(who, closed);
+                }
+                cell
+            }
+        };
+        // Like a letter it is under way until the actor has ended.
+        let epoch = self.tally.sent();
+        let stopping = STOPPING | epoch;
+        if cell
+            .state
+            .compare_exchange(LIVE, stopping, AcqRel, Acquire)
+            .is_ok()
+        {
+            cell.mailbox.wake();
+        } else {
+            self.tally.done(epoch);
+        }
+    }
+
+    /// An actor has ended: what was meant for it are dead letters from now on. To be followed by
+    /// [`Shared::tell_end`].
+    pub(super) fn close(
+        self: &Arc<Self>,
+        who: Addr,
+        reason: Reason,
+        unread: impl IntoIterator<Item = Letter<M>>,
+    ) -> Closed {
+        let cell = self.cell(who);
+        let state = match reason {
+            Reason::Returned => RETURNED,
+            Reason::Stopped => STOPPED,
+            Reason::Panicked => PANICKED,
+        };
+        let before = cell.state.swap(state, AcqRel);
+        let (left, mut released) = cell.mailbox.close();
+        self.release(&mut released);
+        for letter in unread.into_iter().chain(left) {
+            self.bury(who, letter);
+        }
+        Closed {
+            reason,
+            stop: (before & STOPPING != 0).then_some(before & 1),
+        }
+    }
+
+    /// Tells the parent, if it is to know, and counts the actor as ended.
+    pub(super) fn tell_end(self: &Arc<Self>, who: Addr, closed: Closed) {
+        let reason = closed.reason;
+        self.ended.fetch_add(1, AcqRel);
+        if let Some(group) = self.group(who)
+            && (group.watched || reason == Reason::Panicked)
+        {
+            self.tell(
+                group.parent,
+                Letter::system(Event::Down { who, reason }, self.clock.now()),
+            );
+        }
+        self.live.fetch_sub(1, SeqCst);
+        closed
+            .stop
+            .into_iter()
+            .for_each(|epoch| self.tally.done(epoch));
+    }
+
+    // How the run ends.
+
+    /// Whether the run is over and actors are to do nothing any more.
+    #[inline]
+    pub(super) fn is_ending(&self) -> bool {
+        self.ending.load(Acquire)
+    }
+
+    /// Ends the run; the first to do so decides how.
+    pub(super) fn finish(&self, end: End) {
+        lock(&self.end).get_or_insert(end);
+        self.ending.store(true, Release);
+        self.clock.stop();
+    }
+
+    /// What the keeper of the clock does every few milliseconds.
+    pub(super) fn watch(&self, now: Time) {
+        if self.config.cut.is_cut() {
+            return self.finish(End::Cut);
+        }
+        if let Some(end) = self.config.end
+            && now > end
+        {
+            return self.finish(End::PastEnd { end, next: now });
+        }
+        let live = self.live.load(SeqCst);
+        let scan = self.tally.scan(live);
+        let last = std::mem::replace(&mut *lock(&self.last), scan);
+        if scan == last && scan.is_still() && self.clock.delayed() == 0 {
+            self.finish(End::Deadlock);
+        }
+    }
+
+    /// Wakes every actor, so that it notices the end of the run.
+    pub(super) fn wake_all(&self) {
+        self.cells.iter().for_each(|cell| cell.mailbox.wake());
+    }
+
+    /// Whether a poll with this task can only be followed by one that a letter causes.
+    pub(super) fn is_relay(&self, who: Addr, task: &Task<'_>) -> bool {
+        self.cell(who).relay.load(Relaxed) == task.waker().data() as usize
+    }
+}
+
+/// Locks what stays in order even if somebody panicked with it.
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,100 @@
+//! An append-only table that is read without locks: address → what is known of the actor.
+//!
+//! Entries are made once, in any order, and stay where they are as long as the table lives. They
+//! lie in buckets of 64, 128, 256, … entries, each allocated when its first entry is made, so that
+//! a look-up is two loads that nobody writes any more.
+
+use std::sync::OnceLock;
+
+/// Entries in the first bucket, as a power of two.
+const FIRST: u32 = 6;
+/// Buckets for all 2^32 indices.
+const BUCKETS: usize = 33 - FIRST as usize;
+
+type Bucket<T> = OnceLock<Box<[OnceLock<T>]>>;
+
+/// See the [module](self).
+pub(crate) struct Table<T> {
+    buckets: [Bucket<T>; BUCKETS],
+}
+
+impl<T> Table<T> {
+    pub(crate) fn new() -> Table<T> {
+        Table {
+            buckets: [const { OnceLock::new() }; BUCKETS],
+        }
+    }
+
+    /// The entry of this index, if it was made.
+    #[inline]
+    pub(crate) fn get(&self, index: u32) -> Option<&T> {
+        let (bucket, offset) = place(index);
+        self.buckets[bucket].get()?[offset].get()
+    }
+
+    /// The entry of this index, made now if it was not; and whether it was made now, by this call.
+    pub(crate) fn get_or_make(&self, index: u32, make: impl FnOnce() -> T) -> (&T, bool) {
+        let (bucket, offset) = place(index);
+        let entries = self.buckets[bucket].get_or_init(|| {
+            (0..1usize << (FIRST as usize + bucket))
+                .map(|_| OnceLock::new())
+                .collect()
+        });
+        let mut made = false;
+        let entry = entries[offset].get_or_init(|| {
+            made = true;
+            make()
+        });
+        (entry, made)
+    }
+
+    /// All entries made so far.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.buckets
+            .iter()
+            .filter_map(OnceLock::get)
+            .flatten()
+            .filter_map(OnceLock::get)
+    }
+}
+
+/// The bucket of an index and its place there.
+#[inline]
+const fn place(index: u32) -> (usize, usize) {
+    let shifted = index as u64 + (1 << FIRST);
+    let bits = shifted.ilog2();
+    ((bits - FIRST) as usize, (shifted - (1 << bits)) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_index_has_a_place_of_its_own() {
+        let table = Table::new();
+        for index in (0..3000).rev() {
+            assert_eq!(table.get_or_make(index, || index), (&index, true));
+        }
+        for index in 0..3000 {
+            assert_eq!(table.get(index), Some(&index));
+        }
+        assert_eq!(table.get(5000), None);
+        assert_eq!(table.iter().count(), 3000);
+    }
+
+    #[test]
+    fn the_last_address_has_a_place() {
+        assert_eq!(place(0), (0, 0));
+        assert_eq!(place(63), (0, 63));
+        assert_eq!(place(64), (1, 0));
+        assert_eq!(place(u32::MAX), (BUCKETS - 1, 63));
+    }
+
+    #[test]
+    fn an_entry_is_made_once() {
+        let table = Table::new();
+        assert_eq!(table.get_or_make(7, || 'a'), (&'a', true));
+        assert_eq!(table.get_or_make(7, || 'b'), (&'a', false));
+    }
+}

@@ -1,0 +1,164 @@
+//! An OS thread and a bounded channel per actor, for up to as many actors as the system has room
+//! for threads.
+//!
+//! A thread polls its actor's body, and parks while it waits. The stacks are small
+//! ([`STACK`]): they are reserved, and only what is used of them takes memory.
+
+use super::channel::Channel;
+use super::clock::Clock;
+use super::limit;
+use super::shared::Shared;
+use super::{Alarm, Runtime, launch};
+use crate::{Config, Executor, Message, Report, RunError, Scenario, Time};
+use std::cell::RefCell;
+use std::io;
+use std::pin::pin;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+/// The size of an actor's stack in bytes.
+const STACK: usize = 256 * 1024;
+
+/// Runs a scenario with a thread per actor. The calling thread waits until it is over.
+pub(crate) fn run<M: Message>(
+    config: &Config,
+    scenario: impl Scenario<M>,
+) -> Result<Report, RunError> {
+    let running = Arc::new(Running::default());
+    let threads = Threads {
+        running: running.clone(),
+        limit: limit::threads(),
+    };
+    launch(
+        Executor::Threads,
+        config,
+        threads,
+        scenario,
+        |shared: &Arc<Shared<M, Threads>>| {
+            // An actor that was just being started may miss the first call.
+            while !running.wait(Duration::from_millis(5), || shared.wake_all()) {}
+        },
+    )
+}
+
+struct Threads {
+    running: Arc<Running>,
+    limit: u64,
+}
+
+/// How many threads run.
+#[derive(Default)]
+struct Running {
+    count: Mutex<u64>,
+    none: Condvar,
+}
+
+impl Running {
+    fn add(&self, change: i64) {
+        let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        *count = count.saturating_add_signed(change);
+        if *count == 0 {
+            self.none.notify_all();
+        }
+    }
+
+    /// Calls `wake` and waits a while for all threads to end; whether they have.
+    fn wait(&self, patience: Duration, wake: impl FnOnce()) -> bool {
+        wake();
+        let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self
+            .none
+            .wait_timeout_while(count, patience, |count| *count > 0);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 == 0
+    }
+}
+
+/// Counts a thread as long as it lives.
+struct Counted(Arc<Running>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.add(-1);
+    }
+}
+
+impl Runtime for Threads {
+    type Mailbox<M: Message> = Channel<M>;
+    type Handle = ();
+    type Alarm = ParkAlarm;
+
+    fn limit(&self) -> Option<u64> {
+        Some(self.limit)
+    }
+
+    fn start<F>(&self, _: &(), name: impl FnOnce() -> String, life: F) -> io::Result<()>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.running.add(1);
+        let counted = Counted(self.running.clone());
+        // A name with a zero byte cannot be a thread's.
+        let name = name().replace('\0', "?");
+        let body = move || {
+            run_to_end(life);
+            drop(counted);
+        };
+        thread::Builder::new()
+            .name(name)
+            .stack_size(STACK)
+            .spawn(body)
+            .map(drop)
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+thread_local! {
+    /// When the actor of this thread is to be woken, and by what.
+    static ALARM: RefCell<Option<(Instant, Waker)>> = const { RefCell::new(None) };
+}
+
+/// Polls a life to its end, parking the thread while it waits.
+fn run_to_end(life: impl Future<Output = ()>) {
+    let mut life = pin!(life);
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut task = Context::from_waker(&waker);
+    while life.as_mut().poll(&mut task).is_pending() {
+        let Some(due) = ALARM.with_borrow(|alarm| alarm.as_ref().map(|(due, _)| *due)) else {
+            thread::park();
+            continue;
+        };
+        thread::park_timeout(due.saturating_duration_since(Instant::now()));
+        if Instant::now() >= due
+            && let Some((_, waker)) = ALARM.take()
+        {
+            waker.wake();
+        }
+    }
+}
+
+/// Has the actor's own thread wake up in time.
+#[derive(Default)]
+struct ParkAlarm;
+
+impl Alarm<Threads> for ParkAlarm {
+    fn poll<M: Message>(&mut self, clock: &Clock<M>, due: Time, task: &Waker) -> Poll<()> {
+        if due <= clock.now() {
+            return Poll::Ready(());
+        }
+        ALARM.set(Some((clock.instant(due), task.clone())));
+        Poll::Pending
+    }
+}

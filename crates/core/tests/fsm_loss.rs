@@ -1,0 +1,69 @@
+//! The FSM ends and tells what is missing, also where messages are lost or the run is cut.
+
+use corsair::fsm::{self, Form, Fsm};
+use corsair::{Config, Cut, DeadLetters, Executor, Outcome, Overflow};
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+#[test]
+fn the_fsm_ends_where_full_mailboxes_drop_messages() {
+    for executor in [Executor::Tokio, Executor::Threads, Executor::Pool] {
+        for overflow in [Overflow::DropNewest, Overflow::DropOldest] {
+            let config = Config {
+                overflow,
+                mailbox: NonZeroUsize::MIN,
+                ..Config::default()
+            };
+            let fsm = Fsm {
+                population: 200,
+                talk: Duration::from_millis(50),
+                chat: Some(Duration::from_millis(1)),
+                ..Fsm::default()
+            };
+            let (report, tally) = fsm::run(executor, &config, fsm).expect("it ends");
+            let tally = tally.expect("nobody has cut it");
+            assert!(report.dropped > 0, "{executor:?} {overflow:?}");
+            assert!(
+                tally.goodbyes <= 200 && tally.missing_gold() >= 0,
+                "{executor:?}: {tally:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_fsm_ends_where_dead_letters_do_not_come_back() {
+    let config = Config {
+        dead_letters: DeadLetters::Count,
+        ..Config::default()
+    };
+    let fsm = Fsm {
+        population: 20_000,
+        talk: Duration::from_millis(50),
+        chat: Some(Duration::from_millis(1)),
+        ..Fsm::default()
+    };
+    let report = corsair::run(Executor::Virtual, &config, fsm).expect("it ends");
+    assert_eq!(report.outcome, Outcome::Completed);
+    assert!(report.dead() > 0, "some coins were late");
+}
+
+#[test]
+fn a_run_that_was_cut_has_a_report_and_no_tally() {
+    for form in [Form::Async, Form::Handler] {
+        let cut = Cut::default();
+        cut.cut();
+        let config = Config {
+            cut,
+            ..Config::default()
+        };
+        let fsm = Fsm {
+            form,
+            talk: Duration::from_secs(1_000_000),
+            ..Fsm::default()
+        };
+        let (report, tally) = fsm::run(Executor::Virtual, &config, fsm).expect("a cut is no error");
+        assert_eq!(report.outcome, Outcome::Cut);
+        assert_eq!(tally, None);
+    }
+}

@@ -1,0 +1,594 @@
+//! What only the virtual executor promises: exact times, and results that depend on nothing but
+//! the configuration and the seed.
+
+use corsair::{
+    Addr, AsyncContext, Config, Event, Executor, Latency, Message, Outcome, Report, RunError,
+    Scenario, Spawn, Time, Token, Waiting,
+};
+use proptest::prelude::*;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// A number, or a shared mark whose owners are counted.
+#[derive(Clone, Debug)]
+enum Note {
+    Number(u32),
+    #[expect(dead_code, reason = "it is there to be dropped")]
+    Mark(Arc<()>),
+}
+
+impl Message for Note {
+    const KINDS: &'static [&'static str] = &["Number", "Mark"];
+    fn kind(&self) -> usize {
+        matches!(self, Note::Mark(_)) as usize
+    }
+    fn fingerprint(&self) -> u64 {
+        match self {
+            Note::Number(n) => u64::from(*n),
+            Note::Mark(_) => 0,
+        }
+    }
+}
+
+const US: Duration = Duration::from_micros(1);
+const MS: Duration = Duration::from_millis(1);
+
+fn config(workers: usize) -> Config {
+    Config {
+        workers: NonZeroUsize::new(workers).unwrap(),
+        ..Config::default()
+    }
+}
+
+fn run(config: &Config, scenario: impl Scenario<Note>) -> Result<Report, RunError> {
+    corsair::run(Executor::Virtual, config, scenario)
+}
+
+/// Declares a scenario: `scenario!(Name { field: Type }, cx, { body })`.
+macro_rules! scenario {
+    ($name:ident { $($field:ident: $type:ty),* }, $cx:ident, $body:block) => {
+        struct $name { $($field: $type),* }
+        impl Scenario<Note> for $name {
+            #[allow(unused_mut, reason = "not every scenario uses its context")]
+            async fn root<C: AsyncContext<Note>>(self, mut $cx: C) {
+                let $name { $($field),* } = self;
+                $body
+            }
+        }
+    };
+}
+
+#[test]
+fn timers_fire_to_the_nanosecond() {
+    scenario!(Exact {}, cx, {
+        // Within the first window, across windows, and across levels of the wheel.
+        let delays = [
+            1,
+            3,
+            999,
+            1 << 20,
+            (1 << 20) + 1,
+            123_456_789,
+            3_600_000_000_007,
+        ];
+        for (index, nanos) in delays.into_iter().enumerate() {
+            cx.timer(Duration::from_nanos(nanos), Token::new(index as u32));
+        }
+        for (index, nanos) in delays.into_iter().enumerate() {
+            assert_eq!(cx.recv().await, Event::Timer(Token::new(index as u32)));
+            assert_eq!(cx.now(), Time::from_nanos(nanos));
+        }
+        for nanos in [0, 1, 77] {
+            let before = cx.now();
+            cx.sleep(Duration::from_nanos(nanos)).await;
+            assert_eq!(cx.now().since(before), Duration::from_nanos(nanos));
+        }
+    });
+    let report = run(&config(1), Exact {}).unwrap();
+    assert_eq!(report.timers, 10);
+    assert_eq!(report.time, Time::from_nanos(3_600_000_000_007 + 78));
+}
+
+/// Compares events with events that own what cannot be compared.
+impl PartialEq for Note {
+    fn eq(&self, other: &Note) -> bool {
+        match (self, other) {
+            (Note::Number(a), Note::Number(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+#[test]
+fn messages_take_the_latency_of_their_pair() {
+    scenario!(Travel { latency: Latency }, cx, {
+        let sent = cx.now();
+        let me = cx.me();
+        cx.send(me, Note::Number(1));
+        cx.recv().await;
+        let took = cx.now().since(sent);
+        assert!(took >= latency.min() && took <= latency.max());
+        assert_eq!(cx.envelope().sent, sent);
+        cx.send_after(5 * MS, me, Note::Number(2));
+        let sent = cx.now();
+        cx.recv().await;
+        assert_eq!(cx.now().since(sent), 5 * MS + took);
+    });
+    for latency in [
+        Latency::constant(3 * MS),
+        Latency::between(MS, 9 * MS).unwrap(),
+    ] {
+        let config = Config {
+            latency,
+            ..config(1)
+        };
+        run(&config, Travel { latency }).unwrap();
+    }
+}
+
+#[test]
+fn a_timer_comes_after_the_messages_of_its_instant_and_before_later_ones() {
+    scenario!(Instant { seen: Arc<Mutex<Vec<u32>>> }, cx, {
+        let me = cx.me();
+        cx.timer(MS, Token::new(100));
+        cx.timer(MS, Token::new(101));
+        cx.send(me, Note::Number(1));
+        cx.send_after(Duration::from_nanos(1), me, Note::Number(2));
+        for _ in 0..4 {
+            let number = match cx.recv().await {
+                Event::Timer(token) => token.number(),
+                Event::Message { body: Note::Number(n), .. } => n,
+                other => panic!("{other:?}"),
+            };
+            seen.lock().unwrap().push(number);
+        }
+    });
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let config = Config {
+        latency: Latency::constant(MS),
+        ..config(1)
+    };
+    run(
+        &config,
+        Instant {
+            seen: Arc::clone(&seen),
+        },
+    )
+    .unwrap();
+    assert_eq!(*seen.lock().unwrap(), [1, 100, 101, 2]);
+}
+
+/// A crowd that talks at random: sends near and far ahead, sets timers within and beyond the
+/// window, spawns, stops, asks, and is talked to after its end.
+struct Crowd {
+    members: u32,
+    rounds: u32,
+}
+
+/// One of the crowd; at each timer it does something that its random numbers say.
+async fn member<C: AsyncContext<Note>>(mut cx: C, members: u32, rounds: u32) {
+    let parent = cx.parent();
+    let base = parent.as_u32();
+    for round in 0..rounds {
+        let nap = Duration::from_nanos(cx.random() >> (64 - 1 - cx.below(27)));
+        cx.timer(nap, Token::new(round));
+        loop {
+            match cx.recv().await {
+                Event::Timer(token) if token == Token::new(round) => break,
+                Event::Message {
+                    from,
+                    body: Note::Number(n),
+                } if n % 3 == 0 => {
+                    let ticket = cx.envelope().ticket();
+                    cx.reply(ticket, Note::Number(n / 3 + from.as_u32() % 2));
+                }
+                _ => {}
+            }
+        }
+        // The crowd was spawned right after its parent, a page further.
+        let who = Addr::from_u32(base + 256 + cx.below(members));
+        let number = cx.below(1000);
+        match cx.below(8) {
+            0 => {
+                let far = Duration::from_nanos(cx.random() >> 34);
+                cx.send_after(far, who, Note::Number(number));
+            }
+            1 => {
+                let _ = cx.ask(who, Note::Number(3 * number), 10 * MS).await;
+            }
+            2 => {
+                let children = cx
+                    .spawn(
+                        Spawn::many(2, "child", "").watched(),
+                        move |mut cx: C, index| async move {
+                            let parent = cx.parent();
+                            let number = cx.below(50) + index;
+                            cx.send(parent, Note::Number(3 * number + 1));
+                            cx.sleep(US * number).await;
+                        },
+                    )
+                    .await;
+                cx.send(children.get(1), Note::Number(7));
+            }
+            3 if number < 100 => cx.stop(who),
+            _ => {
+                cx.send(who, Note::Number(number));
+                cx.send(who, Note::Number(number + 1));
+            }
+        }
+    }
+}
+
+impl Scenario<Note> for Crowd {
+    async fn root<C: AsyncContext<Note>>(self, mut cx: C) {
+        let Crowd { members, rounds } = self;
+        let spawn = Spawn::many(members, "member", "").watched();
+        let crowd = cx
+            .spawn(spawn, move |cx, _| member(cx, members, rounds))
+            .await;
+        assert_eq!(crowd.get(0).as_u32(), cx.me().as_u32() + 256);
+        for _ in 0..members {
+            cx.recv_if(|event| matches!(event, Event::Down { .. }))
+                .await;
+        }
+    }
+}
+
+/// Everything in a report that must not depend on how the run was carried out.
+fn essence(report: &Report) -> impl PartialEq + std::fmt::Debug + use<> {
+    (
+        report.digest,
+        report.time,
+        report.messages.clone(),
+        report.dead_letters.clone(),
+        (
+            report.timers,
+            report.spawned,
+            report.ended,
+            report.waiting_total,
+        ),
+        report.per_actor.clone(),
+        report.waiting.clone(),
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 24 }) })]
+
+    #[test]
+    fn a_run_is_the_same_for_any_number_of_workers_and_any_lookahead(
+        seed: u64,
+        members in 1u32..700,
+        rounds in 1u32..12,
+        lookaheads in proptest::collection::vec(1_000u64..100_000, 3),
+    ) {
+        let (members, rounds) = if cfg!(miri) { (3, 2) } else { (members, rounds) };
+        let latency = Latency::between(100 * US, 900 * US).unwrap();
+        let with = |workers, lookahead: Option<u64>| {
+            let lookahead = lookahead.map(Duration::from_nanos);
+            let config = Config { seed, latency, lookahead, per_actor: true, ..config(workers) };
+            essence(&run(&config, Crowd { members, rounds }).unwrap())
+        };
+        let alone = with(1, None);
+        for (index, lookahead) in lookaheads.into_iter().enumerate() {
+            prop_assert_eq!(&alone, &with(2 + index, None));
+            prop_assert_eq!(&alone, &with(1 + index, Some(lookahead)));
+        }
+    }
+}
+
+#[test]
+fn another_seed_is_another_run() {
+    let digest = |seed| {
+        let config = Config { seed, ..config(2) };
+        run(
+            &config,
+            Crowd {
+                members: 20,
+                rounds: 3,
+            },
+        )
+        .unwrap()
+        .digest
+    };
+    assert_eq!(digest(1), digest(1));
+    assert_ne!(digest(1), digest(2));
+}
+
+#[test]
+fn a_panic_stops_the_run_with_actor_time_and_event() {
+    scenario!(Panics {}, cx, {
+        let crowd = cx
+            .spawn(
+                Spawn::many(600, "glass", "").on_demand(),
+                |mut cx: C, index| async move {
+                    let event = cx.recv().await;
+                    assert!(index % 100 != 42, "too loud: {event:?}");
+                    cx.recv().await;
+                },
+            )
+            .await;
+        crowd.iter().for_each(|glass| {
+            cx.send(glass, Note::Number(glass.as_u32()));
+        });
+        cx.recv().await;
+    });
+    let panics: Vec<_> = (1..=4)
+        .map(|workers| {
+            let config = Config {
+                latency: Latency::constant(MS),
+                ..config(workers)
+            };
+            match run(&config, Panics {}) {
+                Err(RunError::Panicked { panic, report }) => {
+                    assert_eq!(report.delivered(), 600, "the window was completed");
+                    *panic
+                }
+                other => panic!("{other:?}"),
+            }
+        })
+        .collect();
+    let first = &panics[0];
+    assert_eq!(
+        (first.name.as_str(), first.event.as_str()),
+        ("glass42", "Number from root")
+    );
+    assert_eq!(first.time, Time::from_nanos(2_000_000));
+    assert!(first.message.contains("too loud"), "{}", first.message);
+    assert!(panics.iter().all(|panic| panic == first));
+}
+
+#[test]
+fn time_past_the_end_is_an_error_that_tells_the_next_event() {
+    scenario!(Late {}, cx, {
+        cx.sleep(5 * MS).await;
+        cx.sleep(10 * MS).await;
+    });
+    let end = |millis: u64| Some(Time::from_nanos(millis * 1_000_000));
+    for workers in 1..=2 {
+        match run(
+            &Config {
+                end: end(7),
+                ..config(workers)
+            },
+            Late {},
+        ) {
+            Err(RunError::PastEnd {
+                end: at,
+                next,
+                report,
+            }) => {
+                assert_eq!((Some(at), report.timers), (end(7), 1));
+                assert!(next > at && Some(next) <= end(15), "{next}");
+            }
+            other => panic!("{other:?}"),
+        }
+        assert!(
+            run(
+                &Config {
+                    end: end(15),
+                    ..config(workers)
+                },
+                Late {}
+            )
+            .is_ok()
+        );
+    }
+}
+
+#[test]
+fn a_deadlock_tells_who_waits_for_what() {
+    scenario!(Circle {}, cx, {
+        let me = cx.me();
+        let other = cx
+            .spawn_one("other", move |mut cx: C| async move {
+                let _ = cx.recv_if(|_| false).await;
+            })
+            .await;
+        cx.send(other, Note::Number(1));
+        let question = cx.question(me, Note::Number(2));
+        cx.recv_where(Waiting::Answer(other), move |_, envelope| {
+            envelope.answers == question
+        })
+        .await;
+    });
+    match run(&config(2), Circle {}) {
+        Err(error @ RunError::Deadlock { .. }) => {
+            let report = error.report().unwrap();
+            assert_eq!(report.waiting_total, 2);
+            let text = error.to_string();
+            assert!(
+                text.contains("root waits for an answer of other (1 kept)"),
+                "{text}"
+            );
+            assert!(
+                text.contains("other waits for the event selected at "),
+                "{text}"
+            );
+            assert!(text.contains("virtual_time.rs:"), "{text}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_wait_for_something_outside_of_the_run_is_told_as_such() {
+    scenario!(Foreign {}, cx, {
+        let _cx = &mut cx;
+        std::future::pending::<()>().await;
+    });
+    match run(&config(1), Foreign {}) {
+        Err(RunError::Deadlock { report }) => assert_eq!(report.waiting[0].waiting, Waiting::Other),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_cut_run_reports_what_it_has_done() {
+    scenario!(Endless { config: Config }, cx, {
+        for round in 0.. {
+            cx.sleep(MS).await;
+            if round == 10 {
+                config.cut.cut();
+            }
+        }
+    });
+    for workers in [1, 3] {
+        let config = config(workers);
+        let report = run(
+            &config,
+            Endless {
+                config: config.clone(),
+            },
+        )
+        .unwrap();
+        assert_eq!(report.outcome, Outcome::Cut);
+        assert!(report.timers >= 11);
+        assert_eq!(report.waiting_total, 1);
+    }
+}
+
+#[test]
+fn nothing_happens_after_the_root_has_ended_but_what_was_under_way() {
+    scenario!(Short {}, cx, {
+        let ticker = cx
+            .spawn_one("ticker", |mut cx: C| async move {
+                loop {
+                    cx.sleep(100 * US).await;
+                }
+            })
+            .await;
+        cx.send(ticker, Note::Number(1));
+        cx.sleep(20 * MS).await;
+    });
+    let digests: Vec<_> = [(1, None), (2, None), (1, Some(3 * US)), (4, Some(700 * US))]
+        .map(|(workers, lookahead)| {
+            let latency = Latency::constant(MS);
+            let report = run(
+                &Config {
+                    lookahead,
+                    latency,
+                    ..config(workers)
+                },
+                Short {},
+            )
+            .unwrap();
+            assert_eq!(
+                (report.time, report.waiting_total),
+                (Time::from_nanos(21_000_000), 1)
+            );
+            (report.digest, report.timers)
+        })
+        .into();
+    assert!(
+        digests.iter().all(|digest| *digest == digests[0]),
+        "{digests:?}"
+    );
+}
+
+#[test]
+fn messages_that_are_never_received_are_dropped_with_the_run() {
+    let mark = Arc::new(());
+    scenario!(Leaves { mark: Arc<()> }, cx, {
+        let me = cx.me();
+        let keeper = cx
+            .spawn_one("keeper", |mut cx: C| async move {
+                let _ = cx.recv_if(|_| false).await;
+            })
+            .await;
+        let ended = cx.spawn_one("ended", |_| async {}).await;
+        for to in [keeper, ended, Addr::NONE, Addr::from_u32(1 << 30), me] {
+            cx.send(to, Note::Mark(Arc::clone(&mark)));
+            cx.send_after(Duration::from_secs(5), to, Note::Mark(Arc::clone(&mark)));
+            cx.send_after(5 * MS, to, Note::Mark(Arc::clone(&mark)));
+        }
+        cx.sleep(3 * MS).await;
+    });
+    for workers in 1..=3 {
+        let report = run(
+            &config(workers),
+            Leaves {
+                mark: Arc::clone(&mark),
+            },
+        )
+        .unwrap();
+        assert_eq!(
+            report.dead(),
+            4,
+            "the ended one's, nobody's and an unknown one's, and the root's"
+        );
+        assert_eq!(Arc::strong_count(&mark), 1);
+    }
+}
+
+#[test]
+fn more_actors_than_addresses_are_an_error() {
+    scenario!(Many {}, cx, {
+        cx.spawn(Spawn::many(u32::MAX, "m", "").on_demand(), |_, _| async {})
+            .await;
+    });
+    for workers in 1..=2 {
+        let error = run(&config(workers), Many {}).unwrap_err();
+        assert!(matches!(error, RunError::TooManyActors { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_context_carried_out_of_its_run_panics_instead_of_acting_for_another() {
+    trait AnyContext: Send {
+        fn use_it(&mut self) -> Addr;
+    }
+    struct Carried<C>(C);
+    impl<C: AsyncContext<Note>> AnyContext for Carried<C> {
+        fn use_it(&mut self) -> Addr {
+            self.0.send(Addr::NONE, Note::Number(1));
+            self.0.me()
+        }
+    }
+    type Place = Arc<Mutex<Option<Box<dyn AnyContext>>>>;
+    scenario!(Carry { place: Place }, cx, {
+        *place.lock().unwrap() = Some(Box::new(Carried(cx)));
+    });
+    let place = Place::default();
+    run(
+        &config(1),
+        Carry {
+            place: Arc::clone(&place),
+        },
+    )
+    .unwrap();
+    let mut context = place.lock().unwrap().take().unwrap();
+    let outside = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| context.use_it()));
+    assert!(outside.is_err());
+    scenario!(Use { context: Box<dyn AnyContext> }, cx, {
+        let _cx = cx;
+        let mut context = context;
+        context.use_it();
+    });
+    let inside_another = run(&config(1), Use { context });
+    assert!(
+        matches!(inside_another, Err(RunError::Panicked { .. })),
+        "{inside_another:?}"
+    );
+}
+
+#[test]
+fn a_run_within_an_actor_leaves_the_outer_one_alone() {
+    scenario!(Outer {}, cx, {
+        let before = (cx.me(), cx.now());
+        let inner = run(
+            &config(1),
+            Crowd {
+                members: 3,
+                rounds: 2,
+            },
+        )
+        .unwrap();
+        assert!(inner.delivered() > 0);
+        assert_eq!((cx.me(), cx.now()), before);
+        cx.sleep(MS).await;
+    });
+    let report = run(&config(1), Outer {}).unwrap();
+    assert_eq!(report.timers, 1);
+}

@@ -1,0 +1,316 @@
+//! What goes wrong on the wall-clock executors, and what becomes of the run then.
+
+use corsair::{
+    Addr, AsyncContext, Config, Cut, Event, Executor, Message, Outcome, Reason, RunError, Scenario,
+    Spawn, Time, run,
+};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+const EXECUTORS: [Executor; 3] = [Executor::Tokio, Executor::Threads, Executor::Pool];
+
+fn config() -> Config {
+    Config {
+        workers: 2.try_into().unwrap(),
+        ..Config::default()
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Number(u32);
+
+impl Message for Number {
+    const KINDS: &'static [&'static str] = &["Number"];
+
+    fn kind(&self) -> usize {
+        0
+    }
+
+    fn fingerprint(&self) -> u64 {
+        self.0.into()
+    }
+}
+
+/// Panics at 13.
+async fn superstitious<C: AsyncContext<Number>>(mut cx: C) {
+    loop {
+        let event = cx.recv().await;
+        assert!(
+            !matches!(
+                event,
+                Event::Message {
+                    body: Number(13),
+                    ..
+                }
+            ),
+            "not {}",
+            13
+        );
+    }
+}
+
+struct OnePanics;
+
+impl Scenario<Number> for OnePanics {
+    async fn root<C: AsyncContext<Number>>(self, mut cx: C) {
+        let all = cx
+            .spawn(Spawn::many(10, "sailor", ".ship"), |cx, _| {
+                superstitious(cx)
+            })
+            .await;
+        for n in [1, 13, 2] {
+            cx.send(all.get(4), Number(n));
+        }
+        let event = cx.recv().await;
+        assert_eq!(
+            event,
+            Event::Down {
+                who: all.get(4),
+                reason: Reason::Panicked
+            }
+        );
+        for to in all.iter() {
+            cx.send(to, Number(3));
+        }
+        cx.settle().await;
+    }
+}
+
+#[test]
+fn a_panic_ends_one_actor_is_reported_and_told_to_its_parent() {
+    for executor in EXECUTORS {
+        let report = run(executor, &config(), OnePanics).unwrap();
+        let [panic] = &report.panics[..] else {
+            panic!("{:?}", report.panics)
+        };
+        assert_eq!(panic.name, "sailor4.ship");
+        assert_eq!(panic.who, Addr::from_u32(5));
+        assert_eq!(panic.event, "Number from root");
+        assert_eq!(panic.message, "not 13");
+        // 1 and 13 reached it, and 3 the nine others; 2 and its 3 came too late.
+        assert_eq!((report.delivered(), report.dead()), (11, 2));
+        assert_eq!((report.ended, report.waiting_total), (1, 9));
+    }
+}
+
+struct RootPanics;
+
+impl Scenario<Number> for RootPanics {
+    async fn root<C: AsyncContext<Number>>(self, mut cx: C) {
+        cx.spawn(Spawn::many(3, "sailor", ""), |cx, _| superstitious(cx))
+            .await;
+        panic!("no captain");
+    }
+}
+
+#[test]
+fn a_panic_of_the_root_ends_the_run() {
+    for executor in EXECUTORS {
+        match run(executor, &config(), RootPanics) {
+            Err(RunError::Panicked { panic, report }) => {
+                assert_eq!(panic.message, "no captain");
+                assert_eq!(report.spawned, 4);
+            }
+            other => panic!("{executor:?}: {other:?}"),
+        }
+    }
+}
+
+struct MakingPanics;
+
+impl Scenario<Number> for MakingPanics {
+    async fn root<C: AsyncContext<Number>>(self, mut cx: C) {
+        let how = Spawn::many(2, "stillborn", "").on_demand();
+        let all = cx
+            .spawn(how, |cx, index| {
+                assert_ne!(index, 1, "no body");
+                superstitious(cx)
+            })
+            .await;
+        cx.send(all.get(1), Number(1));
+        assert_eq!(
+            cx.recv().await,
+            Event::Down {
+                who: all.get(1),
+                reason: Reason::Panicked
+            }
+        );
+    }
+}
+
+#[test]
+fn a_panic_while_a_body_is_made_is_that_actors_own() {
+    for executor in EXECUTORS {
+        let report = run(executor, &config(), MakingPanics).unwrap();
+        assert_eq!(
+            report.panics[0].message.lines().next_back(),
+            Some(" right: 1")
+        );
+        assert_eq!(report.dead(), 1);
+    }
+}
+
+/// Does nothing for an hour.
+struct Sleeper {
+    cut: Option<Cut>,
+}
+
+impl Scenario<Number> for Sleeper {
+    async fn root<C: AsyncContext<Number>>(self, mut cx: C) {
+        cx.spawn(Spawn::many(20, "sailor", ""), |cx, _| superstitious(cx))
+            .await;
+        cx.sleep(Duration::from_millis(5)).await;
+        self.cut.iter().for_each(Cut::cut);
+        cx.sleep(Duration::from_secs(3600)).await;
+    }
+}
+
+#[test]
+fn a_cut_run_ends_cleanly_and_reports() {
+    for executor in EXECUTORS {
+        let config = config();
+        let report = run(
+            executor,
+            &config,
+            Sleeper {
+                cut: Some(config.cut.clone()),
+            },
+        )
+        .unwrap();
+        assert_eq!(report.outcome, Outcome::Cut);
+        assert_eq!((report.spawned, report.waiting_total), (21, 21));
+        assert_eq!(
+            report.waiting[0].to_string(),
+            "root waits for the end of a sleep"
+        );
+    }
+}
+
+#[test]
+fn a_run_past_its_end_is_an_error() {
+    for executor in EXECUTORS {
+        let end = Time::from_nanos(20_000_000);
+        match run(
+            executor,
+            &Config {
+                end: Some(end),
+                ..config()
+            },
+            Sleeper { cut: None },
+        ) {
+            Err(RunError::PastEnd {
+                end: told, next, ..
+            }) => assert!(told == end && next > end),
+            other => panic!("{executor:?}: {other:?}"),
+        }
+    }
+}
+
+struct Crowd;
+
+impl Scenario<Number> for Crowd {
+    async fn root<C: AsyncContext<Number>>(self, mut cx: C) {
+        cx.spawn(Spawn::many(1_000_000, "sailor", ""), |cx, _| {
+            superstitious(cx)
+        })
+        .await;
+    }
+}
+
+#[test]
+fn more_actors_than_threads_are_refused_by_name() {
+    match run(Executor::Threads, &config(), Crowd) {
+        Err(
+            error @ RunError::TooManyThreads {
+                asked: 1_000_001,
+                limit,
+                ..
+            },
+        ) => {
+            assert!(limit <= 30_000);
+            let text = error.to_string();
+            assert!(
+                text.contains(&limit.to_string()) && text.contains("pool"),
+                "{text}"
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+struct Thousand;
+
+impl Scenario<Number> for Thousand {
+    async fn root<C: AsyncContext<Number>>(self, mut cx: C) {
+        let all = cx
+            .spawn(Spawn::many(1000, "sailor", ""), |cx, _| superstitious(cx))
+            .await;
+        for to in all.iter() {
+            cx.send(to, Number(1));
+        }
+        cx.settle().await;
+    }
+}
+
+#[test]
+fn a_thousand_actors_have_a_thread_each() {
+    let report = run(Executor::Threads, &config(), Thousand).unwrap();
+    assert_eq!((report.delivered(), report.workers), (1000, 1001));
+}
+
+/// Waits for a message or for another thread, whichever comes first.
+struct Foreign;
+
+#[derive(Default)]
+struct Signal {
+    given: AtomicBool,
+    waker: Mutex<Option<Waker>>,
+}
+
+impl Scenario<Number> for Foreign {
+    async fn root<C: AsyncContext<Number>>(self, mut cx: C) {
+        let signal = Arc::new(Signal::default());
+        let given = signal.clone();
+        let thread = std::thread::spawn(move || {
+            // Long enough for a run that stands still to be noticed, if it were one.
+            std::thread::sleep(Duration::from_millis(60));
+            given.given.store(true, Relaxed);
+            given.waker.lock().unwrap().take().map(Waker::wake);
+        });
+        {
+            let mut message = std::pin::pin!(cx.recv());
+            std::future::poll_fn(|task| {
+                assert!(
+                    message.as_mut().poll(task).is_pending(),
+                    "nobody sends anything"
+                );
+                *signal.waker.lock().unwrap() = Some(task.waker().clone());
+                if signal.given.load(Relaxed) {
+                    Poll::Ready(())
+                } else {
+                    Poll::Pending
+                }
+            })
+            .await;
+        }
+        thread.join().unwrap();
+        // Now nobody is left who could wake it.
+        drop(signal);
+        cx.recv().await;
+    }
+}
+
+#[test]
+fn waiting_for_something_outside_of_the_run_is_no_deadlock() {
+    for executor in EXECUTORS {
+        match run(executor, &config(), Foreign) {
+            Err(RunError::Deadlock { report }) => {
+                assert!(report.time >= Time::from_nanos(60_000_000));
+                assert_eq!(report.waiting[0].to_string(), "root waits for a message");
+            }
+            other => panic!("{executor:?}: {other:?}"),
+        }
+    }
+}

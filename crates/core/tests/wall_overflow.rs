@@ -1,0 +1,181 @@
+//! Full mailboxes: what each policy of the wall-clock executors does.
+
+use corsair::{
+    Addr, AsyncContext, Config, Event, Executor, Message, Overflow, Reason, RunError, Scenario,
+    Spawn, Token, run,
+};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+#[derive(Clone, Debug)]
+struct Number(u32);
+
+impl Message for Number {
+    const KINDS: &'static [&'static str] = &["Number"];
+
+    fn kind(&self) -> usize {
+        0
+    }
+
+    fn fingerprint(&self) -> u64 {
+        self.0.into()
+    }
+}
+
+const EXECUTORS: [Executor; 3] = [Executor::Tokio, Executor::Threads, Executor::Pool];
+
+fn config(mailbox: usize, overflow: Overflow) -> Config {
+    Config {
+        workers: 2.try_into().unwrap(),
+        mailbox: mailbox.try_into().unwrap(),
+        overflow,
+        ..Config::default()
+    }
+}
+
+/// Sends itself ten numbers without a wait, and then listens for a while.
+struct Flood {
+    seen: Arc<Mutex<Vec<u32>>>,
+}
+
+impl Scenario<Number> for Flood {
+    async fn root<C: AsyncContext<Number>>(self, mut cx: C) {
+        let me = cx.me();
+        for n in 0..10 {
+            cx.send(me, Number(n));
+        }
+        cx.timer(Duration::from_millis(20), Token::new(1));
+        while let Event::Message {
+            body: Number(n), ..
+        } = cx.recv().await
+        {
+            self.seen.lock().unwrap().push(n);
+        }
+    }
+}
+
+fn flood(executor: Executor, overflow: Overflow) -> (u64, Vec<u32>) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let report = run(executor, &config(4, overflow), Flood { seen: seen.clone() }).unwrap();
+    assert_eq!(report.delivered(), seen.lock().unwrap().len() as u64);
+    (report.dropped, std::mem::take(&mut seen.lock().unwrap()))
+}
+
+#[test]
+fn block_loses_nothing() {
+    for executor in EXECUTORS {
+        assert_eq!(flood(executor, Overflow::Block), (0, (0..10).collect()));
+    }
+}
+
+#[test]
+fn drop_newest_keeps_what_came_first() {
+    for executor in EXECUTORS {
+        assert_eq!(flood(executor, Overflow::DropNewest), (6, vec![0, 1, 2, 3]));
+    }
+}
+
+#[test]
+fn drop_oldest_keeps_what_came_last() {
+    for executor in EXECUTORS {
+        assert_eq!(flood(executor, Overflow::DropOldest), (6, vec![6, 7, 8, 9]));
+    }
+}
+
+#[test]
+fn fail_ends_the_run_and_names_the_mailbox() {
+    for executor in EXECUTORS {
+        match run(
+            executor,
+            &config(4, Overflow::Fail),
+            Flood {
+                seen: Arc::default(),
+            },
+        ) {
+            Err(RunError::Overflow {
+                name, capacity: 4, ..
+            }) => assert_eq!(name, "root"),
+            other => panic!("{executor:?}: {other:?}"),
+        }
+    }
+}
+
+/// Actors that each send everybody many messages at once, through mailboxes for one.
+struct Brawl;
+
+const FIGHTERS: u32 = 6;
+const BLOWS: u32 = 300;
+
+impl Scenario<Number> for Brawl {
+    async fn root<C: AsyncContext<Number>>(self, mut cx: C) {
+        let first = cx.me().as_u32() + 1;
+        let fight = move |mut cx: C, index| async move {
+            cx.recv().await;
+            for n in 0..BLOWS {
+                for other in (0..FIGHTERS).filter(|other| *other != index) {
+                    cx.send(Addr::from_u32(first + other), Number(n));
+                }
+            }
+            for _ in 0..BLOWS * (FIGHTERS - 1) {
+                cx.recv().await;
+            }
+        };
+        let fighters = cx
+            .spawn(Spawn::many(FIGHTERS, "fighter", "").watched(), fight)
+            .await;
+        assert_eq!(fighters.get(0).as_u32(), first);
+        for fighter in fighters.iter() {
+            cx.send(fighter, Number(0));
+        }
+        for _ in fighters.iter() {
+            let event = cx.recv().await;
+            assert!(
+                matches!(
+                    event,
+                    Event::Down {
+                        reason: Reason::Returned,
+                        ..
+                    }
+                ),
+                "{event:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn actors_that_flood_each_other_through_mailboxes_for_one_all_finish() {
+    for executor in EXECUTORS {
+        let report = run(executor, &config(1, Overflow::Block), Brawl).unwrap();
+        let expected = FIGHTERS * (FIGHTERS - 1) * BLOWS + FIGHTERS;
+        assert_eq!(report.delivered(), u64::from(expected), "{executor:?}");
+        assert_eq!((report.dropped, report.dead()), (0, 0));
+    }
+}
+
+/// Sends more than there is room for, and ends at once.
+struct LastWords;
+
+impl Scenario<Number> for LastWords {
+    async fn root<C: AsyncContext<Number>>(self, mut cx: C) {
+        let me = cx.me();
+        cx.spawn_one("dying", move |mut cx: C| async move {
+            for n in 0..50 {
+                cx.send(me, Number(n));
+            }
+        })
+        .await;
+        for expected in 0..50 {
+            let event = cx.recv().await;
+            assert!(matches!(event, Event::Message { body: Number(n), .. } if n == expected));
+        }
+    }
+}
+
+#[test]
+fn what_an_actor_sent_before_its_end_arrives_room_or_not() {
+    for executor in EXECUTORS {
+        let report = run(executor, &config(2, Overflow::Block), LastWords).unwrap();
+        assert_eq!(report.delivered(), 50);
+    }
+}

@@ -1,0 +1,94 @@
+//! Questions with a time-out: an answer in time, one that is late, and nobody left to answer.
+
+#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+
+use corsair::{AskError, AsyncContext, Config, Event, Executor, Message, RunError, Scenario, run};
+use std::time::Duration;
+
+enum Msg {
+    /// How deep is the water? Measuring takes so many milliseconds.
+    Depth {
+        takes_ms: u64,
+    },
+    Fathoms(u64),
+}
+
+impl Message for Msg {
+    const KINDS: &'static [&'static str] = &["Depth", "Fathoms"];
+
+    fn kind(&self) -> usize {
+        match self {
+            Msg::Depth { .. } => 0,
+            Msg::Fathoms(_) => 1,
+        }
+    }
+
+    fn fingerprint(&self) -> u64 {
+        match self {
+            Msg::Depth { takes_ms } => *takes_ms,
+            Msg::Fathoms(fathoms) => *fathoms,
+        }
+    }
+}
+
+/// Measures the depth for whoever asks.
+async fn leadsman<C: AsyncContext<Msg>>(mut cx: C) {
+    loop {
+        if let Event::Message {
+            body: Msg::Depth { takes_ms },
+            ..
+        } = cx.recv().await
+        {
+            let question = cx.envelope().ticket();
+            cx.sleep(Duration::from_millis(takes_ms)).await;
+            cx.reply(question, Msg::Fathoms(takes_ms / 10));
+        }
+    }
+}
+
+struct Pilot;
+
+impl Scenario<Msg> for Pilot {
+    async fn root<C: AsyncContext<Msg>>(self, mut cx: C) {
+        let patience = Duration::from_millis(100);
+        let leadsman = cx.spawn_one("leadsman", leadsman).await;
+
+        let in_time = cx
+            .ask(leadsman, Msg::Depth { takes_ms: 50 }, patience)
+            .await;
+        println!("{} {}", cx.now(), told(&in_time));
+        assert!(in_time.is_ok());
+
+        let late = cx
+            .ask(leadsman, Msg::Depth { takes_ms: 500 }, patience)
+            .await;
+        println!("{} {}", cx.now(), told(&late));
+        assert!(matches!(late, Err(AskError::TimedOut { .. })));
+
+        // The late answer is not lost: it comes as an ordinary message.
+        if let Event::Message { body, .. } = cx.recv().await {
+            println!("{} {}, late", cx.now(), told(&Ok(body)));
+        }
+
+        cx.stop(leadsman);
+        let nobody = cx
+            .ask(leadsman, Msg::Depth { takes_ms: 50 }, patience)
+            .await;
+        println!("{} {}", cx.now(), told(&nobody));
+        assert!(matches!(nobody, Err(AskError::Ended { .. })));
+    }
+}
+
+fn told(answer: &Result<Msg, AskError>) -> String {
+    match answer {
+        Ok(Msg::Fathoms(fathoms)) => format!("{fathoms} fathoms"),
+        Ok(other) => Msg::KINDS[other.kind()].to_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn main() -> Result<(), RunError> {
+    let report = run(Executor::Virtual, &Config::default(), Pilot)?;
+    println!("{} of virtual time in {:?}", report.time, report.wall);
+    Ok(())
+}

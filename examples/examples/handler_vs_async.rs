@@ -1,0 +1,99 @@
+//! The two forms of an actor: a handler is a state and a function of an event, an async body is a
+//! script. They do the same here, to the last event; the handler is faster.
+
+#![expect(clippy::print_stdout, reason = "an example shows what happens")]
+
+use corsair::{
+    Actor, Addr, AsyncContext, Config, Context, Event, Executor, Flow, Message, RunError, Scenario,
+    Spawn, run,
+};
+
+/// A barrel that is rolled to and fro, so many more times, next to the partner.
+struct Barrel {
+    times: u32,
+    partner: Addr,
+}
+
+impl Message for Barrel {
+    const KINDS: &'static [&'static str] = &["Barrel"];
+
+    fn kind(&self) -> usize {
+        0
+    }
+
+    fn fingerprint(&self) -> u64 {
+        u64::from(self.times)
+    }
+}
+
+/// Rolls a barrel to the partner, and in the end to the root.
+fn roll<C: Context<Barrel>>(barrel: Barrel, cx: &mut C) {
+    let (times, partner) = (barrel.times.saturating_sub(1), cx.me());
+    let to = if barrel.times == 0 {
+        cx.parent()
+    } else {
+        barrel.partner
+    };
+    cx.send(to, Barrel { times, partner });
+}
+
+/// The handler form.
+struct Hand;
+
+impl Actor<Barrel> for Hand {
+    fn on<C: Context<Barrel>>(&mut self, event: Event<Barrel>, cx: &mut C) -> Flow {
+        if let Event::Message { body, .. } = event {
+            roll(body, cx);
+        }
+        Flow::Continue
+    }
+}
+
+/// The async form.
+async fn hand<C: AsyncContext<Barrel>>(mut cx: C, _: u32) {
+    loop {
+        if let Event::Message { body, .. } = cx.recv().await {
+            roll(body, &mut cx);
+        }
+    }
+}
+
+struct Crew {
+    async_form: bool,
+}
+
+impl Scenario<Barrel> for Crew {
+    async fn root<C: AsyncContext<Barrel>>(self, mut cx: C) {
+        let how = Spawn::many(10_000, "hand", "");
+        let crew = match self.async_form {
+            true => cx.spawn(how, hand).await,
+            false => cx.spawn_actors(how, |_| Hand).await,
+        };
+        for (i, hand) in crew.iter().enumerate() {
+            let partner = crew.get(i as u32 ^ 1);
+            cx.send(
+                hand,
+                Barrel {
+                    times: 100,
+                    partner,
+                },
+            );
+        }
+        for _ in crew.iter() {
+            cx.recv().await;
+        }
+    }
+}
+
+fn main() -> Result<(), RunError> {
+    let [handler, in_async] = [false, true].map(|async_form| {
+        let report = run(Executor::Virtual, &Config::default(), Crew { async_form })?;
+        println!(
+            "async form {async_form}: {:.1} M messages/s",
+            report.rate() / 1e6
+        );
+        Ok::<_, RunError>(report.digest)
+    });
+    assert_eq!(handler?, in_async?, "both did the same");
+    Ok(())
+}
