@@ -24,7 +24,7 @@
 //! forks of next to nothing are not handed out one by one.
 //!
 //! Closures lie on the stack of their fork (`closures`). Futures lie in a block with their join
-//! (`block`, `fork`), from free lists of the worker (`frames`); both are polled in place at once,
+//! (`block`, `half`, `fork`), from free lists of the worker (`frames`); both are polled in place at once,
 //! and only a half that really waits becomes a task with a state of its own (`state`).
 //!
 //! # Example
@@ -44,6 +44,7 @@ mod closures;
 mod fork;
 mod frames;
 mod futures;
+mod half;
 mod in_place;
 mod job;
 mod latch;

@@ -68,7 +68,9 @@ impl Drop for Alive {
 }
 
 fn message(panic: &(dyn std::any::Any + Send)) -> &str {
-    panic.downcast_ref::<&str>().expect("the tests panic with string literals")
+    panic
+        .downcast_ref::<&str>()
+        .expect("the tests panic with string literals")
 }
 
 #[test]
@@ -152,7 +154,11 @@ fn a_panic_comes_out_when_the_other_half_is_over() {
         }))
         .expect_err("a half panics");
         assert_eq!(message(&*panic), "half");
-        assert_eq!(over.load(Ordering::Relaxed), 1, "first panics: {first_panics}");
+        assert_eq!(
+            over.load(Ordering::Relaxed),
+            1,
+            "first panics: {first_panics}"
+        );
     }
 }
 
@@ -230,7 +236,10 @@ fn stuck(depth: u32, alive: Arc<AtomicUsize>) -> Pin<Box<dyn Future<Output = ()>
         if depth == 0 {
             std::future::pending::<()>().await;
         } else {
-            let below = (stuck(depth - 1, Arc::clone(&alive)), stuck(depth - 1, alive));
+            let below = (
+                stuck(depth - 1, Arc::clone(&alive)),
+                stuck(depth - 1, alive),
+            );
             fork_join(below.0, below.1).await;
         }
         drop(me);
@@ -290,8 +299,15 @@ impl Future for KeepWaker {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        self.0.lock().expect("nobody panics here").push(context.waker().clone());
-        if std::mem::replace(&mut self.1, true) { Poll::Ready(()) } else { Poll::Pending }
+        self.0
+            .lock()
+            .expect("nobody panics here")
+            .push(context.waker().clone());
+        if std::mem::replace(&mut self.1, true) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
     }
 }
 
@@ -299,14 +315,21 @@ impl Future for KeepWaker {
 fn wakers_may_outlive_halves_joins_and_the_pool() {
     let wakers = Arc::new(Mutex::new(Vec::new()));
     let pool = pool(2);
-    let (a, b) = (KeepWaker(Arc::clone(&wakers), true), KeepWaker(Arc::clone(&wakers), true));
+    let (a, b) = (
+        KeepWaker(Arc::clone(&wakers), true),
+        KeepWaker(Arc::clone(&wakers), true),
+    );
     pool.block_on(async { fork_join(a, b).await });
     let a = KeepWaker(Arc::clone(&wakers), false);
     let spawned = pool.spawn(async { fork_join(a, async {}).await });
     while wakers.lock().expect("nobody panics here").len() < 3 {
         std::thread::yield_now();
     }
-    wakers.lock().expect("nobody panics here").iter().for_each(Waker::wake_by_ref);
+    wakers
+        .lock()
+        .expect("nobody panics here")
+        .iter()
+        .for_each(Waker::wake_by_ref);
     assert_eq!(pool.block_on(spawned), Ok(((), ())));
     drop(pool);
     for waker in wakers.lock().expect("nobody panics here").drain(..) {
@@ -329,11 +352,16 @@ fn block_on_works_on_a_worker_and_in_the_closure_form() {
 
 #[test]
 fn a_join_made_outside_a_pool_begins_where_it_is_awaited() {
-    assert_eq!(pool(2).block_on(fork_join(sum(0, 1000), waiting_sum(0, 100))), (500_500, 5050));
+    assert_eq!(
+        pool(2).block_on(fork_join(sum(0, 1000), waiting_sum(0, 100))),
+        (500_500, 5050)
+    );
 }
 
 fn tokio() -> tokio::runtime::Runtime {
-    let built = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    let built = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build();
     built.expect("a runtime without threads")
 }
 
@@ -343,7 +371,8 @@ fn in_a_tokio_task_halves_run_in_turn_and_may_use_its_timers() {
         let (send, receive) = oneshot::channel();
         let sleep = async move {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-            send.send(waiting_sum(0, 100).await).expect("the other half waits");
+            send.send(waiting_sum(0, 100).await)
+                .expect("the other half waits");
             1
         };
         fork_join(sleep, receive).await
@@ -362,7 +391,11 @@ fn a_tokio_task_may_await_what_a_pool_runs() {
 fn outside_a_pool_too_deep_a_recursion_is_a_panic_that_says_what_to_do() {
     let panic = catch_unwind(|| tokio().block_on(chain(10_000_000, true, true)))
         .expect_err("no test thread has such a stack");
-    assert!(message(&*panic).contains("Pool::block_on"), "{}", message(&*panic));
+    assert!(
+        message(&*panic).contains("Pool::block_on"),
+        "{}",
+        message(&*panic)
+    );
 }
 
 #[test]
@@ -378,4 +411,28 @@ fn outside_a_pool_both_halves_end_before_a_panic_comes_out() {
     .expect_err("the first half panics");
     assert_eq!(message(&*panic), "first");
     assert_eq!(over.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_pool_may_be_dropped_by_what_runs_in_it() {
+    let pool = Arc::new(pool(2));
+    let inner = Arc::clone(&pool);
+    let (send, receive) = std::sync::mpsc::channel();
+    let spawned = pool.spawn(async move {
+        Yield(false).await;
+        send.send(()).expect("the test waits");
+        while Arc::strong_count(&inner) > 1 {
+            std::thread::yield_now();
+        }
+        drop(inner);
+        waiting_sum(0, 100).await
+    });
+    receive.recv().expect("the half sends");
+    drop(pool);
+    let result = tokio().block_on(spawned);
+    assert_eq!(
+        result,
+        Err(Stopped),
+        "it was cancelled, and found out at its next wait"
+    );
 }

@@ -5,7 +5,8 @@
 //! were never in memory. Where a half is not ready, or was handed out, the rest of the block is
 //! initialised, the half runs on its own from then on, and the join waits for it.
 
-use super::block::{self, Half, Home, Shared};
+use super::block::{Home, Shared};
+use super::half::{self, Half};
 use super::job::Job;
 use super::offer::Offer;
 use super::worker::Worker;
@@ -79,9 +80,9 @@ impl<A: Future, B: Future> Fork<A, B> {
         // block stays until the join, which is here, has left it, and no halves are running then.
         unsafe {
             Shared::begin(block);
-            block::place::<First<A, B>>(block, a);
-            block::place::<Second<A, B>>(block, b);
-            block::set_running::<First<A, B>>(block);
+            half::place::<First<A, B>>(block, a);
+            half::place::<Second<A, B>>(block, b);
+            half::set_running::<First<A, B>>(block);
             worker.offers.link(offer, Self::hand_out);
         }
         let here = 0u8;
@@ -92,15 +93,15 @@ impl<A: Future, B: Future> Fork<A, B> {
         }
         // SAFETY: this call runs the first half; and the second, once that is unlinked.
         unsafe {
-            let a = block::poll::<First<A, B>>(block);
+            let a = half::poll::<First<A, B>>(block);
             let Poll::Ready(Ok(a)) = a else {
                 return Self::settle(fork, worker, a, None);
             };
             if !worker.offers.unlink(offer) {
                 return Self::settle_handed(fork, worker, Poll::Ready(Ok(a)));
             }
-            block::set_running::<Second<A, B>>(block);
-            let b = block::poll::<Second<A, B>>(block);
+            half::set_running::<Second<A, B>>(block);
+            let b = half::poll::<Second<A, B>>(block);
             let Poll::Ready(Ok(b)) = b else {
                 return Self::settle(fork, worker, Poll::Ready(Ok(a)), Some(b));
             };
@@ -123,10 +124,13 @@ impl<A: Future, B: Future> Fork<A, B> {
         // SAFETY: the offer lies in a fork, whose call is under way on this thread and has not
         // gone past its first half.
         unsafe {
-            let block = offer.byte_sub(offset_of!(Self, offer)).cast_mut().cast::<Shared>();
+            let block = offer
+                .byte_sub(offset_of!(Self, offer))
+                .cast_mut()
+                .cast::<Shared>();
             let block = NonNull::new_unchecked(block);
             Shared::part(block, worker);
-            block::schedule::<Second<A, B>>(block)
+            half::schedule::<Second<A, B>>(block)
         }
     }
 
@@ -142,7 +146,7 @@ impl<A: Future, B: Future> Fork<A, B> {
             }
             let back = Offer::job(offer).is_some_and(|job| worker.mailbox().take_back(job));
             if back {
-                block::unschedule::<Second<A, B>>(fork.cast());
+                half::unschedule::<Second<A, B>>(fork.cast());
             }
             back
         }
@@ -157,9 +161,9 @@ impl<A: Future, B: Future> Fork<A, B> {
         // first was set running, but nobody has seen it.
         unsafe {
             if Self::reclaim(fork, worker) {
-                worker.enqueue(block::schedule::<Second<A, B>>(block));
+                worker.enqueue(half::schedule::<Second<A, B>>(block));
             }
-            worker.enqueue(block::schedule::<First<A, B>>(block));
+            worker.enqueue(half::schedule::<First<A, B>>(block));
         }
         Handle(fork)
     }
@@ -196,23 +200,27 @@ impl<A: Future, B: Future> Fork<A, B> {
                 None => Self::reclaim(fork, worker),
             };
             match a {
-                Poll::Ready(a) => block::keep::<First<A, B>>(block, a),
-                Poll::Pending => block::depart::<First<A, B>>(block),
+                Poll::Ready(a) => half::keep::<First<A, B>>(block, a),
+                Poll::Pending => half::depart::<First<A, B>>(block),
             }
             let b = if mine {
-                block::set_running::<Second<A, B>>(block);
-                Some(block::poll::<Second<A, B>>(block))
+                half::set_running::<Second<A, B>>(block);
+                Some(half::poll::<Second<A, B>>(block))
             } else {
                 b
             };
             match b {
-                Some(Poll::Ready(b)) => block::keep::<Second<A, B>>(block, b),
-                Some(Poll::Pending) => block::depart::<Second<A, B>>(block),
+                Some(Poll::Ready(b)) => half::keep::<Second<A, B>>(block, b),
+                Some(Poll::Pending) => half::depart::<Second<A, B>>(block),
                 None => {}
             }
         }
         let handle = Handle(fork);
-        if handle.shared().is_finished() { Ok(handle.results()) } else { Err(handle) }
+        if handle.shared().is_finished() {
+            Ok(handle.results())
+        } else {
+            Err(handle)
+        }
     }
 
     /// Both halves are over and their results passed on, but somebody has kept a waker.
@@ -223,8 +231,8 @@ impl<A: Future, B: Future> Fork<A, B> {
         // SAFETY: the call has run both halves, and is the join's party.
         unsafe {
             Shared::part(block, worker);
-            block::retire::<First<A, B>>(block);
-            block::retire::<Second<A, B>>(block);
+            half::retire::<First<A, B>>(block);
+            half::retire::<Second<A, B>>(block);
             Shared::leave::<First<A, B>>(block);
         }
     }
@@ -251,14 +259,17 @@ impl<A: Future, B: Future> Handle<A, B> {
     /// # Panics
     /// If a half did.
     pub(super) fn results(self) -> Both<A, B> {
-        assert!(self.shared().is_finished(), "the results of halves that run");
+        assert!(
+            self.shared().is_finished(),
+            "the results of halves that run"
+        );
         let block = self.0.cast();
         std::mem::forget(self);
         // SAFETY: both halves are over, and were not cancelled, which only `drop` does. The
         // handle is used up.
         let (a, b) = unsafe {
-            let a = block::take_result::<First<A, B>>(block);
-            let b = block::take_result::<Second<A, B>>(block);
+            let a = half::take_result::<First<A, B>>(block);
+            let b = half::take_result::<Second<A, B>>(block);
             Shared::leave::<First<A, B>>(block);
             (a, b)
         };
@@ -276,8 +287,8 @@ impl<A: Future, B: Future> Drop for Handle<A, B> {
         let defer = super::stack::is_low();
         // SAFETY: the handle is a party until `leave`, and nobody takes the results any more.
         unsafe {
-            block::cancel::<First<A, B>>(block, defer);
-            block::cancel::<Second<A, B>>(block, defer);
+            half::cancel::<First<A, B>>(block, defer);
+            half::cancel::<Second<A, B>>(block, defer);
             Shared::leave::<First<A, B>>(block);
         }
     }

@@ -53,7 +53,11 @@ impl Frames {
     /// The size of a block for a `T` in grains, if it is not large.
     const fn grains<T>() -> Option<usize> {
         let grains = size_of::<T>().div_ceil(GRAIN);
-        if grains * GRAIN < LARGE && align_of::<T>() <= GRAIN { Some(grains) } else { None }
+        if grains * GRAIN < LARGE && align_of::<T>() <= GRAIN {
+            Some(grains)
+        } else {
+            None
+        }
     }
 
     /// Memory for a `T`.
@@ -156,7 +160,10 @@ impl Returned {
             // SAFETY: the caller gives up the block, and a grain is larger than a `Free`.
             unsafe { block.write(Free { next, grains }) };
             // Blocks are only taken all together, so the same head means the same list.
-            match self.0.compare_exchange_weak(next, block, Ordering::Release, Ordering::Relaxed) {
+            match self
+                .0
+                .compare_exchange_weak(next, block, Ordering::Release, Ordering::Relaxed)
+            {
                 Ok(_) => return,
                 Err(other) => next = other,
             }

@@ -4,6 +4,7 @@ use super::fork::{Fork, Handle};
 use super::in_place::InPlace;
 use super::worker::Worker;
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -53,13 +54,10 @@ where
     B: Future<Output: Send> + Send + 'static,
 {
     match Worker::current() {
-        Some(worker) => match Fork::start(worker, a, b) {
-            Ok(both) => Join(Stage::Ready(Some(both))),
-            Err(handle) => Join(Stage::Waiting(handle)),
-        },
+        Some(worker) => Join::started(worker, a, b),
         // Boxed here and not in a function of its own: if the futures were passed on by address,
         // the case above would have to build them in memory twice.
-        None => Join(Stage::Outside(Box::new((a, b)))),
+        None => Join::unready(Unready::Outside(Box::new((a, b)))),
     }
 }
 
@@ -70,6 +68,12 @@ pub struct Join<A: Future, B: Future>(Stage<A, B>);
 enum Stage<A: Future, B: Future> {
     /// Both are over; `None` once they were taken.
     Ready(Option<(A::Output, B::Output)>),
+    /// Dropped by [`Join`]'s own `Drop`, so that where a fork has ended within the call there is
+    /// nothing but a comparison.
+    Unready(ManuallyDrop<Unready<A, B>>),
+}
+
+enum Unready<A: Future, B: Future> {
     /// They run on their own.
     Waiting(Handle<A, B>),
     /// They were made outside a pool and have not begun.
@@ -100,50 +104,85 @@ where
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut self.0 {
-            Stage::Ready(both) => Poll::Ready(both.take().expect("a join is polled once it is over")),
-            _ => self.poll_slowly(context),
+            Stage::Ready(both) => {
+                Poll::Ready(both.take().expect("a join is polled until it is over"))
+            }
+            Stage::Unready(_) => self.poll_unready(context),
         }
     }
 }
 
-impl<A, B> Join<A, B>
-where
-    A: Future<Output: Send> + Send + 'static,
-    B: Future<Output: Send> + Send + 'static,
-{
+impl<A: Future, B: Future> Join<A, B> {
+    #[inline(always)]
+    fn unready(unready: Unready<A, B>) -> Join<A, B> {
+        Join(Stage::Unready(ManuallyDrop::new(unready)))
+    }
+
+    #[inline(always)]
+    fn started(worker: &Worker, a: A, b: B) -> Join<A, B> {
+        match Fork::start(worker, a, b) {
+            Ok(both) => Join(Stage::Ready(Some(both))),
+            Err(handle) => Join::unready(Unready::Waiting(handle)),
+        }
+    }
+
+    /// Takes out what is not ready, if anything, and leaves nothing.
+    fn take_unready(&mut self) -> Option<Unready<A, B>> {
+        match std::mem::replace(&mut self.0, Stage::Ready(None)) {
+            Stage::Ready(both) => {
+                self.0 = Stage::Ready(both);
+                None
+            }
+            Stage::Unready(unready) => Some(ManuallyDrop::into_inner(unready)),
+        }
+    }
+
     #[cold]
     #[inline(never)]
-    fn poll_slowly(&mut self, context: &mut Context<'_>) -> Poll<(A::Output, B::Output)> {
-        loop {
-            match std::mem::replace(&mut self.0, Stage::Ready(None)) {
-                Stage::Ready(both) => {
-                    return Poll::Ready(both.expect("a join is polled once it is over"));
-                }
-                Stage::Waiting(handle) => {
+    fn poll_unready(&mut self, context: &mut Context<'_>) -> Poll<(A::Output, B::Output)> {
+        while let Some(unready) = self.take_unready() {
+            *self = match unready {
+                Unready::Waiting(handle) => {
                     if handle.shared().poll_finished(context.waker()) {
                         return Poll::Ready(handle.results());
                     }
-                    self.0 = Stage::Waiting(handle);
+                    *self = Join::unready(Unready::Waiting(handle));
                     return Poll::Pending;
                 }
-                Stage::Outside(halves) => {
+                Unready::Outside(halves) => {
                     let (a, b) = *halves;
-                    self.0 = match Worker::current() {
-                        Some(worker) => match Fork::start(worker, a, b) {
-                            Ok(both) => Stage::Ready(Some(both)),
-                            Err(handle) => Stage::Waiting(handle),
-                        },
-                        None => Stage::InPlace(Box::new(InPlace::new(a, b))),
-                    };
+                    match Worker::current() {
+                        Some(worker) => Join::started(worker, a, b),
+                        None => Join::unready(Unready::InPlace(Box::new(InPlace::new(a, b)))),
+                    }
                 }
-                Stage::InPlace(mut halves) => {
+                Unready::InPlace(mut halves) => {
                     let both = halves.poll(context);
                     if both.is_pending() {
-                        self.0 = Stage::InPlace(halves);
+                        *self = Join::unready(Unready::InPlace(halves));
                     }
                     return both;
                 }
-            }
+            };
+        }
+        let Stage::Ready(both) = &mut self.0 else {
+            unreachable!("taken just now")
+        };
+        Poll::Ready(both.take().expect("a join is polled until it is over"))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn drop_unready(&mut self) {
+        drop(self.take_unready());
+    }
+}
+
+impl<A: Future, B: Future> Drop for Join<A, B> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Stage::Unready(_) = self.0 {
+            self.drop_unready();
         }
     }
 }
@@ -153,9 +192,11 @@ impl<A: Future, B: Future> fmt::Debug for Join<A, B> {
         let stage = match &self.0 {
             Stage::Ready(Some(_)) => "over",
             Stage::Ready(None) => "taken",
-            Stage::Waiting(_) => "running",
-            Stage::Outside(_) => "not begun",
-            Stage::InPlace(_) => "running in place",
+            Stage::Unready(unready) => match **unready {
+                Unready::Waiting(_) => "running",
+                Unready::Outside(_) => "not begun",
+                Unready::InPlace(_) => "running in place",
+            },
         };
         f.debug_tuple("Join").field(&stage).finish()
     }

@@ -21,7 +21,10 @@ enum Turn<F: Future> {
 
 impl<A: Future, B: Future> InPlace<A, B> {
     pub(super) fn new(a: A, b: B) -> InPlace<A, B> {
-        InPlace { a: Turn::Running(Box::pin(a)), b: Turn::Running(Box::pin(b)) }
+        InPlace {
+            a: Turn::Running(Box::pin(a)),
+            b: Turn::Running(Box::pin(b)),
+        }
     }
 
     /// Polls what is not over.

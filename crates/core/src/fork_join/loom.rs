@@ -88,7 +88,10 @@ fn a_wake_during_a_poll_is_never_lost_and_schedules_once() {
             })
             .collect();
         let again = state.pause() == Pause::Again;
-        let queued = wakers.into_iter().filter_map(|waker| waker.join().ok()).filter(|it| *it);
+        let queued = wakers
+            .into_iter()
+            .filter_map(|waker| waker.join().ok())
+            .filter(|it| *it);
         assert_eq!(usize::from(again) + queued.count(), 1);
     });
 }
@@ -107,7 +110,10 @@ fn a_result_is_dropped_by_the_runner_or_by_the_join() {
             other => panic!("{other:?} of a half that runs"),
         };
         let wanted = runner.join().expect("the runner does not panic");
-        assert_eq!(wanted, joins, "the runner keeps it for the join, or drops it itself");
+        assert_eq!(
+            wanted, joins,
+            "the runner keeps it for the join, or drops it itself"
+        );
     });
 }
 
@@ -120,7 +126,11 @@ fn a_cancelled_half_is_thrown_away_once() {
             // Runs what was queued, as a worker does.
             let run = |state: &State, discards: &AtomicU32| {
                 if state.begin() {
-                    assert_eq!(state.pause(), Pause::Discard, "only the cancelling is to come");
+                    assert_eq!(
+                        state.pause(),
+                        Pause::Discard,
+                        "only the cancelling is to come"
+                    );
                 }
                 discards.fetch_add(1, Ordering::Relaxed);
             };
@@ -151,7 +161,11 @@ fn a_cancelled_half_is_thrown_away_once() {
             for _ in queued.into_iter().filter(|queued| *queued) {
                 run(&state, &discards);
             }
-            assert_eq!(discards.load(Ordering::Relaxed), 1, "{cancelled:?}, queued: {queued:?}");
+            assert_eq!(
+                discards.load(Ordering::Relaxed),
+                1,
+                "{cancelled:?}, queued: {queued:?}"
+            );
         });
     }
 }
@@ -180,7 +194,10 @@ fn a_join_that_waits_is_woken_by_the_last_half() {
         for half in halves {
             half.join().expect("counting off does not panic");
         }
-        assert!(finished || woken.0.load(Ordering::Relaxed) == 1, "nobody would poll again");
+        assert!(
+            finished || woken.0.load(Ordering::Relaxed) == 1,
+            "nobody would poll again"
+        );
         assert!(shared.is_finished());
     });
 }

@@ -146,7 +146,11 @@ impl Pool {
     /// # Panics
     /// With what `work` panics with.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        if self.worker().is_some() { work() } else { self.run_root(work) }
+        if self.worker().is_some() {
+            work()
+        } else {
+            self.run_root(work)
+        }
     }
 
     /// Whether the calling thread is a worker of this pool.
@@ -209,6 +213,10 @@ impl Drop for Pool {
     fn drop(&mut self) {
         self.registry.roots.cancel_all();
         self.registry.stop();
+        if self.worker().is_some() {
+            // Dropped by what runs in it: the threads end by themselves, after this one.
+            return;
+        }
         for thread in self.threads.drain(..) {
             // Jobs catch the panics of what they run: a worker's thread returns.
             let _ = thread.join();

@@ -52,25 +52,29 @@ impl Registry {
         registry
     }
 
-    /// Keeps the registry alive for a block. Workers take references in bulk, so that the count,
+    /// Keeps a registry alive for a block. Workers take references in bulk, so that the count,
     /// which all of them share, is not touched for every block.
-    pub(super) fn hold(&self) {
-        match Worker::current().filter(|worker| ptr::eq(worker.registry(), self)) {
+    ///
+    /// # Safety
+    /// The registry is alive, and the pointer is that of [`Worker::registry_pointer`], which
+    /// reaches the whole `Arc`; a reference does not.
+    pub(super) unsafe fn hold(registry: *const Registry) {
+        match Worker::current().filter(|worker| ptr::eq(worker.registry_pointer(), registry)) {
             Some(worker) => worker.spend_reference(),
-            // SAFETY: registries live in an `Arc` and nowhere else.
-            None => unsafe { Arc::increment_strong_count(self) },
+            // SAFETY: by the caller.
+            None => unsafe { Arc::increment_strong_count(registry) },
         }
     }
 
     /// Ends a [`Registry::hold`].
     ///
     /// # Safety
-    /// The caller has held it, and does not use it after.
-    pub(super) unsafe fn let_go(registry: NonNull<Registry>) {
-        match Worker::current().filter(|worker| ptr::eq(worker.registry(), registry.as_ptr())) {
+    /// The caller has held the registry through the same pointer, and does not use it after.
+    pub(super) unsafe fn let_go(registry: *const Registry) {
+        match Worker::current().filter(|worker| ptr::eq(worker.registry_pointer(), registry)) {
             Some(worker) => worker.regain_reference(),
             // SAFETY: the reference is the caller's to give up.
-            None => unsafe { Arc::decrement_strong_count(registry.as_ptr().cast_const()) },
+            None => unsafe { Arc::decrement_strong_count(registry) },
         }
     }
 

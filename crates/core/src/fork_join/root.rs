@@ -1,6 +1,7 @@
 //! Roots: futures that are given to a pool from outside.
 
-use super::block::{self, Half, Home, Shared};
+use super::block::{Home, Shared};
+use super::half::{self, Half};
 use super::pool::Pool;
 use std::alloc::{Layout, dealloc};
 use std::collections::HashMap;
@@ -53,12 +54,19 @@ unsafe impl Sync for Roots {}
 
 impl Roots {
     fn enter(&self, block: NonNull<Shared>, entry: Entry) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(block, entry);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(block, entry);
     }
 
     /// Strikes out a root of which the caller speaks for a party.
     fn strike_out(&self, block: NonNull<Shared>) {
-        let entry = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&block);
+        let entry = self
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&block);
         if let Some(entry) = entry {
             // SAFETY: the entry was a party.
             unsafe { (entry.leave)(block) };
@@ -109,7 +117,10 @@ impl Pool {
         let mut spawned = pin!(self.spawn(future));
         let result = match self.worker() {
             Some(worker) => {
-                let waker = Waker::from(Arc::new(WakeWorker(Arc::clone(&self.registry), worker.index())));
+                let waker = Waker::from(Arc::new(WakeWorker(
+                    Arc::clone(&self.registry),
+                    worker.index(),
+                )));
                 let mut context = Context::from_waker(&waker);
                 let mut result = spawned.as_mut().poll(&mut context);
                 while result.is_pending() {
@@ -178,26 +189,35 @@ impl<F: Future> Unpin for Spawned<F> {}
 impl<F: Future> Spawned<F> {
     fn new(pool: &Pool, future: F) -> Spawned<F> {
         let home = pool.worker().unwrap_or(&pool.registry.workers[0]);
-        let root: Box<Root<F>> =
-            Box::new(Root { shared: Shared::parted(home), half: MaybeUninit::uninit() });
+        let root: Box<Root<F>> = Box::new(Root {
+            shared: Shared::parted(home),
+            half: MaybeUninit::uninit(),
+        });
         let block = NonNull::from(Box::leak(root)).cast::<Shared>();
         // SAFETY: a fresh block with one party, this handle, to which the entry is added; nobody
         // else knows the half before it is queued.
         unsafe {
-            block::place::<Only<F>>(block, future);
+            half::place::<Only<F>>(block, future);
             block.as_ref().join_in();
-            let entry = Entry { abort: block::abort::<Only<F>>, leave: Shared::leave::<Only<F>> };
-            let job = block::schedule::<Only<F>>(block);
+            let entry = Entry {
+                abort: half::abort::<Only<F>>,
+                leave: Shared::leave::<Only<F>>,
+            };
+            let job = half::schedule::<Only<F>>(block);
             pool.registry.roots.enter(block, entry);
             pool.registry.enqueue(job);
         }
-        Spawned { block: Some(block), marker: PhantomData }
+        Spawned {
+            block: Some(block),
+            marker: PhantomData,
+        }
     }
 
     /// Whether the future is over.
     pub fn is_over(&self) -> bool {
         // SAFETY: the handle is a party.
-        self.block.is_none_or(|block| unsafe { block.as_ref() }.is_finished())
+        self.block
+            .is_none_or(|block| unsafe { block.as_ref() }.is_finished())
     }
 }
 
@@ -213,10 +233,10 @@ impl<F: Future> Future for Spawned<F> {
             }
             self.block = None;
             strike_out(block);
-            let result = if block::is_cancelled::<Only<F>>(block) {
+            let result = if half::is_cancelled::<Only<F>>(block) {
                 None
             } else {
-                Some(block::take_result::<Only<F>>(block))
+                Some(half::take_result::<Only<F>>(block))
             };
             Shared::leave::<Only<F>>(block);
             result
@@ -238,7 +258,7 @@ impl<F: Future> Drop for Spawned<F> {
         // SAFETY: the handle is a party until it leaves, and takes no result any more.
         unsafe {
             strike_out(block);
-            block::cancel::<Only<F>>(block, defer);
+            half::cancel::<Only<F>>(block, defer);
             Shared::leave::<Only<F>>(block);
         }
     }
@@ -248,11 +268,21 @@ impl<F: Future> Drop for Spawned<F> {
 /// The caller speaks for a party.
 unsafe fn strike_out(block: NonNull<Shared>) {
     // SAFETY: the block is there, and holds the registry.
-    unsafe { block.as_ref().home().as_ref().registry().roots.strike_out(block) };
+    unsafe {
+        block
+            .as_ref()
+            .home()
+            .as_ref()
+            .registry()
+            .roots
+            .strike_out(block)
+    };
 }
 
 impl<F: Future> fmt::Debug for Spawned<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Spawned").field("over", &self.is_over()).finish_non_exhaustive()
+        f.debug_struct("Spawned")
+            .field("over", &self.is_over())
+            .finish_non_exhaustive()
     }
 }

@@ -45,7 +45,9 @@ impl Extent {
     /// The stack of the calling thread, which is of no pool.
     fn of_this_thread() -> Extent {
         let lowest = lowest_address().map_or(1, |(lowest, size)| lowest + RESERVE.min(size / 4));
-        Extent { lowest_fork: lowest }
+        Extent {
+            lowest_fork: lowest,
+        }
     }
 
     /// The lowest address at which a fork may begin.

@@ -71,7 +71,10 @@ impl State {
                 s if s & SCHEDULED != 0 => (SCHEDULED, Pause::Again),
                 _ => (0, Pause::Idle),
             };
-            match self.0.compare_exchange_weak(state, next, Ordering::AcqRel, Ordering::Acquire) {
+            match self
+                .0
+                .compare_exchange_weak(state, next, Ordering::AcqRel, Ordering::Acquire)
+            {
                 Ok(_) => return pause,
                 Err(other) => state = other,
             }
@@ -96,7 +99,10 @@ impl State {
                 return false;
             }
             let next = state | SCHEDULED;
-            match self.0.compare_exchange_weak(state, next, Ordering::AcqRel, Ordering::Relaxed) {
+            match self
+                .0
+                .compare_exchange_weak(state, next, Ordering::AcqRel, Ordering::Relaxed)
+            {
                 Ok(_) => return state == 0,
                 Err(other) => state = other,
             }
@@ -115,7 +121,10 @@ impl State {
                 0 => (CANCELLED, Cancel::Discard),
                 s => (s | CANCELLED, Cancel::Leave),
             };
-            match self.0.compare_exchange_weak(state, next, Ordering::AcqRel, Ordering::Relaxed) {
+            match self
+                .0
+                .compare_exchange_weak(state, next, Ordering::AcqRel, Ordering::Relaxed)
+            {
                 Ok(_) => return cancel,
                 Err(other) => state = other,
             }

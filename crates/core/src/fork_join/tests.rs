@@ -105,7 +105,10 @@ impl Future for Wait {
         }
         match &self.0 {
             Some(wakers) => {
-                wakers.lock().expect("nobody panics here").push(context.waker().clone());
+                wakers
+                    .lock()
+                    .expect("nobody panics here")
+                    .push(context.waker().clone());
             }
             None => context.waker().wake_by_ref(),
         }
@@ -116,7 +119,11 @@ impl Future for Wait {
 fn leaves(depth: u32, wait: bool) -> impl Future<Output = Box<u32>> + Send {
     async move {
         if depth == 0 {
-            return if wait { Wait(None, false).await } else { Box::new(1) };
+            return if wait {
+                Wait(None, false).await
+            } else {
+                Box::new(1)
+            };
         }
         let (a, b) = fork_join(leaves(depth - 1, wait), leaves(depth - 1, !wait)).await;
         Box::new(*a + *b)
@@ -160,7 +167,11 @@ fn wakers_outlive_what_they_wake() {
     let ((one, ()), other) = pool.block_on(spawned).expect("the pool is there");
     assert_eq!((*one, *other), (1, 1));
     drop(pool);
-    waker.join().expect("waking does not panic").into_iter().for_each(Waker::wake);
+    waker
+        .join()
+        .expect("waking does not panic")
+        .into_iter()
+        .for_each(Waker::wake);
 }
 
 #[test]

@@ -147,6 +147,11 @@ impl Worker {
         }
     }
 
+    /// The registry as [`Registry::hold`] needs it.
+    pub(super) fn registry_pointer(&self) -> *const Registry {
+        self.registry
+    }
+
     pub(super) fn registry(&self) -> &Registry {
         // SAFETY: a registry owns its workers, so it lives as long as `self`.
         unsafe { &*self.registry }
@@ -184,7 +189,11 @@ impl Worker {
         let here = Worker::current().is_some_and(|worker| ptr::eq(worker, self));
         // SAFETY: by the caller.
         unsafe {
-            if here { self.frames.give_back(block) } else { self.public.returned.give_back(block) }
+            if here {
+                self.frames.give_back(block)
+            } else {
+                self.public.returned.give_back(block)
+            }
         }
     }
 
@@ -338,7 +347,9 @@ impl Worker {
         let mut woken = false;
         while !over() {
             if self.public.guard.load(Ordering::Relaxed) == ASKED {
-                self.public.guard.store(self.stack.get().lowest_fork(), Ordering::Relaxed);
+                self.public
+                    .guard
+                    .store(self.stack.get().lowest_fork(), Ordering::Relaxed);
                 self.answer();
             }
             if let Some(job) = self.find() {
