@@ -66,13 +66,17 @@ pub(super) struct Handle<A: Future, B: Future>(NonNull<Fork<A, B>>);
 impl<A: Future, B: Future> Fork<A, B> {
     /// Begins a fork and runs what can be run at once.
     ///
-    /// The futures and their results move between threads, and the block lives on its own: all
-    /// must be `Send + 'static`, as [`fork_join`](super::fork_join) demands.
+    /// The futures and their results move between threads, and the block lives on its own, hence
+    /// the bounds.
     ///
     /// # Panics
     /// If a half does, and the other is over.
     #[inline(always)]
-    pub(super) fn start(worker: &Worker, a: A, b: B) -> Result<Both<A, B>, Handle<A, B>> {
+    pub(super) fn start(worker: &Worker, a: A, b: B) -> Result<Both<A, B>, Handle<A, B>>
+    where
+        A: Future<Output: Send> + Send + 'static,
+        B: Future<Output: Send> + Send + 'static,
+    {
         let fork = worker.take_frame::<Fork<A, B>>();
         let block = fork.cast::<Shared>();
         let offer = Self::offer(fork);
@@ -98,7 +102,7 @@ impl<A: Future, B: Future> Fork<A, B> {
                 return Self::settle(fork, worker, a, None);
             };
             if !worker.offers.unlink(offer) {
-                return Self::settle_handed(fork, worker, Poll::Ready(Ok(a)));
+                return Self::settle(fork, worker, Poll::Ready(Ok(a)), None);
             }
             half::set_running::<Second<A, B>>(block);
             let b = half::poll::<Second<A, B>>(block);
@@ -166,18 +170,6 @@ impl<A: Future, B: Future> Fork<A, B> {
             worker.enqueue(half::schedule::<First<A, B>>(block));
         }
         Handle(fork)
-    }
-
-    /// As [`Fork::settle`], after the second half was handed out.
-    #[cold]
-    #[inline(never)]
-    unsafe fn settle_handed(
-        fork: NonNull<Self>,
-        worker: &Worker,
-        a: Polled<A>,
-    ) -> Result<Both<A, B>, Handle<A, B>> {
-        // SAFETY: by the caller.
-        unsafe { Self::settle(fork, worker, a, None) }
     }
 
     /// What to do if something is not ready, or panicked, or was handed out; `b` if it was polled.

@@ -118,14 +118,6 @@ impl<A: Future, B: Future> Join<A, B> {
         Join(Stage::Unready(ManuallyDrop::new(unready)))
     }
 
-    #[inline(always)]
-    fn started(worker: &Worker, a: A, b: B) -> Join<A, B> {
-        match Fork::start(worker, a, b) {
-            Ok(both) => Join(Stage::Ready(Some(both))),
-            Err(handle) => Join::unready(Unready::Waiting(handle)),
-        }
-    }
-
     /// Takes out what is not ready, if anything, and leaves nothing.
     fn take_unready(&mut self) -> Option<Unready<A, B>> {
         match std::mem::replace(&mut self.0, Stage::Ready(None)) {
@@ -134,6 +126,26 @@ impl<A: Future, B: Future> Join<A, B> {
                 None
             }
             Stage::Unready(unready) => Some(ManuallyDrop::into_inner(unready)),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn drop_unready(&mut self) {
+        drop(self.take_unready());
+    }
+}
+
+impl<A, B> Join<A, B>
+where
+    A: Future<Output: Send> + Send + 'static,
+    B: Future<Output: Send> + Send + 'static,
+{
+    #[inline(always)]
+    fn started(worker: &Worker, a: A, b: B) -> Join<A, B> {
+        match Fork::start(worker, a, b) {
+            Ok(both) => Join(Stage::Ready(Some(both))),
+            Err(handle) => Join::unready(Unready::Waiting(handle)),
         }
     }
 
@@ -169,12 +181,6 @@ impl<A: Future, B: Future> Join<A, B> {
             unreachable!("taken just now")
         };
         Poll::Ready(both.take().expect("a join is polled until it is over"))
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn drop_unready(&mut self) {
-        drop(self.take_unready());
     }
 }
 
