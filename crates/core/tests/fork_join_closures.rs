@@ -236,3 +236,36 @@ fn a_pool_has_between_one_worker_and_the_most() {
     );
     assert_eq!(pool(3).workers(), 3);
 }
+
+#[test]
+#[ignore = "never ends well; run by the next test, with little memory"]
+fn recursion_without_end() {
+    fn depth(left: u64) -> u64 {
+        if left == 0 {
+            return 0;
+        }
+        let (below, one) = join(|| depth(left - 1), || 1);
+        below + one
+    }
+    pool(1).install(|| depth(u64::MAX));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn where_memory_ends_there_is_a_panic_that_says_so_and_no_overflow() {
+    let test = std::env::current_exe().expect("the test runs from a file");
+    let script = "ulimit -v 800000; exec \"$0\" --exact recursion_without_end --ignored";
+    let output = std::process::Command::new("sh")
+        .args(["-c", script])
+        .arg(test)
+        .env("RUST_BACKTRACE", "0")
+        .output()
+        .expect("there is a shell");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("the recursion is too deep"), "{said}");
+    assert_eq!(
+        output.status.code(),
+        Some(101),
+        "a failed test, not a crash: {said}"
+    );
+}

@@ -107,16 +107,12 @@ fn lowest_address() -> Option<(usize, usize)> {
 #[cold]
 #[inline(never)]
 pub(super) fn on_fresh_stack<R: Send>(worker: &Worker, work: impl FnOnce() -> R + Send) -> R {
-    if let Some(available) = available_memory()
-        && available < 2 * STACK as u64
-    {
-        panic!(
-            "fork-join: the recursion is too deep: {} MiB of memory are left, \
-             another stack may take {} MiB; fork less deeply, or give the process more memory",
-            available >> 20,
-            STACK >> 20
-        );
-    }
+    assert!(
+        has_room(),
+        "fork-join: the recursion is too deep: there is no memory left for another stack, which \
+         may take {} MiB; fork less deeply, or give the process more memory",
+        STACK >> 20
+    );
     thread::scope(|scope| {
         let started = thread::Builder::new()
             .name(String::from("corsair-fork-join"))
@@ -136,12 +132,30 @@ pub(super) fn on_fresh_stack<R: Send>(worker: &Worker, work: impl FnOnce() -> R 
     })
 }
 
-/// How much memory the system could still give, in bytes, if it tells (Linux does).
+/// Whether there is memory for another stack, and for as much again beside it, so that the panic
+/// that ends too deep a recursion has what it needs.
+fn has_room() -> bool {
+    let wanted = 2 * STACK;
+    let mut addresses = Vec::<u8>::new();
+    let reserved = addresses.try_reserve_exact(wanted).is_ok();
+    // Otherwise the compiler would see that nobody uses it, and not reserve it at all.
+    std::hint::black_box(&mut addresses);
+    reserved && available_memory().is_none_or(|available| available >= wanted as u64)
+}
+
+/// How much memory the process could still take, in bytes, if the system tells (Linux does).
 fn available_memory() -> Option<u64> {
-    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let number = |text: &str| text.trim().parse::<u64>().ok();
+    let read = |path: &str| std::fs::read_to_string(path).ok();
+    let info = read("/proc/meminfo")?;
     let line = info
         .lines()
         .find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
+    let machine = number(line.trim().strip_suffix("kB")?)? * 1024;
+    let group = |file: &str| number(&read(&format!("/sys/fs/cgroup/memory.{file}"))?);
+    let group = match (group("max"), group("current")) {
+        (Some(most), Some(current)) => most.saturating_sub(current),
+        _ => u64::MAX,
+    };
+    Some(machine.min(group))
 }
