@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# The core's unit tests under miri, which finds undefined behaviour in unsafe code.
+# The core's unit tests, and those of the virtual executor, under miri, which finds undefined
+# behaviour in unsafe code.
 #
-#   ci/miri.sh            all unit tests of crates/core
-#   ci/miri.sh arena      those with `arena` in their path
+#   ci/miri.sh            all of them
+#   ci/miri.sh wheel      those with `wheel` in their path
 #
 # miri is some thousand times slower than the processor: tests choose small populations under
 # `cfg(miri)`, and properties try few cases. It exists on nightly only, which is installed if it is
@@ -24,4 +25,5 @@ export PROPTEST_CASES="${PROPTEST_CASES:-2}"
 export PROPTEST_DISABLE_FAILURE_PERSISTENCE=true
 
 cargo "+$toolchain" miri setup
-timeout "${MIRI_SECONDS:-600}" cargo "+$toolchain" miri test -p corsair --lib -- "$@"
+timeout "${MIRI_SECONDS:-1200}" \
+    cargo "+$toolchain" miri test -p corsair --lib --test virtual_time -- "$@"

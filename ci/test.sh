@@ -13,7 +13,7 @@ export CARGO_TERM_COLOR="${CARGO_TERM_COLOR:-never}"
 # The steps build once; incremental caches would only cost time and space.
 export CARGO_INCREMENTAL=0
 
-all_steps=(toolchain fmt clippy tests docs examples benches readme loom miri deny)
+all_steps=(toolchain fmt clippy tests docs examples benches readme semantics loom miri deny)
 
 # The toolchain of rust-toolchain.toml with its components.
 step_toolchain() {
@@ -77,6 +77,11 @@ step_readme() {
         return 1
     fi
     timeout 600 bash -euxo pipefail -c "$commands"
+}
+
+# Every test that SEMANTICS.md names exists.
+step_semantics() {
+    ci/semantics.sh
 }
 
 # Model checking of the barrier and the exchange; loom replaces the atomics under `cfg(loom)`.

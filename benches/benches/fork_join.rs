@@ -4,12 +4,18 @@
 //! number, without a cut-off; a time per element is a time per fork. Tokio tasks and OS threads,
 //! which cost hundreds of times as much, get smaller ranges.
 
+#![allow(
+    clippy::manual_async_fn,
+    reason = "a recursive `async fn` that is to be `Send` does not compile"
+)]
+
 use corsair::fork_join::{Pool, fork_join, join};
 use criterion::measurement::WallTime;
 use criterion::{
     BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main,
 };
 use std::hint::black_box;
+use std::num::NonZeroUsize;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::thread;
@@ -98,12 +104,13 @@ fn rayon_join(low: u64, high: u64) -> u64 {
     a + b
 }
 
+/// Every fork is offered, as with the others; by itself chili would offer every 64th.
 fn chili_join(scope: &mut chili::Scope<'_>, low: u64, high: u64) -> u64 {
     if low == high {
         return low;
     }
     let mid = middle(low, high);
-    let (a, b) = scope.join(
+    let (a, b) = scope.join_with_heartbeat_every::<1, _, _, _, _>(
         |scope| chili_join(scope, low, mid),
         |scope| chili_join(scope, mid + 1, high),
     );
@@ -219,9 +226,8 @@ fn sum(criterion: &mut Criterion) {
         contend(&mut group, "rayon", workers, sum_to(MANY), |high| {
             rayon.install(|| rayon_join(0, high))
         });
-        // The thread that has the scope works too.
         let chili = chili::ThreadPool::with_config(chili::Config {
-            thread_count: Some(workers - 1),
+            thread_count: NonZeroUsize::new(workers),
             ..chili::Config::default()
         });
         contend(&mut group, "chili", workers, sum_to(MANY), |high| {

@@ -94,7 +94,7 @@ fn contenders() -> Vec<Contender> {
             run: Box::new(by_hand),
             most: 1_000_000,
         },
-        corsair("pool-2-async", Executor::Pool, 2, Form::Async, 1_000_000),
+        corsair("pool-2-async", Executor::Pool, 2, Form::Async, 100_000),
         corsair("threads-async", Executor::Threads, 2, Form::Async, 10_000),
     ]
 }

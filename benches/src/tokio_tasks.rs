@@ -5,8 +5,9 @@ use corsair::fsm::{MAX_BUDDIES, Msg, Tally};
 use corsair::{Addr, Random};
 use std::num::NonZeroU16;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant as WallClock};
+use tokio::sync::mpsc::error::SendError;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout_at};
 
@@ -28,13 +29,23 @@ struct World {
     /// Pirates that have not yet got their last message of the FSM.
     undelivered: AtomicU32,
     delivered: Notify,
+    /// Gold on its way to pirates that had ended.
+    salvaged: AtomicU64,
 }
 
 impl World {
     async fn send(&self, to: u32, from: u32, body: Msg) {
         let mailbox = self.mailboxes.get(to as usize).unwrap_or(&self.fsm);
-        // A pirate that has ended takes no more letters; who writes to it does not mind.
-        let _ = mailbox.send(Letter { from, body }).await;
+        if let Err(SendError(letter)) = mailbox.send(Letter { from, body }).await {
+            self.salvage(letter);
+        }
+    }
+
+    /// Keeps the gold of a letter whose receiver has ended.
+    fn salvage(&self, letter: Letter) {
+        if let Msg::GoldCoin(gold) = letter.body {
+            self.salvaged.fetch_add(gold.into(), Ordering::Relaxed);
+        }
     }
 }
 
@@ -82,6 +93,7 @@ async fn fsm(population: u32) -> (Tally, Duration) {
         fsm,
         undelivered,
         delivered: Notify::new(),
+        salvaged: AtomicU64::new(0),
     });
     for (me, inbox) in (0..).zip(inboxes) {
         tokio::spawn(pirate(me, inbox, Arc::clone(&world)));
@@ -120,6 +132,7 @@ async fn fsm(population: u32) -> (Tally, Duration) {
         }
     };
     tokio::join!(goodbyes, count);
+    tally.salvaged = world.salvaged.load(Ordering::Relaxed);
     (tally, delivery)
 }
 
@@ -172,6 +185,10 @@ async fn pirate(me: u32, mut inbox: mpsc::Receiver<Letter>, world: Arc<World>) {
                 }
             }
             Msg::Goodbye { .. } => {
+                inbox.close();
+                while let Ok(late) = inbox.try_recv() {
+                    world.salvage(late);
+                }
                 let gold = pirate.booty;
                 return world.send(from, pirate.me, Msg::Goodbye { gold }).await;
             }

@@ -1,5 +1,9 @@
 //! Fork-join: halving a problem without a cut-off, with closures, slices, scopes and futures.
 
+#![allow(
+    clippy::manual_async_fn,
+    reason = "a recursive `async fn` that is to be `Send` does not compile"
+)]
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
 use corsair::fork_join::{Pool, PoolError, fork_join, join, map, reduce, scope};

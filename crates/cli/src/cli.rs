@@ -4,11 +4,12 @@ use crate::console::Console;
 use crate::flags::command::{Purpose, command};
 use crate::flags::values::Values;
 use crate::flags::{Value, normalise, refusal};
+use crate::marshal::{self, MarshalArgs};
 use crate::options::Options;
 use crate::{config_file, fsm};
 use anyhow::{Result, anyhow};
-use clap::ArgMatches;
 use clap::error::ErrorKind;
+use clap::{ArgMatches, FromArgMatches};
 use clap_complete::Shell;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -30,6 +31,10 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
     match matches.subcommand() {
         Some(("completions", given)) => completions(given),
         Some(("man", _)) => man(),
+        Some(("marshal", given)) => {
+            marshal::run(&MarshalArgs::from_arg_matches(given)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
         _ => simulate(&matches),
     }
 }

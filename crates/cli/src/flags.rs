@@ -393,7 +393,7 @@ pub static FLAGS: &[Flag] = &[
         name: "epoch",
         value: Value::One("DATE"),
         group: Group::Output,
-        help: "The date at which time begins in files [default: 1970-01-01T00:00:00Z; by the clock, now]",
+        help: "The date of time zero in files [default: 1970-01-01T00:00:00Z, or now by the clock]",
         shapes: true,
         ..PLAIN
     },

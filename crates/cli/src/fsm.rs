@@ -11,7 +11,7 @@ use crate::console::{Console, complain};
 use crate::graph::Header;
 use crate::options::Options;
 use crate::profile::Profile;
-use crate::progress::Progress;
+use crate::progress::{Bar, Measure};
 use crate::replace::Replacement;
 use crate::summary::{Delivery, Summary};
 use crate::{interrupt, memory};
@@ -75,7 +75,13 @@ pub fn run(options: &Options, args: &str) -> Result<ExitCode> {
     let console = Arc::new(Console::new(!options.json));
     let observer = Observer::install(Arc::clone(&console), graph.is_some(), options.messages);
     interrupt::on_ctrl_c(options.config.cut.clone());
-    let progress = Progress::begin(&console, options.executor != Executor::Virtual);
+    let bar = Bar::begin(
+        &console,
+        match options.executor {
+            Executor::Virtual => Measure::Virtual(options.config.progress.clone()),
+            _ => Measure::Clock,
+        },
+    );
     let ran = if record {
         fsm::run(
             options.executor,
@@ -89,7 +95,7 @@ pub fn run(options: &Options, args: &str) -> Result<ExitCode> {
             scenario.watched_by(Told::<false>),
         )
     };
-    drop(progress);
+    drop(bar);
     if let Some(profile) = profile {
         profile.end()?;
     }

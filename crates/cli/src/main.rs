@@ -7,6 +7,7 @@ mod flags;
 mod fsm;
 mod graph;
 mod interrupt;
+mod marshal;
 mod memory;
 mod options;
 mod profile;

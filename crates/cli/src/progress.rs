@@ -1,6 +1,7 @@
 //! A progress bar on stderr, for runs that take more than a second on a terminal.
 
 use crate::console::Console;
+use corsair::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How far the talk of a run by the clock has come.
+/// The talk of a run: when it began, and how long it takes in the time of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct Talk {
     began: Instant,
@@ -18,16 +19,34 @@ pub struct Talk {
 impl Talk {
     /// A talk that begins now.
     pub fn begins(takes: Duration) -> Talk {
-        Talk {
-            began: Instant::now(),
-            takes,
-        }
+        let began = Instant::now();
+        Talk { began, takes }
+    }
+}
+
+/// Where to see how far the talk has come.
+#[derive(Clone, Debug)]
+pub enum Measure {
+    /// On the clock.
+    Clock,
+    /// The run in virtual time tells it.
+    Virtual(Progress),
+}
+
+impl Measure {
+    /// How much of the talk is over.
+    fn done(&self, talk: &Talk) -> Duration {
+        let done = match self {
+            Measure::Clock => talk.began.elapsed(),
+            Measure::Virtual(progress) => progress.time().elapsed(),
+        };
+        done.min(talk.takes)
     }
 }
 
 /// A bar that appears after a second and goes when this is dropped.
 #[derive(Debug)]
-pub struct Progress {
+pub struct Bar {
     running: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
@@ -36,24 +55,30 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// How often the bar moves.
 const TICK: Duration = Duration::from_millis(100);
 
-impl Progress {
-    /// Begins to wait, if stderr is a terminal. `by_clock` says that the time of the run is that
-    /// of the clock, so that it is known how long the talk takes.
-    pub fn begin(console: &Arc<Console>, by_clock: bool) -> Progress {
+impl Bar {
+    /// Begins to wait, if stderr is a terminal.
+    pub fn begin(console: &Arc<Console>, measure: Measure) -> Bar {
         if !std::io::stderr().is_terminal() {
-            return Progress { running: None };
+            return Bar { running: None };
         }
         let (stop, stopped) = channel();
         let console = Arc::clone(console);
         let draw = move || {
-            if stopped.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
+            let waited = |time| stopped.recv_timeout(time) == Err(RecvTimeoutError::Timeout);
+            if !waited(PATIENCE) {
                 return;
             }
-            let bar = bar(console.talk().filter(|_| by_clock));
+            let bar = ProgressBar::new_spinner().with_style(style(SPINNER));
             console.set_bar(Some(bar.clone()));
-            while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                if let Some(talk) = console.talk().filter(|_| by_clock) {
-                    bar.set_position(talk.began.elapsed().min(talk.takes).as_millis() as u64);
+            let mut measured = false;
+            while waited(TICK) {
+                if let Some(talk) = console.talk().filter(|talk| !talk.takes.is_zero()) {
+                    if !measured {
+                        bar.set_style(style(BAR));
+                        bar.set_length(talk.takes.as_millis() as u64);
+                        measured = true;
+                    }
+                    bar.set_position(measure.done(&talk).as_millis() as u64);
                 }
                 bar.tick();
             }
@@ -64,13 +89,13 @@ impl Progress {
         let thread = std::thread::Builder::new()
             .name("progress".to_owned())
             .spawn(draw);
-        Progress {
+        Bar {
             running: thread.ok().map(|thread| (stop, thread)),
         }
     }
 }
 
-impl Drop for Progress {
+impl Drop for Bar {
     fn drop(&mut self) {
         if let Some((stop, thread)) = self.running.take() {
             drop(stop);
@@ -79,17 +104,35 @@ impl Drop for Progress {
     }
 }
 
-fn bar(talk: Option<Talk>) -> ProgressBar {
-    let (bar, template) = match talk {
-        Some(talk) if !talk.takes.is_zero() => (
-            ProgressBar::new(talk.takes.as_millis() as u64),
-            "{elapsed} {wide_bar} {percent}%",
-        ),
-        _ => (
-            ProgressBar::new_spinner(),
-            "{spinner} running for {elapsed}; Ctrl-C ends it",
-        ),
-    };
+/// Before the talk, and where there is none.
+const SPINNER: &str = "{spinner} running for {elapsed}; Ctrl-C ends it";
+/// During the talk.
+const BAR: &str = "{elapsed} {wide_bar} {percent}% of the talk; Ctrl-C ends it";
+
+fn style(template: &str) -> ProgressStyle {
     let style = ProgressStyle::with_template(template);
-    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+    style.unwrap_or_else(|_| ProgressStyle::default_spinner())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_templates_are_understood() {
+        for template in [SPINNER, BAR] {
+            assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
+        }
+    }
+
+    #[test]
+    fn no_more_of_a_talk_is_over_than_there_is() {
+        let talk = Talk::begins(Duration::ZERO);
+        assert_eq!(Measure::Clock.done(&talk), Duration::ZERO);
+        let talk = Talk::begins(Duration::from_secs(5));
+        assert_eq!(
+            Measure::Virtual(Progress::default()).done(&talk),
+            Duration::ZERO
+        );
+    }
 }

@@ -2,10 +2,10 @@
 //! range a process each.
 
 use anyhow::{Context, Result, bail, ensure};
-use clap::builder::EnumValueParser;
-use clap::{Arg, ArgMatches, Command, ValueEnum, value_parser};
+use clap::{Args, ValueEnum};
 use corsair::fork_join::{Pool, fork_join, join};
 use std::io::Write;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::pin::Pin;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,100 +13,39 @@ use std::time::{Duration, Instant};
 /// The range that is added up with an OS thread for every half spans at most so much.
 const MOST_THREADS: u64 = 2_000;
 
-/// The subcommand and its flags.
-pub fn command() -> Command {
-    let number = |name: &'static str, default: &'static str, help: &'static str| {
-        Arg::new(name)
-            .long(name)
-            .value_name("NUMBER")
-            .default_value(default)
-            .value_parser(value_parser!(u64))
-            .help(help)
-    };
-    Command::new("sum")
-        .about("Add up a range of numbers by fork-join, and say what a fork costs")
-        .arg(number("low", "0", "The first number"))
-        .arg(number("high", "10000000", "The last number"))
-        .arg(
-            number("rounds", "10", "How often to do it")
-                .value_parser(value_parser!(u32).range(1..)),
-        )
-        .arg(
-            Arg::new("workers")
-                .long("workers")
-                .value_name("NUMBER")
-                .value_parser(value_parser!(u16).range(1..=1024))
-                .help("Worker threads [default: one for each core]"),
-        )
-        .arg(
-            Arg::new("executor")
-                .long("executor")
-                .default_value("corsair")
-                .value_parser(EnumValueParser::<Executor>::new())
-                .help("Who runs the halves"),
-        )
-}
-
-/// What the flags say.
-#[derive(Clone, Debug)]
-struct Args {
+/// The flags of `corsair sum`.
+#[derive(Args, Clone, Debug)]
+pub struct SumArgs {
+    /// The first number
+    #[arg(long, value_name = "NUMBER", default_value = "0")]
     low: u64,
+    /// The last number
+    #[arg(long, value_name = "NUMBER", default_value = "10000000")]
     high: u64,
-    rounds: u32,
-    workers: usize,
+    /// How often to do it
+    #[arg(long, value_name = "NUMBER", default_value = "10")]
+    rounds: NonZeroU32,
+    /// Worker threads [default: one for each core]
+    #[arg(long, value_name = "NUMBER")]
+    workers: Option<NonZeroUsize>,
+    /// Who runs the halves
+    #[arg(long, value_enum, default_value = "corsair")]
     executor: Executor,
 }
 
-impl Args {
-    fn read(given: &ArgMatches) -> Args {
-        let number = |name| given.get_one::<u64>(name).copied().unwrap_or_default();
-        let cores = || thread::available_parallelism().map_or(1, usize::from);
-        Args {
-            low: number("low"),
-            high: number("high"),
-            rounds: given.get_one::<u32>("rounds").copied().unwrap_or(1),
-            workers: given
-                .get_one::<u16>("workers")
-                .map_or_else(cores, |n| usize::from(*n)),
-            executor: given
-                .get_one("executor")
-                .copied()
-                .unwrap_or(Executor::Corsair),
-        }
-    }
-}
-
 /// Who runs the halves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Executor {
-    /// This project's fork-join of closures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Executor {
+    /// This project's fork-join of closures
     Corsair,
-    /// This project's fork-join of futures.
+    /// This project's fork-join of futures
     Async,
-    /// The join of rayon.
+    /// The join of rayon
     Rayon,
-    /// Two tokio tasks for every fork.
+    /// Two tokio tasks for every fork
     Tokio,
-    /// Two OS threads for every fork.
+    /// Two OS threads for every fork; for small ranges
     Threads,
-}
-
-impl ValueEnum for Executor {
-    fn value_variants<'a>() -> &'a [Executor] {
-        use Executor::{Async, Corsair, Rayon, Threads, Tokio};
-        &[Corsair, Async, Rayon, Tokio, Threads]
-    }
-
-    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
-        let (name, help) = match self {
-            Executor::Corsair => ("corsair", "this project's fork-join of closures"),
-            Executor::Async => ("async", "this project's fork-join of futures"),
-            Executor::Rayon => ("rayon", "rayon's join"),
-            Executor::Tokio => ("tokio", "two tokio tasks for every fork"),
-            Executor::Threads => ("threads", "two OS threads for every fork; for small ranges"),
-        };
-        Some(clap::builder::PossibleValue::new(name).help(help))
-    }
 }
 
 /// Runs the command and prints what it measured.
@@ -114,12 +53,13 @@ impl ValueEnum for Executor {
 /// # Errors
 /// If the range is reversed, or its sum too large, or its halves are too many threads; and if the
 /// system refuses what the executor needs.
-pub fn run(given: &ArgMatches) -> Result<()> {
-    let args = &Args::read(given);
+pub fn run(args: &SumArgs) -> Result<()> {
     let expected = expected(args)?;
-    let mut executor = args.executor.start(args.workers)?;
+    let cores = || thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let workers = args.workers.unwrap_or_else(cores);
+    let mut executor = args.executor.start(workers.get())?;
     let begin = Instant::now();
-    for round in 1..=args.rounds {
+    for round in 1..=args.rounds.get() {
         let sum = executor(args.low, args.high);
         ensure!(
             sum == expected,
@@ -134,7 +74,7 @@ pub fn run(given: &ArgMatches) -> Result<()> {
 }
 
 /// What the sum must be.
-fn expected(args: &Args) -> Result<u64> {
+fn expected(args: &SumArgs) -> Result<u64> {
     let (low, high) = (args.low, args.high);
     ensure!(
         low <= high,
@@ -157,8 +97,8 @@ fn expected(args: &Args) -> Result<u64> {
 }
 
 /// The lines that the command prints.
-fn report(args: &Args, sum: u64, time: Duration, memory: Option<u64>) -> String {
-    let rounds = args.rounds;
+fn report(args: &SumArgs, sum: u64, time: Duration, memory: Option<u64>) -> String {
+    let rounds = args.rounds.get();
     let seconds = time.as_secs_f64() / f64::from(rounds);
     // A fork for every number but one, and two processes for every fork.
     let processes = 2 * u128::from(args.high - args.low);
@@ -221,7 +161,10 @@ fn by_closures(low: u64, high: u64) -> u64 {
     a + b
 }
 
-// Not `async fn`: the compiler cannot tell that a recursive one is `Send`.
+#[allow(
+    clippy::manual_async_fn,
+    reason = "a recursive `async fn` that is to be `Send` does not compile"
+)]
 fn by_futures(low: u64, high: u64) -> impl Future<Output = u64> + Send {
     async move {
         if low == high {
@@ -269,13 +212,16 @@ fn by_threads(low: u64, high: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::{Command, FromArgMatches};
 
-    fn parse(flags: &[&str]) -> Result<ArgMatches, clap::Error> {
-        command().try_get_matches_from(std::iter::once(&"sum").chain(flags))
+    fn parse(flags: &[&str]) -> Result<SumArgs, clap::Error> {
+        let line = std::iter::once(&"sum").chain(flags);
+        let command = SumArgs::augment_args(Command::new("sum"));
+        SumArgs::from_arg_matches(&command.try_get_matches_from(line)?)
     }
 
-    fn args(flags: &[&str]) -> Args {
-        Args::read(&parse(flags).expect("the flags of the tests are right"))
+    fn args(flags: &[&str]) -> SumArgs {
+        parse(flags).expect("the flags of the tests are right")
     }
 
     #[test]

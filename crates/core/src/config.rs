@@ -4,7 +4,7 @@ use crate::time::nanos;
 use crate::{Addr, Time};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Which executor runs the actors.
@@ -60,6 +60,8 @@ pub struct Config {
     pub per_actor: bool,
     /// With this the run can be cut from outside, for instance by Ctrl-C.
     pub cut: Cut,
+    /// Where a run in virtual time tells how far it has come, for instance to a progress bar.
+    pub progress: Progress,
 }
 
 impl Default for Config {
@@ -76,6 +78,7 @@ impl Default for Config {
             strict: false,
             per_actor: false,
             cut: Cut::default(),
+            progress: Progress::default(),
         }
     }
 }
@@ -222,7 +225,7 @@ impl Default for Latency {
 /// What happens to a message for a mailbox that is full, on the wall-clock executors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Overflow {
-    /// The sender waits, at its next wait (or at once, if it is a thread), until there is room.
+    /// The sender waits, at its next wait, until there is room.
     #[default]
     Block,
     /// The message is dropped and counted.
@@ -258,5 +261,24 @@ impl Cut {
     #[inline]
     pub fn is_cut(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// How far a run in virtual time has come. Clones look at the same run.
+///
+/// The wall-clock executors do not set it: their time is the clock's.
+#[derive(Clone, Debug, Default)]
+pub struct Progress(Arc<AtomicU64>);
+
+impl Progress {
+    /// The beginning of the window that was last begun.
+    pub fn time(&self) -> Time {
+        Time::from_nanos(self.0.load(Ordering::Relaxed))
+    }
+
+    /// A window has begun. One thread of a run says this.
+    #[inline]
+    pub(crate) fn reached(&self, nanos: u64) {
+        self.0.store(nanos, Ordering::Relaxed);
     }
 }

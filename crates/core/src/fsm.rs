@@ -14,7 +14,7 @@
 //!   that in virtual time their runs have the same digest.
 //! - Nothing here reads a clock: what there is to be told or measured goes to a [`Watch`].
 //!
-//! ```no_run
+//! ```
 //! use corsair::fsm::{self, Fsm};
 //! use corsair::{Config, Executor};
 //! use std::time::Duration;

@@ -21,7 +21,7 @@ mod wall;
 
 pub use actor::{Actor, Flow, drive};
 pub use address::{Addr, AddrRange};
-pub use config::{Config, ConfigError, Cut, DeadLetters, Executor, Latency, Overflow};
+pub use config::{Config, ConfigError, Cut, DeadLetters, Executor, Latency, Overflow, Progress};
 pub use context::{AskError, AsyncContext, Context, Waiting};
 pub use error::RunError;
 pub use event::{Envelope, Event, Reason, SpanId, Ticket, Token};

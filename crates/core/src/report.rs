@@ -21,7 +21,8 @@ pub struct Report {
     pub timers: u64,
     /// Actors spawned, the root included.
     pub spawned: u64,
-    /// Actors that ended by themselves, were stopped or panicked before the run ended.
+    /// Actors that ended by themselves, were stopped or panicked before the run ended; the root,
+    /// with whose end the run ends, is not counted.
     pub ended: u64,
     /// Messages for actors that had ended, by kind.
     pub dead_letters: Vec<KindCount>,

@@ -141,7 +141,8 @@ fn conclude<M: Message>(
         messages: by_kind(|tally| &tally.messages),
         timers: sum(|tally| tally.fired),
         spawned: outcomes[0].spawned,
-        ended: sum(|tally| tally.ended),
+        // The root's end is that of the run.
+        ended: sum(|tally| tally.ended) - u64::from(root_ended.is_some()),
         dead_letters: by_kind(|tally| &tally.dead),
         dropped: 0,
         panics: failure.clone().into_iter().collect(),

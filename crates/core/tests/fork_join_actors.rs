@@ -1,5 +1,10 @@
 //! Fork-join inside actors, on every executor.
 
+#![allow(
+    clippy::manual_async_fn,
+    reason = "a recursive `async fn` that is to be `Send` does not compile"
+)]
+
 use corsair::fork_join::{Pool, fork_join, join};
 use corsair::{Addr, AsyncContext, Config, Event, Executor, Message, Scenario, run};
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,10 @@
 //! The asynchronous form: results, waiting, panics, depth, cancelling, other executors.
 
+#![allow(
+    clippy::manual_async_fn,
+    reason = "a recursive `async fn` that is to be `Send` does not compile"
+)]
+
 use corsair::fork_join::{Pool, Stopped, fork_join, join};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;

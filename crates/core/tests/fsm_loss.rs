@@ -5,30 +5,41 @@ use corsair::{Config, Cut, DeadLetters, Executor, Outcome, Overflow};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-#[test]
-fn the_fsm_ends_where_full_mailboxes_drop_messages() {
-    for executor in [Executor::Tokio, Executor::Threads, Executor::Pool] {
-        for overflow in [Overflow::DropNewest, Overflow::DropOldest] {
-            let config = Config {
-                overflow,
-                mailbox: NonZeroUsize::MIN,
-                ..Config::default()
-            };
-            let fsm = Fsm {
-                population: 200,
-                talk: Duration::from_millis(50),
-                chat: Some(Duration::from_millis(1)),
-                ..Fsm::default()
-            };
-            let (report, tally) = fsm::run(executor, &config, fsm).expect("it ends");
-            let tally = tally.expect("nobody has cut it");
-            assert!(report.dropped > 0, "{executor:?} {overflow:?}");
-            assert!(
-                tally.goodbyes <= 200 && tally.missing_gold() >= 0,
-                "{executor:?}: {tally:?}"
-            );
-        }
+/// Runs pirates with mailboxes of one message, which drop what does not fit.
+fn ends_and_counts_what_was_dropped(executor: Executor) {
+    for overflow in [Overflow::DropNewest, Overflow::DropOldest] {
+        let config = Config {
+            overflow,
+            mailbox: NonZeroUsize::MIN,
+            ..Config::default()
+        };
+        let fsm = Fsm {
+            population: 200,
+            talk: Duration::from_millis(50),
+            chat: Some(Duration::from_millis(1)),
+            ..Fsm::default()
+        };
+        let (report, tally) = fsm::run(executor, &config, fsm).expect("it ends");
+        let tally = tally.expect("nobody has cut it");
+        assert!(report.dropped > 0, "{overflow:?}");
+        assert!(tally.goodbyes <= 200, "{overflow:?}: {tally:?}");
+        assert!(tally.missing_gold() >= 0, "{overflow:?}: {tally:?}");
     }
+}
+
+#[test]
+fn the_fsm_ends_where_full_mailboxes_of_tasks_drop_messages() {
+    ends_and_counts_what_was_dropped(Executor::Tokio);
+}
+
+#[test]
+fn the_fsm_ends_where_full_mailboxes_of_threads_drop_messages() {
+    ends_and_counts_what_was_dropped(Executor::Threads);
+}
+
+#[test]
+fn the_fsm_ends_where_full_mailboxes_of_a_pool_drop_messages() {
+    ends_and_counts_what_was_dropped(Executor::Pool);
 }
 
 #[test]

@@ -277,7 +277,13 @@ impl Scenario<Number> for Foreign {
             // Long enough for a run that stands still to be noticed, if it were one.
             std::thread::sleep(Duration::from_millis(60));
             given.given.store(true, Relaxed);
-            given.waker.lock().unwrap().take().map(Waker::wake);
+            given
+                .waker
+                .lock()
+                .unwrap()
+                .take()
+                .into_iter()
+                .for_each(Waker::wake);
         });
         {
             let mut message = std::pin::pin!(cx.recv());

@@ -1,8 +1,9 @@
 //! The parser, made from [`FLAGS`].
 
 use super::{FLAGS, Flag, Value};
+use crate::marshal::MarshalArgs;
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgAction, Command, ValueHint};
+use clap::{Arg, ArgAction, Args, Command, ValueHint};
 
 /// What a [`Command`] is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +19,9 @@ pub fn command(purpose: Purpose) -> Command {
     Command::new("corsair")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Simulates actors that talk: pirates and the Flying Spaghetti Monster")
-        .override_usage("corsair -a fsm [FLAGS]\n       corsair completions SHELL | corsair man")
+        .override_usage(
+            "corsair -a fsm [FLAGS]\n       corsair marshal [FLAGS] [FILE]\n       corsair completions SHELL | corsair man",
+        )
         .after_help(AFTER_HELP)
         .args_override_self(true)
         .disable_help_subcommand(true)
@@ -35,6 +38,9 @@ pub fn command(purpose: Purpose) -> Command {
                 ),
         )
         .subcommand(Command::new("man").about("Print the manual page"))
+        .subcommand(MarshalArgs::augment_args(
+            Command::new("marshal").about("Time the strategies of bulk marshalling, side by side"),
+        ))
 }
 
 const AFTER_HELP: &str = "\

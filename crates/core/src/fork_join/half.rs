@@ -330,32 +330,45 @@ fn raw_waker<H: Home>(block: NonNull<Shared>) -> RawWaker {
     )
 }
 
+/// What a waker of a half does. Its data is the block. A cloned waker is a party to it; a lent one
+/// is used only while its runner is one.
 const fn waker_functions<H: Home>() -> RawWakerVTable {
-    // SAFETY (of all four): the data of a waker is its block; a cloned waker is a party to it, and
-    // a lent one is used while its runner is.
     unsafe fn clone<H: Home>(data: *const ()) -> RawWaker {
+        // SAFETY: the waker's party, or its lender's, keeps the block.
         unsafe {
-            let block = NonNull::new_unchecked(data.cast_mut().cast::<Shared>());
+            let block = block_of(data);
             block.as_ref().join_in();
             raw_waker::<H>(block)
         }
     }
     unsafe fn wake<H: Home>(data: *const ()) {
+        // SAFETY: only clones are used up; the clone's party ends with the second call.
         unsafe {
             wake_by_ref::<H>(data);
             drop_waker::<H>(data);
         }
     }
     unsafe fn wake_by_ref<H: Home>(data: *const ()) {
+        // SAFETY: as for `clone`. The state says whether the half is to be queued, once.
         unsafe {
-            let block = NonNull::new_unchecked(data.cast_mut().cast::<Shared>());
+            let block = block_of(data);
             if state::<H>(block).wake() {
                 enqueue::<H>(block);
             }
         }
     }
     unsafe fn drop_waker<H: Home>(data: *const ()) {
-        unsafe { Shared::leave::<H>(NonNull::new_unchecked(data.cast_mut().cast::<Shared>())) }
+        // SAFETY: only clones are dropped, and each is a party.
+        unsafe { Shared::leave::<H>(block_of(data)) }
     }
     RawWakerVTable::new(clone::<H>, wake::<H>, wake_by_ref::<H>, drop_waker::<H>)
+}
+
+/// The block of a waker.
+///
+/// # Safety
+/// `data` is that of a waker that [`raw_waker`] has made.
+unsafe fn block_of(data: *const ()) -> NonNull<Shared> {
+    // SAFETY: a waker's data is the address of a block.
+    unsafe { NonNull::new_unchecked(data.cast_mut().cast()) }
 }

@@ -1,6 +1,11 @@
 //! Small runs for miri, which checks every access; the behaviour at full size is tested in
 //! `tests/fork_join_*.rs`.
 
+#![allow(
+    clippy::manual_async_fn,
+    reason = "a recursive `async fn` that is to be `Send` does not compile"
+)]
+
 use super::{Pool, for_each, fork_join, join, map, reduce, scope};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;

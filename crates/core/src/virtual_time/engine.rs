@@ -147,6 +147,9 @@ impl<M: Message> Engine<M> {
                     End::Past
                 };
             }
+            if shard.owns(ROOT) {
+                config.progress.reached(agreed.next << bits);
+            }
             self.absorb();
             self.windows += 1;
             self.run_window(agreed.next);

@@ -63,6 +63,22 @@ impl<P> Exchange<P> for Alone {
 #[repr(align(128))]
 struct Cell<T>(UnsafeCell<T>);
 
+impl<T> Cell<T> {
+    /// Swaps the contents.
+    ///
+    /// # Safety
+    /// Nobody else reads or writes the cell meanwhile.
+    #[allow(
+        clippy::swap_with_temporary,
+        reason = "the pointer is the cell's, not a temporary"
+    )]
+    unsafe fn swap(&self, other: &mut T) {
+        // SAFETY: the caller promises that nobody else uses the cell.
+        self.0
+            .with_mut(|cell| std::mem::swap(unsafe { &mut *cell }, other));
+    }
+}
+
 /// The exchange of shards that are threads of one process.
 pub(super) struct Matrix<P> {
     shards: usize,
@@ -144,9 +160,7 @@ impl<P> Exchange<P> for Port<'_, P> {
         );
         for (to, parcel) in out.iter_mut().enumerate().filter(|(to, _)| *to != self.me) {
             // SAFETY: before the barrier of its round, a row of cells belongs to its sender.
-            parcels[self.me * shards + to]
-                .0
-                .with_mut(|cell| unsafe { std::mem::swap(&mut *cell, parcel) });
+            unsafe { parcels[self.me * shards + to].swap(parcel) };
         }
         // SAFETY: as above.
         votes[self.me].0.with_mut(|cell| unsafe { *cell = vote });
@@ -170,9 +184,7 @@ impl<P> Exchange<P> for Port<'_, P> {
             .filter(|(from, _)| *from != self.me)
         {
             // SAFETY: after the barrier of its round, a column of cells belongs to its receiver.
-            parcels[from * shards + self.me]
-                .0
-                .with_mut(|cell| unsafe { std::mem::swap(&mut *cell, parcel) });
+            unsafe { parcels[from * shards + self.me].swap(parcel) };
         }
         let vote_of = |vote: &Cell<Vote>| {
             // SAFETY: after the barrier nobody writes the votes of this round, and all may read.
@@ -221,7 +233,7 @@ mod tests {
                         for (from, parcel) in inbox.iter_mut().enumerate() {
                             if from != me {
                                 assert_eq!(
-                                    parcel.drain(..).collect::<Vec<_>>(),
+                                    std::mem::take(parcel),
                                     [round << 32 | (from as u64) << 16 | me as u64]
                                 );
                             }

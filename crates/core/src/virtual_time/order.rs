@@ -98,7 +98,11 @@ impl Order {
 /// How many events from the first one on are in order.
 #[inline]
 fn sorted_prefix<M>(events: &[Scheduled<M>]) -> usize {
-    let ordered = |pair: &[Scheduled<M>]| pair[0].head.order() <= pair[1].head.order();
+    let ordered = |pair: &[Scheduled<M>]| {
+        let (a, b) = (&pair[0].head, &pair[1].head);
+        // Most pairs are decided by their receivers, or have the same sender at the same time.
+        a.to < b.to || a.to == b.to && a.order() <= b.order()
+    };
     match events.windows(2).position(|pair| !ordered(pair)) {
         Some(last) => last + 1,
         None => events.len(),

@@ -5,9 +5,9 @@
 //! call.
 
 use super::header::{Header, State};
-use super::pages::{PAGE, PAGE_BITS, Region};
+use super::pages::{PAGE, PAGE_BITS, Page, Region};
 use super::scheduled::{Kind, Scheduled};
-use super::shard::{ROOT, Shard};
+use super::shard::{ROOT, Shard, Timer};
 use crate::{Flow, Message, Reason, Spawn};
 use std::alloc::Layout;
 use std::marker::PhantomData;
@@ -135,7 +135,7 @@ struct Residents<M, F: Form<M>> {
     count: u32,
     slots: usize,
     region: Region,
-    _actors: PhantomData<(fn() -> M, F::Actor)>,
+    _message: PhantomData<fn() -> M>,
 }
 
 impl<M: Message, F: Form<M>> Blueprint<M> for F {
@@ -147,7 +147,7 @@ impl<M: Message, F: Form<M>> Blueprint<M> for F {
             count,
             slots,
             region,
-            _actors: PhantomData,
+            _message: PhantomData,
         })
     }
 }
@@ -171,7 +171,8 @@ impl<M: Message, F: Form<M>> Residents<M, F> {
     unsafe fn slot(&self, shard: *mut Shard<M>, actor: u32) -> *mut Slot<F::Actor> {
         // SAFETY: an actor of the population has a page, and the page's memory has its slot.
         unsafe {
-            let page = (&(*shard).pages).get_unchecked((actor >> PAGE_BITS) as usize);
+            let pages: &[Page] = &(*shard).pages;
+            let page = pages.get_unchecked((actor >> PAGE_BITS) as usize);
             page.slots
                 .cast::<Slot<F::Actor>>()
                 .add((actor % PAGE) as usize)
@@ -376,14 +377,18 @@ impl<M: Message, F: Form<M>> Population<M> for Residents<M, F> {
             // SAFETY: the actor is one of this population, and events for it are only given to the
             // shard that has it. The rest is the contract.
             unsafe {
-                if let Some(&ahead) = order.get(at + AHEAD) {
+                // In the order of addresses the processor sees for itself what comes next.
+                if let Some(&ahead) = order.get(at + AHEAD)
+                    && ahead as usize != at + AHEAD
+                {
                     self.prefetch(shard, (*events.add(ahead as usize)).head.to);
                 }
                 (*shard).cursor = at;
                 let slot = self.slot(shard, actor);
                 self.deliver(shard, slot, events.add(order[at] as usize));
                 at += 1;
-                if !(&(*shard).near).is_empty() {
+                let near: &[Timer] = &(*shard).near;
+                if !near.is_empty() {
                     let next = (at < order.len() && receiver(at) == actor)
                         .then(|| (*events.add(order[at] as usize)).head.offset());
                     self.run_near(shard, slot, next);

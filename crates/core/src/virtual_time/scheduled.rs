@@ -298,6 +298,15 @@ impl<M> Scheduled<M> {
     /// As an actor sees it that waits for anything; `None` for what is not for it.
     #[inline(always)]
     pub(super) fn for_actor(self) -> Option<Event<M>> {
+        if self.head.is_message() {
+            let this = ManuallyDrop::new(self);
+            // SAFETY: a message has a body, and `this` is not dropped.
+            let body = unsafe { this.body.assume_init_read() };
+            return Some(Event::Message {
+                from: Addr(this.head.from),
+                body,
+            });
+        }
         if self.is_stale() {
             None
         } else {

@@ -15,6 +15,7 @@ use crate::config::fold;
 use crate::{
     ActorTotals, Addr, Config, DeadLetters, Latency, Message, PanicReport, Token, Waiting,
 };
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The root is the first actor of a run.
@@ -43,6 +44,43 @@ impl Due for Timer {
     #[inline]
     fn time(&self) -> u64 {
         self.time
+    }
+}
+
+/// What [`Shard::header`] and [`Shard::current`] point to where no actor's memory and no event is
+/// meant. In memory of its own, which nobody borrows together with the shard.
+struct Aside(NonNull<(Header, Head)>);
+
+impl Aside {
+    fn new() -> Aside {
+        let head = Head::new(0, Kind::Start, ROOT, ROOT, 0, 0);
+        let aside = Box::into_raw(Box::new((Header::default(), head)));
+        Aside(NonNull::new(aside).expect("a box is not null"))
+    }
+
+    /// The header of nobody.
+    fn header(&self) -> *mut Header {
+        // SAFETY: the memory is there as long as this.
+        unsafe { &raw mut (*self.0.as_ptr()).0 }
+    }
+
+    /// A copy of the head of an event that had been kept, or that begins a new trace.
+    fn head(&self) -> *const Head {
+        // SAFETY: the memory is there as long as this.
+        unsafe { &raw const (*self.0.as_ptr()).1 }
+    }
+
+    fn set_head(&mut self, head: Head) -> *const Head {
+        // SAFETY: the memory is there as long as this; nobody holds a reference to the head.
+        unsafe { (*self.0.as_ptr()).1 = head };
+        self.head()
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        // SAFETY: made from a box, and given back once.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }
 
@@ -83,12 +121,9 @@ pub(super) struct Shard<M> {
     pub(super) arrived: *mut Scheduled<M>,
     /// The kind of the message last delivered.
     kind: usize,
-    /// A copy of the head of an event that had been kept, or that begins a new trace.
-    scratch: Head,
     /// Timers of the actor being run that are due within the window, the first one last.
     pub(super) near: Vec<Timer>,
-    /// Where [`Shard::header`] points while no actor runs.
-    nobody: Box<Header>,
+    aside: Aside,
 
     // Where actors are.
     /// The shard of each page.
@@ -174,10 +209,9 @@ fn unique() -> u32 {
 impl<M: Message> Shard<M> {
     pub(super) fn new(config: &Config, index: usize) -> Box<Shard<M>> {
         let window_bits = config.lookahead_nanos().ilog2().min(MAX_WINDOW_BITS);
-        let mut nobody = Box::<Header>::default();
-        let scratch = Head::new(0, Kind::Start, ROOT, ROOT, 0, 0);
+        let aside = Aside::new();
         let shards = config.workers.get();
-        let mut shard = Box::new(Shard {
+        Box::new(Shard {
             id: unique(),
             index,
             seed: config.seed,
@@ -193,12 +227,11 @@ impl<M: Message> Shard<M> {
             cursor: 0,
             me: ROOT,
             now: 0,
-            header: &raw mut *nobody,
-            current: std::ptr::null(),
+            header: aside.header(),
+            current: aside.head(),
             arrived: std::ptr::null_mut(),
-            scratch,
             near: Vec::new(),
-            nobody,
+            aside,
             owners: Vec::new(),
             pages: Vec::new(),
             groups: Vec::new(),
@@ -214,15 +247,13 @@ impl<M: Message> Shard<M> {
             waiting: Waiting::Other,
             requests: 0,
             own_tokens: 0,
-        });
-        shard.leave();
-        shard
+        })
     }
 
     /// No actor runs any more: whatever code still runs acts for nobody.
     pub(super) fn leave(&mut self) {
-        self.header = &raw mut *self.nobody;
-        self.current = &raw const self.scratch;
+        self.header = self.aside.header();
+        self.current = self.aside.head();
         self.arrived = std::ptr::null_mut();
     }
 
@@ -298,8 +329,8 @@ impl<M: Message> Shard<M> {
     /// The header of the actor being run.
     #[inline(always)]
     fn header(&mut self) -> &mut Header {
-        // SAFETY: `header` points to the slot of the actor being run, which stays in place, or to
-        // `nobody`; only this shard's thread uses it, and nobody holds another reference to it.
+        // SAFETY: `header` points to the slot of the actor being run, which stays in place, or
+        // aside; only this shard's thread uses it, and nobody holds another reference to it.
         unsafe { &mut *self.header }
     }
 
@@ -307,7 +338,7 @@ impl<M: Message> Shard<M> {
     #[inline(always)]
     pub(super) fn current(&self) -> &Head {
         // SAFETY: `current` points to the event being handled, whose head stays in place until the
-        // next one, or to `scratch`.
+        // next one, or aside.
         unsafe { &*self.current }
     }
 
@@ -445,15 +476,14 @@ impl<M: Message> Shard<M> {
 
     /// From here on, what is sent begins a new trace.
     pub(super) fn new_trace(&mut self) {
-        self.scratch = *self.current();
-        self.scratch.trace = 0;
-        self.current = &raw const self.scratch;
+        let mut head = *self.current();
+        head.trace = 0;
+        self.resume(head);
     }
 
     /// From here on, what is sent is on account of this event, which had been kept.
     pub(super) fn resume(&mut self, head: Head) {
-        self.scratch = head;
-        self.current = &raw const self.scratch;
+        self.current = self.aside.set_head(head);
     }
 
     /// The event that has arrived, if it was not taken yet.

@@ -1,8 +1,10 @@
 //! The context of an actor on any of the wall-clock executors.
 
+mod remains;
+
 use super::letter::Letter;
 use super::mailbox::Mailbox;
-use super::shared::{Cell, Shared, lock};
+use super::shared::{Cell, Shared};
 use super::tally::Ledger;
 use super::timers::Timers;
 use super::{Alarm, Runtime};
@@ -10,6 +12,8 @@ use crate::{
     Actor, Addr, AsyncContext, Context, Envelope, Event, Message, SpanId, Spawn, Ticket, Time,
     Token, Waiting,
 };
+use remains::Handled;
+pub(crate) use remains::Remains;
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -54,34 +58,6 @@ pub(crate) struct WallContext<M: Message, R: Runtime> {
     waiting: Option<Waiting>,
     /// The task's own waker, once known.
     task: Option<Waker>,
-}
-
-/// What an actor was handling, for the report of its panic.
-#[derive(Clone, Copy)]
-enum Handled {
-    Start,
-    Message(usize),
-    Timer(u32),
-    Spawned,
-    Down,
-    DeadLetter(usize),
-}
-
-/// What an actor leaves when its context is dropped.
-pub(crate) struct Remains<M> {
-    /// What it was handling.
-    pub(super) handled: String,
-    /// What it had received and not handled.
-    pub(super) unread: VecDeque<Letter<M>>,
-}
-
-impl<M> Default for Remains<M> {
-    fn default() -> Remains<M> {
-        Remains {
-            handled: "making its body".to_owned(),
-            unread: VecDeque::new(),
-        }
-    }
 }
 
 impl<M: Message, R: Runtime> WallContext<M, R> {
@@ -533,47 +509,5 @@ struct Turn<M: Message, R: Runtime>(Arc<Shared<M, R>>);
 impl<M: Message, R: Runtime> Drop for Turn<M, R> {
     fn drop(&mut self) {
         self.0.settling.store(false, Release);
-    }
-}
-
-impl<M: Message, R: Runtime> Drop for WallContext<M, R> {
-    fn drop(&mut self) {
-        self.ledger.tell(&self.shared.tally);
-        let shared = &self.shared;
-        if shared.config.per_actor {
-            lock(&shared.left).count(self.me, self.sendings.into(), self.received);
-        }
-        if shared.is_ending() {
-            if !self.cell().is_stopping() {
-                lock(&shared.left).wait(self.me, self.waiting, self.stash.len());
-            }
-            return;
-        }
-        let panicking = std::thread::panicking();
-        if !panicking && self.stash.is_empty() && self.batch.is_empty() {
-            return;
-        }
-        let handled = || {
-            let from = || shared.name(self.envelope.from);
-            match self.handled {
-                Handled::Start => "its start".to_owned(),
-                Handled::Message(kind) => format!("{} from {}", M::KINDS[kind], from()),
-                Handled::Timer(token) if token >= Token::OWN => "the end of a sleep".to_owned(),
-                Handled::Timer(token) => format!("timer {token}"),
-                Handled::Spawned => "the addresses of actors it spawned".to_owned(),
-                Handled::Down => format!("the end of {}", from()),
-                Handled::DeadLetter(kind) => {
-                    format!("a dead letter, {} from {}", M::KINDS[kind], from())
-                }
-            }
-        };
-        // Kept letters count as done already; those not looked at do when they are buried.
-        for letter in &mut self.stash {
-            letter.epoch = shared.tally.sent();
-        }
-        let mut unread = std::mem::take(&mut self.stash);
-        unread.append(&mut self.batch);
-        let handled = if panicking { handled() } else { String::new() };
-        lock(&shared.remains).insert(self.me, Remains { handled, unread });
     }
 }

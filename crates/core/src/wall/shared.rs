@@ -1,6 +1,8 @@
 //! What all actors of a run share: who there is, how a letter reaches its receiver, what becomes
 //! of it if there is none, and how the run ends.
 
+mod ending;
+
 use super::clock::Clock;
 use super::context::{Remains, WallContext};
 use super::letter::Letter;
@@ -16,7 +18,7 @@ use crate::{
 };
 use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::task::Context as Task;
@@ -55,7 +57,7 @@ pub(crate) enum End {
     Cut,
     Deadlock,
     Panicked(Box<PanicReport>),
-    PastEnd { end: Time, next: Time },
+    Late { end: Time, next: Time },
     Overflow { who: Addr },
     TooManyThreads { asked: u64, limit: u64 },
     TooManyActors,
@@ -82,13 +84,6 @@ const STOPPING: u8 = 2;
 const RETURNED: u8 = 4;
 const STOPPED: u8 = 8;
 const PANICKED: u8 = 16;
-
-/// An actor that has ended and has not been reported as ended yet.
-pub(crate) struct Closed {
-    reason: Reason,
-    /// The epoch of the stop that it had been sent.
-    stop: Option<u8>,
-}
 
 impl<M: Message, R: Runtime> Cell<M, R> {
     fn new(capacity: usize) -> Cell<M, R> {
@@ -431,122 +426,6 @@ impl<M: Message, R: Runtime> Shared<M, R> {
             }
         }
         self.tally.done(epoch);
-    }
-
-    // How actors end.
-
-    /// Lets an actor end as soon as it waits.
-    pub(super) fn stop(self: &Arc<Self>, who: Addr) {
-        let cell = match self.cells.get(who.0) {
-            Some(cell) => cell,
-            None => {
-                let Some(group) = self.group(who) else { return };
-                let (cell, made) = self
-                    .cells
-                    .get_or_make(who.0, || Cell::new(self.config.mailbox.get()));
-                if made && group.on_demand {
-                    self.live.fetch_add(1, SeqCst);
-                    let closed = self.close(who, Reason::Stopped, []);
-                    return self.tell_end(who, closed);
-                }
-                cell
-            }
-        };
-        // Like a letter it is under way until the actor has ended.
-        let epoch = self.tally.sent();
-        let stopping = STOPPING | epoch;
-        if cell
-            .state
-            .compare_exchange(LIVE, stopping, AcqRel, Acquire)
-            .is_ok()
-        {
-            cell.mailbox.wake();
-        } else {
-            self.tally.done(epoch);
-        }
-    }
-
-    /// An actor has ended: what was meant for it are dead letters from now on. To be followed by
-    /// [`Shared::tell_end`].
-    pub(super) fn close(
-        self: &Arc<Self>,
-        who: Addr,
-        reason: Reason,
-        unread: impl IntoIterator<Item = Letter<M>>,
-    ) -> Closed {
-        let cell = self.cell(who);
-        let state = match reason {
-            Reason::Returned => RETURNED,
-            Reason::Stopped => STOPPED,
-            Reason::Panicked => PANICKED,
-        };
-        let before = cell.state.swap(state, AcqRel);
-        let (left, mut released) = cell.mailbox.close();
-        self.release(&mut released);
-        for letter in unread.into_iter().chain(left) {
-            self.bury(who, letter);
-        }
-        Closed {
-            reason,
-            stop: (before & STOPPING != 0).then_some(before & 1),
-        }
-    }
-
-    /// Tells the parent, if it is to know, and counts the actor as ended.
-    pub(super) fn tell_end(self: &Arc<Self>, who: Addr, closed: Closed) {
-        let reason = closed.reason;
-        self.ended.fetch_add(1, AcqRel);
-        if let Some(group) = self.group(who)
-            && (group.watched || reason == Reason::Panicked)
-        {
-            self.tell(
-                group.parent,
-                Letter::system(Event::Down { who, reason }, self.clock.now()),
-            );
-        }
-        self.live.fetch_sub(1, SeqCst);
-        closed
-            .stop
-            .into_iter()
-            .for_each(|epoch| self.tally.done(epoch));
-    }
-
-    // How the run ends.
-
-    /// Whether the run is over and actors are to do nothing any more.
-    #[inline]
-    pub(super) fn is_ending(&self) -> bool {
-        self.ending.load(Acquire)
-    }
-
-    /// Ends the run; the first to do so decides how.
-    pub(super) fn finish(&self, end: End) {
-        lock(&self.end).get_or_insert(end);
-        self.ending.store(true, Release);
-        self.clock.stop();
-    }
-
-    /// What the keeper of the clock does every few milliseconds.
-    pub(super) fn watch(&self, now: Time) {
-        if self.config.cut.is_cut() {
-            return self.finish(End::Cut);
-        }
-        if let Some(end) = self.config.end
-            && now > end
-        {
-            return self.finish(End::PastEnd { end, next: now });
-        }
-        let live = self.live.load(SeqCst);
-        let scan = self.tally.scan(live);
-        let last = std::mem::replace(&mut *lock(&self.last), scan);
-        if scan == last && scan.is_still() && self.clock.delayed() == 0 {
-            self.finish(End::Deadlock);
-        }
-    }
-
-    /// Wakes every actor, so that it notices the end of the run.
-    pub(super) fn wake_all(&self) {
-        self.cells.iter().for_each(|cell| cell.mailbox.wake());
     }
 
     /// Whether a poll with this task can only be followed by one that a letter causes.

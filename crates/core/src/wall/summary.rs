@@ -62,7 +62,7 @@ pub(super) fn conclude<M: Message, R: Runtime>(
         }
         End::Deadlock => RunError::Deadlock { report },
         End::Panicked(panic) => RunError::Panicked { panic, report },
-        End::PastEnd { end, next } => RunError::PastEnd { end, next, report },
+        End::Late { end, next } => RunError::PastEnd { end, next, report },
         End::Overflow { who } => RunError::Overflow {
             name: shared.name(who),
             capacity: mailbox.get(),

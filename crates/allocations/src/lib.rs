@@ -1,0 +1,144 @@
+//! A global allocator that counts what all threads of the process allocate.
+//!
+//! Every allocation and every growth of one is counted while a [`Count`] is under way, and no other;
+//! outside of counts it costs one read of a shared flag that nobody writes. The trade-off: counts
+//! go to two shared counters, so that a program that allocates from many threads at once runs
+//! slower while it is being counted. Measure times and counts in separate runs.
+//!
+//! ```
+//! use corsair_allocations::{Count, Counting};
+//!
+//! #[global_allocator]
+//! static ALLOCATOR: Counting = Counting;
+//!
+//! let count = Count::start();
+//! let buffer: Vec<u8> = Vec::with_capacity(100);
+//! let total = count.stop();
+//! assert!(total.allocations >= 1 && total.bytes >= 100);
+//! # drop(buffer);
+//! ```
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// Counts that are under way.
+static COUNTING: AtomicUsize = AtomicUsize::new(0);
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+static BYTES: AtomicU64 = AtomicU64::new(0);
+
+/// The allocator of the system, counting. Make it the `#[global_allocator]` of a binary.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counting;
+
+impl Counting {
+    #[inline]
+    fn note(bytes: usize) {
+        if COUNTING.load(Ordering::Relaxed) > 0 {
+            ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+            BYTES.fetch_add(bytes as u64, Ordering::Relaxed);
+        }
+    }
+}
+
+// SAFETY: every call is passed on unchanged to `System`, which keeps the contract; what is done
+// besides touches atomics only, and neither allocates nor unwinds.
+unsafe impl GlobalAlloc for Counting {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        Counting::note(layout.size());
+        // SAFETY: the caller keeps the contract of `alloc`, which is that of `System`.
+        unsafe { System.alloc(layout) }
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        Counting::note(layout.size());
+        // SAFETY: as in `alloc`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        Counting::note(size);
+        // SAFETY: `block` came from `System` with this layout, since all blocks of this allocator
+        // do; the caller keeps the rest of the contract.
+        unsafe { System.realloc(block, layout, size) }
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: as in `realloc`.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+/// What was allocated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Total {
+    /// Blocks that were asked for; a block that grew counts again.
+    pub allocations: u64,
+    /// Bytes that were asked for; a block that grew counts again with its new size.
+    pub bytes: u64,
+}
+
+/// A count of all allocations of the process from its start to its stop.
+#[derive(Debug)]
+pub struct Count {
+    before: Total,
+}
+
+impl Count {
+    /// Starts to count. Without [`Counting`] as global allocator, it will find nothing.
+    pub fn start() -> Count {
+        COUNTING.fetch_add(1, Ordering::SeqCst);
+        Count { before: so_far() }
+    }
+
+    /// Stops, and says what was allocated since the start.
+    pub fn stop(self) -> Total {
+        let now = so_far();
+        Total {
+            allocations: now.allocations - self.before.allocations,
+            bytes: now.bytes - self.before.bytes,
+        }
+    }
+}
+
+impl Drop for Count {
+    fn drop(&mut self) {
+        COUNTING.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+fn so_far() -> Total {
+    Total {
+        allocations: ALLOCATIONS.load(Ordering::SeqCst),
+        bytes: BYTES.load(Ordering::SeqCst),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[global_allocator]
+    static ALLOCATOR: Counting = Counting;
+
+    // One test: counts are of the whole process, and tests of one binary run side by side.
+    #[test]
+    fn counts_allocations_and_growth_of_all_threads_but_only_while_counting() {
+        let before = so_far();
+        drop(std::hint::black_box(vec![0_u8; 50]));
+        assert_eq!(so_far(), before);
+
+        let count = Count::start();
+        let mut block = std::hint::black_box(Vec::<u8>::with_capacity(64));
+        block.reserve_exact(128);
+        std::thread::scope(|scope| {
+            scope.spawn(|| drop(std::hint::black_box(vec![0_u8; 1 << 20])));
+        });
+        let total = count.stop();
+        assert!(total.allocations >= 3, "{total:?}");
+        assert!(total.bytes >= 64 + 128 + (1 << 20), "{total:?}");
+    }
+}

@@ -1,0 +1,130 @@
+//! How actors end, and how the run does.
+
+use super::{Cell, End, LIVE, PANICKED, RETURNED, STOPPED, STOPPING, Shared, lock};
+use crate::wall::Runtime;
+use crate::wall::letter::Letter;
+use crate::wall::mailbox::Mailbox;
+use crate::{Addr, Event, Message, Reason, Time};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Release, SeqCst};
+
+/// An actor that has ended and has not been reported as ended yet.
+pub(crate) struct Closed {
+    reason: Reason,
+    /// The epoch of the stop that it had been sent.
+    stop: Option<u8>,
+}
+
+impl<M: Message, R: Runtime> Shared<M, R> {
+    /// Lets an actor end as soon as it waits.
+    pub(in crate::wall) fn stop(self: &Arc<Self>, who: Addr) {
+        let cell = match self.cells.get(who.0) {
+            Some(cell) => cell,
+            None => {
+                let Some(group) = self.group(who) else { return };
+                let (cell, made) = self
+                    .cells
+                    .get_or_make(who.0, || Cell::new(self.config.mailbox.get()));
+                if made && group.on_demand {
+                    self.live.fetch_add(1, SeqCst);
+                    let closed = self.close(who, Reason::Stopped, []);
+                    return self.tell_end(who, closed);
+                }
+                cell
+            }
+        };
+        // Like a letter it is under way until the actor has ended.
+        let epoch = self.tally.sent();
+        let stopping = STOPPING | epoch;
+        if cell
+            .state
+            .compare_exchange(LIVE, stopping, AcqRel, Acquire)
+            .is_ok()
+        {
+            cell.mailbox.wake();
+        } else {
+            self.tally.done(epoch);
+        }
+    }
+
+    /// An actor has ended: what was meant for it are dead letters from now on. To be followed by
+    /// [`Shared::tell_end`].
+    pub(in crate::wall) fn close(
+        self: &Arc<Self>,
+        who: Addr,
+        reason: Reason,
+        unread: impl IntoIterator<Item = Letter<M>>,
+    ) -> Closed {
+        let cell = self.cell(who);
+        let state = match reason {
+            Reason::Returned => RETURNED,
+            Reason::Stopped => STOPPED,
+            Reason::Panicked => PANICKED,
+        };
+        let before = cell.state.swap(state, AcqRel);
+        let (left, mut released) = cell.mailbox.close();
+        self.release(&mut released);
+        for letter in unread.into_iter().chain(left) {
+            self.bury(who, letter);
+        }
+        Closed {
+            reason,
+            stop: (before & STOPPING != 0).then_some(before & 1),
+        }
+    }
+
+    /// Tells the parent, if it is to know, and counts the actor as ended.
+    pub(in crate::wall) fn tell_end(self: &Arc<Self>, who: Addr, closed: Closed) {
+        let reason = closed.reason;
+        self.ended.fetch_add(1, AcqRel);
+        if let Some(group) = self.group(who)
+            && (group.watched || reason == Reason::Panicked)
+        {
+            self.tell(
+                group.parent,
+                Letter::system(Event::Down { who, reason }, self.clock.now()),
+            );
+        }
+        self.live.fetch_sub(1, SeqCst);
+        closed
+            .stop
+            .into_iter()
+            .for_each(|epoch| self.tally.done(epoch));
+    }
+
+    /// Whether the run is over and actors are to do nothing any more.
+    #[inline]
+    pub(in crate::wall) fn is_ending(&self) -> bool {
+        self.ending.load(Acquire)
+    }
+
+    /// Ends the run; the first to do so decides how.
+    pub(in crate::wall) fn finish(&self, end: End) {
+        lock(&self.end).get_or_insert(end);
+        self.ending.store(true, Release);
+        self.clock.stop();
+    }
+
+    /// What the keeper of the clock does every few milliseconds.
+    pub(in crate::wall) fn watch(&self, now: Time) {
+        if self.config.cut.is_cut() {
+            return self.finish(End::Cut);
+        }
+        if let Some(end) = self.config.end
+            && now > end
+        {
+            return self.finish(End::Late { end, next: now });
+        }
+        let live = self.live.load(SeqCst);
+        let scan = self.tally.scan(live);
+        let last = std::mem::replace(&mut *lock(&self.last), scan);
+        if scan == last && scan.is_still() && self.clock.delayed() == 0 {
+            self.finish(End::Deadlock);
+        }
+    }
+
+    /// Wakes every actor, so that it notices the end of the run.
+    pub(in crate::wall) fn wake_all(&self) {
+        self.cells.iter().for_each(|cell| cell.mailbox.wake());
+    }
+}

@@ -1,0 +1,231 @@
+//! The result of a run: documents in the order of the values, in the buffers they were written to.
+//!
+//! Documents are found by block. A block is a power of two of consecutive values that one worker
+//! encoded one after the other, so that their documents lie back to back in its buffer; the batch
+//! knows for each block in which part it is, and at which entry it begins.
+
+mod write;
+
+use crate::part::Part;
+use crate::{Format, MarshalError};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// The shift of a batch that is one single block.
+pub(crate) const ONE_BLOCK: u32 = usize::BITS - 1;
+
+/// Where a block is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Placement {
+    pub(crate) part: usize,
+    /// The entry of its first value.
+    pub(crate) entry: usize,
+}
+
+/// One encoded document per value, in the order of the values.
+///
+/// The batch owns the documents. Passing it to [`marshal_into`](crate::Strategy::marshal_into) again
+/// replaces them, and reuses the memory; a batch that no run has filled is empty.
+pub struct Batch<F> {
+    parts: Vec<Part>,
+    placements: Vec<Placement>,
+    /// A block is `1 << shift` values.
+    shift: u32,
+    len: usize,
+    format: PhantomData<fn() -> F>,
+}
+
+impl<F: Format> Batch<F> {
+    /// An empty batch. It allocates nothing before it is filled.
+    pub const fn new() -> Batch<F> {
+        Batch {
+            parts: Vec::new(),
+            placements: Vec::new(),
+            shift: ONE_BLOCK,
+            len: 0,
+            format: PhantomData,
+        }
+    }
+
+    /// Number of documents.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it has no document.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The document of the value at `index`; `None` behind the last.
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<&[u8]> {
+        (index < self.len).then(|| {
+            let block = self.placements[index >> self.shift];
+            let entry = block.entry + (index & ((1 << self.shift) - 1));
+            self.parts[block.part].document(entry, F::TERMINATOR.len())
+        })
+    }
+
+    /// The documents in the order of the values.
+    pub fn iter(&self) -> Documents<'_, F> {
+        Documents {
+            batch: self,
+            next: 0,
+            end: self.len,
+        }
+    }
+
+    /// Bytes of all documents, without terminators.
+    pub fn size(&self) -> usize {
+        let parts: usize = self.parts.iter().map(Part::size).sum();
+        parts - self.len * F::TERMINATOR.len()
+    }
+
+    /// Bytes of memory that the batch keeps for the next run.
+    pub fn capacity(&self) -> usize {
+        self.parts.iter().map(Part::capacity).sum::<usize>()
+            + self.placements.capacity() * size_of::<Placement>()
+    }
+
+    /// Forgets the documents and keeps the memory.
+    pub fn clear(&mut self) {
+        self.len = 0;
+        self.parts.iter_mut().for_each(Part::clear);
+    }
+
+    /// Empties the batch for a run: a part for each of `parts` writers, a placement for each of
+    /// `blocks` blocks. It stays empty until [`settle`](Batch::settle).
+    pub(crate) fn open(&mut self, parts: usize, blocks: usize) -> (&mut [Part], &mut [Placement]) {
+        self.clear();
+        if self.parts.len() < parts {
+            self.parts.resize_with(parts, Part::default);
+        }
+        self.placements.clear();
+        self.placements.resize(blocks, Placement::default());
+        (&mut self.parts[..parts], &mut self.placements)
+    }
+
+    /// Puts `more` parts behind the first `count`, in place of what is kept there.
+    pub(crate) fn put_behind(&mut self, count: usize, more: Vec<Part>) {
+        let end = self.parts.len().min(count + more.len());
+        self.parts.splice(count..end, more);
+    }
+
+    /// Places the blocks that the parts have noted; there are `blocks` of them.
+    pub(crate) fn place_blocks(&mut self, blocks: usize) {
+        self.placements.clear();
+        self.placements.resize(blocks, Placement::default());
+        for (part, written) in self.parts.iter().enumerate() {
+            for &(block, entry) in &written.blocks {
+                self.placements[block] = Placement { part, entry };
+            }
+        }
+    }
+
+    /// Ends a run over `len` values that were placed in blocks of `1 << shift`: hands the documents
+    /// out if it succeeded, drops them all if it failed.
+    pub(crate) fn settle(
+        &mut self,
+        outcome: Result<(), MarshalError>,
+        len: usize,
+        shift: u32,
+    ) -> Result<(), MarshalError> {
+        match outcome {
+            Ok(()) => {
+                self.shift = shift;
+                self.len = len;
+                Ok(())
+            }
+            Err(error) => {
+                self.clear();
+                Err(error)
+            }
+        }
+    }
+
+    /// The bytes of consecutive documents with their terminators, in as few pieces as they lie in.
+    fn runs(&self) -> impl Iterator<Item = &[u8]> {
+        let mut next = 0;
+        std::iter::from_fn(move || {
+            if next >= self.len {
+                return None;
+            }
+            let first = self.placements[next >> self.shift];
+            let mut entry = first.entry;
+            // Blocks that follow each other in the same part are one piece.
+            while next < self.len {
+                let block = self.placements[next >> self.shift];
+                if (block.part, block.entry) != (first.part, entry) {
+                    break;
+                }
+                let values = (self.len - next).min(1 << self.shift);
+                entry += values;
+                next += values;
+            }
+            Some(self.parts[first.part].run(first.entry, entry))
+        })
+    }
+}
+
+impl<F: Format> Default for Batch<F> {
+    fn default() -> Batch<F> {
+        Batch::new()
+    }
+}
+
+impl<F: Format> fmt::Debug for Batch<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batch")
+            .field("format", &F::NAME)
+            .field("len", &self.len)
+            .field("size", &self.size())
+            .field("capacity", &self.capacity())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a, F: Format> IntoIterator for &'a Batch<F> {
+    type Item = &'a [u8];
+    type IntoIter = Documents<'a, F>;
+
+    fn into_iter(self) -> Documents<'a, F> {
+        self.iter()
+    }
+}
+
+/// The documents of a [`Batch`], in order.
+#[derive(Debug)]
+pub struct Documents<'a, F: Format> {
+    batch: &'a Batch<F>,
+    next: usize,
+    end: usize,
+}
+
+impl<'a, F: Format> Iterator for Documents<'a, F> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        if self.next == self.end {
+            return None;
+        }
+        self.next += 1;
+        self.batch.get(self.next - 1)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.end - self.next, Some(self.end - self.next))
+    }
+}
+
+impl<F: Format> DoubleEndedIterator for Documents<'_, F> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        if self.next == self.end {
+            return None;
+        }
+        self.end -= 1;
+        self.batch.get(self.end)
+    }
+}
+
+impl<F: Format> ExactSizeIterator for Documents<'_, F> {}

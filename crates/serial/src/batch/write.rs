@@ -1,0 +1,96 @@
+//! Sending a batch on: vectored writes straight from the buffers the documents were encoded into.
+
+use super::Batch;
+use crate::{Format, JsonLines};
+use std::io::{self, IoSlice, Write};
+
+/// Slices that go out in one call. Systems take at most 1,024; fewer make the array cheap to clear.
+const SLICES: usize = 256;
+
+impl<F: Format> Batch<F> {
+    /// Writes the documents one after the other, each with the terminator of its format.
+    ///
+    /// Documents that lie together go out as one slice: a run by one worker is a single write.
+    ///
+    /// # Errors
+    ///
+    /// Those of the writer; part of the documents has been written then.
+    pub fn write_to(&self, writer: impl Write) -> io::Result<()> {
+        let mut gather = Gather::new(writer);
+        for run in self.runs() {
+            gather.push(run)?;
+        }
+        gather.flush()
+    }
+}
+
+impl<F: JsonLines> Batch<F> {
+    /// Writes one document per line: newline-delimited JSON.
+    ///
+    /// # Errors
+    ///
+    /// Those of the writer; part of the lines has been written then.
+    pub fn write_ndjson(&self, writer: impl Write) -> io::Result<()> {
+        self.write_to(writer)
+    }
+
+    /// Writes one JSON array with all documents, `[…,…]`.
+    ///
+    /// # Errors
+    ///
+    /// Those of the writer; part of the array has been written then.
+    pub fn write_json_array(&self, writer: impl Write) -> io::Result<()> {
+        let mut gather = Gather::new(writer);
+        let mut before: &[u8] = b"[";
+        for document in self {
+            gather.push(before)?;
+            gather.push(document)?;
+            before = b",";
+        }
+        gather.push(if self.is_empty() { b"[]" } else { b"]" })?;
+        gather.flush()
+    }
+}
+
+/// Gathers slices and writes many of them with one call.
+struct Gather<'a, W> {
+    writer: W,
+    slices: [IoSlice<'a>; SLICES],
+    len: usize,
+}
+
+impl<'a, W: Write> Gather<'a, W> {
+    fn new(writer: W) -> Gather<'a, W> {
+        Gather {
+            writer,
+            slices: [IoSlice::new(&[]); SLICES],
+            len: 0,
+        }
+    }
+
+    fn push(&mut self, bytes: &'a [u8]) -> io::Result<()> {
+        if self.len == SLICES {
+            self.flush()?;
+        }
+        self.slices[self.len] = IoSlice::new(bytes);
+        self.len += 1;
+        Ok(())
+    }
+
+    /// Writes all that was gathered, in as many calls as the writer needs.
+    fn flush(&mut self) -> io::Result<()> {
+        let mut rest = &mut self.slices[..self.len];
+        // Empty slices at the front would make a writer answer 0, which means that it is full.
+        IoSlice::advance_slices(&mut rest, 0);
+        while !rest.is_empty() {
+            match self.writer.write_vectored(rest) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => IoSlice::advance_slices(&mut rest, written),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.len = 0;
+        Ok(())
+    }
+}

@@ -1,0 +1,347 @@
+//! What strategies cost, side by side: time, throughput, allocations.
+//!
+//! All subjects take turns, a short burst of runs each, until the time is up; what is reported is
+//! the median of a run. A machine that slows down for a while therefore slows all of them down, and
+//! ratios within one table hold where the times themselves do not. Allocations are counted in runs
+//! of their own, by whoever the caller names: the library has no allocator.
+//!
+//! ```
+//! use corsair_serial::measure::{Allocated, Subject, Table, measure};
+//! use corsair_serial::{Chunked, Json, Serial, Strategy, people};
+//! use std::time::Duration;
+//!
+//! let people = people::generate(100, 7);
+//! let expected = Serial.marshal(&Json, &people)?;
+//! let chunked = Chunked::new(2)?;
+//! let mut subjects = [
+//!     Subject::verified(&Serial, &Json, &people, &expected)?,
+//!     Subject::verified(&chunked, &Json, &people, &expected)?,
+//! ];
+//! let uncounted = |run: &mut dyn FnMut()| { run(); Allocated::default() };
+//! let measurements = measure(&mut subjects, Duration::from_millis(5), &uncounted)?;
+//! println!("{}", Table(&measurements));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use crate::{Batch, Format, MarshalError, Strategy};
+use serde::Serialize;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// Runs before the first that counts: buffers grow, pools start.
+const WARM_UP: usize = 20;
+
+/// Runs of one subject before the next one has its turn.
+const BURST: usize = 8;
+
+/// Runs over which allocations are averaged.
+const COUNTED: u64 = 20;
+
+/// Why there is nothing to compare.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MeasureError {
+    /// The values cannot be marshalled.
+    #[error(transparent)]
+    Marshal(#[from] MarshalError),
+    /// A strategy gave other documents than it should have.
+    #[error(
+        "{strategy} with {workers} workers gave another document for value {index} than the serial loop; this is a fault of corsair, please report it"
+    )]
+    Differs {
+        /// Name of the strategy.
+        strategy: String,
+        /// Its workers.
+        workers: usize,
+        /// Index of the first document that differs.
+        index: usize,
+    },
+}
+
+/// One run: marshals everything and says how many bytes came out.
+type Run<'a> = Box<dyn FnMut() -> Result<usize, MarshalError> + 'a>;
+
+/// Something to be measured: the same values, marshalled in one way.
+pub struct Subject<'a> {
+    name: String,
+    workers: usize,
+    values: usize,
+    run: Run<'a>,
+}
+
+impl<'a> Subject<'a> {
+    /// A strategy that keeps its batch from run to run. Its first documents are compared with
+    /// `expected` here, outside of what is timed.
+    ///
+    /// # Errors
+    ///
+    /// Where the values cannot be marshalled, or the documents differ from the expected ones.
+    pub fn verified<S: Strategy, F: Format, T: Serialize + Sync>(
+        strategy: &'a S,
+        format: &'a F,
+        values: &'a [T],
+        expected: &Batch<F>,
+    ) -> Result<Subject<'a>, MeasureError> {
+        let mut batch = strategy.marshal(format, values)?;
+        if let Some(index) =
+            (0..batch.len().max(expected.len())).find(|&i| batch.get(i) != expected.get(i))
+        {
+            return Err(MeasureError::Differs {
+                strategy: strategy.name().to_owned(),
+                workers: strategy.workers(),
+                index,
+            });
+        }
+        Ok(Subject::new(
+            strategy.name(),
+            strategy.workers(),
+            values.len(),
+            move || {
+                strategy.marshal_into(format, values, &mut batch)?;
+                Ok(batch.size())
+            },
+        ))
+    }
+
+    /// Anything that marshals `values` values and says how many bytes came out.
+    pub fn new(
+        name: &str,
+        workers: usize,
+        values: usize,
+        run: impl FnMut() -> Result<usize, MarshalError> + 'a,
+    ) -> Subject<'a> {
+        Subject {
+            name: name.to_owned(),
+            workers,
+            values,
+            run: Box::new(run),
+        }
+    }
+}
+
+impl fmt::Debug for Subject<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Subject")
+            .field("name", &self.name)
+            .field("workers", &self.workers)
+            .field("values", &self.values)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What was allocated in some runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Allocated {
+    /// Blocks.
+    pub allocations: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// What a subject costs.
+#[derive(Clone, Debug)]
+pub struct Measurement {
+    /// Name of the strategy.
+    pub strategy: String,
+    /// How many workers it had.
+    pub workers: usize,
+    /// Values per run.
+    pub values: usize,
+    /// Bytes of all documents of a run, without terminators.
+    pub size: usize,
+    /// Median time of a run.
+    pub run: Duration,
+    /// Allocations per run, on average.
+    pub allocations: u64,
+    /// Allocated bytes per run, on average.
+    pub allocated: u64,
+}
+
+impl Measurement {
+    /// Nanoseconds per value; zero if there is none.
+    pub fn ns_per_value(&self) -> f64 {
+        match self.values {
+            0 => 0.0,
+            values => self.run.as_secs_f64() * 1e9 / values as f64,
+        }
+    }
+
+    /// Millions of bytes per second.
+    pub fn megabytes_per_second(&self) -> f64 {
+        self.size as f64 / self.run.as_secs_f64().max(1e-9) / 1e6
+    }
+}
+
+/// Measures all subjects side by side, for about `time` each.
+///
+/// `count` calls what it is given once, and says what was allocated meanwhile by all threads.
+///
+/// # Errors
+///
+/// The first failure of a run.
+pub fn measure(
+    subjects: &mut [Subject<'_>],
+    time: Duration,
+    count: &dyn Fn(&mut dyn FnMut()) -> Allocated,
+) -> Result<Vec<Measurement>, MarshalError> {
+    let mut samples = vec![Vec::new(); subjects.len()];
+    for subject in &mut *subjects {
+        for _ in 0..WARM_UP {
+            (subject.run)()?;
+        }
+    }
+    let until = Instant::now() + time * u32::try_from(subjects.len()).unwrap_or(u32::MAX);
+    loop {
+        for (subject, samples) in subjects.iter_mut().zip(&mut samples) {
+            for _ in 0..BURST {
+                let start = Instant::now();
+                (subject.run)()?;
+                samples.push(start.elapsed());
+            }
+        }
+        if Instant::now() >= until {
+            break;
+        }
+    }
+    subjects
+        .iter_mut()
+        .zip(samples)
+        .map(|(subject, mut samples)| {
+            samples.sort_unstable();
+            let size = (subject.run)()?;
+            let mut outcome = Ok(0);
+            let counted = count(&mut || {
+                for _ in 0..COUNTED {
+                    if outcome.is_ok() {
+                        outcome = (subject.run)();
+                    }
+                }
+            });
+            outcome?;
+            Ok(Measurement {
+                strategy: subject.name.clone(),
+                workers: subject.workers,
+                values: subject.values,
+                size,
+                run: samples[samples.len() / 2],
+                allocations: counted.allocations.div_ceil(COUNTED),
+                allocated: counted.bytes.div_ceil(COUNTED),
+            })
+        })
+        .collect()
+}
+
+/// Measurements as text, one per line. The last column compares with the first of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Table<'a>(pub &'a [Measurement]);
+
+impl fmt::Display for Table<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{:<20} {:>7} {:>12} {:>9} {:>8} {:>12} {:>10} {:>8}",
+            "strategy", "workers", "ns/run", "ns/value", "MB/s", "bytes/run", "allocs/run", "speed"
+        )?;
+        for each in self.0 {
+            let speed = self.0[0].run.as_secs_f64() / each.run.as_secs_f64().max(1e-9);
+            writeln!(
+                f,
+                "{:<20} {:>7} {:>12} {:>9.1} {:>8.0} {:>12} {:>10} {:>7.2}x",
+                each.strategy,
+                each.workers,
+                each.run.as_nanos(),
+                each.ns_per_value(),
+                each.megabytes_per_second(),
+                each.allocated,
+                each.allocations,
+                speed
+            )?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Json, Serial};
+
+    #[test]
+    fn a_subject_with_other_documents_than_expected_is_refused() {
+        let expected = Serial.marshal(&Json, &[1, 2, 4]).unwrap();
+        let error = Subject::verified(&Serial, &Json, &[1, 2, 3], &expected).unwrap_err();
+        assert!(matches!(error, MeasureError::Differs { index: 2, .. }));
+        let error = Subject::verified(&Serial, &Json, &[1, 2], &expected).unwrap_err();
+        assert!(matches!(error, MeasureError::Differs { index: 2, .. }));
+    }
+
+    #[test]
+    fn counts_are_per_run_and_rounded_up() {
+        let mut subjects = [Subject::new("one", 1, 4, || Ok(40))];
+        let count = |run: &mut dyn FnMut()| {
+            run();
+            Allocated {
+                allocations: COUNTED + 1,
+                bytes: COUNTED * 100,
+            }
+        };
+        let measured = measure(&mut subjects, Duration::ZERO, &count).unwrap();
+        assert_eq!((measured[0].allocations, measured[0].allocated), (2, 100));
+        assert_eq!((measured[0].values, measured[0].size), (4, 40));
+    }
+
+    #[test]
+    fn a_run_that_fails_ends_the_measurement() {
+        let mut runs = 0;
+        let mut subjects = [Subject::new("fails late", 1, 1, || {
+            runs += 1;
+            match runs {
+                25 => Err(MarshalError::InsideRuntime),
+                _ => Ok(1),
+            }
+        })];
+        let count = |run: &mut dyn FnMut()| {
+            run();
+            Allocated::default()
+        };
+        assert!(measure(&mut subjects, Duration::ZERO, &count).is_err());
+    }
+
+    #[test]
+    fn the_table_has_a_line_per_measurement_and_compares_with_the_first() {
+        let one = Measurement {
+            strategy: "serial".to_owned(),
+            workers: 1,
+            values: 1000,
+            size: 1_000_000,
+            run: Duration::from_millis(1),
+            allocations: 0,
+            allocated: 0,
+        };
+        let two = Measurement {
+            strategy: "chunked".to_owned(),
+            workers: 2,
+            run: Duration::from_micros(500),
+            allocations: 1,
+            allocated: 48,
+            ..one.clone()
+        };
+        let table = Table(&[one, two]).to_string();
+        let lines: Vec<Vec<&str>> = table
+            .lines()
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        assert_eq!(
+            lines[1],
+            [
+                "serial", "1", "1000000", "1000.0", "1000", "0", "0", "1.00x"
+            ]
+        );
+        assert_eq!(
+            lines[2],
+            [
+                "chunked", "2", "500000", "500.0", "2000", "48", "1", "2.00x"
+            ]
+        );
+    }
+}

@@ -1,0 +1,199 @@
+//! What one worker has encoded: documents back to back in one buffer, and where each ends.
+//!
+//! A part holds whole documents only: a value that fails leaves no byte behind.
+
+use crate::{Format, MarshalError};
+use serde::Serialize;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// The documents of one worker.
+///
+/// Parts lie side by side, and every byte that is written changes the length of a buffer: each part
+/// has cache lines of its own (two, because they are fetched in pairs).
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Part {
+    bytes: Vec<u8>,
+    /// For each document, where it ends in `bytes`, its terminator included.
+    ends: Vec<usize>,
+    /// The blocks of values that this worker took: the number of the block, and the entry of its
+    /// first value in `ends`. Kept by strategies that place whole blocks.
+    pub(crate) blocks: Vec<(usize, usize)>,
+}
+
+impl Part {
+    /// Forgets the documents and keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+        self.blocks.clear();
+    }
+
+    /// Number of documents.
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Bytes of all documents, terminators included.
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Bytes of memory that the part keeps.
+    pub(crate) fn capacity(&self) -> usize {
+        self.bytes.capacity()
+            + self.ends.capacity() * size_of::<usize>()
+            + self.blocks.capacity() * size_of::<(usize, usize)>()
+    }
+
+    /// Where the document `entry` begins in the buffer.
+    fn start(&self, entry: usize) -> usize {
+        match entry {
+            0 => 0,
+            _ => self.ends[entry - 1],
+        }
+    }
+
+    /// The document `entry`, without its terminator of `terminator` bytes.
+    #[inline]
+    pub(crate) fn document(&self, entry: usize, terminator: usize) -> &[u8] {
+        &self.bytes[self.start(entry)..self.ends[entry] - terminator]
+    }
+
+    /// The documents from `entry` up to `end`, terminators included.
+    pub(crate) fn run(&self, entry: usize, end: usize) -> &[u8] {
+        &self.bytes[self.start(entry)..self.start(end)]
+    }
+
+    /// Appends the document of `value`, which is the one at `index` of the slice.
+    ///
+    /// # Errors
+    ///
+    /// Where the format refuses, or the `Serialize` implementation panics. The part is as before.
+    #[inline]
+    pub(crate) fn encode<F: Format, T: Serialize>(
+        &mut self,
+        format: &F,
+        index: usize,
+        value: &T,
+    ) -> Result<(), MarshalError> {
+        let start = self.bytes.len();
+        let bytes = &mut self.bytes;
+        // What a panic can leave behind is the half of a document, and that is cut off below.
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            let encoded = format.encode(value, bytes);
+            assert!(
+                bytes.len() >= start,
+                "the format {} took away what was already in the buffer",
+                F::NAME
+            );
+            encoded
+        }));
+        match outcome {
+            Ok(Ok(())) => {
+                bytes.extend_from_slice(F::TERMINATOR);
+                self.ends.push(bytes.len());
+                Ok(())
+            }
+            Ok(Err(error)) => {
+                bytes.truncate(start);
+                Err(MarshalError::Encode {
+                    index,
+                    format: F::NAME,
+                    source: Box::new(error),
+                })
+            }
+            Err(payload) => {
+                bytes.truncate(start);
+                Err(MarshalError::Panicked {
+                    index,
+                    message: message(payload),
+                })
+            }
+        }
+    }
+}
+
+/// What a panic said.
+#[cold]
+fn message(payload: Box<dyn Any + Send>) -> String {
+    let payload = match payload.downcast::<String>() {
+        Ok(message) => return *message,
+        Err(payload) => payload,
+    };
+    match payload.downcast::<&'static str>() {
+        Ok(message) => (*message).to_owned(),
+        Err(payload) => {
+            // Its destructor is foreign code and might panic again, outside of the guard.
+            std::mem::forget(payload);
+            "its payload is not text".to_owned()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Json;
+    use serde::Serializer;
+    use serde::ser::{Error as _, SerializeSeq};
+
+    /// Writes some bytes, then fails or panics.
+    struct Broken {
+        panics: bool,
+    }
+
+    impl Serialize for Broken {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            let mut sequence = serializer.serialize_seq(None)?;
+            sequence.serialize_element("some bytes")?;
+            if self.panics {
+                std::panic::panic_any(17_u8);
+            }
+            Err(S::Error::custom("refused"))
+        }
+    }
+
+    #[test]
+    fn a_value_that_fails_leaves_no_byte_behind() {
+        let mut part = Part::default();
+        part.encode(&Json, 0, &1).unwrap();
+        for panics in [false, true] {
+            let error = part.encode(&Json, 1, &Broken { panics }).unwrap_err();
+            assert_eq!(error.index(), Some(1));
+            assert_eq!((part.len(), part.size()), (1, 2));
+        }
+        part.encode(&Json, 1, &2).unwrap();
+        assert_eq!(part.run(0, 2), b"1\n2\n");
+        assert_eq!(part.document(1, 1), b"2");
+    }
+
+    /// Breaks the contract of [`Format`].
+    struct Truncating;
+
+    impl Format for Truncating {
+        const NAME: &'static str = "truncating";
+        type Error = std::fmt::Error;
+
+        fn encode<T: Serialize + ?Sized>(
+            &self,
+            _: &T,
+            buffer: &mut Vec<u8>,
+        ) -> Result<(), std::fmt::Error> {
+            match buffer.is_empty() {
+                true => buffer.push(b'x'),
+                false => buffer.clear(),
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_format_that_takes_bytes_away_is_an_error() {
+        let mut part = Part::default();
+        part.encode(&Truncating, 0, &()).unwrap();
+        let error = part.encode(&Truncating, 1, &()).unwrap_err();
+        assert!(error.to_string().contains("truncating"), "{error}");
+    }
+}

@@ -1,0 +1,153 @@
+//! tokio tasks over channels: the same division as [`ParallelThreads`](super::ParallelThreads), on
+//! a runtime that lives across runs.
+
+use super::Strategy;
+use crate::batch::Placement;
+use crate::failure::FirstFailure;
+use crate::part::Part;
+use crate::{Batch, Format, MarshalError};
+use async_scoped::TokioScope;
+use serde::Serialize;
+use std::thread::available_parallelism;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::mpsc::{Receiver, UnboundedSender, channel, unbounded_channel};
+
+/// Indices on their way to a task.
+const QUEUE_PER_WORKER: usize = 16;
+
+/// N tokio tasks, fed value by value over tokio's channels.
+///
+/// The runtime has a thread per core, however many tasks there are. For comparison: encoding never
+/// waits, so a task gains nothing over a thread. It blocks its caller: from asynchronous code, call
+/// it in `spawn_blocking`.
+#[derive(Debug)]
+pub struct ParallelTasks {
+    /// `None` only while it is dropped.
+    runtime: Option<Runtime>,
+    workers: usize,
+}
+
+impl ParallelTasks {
+    /// A runtime, and `workers` tasks on it for each run. Zero means one.
+    ///
+    /// # Errors
+    ///
+    /// [`MarshalError::Workers`] where the system refuses the threads of the runtime.
+    pub fn new(workers: usize) -> Result<ParallelTasks, MarshalError> {
+        let workers = workers.max(1);
+        let threads = available_parallelism().map_or(1, usize::from).min(workers);
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(threads)
+            .build()
+            .map_err(|source| MarshalError::Workers {
+                workers: threads,
+                source: Box::new(source),
+            })?;
+        Ok(ParallelTasks {
+            runtime: Some(runtime),
+            workers,
+        })
+    }
+}
+
+impl Drop for ParallelTasks {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // No task is left, and waiting is not allowed if the last owner is itself a task.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Strategy for ParallelTasks {
+    fn name(&self) -> &'static str {
+        "parallel (tokio)"
+    }
+
+    fn workers(&self) -> usize {
+        self.workers
+    }
+
+    fn marshal_into<F: Format, T: Serialize + Sync>(
+        &self,
+        format: &F,
+        values: &[T],
+        batch: &mut Batch<F>,
+    ) -> Result<(), MarshalError> {
+        let workers = self.workers.min(values.len());
+        let (parts, placements) = batch.open(workers, values.len());
+        let outcome = match &self.runtime {
+            Some(runtime) if Handle::try_current().is_err() => {
+                let _inside = runtime.enter();
+                run(format, values, parts, placements)
+            }
+            _ => Err(MarshalError::InsideRuntime),
+        };
+        batch.settle(outcome, values.len(), 0)
+    }
+}
+
+/// Spawns a task per part, feeds them in turn, and gathers where the documents are.
+fn run<F: Format, T: Serialize + Sync>(
+    format: &F,
+    values: &[T],
+    parts: &mut [Part],
+    placements: &mut [Placement],
+) -> Result<(), MarshalError> {
+    let first = FirstFailure::new();
+    let (placed, mut gather) = unbounded_channel();
+    TokioScope::scope_and_block(|scope| {
+        let mut feeds = Vec::with_capacity(parts.len());
+        for (number, part) in parts.iter_mut().enumerate() {
+            let (feed, indices) = channel(QUEUE_PER_WORKER);
+            feeds.push(feed);
+            scope.spawn(work(
+                format,
+                values,
+                number,
+                part,
+                indices,
+                placed.clone(),
+                &first,
+            ));
+        }
+        drop(placed);
+        for (index, feed) in (0..values.len()).zip(feeds.iter().cycle()) {
+            if !first.is_after(index) || feed.blocking_send(index).is_err() {
+                break;
+            }
+        }
+        drop(feeds);
+        while let Some((index, placement)) = gather.blocking_recv() {
+            let slot: &mut Placement = &mut placements[index];
+            *slot = placement;
+        }
+    });
+    first.into_result()
+}
+
+/// Encodes the values whose indices arrive, until no more can.
+async fn work<F: Format, T: Serialize>(
+    format: &F,
+    values: &[T],
+    number: usize,
+    part: &mut Part,
+    mut indices: Receiver<usize>,
+    placed: UnboundedSender<(usize, Placement)>,
+    first: &FirstFailure,
+) {
+    while let Some(index) = indices.recv().await {
+        if !first.is_after(index) {
+            continue;
+        }
+        let placement = Placement {
+            part: number,
+            entry: part.len(),
+        };
+        match part.encode(format, index, &values[index]) {
+            // The gatherer outlives the workers.
+            Ok(()) => drop(placed.send((index, placement))),
+            Err(error) => first.record(error),
+        }
+    }
+}

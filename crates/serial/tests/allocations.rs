@@ -1,0 +1,42 @@
+//! What a run allocates once its buffers have grown. A file of its own, with one test: counts are
+//! of the whole process.
+
+use corsair_allocations::{Count, Counting, Total};
+use corsair_serial::{Batch, Chunked, Json, Pooled, Serial, Strategy, people};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// What the median of 50 runs allocates, after 50 others.
+fn steady(strategy: &impl Strategy, people: &[people::Person]) -> Total {
+    let mut batch = Batch::new();
+    let mut runs: Vec<Total> = (0..100)
+        .map(|_| {
+            let count = Count::start();
+            strategy.marshal_into(&Json, people, &mut batch).unwrap();
+            count.stop()
+        })
+        .collect();
+    runs.drain(..50);
+    runs.sort_by_key(|total| total.allocations);
+    runs[runs.len() / 2]
+}
+
+#[test]
+fn a_run_in_steady_state_allocates_at_most_5_times_whatever_the_values_and_workers() {
+    let people = people::generate(3000, 7);
+    for count in [0, 1, 100, 1000, 3000] {
+        let people = &people[..count];
+        assert_eq!(steady(&Serial, people), Total::default());
+        for workers in [1, 2, 3, 8, 64] {
+            for (name, total) in [
+                ("chunked", steady(&Chunked::new(workers).unwrap(), people)),
+                ("pooled", steady(&Pooled::new(workers).unwrap(), people)),
+            ] {
+                let what = format!("{name}, {workers} workers, {count} values: {total:?}");
+                assert!(total.allocations <= 5, "{what}");
+                println!("{what}");
+            }
+        }
+    }
+}

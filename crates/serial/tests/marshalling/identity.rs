@@ -1,0 +1,208 @@
+//! The documents are those of a bare loop, in order, whatever the strategy and its workers.
+
+use crate::each::{self, Check};
+use corsair_serial::{Batch, Json, ParallelTasks, Strategy, people};
+use proptest::prelude::*;
+use proptest::strategy::Strategy as _;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A value of any shape and size.
+#[derive(Clone, Debug, Serialize)]
+enum Value {
+    Nothing,
+    Truth(bool),
+    Number(i64),
+    Float(f64),
+    Text(String),
+    Bytes(Vec<u8>),
+    List(Vec<Value>),
+    Map(BTreeMap<String, Value>),
+}
+
+fn any_value() -> impl proptest::strategy::Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Nothing),
+        any::<bool>().prop_map(Value::Truth),
+        any::<i64>().prop_map(Value::Number),
+        any::<f64>().prop_map(Value::Float),
+        ".{0,40}".prop_map(Value::Text),
+        // Now and then a value larger than a block.
+        (0..40_000_usize, any::<u8>()).prop_map(|(len, byte)| Value::Bytes(vec![byte; len / 1000])),
+        (30_000..40_000_usize).prop_map(|len| Value::Text("\"x\n".repeat(len / 3))),
+    ];
+    leaf.prop_recursive(3, 24, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Value::List),
+            prop::collection::btree_map(".{0,8}", inner, 0..6).prop_map(Value::Map),
+        ]
+    })
+}
+
+/// Two runs into the same batch give what a loop over `serde_json::to_vec` gives.
+struct LikeALoop<'a, T> {
+    values: &'a [T],
+}
+
+impl<T: Serialize + Sync> Check for LikeALoop<'_, T> {
+    fn check<S: Strategy + Sync>(&mut self, strategy: &S) {
+        let mut batch = Batch::new();
+        for _ in 0..2 {
+            strategy
+                .marshal_into(&Json, self.values, &mut batch)
+                .unwrap();
+            let name = strategy.name();
+            assert_eq!(batch.len(), self.values.len(), "{name}");
+            assert_eq!(batch.iter().len(), self.values.len(), "{name}");
+            let mut size = 0;
+            for (index, value) in self.values.iter().enumerate() {
+                let document = batch.get(index).unwrap();
+                assert_eq!(document, serde_json::to_vec(value).unwrap(), "{name}");
+                size += document.len();
+            }
+            assert_eq!(batch.size(), size, "{name}");
+            assert_eq!(batch.get(self.values.len()), None, "{name}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn any_values_on_1_to_64_workers_come_out_as_from_a_loop(
+        values in prop::collection::vec(any_value(), 0..120),
+        workers in 1..=64_usize,
+    ) {
+        each::strategy(workers, &mut LikeALoop { values: &values });
+    }
+
+    #[test]
+    fn many_small_values_come_out_as_from_a_loop(
+        values in prop::collection::vec(any::<u32>(), 0..20_000),
+        workers in 1..=64_usize,
+    ) {
+        each::strategy(workers, &mut LikeALoop { values: &values });
+    }
+}
+
+#[test]
+fn every_worker_count_from_1_to_64_gives_the_same_people() {
+    let people = people::generate(300, 1);
+    for workers in 1..=64 {
+        each::strategy(workers, &mut LikeALoop { values: &people });
+    }
+}
+
+#[test]
+fn no_value_one_value_and_fewer_values_than_workers() {
+    let people = people::generate(5, 2);
+    for count in 0..=5 {
+        each::strategy(
+            8,
+            &mut LikeALoop {
+                values: &people[..count],
+            },
+        );
+    }
+}
+
+#[test]
+fn zero_workers_mean_one() {
+    let people = people::generate(300, 2);
+    each::strategy(0, &mut LikeALoop { values: &people });
+}
+
+#[test]
+fn values_without_a_byte_of_their_own_are_still_one_document_each() {
+    each::strategy(
+        3,
+        &mut LikeALoop {
+            values: &[(); 70_000],
+        },
+    );
+}
+
+/// A batch that was filled by a larger run, on more workers, shows nothing of it.
+struct AfterALargerRun<'a> {
+    batch: Batch<Json>,
+    people: &'a [people::Person],
+}
+
+impl Check for AfterALargerRun<'_> {
+    fn check<S: Strategy + Sync>(&mut self, strategy: &S) {
+        for count in [self.people.len(), 3, 0] {
+            let people = &self.people[..count];
+            strategy
+                .marshal_into(&Json, people, &mut self.batch)
+                .unwrap();
+            let documents: Vec<&[u8]> = self.batch.iter().collect();
+            let expected: Vec<Vec<u8>> = people
+                .iter()
+                .map(|person| serde_json::to_vec(person).unwrap())
+                .collect();
+            assert_eq!(documents, expected, "{}", strategy.name());
+        }
+    }
+}
+
+#[test]
+fn one_batch_serves_all_strategies_and_worker_counts() {
+    let mut check = AfterALargerRun {
+        batch: Batch::new(),
+        people: &people::generate(700, 4),
+    };
+    for workers in [16, 2, 5, 1] {
+        each::strategy(workers, &mut check);
+    }
+}
+
+#[test]
+fn a_result_is_not_touched_by_the_next_run() {
+    struct Owned;
+    impl Check for Owned {
+        fn check<S: Strategy + Sync>(&mut self, strategy: &S) {
+            let people = people::generate(600, 9);
+            let (first, second) = people.split_at(300);
+            let kept = strategy.marshal(&Json, first).unwrap();
+            let other = strategy.marshal(&Json, second).unwrap();
+            for (index, person) in first.iter().enumerate() {
+                assert_eq!(
+                    kept.get(index).unwrap(),
+                    serde_json::to_vec(person).unwrap()
+                );
+            }
+            assert_ne!(kept.get(0), other.get(0));
+        }
+    }
+    each::strategy(4, &mut Owned);
+}
+
+#[test]
+fn one_strategy_serves_several_threads_at_once() {
+    struct Shared;
+    impl Check for Shared {
+        fn check<S: Strategy + Sync>(&mut self, strategy: &S) {
+            std::thread::scope(|scope| {
+                for seed in 0..3 {
+                    scope.spawn(move || {
+                        let people = people::generate(400, seed);
+                        LikeALoop { values: &people }.check(strategy);
+                    });
+                }
+            });
+        }
+    }
+    each::strategy(3, &mut Shared);
+}
+
+#[test]
+fn tasks_called_inside_a_runtime_say_what_to_do_instead() {
+    let tasks = ParallelTasks::new(2).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let error = runtime.block_on(async { tasks.marshal(&Json, &[1, 2]).unwrap_err() });
+    assert!(error.to_string().contains("spawn_blocking"), "{error}");
+    runtime.block_on(async { drop(tasks) });
+}
