@@ -339,7 +339,9 @@ fn wakers_may_outlive_halves_joins_and_the_pool() {
     drop(pool);
     for waker in wakers.lock().expect("nobody panics here").drain(..) {
         waker.wake_by_ref();
-        waker.clone().wake();
+        let other = waker.clone();
+        drop(waker);
+        other.wake();
     }
 }
 
