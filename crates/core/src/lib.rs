@@ -7,6 +7,7 @@ mod config;
 mod context;
 mod error;
 mod event;
+pub mod fork_join;
 pub mod fsm;
 mod message;
 mod random;

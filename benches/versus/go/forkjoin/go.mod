@@ -1,0 +1,3 @@
+module corsair/forkjoin
+
+go 1.26

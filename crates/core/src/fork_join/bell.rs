@@ -1,0 +1,43 @@
+//! How a sleeping worker is woken.
+
+use std::fmt;
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// One worker's bell: ringing it ends its sleep, or keeps the next sleep from beginning.
+///
+/// It belongs to the worker and not to a thread, because a worker changes threads when its
+/// recursion outgrows a stack.
+pub(super) struct Bell {
+    rung: Mutex<bool>,
+    heard: Condvar,
+}
+
+impl Bell {
+    pub(super) fn new() -> Bell {
+        Bell {
+            rung: Mutex::new(false),
+            heard: Condvar::new(),
+        }
+    }
+
+    /// Sleeps until the bell is rung, unless it was rung since the last sleep.
+    pub(super) fn wait(&self) {
+        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rung = self
+            .heard
+            .wait_while(rung, |rung| !*rung)
+            .unwrap_or_else(PoisonError::into_inner);
+        *rung = false;
+    }
+
+    pub(super) fn ring(&self) {
+        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.heard.notify_one();
+    }
+}
+
+impl fmt::Debug for Bell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Bell")
+    }
+}

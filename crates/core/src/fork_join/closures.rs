@@ -1,0 +1,239 @@
+//! The closure form of fork-join.
+
+use super::job::Job;
+use super::latch::Latch;
+use super::offer::Offer;
+use super::pool::Pool;
+use super::stack::on_fresh_stack;
+use super::worker::Worker;
+use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr::NonNull;
+use std::thread;
+
+/// Runs two closures, potentially at the same time, and returns both results.
+///
+/// The calling worker runs `a` at once, and then `b`, unless another worker has begun `b`
+/// meanwhile. A fork that nobody takes costs a few nanoseconds, so recursions need no cut-off.
+/// Recursion may go as deep as memory reaches.
+///
+/// Outside a pool, for instance in an actor, the join moves to the [global pool](Pool::global)
+/// and the calling thread blocks until it is over. So in virtual time a join is part of the event
+/// in which it is called, and takes no time.
+///
+/// ```
+/// use corsair::fork_join::join;
+/// let mut numbers = [3, 1, 2, 4];
+/// let (low, high) = numbers.split_at_mut(2);
+/// join(|| low.sort(), || high.sort());
+/// assert_eq!(numbers, [1, 3, 2, 4]);
+/// ```
+///
+/// # Panics
+/// If `a` or `b` panics: after both are over, with what `a` panicked with if both did. And if the
+/// recursion is deeper than memory has room for.
+#[inline(always)]
+pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    match Worker::current() {
+        Some(worker) => join_on(worker, a, b),
+        None => join_outside(a, b),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn join_outside<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    Pool::global().install(|| join(a, b))
+}
+
+/// A second half on the stack of its fork.
+#[repr(C)]
+struct Half<B, RB> {
+    offer: Offer,
+    work: UnsafeCell<MaybeUninit<B>>,
+    result: UnsafeCell<MaybeUninit<thread::Result<RB>>>,
+}
+
+/// A second half that was handed out.
+#[repr(C)]
+struct Handed<B, RB> {
+    job: Job,
+    half: *const Half<B, RB>,
+    over: Latch,
+}
+
+/// How a second half ended up.
+enum Second {
+    /// It has not begun, and never will elsewhere.
+    Mine,
+    /// Another worker has run it; the result is in the half.
+    Over,
+}
+
+#[inline(always)]
+fn join_on<A, B, RA, RB>(worker: &Worker, a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    let mut half = MaybeUninit::<Half<B, RB>>::uninit();
+    let half = half.as_mut_ptr();
+    let offer = half.cast::<Offer>();
+    // Another worker would run the copy in the half; this one runs the original, which so need
+    // not be read back from memory. Exactly one of the two is used; `MaybeUninit` says that a copy
+    // may be in use elsewhere while the original is passed on.
+    let b = MaybeUninit::new(b);
+    // SAFETY: `half` has room for a `B`. It stays in place until `Half::settle` has said that no
+    // other worker has or will have to do with it: nothing before that unwinds or returns.
+    unsafe {
+        (&raw mut (*half).work)
+            .cast::<B>()
+            .copy_from_nonoverlapping(b.as_ptr(), 1);
+        worker.offers.link(offer, Half::<B, RB>::hand_out);
+    }
+    let here = half.addr();
+    if worker.must_attend(here) && !worker.attend(here) {
+        // SAFETY: the half was linked last, by this worker.
+        return unsafe { Half::go_deeper(half, worker, a, b) };
+    }
+    let ra = catch_unwind(AssertUnwindSafe(a));
+    // SAFETY: as above; what `a` has linked, it has unlinked.
+    if unsafe { worker.offers.unlink(offer) } {
+        // SAFETY: nobody has got the copy, or will.
+        let b = unsafe { b.assume_init() };
+        match ra {
+            Ok(ra) => (ra, b()),
+            Err(panic) => panicked(panic, b),
+        }
+    } else {
+        // SAFETY: the half has left the list.
+        unsafe { Half::settle(half, worker, ra, b) }
+    }
+}
+
+impl<B: FnOnce() -> RB, RB> Half<B, RB> {
+    /// Makes a job of a half.
+    unsafe fn hand_out(offer: *const Offer, worker: &Worker) -> NonNull<Job> {
+        let handed = Box::new(Handed::<B, RB> {
+            // SAFETY: the box is what `Half::run` takes; it is put into one mailbox.
+            job: unsafe { Job::new(Self::run) },
+            half: offer.cast(),
+            over: Latch::new(worker),
+        });
+        NonNull::from(Box::leak(handed)).cast()
+    }
+
+    /// Runs a half on the worker that has taken it.
+    unsafe fn run(job: NonNull<Job>, _: &Worker) {
+        let handed = job.cast::<Handed<B, RB>>().as_ptr();
+        // SAFETY: the fork keeps the half, and the box, until `over` is set; it uses its original
+        // of the work no more, since it did not get the job back.
+        unsafe {
+            let half = (*handed).half;
+            let work = (*(*half).work.get()).assume_init_read();
+            let result = catch_unwind(AssertUnwindSafe(work));
+            (*(*half).result.get()).write(result);
+            Latch::set(&raw const (*handed).over);
+        }
+    }
+
+    /// Gets a handed-out half back, or waits until it is over.
+    unsafe fn get_back(half: *const Self, worker: &Worker) -> Second {
+        // SAFETY: the half was handed out by this worker, so it has a job, which is the box that
+        // `hand_out` made. It is freed once no other worker knows of it.
+        unsafe {
+            let Some(job) = Offer::job(half.cast()) else {
+                return Second::Mine;
+            };
+            let handed = job.cast::<Handed<B, RB>>().as_ptr();
+            let second = if worker.mailbox().take_back(job) {
+                Second::Mine
+            } else {
+                worker.wait(&(*handed).over);
+                Second::Over
+            };
+            drop(Box::from_raw(handed));
+            second
+        }
+    }
+
+    /// The end of a fork whose half was handed out.
+    #[cold]
+    #[inline(never)]
+    unsafe fn settle<RA>(
+        half: *const Self,
+        worker: &Worker,
+        ra: thread::Result<RA>,
+        b: MaybeUninit<B>,
+    ) -> (RA, RB) {
+        // SAFETY: the half has left the list. If it is back, the original of the work is the one
+        // to use; if not, its runner has left the result.
+        unsafe {
+            let rb = match Half::get_back(half, worker) {
+                Second::Mine => catch_unwind(AssertUnwindSafe(b.assume_init())),
+                Second::Over => (*(*half).result.get()).assume_init_read(),
+            };
+            both(ra, rb)
+        }
+    }
+
+    /// The whole fork once more, on a fresh stack.
+    #[cold]
+    #[inline(never)]
+    unsafe fn go_deeper<A, RA>(
+        half: *const Self,
+        worker: &Worker,
+        a: A,
+        b: MaybeUninit<B>,
+    ) -> (RA, RB)
+    where
+        A: FnOnce() -> RA + Send,
+        B: Send,
+        RA: Send,
+        RB: Send,
+    {
+        // SAFETY: the half was linked last; if it is no longer, it was handed out just now.
+        let back = unsafe {
+            worker.offers.unlink(half.cast())
+                || matches!(Half::get_back(half, worker), Second::Mine)
+        };
+        if back {
+            // SAFETY: the copy is in nobody's hands.
+            let b = unsafe { b.assume_init() };
+            return on_fresh_stack(worker, || join(a, b));
+        }
+        let ra = catch_unwind(AssertUnwindSafe(|| on_fresh_stack(worker, a)));
+        // SAFETY: the half is over, so its runner has left the result.
+        both(ra, unsafe { (*(*half).result.get()).assume_init_read() })
+    }
+}
+
+/// The first half has panicked: the second runs all the same.
+#[cold]
+#[inline(never)]
+fn panicked<B: FnOnce() -> RB, RA, RB>(panic: Box<dyn std::any::Any + Send>, b: B) -> (RA, RB) {
+    both(Err(panic), catch_unwind(AssertUnwindSafe(b)))
+}
+
+/// Both results, or the panic of the first half that did.
+fn both<RA, RB>(ra: thread::Result<RA>, rb: thread::Result<RB>) -> (RA, RB) {
+    match (ra, rb) {
+        (Ok(ra), Ok(rb)) => (ra, rb),
+        (Err(panic), _) | (_, Err(panic)) => resume_unwind(panic),
+    }
+}

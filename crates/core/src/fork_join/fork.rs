@@ -1,0 +1,287 @@
+//! Forks of futures: the block, and the call that begins it.
+//!
+//! The call polls the first half in place and then the second, unless another worker has got it.
+//! Most forks end within the call, and then nothing was atomic, nothing allocated, and the results
+//! were never in memory. Where a half is not ready, or was handed out, the rest of the block is
+//! initialised, the half runs on its own from then on, and the join waits for it.
+
+use super::block::{Home, Shared};
+use super::half::{self, Half};
+use super::job::Job;
+use super::offer::Offer;
+use super::worker::Worker;
+use std::marker::PhantomData;
+use std::mem::offset_of;
+use std::panic::resume_unwind;
+use std::ptr::NonNull;
+use std::task::Poll;
+use std::thread;
+
+/// The block of a fork.
+#[repr(C)]
+pub(super) struct Fork<A: Future, B: Future> {
+    shared: Shared,
+    offer: Offer,
+    a: Half<A>,
+    b: Half<B>,
+}
+
+/// The first half of a fork.
+struct First<A, B>(PhantomData<(A, B)>);
+
+/// The second half of a fork.
+struct Second<A, B>(PhantomData<(A, B)>);
+
+// SAFETY: `Fork` is `repr(C)` and begins with the shared part.
+unsafe impl<A: Future, B: Future> Home for First<A, B> {
+    type Future = A;
+    const OFFSET: usize = offset_of!(Fork<A, B>, a);
+
+    unsafe fn free(block: NonNull<Shared>) {
+        // SAFETY: by the caller.
+        unsafe { Fork::<A, B>::free(block) }
+    }
+}
+
+// SAFETY: as above.
+unsafe impl<A: Future, B: Future> Home for Second<A, B> {
+    type Future = B;
+    const OFFSET: usize = offset_of!(Fork<A, B>, b);
+
+    unsafe fn free(block: NonNull<Shared>) {
+        // SAFETY: by the caller.
+        unsafe { Fork::<A, B>::free(block) }
+    }
+}
+
+/// Both results.
+type Both<A, B> = (<A as Future>::Output, <B as Future>::Output);
+
+/// The result of a half that was polled.
+type Polled<F> = Poll<thread::Result<<F as Future>::Output>>;
+
+/// The join's part in a fork that has not ended within its call. A party to the block.
+pub(super) struct Handle<A: Future, B: Future>(NonNull<Fork<A, B>>);
+
+impl<A: Future, B: Future> Fork<A, B> {
+    /// Begins a fork and runs what can be run at once.
+    ///
+    /// The futures and their results move between threads, and the block lives on its own, hence
+    /// the bounds.
+    ///
+    /// # Panics
+    /// If a half does, and the other is over.
+    #[inline(always)]
+    pub(super) fn start(worker: &Worker, a: A, b: B) -> Result<Both<A, B>, Handle<A, B>>
+    where
+        A: Future<Output: Send> + Send + 'static,
+        B: Future<Output: Send> + Send + 'static,
+    {
+        let fork = worker.take_frame::<Fork<A, B>>();
+        let block = fork.cast::<Shared>();
+        let offer = Self::offer(fork);
+        // SAFETY: fresh memory for a fork, which nobody else knows before the offer is linked. The
+        // block stays until the join, which is here, has left it, and no halves are running then.
+        unsafe {
+            Shared::begin(block);
+            half::place::<First<A, B>>(block, a);
+            half::place::<Second<A, B>>(block, b);
+            half::set_running::<First<A, B>>(block);
+            worker.offers.link(offer, Self::hand_out);
+        }
+        let here = 0u8;
+        let here = (&raw const here).addr();
+        if worker.must_attend(here) && !worker.attend(here) {
+            // SAFETY: linked last, by this worker, and no half has been polled.
+            return Err(unsafe { Self::queue(fork, worker) });
+        }
+        // SAFETY: this call runs the first half; and the second, once that is unlinked.
+        unsafe {
+            let a = half::poll::<First<A, B>>(block);
+            let Poll::Ready(Ok(a)) = a else {
+                return Self::settle(fork, worker, a, None);
+            };
+            if !worker.offers.unlink(offer) {
+                return Self::settle(fork, worker, Poll::Ready(Ok(a)), None);
+            }
+            half::set_running::<Second<A, B>>(block);
+            let b = half::poll::<Second<A, B>>(block);
+            let Poll::Ready(Ok(b)) = b else {
+                return Self::settle(fork, worker, Poll::Ready(Ok(a)), Some(b));
+            };
+            if Shared::is_alone(block) {
+                worker.give_back_frame(fork);
+            } else {
+                Self::leave_to_wakers(fork, worker);
+            }
+            Ok((a, b))
+        }
+    }
+
+    fn offer(fork: NonNull<Self>) -> *mut Offer {
+        // SAFETY: computes an address inside the block.
+        unsafe { &raw mut (*fork.as_ptr()).offer }
+    }
+
+    /// Makes a job of the second half of a fork.
+    unsafe fn hand_out(offer: *const Offer, worker: &Worker) -> NonNull<Job> {
+        // SAFETY: the offer lies in a fork, whose call is under way on this thread and has not
+        // gone past its first half.
+        unsafe {
+            let block = offer
+                .byte_sub(offset_of!(Self, offer))
+                .cast_mut()
+                .cast::<Shared>();
+            let block = NonNull::new_unchecked(block);
+            Shared::part(block, worker);
+            half::schedule::<Second<A, B>>(block)
+        }
+    }
+
+    /// Gives the second half back to the call, if nobody has got it. Parts the block if handing
+    /// out has not.
+    unsafe fn reclaim(fork: NonNull<Self>, worker: &Worker) -> bool {
+        let offer = Self::offer(fork);
+        // SAFETY: the offer is the newest that was linked and not unlinked.
+        unsafe {
+            if worker.offers.unlink(offer) {
+                Shared::part(fork.cast(), worker);
+                return true;
+            }
+            let back = Offer::job(offer).is_some_and(|job| worker.mailbox().take_back(job));
+            if back {
+                half::unschedule::<Second<A, B>>(fork.cast());
+            }
+            back
+        }
+    }
+
+    /// Near the end of the stack nothing is polled in place: both halves are queued.
+    #[cold]
+    #[inline(never)]
+    unsafe fn queue(fork: NonNull<Self>, worker: &Worker) -> Handle<A, B> {
+        let block = fork.cast();
+        // SAFETY: no half has been polled here, and the second is queued only if it is back. The
+        // first was set running, but nobody has seen it.
+        unsafe {
+            if Self::reclaim(fork, worker) {
+                worker.enqueue(half::schedule::<Second<A, B>>(block));
+            }
+            worker.enqueue(half::schedule::<First<A, B>>(block));
+        }
+        Handle(fork)
+    }
+
+    /// What to do if something is not ready, or panicked, or was handed out; `b` if it was polled.
+    #[cold]
+    #[inline(never)]
+    unsafe fn settle(
+        fork: NonNull<Self>,
+        worker: &Worker,
+        a: Polled<A>,
+        b: Option<Polled<B>>,
+    ) -> Result<Both<A, B>, Handle<A, B>> {
+        let block = fork.cast();
+        // SAFETY: the call runs the first half, and the second if it is back or was never away.
+        unsafe {
+            let mine = match b {
+                Some(_) => {
+                    Shared::part(block, worker);
+                    false
+                }
+                None => Self::reclaim(fork, worker),
+            };
+            match a {
+                Poll::Ready(a) => half::keep::<First<A, B>>(block, a),
+                Poll::Pending => half::depart::<First<A, B>>(block),
+            }
+            let b = if mine {
+                half::set_running::<Second<A, B>>(block);
+                Some(half::poll::<Second<A, B>>(block))
+            } else {
+                b
+            };
+            match b {
+                Some(Poll::Ready(b)) => half::keep::<Second<A, B>>(block, b),
+                Some(Poll::Pending) => half::depart::<Second<A, B>>(block),
+                None => {}
+            }
+        }
+        let handle = Handle(fork);
+        if handle.shared().is_finished() {
+            Ok(handle.results())
+        } else {
+            Err(handle)
+        }
+    }
+
+    /// Both halves are over and their results passed on, but somebody has kept a waker.
+    #[cold]
+    #[inline(never)]
+    unsafe fn leave_to_wakers(fork: NonNull<Self>, worker: &Worker) {
+        let block = fork.cast();
+        // SAFETY: the call has run both halves, and is the join's party.
+        unsafe {
+            Shared::part(block, worker);
+            half::retire::<First<A, B>>(block);
+            half::retire::<Second<A, B>>(block);
+            Shared::leave::<First<A, B>>(block);
+        }
+    }
+
+    /// Gives the memory back to the worker from whom it is.
+    unsafe fn free(block: NonNull<Shared>) {
+        // SAFETY: the block was parted, and is the caller's alone.
+        unsafe {
+            let home = block.as_ref().home();
+            home.as_ref().return_frame(block.cast::<Self>());
+        }
+    }
+}
+
+impl<A: Future, B: Future> Handle<A, B> {
+    /// What the join shares with the halves and their wakers.
+    pub(super) fn shared(&self) -> &Shared {
+        // SAFETY: the handle is a party, so the block is there; it was parted.
+        unsafe { self.0.cast::<Shared>().as_ref() }
+    }
+
+    /// Both results, when both halves are over.
+    ///
+    /// # Panics
+    /// If a half did.
+    pub(super) fn results(self) -> Both<A, B> {
+        assert!(
+            self.shared().is_finished(),
+            "the results of halves that run"
+        );
+        let block = self.0.cast();
+        std::mem::forget(self);
+        // SAFETY: both halves are over, and were not cancelled, which only `drop` does. The
+        // handle is used up.
+        let (a, b) = unsafe {
+            let a = half::take_result::<First<A, B>>(block);
+            let b = half::take_result::<Second<A, B>>(block);
+            Shared::leave::<First<A, B>>(block);
+            (a, b)
+        };
+        match (a, b) {
+            (Ok(a), Ok(b)) => (a, b),
+            (Err(panic), _) | (_, Err(panic)) => resume_unwind(panic),
+        }
+    }
+}
+
+impl<A: Future, B: Future> Drop for Handle<A, B> {
+    fn drop(&mut self) {
+        let block = self.0.cast();
+        // A chain of joins in joins is dropped on the stack only as far as that reaches.
+        let defer = super::stack::is_low();
+        // SAFETY: the handle is a party until `leave`, and nobody takes the results any more.
+        unsafe {
+            half::cancel::<First<A, B>>(block, defer);
+            half::cancel::<Second<A, B>>(block, defer);
+            Shared::leave::<First<A, B>>(block);
+        }
+    }
+}

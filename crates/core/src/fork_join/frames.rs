@@ -1,0 +1,180 @@
+//! Memory for the blocks of asynchronous forks.
+//!
+//! Each worker keeps free blocks by size and carves new ones out of chunks. Taking and giving back
+//! are a few plain loads and stores. A block that is given back elsewhere returns to the worker it
+//! came from, so none hoards what another one needs. Chunks go back to the system with the pool.
+
+use super::sync::AtomicPtr;
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::cell::{Cell, RefCell};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::Ordering;
+
+/// The sizes of blocks are multiples of this, and so are their addresses.
+const GRAIN: usize = 32;
+
+/// Blocks of this size and above come from the system directly.
+const LARGE: usize = 2048;
+
+const CHUNK: Layout = match Layout::from_size_align(64 << 10, 4096) {
+    Ok(layout) => layout,
+    Err(_) => panic!("64 KiB at 4 KiB is a layout"),
+};
+
+/// A free block.
+struct Free {
+    next: *mut Free,
+    /// Its size in grains; only set in blocks that were given back elsewhere.
+    grains: usize,
+}
+
+/// The blocks of one worker, which alone calls all but [`Returned::give_back`].
+pub(super) struct Frames {
+    free: [Cell<*mut Free>; LARGE / GRAIN],
+    /// What is left of the newest chunk.
+    rest: Cell<*mut u8>,
+    left: Cell<usize>,
+    chunks: RefCell<Vec<NonNull<u8>>>,
+}
+
+/// Blocks that were given back elsewhere.
+pub(super) struct Returned(AtomicPtr<Free>);
+
+impl Frames {
+    pub(super) fn new() -> Frames {
+        Frames {
+            free: [const { Cell::new(ptr::null_mut()) }; LARGE / GRAIN],
+            rest: Cell::new(ptr::null_mut()),
+            left: Cell::new(0),
+            chunks: RefCell::default(),
+        }
+    }
+
+    /// The size of a block for a `T` in grains, if it is not large.
+    const fn grains<T>() -> Option<usize> {
+        let grains = size_of::<T>().div_ceil(GRAIN);
+        if grains * GRAIN < LARGE && align_of::<T>() <= GRAIN {
+            Some(grains)
+        } else {
+            None
+        }
+    }
+
+    /// Memory for a `T`.
+    #[inline(always)]
+    pub(super) fn take<T>(&self, returned: &Returned) -> NonNull<T> {
+        let Some(grains) = (const { Self::grains::<T>() }) else {
+            return large::<T>();
+        };
+        match NonNull::new(self.free[grains].get()) {
+            Some(block) => {
+                // SAFETY: a block in the list is free and begins with a `Free`.
+                self.free[grains].set(unsafe { (*block.as_ptr()).next });
+                block.cast()
+            }
+            None => self.carve(grains, returned).cast(),
+        }
+    }
+
+    /// # Safety
+    /// `block` came from [`Frames::take`] of this worker for the same `T`, and is not used any more.
+    #[inline(always)]
+    pub(super) unsafe fn give_back<T>(&self, block: NonNull<T>) {
+        let Some(grains) = (const { Self::grains::<T>() }) else {
+            // SAFETY: `take` got it from the system.
+            return unsafe { dealloc(block.as_ptr().cast(), Layout::new::<T>()) };
+        };
+        // SAFETY: the block is free now, and a grain is larger than a `Free`.
+        unsafe { self.put(block.cast(), grains) };
+    }
+
+    #[inline(always)]
+    unsafe fn put(&self, block: NonNull<Free>, grains: usize) {
+        // SAFETY: the caller gives up the block.
+        unsafe { (&raw mut (*block.as_ptr()).next).write(self.free[grains].get()) };
+        self.free[grains].set(block.as_ptr());
+    }
+
+    /// A block from what was returned, or else from a chunk.
+    #[cold]
+    #[inline(never)]
+    fn carve(&self, grains: usize, returned: &Returned) -> NonNull<u8> {
+        let mut next = returned.0.swap(ptr::null_mut(), Ordering::Acquire);
+        while let Some(block) = NonNull::new(next) {
+            // SAFETY: `give_back` has written both fields and given up the block.
+            unsafe {
+                next = (*block.as_ptr()).next;
+                self.put(block, (*block.as_ptr()).grains);
+            }
+        }
+        if let Some(block) = NonNull::new(self.free[grains].get()) {
+            // SAFETY: as in `take`.
+            self.free[grains].set(unsafe { (*block.as_ptr()).next });
+            return block.cast();
+        }
+        let size = grains * GRAIN;
+        if self.left.get() < size {
+            // SAFETY: the layout has a size.
+            let chunk = unsafe { alloc(CHUNK) };
+            let chunk = NonNull::new(chunk).unwrap_or_else(|| handle_alloc_error(CHUNK));
+            self.chunks.borrow_mut().push(chunk);
+            self.rest.set(chunk.as_ptr());
+            self.left.set(CHUNK.size());
+        }
+        let block = self.rest.get();
+        self.rest.set(block.wrapping_add(size));
+        self.left.set(self.left.get() - size);
+        // SAFETY: `block` points into a chunk.
+        unsafe { NonNull::new_unchecked(block) }
+    }
+}
+
+impl Drop for Frames {
+    fn drop(&mut self) {
+        for chunk in self.chunks.get_mut().drain(..) {
+            // SAFETY: `carve` got it from the system. Blocks keep the pool, and so its chunks,
+            // while they are in use.
+            unsafe { dealloc(chunk.as_ptr(), CHUNK) };
+        }
+    }
+}
+
+impl Returned {
+    pub(super) fn new() -> Returned {
+        Returned(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    /// Returns a block from elsewhere.
+    ///
+    /// # Safety
+    /// `block` came from [`Frames::take`] of the worker this belongs to, for the same `T`, and is
+    /// not used any more.
+    pub(super) unsafe fn give_back<T>(&self, block: NonNull<T>) {
+        let Some(grains) = (const { Frames::grains::<T>() }) else {
+            // SAFETY: `take` got it from the system.
+            return unsafe { dealloc(block.as_ptr().cast(), Layout::new::<T>()) };
+        };
+        let block = block.cast::<Free>().as_ptr();
+        let mut next = self.0.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: the caller gives up the block, and a grain is larger than a `Free`.
+            unsafe { block.write(Free { next, grains }) };
+            // Blocks are only taken all together, so the same head means the same list.
+            match self
+                .0
+                .compare_exchange_weak(next, block, Ordering::Release, Ordering::Relaxed)
+            {
+                Ok(_) => return,
+                Err(other) => next = other,
+            }
+        }
+    }
+}
+
+#[cold]
+fn large<T>() -> NonNull<T> {
+    let layout = Layout::new::<T>();
+    // SAFETY: a large block has a size.
+    let block = unsafe { alloc(layout) }.cast();
+    NonNull::new(block).unwrap_or_else(|| handle_alloc_error(layout))
+}

@@ -1,0 +1,209 @@
+//! The asynchronous form of fork-join.
+
+use super::fork::{Fork, Handle};
+use super::in_place::InPlace;
+use super::worker::Worker;
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// Runs two futures, potentially at the same time; `.await` gives both results.
+///
+/// On a worker of a [`Pool`](super::Pool) (that is, in what was given to
+/// [`Pool::block_on`](super::Pool::block_on), [`Pool::spawn`](super::Pool::spawn) or
+/// [`Pool::install`](super::Pool::install)) both halves begin with the call: it runs `a` and then
+/// `b` as far as they go, unless another worker has taken `b` meanwhile. A half that waits is
+/// polled by itself when it is woken, by whichever worker is free. Near the end of the stack
+/// halves are queued instead, so recursion may go as deep as memory reaches.
+///
+/// Outside a pool, in particular in an actor, the halves begin with the first poll and run
+/// alternately in place, in the task that awaits them. They may wait for whatever that task may
+/// wait for: timers, channels, edges. To put more than one core to work there, give the whole to
+/// [`Pool::block_on`](super::Pool::block_on), which is then part of the event that the actor
+/// handles.
+///
+/// Dropping the join cancels both halves. A half that waits is dropped at once; one that is just
+/// being run by another worker is dropped when it next waits. The drop itself waits for nobody.
+///
+/// ```
+/// use corsair::fork_join::{Pool, fork_join};
+/// // A recursive `async fn` does not compile with `Send`: say it this way.
+/// fn sum(low: u64, high: u64) -> impl Future<Output = u64> + Send {
+///     async move {
+///         if low == high {
+///             return low;
+///         }
+///         let mid = low + (high - low) / 2;
+///         let (a, b) = fork_join(sum(low, mid), sum(mid + 1, high)).await;
+///         a + b
+///     }
+/// }
+/// let pool = Pool::new(2)?;
+/// assert_eq!(pool.block_on(sum(0, 1000)), 500_500);
+/// # Ok::<(), corsair::fork_join::PoolError>(())
+/// ```
+///
+/// # Panics
+/// If a half does: after both are over, with what `a` panicked with if both did. On a worker this
+/// may happen in the call, else it happens when the join is awaited.
+#[inline(always)]
+pub fn fork_join<A, B>(a: A, b: B) -> Join<A, B>
+where
+    A: Future<Output: Send> + Send + 'static,
+    B: Future<Output: Send> + Send + 'static,
+{
+    match Worker::current() {
+        Some(worker) => Join::started(worker, a, b),
+        // Boxed here and not in a function of its own: if the futures were passed on by address,
+        // the case above would have to build them in memory twice.
+        None => Join::unready(Unready::Outside(Box::new((a, b)))),
+    }
+}
+
+/// Waits for both halves of a [`fork_join`].
+#[must_use = "dropping a join cancels its halves"]
+pub struct Join<A: Future, B: Future>(Stage<A, B>);
+
+enum Stage<A: Future, B: Future> {
+    /// Both are over; `None` once they were taken.
+    Ready(Option<(A::Output, B::Output)>),
+    /// Dropped by [`Join`]'s own `Drop`, so that where a fork has ended within the call there is
+    /// nothing but a comparison.
+    Unready(ManuallyDrop<Unready<A, B>>),
+}
+
+enum Unready<A: Future, B: Future> {
+    /// They run on their own.
+    Waiting(Handle<A, B>),
+    /// They were made outside a pool and have not begun.
+    Outside(Box<(A, B)>),
+    /// They run in the task that awaits them.
+    InPlace(Box<InPlace<A, B>>),
+}
+
+// SAFETY: a handle is used by one thread at a time, and what it reaches, futures and results, is
+// `Send`; what it shares with other threads is made for sharing.
+unsafe impl<A, B> Send for Join<A, B>
+where
+    A: Future<Output: Send> + Send,
+    B: Future<Output: Send> + Send,
+{
+}
+
+// Nothing in it is pinned: futures lie in blocks or boxes.
+impl<A: Future, B: Future> Unpin for Join<A, B> {}
+
+impl<A, B> Future for Join<A, B>
+where
+    A: Future<Output: Send> + Send + 'static,
+    B: Future<Output: Send> + Send + 'static,
+{
+    type Output = (A::Output, B::Output);
+
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.0 {
+            Stage::Ready(both) => {
+                Poll::Ready(both.take().expect("a join is polled until it is over"))
+            }
+            Stage::Unready(_) => self.poll_unready(context),
+        }
+    }
+}
+
+impl<A: Future, B: Future> Join<A, B> {
+    #[inline(always)]
+    fn unready(unready: Unready<A, B>) -> Join<A, B> {
+        Join(Stage::Unready(ManuallyDrop::new(unready)))
+    }
+
+    /// Takes out what is not ready, if anything, and leaves nothing.
+    fn take_unready(&mut self) -> Option<Unready<A, B>> {
+        match std::mem::replace(&mut self.0, Stage::Ready(None)) {
+            Stage::Ready(both) => {
+                self.0 = Stage::Ready(both);
+                None
+            }
+            Stage::Unready(unready) => Some(ManuallyDrop::into_inner(unready)),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn drop_unready(&mut self) {
+        drop(self.take_unready());
+    }
+}
+
+impl<A, B> Join<A, B>
+where
+    A: Future<Output: Send> + Send + 'static,
+    B: Future<Output: Send> + Send + 'static,
+{
+    #[inline(always)]
+    fn started(worker: &Worker, a: A, b: B) -> Join<A, B> {
+        match Fork::start(worker, a, b) {
+            Ok(both) => Join(Stage::Ready(Some(both))),
+            Err(handle) => Join::unready(Unready::Waiting(handle)),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn poll_unready(&mut self, context: &mut Context<'_>) -> Poll<(A::Output, B::Output)> {
+        while let Some(unready) = self.take_unready() {
+            *self = match unready {
+                Unready::Waiting(handle) => {
+                    if handle.shared().poll_finished(context.waker()) {
+                        return Poll::Ready(handle.results());
+                    }
+                    *self = Join::unready(Unready::Waiting(handle));
+                    return Poll::Pending;
+                }
+                Unready::Outside(halves) => {
+                    let (a, b) = *halves;
+                    match Worker::current() {
+                        Some(worker) => Join::started(worker, a, b),
+                        None => Join::unready(Unready::InPlace(Box::new(InPlace::new(a, b)))),
+                    }
+                }
+                Unready::InPlace(mut halves) => {
+                    let both = halves.poll(context);
+                    if both.is_pending() {
+                        *self = Join::unready(Unready::InPlace(halves));
+                    }
+                    return both;
+                }
+            };
+        }
+        let Stage::Ready(both) = &mut self.0 else {
+            unreachable!("taken just now")
+        };
+        Poll::Ready(both.take().expect("a join is polled until it is over"))
+    }
+}
+
+impl<A: Future, B: Future> Drop for Join<A, B> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Stage::Unready(_) = self.0 {
+            self.drop_unready();
+        }
+    }
+}
+
+impl<A: Future, B: Future> fmt::Debug for Join<A, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stage = match &self.0 {
+            Stage::Ready(Some(_)) => "over",
+            Stage::Ready(None) => "taken",
+            Stage::Unready(unready) => match **unready {
+                Unready::Waiting(_) => "running",
+                Unready::Outside(_) => "not begun",
+                Unready::InPlace(_) => "running in place",
+            },
+        };
+        f.debug_tuple("Join").field(&stage).finish()
+    }
+}

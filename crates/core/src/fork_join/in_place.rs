@@ -1,0 +1,76 @@
+//! Forks outside a pool: both halves in turn, in the task that awaits them.
+
+use super::stack;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::thread;
+
+/// Two futures, polled whenever their task is.
+pub(super) struct InPlace<A: Future, B: Future> {
+    a: Turn<A>,
+    b: Turn<B>,
+}
+
+/// One of them.
+enum Turn<F: Future> {
+    Running(Pin<Box<F>>),
+    Over(thread::Result<F::Output>),
+    Taken,
+}
+
+impl<A: Future, B: Future> InPlace<A, B> {
+    pub(super) fn new(a: A, b: B) -> InPlace<A, B> {
+        InPlace {
+            a: Turn::Running(Box::pin(a)),
+            b: Turn::Running(Box::pin(b)),
+        }
+    }
+
+    /// Polls what is not over.
+    ///
+    /// # Panics
+    /// If a half does, when both are over; and if the recursion is too deep for the stack of the
+    /// thread, which outside a pool cannot be exchanged.
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<(A::Output, B::Output)> {
+        assert!(
+            !stack::is_low(),
+            "fork-join: the recursion is too deep for the stack of this thread, which is not of a \
+             pool; run it in one, with Pool::block_on or Pool::spawn"
+        );
+        self.a.poll(context);
+        self.b.poll(context);
+        if self.a.is_running() || self.b.is_running() {
+            return Poll::Pending;
+        }
+        match (self.a.take(), self.b.take()) {
+            (Ok(a), Ok(b)) => Poll::Ready((a, b)),
+            (Err(panic), _) | (_, Err(panic)) => resume_unwind(panic),
+        }
+    }
+}
+
+impl<F: Future> Turn<F> {
+    fn poll(&mut self, context: &mut Context<'_>) {
+        let Turn::Running(future) = self else {
+            return;
+        };
+        let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context)));
+        match polled {
+            Ok(Poll::Pending) => {}
+            Ok(Poll::Ready(value)) => *self = Turn::Over(Ok(value)),
+            Err(panic) => *self = Turn::Over(Err(panic)),
+        }
+    }
+
+    fn is_running(&self) -> bool {
+        matches!(self, Turn::Running(_))
+    }
+
+    fn take(&mut self) -> thread::Result<F::Output> {
+        match std::mem::replace(self, Turn::Taken) {
+            Turn::Over(result) => result,
+            Turn::Running(_) | Turn::Taken => unreachable!("taken once, when both are over"),
+        }
+    }
+}

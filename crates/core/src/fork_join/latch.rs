@@ -1,0 +1,42 @@
+//! How a worker learns that something it waits for is over.
+
+use super::sync::AtomicBool;
+use super::worker::Worker;
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+
+/// Set once, when what a worker waits for is over.
+pub(super) struct Latch {
+    set: AtomicBool,
+    waits: NonNull<Worker>,
+}
+
+impl Latch {
+    /// A latch for which this worker will wait.
+    pub(super) fn new(waits: &Worker) -> Latch {
+        Latch {
+            set: AtomicBool::new(false),
+            waits: NonNull::from(waits),
+        }
+    }
+
+    pub(super) fn is_set(&self) -> bool {
+        self.set.load(Ordering::Acquire)
+    }
+
+    /// Sets the latch and wakes the worker that waits for it. What the caller has written before
+    /// is visible to whoever then finds the latch set.
+    ///
+    /// # Safety
+    /// `latch` is valid until it is set, and the caller is a worker of the pool whose worker waits.
+    pub(super) unsafe fn set(latch: *const Latch) {
+        // SAFETY: valid until set. Once it is set the waiter may free it at any time, so the
+        // waiting worker is read before and the latch is not touched after. The worker stays: it
+        // belongs to the pool on one of whose threads this runs.
+        unsafe {
+            let waits = (*latch).waits;
+            (*latch).set.store(true, Ordering::Release);
+            waits.as_ref().wake();
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Offers: the second halves that a worker has not begun.
+//!
+//! Every fork links its second half into the list of the worker that forks, and unlinks it when
+//! it gets to it. Both ends of the list belong to that worker alone: two plain stores to link, one
+//! to unlink, no allocation, because the link lies in the fork itself. Forks end in the reverse
+//! order in which they began, so the newest offer is always the one to unlink. The oldest one,
+//! which stands for the most work, is what another worker gets when it asks.
+
+use super::job::Job;
+use super::worker::Worker;
+use std::cell::Cell;
+use std::ptr::{self, NonNull};
+
+/// Makes a job of an offer that has just left the list, for another worker to run.
+pub(super) type HandOut = unsafe fn(*const Offer, &Worker) -> NonNull<Job>;
+
+/// A second half that has not begun. It lies at the beginning of its fork.
+#[repr(C)]
+pub(super) struct Offer {
+    /// The next older offer (or the list's anchor); null once this offer was handed out.
+    older: Cell<*const Offer>,
+    /// The next newer offer, unless this is the newest; the job, once this offer was handed out.
+    newer: Cell<*const ()>,
+    hand_out: HandOut,
+}
+
+impl Offer {
+    /// The job that a handed-out offer became; `None` while it is in the list.
+    ///
+    /// # Safety
+    /// `offer` is linked or was handed out, and the caller is on the thread that linked it.
+    #[inline(always)]
+    pub(super) unsafe fn job(offer: *const Offer) -> Option<NonNull<Job>> {
+        // SAFETY: `Offers::link` has initialised `older`; only this thread writes to it.
+        let older = unsafe { (*offer).older.get() };
+        if !older.is_null() {
+            return None;
+        }
+        // SAFETY: `Offers::take_oldest` nulls `older` only together with setting `newer`.
+        NonNull::new(unsafe { (*offer).newer.get() }.cast_mut().cast())
+    }
+}
+
+/// The offers of one worker, in the order of their forks.
+pub(super) struct Offers {
+    newest: Cell<*const Offer>,
+    /// Stands before the oldest offer, so that linking needs no case for the empty list.
+    anchor: Offer,
+}
+
+impl Offers {
+    /// A list without an anchorage; [`Offers::settle`] it where it is to stay.
+    pub(super) fn new() -> Offers {
+        unsafe fn never(_: *const Offer, _: &Worker) -> NonNull<Job> {
+            unreachable!("the anchor of a list of offers is never handed out")
+        }
+        let anchor = Offer {
+            older: Cell::new(ptr::dangling()),
+            newer: Cell::new(ptr::null()),
+            hand_out: never,
+        };
+        Offers {
+            newest: Cell::new(ptr::null()),
+            anchor,
+        }
+    }
+
+    /// Makes the list usable. It may not move any more.
+    pub(super) fn settle(&self) {
+        self.newest.set(&self.anchor);
+    }
+
+    /// Links an offer as the newest.
+    ///
+    /// # Safety
+    /// `offer` points to memory for an offer (that need not be initialised), which stays in place
+    /// until the offer was unlinked or its job is over. The caller is the list's worker.
+    #[inline(always)]
+    pub(super) unsafe fn link(&self, offer: *mut Offer, hand_out: HandOut) {
+        let newest = self.newest.get();
+        // SAFETY: `offer` is memory for an offer. Field by field, because `newer` is of no meaning
+        // before a newer offer comes; by `write`, because `Cell::set` would read what was there.
+        // `newest` is linked or the anchor, so it is initialised but for `newer`.
+        unsafe {
+            (&raw mut (*offer).older).write(Cell::new(newest));
+            (&raw mut (*offer).hand_out).write(hand_out);
+            (*newest).newer.as_ptr().write(offer.cast_const().cast());
+        }
+        self.newest.set(offer);
+    }
+
+    /// Unlinks the newest offer; false if it was handed out before.
+    ///
+    /// # Safety
+    /// `offer` is the newest that was linked and not yet unlinked. The caller is the list's worker.
+    #[inline(always)]
+    pub(super) unsafe fn unlink(&self, offer: *const Offer) -> bool {
+        // SAFETY: `link` has initialised `older`, and only this worker writes to it.
+        let older = unsafe { (*offer).older.get() };
+        if older.is_null() {
+            return false;
+        }
+        self.newest.set(older);
+        true
+    }
+
+    /// Takes the oldest offer out of the list and makes a job of it.
+    pub(super) fn take_oldest(&self, worker: &Worker) -> Option<NonNull<Job>> {
+        let newest = self.newest.get();
+        if ptr::eq(newest, &self.anchor) {
+            return None;
+        }
+        let oldest = self.anchor.newer.get().cast::<Offer>();
+        // SAFETY: the list is not empty, so `anchor.newer` is the oldest offer, which its fork
+        // keeps in place. If it is not the newest, its `newer` is the one after it. The job is
+        // made last, when the offer has left the list.
+        unsafe {
+            if ptr::eq(newest, oldest) {
+                self.newest.set(&self.anchor);
+            } else {
+                let second = (*oldest).newer.get();
+                self.anchor.newer.set(second);
+                (*second.cast::<Offer>()).older.set(&self.anchor);
+            }
+            (*oldest).older.set(ptr::null());
+            let job = ((*oldest).hand_out)(oldest, worker);
+            (*oldest)
+                .newer
+                .as_ptr()
+                .write(job.as_ptr().cast_const().cast());
+            Some(job)
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Pools of workers, and how work gets into them.
+
+use super::job::Job;
+use super::registry::Registry;
+use super::stack::{Extent, STACK};
+use super::worker::Worker;
+use std::cell::Cell;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, JoinHandle, Thread};
+
+/// More workers than this are refused.
+pub const MAX_WORKERS: usize = 1024;
+
+/// Worker threads among which forks are shared.
+///
+/// Dropping a pool cancels what was [spawned](Pool::spawn) in it and ends its threads; it waits for
+/// what they are just running to come to its next wait.
+///
+/// ```
+/// use corsair::fork_join::{Pool, join};
+/// fn sum(low: u64, high: u64) -> u64 {
+///     if low == high {
+///         return low;
+///     }
+///     let mid = low + (high - low) / 2;
+///     let (a, b) = join(|| sum(low, mid), || sum(mid + 1, high));
+///     a + b
+/// }
+/// let pool = Pool::new(2)?;
+/// assert_eq!(pool.install(|| sum(0, 1000)), 500_500);
+/// # Ok::<(), corsair::fork_join::PoolError>(())
+/// ```
+pub struct Pool {
+    pub(super) registry: Arc<Registry>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Why there is no pool.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PoolError {
+    /// Nobody to work.
+    #[error("a pool of no workers does no work; give at least 1")]
+    NoWorkers,
+    /// Too many workers.
+    #[error(
+        "{0} workers are too many; at most {MAX_WORKERS} work together, and more than the machine's cores only cost time"
+    )]
+    TooManyWorkers(usize),
+    /// The system refused a thread.
+    #[error("cannot start the thread of worker {worker}: {source}; use fewer workers")]
+    Thread {
+        /// Which worker.
+        worker: usize,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The global pool was there already.
+    #[error(
+        "the global pool has begun with {workers} workers; set its size before the first fork, or use a pool of your own"
+    )]
+    GlobalExists {
+        /// How many workers it has.
+        workers: usize,
+    },
+}
+
+static GLOBAL: OnceLock<Pool> = OnceLock::new();
+
+impl Pool {
+    /// A pool of so many workers, with a thread each.
+    ///
+    /// # Errors
+    /// If `workers` is 0 or above [`MAX_WORKERS`], or if the system refuses a thread.
+    pub fn new(workers: usize) -> Result<Pool, PoolError> {
+        match workers {
+            0 => return Err(PoolError::NoWorkers),
+            1..=MAX_WORKERS => {}
+            _ => return Err(PoolError::TooManyWorkers(workers)),
+        }
+        let registry = Registry::new(workers);
+        // From here on an error ends the threads that have been started: the pool is dropped.
+        let mut pool = Pool {
+            registry,
+            threads: Vec::with_capacity(workers),
+        };
+        for index in 0..workers {
+            let registry = Arc::clone(&pool.registry);
+            let thread = thread::Builder::new()
+                .name(format!("corsair-fork-join-{index}"))
+                .stack_size(STACK)
+                .spawn(move || {
+                    // SAFETY: each worker gets one thread.
+                    unsafe {
+                        registry.workers[index].embody(Extent::of_new_thread(STACK), Worker::live);
+                    }
+                })
+                .map_err(|source| PoolError::Thread {
+                    worker: index,
+                    source,
+                })?;
+            pool.threads.push(thread);
+        }
+        Ok(pool)
+    }
+
+    /// The pool that serves every thread that belongs to none, with a worker for every core unless
+    /// [`Pool::set_global`] has said otherwise.
+    ///
+    /// # Panics
+    /// If the system refuses even one thread.
+    pub fn global() -> &'static Pool {
+        GLOBAL.get_or_init(|| {
+            let cores = thread::available_parallelism().map_or(1, usize::from);
+            Pool::new(cores.min(MAX_WORKERS))
+                .or_else(|_| Pool::new(1))
+                .unwrap_or_else(|error| panic!("fork-join: no global pool: {error}"))
+        })
+    }
+
+    /// Makes the global pool one of so many workers.
+    ///
+    /// # Errors
+    /// As [`Pool::new`]; and if the global pool is in use already.
+    pub fn set_global(workers: usize) -> Result<(), PoolError> {
+        GLOBAL
+            .set(Pool::new(workers)?)
+            .map_err(|_| PoolError::GlobalExists {
+                workers: Pool::global().workers(),
+            })
+    }
+
+    /// How many workers there are.
+    pub fn workers(&self) -> usize {
+        self.registry.workers.len()
+    }
+
+    /// Runs `work` on a worker of this pool, so that its forks are shared among the pool's
+    /// workers, and waits for its result. On a worker of this pool this is a plain call.
+    ///
+    /// # Panics
+    /// With what `work` panics with.
+    pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        if self.worker().is_some() {
+            work()
+        } else {
+            self.run_root(work)
+        }
+    }
+
+    /// Whether the calling thread is a worker of this pool.
+    pub(super) fn worker(&self) -> Option<&Worker> {
+        Worker::current().filter(|worker| ptr::eq(worker.registry(), &*self.registry))
+    }
+
+    /// Hands `work` to the pool and blocks the calling thread until it is done.
+    fn run_root<R: Send, F: FnOnce() -> R + Send>(&self, work: F) -> R {
+        let root = Root {
+            // SAFETY: the address of this root is what `Root::run` takes; it is queued once.
+            job: unsafe { Job::new(Root::<F, R>::run) },
+            work: Cell::new(Some(work)),
+            result: Cell::new(None),
+            done: AtomicBool::new(false),
+            caller: thread::current(),
+        };
+        // SAFETY: `root` stays here until `done`, which is the last that its runner does to it.
+        unsafe { self.registry.enqueue(NonNull::from(&root).cast()) };
+        while !root.done.load(Ordering::Acquire) {
+            thread::park();
+        }
+        match root.result.take() {
+            Some(Ok(result)) => result,
+            Some(Err(panic)) => resume_unwind(panic),
+            None => unreachable!("a root is done when it has left its result"),
+        }
+    }
+}
+
+/// Closures from outside the pool, on the stack of the thread that waits for it.
+#[repr(C)]
+struct Root<F, R> {
+    job: Job,
+    work: Cell<Option<F>>,
+    result: Cell<Option<thread::Result<R>>>,
+    done: AtomicBool,
+    caller: Thread,
+}
+
+impl<R, F: FnOnce() -> R> Root<F, R> {
+    /// # Safety
+    /// `job` begins a `Root<F, R>` that this caller alone has taken from the queue.
+    unsafe fn run(job: NonNull<Job>, _: &Worker) {
+        let root = job.cast::<Self>().as_ptr();
+        // SAFETY: the waiting thread keeps the root in place and its hands off until `done` is
+        // set. After that nothing of it is touched: the handle to wake the caller was cloned.
+        unsafe {
+            let work = (*root).work.take();
+            let result = work.map(|work| catch_unwind(AssertUnwindSafe(work)));
+            (*root).result.set(result);
+            let caller = (*root).caller.clone();
+            (*root).done.store(true, Ordering::Release);
+            caller.unpark();
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.registry.roots.cancel_all();
+        self.registry.stop();
+        if self.worker().is_some() {
+            // Dropped by what runs in it: the threads end by themselves, after this one.
+            return;
+        }
+        for thread in self.threads.drain(..) {
+            // Jobs catch the panics of what they run: a worker's thread returns.
+            let _ = thread.join();
+        }
+        // What was queued after its worker had gone: halves that are only to be thrown away.
+        // SAFETY: the threads of the workers have ended.
+        unsafe { self.registry.workers[0].embody(Extent::UNLIMITED, Worker::live) };
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool")
+            .field("workers", &self.workers())
+            .finish_non_exhaustive()
+    }
+}

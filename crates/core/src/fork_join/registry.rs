@@ -1,0 +1,190 @@
+//! What the workers of one pool share.
+
+use super::job::Job;
+use super::root::Roots;
+use super::worker::Worker;
+use std::collections::VecDeque;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// So many jobs a worker takes from the queue in one go, beside the one it runs at once.
+const MOST_AT_ONCE: usize = 64;
+
+/// The workers of a pool, the queue they share, and who of them sleeps.
+pub(super) struct Registry {
+    pub(super) workers: Box<[Worker]>,
+    queue: Mutex<VecDeque<Queued>>,
+    /// The queue's length, to be read without its lock.
+    queued: AtomicUsize,
+    sleepers: Mutex<Vec<usize>>,
+    /// How many sleepers there are, to be read without their lock.
+    sleeping: AtomicUsize,
+    pub(super) roots: Roots,
+    stopped: AtomicBool,
+    /// The zero of [`Registry::now`].
+    start: Instant,
+}
+
+/// A job in the queue.
+struct Queued(NonNull<Job>);
+
+// SAFETY: a queued job is reached by one thread only, the one that takes it out, and what jobs
+// carry from thread to thread is `Send` (the bounds of everything that makes jobs).
+unsafe impl Send for Queued {}
+
+impl Registry {
+    pub(super) fn new(workers: usize) -> Arc<Registry> {
+        let registry = Arc::new_cyclic(|registry| Registry {
+            workers: (0..workers)
+                .map(|index| Worker::new(index, registry.as_ptr()))
+                .collect(),
+            queue: Mutex::default(),
+            queued: AtomicUsize::new(0),
+            sleepers: Mutex::new(Vec::with_capacity(workers)),
+            sleeping: AtomicUsize::new(0),
+            roots: Roots::default(),
+            stopped: AtomicBool::new(false),
+            start: Instant::now(),
+        });
+        registry.workers.iter().for_each(Worker::settle);
+        registry
+    }
+
+    /// Keeps a registry alive for a block. Workers take references in bulk, so that the count,
+    /// which all of them share, is not touched for every block.
+    ///
+    /// # Safety
+    /// The registry is alive, and the pointer is that of [`Worker::registry_pointer`], which
+    /// reaches the whole `Arc`; a reference does not.
+    pub(super) unsafe fn hold(registry: *const Registry) {
+        match Worker::current().filter(|worker| ptr::eq(worker.registry_pointer(), registry)) {
+            Some(worker) => worker.spend_reference(),
+            // SAFETY: by the caller.
+            None => unsafe { Arc::increment_strong_count(registry) },
+        }
+    }
+
+    /// Ends a [`Registry::hold`].
+    ///
+    /// # Safety
+    /// The caller has held the registry through the same pointer, and does not use it after.
+    pub(super) unsafe fn let_go(registry: *const Registry) {
+        match Worker::current().filter(|worker| ptr::eq(worker.registry_pointer(), registry)) {
+            Some(worker) => worker.regain_reference(),
+            // SAFETY: the reference is the caller's to give up.
+            None => unsafe { Arc::decrement_strong_count(registry) },
+        }
+    }
+
+    /// Nanoseconds since the pool began.
+    pub(super) fn now(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    /// Puts a job where the first free worker takes it.
+    ///
+    /// # Safety
+    /// The job stays valid until it has run, and is not anywhere else.
+    pub(super) unsafe fn enqueue(&self, job: NonNull<Job>) {
+        let mut queue = self.queue();
+        queue.push_back(Queued(job));
+        self.queued.store(queue.len(), Ordering::Relaxed);
+        drop(queue);
+        self.wake_one();
+    }
+
+    /// Puts jobs where free workers take them.
+    ///
+    /// # Safety
+    /// As for [`Registry::enqueue`], for each of them.
+    pub(super) unsafe fn enqueue_all(&self, jobs: impl Iterator<Item = NonNull<Job>>) {
+        let mut queue = self.queue();
+        queue.extend(jobs.map(Queued));
+        self.queued.store(queue.len(), Ordering::Relaxed);
+        drop(queue);
+        self.wake_one();
+    }
+
+    /// The next job of the queue. Of a long queue some more go to `more`.
+    pub(super) fn dequeue(&self, more: &mut VecDeque<NonNull<Job>>) -> Option<NonNull<Job>> {
+        if self.queued.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let mut queue = self.queue();
+        let job = queue.pop_front();
+        let share = (queue.len() / (2 * self.workers.len())).min(MOST_AT_ONCE);
+        more.extend(queue.drain(..share).map(|Queued(job)| job));
+        self.queued.store(queue.len(), Ordering::Relaxed);
+        job.map(|Queued(job)| job)
+    }
+
+    /// Whether some worker sleeps; only a hint.
+    pub(super) fn has_sleepers(&self) -> bool {
+        self.sleeping.load(Ordering::Relaxed) > 0
+    }
+
+    /// Wakes a sleeping worker, if there is one, to look for what the caller has just put
+    /// somewhere.
+    pub(super) fn wake_one(&self) {
+        // Either this thread sees the sleeper, or the sleeper, which looks around once more after
+        // it has entered itself (`Registry::fall_asleep`), sees what this thread has put there.
+        fence(Ordering::SeqCst);
+        if self.sleeping.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let sleeper = {
+            let mut sleepers = self.sleepers();
+            let sleeper = sleepers.pop();
+            self.sleeping.store(sleepers.len(), Ordering::Relaxed);
+            sleeper
+        };
+        if let Some(index) = sleeper {
+            self.workers[index].wake();
+        }
+    }
+
+    /// Enters a worker among the sleepers. It looks around once more before it sleeps.
+    pub(super) fn fall_asleep(&self, index: usize) {
+        let mut sleepers = self.sleepers();
+        sleepers.push(index);
+        self.sleeping.store(sleepers.len(), Ordering::Relaxed);
+        drop(sleepers);
+        fence(Ordering::SeqCst);
+    }
+
+    /// Strikes a worker off the sleepers, if nobody has done so to wake it.
+    pub(super) fn stay_awake(&self, index: usize) {
+        let mut sleepers = self.sleepers();
+        sleepers.retain(|sleeper| *sleeper != index);
+        self.sleeping.store(sleepers.len(), Ordering::Relaxed);
+    }
+
+    /// Whether there is something that a worker could take.
+    pub(super) fn has_work(&self) -> bool {
+        self.queued.load(Ordering::Relaxed) > 0
+            || self
+                .workers
+                .iter()
+                .any(|worker| !worker.mailbox().is_empty())
+    }
+
+    /// Lets the workers' threads end once nothing is left to do.
+    pub(super) fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+        self.workers.iter().for_each(Worker::wake);
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    fn queue(&self) -> MutexGuard<'_, VecDeque<Queued>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sleepers(&self) -> MutexGuard<'_, Vec<usize>> {
+        self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

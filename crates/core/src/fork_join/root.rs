@@ -1,0 +1,288 @@
+//! Roots: futures that are given to a pool from outside.
+
+use super::block::{Home, Shared};
+use super::half::{self, Half};
+use super::pool::Pool;
+use std::alloc::{Layout, dealloc};
+use std::collections::HashMap;
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem::{MaybeUninit, offset_of};
+use std::panic::resume_unwind;
+use std::pin::{Pin, pin};
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+/// The block of a root: a single half.
+#[repr(C)]
+struct Root<F: Future> {
+    shared: Shared,
+    half: MaybeUninit<Half<F>>,
+}
+
+/// The only half of a root.
+struct Only<F>(PhantomData<F>);
+
+// SAFETY: `Root` is `repr(C)` and begins with the shared part.
+unsafe impl<F: Future> Home for Only<F> {
+    type Future = F;
+    const OFFSET: usize = offset_of!(Root<F>, half);
+
+    unsafe fn free(block: NonNull<Shared>) {
+        // SAFETY: `Spawned::new` has boxed it; what was in it is gone.
+        unsafe { dealloc(block.as_ptr().cast(), Layout::new::<Root<F>>()) };
+    }
+}
+
+/// The roots that a pool would have to cancel.
+#[derive(Default)]
+pub(super) struct Roots(Mutex<HashMap<NonNull<Shared>, Entry>>);
+
+/// How to cancel a root, and how to give up the entry's part in its block.
+#[derive(Clone, Copy)]
+struct Entry {
+    abort: unsafe fn(NonNull<Shared>),
+    leave: unsafe fn(NonNull<Shared>),
+}
+
+// SAFETY: an entry is a party to its block, and blocks are made for sharing.
+unsafe impl Send for Roots {}
+// SAFETY: the map is locked.
+unsafe impl Sync for Roots {}
+
+impl Roots {
+    fn enter(&self, block: NonNull<Shared>, entry: Entry) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(block, entry);
+    }
+
+    /// Strikes out a root of which the caller speaks for a party.
+    fn strike_out(&self, block: NonNull<Shared>) {
+        let entry = self
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&block);
+        if let Some(entry) = entry {
+            // SAFETY: the entry was a party.
+            unsafe { (entry.leave)(block) };
+        }
+    }
+
+    /// Cancels all roots. Those that are being run go on to their next wait.
+    pub(super) fn cancel_all(&self) {
+        let roots = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        for (block, entry) in roots {
+            // SAFETY: the entry was a party, until now.
+            unsafe {
+                (entry.abort)(block);
+                (entry.leave)(block);
+            }
+        }
+    }
+}
+
+impl Pool {
+    /// Begins to run a future on the workers of this pool. What comes back is a future for its
+    /// result, which may be awaited anywhere; dropping it cancels.
+    ///
+    /// ```
+    /// use corsair::fork_join::{Pool, fork_join};
+    /// let pool = Pool::new(2)?;
+    /// let spawned = pool.spawn(async { fork_join(async { 1 }, async { 2 }).await });
+    /// assert_eq!(pool.block_on(spawned), Ok((1, 2)));
+    /// # Ok::<(), corsair::fork_join::PoolError>(())
+    /// ```
+    pub fn spawn<F>(&self, future: F) -> Spawned<F>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        Spawned::new(self, future)
+    }
+
+    /// Runs a future on the workers of this pool and waits for its result. On a worker of this
+    /// pool, that worker runs whatever else there is to run meanwhile; any other thread blocks. In
+    /// an actor in virtual time this is part of the event being handled, and takes no time.
+    ///
+    /// # Panics
+    /// With what the future panics with.
+    pub fn block_on<F>(&self, future: F) -> F::Output
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        let mut spawned = pin!(self.spawn(future));
+        let result = match self.worker() {
+            Some(worker) => {
+                let waker = Waker::from(Arc::new(WakeWorker(
+                    Arc::clone(&self.registry),
+                    worker.index(),
+                )));
+                let mut context = Context::from_waker(&waker);
+                let mut result = spawned.as_mut().poll(&mut context);
+                while result.is_pending() {
+                    worker.work_until(|| spawned.is_over());
+                    result = spawned.as_mut().poll(&mut context);
+                }
+                result
+            }
+            None => {
+                let waker = Waker::from(Arc::new(WakeThread(thread::current())));
+                let mut context = Context::from_waker(&waker);
+                loop {
+                    match spawned.as_mut().poll(&mut context) {
+                        Poll::Pending => thread::park(),
+                        ready => break ready,
+                    }
+                }
+            }
+        };
+        match result {
+            Poll::Ready(Ok(value)) => value,
+            _ => unreachable!("a pool is not dropped while it is borrowed"),
+        }
+    }
+}
+
+/// Wakes a thread that blocks for a root.
+struct WakeThread(Thread);
+
+impl Wake for WakeThread {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Wakes a worker that waits for a root.
+struct WakeWorker(Arc<super::registry::Registry>, usize);
+
+impl Wake for WakeWorker {
+    fn wake(self: Arc<Self>) {
+        self.0.workers[self.1].wake();
+    }
+}
+
+/// The pool was dropped before the future was over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the pool was dropped before what was spawned in it was over; keep the pool longer")]
+pub struct Stopped;
+
+/// The result to come of what was [spawned](Pool::spawn) in a pool: `Err` if the pool was dropped
+/// before. Dropping this cancels the future.
+#[must_use = "dropping this cancels what was spawned"]
+pub struct Spawned<F: Future> {
+    /// `None` once the result was taken.
+    block: Option<NonNull<Shared>>,
+    marker: PhantomData<F>,
+}
+
+// SAFETY: the handle is a party to the block; the future and its result are `Send`, by the bounds
+// of `Pool::spawn`.
+unsafe impl<F: Future<Output: Send> + Send> Send for Spawned<F> {}
+
+// The future is not in it.
+impl<F: Future> Unpin for Spawned<F> {}
+
+impl<F: Future> Spawned<F> {
+    fn new(pool: &Pool, future: F) -> Spawned<F> {
+        let home = pool.worker().unwrap_or(&pool.registry.workers[0]);
+        let root: Box<Root<F>> = Box::new(Root {
+            shared: Shared::parted(home),
+            half: MaybeUninit::uninit(),
+        });
+        let block = NonNull::from(Box::leak(root)).cast::<Shared>();
+        // SAFETY: a fresh block with one party, this handle, to which the entry is added; nobody
+        // else knows the half before it is queued.
+        unsafe {
+            half::place::<Only<F>>(block, future);
+            block.as_ref().join_in();
+            let entry = Entry {
+                abort: half::abort::<Only<F>>,
+                leave: Shared::leave::<Only<F>>,
+            };
+            let job = half::schedule::<Only<F>>(block);
+            pool.registry.roots.enter(block, entry);
+            pool.registry.enqueue(job);
+        }
+        Spawned {
+            block: Some(block),
+            marker: PhantomData,
+        }
+    }
+
+    /// Whether the future is over.
+    pub fn is_over(&self) -> bool {
+        // SAFETY: the handle is a party.
+        self.block
+            .is_none_or(|block| unsafe { block.as_ref() }.is_finished())
+    }
+}
+
+impl<F: Future> Future for Spawned<F> {
+    type Output = Result<F::Output, Stopped>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let block = self.block.expect("a result is taken once");
+        // SAFETY: the handle is a party until it leaves, after the result was taken.
+        let result = unsafe {
+            if !block.as_ref().poll_finished(context.waker()) {
+                return Poll::Pending;
+            }
+            self.block = None;
+            strike_out(block);
+            let result = if half::is_cancelled::<Only<F>>(block) {
+                None
+            } else {
+                Some(half::take_result::<Only<F>>(block))
+            };
+            Shared::leave::<Only<F>>(block);
+            result
+        };
+        match result {
+            Some(Ok(value)) => Poll::Ready(Ok(value)),
+            Some(Err(panic)) => resume_unwind(panic),
+            None => Poll::Ready(Err(Stopped)),
+        }
+    }
+}
+
+impl<F: Future> Drop for Spawned<F> {
+    fn drop(&mut self) {
+        let Some(block) = self.block.take() else {
+            return;
+        };
+        let defer = super::stack::is_low();
+        // SAFETY: the handle is a party until it leaves, and takes no result any more.
+        unsafe {
+            strike_out(block);
+            half::cancel::<Only<F>>(block, defer);
+            Shared::leave::<Only<F>>(block);
+        }
+    }
+}
+
+/// # Safety
+/// The caller speaks for a party.
+unsafe fn strike_out(block: NonNull<Shared>) {
+    // SAFETY: the block is there, and holds the registry.
+    unsafe {
+        block
+            .as_ref()
+            .home()
+            .as_ref()
+            .registry()
+            .roots
+            .strike_out(block)
+    };
+}
+
+impl<F: Future> fmt::Debug for Spawned<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spawned")
+            .field("over", &self.is_over())
+            .finish_non_exhaustive()
+    }
+}

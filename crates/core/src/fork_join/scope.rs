@@ -1,0 +1,167 @@
+//! Scopes: any number of spawns that end before their scope does.
+
+use super::job::Job;
+use super::latch::Latch;
+use super::pool::Pool;
+use super::registry::Registry;
+use super::stack::on_fresh_stack;
+use super::worker::Worker;
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Runs `body`, which may spawn work that borrows what lives longer than the scope, and returns
+/// when the body and everything spawned are over.
+///
+/// A spawn costs an allocation and a place in the pool's queue; where two halves will do,
+/// [`join`](super::join) costs a tenth of it. Outside a pool the scope moves to the
+/// [global pool](Pool::global).
+///
+/// ```
+/// use std::sync::atomic::{AtomicU64, Ordering};
+/// let total = AtomicU64::new(0);
+/// corsair::fork_join::scope(|scope| {
+///     for number in 1..=10 {
+///         let total = &total;
+///         scope.spawn(move |_| {
+///             total.fetch_add(number, Ordering::Relaxed);
+///         });
+///     }
+/// });
+/// assert_eq!(total.into_inner(), 55);
+/// ```
+///
+/// # Panics
+/// If the body or a spawn panics: when all are over, with what the body panicked with, or else the
+/// first of the spawns.
+pub fn scope<'scope, R: Send>(body: impl FnOnce(&Scope<'scope>) -> R + Send) -> R {
+    let Some(worker) = Worker::current() else {
+        return Pool::global().install(|| scope(body));
+    };
+    let here = 0u8;
+    if worker.must_attend((&raw const here).addr()) && !worker.attend((&raw const here).addr()) {
+        return on_fresh_stack(worker, || scope(body));
+    }
+    let scope = Scope {
+        open: AtomicUsize::new(1),
+        over: Latch::new(worker),
+        registry: NonNull::from(worker.registry()),
+        panic: Mutex::new(None),
+        marker: PhantomData,
+    };
+    let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
+    // SAFETY: the scope stays here until its latch is set, or nothing but the body was open.
+    if unsafe { !Scope::close_one(&raw const scope) } {
+        worker.wait(&scope.over);
+    }
+    let panic = scope
+        .panic
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    match (result, panic) {
+        (Ok(result), None) => result,
+        (Err(panic), _) | (_, Some(panic)) => resume_unwind(panic),
+    }
+}
+
+/// Where work can be spawned that ends before the scope does. See [`scope`].
+pub struct Scope<'scope> {
+    /// The body, while it runs, and the spawns that are not over.
+    open: AtomicUsize,
+    /// Set when none of them is left.
+    over: Latch,
+    registry: NonNull<Registry>,
+    /// The first panic of a spawn.
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    marker: PhantomData<fn(&'scope ()) -> &'scope ()>,
+}
+
+// SAFETY: all that is shared is atomic or locked; the registry lives as long as its workers, on
+// one of which the scope waits.
+unsafe impl Sync for Scope<'_> {}
+// SAFETY: as above. A scope is only lent, and never moves.
+unsafe impl Send for Scope<'_> {}
+
+impl<'scope> Scope<'scope> {
+    /// Lets a worker of the pool run `work` some time before the scope ends.
+    pub fn spawn<W>(&self, work: W)
+    where
+        W: FnOnce(&Scope<'scope>) + Send + 'scope,
+    {
+        // The caller keeps the scope open at this moment, so the count is not 0.
+        self.open.fetch_add(1, Ordering::Relaxed);
+        let spawned = Box::new(Spawned {
+            // SAFETY: the box is what `Spawned::run` takes; it is queued once.
+            job: unsafe { Job::new(Spawned::<W>::run) },
+            scope: (&raw const *self).cast(),
+            work,
+        });
+        // SAFETY: the box stays until it has run, and so does all that it borrows, because the
+        // scope does not end before; the registry lives as long as the scope.
+        unsafe {
+            self.registry
+                .as_ref()
+                .enqueue(NonNull::from(Box::leak(spawned)).cast())
+        };
+    }
+
+    /// One of those that kept the scope open is over; true if it was the last.
+    ///
+    /// # Safety
+    /// The caller speaks for one of them, and does not touch the scope after.
+    unsafe fn close_one(scope: *const Self) -> bool {
+        // SAFETY: the scope is there until the last one has closed.
+        unsafe { (*scope).open.fetch_sub(1, Ordering::AcqRel) == 1 }
+    }
+}
+
+impl fmt::Debug for Scope<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope")
+            .field("open", &self.open)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One spawn of a scope.
+#[repr(C)]
+struct Spawned<W> {
+    job: Job,
+    /// The lifetime is that of the spawn's `W`.
+    scope: *const Scope<'static>,
+    work: W,
+}
+
+impl<W> Spawned<W> {
+    /// # Safety
+    /// `job` begins a boxed `Spawned<W>` that this caller alone has taken from the queue, of a
+    /// scope with the lifetime that `W` accepts.
+    unsafe fn run<'scope>(job: NonNull<Job>, _: &Worker)
+    where
+        W: FnOnce(&Scope<'scope>),
+    {
+        // SAFETY: `Scope::spawn` has boxed it.
+        let spawned = *unsafe { Box::from_raw(job.cast::<Self>().as_ptr()) };
+        let scope = spawned.scope.cast::<Scope<'scope>>();
+        let work = spawned.work;
+        // SAFETY: this spawn keeps the scope open until `close_one`.
+        unsafe {
+            let result = catch_unwind(AssertUnwindSafe(|| work(&*scope)));
+            if let Err(panic) = result {
+                let mut first = (*scope)
+                    .panic
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
+                first.get_or_insert(panic);
+            }
+            let over = &raw const (*scope).over;
+            if Scope::close_one(scope) {
+                Latch::set(over);
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! How deep a recursion may go.
+//!
+//! Forks nest on the machine's stack. Where a stack nears its end, the worker goes on on a fresh
+//! one: a further thread takes the worker's place, and the thread before waits for it. So the
+//! depth of a recursion is bounded by memory, and where memory ends there is a panic that says so
+//! instead of an overflow.
+
+use super::worker::Worker;
+use std::panic::resume_unwind;
+use std::thread;
+
+/// The size of a stack, in bytes. Only what is used of it takes memory.
+pub(super) const STACK: usize = 64 << 20;
+
+/// What is kept free below the deepest fork, in bytes: for the user's code between two forks, and
+/// for what the system needs.
+pub(super) const RESERVE: usize = 256 << 10;
+
+/// The stack on which a worker runs.
+#[derive(Clone, Copy)]
+pub(super) struct Extent {
+    lowest_fork: usize,
+}
+
+impl Extent {
+    /// No bounds: of a worker that is no thread yet.
+    pub(super) const UNLIMITED: Extent = Extent { lowest_fork: 0 };
+
+    /// The stack of this size of the calling thread, which has used next to nothing of it.
+    #[inline(never)]
+    pub(super) fn of_new_thread(size: usize) -> Extent {
+        let here = 0u8;
+        let top = (&raw const here).addr();
+        // Under miri addresses say nothing about the depth.
+        let lowest = if cfg!(miri) {
+            1
+        } else {
+            top.saturating_sub(size - RESERVE)
+        };
+        Extent {
+            lowest_fork: lowest.max(1),
+        }
+    }
+
+    /// The stack of the calling thread, which is of no pool.
+    fn of_this_thread() -> Extent {
+        let lowest = lowest_address().map_or(1, |(lowest, size)| lowest + RESERVE.min(size / 4));
+        Extent {
+            lowest_fork: lowest,
+        }
+    }
+
+    /// The lowest address at which a fork may begin.
+    #[inline]
+    pub(super) fn lowest_fork(self) -> usize {
+        self.lowest_fork
+    }
+}
+
+thread_local! {
+    /// The stack of this thread, while it is of no pool.
+    static OWN: Extent = Extent::of_this_thread();
+}
+
+/// Whether the calling function is as deep in the stack as a fork may be.
+#[inline(never)]
+pub(super) fn is_low() -> bool {
+    let here = 0u8;
+    let extent = match Worker::current() {
+        Some(worker) => worker.stack(),
+        // A thread that is ending knows its stack no more.
+        None => OWN.try_with(|extent| *extent).unwrap_or(Extent::UNLIMITED),
+    };
+    (&raw const here).addr() < extent.lowest_fork
+}
+
+/// The lowest address of the calling thread's stack, and the stack's size in bytes, if the system
+/// tells.
+#[cfg(all(target_os = "linux", not(miri)))]
+fn lowest_address() -> Option<(usize, usize)> {
+    let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
+    let mut lowest = std::ptr::null_mut();
+    let mut size = 0;
+    // SAFETY: the attributes are initialised by the first call before the others use them, and
+    // are not used after the last.
+    unsafe {
+        if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
+            return None;
+        }
+        let told = libc::pthread_attr_getstack(attributes.as_ptr(), &mut lowest, &mut size);
+        libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        (told == 0).then(|| (lowest.addr(), size))
+    }
+}
+
+/// As on Linux; elsewhere the system is not asked.
+#[cfg(any(not(target_os = "linux"), miri))]
+fn lowest_address() -> Option<(usize, usize)> {
+    None
+}
+
+/// Goes on with `work` on a fresh stack; the calling thread, which is `worker`, waits.
+///
+/// # Panics
+/// If there is not enough memory or no thread left for another stack. And with what `work`
+/// panics with.
+#[cold]
+#[inline(never)]
+pub(super) fn on_fresh_stack<R: Send>(worker: &Worker, work: impl FnOnce() -> R + Send) -> R {
+    assert!(
+        has_room(),
+        "fork-join: the recursion is too deep: there is no memory left for another stack, which \
+         may take {} MiB; fork less deeply, or give the process more memory",
+        STACK >> 20
+    );
+    thread::scope(|scope| {
+        let started = thread::Builder::new()
+            .name(String::from("corsair-fork-join"))
+            .stack_size(STACK)
+            .spawn_scoped(scope, || {
+                // SAFETY: the thread that is the worker waits for this one, in `join` below.
+                unsafe { worker.embody(Extent::of_new_thread(STACK), |_| work()) }
+            });
+        match started {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            Err(refusal) => panic!(
+                "fork-join: the recursion is too deep: the system refuses another stack of \
+                 {} MiB: {refusal}; fork less deeply, or raise the limits on threads and memory",
+                STACK >> 20
+            ),
+        }
+    })
+}
+
+/// Whether there is memory for another stack, and for as much again beside it, so that the panic
+/// that ends too deep a recursion has what it needs.
+fn has_room() -> bool {
+    let wanted = 2 * STACK;
+    let mut addresses = Vec::<u8>::new();
+    let reserved = addresses.try_reserve_exact(wanted).is_ok();
+    // Otherwise the compiler would see that nobody uses it, and not reserve it at all.
+    std::hint::black_box(&mut addresses);
+    reserved && available_memory().is_none_or(|available| available >= wanted as u64)
+}
+
+/// How much memory the process could still take, in bytes, if the system tells (Linux does).
+fn available_memory() -> Option<u64> {
+    let number = |text: &str| text.trim().parse::<u64>().ok();
+    let read = |path: &str| std::fs::read_to_string(path).ok();
+    let info = read("/proc/meminfo")?;
+    let line = info
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let machine = number(line.trim().strip_suffix("kB")?)? * 1024;
+    let group = |file: &str| number(&read(&format!("/sys/fs/cgroup/memory.{file}"))?);
+    let group = match (group("max"), group("current")) {
+        (Some(most), Some(current)) => most.saturating_sub(current),
+        _ => u64::MAX,
+    };
+    Some(machine.min(group))
+}
