@@ -6,6 +6,7 @@ use crate::flags::values::Values;
 use crate::flags::{Value, normalise, refusal};
 use crate::marshal::{self, MarshalArgs};
 use crate::options::Options;
+use crate::sum::{self, SumArgs};
 use crate::{config_file, fsm};
 use anyhow::{Result, anyhow};
 use clap::error::ErrorKind;
@@ -31,6 +32,10 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
     match matches.subcommand() {
         Some(("completions", given)) => completions(given),
         Some(("man", _)) => man(),
+        Some(("sum", given)) => {
+            sum::run(&SumArgs::from_arg_matches(given)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
         Some(("marshal", given)) => {
             marshal::run(&MarshalArgs::from_arg_matches(given)?)?;
             Ok(ExitCode::SUCCESS)

@@ -2,6 +2,7 @@
 
 use super::{FLAGS, Flag, Value};
 use crate::marshal::MarshalArgs;
+use crate::sum::SumArgs;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Args, Command, ValueHint};
 
@@ -20,7 +21,7 @@ pub fn command(purpose: Purpose) -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("Simulates actors that talk: pirates and the Flying Spaghetti Monster")
         .override_usage(
-            "corsair -a fsm [FLAGS]\n       corsair marshal [FLAGS] [FILE]\n       corsair completions SHELL | corsair man",
+            "corsair -a fsm [FLAGS]\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair completions SHELL | corsair man",
         )
         .after_help(AFTER_HELP)
         .args_override_self(true)
@@ -38,6 +39,9 @@ pub fn command(purpose: Purpose) -> Command {
                 ),
         )
         .subcommand(Command::new("man").about("Print the manual page"))
+        .subcommand(SumArgs::augment_args(
+            Command::new("sum").about("Add up a range with a process per half: fork-join, timed"),
+        ))
         .subcommand(MarshalArgs::augment_args(
             Command::new("marshal").about("Time the strategies of bulk marshalling, side by side"),
         ))
