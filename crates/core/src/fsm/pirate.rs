@@ -185,7 +185,7 @@ fn set_timer<C: Context<Msg>>(period_ms: NonZeroU16, cx: &mut C) {
 
 /// The handler form.
 impl<W: Watch> Actor<Msg> for Pirate<W> {
-    #[inline]
+    #[inline(always)]
     fn on<C: Context<Msg>>(&mut self, event: Event<Msg>, cx: &mut C) -> Flow {
         self.handle(event, cx)
     }

@@ -120,8 +120,9 @@ pub(super) trait Population<M> {
     unsafe fn drop_all(&mut self, shard: *mut Shard<M>);
 }
 
-/// An actor's place in memory.
-#[repr(C)]
+/// An actor's place in memory: whole cache lines, so that none holds parts of two actors and all
+/// that an actor has can be fetched ahead.
+#[repr(C, align(64))]
 struct Slot<A> {
     header: Header,
     /// Initialised exactly if the header's state is [`State::Live`].
