@@ -129,7 +129,10 @@ async fn poll_to_end<M: Message, R: Runtime, B: Future<Output = ()>>(
             return Poll::Ready(Exit::Returned);
         };
         let mut relayed = Context::from_waker(&waker);
-        match catch_unwind(AssertUnwindSafe(|| future.poll(&mut relayed))) {
+        cell.polled.store(true, Relaxed);
+        let polled = catch_unwind(AssertUnwindSafe(|| future.poll(&mut relayed)));
+        cell.polled.store(false, Relaxed);
+        match polled {
             Ok(Poll::Ready(())) => Poll::Ready(Exit::Returned),
             Err(panic) => Poll::Ready(Exit::Panicked(said(panic))),
             Ok(Poll::Pending) if shared.is_ending() => Poll::Ready(Exit::Abandoned),

@@ -74,6 +74,8 @@ pub(crate) struct Cell<M: Message, R: Runtime> {
     pub(super) owed: AtomicI32,
     /// It waits for letters alone, as far as its context knows.
     pub(super) idle: AtomicBool,
+    /// Its body is being polled: a context that is dropped now goes with a body that ends.
+    pub(super) polled: AtomicBool,
     /// Where the waker lies with which its body is polled; see [`life`].
     pub(super) relay: AtomicUsize,
 }
@@ -93,6 +95,7 @@ impl<M: Message, R: Runtime> Cell<M, R> {
             state: AtomicU8::new(LIVE),
             owed: AtomicI32::new(0),
             idle: AtomicBool::new(false),
+            polled: AtomicBool::new(false),
             relay: AtomicUsize::new(0),
         }
     }

@@ -10,6 +10,7 @@ use crate::wall::letter::Letter;
 use crate::wall::shared::lock;
 use crate::{Message, Token};
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// What an actor was handling, for the report of its panic.
 #[derive(Clone, Copy)]
@@ -47,7 +48,9 @@ impl<M: Message, R: Runtime> Drop for WallContext<M, R> {
             lock(&shared.left).count(self.me, self.sendings.into(), self.received);
         }
         if shared.is_ending() {
-            if !self.cell().is_stopping() {
+            // What ends by itself in this moment does not wait.
+            let ends = self.cell().is_stopping() || self.cell().polled.load(Relaxed);
+            if !ends {
                 lock(&shared.left).wait(self.me, self.waiting, self.stash.len());
             }
             return;
