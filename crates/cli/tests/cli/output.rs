@@ -189,6 +189,10 @@ fn ctrl_c_ends_a_run_cleanly_with_its_summary() {
             printed.contains("corsair: cut short by Ctrl-C"),
             "{executor}: {printed}"
         );
-        assert!(printed.contains("Hello 50"), "{executor}: {printed}");
+        // With a thread per actor some may not have begun.
+        assert!(
+            printed.contains("by kind      Hello "),
+            "{executor}: {printed}"
+        );
     }
 }
