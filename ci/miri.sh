@@ -25,5 +25,5 @@ export PROPTEST_CASES="${PROPTEST_CASES:-2}"
 export PROPTEST_DISABLE_FAILURE_PERSISTENCE=true
 
 cargo "+$toolchain" miri setup
-timeout "${MIRI_SECONDS:-1200}" \
+timeout "${MIRI_SECONDS:-2400}" \
     cargo "+$toolchain" miri test -p corsair --lib --test virtual_time -- "$@"
