@@ -178,6 +178,6 @@ pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
         (Some(text), _) => (*text).to_owned(),
         (_, Some(text)) => text.clone(),
-        _ => "a panic without words".to_owned(),
+        _ => "a panic without a message".to_owned(),
     }
 }

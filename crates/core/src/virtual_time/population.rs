@@ -160,6 +160,21 @@ enum Ready {
     Ends(Reason),
 }
 
+/// Counts a message being delivered.
+///
+/// # Safety
+/// The shard is valid and nobody holds a reference to it; the event has a body.
+#[inline(always)]
+unsafe fn count_message<M: Message>(shard: *mut Shard<M>, event: *const Scheduled<M>) {
+    // SAFETY: the contract. What the message's type is asked for is foreign code, and is over
+    // before the shard is borrowed.
+    unsafe {
+        let body = (*event).body_unchecked();
+        let (kind, fingerprint) = (body.kind(), body.fingerprint());
+        (*shard).count_message(kind, fingerprint);
+    }
+}
+
 /// How many events ahead a slot is fetched into the cache.
 const AHEAD: usize = 10;
 
@@ -218,9 +233,7 @@ impl<M: Message, F: Form<M>> Residents<M, F> {
             (*shard).current = head;
             if (*slot).header.state == State::Live && (*head).is_message() {
                 (*shard).arrived = event;
-                let body = (*event).body_unchecked();
-                let (kind, fingerprint) = (body.kind(), body.fingerprint());
-                (*shard).count_message(kind, fingerprint);
+                count_message(shard, event);
             } else {
                 match self.prepare(shard, slot, event) {
                     Ready::Yes => {}
@@ -267,9 +280,7 @@ impl<M: Message, F: Form<M>> Residents<M, F> {
                 let token = (*event).head.parent;
                 (*shard).count_timer(token);
             } else if kind.is_message() {
-                let body = (*event).body_unchecked();
-                let (kind, fingerprint) = (body.kind(), body.fingerprint());
-                (*shard).count_message(kind, fingerprint);
+                count_message(shard, event);
             }
             if state == State::Fresh {
                 let made = self.form.make(shard, (*event).head.to - self.first);

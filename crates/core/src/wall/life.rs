@@ -10,6 +10,7 @@ use super::Runtime;
 use super::context::WallContext;
 use super::mailbox::Mailbox;
 use super::shared::{End, ROOT, Shared, lock};
+use crate::report::panic_text;
 use crate::{Addr, Message, PanicReport, Reason};
 use std::any::Any;
 use std::future::poll_fn;
@@ -152,11 +153,7 @@ async fn poll_to_end<M: Message, R: Runtime, B: Future<Output = ()>>(
 
 /// What a panic said.
 fn said(panic: Box<dyn Any + Send>) -> String {
-    let text = panic
-        .downcast_ref::<&'static str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without a message".to_owned());
+    let text = panic_text(&*panic);
     // Its own end may panic as well; that says nothing new.
     let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));
     text
