@@ -1,0 +1,143 @@
+//! Points of one measurement, column by column.
+//!
+//! A block is made once, by a write, and shared by every task that its points go to. Rows keep the
+//! order of the lines.
+
+use crate::Value;
+use std::sync::Arc;
+
+/// Where points were written to. Equal origins of one engine are the same `Arc`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// `db` of the write.
+    pub database: Arc<str>,
+    /// `rp` of the write; may be empty.
+    pub policy: Arc<str>,
+    /// The points' measurement.
+    pub measurement: Arc<str>,
+}
+
+/// Points of one measurement, column by column. All columns have as many cells as there are times.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// Where they were written to.
+    pub origin: Arc<Origin>,
+    /// Nanoseconds since 1970.
+    pub times: Arc<[i64]>,
+    /// Tags before fields, each in order of first appearance. Names are unique per role.
+    pub columns: Vec<Column>,
+}
+
+/// The values of one tag or field.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Its key.
+    pub name: Arc<str>,
+    /// Its cells, shared by the blocks that are derived from one.
+    pub data: Arc<Data>,
+}
+
+/// The cells of a column. A cell may be missing: lines need not have the same keys.
+#[derive(Clone, Debug)]
+pub enum Data {
+    /// A tag: each word once.
+    Tag(Words),
+    /// A field of floats.
+    Float(Cells<f64>),
+    /// A field of integers.
+    Integer(Cells<i64>),
+    /// A field of unsigned integers.
+    Unsigned(Cells<u64>),
+    /// A field of booleans.
+    Boolean(Cells<bool>),
+    /// A field of strings.
+    Text(Cells<Arc<str>>),
+    /// A field whose type changes within the block.
+    Mixed(Vec<Option<Value>>),
+}
+
+/// Values of one type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cells<T> {
+    /// A value per row; the default where it is missing.
+    pub values: Vec<T>,
+    /// Whether a row has one; `None`: every row has.
+    pub present: Option<Vec<bool>>,
+}
+
+/// Words that repeat: a number per row, each word once.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Words {
+    /// The place in `words` of each row's word, or [`Words::MISSING`].
+    pub codes: Vec<u32>,
+    /// In order of first appearance.
+    pub words: Vec<Arc<str>>,
+}
+
+impl Words {
+    /// The code of a row without this tag.
+    pub const MISSING: u32 = u32::MAX;
+
+    /// The word of a row.
+    pub fn get(&self, row: usize) -> Option<&Arc<str>> {
+        self.words.get(self.codes[row] as usize)
+    }
+}
+
+impl<T> Cells<T> {
+    /// The value of a row, if it has one.
+    #[inline]
+    pub fn get(&self, row: usize) -> Option<&T> {
+        match &self.present {
+            Some(present) if !present[row] => None,
+            _ => Some(&self.values[row]),
+        }
+    }
+}
+
+impl Data {
+    /// The value of a row, if it has one.
+    pub fn get(&self, row: usize) -> Option<Value> {
+        match self {
+            Data::Tag(words) => words.get(row).cloned().map(Value::Text),
+            Data::Float(cells) => cells.get(row).copied().map(Value::Float),
+            Data::Integer(cells) => cells.get(row).copied().map(Value::Integer),
+            Data::Unsigned(cells) => cells.get(row).copied().map(Value::Unsigned),
+            Data::Boolean(cells) => cells.get(row).copied().map(Value::Boolean),
+            Data::Text(cells) => cells.get(row).cloned().map(Value::Text),
+            Data::Mixed(cells) => cells[row].clone(),
+        }
+    }
+}
+
+impl Column {
+    /// Whether it is a tag.
+    pub fn is_tag(&self) -> bool {
+        matches!(*self.data, Data::Tag(_))
+    }
+}
+
+impl Block {
+    /// How many points.
+    pub fn rows(&self) -> usize {
+        self.times.len()
+    }
+
+    /// The field of this name, or else the tag. O(columns).
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        let named = |column: &&Column| &*column.name == name;
+        self.fields()
+            .find(named)
+            .or_else(|| self.tags().find(named))
+    }
+
+    /// The fields.
+    pub fn fields(&self) -> impl Iterator<Item = &Column> {
+        self.columns.iter().filter(|column| !column.is_tag())
+    }
+
+    /// The tags.
+    pub fn tags(&self) -> impl Iterator<Item = &Column> {
+        self.columns.iter().filter(|column| column.is_tag())
+    }
+}
