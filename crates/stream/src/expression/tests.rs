@@ -1,0 +1,1 @@
+//! Rules of expressions, one by one.

@@ -1,0 +1,1 @@
+//! Rules of pipelines, one by one.
