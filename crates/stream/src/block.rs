@@ -6,6 +6,14 @@
 use crate::Value;
 use std::sync::Arc;
 
+mod builder;
+mod column;
+mod spelling;
+mod table;
+mod write;
+
+pub use builder::{Builder, Fed};
+
 /// Where points were written to. Equal origins of one engine are the same `Arc`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
@@ -96,6 +104,19 @@ impl<T> Cells<T> {
 }
 
 impl Data {
+    /// How many rows.
+    pub fn rows(&self) -> usize {
+        match self {
+            Data::Tag(words) => words.codes.len(),
+            Data::Float(cells) => cells.values.len(),
+            Data::Integer(cells) => cells.values.len(),
+            Data::Unsigned(cells) => cells.values.len(),
+            Data::Boolean(cells) => cells.values.len(),
+            Data::Text(cells) => cells.values.len(),
+            Data::Mixed(cells) => cells.len(),
+        }
+    }
+
     /// The value of a row, if it has one.
     pub fn get(&self, row: usize) -> Option<Value> {
         match self {
