@@ -33,13 +33,12 @@ mod keys;
 mod number;
 mod scalar;
 mod select;
-#[cfg(test)]
-mod tests;
 mod text;
 mod truth;
 mod vector;
 
 pub use build::key;
+pub(crate) use display::{Level, UNITS, is_reserved, is_word_part, is_word_start};
 pub(crate) use display::{write_duration, write_key, write_quoted};
 
 use crate::{Kind, Value};

@@ -22,10 +22,9 @@ mod builder;
 mod check;
 mod display;
 mod error;
-#[cfg(test)]
-mod tests;
 
 pub use builder::{Chain, From, Stream};
+pub(crate) use check::Draft;
 pub use error::{PipelineError, Rule};
 
 use crate::expression::Expression;

@@ -6,8 +6,8 @@ use std::fmt;
 
 /// How tightly a part holds together; what holds less tightly than its place asks for is written in
 /// parentheses. The levels are those of the grammar.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Level {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Level {
     Or,
     And,
     Not,
@@ -19,7 +19,7 @@ enum Level {
 }
 
 impl Binary {
-    fn level(self) -> Level {
+    pub(crate) fn level(self) -> Level {
         match self {
             Binary::Or => Level::Or,
             Binary::And => Level::And,
@@ -35,7 +35,7 @@ impl Binary {
     }
 
     /// The least levels of the operands. All group to the left, but comparisons do not chain.
-    fn operands(self) -> (Level, Level) {
+    pub(crate) fn operands(self) -> (Level, Level) {
         match self.level() {
             Level::Or => (Level::Or, Level::And),
             Level::And => (Level::And, Level::Not),
@@ -129,16 +129,23 @@ pub(crate) fn write_quoted(text: &str, quote: char, f: &mut impl fmt::Write) -> 
 
 /// A key, bare if it can be.
 pub(crate) fn write_key(name: &str, f: &mut impl fmt::Write) -> fmt::Result {
-    let word = |part: &str| {
-        part.starts_with(|c: char| c.is_alphabetic() || c == '_')
-            && part.chars().all(|c| c.is_alphanumeric() || c == '_')
-    };
+    let word = |part: &str| part.starts_with(is_word_start) && part.chars().all(is_word_part);
     let first = name.split('.').next().unwrap_or_default();
     if name.split('.').all(word) && !is_reserved(first) {
         f.write_str(name)
     } else {
         write_quoted(name, '"', f)
     }
+}
+
+/// Whether a bare word may begin with it.
+pub(crate) fn is_word_start(c: char) -> bool {
+    c.is_alphabetic() || c == '_'
+}
+
+/// Whether a bare word may go on with it.
+pub(crate) fn is_word_part(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 /// Words that are no keys unless they are quoted.

@@ -46,7 +46,7 @@ impl Pipeline {
     ///         .alert(Alert::new().crit(key("ratio").gt(0.5)))
     ///         .log("half of it: ");
     /// })?;
-    /// assert_eq!(pipeline.nodes().len(), 7);
+    /// assert_eq!(pipeline.nodes().len(), 8);
     /// # Ok::<(), corsair_stream::pipeline::PipelineError>(())
     /// ```
     ///

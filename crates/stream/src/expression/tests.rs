@@ -1,1 +1,0 @@
-//! Rules of expressions, one by one.

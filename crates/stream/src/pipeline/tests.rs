@@ -1,1 +1,0 @@
-//! Rules of pipelines, one by one.
