@@ -6,6 +6,7 @@ use crate::flags::values::Values;
 use crate::flags::{Value, normalise, refusal};
 use crate::marshal::{self, MarshalArgs};
 use crate::options::Options;
+use crate::stream::{self, StreamArgs};
 use crate::sum::{self, SumArgs};
 use crate::{config_file, fsm};
 use anyhow::{Result, anyhow};
@@ -40,6 +41,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
             marshal::run(&MarshalArgs::from_arg_matches(given)?)?;
             Ok(ExitCode::SUCCESS)
         }
+        Some(("stream", given)) => stream::run(&StreamArgs::from_arg_matches(given)?),
         _ => simulate(&matches),
     }
 }

@@ -13,6 +13,7 @@ mod options;
 mod profile;
 mod progress;
 mod replace;
+mod stream;
 mod sum;
 mod summary;
 mod text;

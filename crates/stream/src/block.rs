@@ -3,7 +3,7 @@
 //! A block is made once, by a write, and shared by every task that its points go to. Rows keep the
 //! order of the lines.
 
-use crate::Value;
+use crate::{Kind, Value};
 use std::sync::Arc;
 
 mod builder;
@@ -128,6 +128,74 @@ impl Data {
             Data::Text(cells) => cells.get(row).cloned().map(Value::Text),
             Data::Mixed(cells) => cells[row].clone(),
         }
+    }
+}
+
+/// A column of one row.
+impl From<Value> for Data {
+    fn from(value: Value) -> Data {
+        fn one<T>(value: T) -> Cells<T> {
+            Cells {
+                values: vec![value],
+                present: None,
+            }
+        }
+        match value {
+            Value::Float(value) => Data::Float(one(value)),
+            Value::Integer(value) => Data::Integer(one(value)),
+            Value::Unsigned(value) => Data::Unsigned(one(value)),
+            Value::Text(value) => Data::Text(one(value)),
+            Value::Boolean(value) => Data::Boolean(one(value)),
+        }
+    }
+}
+
+/// A cell per row, of one type if all values are.
+impl From<Vec<Option<Value>>> for Data {
+    fn from(cells: Vec<Option<Value>>) -> Data {
+        fn typed<T: Clone>(
+            cells: &[Option<Value>],
+            missing: T,
+            get: impl Fn(&Value) -> Option<T>,
+        ) -> Option<Cells<T>> {
+            let value = |cell: &Option<Value>| match cell {
+                Some(value) => get(value),
+                None => Some(missing.clone()),
+            };
+            let present = cells.iter().any(Option::is_none);
+            Some(Cells {
+                values: cells.iter().map(value).collect::<Option<_>>()?,
+                present: present.then(|| cells.iter().map(Option::is_some).collect()),
+            })
+        }
+        let typed = match cells.iter().flatten().next().map(Value::kind) {
+            None | Some(Kind::Float) => typed(&cells, 0.0, |value| match value {
+                Value::Float(value) => Some(*value),
+                _ => None,
+            })
+            .map(Data::Float),
+            Some(Kind::Integer) => typed(&cells, 0, |value| match value {
+                Value::Integer(value) => Some(*value),
+                _ => None,
+            })
+            .map(Data::Integer),
+            Some(Kind::Unsigned) => typed(&cells, 0, |value| match value {
+                Value::Unsigned(value) => Some(*value),
+                _ => None,
+            })
+            .map(Data::Unsigned),
+            Some(Kind::Boolean) => typed(&cells, false, |value| match value {
+                Value::Boolean(value) => Some(*value),
+                _ => None,
+            })
+            .map(Data::Boolean),
+            Some(Kind::Text) => typed(&cells, Arc::from(""), |value| match value {
+                Value::Text(value) => Some(value.clone()),
+                _ => None,
+            })
+            .map(Data::Text),
+        };
+        typed.unwrap_or(Data::Mixed(cells))
     }
 }
 

@@ -13,10 +13,20 @@
 
 pub mod batch;
 pub mod block;
+pub mod engine;
 pub mod expression;
+pub mod http;
 pub mod language;
 pub mod line;
+pub mod measure;
+mod node;
+mod passage;
 pub mod pipeline;
+pub mod replay;
+mod series;
 mod value;
+
+pub use node::NodeError;
+pub use node::sink::Latest;
 
 pub use value::{Kind, Value};

@@ -68,6 +68,7 @@
 //! - It reads `1e999` as infinity.
 //! - It takes UTF-8 only, so that a broken character is a matter of its caller.
 
+mod complete;
 mod cursor;
 mod error;
 mod escape;
@@ -77,6 +78,7 @@ mod precision;
 mod reader;
 mod scan;
 
+pub use complete::complete;
 pub use error::{LineError, LineErrorKind};
 pub use escape::Escaped;
 pub use lines::{FieldValue, Fields, Line, Lines, Tags, parse};

@@ -2,6 +2,7 @@
 
 use super::{FLAGS, Flag, Value};
 use crate::marshal::MarshalArgs;
+use crate::stream::StreamArgs;
 use crate::sum::SumArgs;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Args, Command, ValueHint};
@@ -21,7 +22,7 @@ pub fn command(purpose: Purpose) -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("Simulates actors that talk: pirates and the Flying Spaghetti Monster")
         .override_usage(
-            "corsair -a fsm [FLAGS]\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair completions SHELL | corsair man",
+            "corsair -a fsm [FLAGS]\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair stream serve|replay|bench [FLAGS]\n       corsair completions SHELL | corsair man",
         )
         .after_help(AFTER_HELP)
         .args_override_self(true)
@@ -44,6 +45,9 @@ pub fn command(purpose: Purpose) -> Command {
         ))
         .subcommand(MarshalArgs::augment_args(
             Command::new("marshal").about("Time the strategies of bulk marshalling, side by side"),
+        ))
+        .subcommand(StreamArgs::augment_args(
+            Command::new("stream").about("Send points of the line protocol through tasks"),
         ))
 }
 

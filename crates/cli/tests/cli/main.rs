@@ -6,4 +6,5 @@ mod flags;
 mod graph;
 mod output;
 mod profile;
+mod stream;
 mod terminal;

@@ -57,6 +57,8 @@ pub struct Builder {
     done: Vec<(usize, Block)>,
     /// Lines that are in blocks.
     stored: usize,
+    /// The longest line that is taken, in bytes; 0: of any length.
+    max_line: usize,
 }
 
 /// What became of the lines of a text. Blank lines and comments do not count.
@@ -98,6 +100,12 @@ impl Builder {
         Builder::default()
     }
 
+    /// Lets it refuse lines of more bytes than this.
+    pub fn max_line(mut self, bytes: usize) -> Builder {
+        self.max_line = bytes;
+        self
+    }
+
     /// Takes the lines of a text.
     ///
     /// Timestamps are in `precision`; lines without have the time `now`, in nanoseconds. `wanted`
@@ -124,6 +132,9 @@ impl Builder {
             });
             let time = match read {
                 None => break,
+                Some(Ok(end)) if self.is_too_long(&tokens, end) => {
+                    Err(reader.error(tokens.measurement.from, LineErrorKind::LineTooLong))
+                }
                 Some(Ok(_)) => match tokens.time {
                     None => Ok(now),
                     Some(time) => precision.nanoseconds(time).ok_or_else(|| {
@@ -143,6 +154,11 @@ impl Builder {
         }
         self.tokens = tokens;
         fed
+    }
+
+    #[inline]
+    fn is_too_long(&self, tokens: &Tokens, end: usize) -> bool {
+        self.max_line > 0 && end - tokens.measurement.from > self.max_line
     }
 
     /// The blocks of all that it has been fed since the last time; then it is as new, and keeps its

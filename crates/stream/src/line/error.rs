@@ -92,6 +92,9 @@ pub enum LineErrorKind {
     /// `name field=1 17 18`
     #[error("text after the timestamp: end the line there, or escape spaces within names as `\\ `")]
     TextAfterTimestamp,
+    /// A line beyond the limit of whoever reads it.
+    #[error("a line longer than the limit: write its fields as several lines")]
+    LineTooLong,
     /// Bytes that are no text.
     #[error("not UTF-8: write the line in UTF-8")]
     InvalidUtf8,
@@ -120,6 +123,7 @@ impl LineErrorKind {
             LineErrorKind::BadTimestamp => "bad_timestamp",
             LineErrorKind::TimestampOutOfRange => "timestamp_out_of_range",
             LineErrorKind::TextAfterTimestamp => "text_after_timestamp",
+            LineErrorKind::LineTooLong => "line_too_long",
             LineErrorKind::InvalidUtf8 => "invalid_utf8",
         }
     }

@@ -68,6 +68,13 @@ pub fn parse(text: &[u8]) -> Lines<'_> {
     }
 }
 
+impl Lines<'_> {
+    /// How many bytes of the text have been read: where the next line begins.
+    pub fn offset(&self) -> usize {
+        self.reader.position()
+    }
+}
+
 impl<'a> Iterator for Lines<'a> {
     type Item = Result<Line<'a>, LineError>;
 

@@ -43,6 +43,12 @@ impl<'a> Reader<'a> {
         self.region
     }
 
+    /// Where the next line begins, in all bytes.
+    #[inline]
+    pub fn position(&self) -> usize {
+        (self.base + self.next).min(self.bytes.len())
+    }
+
     /// The next line that is neither blank nor a comment: what it consists of goes to `tokens`, and
     /// its end is returned; an error if it is bad. `keep` is asked for the measurement whether its
     /// fields are to be kept, and may be asked for bad lines, too.
