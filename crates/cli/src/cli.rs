@@ -25,10 +25,10 @@ pub const REFUSED: u8 = 2;
 /// One sentence about what is wrong.
 pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
     let program = std::iter::once(OsString::from("corsair"));
-    let args = program.chain(normalise::normalise(args));
-    let matches = match command(Purpose::Parse).try_get_matches_from(args) {
+    let args: Vec<OsString> = program.chain(normalise::normalise(args)).collect();
+    let matches = match command(Purpose::Parse).try_get_matches_from(&args) {
         Ok(matches) => matches,
-        Err(error) => return answer(&error),
+        Err(error) => return answer(&error, &called(&args)),
     };
     match matches.subcommand() {
         Some(("completions", given)) => completions(given),
@@ -76,12 +76,26 @@ fn described(values: &Values) -> String {
     args
 }
 
+/// The program and the subcommands that were called, as far as there are such.
+fn called(args: &[OsString]) -> String {
+    let mut called = command(Purpose::Describe);
+    let mut words = String::from("corsair");
+    for arg in args.iter().skip(1) {
+        let Some(next) = called.find_subcommand(arg).cloned() else {
+            break;
+        };
+        words = format!("{words} {}", next.get_name());
+        called = next;
+    }
+    words
+}
+
 /// Help and version are printed; everything else that the parser says is an error.
-fn answer(error: &clap::Error) -> Result<ExitCode> {
+fn answer(error: &clap::Error, called: &str) -> Result<ExitCode> {
     let text = match error.kind() {
         ErrorKind::DisplayHelp => command(Purpose::Describe).render_help().to_string(),
         ErrorKind::DisplayVersion => error.to_string(),
-        _ => return Err(anyhow!("{}", refusal::sentence(error))),
+        _ => return Err(anyhow!("{}", refusal::sentence(error, called))),
     };
     Console::new(true).print(|out| out.write_all(text.as_bytes()));
     Ok(ExitCode::SUCCESS)
