@@ -11,7 +11,7 @@ use crate::sum::{self, SumArgs};
 use crate::{config_file, fsm};
 use anyhow::{Result, anyhow};
 use clap::error::ErrorKind;
-use clap::{ArgMatches, FromArgMatches};
+use clap::{ArgMatches, Command, FromArgMatches};
 use clap_complete::Shell;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -28,7 +28,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
     let args: Vec<OsString> = program.chain(normalise::normalise(args)).collect();
     let matches = match command(Purpose::Parse).try_get_matches_from(&args) {
         Ok(matches) => matches,
-        Err(error) => return answer(&error, &called(&args)),
+        Err(error) => return answer(&error, called(&args)),
     };
     match matches.subcommand() {
         Some(("completions", given)) => completions(given),
@@ -76,26 +76,30 @@ fn described(values: &Values) -> String {
     args
 }
 
-/// The program and the subcommands that were called, as far as there are such.
-fn called(args: &[OsString]) -> String {
+/// The program or subcommand that was called, as far as there is one.
+fn called(args: &[OsString]) -> Command {
     let mut called = command(Purpose::Describe);
-    let mut words = String::from("corsair");
+    called.build();
     for arg in args.iter().skip(1) {
-        let Some(next) = called.find_subcommand(arg).cloned() else {
-            break;
-        };
-        words = format!("{words} {}", next.get_name());
-        called = next;
+        match called.find_subcommand(arg) {
+            Some(next) => called = next.clone(),
+            None => break,
+        }
     }
-    words
+    called
 }
 
 /// Help and version are printed; everything else that the parser says is an error.
-fn answer(error: &clap::Error, called: &str) -> Result<ExitCode> {
+fn answer(error: &clap::Error, mut called: Command) -> Result<ExitCode> {
     let text = match error.kind() {
-        ErrorKind::DisplayHelp => command(Purpose::Describe).render_help().to_string(),
+        ErrorKind::DisplayHelp => called.render_help().to_string(),
         ErrorKind::DisplayVersion => error.to_string(),
-        _ => return Err(anyhow!("{}", refusal::sentence(error, called))),
+        _ => {
+            return Err(anyhow!(
+                "{}",
+                refusal::sentence(error, called.get_bin_name().unwrap_or("corsair"))
+            ));
+        }
     };
     Console::new(true).print(|out| out.write_all(text.as_bytes()));
     Ok(ExitCode::SUCCESS)

@@ -123,6 +123,13 @@ fn bad_input_is_refused() {
 }
 
 #[test]
+fn help_is_that_of_the_subcommand() {
+    let help = Terminal::new().succeed("stream replay --help");
+    assert!(help.contains("--own-time"), "{help}");
+    assert!(!help.contains("--regions"), "{help}");
+}
+
+#[test]
 fn the_bench_prints_a_line_for_each_work_and_number_of_tasks() {
     let args = "stream bench --tasks 1,3 --lines 50 --rounds 1";
     let table = Terminal::new().succeed(args);
