@@ -201,15 +201,14 @@ fn scatter(some: Truth<'_>, open: &[bool]) -> Truth<'static> {
             present: Some(Cow::Owned(open.to_vec())),
         },
         Truth::Each(some) => {
-            let mut next = 0;
             let mut present = vec![false; open.len()];
             let mut values = vec![false; open.len()];
-            for (at, _) in open.iter().enumerate().filter(|(_, open)| **open) {
+            let places = open.iter().enumerate().filter(|(_, open)| **open);
+            for (next, (at, _)) in places.enumerate() {
                 if let Some(one) = some.get(next) {
                     present[at] = true;
                     values[at] = one;
                 }
-                next += 1;
             }
             Lane {
                 values: Cow::Owned(values),

@@ -10,7 +10,7 @@ use std::fmt;
 #[error("{problem}\n{excerpt}{}", help(problem))]
 pub struct LanguageError {
     problem: Problem,
-    excerpt: Excerpt,
+    excerpt: Box<Excerpt>,
 }
 
 /// What is wrong with a text.
@@ -126,7 +126,7 @@ pub enum Problem {
         takes: &'static str,
     },
     /// `.as` with more or fewer names than there are results.
-    #[error("`as` needs {expected} here, not {found}")]
+    #[error("`as` needs a name for each result: {expected}, not {found}")]
     Names {
         /// How many there should be.
         expected: usize,
@@ -143,7 +143,7 @@ pub(super) type Failure = (Problem, Span);
 
 impl LanguageError {
     pub(super) fn new(text: &str, (problem, span): Failure) -> LanguageError {
-        let excerpt = Excerpt::of(text, span);
+        let excerpt = Box::new(Excerpt::of(text, span));
         LanguageError { problem, excerpt }
     }
 
