@@ -101,7 +101,7 @@ fn eval_and_group_by_of_nothing_do_nothing() {
         "groupBy1: it needs at least one tag: `groupBy('host')`"
     );
     let text = refused(|stream| {
-        stream.from().eval([("", key("a")); 0]);
+        stream.from().eval(Vec::<(&str, Expression)>::new());
     });
     assert!(
         text.starts_with("eval1: it needs at least one expression"),

@@ -1,5 +1,6 @@
 //! Expressions and pipelines: what they mean, how they are written, and how they are refused.
 
+mod bad_nodes;
 mod bad_programs;
 mod blocks;
 mod builder;
