@@ -67,7 +67,9 @@
 //! `lambda` and `unsigned`, are written in double quotes. No space may stand within a dotted key. In
 //! quotes, a backslash makes a quote of the same kind or another backslash a character like others;
 //! before anything else it stands for itself. An integer beyond 2⁶³ − 1 is unsigned; a minus before a number belongs to it.
-//! Operators nest at most [`Expression::MAX_DEPTH`](crate::expression::Expression::MAX_DEPTH) deep.
+//! Parentheses, `NOT` and signs nest at most
+//! [`MAX_DEPTH`](crate::expression::Expression::MAX_DEPTH) deep, and at most
+//! [`MAX_CHAIN`](crate::expression::Expression::MAX_CHAIN) operators follow one another.
 //!
 //! # What is left out
 //!

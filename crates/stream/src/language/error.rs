@@ -41,8 +41,9 @@ pub enum Problem {
     Float(String),
     /// More than an expression may have.
     #[error(
-        "operators and parentheses are nested more than {} deep",
-        Expression::MAX_DEPTH
+        "operators are nested more than {} deep, or more than {} follow one another",
+        Expression::MAX_DEPTH,
+        Expression::MAX_CHAIN
     )]
     Deep,
     /// `a < b < c`

@@ -2,11 +2,13 @@
 
 use crate::blocks::{all, block, cells};
 use corsair_stream::block::Data;
-use corsair_stream::expression::Expression;
+use corsair_stream::expression::{Expression, key};
 use corsair_stream::language::{Problem, parse, parse_expression};
+use proptest::collection::vec;
+use proptest::prelude::*;
 
-/// Less than any thread has that runs tasks.
-const SMALL_STACK: usize = 1 << 20;
+/// What an actor on a thread of its own has.
+const SMALL_STACK: usize = 256 << 10;
 
 fn on_a_small_stack(body: impl FnOnce() + Send + 'static) {
     let thread = std::thread::Builder::new()
@@ -44,16 +46,15 @@ fn nesting_without_end_is_refused() {
 #[test]
 fn the_deepest_expressions_fit_a_small_stack() {
     on_a_small_stack(|| {
-        let many = Expression::MAX_DEPTH - 1;
-        let open = "(1 < 2) AND (";
-        let half = many / 4;
+        let (deep, long) = (Expression::MAX_DEPTH, Expression::MAX_CHAIN);
         for text in [
-            "-".repeat(many) + "a",
-            "a + ".repeat(many) + "a",
-            "a + (".repeat(many) + "a" + &")".repeat(many),
-            "a > 0 AND ".repeat(many - 1) + "a > 0",
-            open.repeat(many - 1) + "a > 0" + &")".repeat(many - 1),
-            "NOT (a > 0 AND a > 0 OR ".repeat(half) + "a > 0" + &")".repeat(half),
+            "-".repeat(deep) + "a",
+            "a + ".repeat(long) + "a",
+            "a + (".repeat(deep) + "a" + &")".repeat(deep),
+            "a > 0 AND ".repeat(long - 1) + "a > 0",
+            "(1 < 2) AND (".repeat(deep - 1) + "a > 0" + &")".repeat(deep - 1),
+            "NOT (a > 0 AND a > 0 OR ".repeat(deep / 3) + "a > 0" + &")".repeat(deep / 3),
+            "(".repeat(deep) + "a" + &" * 2 + 1)".repeat(deep),
         ] {
             let expression = parse_expression(&text).expect("it is not too deep");
             let again = parse_expression(&expression.to_string()).expect("it is not too deep");
@@ -88,4 +89,43 @@ fn an_error_shows_little_of_a_long_line() {
     let shown = parse(&text).expect_err("a node is wrong").to_string();
     assert!(shown.len() < 600, "{shown}");
     assert!(shown.contains("line 1, column 800019"), "{shown}");
+}
+
+/// An operator around an expression.
+type Around = fn(Expression) -> Expression;
+
+const AROUND: [Around; 9] = [
+    |inner| inner + 1,
+    |inner| Expression::from(1) - inner,
+    |inner| inner * 2,
+    |inner| Expression::from(2) / inner,
+    |inner| inner.and(true),
+    |inner| Expression::from(true).or(inner),
+    |inner| inner.lt(1),
+    |inner| -inner,
+    |inner| !inner,
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn what_is_not_too_deep_is_read_again_and_what_is_too_deep_is_not(
+        operators in vec((0..AROUND.len(), 1usize..60), 1..12),
+        number: bool,
+    ) {
+        let first = if number { Expression::from(5) } else { key("a") };
+        let around = operators.into_iter().flat_map(|(which, times)| vec![AROUND[which]; times]);
+        let expression = around.fold(first, |inner, around| around(inner));
+        match parse_expression(&expression.to_string()) {
+            Ok(read) => {
+                prop_assert!(!expression.is_too_deep());
+                prop_assert_eq!(read, expression);
+            }
+            Err(error) => {
+                prop_assert!(expression.is_too_deep(), "{}", error);
+                prop_assert_eq!(error.problem(), &Problem::Deep);
+            }
+        }
+    }
 }
