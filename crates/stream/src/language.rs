@@ -24,7 +24,7 @@
 //! node       = where | groupBy | window | aggregate | eval | join | alert | sink ;
 //! where      = "where" "(" condition ")" ;
 //! groupBy    = "groupBy" "(" field { "," field } ")" ;
-//! window     = "window" "(" [ duration ] [ "," "every" duration ] ")"
+//! window     = "window" [ "(" [ [ "every" ] duration { "," [ "every" ] duration } ] ")" ]
 //!              { "." ( "period" | "every" ) "(" duration ")" } ;
 //! aggregate  = ( "count" | "sum" | "mean" | "min" | "max" ) "(" field ")" [ as ]
 //!            | "percentile" "(" field "," number ")" [ as ] ;
@@ -59,11 +59,17 @@
 //! name       = ( letter | "_" ) { letter | digit | "_" } ;
 //! ```
 //!
+//! Nothing may be given twice, and what a node needs may not be left out. A chain that is only a name
+//! must stand behind a `var`, and every var must be used. What [`Rule`](crate::pipeline::Rule) asks
+//! of nodes is checked afterwards.
+//!
 //! `AND OR NOT TRUE FALSE` may be written in small letters; keys of these names, and of the names
 //! `lambda` and `unsigned`, are written in double quotes. No space may stand within a dotted key. In
 //! quotes, a backslash makes a quote of the same kind or another backslash a character like others;
 //! before anything else it stands for itself. An integer beyond 2⁶³ − 1 is unsigned; a minus before a number belongs to it.
-//! Operators nest at most [`Expression::MAX_DEPTH`](crate::expression::Expression::MAX_DEPTH) deep.
+//! Parentheses, `NOT` and signs nest at most
+//! [`MAX_DEPTH`](crate::expression::Expression::MAX_DEPTH) deep, and at most
+//! [`MAX_CHAIN`](crate::expression::Expression::MAX_CHAIN) operators follow one another.
 //!
 //! # What is left out
 //!

@@ -23,7 +23,7 @@ mod check;
 mod display;
 mod error;
 
-pub use builder::{Chain, From, Stream};
+pub use builder::{Chain, Source, Stream};
 pub(crate) use check::Draft;
 pub use error::{PipelineError, Rule};
 

@@ -46,18 +46,26 @@ impl Binary {
     }
 }
 
+impl Unary {
+    pub(super) fn level(self) -> Level {
+        match self {
+            Unary::Not => Level::Not,
+            Unary::Minus => Level::Minus,
+        }
+    }
+}
+
 impl Expression {
-    fn level(&self) -> Level {
+    pub(super) fn level(&self) -> Level {
         match self {
             Expression::Binary(operator, ..) => operator.level(),
-            Expression::Unary(Unary::Not, _) => Level::Not,
-            Expression::Unary(Unary::Minus, _) => Level::Minus,
+            Expression::Unary(operator, _) => operator.level(),
             Expression::Literal(_) | Expression::Duration(_) | Expression::Key(_) => Level::Primary,
         }
     }
 
     /// A minus before a number belongs to the number, unless parentheses say otherwise.
-    fn is_number(&self) -> bool {
+    pub(super) fn is_number(&self) -> bool {
         match self {
             Expression::Duration(_) => true,
             Expression::Literal(value) => !matches!(value, Value::Text(_) | Value::Boolean(_)),

@@ -64,8 +64,33 @@ impl Expression {
         Ok(vector.into_data(rows.len()))
     }
 
-    /// There is at least one row.
+    /// There is at least one row. Recursion is for what stands on the right or in parentheses: the
+    /// left sides, which make chains as long as one likes, are a loop.
     fn vector<'a>(&self, block: &'a Block, rows: &'a Rows) -> Result<Vector<'a>, ExpressionError> {
+        let mut chain = Vec::new();
+        let mut first = self;
+        while let Expression::Binary(operator, left, right) = first {
+            chain.push((first, *operator, left, right));
+            first = left;
+        }
+        let mut value = first.operand(block, rows)?;
+        while let Some((whole, operator, left, right)) = chain.pop() {
+            value = match operator {
+                Binary::And | Binary::Or => {
+                    let left = left.condition(value)?;
+                    connect(operator == Binary::Or, left, right, block, rows)?.into_vector()
+                }
+                _ => {
+                    let right = right.vector(block, rows)?;
+                    whole.operation(operator, &value, &right)?
+                }
+            };
+        }
+        Ok(value)
+    }
+
+    /// What is no operation of two operands.
+    fn operand<'a>(&self, block: &'a Block, rows: &'a Rows) -> Result<Vector<'a>, ExpressionError> {
         match self {
             Expression::Literal(value) => Ok(Vector::Constant(value.clone())),
             Expression::Duration(nanos) => Ok(Vector::Constant(Value::Integer(*nanos))),
@@ -79,33 +104,34 @@ impl Expression {
             Expression::Unary(Unary::Minus, operand) => {
                 minus(operand.vector(block, rows)?).map_err(|fault| self.error(fault))
             }
-            Expression::Binary(Binary::And, left, right) => {
-                Ok(connect(false, left, right, block, rows)?.into_vector())
-            }
-            Expression::Binary(Binary::Or, left, right) => {
-                Ok(connect(true, left, right, block, rows)?.into_vector())
-            }
-            Expression::Binary(operator, left, right) => {
-                let left = left.vector(block, rows)?;
-                let right = right.vector(block, rows)?;
-                match operator {
-                    Binary::Add
-                    | Binary::Subtract
-                    | Binary::Multiply
-                    | Binary::Divide
-                    | Binary::Remainder => arithmetic(*operator, &left, &right),
-                    _ => compare(*operator, &left, &right),
-                }
-                .map_err(|fault| self.error(fault))
-            }
+            Expression::Binary(..) => unreachable!("`{self}` has two operands"),
         }
     }
 
-    fn truth<'a>(&self, block: &'a Block, rows: &'a Rows) -> Result<Truth<'a>, ExpressionError> {
-        if rows.is_empty() {
-            return Ok(Truth::Missing);
+    /// A calculation or comparison.
+    fn operation(
+        &self,
+        operator: Binary,
+        left: &Vector<'_>,
+        right: &Vector<'_>,
+    ) -> Result<Vector<'static>, ExpressionError> {
+        match operator.is_comparison() {
+            true => compare(operator, left, right),
+            false => arithmetic(operator, left, right),
         }
-        Truth::of(self.vector(block, rows)?).map_err(|kind| ExpressionError::Condition {
+        .map_err(|fault| self.error(fault))
+    }
+
+    fn truth<'a>(&self, block: &'a Block, rows: &'a Rows) -> Result<Truth<'a>, ExpressionError> {
+        match rows.is_empty() {
+            true => Ok(Truth::Missing),
+            false => self.condition(self.vector(block, rows)?),
+        }
+    }
+
+    /// Its value as a condition.
+    fn condition<'a>(&self, value: Vector<'a>) -> Result<Truth<'a>, ExpressionError> {
+        Truth::of(value).map_err(|kind| ExpressionError::Condition {
             kind,
             expression: self.to_string(),
         })
@@ -155,13 +181,12 @@ impl Expression {
 /// the left one does not decide.
 fn connect<'a>(
     decides: bool,
-    left: &Expression,
+    left: Truth<'a>,
     right: &Expression,
     block: &'a Block,
     rows: &'a Rows,
 ) -> Result<Truth<'a>, ExpressionError> {
     let count = rows.len();
-    let left = left.truth(block, rows)?;
     let open = match &left {
         Truth::Constant(one) if *one == decides => return Ok(left),
         Truth::Constant(_) => return right.truth(block, rows),
@@ -201,15 +226,14 @@ fn scatter(some: Truth<'_>, open: &[bool]) -> Truth<'static> {
             present: Some(Cow::Owned(open.to_vec())),
         },
         Truth::Each(some) => {
-            let mut next = 0;
             let mut present = vec![false; open.len()];
             let mut values = vec![false; open.len()];
-            for (at, _) in open.iter().enumerate().filter(|(_, open)| **open) {
+            let places = open.iter().enumerate().filter(|(_, open)| **open);
+            for (next, (at, _)) in places.enumerate() {
                 if let Some(one) = some.get(next) {
                     present[at] = true;
                     values[at] = one;
                 }
-                next += 1;
             }
             Lane {
                 values: Cow::Owned(values),

@@ -1,6 +1,7 @@
 //! From truths to rows.
 
 use crate::batch::Rows;
+use std::sync::Arc;
 
 /// The rows that are marked. A range if they follow one another; the same list if it is all of one.
 pub(super) fn marked(rows: &Rows, marks: &[bool]) -> Rows {
@@ -20,22 +21,24 @@ pub(super) fn marked(rows: &Rows, marks: &[bool]) -> Rows {
         return Rows::Range(from, to + 1);
     }
     let marks = &marks[first..=last];
-    let mut list = vec![0; marks.len()];
+    let mut list: Arc<[u32]> = std::iter::repeat_n(0, count).collect();
+    let places = Arc::get_mut(&mut list).expect("nobody else has it yet");
     let mut kept = 0;
     // Each row is written, and stays if it is marked: faster than a branch that is hard to foresee.
+    // The last one is marked, so that there is a place for each before it.
     match rows {
         Rows::Range(..) => {
             for (row, mark) in (from..).zip(marks) {
-                list[kept] = row;
+                places[kept] = row;
                 kept += usize::from(*mark);
             }
         }
         Rows::List(rows) => {
             for (row, mark) in rows[first..].iter().zip(marks) {
-                list[kept] = *row;
+                places[kept] = *row;
                 kept += usize::from(*mark);
             }
         }
     }
-    Rows::List(list[..kept].into())
+    Rows::List(list)
 }

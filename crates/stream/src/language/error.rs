@@ -10,7 +10,7 @@ use std::fmt;
 #[error("{problem}\n{excerpt}{}", help(problem))]
 pub struct LanguageError {
     problem: Problem,
-    excerpt: Excerpt,
+    excerpt: Box<Excerpt>,
 }
 
 /// What is wrong with a text.
@@ -41,8 +41,9 @@ pub enum Problem {
     Float(String),
     /// More than an expression may have.
     #[error(
-        "operators and parentheses are nested more than {} deep",
-        Expression::MAX_DEPTH
+        "operators are nested more than {} deep, or more than {} follow one another",
+        Expression::MAX_DEPTH,
+        Expression::MAX_CHAIN
     )]
     Deep,
     /// `a < b < c`
@@ -126,7 +127,7 @@ pub enum Problem {
         takes: &'static str,
     },
     /// `.as` with more or fewer names than there are results.
-    #[error("`as` needs {expected} here, not {found}")]
+    #[error("`as` needs a name for each result: {expected}, not {found}")]
     Names {
         /// How many there should be.
         expected: usize,
@@ -143,7 +144,7 @@ pub(super) type Failure = (Problem, Span);
 
 impl LanguageError {
     pub(super) fn new(text: &str, (problem, span): Failure) -> LanguageError {
-        let excerpt = Excerpt::of(text, span);
+        let excerpt = Box::new(Excerpt::of(text, span));
         LanguageError { problem, excerpt }
     }
 

@@ -6,7 +6,7 @@ use super::parser::{Parsed, Parser, fail};
 use crate::Value;
 use crate::expression::{Binary, Expression, Level, Unary};
 
-/// An expression and how deep it is.
+/// An expression, and how many operators are above the deepest part of it.
 type Measured = (Expression, usize);
 
 impl Parser<'_> {
@@ -16,7 +16,12 @@ impl Parser<'_> {
             self.advance();
             self.advance();
         }
-        Ok(self.operation(Level::Or)?.0)
+        let begin = self.span;
+        let (expression, _) = self.operation(Level::Or)?;
+        match expression.is_too_deep() {
+            true => fail(Problem::Deep, begin),
+            false => Ok(expression),
+        }
     }
 
     /// An expression of operators that bind at least so tightly.
@@ -35,7 +40,7 @@ impl Parser<'_> {
             }
             depth = depth.max(other) + 1;
             left = Expression::Binary(operator, Box::new(left), Box::new(right));
-            if depth > Expression::MAX_DEPTH {
+            if depth > Expression::MAX_CHAIN {
                 return fail(Problem::Deep, span);
             }
         }
@@ -79,7 +84,7 @@ impl Parser<'_> {
         if binds < least {
             return fail(Problem::Not, self.span);
         }
-        let (_, span) = self.advance();
+        self.advance();
         let number = matches!(
             self.token,
             Token::Integer(_) | Token::Float(_) | Token::Duration(_)
@@ -88,10 +93,7 @@ impl Parser<'_> {
             return self.primary(true);
         }
         let (operand, depth) = self.nested(|parser| parser.operation(binds))?;
-        match depth < Expression::MAX_DEPTH {
-            true => Ok((Expression::Unary(operator, Box::new(operand)), depth + 1)),
-            false => fail(Problem::Deep, span),
-        }
+        Ok((Expression::Unary(operator, Box::new(operand)), depth + 1))
     }
 
     /// Guards the stack.
@@ -126,9 +128,9 @@ impl Parser<'_> {
                 };
                 self.advance();
                 self.expect(")", "`)`")?;
-                return Ok((Expression::Literal(Value::Unsigned(number)), 1));
+                return Ok((Expression::Literal(Value::Unsigned(number)), 0));
             }
-            Token::Word(_) | Token::Key(_) => return Ok((Expression::Key(self.key()?), 1)),
+            Token::Word(_) | Token::Key(_) => return Ok((Expression::Key(self.key()?), 0)),
             Token::Symbol("(") => {
                 self.advance();
                 let inner = self.nested(|parser| parser.operation(Level::Or))?;
@@ -138,7 +140,7 @@ impl Parser<'_> {
             _ => return self.unexpected("a key, a number, a string or `(`"),
         };
         self.advance();
-        Ok((expression, 1))
+        Ok((expression, 0))
     }
 
     fn integer(&self, number: u64, negative: bool) -> Parsed<Expression> {

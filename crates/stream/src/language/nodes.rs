@@ -146,7 +146,7 @@ impl<'t> Program<'t> {
     }
 
     /// A property of a `from` that has been read.
-    pub(super) fn from_property(
+    pub(super) fn property_of_from(
         &mut self,
         place: usize,
         property: &'static str,

@@ -158,7 +158,7 @@ impl<'t> Program<'t> {
         if let Some(from) = chain.from
             && let Some(property) = nodes::FROM.iter().find(|property| **property == name)
         {
-            return self.from_property(from, property, span);
+            return self.property_of_from(from, property, span);
         }
         if let Some(kind) = Kind::named(name) {
             if !matches!(kind, Kind::Where | Kind::GroupBy) {

@@ -27,7 +27,7 @@ pub struct Chain<'p> {
 
 /// The begin of a chain: points of any database, policy and measurement, unless they are named.
 #[derive(Clone, Copy, Debug)]
-pub struct From<'p>(Chain<'p>);
+pub struct Source<'p>(Chain<'p>);
 
 impl Pipeline {
     /// The pipeline of the chains that `draw` draws.
@@ -64,8 +64,8 @@ impl Pipeline {
 
 impl<'p> Stream<'p> {
     /// Points as they are written.
-    pub fn from(self) -> From<'p> {
-        From(self.push(
+    pub fn from(self) -> Source<'p> {
+        Source(self.push(
             What::From {
                 database: None,
                 policy: None,
@@ -85,10 +85,10 @@ impl<'p> Stream<'p> {
     }
 }
 
-impl<'p> From<'p> {
+impl<'p> Source<'p> {
     /// Only those of this database.
     #[must_use]
-    pub fn database(self, name: impl Into<Arc<str>>) -> From<'p> {
+    pub fn database(self, name: impl Into<Arc<str>>) -> Source<'p> {
         self.set(|what| {
             if let What::From { database, .. } = what {
                 *database = Some(name.into());
@@ -98,7 +98,7 @@ impl<'p> From<'p> {
 
     /// Only those of this retention policy.
     #[must_use]
-    pub fn retention_policy(self, name: impl Into<Arc<str>>) -> From<'p> {
+    pub fn retention_policy(self, name: impl Into<Arc<str>>) -> Source<'p> {
         self.set(|what| {
             if let What::From { policy, .. } = what {
                 *policy = Some(name.into());
@@ -108,7 +108,7 @@ impl<'p> From<'p> {
 
     /// Only those of this measurement.
     #[must_use]
-    pub fn measurement(self, name: impl Into<Arc<str>>) -> From<'p> {
+    pub fn measurement(self, name: impl Into<Arc<str>>) -> Source<'p> {
         self.set(|what| {
             if let What::From { measurement, .. } = what {
                 *measurement = Some(name.into());
@@ -116,13 +116,13 @@ impl<'p> From<'p> {
         })
     }
 
-    fn set(self, change: impl FnOnce(&mut What)) -> From<'p> {
+    fn set(self, change: impl FnOnce(&mut What)) -> Source<'p> {
         change(&mut self.stream.drafts.borrow_mut()[self.place].what);
         self
     }
 }
 
-impl<'p> Deref for From<'p> {
+impl<'p> Deref for Source<'p> {
     type Target = Chain<'p>;
 
     fn deref(&self) -> &Chain<'p> {
@@ -130,8 +130,8 @@ impl<'p> Deref for From<'p> {
     }
 }
 
-impl<'p> core::convert::From<From<'p>> for Chain<'p> {
-    fn from(begin: From<'p>) -> Chain<'p> {
+impl<'p> From<Source<'p>> for Chain<'p> {
+    fn from(begin: Source<'p>) -> Chain<'p> {
         begin.0
     }
 }

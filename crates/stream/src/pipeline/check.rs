@@ -176,7 +176,7 @@ fn fits(property: &'static str, duration: Duration) -> Result<(), Rule> {
 
 /// Whether an expression can be evaluated, and written.
 fn sound(expression: &Expression) -> Result<(), Rule> {
-    if expression.depth() > Expression::MAX_DEPTH {
+    if expression.is_too_deep() {
         return Err(Rule::TooDeep);
     }
     if expression.has_infinite_literal() {

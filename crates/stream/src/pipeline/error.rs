@@ -102,7 +102,11 @@ pub enum Rule {
     )]
     Url(Arc<str>),
     /// An expression on which evaluation would run out of stack.
-    #[error("operators are nested more than {} deep", Expression::MAX_DEPTH)]
+    #[error(
+        "operators are nested more than {} deep, or more than {} follow one another",
+        Expression::MAX_DEPTH,
+        Expression::MAX_CHAIN
+    )]
     TooDeep,
     /// A float that is infinite or not a number.
     #[error("a number in an expression must be finite")]
