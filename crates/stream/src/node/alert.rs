@@ -2,7 +2,7 @@
 
 use super::derive::with_field;
 use super::{Counter, NodeError, Operator};
-use crate::batch::{Batch, Flow, Group, Rows};
+use crate::batch::{Batch, Flow, Group};
 use crate::block::{Cells, Column, Data};
 use crate::expression::Expression;
 use crate::pipeline;
@@ -45,33 +45,38 @@ impl Alert {
             }
         }
         let last = self.levels.entry(batch.group.clone()).or_default();
-        let mut before = Vec::new();
-        let mut changed: Vec<u32> = Vec::new();
+        let mut changes = Changes::default();
         for row in batch.rows.iter() {
             if levels[row] != *last {
-                before.resize(rows, 0u8);
-                before[row] = std::mem::replace(last, levels[row]);
-                changed.push(row as u32);
+                changes.rows.push(row as u32);
+                changes.levels.push(levels[row]);
+                changes.previous.push(std::mem::replace(last, levels[row]));
             }
         }
-        if changed.is_empty() {
+        if changes.rows.is_empty() {
             return Ok(None);
         }
-        self.changes.add(changed.len());
+        self.changes.add(changes.rows.len());
         let names = NAMES.map(Arc::<str>::from);
         let named = |levels: &[u8]| {
             let name = |&level: &u8| names[level as usize].clone();
             text(levels.iter().map(name).collect())
         };
-        let mut block = with_field(&batch.block, column("level", named(&levels)));
-        block = with_field(&block, column("previous", named(&before)));
-        block = with_field(&block, column("id", text(vec![self.id.clone(); rows])));
-        Ok(Some(Batch {
-            block: Arc::new(block),
-            rows: Rows::from_iter(changed),
-            group: batch.group.clone(),
-        }))
+        let ids = text(vec![self.id.clone(); changes.rows.len()]);
+        let mut block = batch.block.gather(&changes.rows);
+        block = with_field(&block, column("level", named(&changes.levels)));
+        block = with_field(&block, column("previous", named(&changes.previous)));
+        block = with_field(&block, column("id", ids));
+        Ok(Some(Batch::all(Arc::new(block), batch.group.clone())))
     }
+}
+
+/// Points at which the level changes: their rows, their levels, and those before.
+#[derive(Default)]
+struct Changes {
+    rows: Vec<u32>,
+    levels: Vec<u8>,
+    previous: Vec<u8>,
 }
 
 fn text(values: Vec<Arc<str>>) -> Data {

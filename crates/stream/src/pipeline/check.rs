@@ -1,5 +1,6 @@
 //! What nodes must heed to be a pipeline. Both the builder and the language go through it.
 
+use super::error::MAX_WINDOWS;
 use super::{Aggregate, Node, Pipeline, PipelineError, Rule, What};
 use crate::expression::Expression;
 use axum::http::Uri;
@@ -81,7 +82,10 @@ fn by_itself(what: &mut What) -> Result<(), Rule> {
                 }
                 fits(property, duration)?;
             }
-            Ok(())
+            match period.as_nanos().div_ceil(every.as_nanos()) {
+                windows if windows > MAX_WINDOWS => Err(Rule::Overlap { windows }),
+                _ => Ok(()),
+            }
         }
         What::Aggregate {
             function,

@@ -22,6 +22,9 @@ pub enum PipelineError {
     },
 }
 
+/// So many windows may overlap.
+pub(super) const MAX_WINDOWS: u128 = 10_000;
+
 /// What a node must heed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Rule {
@@ -58,6 +61,14 @@ pub enum Rule {
     NotPositive {
         /// `period` or `every`.
         property: &'static str,
+    },
+    /// A point goes into every window that reaches back to it.
+    #[error(
+        "a point would be in {windows} windows, and at most {MAX_WINDOWS} overlap: make `every` longer or `period` shorter"
+    )]
+    Overlap {
+        /// How many `every` a `period` has.
+        windows: u128,
     },
     /// 64 bits of nanoseconds.
     #[error("`{property}` is {duration:?}, and the longest duration is 292 years")]

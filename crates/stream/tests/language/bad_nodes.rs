@@ -152,6 +152,10 @@ fn nodes_that_break_a_rule() {
             "window1: `period` must be longer than nothing [window]",
         ),
         (
+            "window(10001s, every 1s)",
+            "window1: a point would be in 10001 windows, and at most 10000 overlap: make `every` longer or `period` shorter [window]",
+        ),
+        (
             "window(1s, every 0s)",
             "window1: `every` must be longer than nothing [window]",
         ),

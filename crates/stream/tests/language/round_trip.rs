@@ -65,7 +65,11 @@ fn steps() -> impl Strategy<Value = Step> {
             )),
         expression().prop_map(Step::Where),
         distinct_names().prop_map(Step::GroupBy),
-        (durations(), durations()).prop_map(|(period, every)| Step::Window(period, every)),
+        (durations(), durations()).prop_map(|(period, every)| {
+            // At most ten thousand windows overlap.
+            let least = period / 10_000 + Duration::from_nanos(1);
+            Step::Window(period, every.max(least))
+        }),
         (aggregates, names(), option::of(names()))
             .prop_map(|(function, field, name)| Step::Aggregate(function, field, name)),
         (distinct_names(), vec(expression(), 3)).prop_map(|(names, expressions)| Step::Eval(
