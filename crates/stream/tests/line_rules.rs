@@ -592,10 +592,7 @@ fn no_text_takes_more_than_linear_time() {
     assert_eq!(count(many("m v=\"\\\"\n")), (0, LARGE / 16));
     assert_eq!(count(many("m v=\"a\" \"\n")), (0, LARGE / 10));
     assert_eq!(count(many("m v=\"\n\"x\n")), (0, LARGE / 9));
-    assert_eq!(
-        count(format!("m v=\"{}", many("x\nm v=1\n"))).1,
-        LARGE / 8
-    );
+    assert_eq!(count(format!("m v=\"{}", many("x\nm v=1\n"))).1, LARGE / 8);
     assert_eq!(count(format!("m v={}", many("1"))), (0, 1));
     assert_eq!(count(format!("m v={}i", many("0"))), (1, 0));
     assert_eq!(count(format!("m v=0.{}", many("0"))), (1, 0));

@@ -118,22 +118,24 @@ impl Builder {
         let mut fed = Fed::default();
         let mut reader = Reader::new(text);
         let mut tokens = std::mem::take(&mut self.tokens);
-        loop {
-            let read = reader.line(&mut tokens, |region, name| {
-                self.select(region, name, &mut wanted)
-            });
-            let time = match read {
-                None => break,
-                Some(Ok(_)) => match tokens.time {
-                    None => Ok(now),
-                    Some(time) => precision.nanoseconds(time).ok_or_else(|| {
-                        reader.error(tokens.time_at, LineErrorKind::TimestampOutOfRange)
-                    }),
-                },
-                Some(Err(error)) => Err(error),
+        let unit = precision.unit();
+        let mut keep = false;
+        while let Some(read) = reader.line(&mut tokens, |region, name| {
+            keep = self.select(region, name, &mut wanted);
+            keep
+        }) {
+            let time = match (read, tokens.time) {
+                (Ok(_), None) => Ok(now),
+                (Ok(_), Some(time)) => time.checked_mul(unit).ok_or_else(|| {
+                    reader.error(tokens.time_at, LineErrorKind::TimestampOutOfRange)
+                }),
+                (Err(error), _) => Err(error),
             };
             match time {
-                Ok(time) if self.push(reader.region(), &tokens, time) => fed.stored += 1,
+                Ok(time) if keep => {
+                    self.push(reader.region(), &tokens, time);
+                    fed.stored += 1;
+                }
                 Ok(_) => fed.unwanted += 1,
                 Err(error) => {
                     fed.bad += 1;
@@ -188,6 +190,7 @@ impl Builder {
     }
 
     /// The place of a measurement that is not the expected one.
+    #[inline(never)]
     fn find(
         &mut self,
         name: Piece<'_>,
@@ -221,12 +224,12 @@ impl Builder {
         place
     }
 
-    /// Stores the present line, if anybody wants it.
-    #[inline]
-    fn push(&mut self, region: &str, tokens: &Tokens, time: i64) -> bool {
+    /// Stores the present line, which somebody wants. Inlined, it would take registers from reading.
+    #[inline(never)]
+    fn push(&mut self, region: &str, tokens: &Tokens, time: i64) {
         let measurement = &mut self.measurements[self.last as usize];
         let Some(origin) = &measurement.origin else {
-            return false;
+            return;
         };
         let table = &mut measurement.table;
         if table.is_sparse_with(tokens) && table.rows() > 0 {
@@ -238,6 +241,5 @@ impl Builder {
         }
         table.push(region, tokens, time, &self.hasher);
         self.stored += 1;
-        true
     }
 }

@@ -97,6 +97,7 @@ impl TagColumn {
     }
 
     /// The code of a word that is not the expected one.
+    #[inline(never)]
     fn find(&mut self, word: Piece<'_>, hasher: &DefaultHashBuilder) -> u32 {
         let bytes = word.bytes();
         let words = &mut self.words;

@@ -127,6 +127,7 @@ impl<C: Keyed> Columns<C> {
     }
 
     /// The same where another column was expected.
+    #[inline(never)]
     fn search(
         &mut self,
         key: Piece<'_>,

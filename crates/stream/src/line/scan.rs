@@ -125,6 +125,21 @@ impl<'a> Scanner<'a> {
         tokens: &mut Tokens,
         keep: impl FnOnce(Span) -> bool,
     ) -> Result<usize, Fault> {
+        // A copy that nobody else can see stays in registers.
+        let mut scanner = self.clone();
+        let end = scanner.pieces(from, tokens, keep);
+        *self = scanner;
+        end
+    }
+
+    /// The line at `from`.
+    #[inline(always)]
+    fn pieces(
+        &mut self,
+        from: usize,
+        tokens: &mut Tokens,
+        keep: impl FnOnce(Span) -> bool,
+    ) -> Result<usize, Fault> {
         tokens.tags.clear();
         tokens.fields.clear();
         let mut end;
@@ -140,7 +155,7 @@ impl<'a> Scanner<'a> {
             seen |= bit;
             tokens.tags.push((key, value));
         }
-        if again && let Some(at) = self.duplicate(tokens) {
+        if again && let Some(at) = duplicate(self.cursor.bytes(), tokens) {
             return Fault::new(at, LineErrorKind::DuplicateTag);
         }
         // Here is a space: a tag or measurement at the end of the line has been refused.
@@ -339,19 +354,19 @@ impl<'a> Scanner<'a> {
         let length = (key.to - key.from) as u32;
         (first ^ last.wrapping_mul(11) ^ length.wrapping_mul(37)) & 63
     }
+}
 
-    /// The second of two tags with the same key. O(n log n).
-    #[cold]
-    fn duplicate(&self, tokens: &mut Tokens) -> Option<usize> {
-        let Tokens { tags, order, .. } = tokens;
-        let key = |place: &u32| tags[*place as usize].0.of(self.cursor.bytes());
-        order.clear();
-        order.extend(0..tags.len() as u32);
-        order.sort_unstable_by(|a, b| key(a).cmp(key(b)).then(a.cmp(b)));
-        let twice = order
-            .windows(2)
-            .filter(|pair| key(&pair[0]) == key(&pair[1]));
-        let second = twice.map(|pair| pair[1]).min();
-        second.map(|place| tags[place as usize].0.from)
-    }
+/// The second of two tags with the same key. O(n log n).
+#[cold]
+fn duplicate(bytes: &[u8], tokens: &mut Tokens) -> Option<usize> {
+    let Tokens { tags, order, .. } = tokens;
+    let key = |place: &u32| tags[*place as usize].0.of(bytes);
+    order.clear();
+    order.extend(0..tags.len() as u32);
+    order.sort_unstable_by(|a, b| key(a).cmp(key(b)).then(a.cmp(b)));
+    let twice = order
+        .windows(2)
+        .filter(|pair| key(&pair[0]) == key(&pair[1]));
+    let second = twice.map(|pair| pair[1]).min();
+    second.map(|place| tags[place as usize].0.from)
 }
