@@ -19,8 +19,8 @@ use std::sync::Arc;
 /// - A field whose type changes within a block is [`Data::Mixed`](super::Data::Mixed): each value
 ///   keeps its type, so that integers stay exact.
 /// - A field that a line has twice has its last value.
-/// - Lines of one measurement that have few keys in common make several blocks: no block beyond 1024
-///   cells has more than four times as many cells as values.
+/// - Lines of one measurement that have few keys in common make several blocks: a block of more than
+///   one row has at most 1024 cells and four for each value.
 ///
 /// ```
 /// use corsair_stream::block::{Builder, Origin};

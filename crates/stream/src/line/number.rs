@@ -200,3 +200,71 @@ fn no_value(text: &[u8]) -> LineErrorKind {
         LineErrorKind::BadFieldValue
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What the standard library reads, bit by bit.
+    fn assert_float(text: &str) {
+        // Amid a text, and at its end.
+        for whole in [format!("{text},1234567890"), text.to_owned()] {
+            let expected = text.parse::<f64>().unwrap();
+            match unquoted(whole.as_bytes(), 0, text.len()) {
+                Ok(RawValue::Float(value)) => {
+                    assert_eq!(value.to_bits(), expected.to_bits(), "{text}")
+                }
+                other => panic!("{text}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn floats_around_the_limits_of_exact_division_are_right() {
+        for mantissa in [
+            EXACT - 1,
+            EXACT,
+            EXACT + 1,
+            EXACT + 2,
+            999_999_999_999_999,
+            u64::MAX,
+        ] {
+            let digits = mantissa.to_string();
+            for place in 0..=digits.len() {
+                let (whole, rest) = digits.split_at(place);
+                assert_float(&format!("{whole}.{rest}"));
+                assert_float(&format!("-{whole}.{rest}"));
+            }
+            assert_float(&digits);
+        }
+        assert_float("0.0000000000000000001");
+        assert_float("0.000000000000000000");
+        assert_float("-0.0");
+    }
+
+    proptest! {
+        #[test]
+        fn floats_of_any_length_are_right(text in "-?([0-9]{1,25}|[0-9]{0,25}\\.[0-9]{1,25})(e-?[0-9]{1,2})?") {
+            assert_float(&text);
+        }
+
+        #[test]
+        fn integers_of_any_length_are_right(zeros in 0_usize..30, value: i64, size: u64) {
+            let zeros = "0".repeat(zeros);
+            let sign = if value < 0 { "-" } else { "" };
+            let text = format!("{sign}{zeros}{}i", value.unsigned_abs());
+            prop_assert_eq!(unquoted(text.as_bytes(), 0, text.len()), Ok(RawValue::Integer(value)));
+            prop_assert_eq!(time(text.as_bytes(), 0, text.len() - 1), Ok(value));
+            let text = format!("{zeros}{size}u ");
+            prop_assert_eq!(unquoted(text.as_bytes(), 0, text.len() - 1), Ok(RawValue::Unsigned(size)));
+        }
+
+        #[test]
+        fn eight_bytes_are_digits_only_if_each_is(text: [u8; 8]) {
+            let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            let value = text[..count].iter().fold(0, |value, byte| value * 10 + u64::from(byte - b'0'));
+            prop_assert_eq!(digits(&text, 0, 0), (value, count));
+        }
+    }
+}
