@@ -70,7 +70,7 @@ pub struct Fed {
     pub bad: usize,
 }
 
-/// Tables kept from write to write; more are given back.
+/// Measurements, tags and fields for which memory is kept from write to write; more is given back.
 const KEPT: usize = 1024;
 
 #[derive(Debug)]
@@ -147,8 +147,8 @@ impl Builder {
         fed
     }
 
-    /// The blocks of all that it has been fed since the last time; then it is as new, and keeps its
-    /// memory.
+    /// The blocks of all that it has been fed since the last time; then it is as new, and keeps the
+    /// memory of writes that are not extraordinary.
     pub fn finish(&mut self) -> Vec<Block> {
         let mut done = std::mem::take(&mut self.done);
         for mut measurement in self.measurements.drain(..) {
@@ -162,6 +162,15 @@ impl Builder {
         if self.measurements.capacity() > KEPT {
             self.measurements = Vec::new();
             self.index = HashTable::new();
+        }
+        if self
+            .tokens
+            .tags
+            .capacity()
+            .max(self.tokens.fields.capacity())
+            > KEPT
+        {
+            self.tokens = Tokens::default();
         }
         self.last = 0;
         self.stored = 0;
