@@ -62,9 +62,9 @@
 //! - Two backslashes in a name are one backslash there, two here.
 //! - Tabs end names there, and are characters like any other here.
 //! - An unescaped equals sign may be in the value of a tag there; an unescaped comma may be in keys.
-//! - `.5`, `5.` and `1e5` with a sign or point are read here whatever their form.
-//! - It finds duplicate tags only when asked to, knows no reserved keys, and an empty tag value is a
-//!   fault of the whole tag set.
+//! - `.5` and `5.` are no numbers there.
+//! - A carriage return at the end of a line is a fault there, and so is a zero byte in a measurement.
+//! - It finds duplicate tags only when asked to, and knows no reserved keys.
 //! - It reads `1e999` as infinity.
 //! - It takes UTF-8 only, so that a broken character is a matter of its caller.
 

@@ -19,8 +19,8 @@ use std::sync::Arc;
 /// - A field whose type changes within a block is [`Data::Mixed`](super::Data::Mixed): each value
 ///   keeps its type, so that integers stay exact.
 /// - A field that a line has twice has its last value.
-/// - Lines of one measurement that have few keys in common make several blocks: no block beyond 4096
-///   cells has more than four times as many cells as values.
+/// - Lines of one measurement that have few keys in common make several blocks: a block of more than
+///   one row has at most 1024 cells and four for each value.
 ///
 /// ```
 /// use corsair_stream::block::{Builder, Origin};
@@ -45,7 +45,7 @@ use std::sync::Arc;
 /// let blocks = builder.finish();
 /// assert_eq!(&*blocks[0].times, [10_000_000_000, 20_000_000_000]);
 /// ```
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Builder {
     tokens: Tokens,
     hasher: DefaultHashBuilder,
@@ -57,7 +57,7 @@ pub struct Builder {
     done: Vec<(usize, Block)>,
     /// Lines that are in blocks.
     stored: usize,
-    /// The longest line that is taken, in bytes; 0: of any length.
+    /// The longest line that is taken, in bytes.
     max_line: usize,
 }
 
@@ -72,7 +72,7 @@ pub struct Fed {
     pub bad: usize,
 }
 
-/// Tables kept from write to write; more are given back.
+/// Measurements, tags and fields for which memory is kept from write to write; more is given back.
 const KEPT: usize = 1024;
 
 #[derive(Debug)]
@@ -94,10 +94,25 @@ impl Fed {
     }
 }
 
+impl Default for Builder {
+    fn default() -> Builder {
+        Builder::new()
+    }
+}
+
 impl Builder {
-    /// One that has been fed nothing.
+    /// One that has been fed nothing. Lines may be of any length.
     pub fn new() -> Builder {
-        Builder::default()
+        Builder {
+            tokens: Tokens::default(),
+            hasher: DefaultHashBuilder::default(),
+            measurements: Vec::new(),
+            index: HashTable::new(),
+            last: 0,
+            done: Vec::new(),
+            stored: 0,
+            max_line: usize::MAX,
+        }
     }
 
     /// Lets it refuse lines of more bytes than this.
@@ -126,25 +141,27 @@ impl Builder {
         let mut fed = Fed::default();
         let mut reader = Reader::new(text);
         let mut tokens = std::mem::take(&mut self.tokens);
-        loop {
-            let read = reader.line(&mut tokens, |region, name| {
-                self.select(region, name, &mut wanted)
-            });
-            let time = match read {
-                None => break,
-                Some(Ok(end)) if self.is_too_long(&tokens, end) => {
+        let unit = precision.unit();
+        let mut keep = false;
+        while let Some(read) = reader.line(&mut tokens, |region, name| {
+            keep = self.select(region, name, &mut wanted);
+            keep
+        }) {
+            let time = match (read, tokens.time) {
+                (Ok(end), _) if end - tokens.measurement.from > self.max_line => {
                     Err(reader.error(tokens.measurement.from, LineErrorKind::LineTooLong))
                 }
-                Some(Ok(_)) => match tokens.time {
-                    None => Ok(now),
-                    Some(time) => precision.nanoseconds(time).ok_or_else(|| {
-                        reader.error(tokens.time_at, LineErrorKind::TimestampOutOfRange)
-                    }),
-                },
-                Some(Err(error)) => Err(error),
+                (Ok(_), None) => Ok(now),
+                (Ok(_), Some(time)) => time.checked_mul(unit).ok_or_else(|| {
+                    reader.error(tokens.time_at, LineErrorKind::TimestampOutOfRange)
+                }),
+                (Err(error), _) => Err(error),
             };
             match time {
-                Ok(time) if self.push(reader.region(), &tokens, time) => fed.stored += 1,
+                Ok(time) if keep => {
+                    self.push(reader.region(), &tokens, time);
+                    fed.stored += 1;
+                }
                 Ok(_) => fed.unwanted += 1,
                 Err(error) => {
                     fed.bad += 1;
@@ -156,13 +173,8 @@ impl Builder {
         fed
     }
 
-    #[inline]
-    fn is_too_long(&self, tokens: &Tokens, end: usize) -> bool {
-        self.max_line > 0 && end - tokens.measurement.from > self.max_line
-    }
-
-    /// The blocks of all that it has been fed since the last time; then it is as new, and keeps its
-    /// memory.
+    /// The blocks of all that it has been fed since the last time; then it is as new, and keeps the
+    /// memory of writes that are not extraordinary.
     pub fn finish(&mut self) -> Vec<Block> {
         let mut done = std::mem::take(&mut self.done);
         for mut measurement in self.measurements.drain(..) {
@@ -176,6 +188,15 @@ impl Builder {
         if self.measurements.capacity() > KEPT {
             self.measurements = Vec::new();
             self.index = HashTable::new();
+        }
+        if self
+            .tokens
+            .tags
+            .capacity()
+            .max(self.tokens.fields.capacity())
+            > KEPT
+        {
+            self.tokens = Tokens::default();
         }
         self.last = 0;
         self.stored = 0;
@@ -204,6 +225,7 @@ impl Builder {
     }
 
     /// The place of a measurement that is not the expected one.
+    #[inline(never)]
     fn find(
         &mut self,
         name: Piece<'_>,
@@ -237,12 +259,12 @@ impl Builder {
         place
     }
 
-    /// Stores the present line, if anybody wants it.
-    #[inline]
-    fn push(&mut self, region: &str, tokens: &Tokens, time: i64) -> bool {
+    /// Stores the present line, which somebody wants. Inlined, it would take registers from reading.
+    #[inline(never)]
+    fn push(&mut self, region: &str, tokens: &Tokens, time: i64) {
         let measurement = &mut self.measurements[self.last as usize];
         let Some(origin) = &measurement.origin else {
-            return false;
+            return;
         };
         let table = &mut measurement.table;
         if table.is_sparse_with(tokens) && table.rows() > 0 {
@@ -254,6 +276,5 @@ impl Builder {
         }
         table.push(region, tokens, time, &self.hasher);
         self.stored += 1;
-        true
     }
 }

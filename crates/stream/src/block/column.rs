@@ -97,6 +97,7 @@ impl TagColumn {
     }
 
     /// The code of a word that is not the expected one.
+    #[inline(never)]
     fn find(&mut self, word: Piece<'_>, hasher: &DefaultHashBuilder) -> u32 {
         let bytes = word.bytes();
         let words = &mut self.words;
@@ -159,11 +160,10 @@ impl FieldColumn {
             (Data::Unsigned(cells), RawValue::Unsigned(value)) => cells.put(row, value),
             (Data::Boolean(cells), RawValue::Boolean(value)) => cells.put(row, value),
             (Data::Text(cells), RawValue::Text(span)) => {
-                let spelling = &region[span.from..span.to];
-                let text = Escaped::new(spelling, Role::Text).unescape();
+                let text = Escaped::new(&region[span.from..span.to], Role::Text);
                 let text = match cells.values.last() {
-                    Some(last) if **last == *text => last.clone(),
-                    _ => text.into(),
+                    Some(last) if text == **last => last.clone(),
+                    _ => text.unescape().into(),
                 };
                 cells.put(row, text);
             }

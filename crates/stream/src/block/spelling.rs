@@ -23,14 +23,18 @@ impl<'a> Piece<'a> {
     /// The name at this place.
     #[inline]
     pub fn new(region: &'a str, span: Span) -> Piece<'a> {
-        let bytes = region.as_bytes();
+        let rest = region.as_bytes().get(span.from..).unwrap_or_default();
         let length = span.to - span.from;
-        let head = match bytes[span.from..].first_chunk() {
-            Some(head) if length >= 8 => u64::from_le_bytes(*head),
-            Some(head) => u64::from_le_bytes(*head) & !(u64::MAX << (8 * length)),
+        let head = match rest.first_chunk() {
+            // Shifted twice, since a shift by 64 is none.
+            Some(head) if length < 8 => {
+                let others = 8 * (7 - length);
+                (u64::from_le_bytes(*head) << 8 << others) >> 8 >> others
+            }
+            Some(head) => u64::from_le_bytes(*head),
             None => {
                 let mut head = [0; 8];
-                head[..length].copy_from_slice(&bytes[span.from..span.to]);
+                head[..length].copy_from_slice(&rest[..length]);
                 u64::from_le_bytes(head)
             }
         };
@@ -65,18 +69,19 @@ impl Spelling {
     /// Whether this is the same name.
     #[inline]
     pub fn is(&self, piece: Piece<'_>) -> bool {
-        let (kept, bytes) = (self.text.as_bytes(), piece.bytes());
-        if self.head != piece.head || kept.len() != bytes.len() {
+        if self.head != piece.head || self.text.len() != piece.span.to - piece.span.from {
             return false;
         }
-        match (kept.last_chunk::<8>(), bytes.last_chunk::<8>()) {
-            (Some(kept_tail), Some(tail)) => {
-                let tails = u64::from_le_bytes(*kept_tail) == u64::from_le_bytes(*tail);
-                // Head and tail cover sixteen bytes.
-                tails && (kept.len() <= 16 || kept == bytes)
-            }
-            _ => true,
-        }
+        self.text.len() <= 8 || self.is_long(piece)
+    }
+
+    /// Whether the last bytes are the same.
+    #[inline]
+    fn is_long(&self, piece: Piece<'_>) -> bool {
+        let (kept, bytes) = (self.text.as_bytes(), piece.bytes());
+        let tail = |bytes: &[u8]| bytes.last_chunk().map(|tail| u64::from_le_bytes(*tail));
+        // Head and tail cover sixteen bytes.
+        tail(kept) == tail(bytes) && (kept.len() <= 16 || kept == bytes)
     }
 
     /// Its bytes.

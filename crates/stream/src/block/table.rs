@@ -9,7 +9,7 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 /// Cells that a table may have without regard to how many of them are missing.
-const FREE_CELLS: usize = 4096;
+const FREE_CELLS: usize = 1024;
 
 /// Beyond that, a table has at most so many cells per value.
 const CELLS_PER_VALUE: usize = 4;
@@ -127,6 +127,7 @@ impl<C: Keyed> Columns<C> {
     }
 
     /// The same where another column was expected.
+    #[inline(never)]
     fn search(
         &mut self,
         key: Piece<'_>,

@@ -32,13 +32,13 @@ impl<'a> Cursor<'a> {
     }
 
     /// The whole text.
-    #[inline]
+    #[inline(always)]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
     /// The byte there, or a newline from the end on.
-    #[inline]
+    #[inline(always)]
     pub fn byte(&self, at: usize) -> u8 {
         self.bytes.get(at).copied().unwrap_or(b'\n')
     }
@@ -51,7 +51,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Goes past the next structural byte and says where it is; the end, once there is none.
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self) -> usize {
         while self.ahead == 0 {
             if self.bytes.len() - self.block < BLOCK {
@@ -68,7 +68,7 @@ impl<'a> Cursor<'a> {
 
 /// A bit for each structural byte of the block that begins at `from`; after the last byte of the
 /// text, one for its end.
-#[inline]
+#[inline(never)]
 fn structural(bytes: &[u8], from: usize) -> u64 {
     let rest = &bytes[from..];
     match rest.first_chunk::<BLOCK>() {

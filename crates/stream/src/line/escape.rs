@@ -48,32 +48,55 @@ impl<'a> Escaped<'a> {
 
     /// What it means; borrowed if nothing is escaped. O(length).
     pub fn unescape(self) -> Cow<'a, str> {
-        let bytes = self.spelling.as_bytes();
-        let mut copy = String::new();
-        // What comes before is in the copy.
-        let mut done = 0;
-        let mut from = 0;
-        while let Some(place) = memchr::memchr(b'\\', &bytes[from..]) {
-            let at = from + place;
-            from = at + 1;
-            if bytes.get(from).is_some_and(|&next| self.role.escapes(next)) {
-                copy.push_str(&self.spelling[done..at]);
-                done = from;
-                from += 1;
-            }
+        let mut pieces = self.pieces();
+        let first = pieces.next().unwrap_or_default();
+        if first.len() == self.spelling.len() {
+            return Cow::Borrowed(first);
         }
-        if done == 0 {
-            return Cow::Borrowed(self.spelling);
-        }
-        copy.push_str(&self.spelling[done..]);
-        Cow::Owned(copy)
+        let mut meaning = String::with_capacity(self.spelling.len());
+        meaning.push_str(first);
+        meaning.extend(pieces);
+        Cow::Owned(meaning)
+    }
+
+    /// What is between the backslashes that escape.
+    fn pieces(self) -> impl Iterator<Item = &'a str> {
+        let mut rest = Some(self.spelling);
+        std::iter::from_fn(move || {
+            let piece = rest?;
+            let bytes = piece.as_bytes();
+            let escapes = |&at: &usize| {
+                bytes
+                    .get(at + 1)
+                    .is_some_and(|&next| self.role.escapes(next))
+            };
+            // What is escaped first in the rest is what the backslash before it escapes.
+            let mut from = usize::from(piece.len() < self.spelling.len());
+            let at = loop {
+                let Some(place) = memchr::memchr(b'\\', bytes.get(from..).unwrap_or_default())
+                else {
+                    break None;
+                };
+                let at = from + place;
+                if escapes(&at) {
+                    break Some(at);
+                }
+                from = at + 1;
+            };
+            rest = at.map(|at| &piece[at + 1..]);
+            Some(&piece[..at.unwrap_or(piece.len())])
+        })
     }
 }
 
-/// Whether it means this.
+/// Whether it means this. O(length), without an allocation.
 impl PartialEq<str> for Escaped<'_> {
     fn eq(&self, other: &str) -> bool {
-        *self.unescape() == *other
+        let mut rest = Some(other);
+        for piece in self.pieces() {
+            rest = rest.and_then(|rest| rest.strip_prefix(piece));
+        }
+        rest == Some("")
     }
 }
 
@@ -87,7 +110,7 @@ impl PartialEq<&str> for Escaped<'_> {
 /// What it means.
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.unescape())
+        self.pieces().try_for_each(|piece| f.write_str(piece))
     }
 }
 
@@ -140,7 +163,13 @@ mod tests {
                 let mut spelling = String::new();
                 escape(&meaning, role, &mut spelling);
                 let same = Escaped::new(&spelling, role);
+                prop_assert_eq!(&*same.unescape(), meaning.as_str());
                 prop_assert_eq!(same, meaning.as_str());
+                prop_assert_eq!(same.to_string(), meaning.as_str());
+                let shorter: String = meaning.chars().skip(1).collect();
+                for other in [format!("{meaning}x"), format!("x{meaning}"), shorter] {
+                    prop_assert_eq!(same == other.as_str(), meaning == other);
+                }
             }
         }
     }

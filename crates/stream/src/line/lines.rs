@@ -60,7 +60,8 @@ pub struct Fields<'a> {
 /// The points of a text, line by line, and what is wrong with lines that are none.
 ///
 /// Nothing is copied, and no line costs an allocation; an error does, and so may the first line with
-/// more tags than any before it. Each byte is looked at a bounded number of times, whatever the text.
+/// more tags than any before it. Each byte is looked at a bounded number of times, whatever the text;
+/// only the keys of a line's tags may have to be sorted, to find one that is there twice.
 pub fn parse(text: &[u8]) -> Lines<'_> {
     Lines {
         reader: Reader::new(text),

@@ -58,7 +58,7 @@ impl Fault {
 }
 
 impl Span {
-    #[inline]
+    #[inline(always)]
     fn of(self, bytes: &[u8]) -> &[u8] {
         &bytes[self.from..self.to]
     }
@@ -79,7 +79,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The byte there, or a newline from the end on.
-    #[inline]
+    #[inline(always)]
     pub fn byte(&self, at: usize) -> u8 {
         self.cursor.byte(at)
     }
@@ -90,7 +90,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Goes past spaces and tabs at `at`, and says where they end.
-    #[inline]
+    #[inline(always)]
     pub fn blanks(&mut self, mut at: usize) -> usize {
         loop {
             match self.byte(at) {
@@ -105,7 +105,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Whether a line ends at `at`; goes past its end if so.
-    #[inline]
+    #[inline(always)]
     pub fn end_of_line(&mut self, at: usize) -> Option<usize> {
         let newline = match self.byte(at) {
             b'\n' => at,
@@ -118,8 +118,23 @@ impl<'a> Scanner<'a> {
 
     /// The line at `from`, which is neither blank nor a comment; returns where it ends. `keep` is
     /// asked for the measurement whether to keep the fields.
-    #[inline]
+    #[inline(always)]
     pub fn line(
+        &mut self,
+        from: usize,
+        tokens: &mut Tokens,
+        keep: impl FnOnce(Span) -> bool,
+    ) -> Result<usize, Fault> {
+        // A copy that nobody else can see stays in registers.
+        let mut scanner = self.clone();
+        let end = scanner.pieces(from, tokens, keep);
+        *self = scanner;
+        end
+    }
+
+    /// The line at `from`.
+    #[inline(always)]
+    fn pieces(
         &mut self,
         from: usize,
         tokens: &mut Tokens,
@@ -140,7 +155,7 @@ impl<'a> Scanner<'a> {
             seen |= bit;
             tokens.tags.push((key, value));
         }
-        if again && let Some(at) = self.duplicate(tokens) {
+        if again && let Some(at) = duplicate(self.cursor.bytes(), tokens) {
             return Fault::new(at, LineErrorKind::DuplicateTag);
         }
         // Here is a space: a tag or measurement at the end of the line has been refused.
@@ -169,7 +184,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Up to an unescaped comma or space.
-    #[inline]
+    #[inline(always)]
     fn measurement(&mut self, from: usize) -> Result<(Span, usize), Fault> {
         loop {
             let to = self.cursor.next();
@@ -190,7 +205,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Up to an unescaped equals sign, which must come before comma, space and end.
-    #[inline]
+    #[inline(always)]
     fn key(
         &mut self,
         from: usize,
@@ -212,12 +227,12 @@ impl<'a> Scanner<'a> {
     }
 
     /// A key and its value, which ends at an unescaped comma or space.
-    #[inline]
+    #[inline(always)]
     pub fn tag(&mut self, from: usize) -> Result<(Span, Span, usize), Fault> {
         let no_key = LineErrorKind::MissingTagKey;
         let no_value = LineErrorKind::MissingTagValue;
         let key = self.key(from, no_key, no_value)?;
-        if reserved_tag(key.of(self.cursor.bytes())) {
+        if self.is(key, b"time") || self.is(key, b"_field") || self.is(key, b"_measurement") {
             return Fault::new(key.from, LineErrorKind::ReservedKey);
         }
         let from = key.to + 1;
@@ -238,11 +253,11 @@ impl<'a> Scanner<'a> {
     }
 
     /// A key and its value.
-    #[inline]
+    #[inline(always)]
     pub fn field(&mut self, from: usize) -> Result<(Span, RawValue, usize), Fault> {
         let no_value = LineErrorKind::MissingFieldValue;
         let key = self.key(from, LineErrorKind::MissingFieldKey, no_value)?;
-        if key.of(self.cursor.bytes()) == b"time" {
+        if self.is(key, b"time") {
             return Fault::new(key.from, LineErrorKind::ReservedKey);
         }
         let from = key.to + 1;
@@ -255,14 +270,14 @@ impl<'a> Scanner<'a> {
         if !matches!(self.byte(end), b',' | b' ' | b'\n') {
             return Fault::new(from, LineErrorKind::BadFieldValue);
         }
-        match number::unquoted(&self.cursor.bytes()[from..to]) {
+        match number::unquoted(self.cursor.bytes(), from, to) {
             Ok(value) => Ok((key, value, end)),
             Err(kind) => Fault::new(from, kind),
         }
     }
 
     /// What stands between the quotes, of which the first is at `quote`.
-    #[inline]
+    #[inline(always)]
     fn string(&mut self, quote: usize) -> Result<(Span, usize), Fault> {
         self.cursor.next();
         let to = loop {
@@ -294,17 +309,18 @@ impl<'a> Scanner<'a> {
     }
 
     /// What follows the fields: a timestamp or nothing, then the end of the line.
-    #[inline]
+    #[inline(always)]
     fn time(&mut self, from: usize) -> Result<(Option<i64>, usize), Fault> {
         if let Some(newline) = self.end_of_line(from) {
             return Ok((None, newline));
         }
         let end = self.cursor.next();
-        let digits = &self.cursor.bytes()[from..self.trim(from, end)];
-        let time = match number::integer(digits, LineErrorKind::TimestampOutOfRange) {
-            Ok(Some(time)) if matches!(self.byte(end), b' ' | b'\n') => time,
+        if !matches!(self.byte(end), b' ' | b'\n') {
+            return Fault::new(from, LineErrorKind::BadTimestamp);
+        }
+        let time = match number::time(self.cursor.bytes(), from, self.trim(from, end)) {
+            Ok(time) => time,
             Err(kind) => return Fault::new(from, kind),
-            Ok(_) => return Fault::new(from, LineErrorKind::BadTimestamp),
         };
         if self.byte(end) == b'\n' {
             return Ok((Some(time), end));
@@ -318,39 +334,39 @@ impl<'a> Scanner<'a> {
 
     /// Where the token ends that lies before the end `end`: a carriage return before a newline is
     /// none of it.
-    #[inline]
+    #[inline(always)]
     fn trim(&self, from: usize, end: usize) -> usize {
         let before = self.byte(end) == b'\n' && end > from && self.byte(end - 1) == b'\r';
         end - usize::from(before)
     }
 
+    /// Whether this is what stands there.
+    #[inline(always)]
+    fn is(&self, span: Span, word: &[u8]) -> bool {
+        span.to - span.from == word.len() && span.of(self.cursor.bytes()) == word
+    }
+
     /// A number below 64 that differs for most pairs of keys.
-    #[inline]
+    #[inline(always)]
     fn signature(&self, key: Span) -> u32 {
         let first = u32::from(self.byte(key.from));
         let last = u32::from(self.byte(key.to - 1));
         let length = (key.to - key.from) as u32;
         (first ^ last.wrapping_mul(11) ^ length.wrapping_mul(37)) & 63
     }
-
-    /// The second of two tags with the same key. O(n log n).
-    #[cold]
-    fn duplicate(&self, tokens: &mut Tokens) -> Option<usize> {
-        let Tokens { tags, order, .. } = tokens;
-        let key = |place: &u32| tags[*place as usize].0.of(self.cursor.bytes());
-        order.clear();
-        order.extend(0..tags.len() as u32);
-        order.sort_unstable_by(|a, b| key(a).cmp(key(b)).then(a.cmp(b)));
-        let twice = order
-            .windows(2)
-            .filter(|pair| key(&pair[0]) == key(&pair[1]));
-        let second = twice.map(|pair| pair[1]).min();
-        second.map(|place| tags[place as usize].0.from)
-    }
 }
 
-/// Keys that no tag may have.
-#[inline]
-fn reserved_tag(key: &[u8]) -> bool {
-    matches!(key, b"time" | b"_field" | b"_measurement")
+/// The second of two tags with the same key. O(n log n).
+#[cold]
+fn duplicate(bytes: &[u8], tokens: &mut Tokens) -> Option<usize> {
+    let Tokens { tags, order, .. } = tokens;
+    let key = |place: &u32| tags[*place as usize].0.of(bytes);
+    order.clear();
+    order.extend(0..tags.len() as u32);
+    order.sort_unstable_by(|a, b| key(a).cmp(key(b)).then(a.cmp(b)));
+    let twice = order
+        .windows(2)
+        .filter(|pair| key(&pair[0]) == key(&pair[1]));
+    let second = twice.map(|pair| pair[1]).min();
+    second.map(|place| tags[place as usize].0.from)
 }
