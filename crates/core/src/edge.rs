@@ -31,23 +31,25 @@
 //! actor, so edges are not for actors there.
 //!
 //! ```
-//! use corsair::edge::{self, AbortHandle, Options};
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() {
-//! let handle = AbortHandle::new();
-//! let (mut tx, mut rx) = edge::ring::<u32>(Options::new(64).abort_handle(handle.clone()));
-//! tx.collect(1).await?;
-//! tx.collect(2).await?;
-//! assert_eq!(rx.emit().await, Some(1));
-//! handle.abort();
-//! assert_eq!(rx.emit().await, None, "what was buffered is gone");
-//! assert!(rx.is_aborted());
-//! assert_eq!(tx.meter().read().dropped_by_abort, 1);
-//! # Ok::<(), edge::Aborted<u32>>(())
-//! # }.unwrap();
+//! use corsair::edge::{self, AbortHandle, Aborted, Options};
+//!
+//! async fn example() -> Result<(), Aborted<u32>> {
+//!     let handle = AbortHandle::new();
+//!     let (mut tx, mut rx) = edge::ring::<u32>(Options::new(64).abort_handle(handle.clone()));
+//!     tx.collect(1).await?;
+//!     tx.collect(2).await?;
+//!     assert_eq!(rx.emit().await, Some(1));
+//!     handle.abort();
+//!     assert_eq!(rx.emit().await, None, "what was buffered is gone");
+//!     assert!(rx.is_aborted());
+//!     assert_eq!(tx.meter().read().dropped_by_abort, 1);
+//!     Ok(())
+//! }
+//! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(example()).unwrap();
 //! ```
 
 mod abort;
+mod clock;
 mod contract;
 mod error;
 mod meter;
