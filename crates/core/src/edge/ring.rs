@@ -51,6 +51,8 @@ mod batch;
 mod collector;
 mod counters;
 mod emitter;
+#[cfg(all(test, loom))]
+mod loom;
 mod order;
 mod shared;
 mod slots;
