@@ -49,17 +49,27 @@
 //! ```
 
 mod abort;
+mod channel;
 mod clock;
 mod contract;
+mod counters;
+pub mod crossbeam;
 mod error;
+mod fan_out;
+mod merge;
 mod meter;
 mod options;
 mod park;
 pub mod ring;
+pub mod tokio;
 
+pub use self::crossbeam::crossbeam;
+pub use self::tokio::tokio;
 pub use abort::AbortHandle;
 pub use contract::{BlockingCollect, BlockingEmit, Collect, Emit, TryCollect, TryEmit};
 pub use error::{Aborted, TryCollectError, TryEmitError};
+pub use fan_out::{Branch, FanOut};
+pub use merge::Merge;
 pub use meter::{EdgeStatistics, Meter, State};
 pub use options::{MAX_CAPACITY, Options, Overflow, OverflowError};
 pub use ring::{Collector, Emitter, One, Weigh, ring, ring_weighed};

@@ -49,7 +49,6 @@
 
 mod batch;
 mod collector;
-mod counters;
 mod emitter;
 #[cfg(all(test, loom))]
 mod loom;

@@ -6,7 +6,7 @@
 //! back to it on a second ring. With twice as many cells as the edge holds messages, an emitter may
 //! hold a full batch, and the collector still finds a free one.
 
-use super::counters::Line;
+use crate::edge::counters::Line;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 #[derive(Debug)]

@@ -1,10 +1,10 @@
 //! What both ends of a ring share, and everything that is decided by its two words.
 
-use super::counters::{Collected, Counter, Emitted, Line};
 use super::order::Order;
 use super::slots::Slots;
 use super::weigh::Weigh;
 use crate::edge::abort::Abort;
+use crate::edge::counters::{Collected, Counter, Emitted, Line};
 use crate::edge::meter::Source;
 use crate::edge::park::Parked;
 use crate::edge::{EdgeStatistics, Options, Overflow, State};
@@ -311,18 +311,8 @@ impl<T: Send, W: Weigh<T>> Source for Ring<T, W> {
             0 => (0, between),
             _ => (between, 0),
         };
-        let mut statistics = EdgeStatistics {
-            state: self.state(),
-            capacity: self.capacity as usize,
-            buffered: buffered as usize,
-            high_water: 0,
-            collected: 0,
-            emitted: 0,
-            dropped_by_abort: 0,
-            dropped_by_overflow: 0,
-            blocked_collecting: Default::default(),
-            blocked_emitting: Default::default(),
-        };
+        let mut statistics =
+            EdgeStatistics::uncounted(self.state(), self.capacity as usize, buffered as usize);
         if !self.statistics {
             return statistics;
         }
