@@ -304,8 +304,11 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
                 self.moved(1, weight);
                 Ok(())
             }
-            // SAFETY: it was not published, so it is still this end's, and here is its one owner.
-            Err(IsAborted) => Err(Aborted(unsafe { own(self.slots.copy(cell)) })),
+            Err(IsAborted) => {
+                self.unfill(1);
+                // SAFETY: it was not published, so it is still this end's, and here is its one owner.
+                Err(Aborted(unsafe { own(self.slots.copy(cell)) }))
+            }
         }
     }
 
@@ -342,7 +345,10 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
             match unsafe { self.ring.publish(self.tail, count) } {
                 // SAFETY: those published belong to the edge.
                 Ok(()) => unsafe { batch.taken(count as usize) },
-                Err(IsAborted) => return Err(Lack::Aborted),
+                Err(IsAborted) => {
+                    self.unfill(count);
+                    return Err(Lack::Aborted);
+                }
             }
             self.moved(count, weight);
         }
@@ -364,6 +370,14 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
         // publication; a free cell is the collector's.
         unsafe { self.slots.write(cell, message) };
         cell
+    }
+
+    /// The cells of so many messages at the tail were filled in vain.
+    #[cold]
+    fn unfill(&mut self, count: u64) {
+        if let (Some(free), Some(order)) = (&mut self.free, &self.ring.order) {
+            (self.tail..self.tail + count).for_each(|at| free.put(order.number(at)));
+        }
     }
 
     /// So many messages, of this weight together, have been published.
