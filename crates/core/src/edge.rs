@@ -31,33 +31,45 @@
 //! actor, so edges are not for actors there.
 //!
 //! ```
-//! use corsair::edge::{self, AbortHandle, Options};
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() {
-//! let handle = AbortHandle::new();
-//! let (mut tx, mut rx) = edge::ring::<u32>(Options::new(64).abort_handle(handle.clone()));
-//! tx.collect(1).await?;
-//! tx.collect(2).await?;
-//! assert_eq!(rx.emit().await, Some(1));
-//! handle.abort();
-//! assert_eq!(rx.emit().await, None, "what was buffered is gone");
-//! assert!(rx.is_aborted());
-//! assert_eq!(tx.meter().read().dropped_by_abort, 1);
-//! # Ok::<(), edge::Aborted<u32>>(())
-//! # }.unwrap();
+//! use corsair::edge::{self, AbortHandle, Aborted, Options};
+//!
+//! async fn example() -> Result<(), Aborted<u32>> {
+//!     let handle = AbortHandle::new();
+//!     let (mut tx, mut rx) = edge::ring::<u32>(Options::new(64).abort_handle(handle.clone()));
+//!     tx.collect(1).await?;
+//!     tx.collect(2).await?;
+//!     assert_eq!(rx.emit().await, Some(1));
+//!     handle.abort();
+//!     assert_eq!(rx.emit().await, None, "what was buffered is gone");
+//!     assert!(rx.is_aborted());
+//!     assert_eq!(tx.meter().read().dropped_by_abort, 1);
+//!     Ok(())
+//! }
+//! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(example()).unwrap();
 //! ```
 
 mod abort;
+mod channel;
+mod clock;
 mod contract;
+mod counters;
+pub mod crossbeam;
 mod error;
+mod fan_out;
+mod merge;
 mod meter;
 mod options;
 mod park;
 pub mod ring;
+pub mod tokio;
 
+pub use self::crossbeam::crossbeam;
+pub use self::tokio::tokio;
 pub use abort::AbortHandle;
 pub use contract::{BlockingCollect, BlockingEmit, Collect, Emit, TryCollect, TryEmit};
 pub use error::{Aborted, TryCollectError, TryEmitError};
+pub use fan_out::{Branch, FanOut};
+pub use merge::Merge;
 pub use meter::{EdgeStatistics, Meter, State};
 pub use options::{MAX_CAPACITY, Options, Overflow, OverflowError};
 pub use ring::{Collector, Emitter, One, Weigh, ring, ring_weighed};

@@ -1,6 +1,7 @@
 //! The contract of all flavours: what never waits, what waits in `async` code, what blocks a thread.
 
 use super::{Aborted, Meter, State, TryCollectError, TryEmitError};
+use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// The collecting end of an edge, as far as it never waits.
@@ -90,7 +91,12 @@ pub trait Emit: TryEmit {
 
     /// Waits for the next message, `None` when there will be none any more. A future that is
     /// dropped before it is ready has taken nothing.
-    fn emit(&mut self) -> impl Future<Output = Option<Self::Message>> + Send;
+    fn emit(&mut self) -> impl Future<Output = Option<Self::Message>> + Send
+    where
+        Self: Send + Sized,
+    {
+        Waiting(self)
+    }
 
     /// Ends the wait that a pending [`poll_emit`](Emit::poll_emit) has begun, as far as the time
     /// spent blocked is counted. To be called if something else is done before the next poll.
@@ -116,4 +122,21 @@ pub trait BlockingEmit: TryEmit {
     fn wait_any(emitters: &mut [Self])
     where
         Self: Sized;
+}
+
+/// Waits for the next message; its time is over when this is dropped.
+struct Waiting<'a, E: Emit>(&'a mut E);
+
+impl<E: Emit> Future for Waiting<'_, E> {
+    type Output = Option<E::Message>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.get_mut().0.poll_emit(context)
+    }
+}
+
+impl<E: Emit> Drop for Waiting<'_, E> {
+    fn drop(&mut self) {
+        self.0.rest();
+    }
 }

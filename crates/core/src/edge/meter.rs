@@ -55,9 +55,28 @@ pub struct EdgeStatistics {
     pub blocked_emitting: Duration,
 }
 
+impl EdgeStatistics {
+    /// Those of an edge that does not count.
+    pub(super) fn uncounted(state: State, capacity: usize, buffered: usize) -> EdgeStatistics {
+        EdgeStatistics {
+            state,
+            capacity,
+            buffered,
+            high_water: 0,
+            collected: 0,
+            emitted: 0,
+            dropped_by_abort: 0,
+            dropped_by_overflow: 0,
+            blocked_collecting: Duration::ZERO,
+            blocked_emitting: Duration::ZERO,
+        }
+    }
+}
+
 /// Reads the statistics of one edge, from any thread, also when both ends are gone.
 ///
-/// It keeps the edge's memory, but no message. Reading never makes an end wait.
+/// It keeps the edge's memory, but no message. Reading does not disturb the ends, but for the flavour
+/// [`tokio()`](super::tokio()), whose lock it takes for a moment.
 #[derive(Clone)]
 pub struct Meter(Arc<dyn Source>);
 

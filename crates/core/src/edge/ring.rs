@@ -29,7 +29,10 @@
 //! nobody writes to slots between head and tail; so they do not race.
 //!
 //! **Caches.** Each end remembers where it last saw the other, and looks again only when that
-//! leaves it nothing to do. Counters that the other end has no use for lie in a line of their own.
+//! leaves it nothing to do. It then looks at first at a plain word in which the other tells how far
+//! it has come: to read a word that has just been exchanged takes nearly as long as to exchange it.
+//! Only when that, too, leaves it nothing to do, it looks at the other's word itself. Counters that the
+//! other end has no use for lie in a line of their own.
 //!
 //! **Waiting.** The end that waits puts its waker into a cell and sets *waits* in the other's word
 //! by a compare-exchange from the very value that left it nothing to do. If that fails, something
@@ -46,8 +49,9 @@
 
 mod batch;
 mod collector;
-mod counters;
 mod emitter;
+#[cfg(all(test, loom))]
+mod loom;
 mod order;
 mod shared;
 mod slots;

@@ -3,6 +3,7 @@
 use super::batch::Batch;
 use super::order::Free;
 use super::shared::{ABORTED, IsAborted, Ring, own, position};
+use super::slots::View;
 use super::weigh::{One, Weigh};
 use crate::edge::abort::Abort;
 use crate::edge::contract::{BlockingCollect, Collect, TryCollect};
@@ -18,6 +19,8 @@ use std::task::{Context, Poll};
 /// The collecting end of a [`ring`](super::ring()). Dropping it closes the edge.
 pub struct Collector<T: Send + 'static, W: Weigh<T> = One> {
     ring: Arc<Ring<T, W>>,
+    /// Those of the ring, which keeps them.
+    slots: View<T>,
     /// Where the next message is put.
     tail: u64,
     /// Where the emitter was last seen.
@@ -62,6 +65,7 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
             free: ring.order.is_some().then(|| Free::all(ring.slots.len())),
             closed: false,
             blocked: false,
+            slots: ring.slots.view(),
             ring,
         }
     }
@@ -72,7 +76,7 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
     /// As there.
     #[inline]
     pub fn try_collect(&mut self, message: T) -> Result<(), TryCollectError<T>> {
-        if self.tail - self.head >= self.limit {
+        if self.tail - self.head >= self.limit && !self.glance() {
             match self.make_room(1) {
                 Ok(room) => self.raise_mark(room),
                 Err(Lack::Full) => return Err(TryCollectError::Full(message)),
@@ -207,6 +211,13 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
         Meter::new(Arc::clone(&self.ring) as _)
     }
 
+    /// Whether what the emitter has told makes room, without reaching a new mark.
+    #[inline]
+    fn glance(&mut self) -> bool {
+        self.head = self.head.max(self.ring.taken.0.load(Ordering::Acquire));
+        self.tail - self.head < self.limit
+    }
+
     /// Looks where the emitter is: room for so many messages, at least one and at most `wanted`.
     fn look(&mut self, wanted: u64) -> Look {
         let seen = self.ring.head.0.load(Ordering::Acquire);
@@ -255,7 +266,7 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
                 let number = order.number(at);
                 free.put(number);
                 // SAFETY: this end has moved the head past them; so the cells are its own.
-                unsafe { own(self.ring.slots.copy(u64::from(number))) }
+                unsafe { own(self.slots.copy(u64::from(number))) }
             })
             .collect();
         self.count_dropped(&dropped);
@@ -280,7 +291,7 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
     }
 
     /// Puts a message where there is room.
-    #[inline]
+    #[inline(always)]
     fn put(&mut self, message: T) -> Result<(), Aborted<T>> {
         let weight = match W::ALL_ONE {
             true => 0,
@@ -290,12 +301,14 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
         // SAFETY: this is the collector, and the message is there.
         match unsafe { self.ring.publish(self.tail, 1) } {
             Ok(()) => {
-                self.tail += 1;
-                self.count_collected(weight);
+                self.moved(1, weight);
                 Ok(())
             }
-            // SAFETY: it was not published, so it is still this end's, and here is its one owner.
-            Err(IsAborted) => Err(Aborted(unsafe { own(self.ring.slots.copy(cell)) })),
+            Err(IsAborted) => {
+                self.unfill(1);
+                // SAFETY: it was not published, so it is still this end's, and here is its one owner.
+                Err(Aborted(unsafe { own(self.slots.copy(cell)) }))
+            }
         }
     }
 
@@ -332,34 +345,47 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
             match unsafe { self.ring.publish(self.tail, count) } {
                 // SAFETY: those published belong to the edge.
                 Ok(()) => unsafe { batch.taken(count as usize) },
-                Err(IsAborted) => return Err(Lack::Aborted),
+                Err(IsAborted) => {
+                    self.unfill(count);
+                    return Err(Lack::Aborted);
+                }
             }
-            self.tail += count;
-            self.count_collected(weight);
+            self.moved(count, weight);
         }
         Ok(())
     }
 
     /// Writes to the slot of a position that is not published and for which there is room. Returns
     /// which cell that is.
-    #[inline]
+    #[inline(always)]
     fn fill(&mut self, at: u64, message: MaybeUninit<T>) -> u64 {
-        let cell = match (&mut self.free, &self.ring.order) {
-            (Some(free), Some(order)) => {
-                let number = free.take(order);
-                order.put(at, number);
-                u64::from(number)
-            }
-            _ => at,
+        let cell = match &mut self.free {
+            None => at,
+            Some(free) => match &self.ring.order {
+                Some(order) => free.fill(order, at),
+                None => at,
+            },
         };
         // SAFETY: where there is room the emitter has been, and it will be here only after the
         // publication; a free cell is the collector's.
-        unsafe { self.ring.slots.write(cell, message) };
+        unsafe { self.slots.write(cell, message) };
         cell
     }
 
+    /// The cells of so many messages at the tail were filled in vain.
+    #[cold]
+    fn unfill(&mut self, count: u64) {
+        if let (Some(free), Some(order)) = (&mut self.free, &self.ring.order) {
+            (self.tail..self.tail + count).for_each(|at| free.put(order.number(at)));
+        }
+    }
+
+    /// So many messages, of this weight together, have been published.
     #[inline]
-    fn count_collected(&self, weight: u64) {
+    fn moved(&mut self, count: u64, weight: u64) {
+        self.tail += count;
+        // Releases the messages.
+        self.ring.published.0.store(self.tail, Ordering::Release);
         if !W::ALL_ONE && self.ring.statistics {
             self.ring.collected.0.weight.add(weight);
         }
@@ -398,7 +424,7 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
     fn block(&mut self) {
         if self.ring.statistics && !self.blocked {
             self.blocked = true;
-            self.ring.collected.0.blocked.begin(self.ring.born);
+            self.ring.collected.0.blocked.begin();
         }
     }
 
@@ -406,7 +432,7 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
     fn rest(&mut self) {
         if self.blocked {
             self.blocked = false;
-            self.ring.collected.0.blocked.end(self.ring.born);
+            self.ring.collected.0.blocked.end();
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The end of a ring that yields messages.
 
 use super::shared::{ABORTED, CLOSED, IsAborted, Ring, own, position};
+use super::slots::View;
 use super::weigh::{One, Weigh};
 use crate::edge::abort::Abort;
 use crate::edge::contract::{BlockingEmit, Emit, TryEmit};
@@ -16,6 +17,8 @@ use std::task::{Context, Poll};
 /// and everything has been emitted.
 pub struct Emitter<T: Send + 'static, W: Weigh<T> = One> {
     ring: Arc<Ring<T, W>>,
+    /// Those of the ring, which keeps them.
+    slots: View<T>,
     /// Where the next message lies; with `drop_oldest` the head knows better.
     head: u64,
     /// Up to where messages have been seen.
@@ -53,6 +56,7 @@ impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
             returns: 0,
             cells: Vec::new(),
             blocked: false,
+            slots: ring.slots.view(),
             ring,
         }
     }
@@ -179,6 +183,25 @@ impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
         Meter::new(Arc::clone(&self.ring) as _)
     }
 
+    /// So many messages have been taken.
+    #[inline]
+    fn moved(&mut self, count: u64) {
+        self.head += count;
+        // Releases their slots.
+        self.ring.taken.0.store(self.head, Ordering::Release);
+    }
+
+    /// Whether the collector has told of messages after the head.
+    #[inline]
+    fn glance(&mut self) -> bool {
+        let published = self.ring.published.0.load(Ordering::Acquire);
+        let more = published > self.head;
+        if more {
+            self.tail = published;
+        }
+        more
+    }
+
     /// Looks where the collector is, if it has put anything after `head`.
     #[cold]
     fn look(&mut self, head: u64) -> Result<(), Lack> {
@@ -199,23 +222,19 @@ impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
     }
 
     /// The next message.
-    #[inline]
+    #[inline(always)]
     fn take(&mut self) -> Result<T, Lack> {
         if self.ordered {
-            self.take_cells(1)?;
-            let mut message = None;
-            self.empty_cells(|it| message = Some(it));
-            self.count(message.as_slice());
-            return message.ok_or(Lack::Closed);
+            return self.take_cell();
         }
-        if self.head == self.tail {
+        if self.head == self.tail && !self.glance() {
             self.look(self.head)?;
         }
         // SAFETY: it is published; the collector writes there only after the head has passed.
-        let copy = unsafe { self.ring.slots.copy(self.head) };
+        let copy = unsafe { self.slots.copy(self.head) };
         // SAFETY: this is the emitter, and the policy is not to drop the oldest.
         unsafe { self.ring.advance(self.head, 1) }?;
-        self.head += 1;
+        self.moved(1);
         // SAFETY: taken just now; there is no other owner.
         let message = unsafe { own(copy) };
         if !W::ALL_ONE {
@@ -235,24 +254,34 @@ impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
             self.count(&messages[before..]);
             return Ok(messages.len() - before);
         }
-        if self.tail - self.head < max {
+        if self.tail - self.head < max && !self.glance() {
             self.look(self.head)?;
         }
         let count = max.min(self.tail - self.head);
         messages.reserve(count as usize);
         for (at, spare) in (self.head..self.head + count).zip(messages.spare_capacity_mut()) {
             // SAFETY: as in `take`.
-            *spare = unsafe { self.ring.slots.copy(at) };
+            *spare = unsafe { self.slots.copy(at) };
         }
         // SAFETY: as in `take`.
         unsafe { self.ring.advance(self.head, count) }?;
-        self.head += count;
+        self.moved(count);
         // SAFETY: so many were written there, and taken just now; there is no other owner.
         unsafe { messages.set_len(before + count as usize) };
         if !W::ALL_ONE {
             self.count(&messages[before..]);
         }
         Ok(count as usize)
+    }
+
+    /// With `drop_oldest`: the next message.
+    #[inline(never)]
+    fn take_cell(&mut self) -> Result<T, Lack> {
+        self.take_cells(1)?;
+        let mut message = None;
+        self.empty_cells(|it| message = Some(it));
+        self.count(message.as_slice());
+        message.ok_or(Lack::Closed)
     }
 
     /// With `drop_oldest`: takes the cells of the next messages, at least one and at most `max`.
@@ -288,7 +317,7 @@ impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
         for number in self.cells.drain(..) {
             // SAFETY: this end has moved the head past the position that held the number, so the cell
             // and its message are its own until it gives the cell back.
-            let message = unsafe { own(self.ring.slots.copy(u64::from(number))) };
+            let message = unsafe { own(self.slots.copy(u64::from(number))) };
             order.give_back(self.returns, number);
             self.returns += 1;
             pass(message);
@@ -342,7 +371,7 @@ impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
     fn block(&mut self) {
         if self.ring.statistics && !self.blocked {
             self.blocked = true;
-            self.ring.emitted.0.blocked.begin(self.ring.born);
+            self.ring.emitted.0.blocked.begin();
         }
     }
 
@@ -350,7 +379,7 @@ impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
     pub fn rest(&mut self) {
         if self.blocked {
             self.blocked = false;
-            self.ring.emitted.0.blocked.end(self.ring.born);
+            self.ring.emitted.0.blocked.end();
         }
     }
 }

@@ -6,7 +6,7 @@
 //! back to it on a second ring. With twice as many cells as the edge holds messages, an emitter may
 //! hold a full batch, and the collector still finds a free one.
 
-use super::counters::Line;
+use crate::edge::counters::Line;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Order {
     }
 
     /// The collector puts a cell at the tail; publishing the tail publishes the number.
-    pub(super) fn put(&self, position: u64, number: u32) {
+    fn put(&self, position: u64, number: u32) {
         Order::at(&self.numbers, position).store(number, Ordering::Relaxed);
     }
 
@@ -68,8 +68,15 @@ impl Free {
         }
     }
 
+    /// Puts a free cell at this position.
+    pub(super) fn fill(&mut self, order: &Order, at: u64) -> u64 {
+        let number = self.take(order);
+        order.put(at, number);
+        u64::from(number)
+    }
+
     /// A free cell. There is one whenever the edge holds less than it can.
-    pub(super) fn take(&mut self, order: &Order) -> u32 {
+    fn take(&mut self, order: &Order) -> u32 {
         if self.numbers.is_empty() {
             let returns = order.returns.0.load(Ordering::Acquire);
             self.numbers.extend(

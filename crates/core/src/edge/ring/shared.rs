@@ -1,10 +1,10 @@
 //! What both ends of a ring share, and everything that is decided by its two words.
 
-use super::counters::{Collected, Counter, Emitted, Line};
 use super::order::Order;
 use super::slots::Slots;
 use super::weigh::Weigh;
 use crate::edge::abort::Abort;
+use crate::edge::counters::{Collected, Counter, Emitted, Line};
 use crate::edge::meter::Source;
 use crate::edge::park::Parked;
 use crate::edge::{EdgeStatistics, Options, Overflow, State};
@@ -12,7 +12,6 @@ use crate::sync::{AtomicU64, Ordering};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::task::Waker;
-use std::time::Instant;
 
 /// No end may move this word any more.
 pub(super) const ABORTED: u64 = 1;
@@ -42,6 +41,10 @@ pub(super) struct IsAborted;
 pub(super) struct Ring<T, W> {
     pub(super) tail: Line<AtomicU64>,
     pub(super) head: Line<AtomicU64>,
+    /// Up to where the collector has published, told by a plain store after the fact.
+    pub(super) published: Line<AtomicU64>,
+    /// Up to where the emitter has taken, told likewise; not with `drop_oldest`.
+    pub(super) taken: Line<AtomicU64>,
     pub(super) collected: Line<Collected>,
     pub(super) emitted: Line<Emitted>,
     /// The collector that waits for room, by the bit of the head.
@@ -56,7 +59,6 @@ pub(super) struct Ring<T, W> {
     pub(super) capacity: u64,
     pub(super) overflow: Overflow,
     pub(super) statistics: bool,
-    pub(super) born: Instant,
     weigh: PhantomData<fn() -> W>,
 }
 
@@ -71,6 +73,8 @@ impl<T, W: Weigh<T>> Ring<T, W> {
         Ring {
             tail: Line(AtomicU64::new(0)),
             head: Line(AtomicU64::new(0)),
+            published: Line(AtomicU64::new(0)),
+            taken: Line(AtomicU64::new(0)),
             collected: Line(Collected::new()),
             emitted: Line(Emitted::new()),
             collector: Line(Parked::new()),
@@ -81,7 +85,6 @@ impl<T, W: Weigh<T>> Ring<T, W> {
             capacity: options.capacity() as u64,
             overflow: options.overflow_policy(),
             statistics: options.keeps_statistics(),
-            born: Instant::now(),
             weigh: PhantomData,
         }
     }
@@ -246,11 +249,12 @@ impl<T, W: Weigh<T>> Ring<T, W> {
             // SAFETY: this thread has cleared the bit just now.
             unsafe { self.collector.0.wake() };
         }
+        let slots = self.slots.view();
         let buffered: Vec<T> = (position(found)..position(tail))
             .map(|at| {
                 // SAFETY: both words stay as they are, so nobody writes to what lies between; and
                 // of all threads the one that has set the head's bit, this one, owns that.
-                unsafe { self.slots.copy(self.cell(at)).assume_init() }
+                unsafe { own(slots.copy(self.cell(at))) }
             })
             .collect();
         if !W::ALL_ONE && self.statistics {
@@ -307,18 +311,8 @@ impl<T: Send, W: Weigh<T>> Source for Ring<T, W> {
             0 => (0, between),
             _ => (between, 0),
         };
-        let mut statistics = EdgeStatistics {
-            state: self.state(),
-            capacity: self.capacity as usize,
-            buffered: buffered as usize,
-            high_water: 0,
-            collected: 0,
-            emitted: 0,
-            dropped_by_abort: 0,
-            dropped_by_overflow: 0,
-            blocked_collecting: Default::default(),
-            blocked_emitting: Default::default(),
-        };
+        let mut statistics =
+            EdgeStatistics::uncounted(self.state(), self.capacity as usize, buffered as usize);
         if !self.statistics {
             return statistics;
         }
@@ -341,8 +335,8 @@ impl<T: Send, W: Weigh<T>> Source for Ring<T, W> {
             true => aborted,
             false => self.aborted_weight.get(),
         };
-        statistics.blocked_collecting = counts.blocked.read(self.born);
-        statistics.blocked_emitting = self.emitted.0.blocked.read(self.born);
+        statistics.blocked_collecting = counts.blocked.read();
+        statistics.blocked_emitting = self.emitted.0.blocked.read();
         statistics
     }
 }

@@ -1,7 +1,8 @@
 //! What the ends count, each in a cache line of its own, which nobody else writes.
 
+use crate::edge::clock;
 use crate::sync::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Has whole cache lines; two, as processors fetch them in pairs.
 #[derive(Debug)]
@@ -37,7 +38,7 @@ impl Counter {
 pub(super) struct Blocked {
     /// Nanoseconds of waits that are over.
     total: Counter,
-    /// When the wait under way began, in nanoseconds of the edge's life, at least 1; 0: none is.
+    /// When the wait under way began; 0: none is.
     since: Counter,
 }
 
@@ -49,31 +50,26 @@ impl Blocked {
         }
     }
 
-    pub(super) fn begin(&self, born: Instant) {
-        self.since.set(age(born).max(1));
+    pub(super) fn begin(&self) {
+        self.since.set(clock::now());
     }
 
-    pub(super) fn end(&self, born: Instant) {
+    pub(super) fn end(&self) {
         let since = self.since.get();
         if since != 0 {
             self.since.set(0);
-            self.total.add(age(born).saturating_sub(since));
+            self.total.add(clock::now().saturating_sub(since));
         }
     }
 
     /// Up to now, with the wait under way.
-    pub(super) fn read(&self, born: Instant) -> Duration {
+    pub(super) fn read(&self) -> Duration {
         let under_way = match self.since.get() {
             0 => 0,
-            since => age(born).saturating_sub(since),
+            since => clock::now().saturating_sub(since),
         };
         Duration::from_nanos(self.total.get() + under_way)
     }
-}
-
-/// Nanoseconds of the edge's life, enough for 584 years.
-fn age(born: Instant) -> u64 {
-    u64::try_from(born.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Written by the collecting end.
