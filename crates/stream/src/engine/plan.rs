@@ -109,7 +109,7 @@ pub(super) fn plan(
             .map(|((work, inputs), outputs)| Ready {
                 work,
                 inputs: Inputs::new(inputs),
-                outputs: Outputs::new(outputs),
+                outputs: outputs.into_iter().collect(),
             })
             .collect(),
     };

@@ -4,6 +4,7 @@ use super::sink::HttpPost;
 use super::{NodeError, Operator};
 use crate::batch::Flow;
 use crate::passage::{Collector, Emitter, Parcel, Passage};
+use corsair::edge::FanOut;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::task::JoinError;
@@ -49,29 +50,14 @@ impl Inputs {
 }
 
 /// Whom a node feeds.
-pub(crate) struct Outputs {
-    edges: Vec<Collector>,
-}
+pub(crate) type Outputs = FanOut<Collector>;
 
-impl Outputs {
-    pub(crate) fn new(edges: Vec<Collector>) -> Outputs {
-        Outputs { edges }
-    }
-
-    /// Sends everything to all of them, in order. The edges of a task are aborted together; a node
-    /// whose followers are gone finds that out at its own inputs.
-    async fn send(&mut self, out: &mut Vec<Flow>, passage: &Passage) {
-        for flow in out.drain(..) {
-            let Some((last, others)) = self.edges.split_last_mut() else {
-                continue;
-            };
-            let passage = passage.clone();
-            let parcel = Parcel { flow, passage };
-            for edge in others {
-                let _ = edge.collect(parcel.clone()).await;
-            }
-            let _ = last.collect(parcel).await;
-        }
+/// Sends everything to all of them, in order. The edges of a task are aborted together: a node whose
+/// followers are gone finds that out at its own inputs.
+async fn send(out: &mut Vec<Flow>, passage: &Passage, outputs: &mut Outputs) {
+    for flow in out.drain(..) {
+        let passage = passage.clone();
+        let _ = outputs.collect(Parcel { flow, passage }).await;
     }
 }
 
@@ -87,13 +73,13 @@ pub(crate) async fn operate(
     while let Some((input, parcels)) = inputs.next().await {
         for Parcel { flow, passage } in parcels {
             operator.take(input, flow, &mut out)?;
-            outputs.send(&mut out, &passage).await;
+            send(&mut out, &passage, &mut outputs).await;
         }
     }
     // What an abort has cut short has no end to tell of.
     if !aborted() {
         operator.finish(&mut out)?;
-        outputs.send(&mut out, &last()).await;
+        send(&mut out, &last(), &mut outputs).await;
     }
     Ok(())
 }
@@ -112,7 +98,7 @@ pub(crate) async fn post(
             let (poster, posted) = (poster.clone(), flow.clone());
             io.spawn_blocking(move || poster.post(&posted)).await?;
             out.push(flow);
-            outputs.send(&mut out, &passage).await;
+            send(&mut out, &passage, &mut outputs).await;
         }
     }
     Ok(())
