@@ -207,7 +207,7 @@ fn nearly_lines(with_quotes: bool) -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
     fn what_is_written_is_read(points in vec(point(), 1..8)) {
