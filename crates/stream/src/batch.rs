@@ -25,7 +25,7 @@ pub enum Rows {
 
 /// The values of the tags by which points are grouped, by name. Points that were never grouped have
 /// none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Group {
     /// Name and value, ordered by name; a missing tag has the empty value.
     pub tags: Vec<(Arc<str>, Arc<str>)>,

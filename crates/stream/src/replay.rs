@@ -104,6 +104,9 @@ struct Clock {
     origin: Option<(i64, Instant)>,
 }
 
+/// As good as forever, and no instant overflows.
+const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// Lines that are due so soon after each other are written together.
 const TOGETHER: Duration = Duration::from_millis(1);
 
@@ -145,8 +148,7 @@ impl Clock {
     fn due(&mut self, time: i64, speed: f64) -> Instant {
         let (first, begun) = *self.origin.get_or_insert_with(|| (time, Instant::now()));
         let after = Duration::from_nanos(time.saturating_sub(first).max(0) as u64);
-        // A year is as good as forever, and no instant overflows.
-        let after = after.div_f64(speed.max(f64::MIN_POSITIVE).min(1e9));
-        begun + after.min(Duration::from_secs(365 * 24 * 3600))
+        let after = Duration::try_from_secs_f64(after.as_secs_f64() / speed);
+        begun + after.unwrap_or(YEAR).min(YEAR)
     }
 }

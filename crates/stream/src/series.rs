@@ -44,7 +44,8 @@ impl<'a> Series<'a> {
         let grouped = |name: &Arc<str>| flow.group().tags.iter().any(|(tag, _)| tag == name);
         let mut columns: Vec<&Arc<str>> = Vec::new();
         for column in flow.batches().iter().flat_map(|batch| &batch.block.columns) {
-            if !columns.contains(&&column.name) && !(column.is_tag() && grouped(&column.name)) {
+            let told = column.is_tag() && grouped(&column.name);
+            if !told && !columns.contains(&&column.name) {
                 columns.push(&column.name);
             }
         }

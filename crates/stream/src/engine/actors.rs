@@ -11,6 +11,7 @@ use corsair::{
 };
 use std::collections::HashMap;
 use std::io;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex as Lock, Weak};
 use std::thread::{self, JoinHandle};
 use tokio::runtime::Handle;
@@ -152,16 +153,16 @@ async fn gate<C: AsyncContext<Command>>(mut cx: C, root: Addr, mut commands: Emi
     cx.send(root, Command::End);
 }
 
+/// The life of a node.
+type Body = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// How to spawn the nodes of a task.
 fn bodies<C: AsyncContext<Command>>(
     task: &Arc<Task>,
     ready: Vec<Ready>,
     io: Handle,
     passages: Passages,
-) -> (
-    Spawn,
-    impl Fn(C, u32) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync + 'static,
-) {
+) -> (Spawn, impl Fn(C, u32) -> Body + Send + Sync + 'static) {
     let names = task.pipeline.nodes().iter();
     let names: Vec<String> = names
         .map(|node| format!("{}:{}", task.name, node.name))
@@ -172,7 +173,7 @@ fn bodies<C: AsyncContext<Command>>(
         let at = at as usize;
         let ready = lock(&ready[at]).take().expect("each body is made once");
         let body = node(task.clone(), at, ready, io.clone(), passages.clone());
-        Box::pin(body) as std::pin::Pin<Box<dyn Future<Output = ()> + Send>>
+        Box::pin(body) as Body
     };
     (Spawn::named(names.into()).watched(), make)
 }

@@ -48,12 +48,12 @@ impl Operator for Log {
 
 /// The latest window or batch of every group.
 #[derive(Clone, Debug, Default)]
-pub struct Latest(Arc<Mutex<BTreeMap<Vec<(Arc<str>, Arc<str>)>, Flow>>>);
+pub struct Latest(Arc<Mutex<BTreeMap<Arc<Group>, Flow>>>);
 
 impl Latest {
-    fn set(&self, group: &Group, flow: Flow) {
+    fn set(&self, flow: Flow) {
         let mut latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        latest.insert(group.tags.clone(), flow);
+        latest.insert(flow.group().clone(), flow);
     }
 
     /// As JSON, a series per group, ordered by the values of the tags.
@@ -70,7 +70,7 @@ pub(crate) struct HttpOut(pub(crate) Latest);
 
 impl Operator for HttpOut {
     fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) -> Result<(), NodeError> {
-        self.0.set(flow.group(), flow.clone());
+        self.0.set(flow.clone());
         out.push(flow);
         Ok(())
     }

@@ -73,7 +73,7 @@ impl Operator for Window {
 
     fn finish(&mut self, out: &mut Vec<Flow>) -> Result<(), NodeError> {
         let mut left: Vec<_> = self.groups.drain().collect();
-        left.sort_by(|(a, _), (b, _)| a.tags.cmp(&b.tags));
+        left.sort_by(|(a, _), (b, _)| a.cmp(b));
         for (_, filling) in left {
             out.extend(filling.window(self.period));
         }
