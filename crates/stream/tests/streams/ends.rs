@@ -7,6 +7,8 @@ use corsair::edge::Overflow;
 use corsair_stream::engine::{Engine, EngineOptions, StartError, TaskOptions, TaskState};
 use serde_json::json;
 use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 #[tokio::test]
 async fn what_was_accepted_goes_its_way_on_every_executor() {
@@ -147,4 +149,26 @@ async fn tasks_come_and_go_while_points_are_written() {
     service.engine.drain().await;
     let stays = service.engine.status("stays").unwrap();
     assert_eq!(stays.edges[0].statistics.emitted, 300);
+}
+
+#[tokio::test]
+async fn an_engine_that_everybody_has_dropped_ends_its_run() {
+    let log = Arc::new(Mutex::new(Vec::<u8>::new()));
+    let options = EngineOptions {
+        log: log.clone(),
+        ..EngineOptions::default()
+    };
+    let engine = Engine::start(options).unwrap();
+    let text = "stream | from('m') | log()";
+    let added = engine.add("t", text, TaskOptions::default()).await;
+    assert!(added.is_ok());
+    drop(engine);
+    // Its nodes hold the log as long as they live.
+    let ended = async {
+        while Arc::strong_count(&log) > 1 {
+            tokio::task::yield_now().await;
+        }
+    };
+    let ended = tokio::time::timeout(Duration::from_secs(20), ended).await;
+    assert!(ended.is_ok(), "its nodes still live");
 }
