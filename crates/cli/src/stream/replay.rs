@@ -73,7 +73,9 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
             megabytes / seconds
         ));
         if rejected > 0 {
-            complain(format_args!("{rejected} lines are none and were left out"));
+            complain(format_args!(
+                "{rejected} lines are no points and were left out"
+            ));
             return Ok(ExitCode::from(crate::cli::REFUSED));
         }
         Ok(code)

@@ -123,7 +123,8 @@ fn partial(written: Written) -> Refusal {
     } = written;
     let told = errors.len();
     let message = format!(
-        "{rejected} lines are none and were left out, {accepted} were written; the first {told} are in `errors`"
+        "{rejected} of {} lines are no points and were left out, the others were written; `errors` has the first {told}",
+        accepted + rejected
     );
     let errors = serde_json::to_value(errors).expect("numbers and strings are always written");
     Refusal::new(StatusCode::BAD_REQUEST, "partial_write", message)
