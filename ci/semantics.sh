@@ -4,7 +4,7 @@
 #   ci/semantics.sh
 #
 # A test is named `core/tests/wheel.rs::entries_leave_in_order`: a file below crates/, and in it a
-# function under `#[test]`, or a line of the list in conformance.rs that makes such functions.
+# function under `#[test]`, or a line of a list `on_every_…!` that makes such functions.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,7 +19,7 @@ has_test() {
     awk -v name="$2" '
         /#\[test\]/ { test = NR }
         $0 ~ "fn " name "\\(" && test && NR - test <= 3 { found = 1 }
-        /^on_every_executor! \{/ { list = 1; next }
+        /^on_every_[a-z_]+! \{/   { list = 1; next }
         list && /^}/             { list = 0 }
         list && $1 == name       { found = 1 }
         END { exit !found }

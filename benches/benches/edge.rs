@@ -6,11 +6,12 @@
 //! of two threads or tasks.
 
 use corsair::edge::{
-    self, BlockingCollect, BlockingEmit, Collect, Collector, Emit, Emitter, Options, TryCollect,
+    self, BlockingCollect, BlockingEmit, Collect, Collector, Emit, Emitter, FanOut, Merge, Options,
 };
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -95,6 +96,10 @@ fn one_thread(criterion: &mut Criterion) {
         let (mut tx, mut rx) = edge::ring(options(statistics));
         each(&mut group, name, || one_blocking(&mut tx, &mut rx));
     }
+    for (name, statistics) in [("crossbeam", true), ("crossbeam_no_statistics", false)] {
+        let (mut tx, mut rx) = edge::crossbeam(options(statistics));
+        each(&mut group, name, || one_blocking(&mut tx, &mut rx));
+    }
     let (tx, rx) = crossbeam_channel::bounded(CAPACITY);
     each(&mut group, "raw_crossbeam", || {
         let mut check = Check::default();
@@ -126,6 +131,12 @@ fn one_task(criterion: &mut Criterion) {
     let runtime = runtime();
     for (name, statistics) in [("ring", true), ("ring_no_statistics", false)] {
         let (mut tx, mut rx) = edge::ring(options(statistics));
+        each(&mut group, name, || {
+            runtime.block_on(one_async(&mut tx, &mut rx))
+        });
+    }
+    for (name, statistics) in [("tokio", true), ("tokio_no_statistics", false)] {
+        let (mut tx, mut rx) = edge::tokio(options(statistics));
         each(&mut group, name, || {
             runtime.block_on(one_async(&mut tx, &mut rx))
         });
@@ -191,6 +202,10 @@ fn two_threads(criterion: &mut Criterion) {
             two_blocking(tx, rx)
         });
     }
+    each(&mut group, "crossbeam", || {
+        let (tx, rx) = edge::crossbeam(options(true));
+        two_blocking(tx, rx)
+    });
     each(&mut group, "raw_crossbeam", || {
         let (tx, rx) = crossbeam_channel::bounded(CAPACITY);
         thread::scope(|scope| {
@@ -219,7 +234,7 @@ fn two_threads(criterion: &mut Criterion) {
 
 /// From one task to another.
 async fn two_async(
-    mut tx: impl Collect<Message = Point> + TryCollect + Send + 'static,
+    mut tx: impl Collect<Message = Point> + Send + 'static,
     mut rx: impl Emit<Message = Point> + Send + 'static,
 ) -> Check {
     let sender = tokio::spawn(async move {
@@ -270,6 +285,10 @@ fn two_tasks(criterion: &mut Criterion) {
             runtime.block_on(two_async(tx, rx))
         });
     }
+    each(&mut group, "tokio", || {
+        let (tx, rx) = edge::tokio(options(true));
+        runtime.block_on(two_async(tx, rx))
+    });
     each(&mut group, "raw_tokio", || {
         let (tx, mut rx) = tokio::sync::mpsc::channel(CAPACITY);
         runtime.block_on(async {
@@ -300,6 +319,51 @@ fn two_tasks(criterion: &mut Criterion) {
     }
 }
 
+/// Every point to ten edges, and from them merged into one again; a time per point sent to all.
+fn fan_out(criterion: &mut Criterion) {
+    const WAYS: usize = 10;
+    let mut group = group(criterion, "fan_out_to_10_and_merge");
+    for (name, statistics) in [("ring", true), ("ring_no_statistics", false)] {
+        let (mut all, mut merged) = (FanOut::new(), Merge::new());
+        for _ in 0..WAYS {
+            let (tx, rx) = edge::ring(options(statistics));
+            all.add(tx);
+            merged.add(rx);
+        }
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                let mut times = 0;
+                for time in 0..MANY {
+                    all.collect_blocking(Arc::new(point(time)))
+                        .expect("there are edges");
+                    while let Ok(point) = merged.try_emit() {
+                        times += point.time;
+                    }
+                }
+                assert_eq!(black_box(times), WAYS as u64 * MANY * (MANY - 1) / 2);
+            });
+        });
+    }
+    let channels: Vec<_> = (0..WAYS)
+        .map(|_| crossbeam_channel::bounded(CAPACITY))
+        .collect();
+    group.bench_function("raw_crossbeam", |bencher| {
+        bencher.iter(|| {
+            let mut times = 0;
+            for time in 0..MANY {
+                let point = Arc::new(point(time));
+                for (tx, _) in &channels {
+                    tx.send(Arc::clone(&point)).expect("the receiver lives");
+                }
+                for (_, rx) in &channels {
+                    times += rx.recv().expect("there is one").time;
+                }
+            }
+            assert_eq!(black_box(times), WAYS as u64 * MANY * (MANY - 1) / 2);
+        });
+    });
+}
+
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -317,5 +381,12 @@ fn group<'a>(criterion: &'a mut Criterion, name: &str) -> BenchmarkGroup<'a, Wal
     group
 }
 
-criterion_group!(benches, one_thread, one_task, two_threads, two_tasks);
+criterion_group!(
+    benches,
+    one_thread,
+    one_task,
+    two_threads,
+    two_tasks,
+    fan_out
+);
 criterion_main!(benches);

@@ -1,4 +1,18 @@
 //! What the flavours made of a channel have in common: flags, counts, and how they are read.
+//!
+//! # Abort wins
+//!
+//! A channel knows nothing of an abort, so both ends look at a flag before and after they use it.
+//!
+//! - An emitter that has received a message while the edge was aborted drops it.
+//! - A collector says that it is *sending*, looks at the flag, and sends. If the flag is set afterwards,
+//!   it takes everything out of the channel; the last message is its own, and is given back. While it
+//!   is sending nobody else empties an aborted channel: that would make room for a message which there
+//!   was no room for, and drop it though it was not accepted before the abort.
+//! - Whoever aborts sets the flag, and empties the channel unless the collector is sending.
+//!
+//! *sending* and the flag are written and read in one total order, so that of an abort and a
+//! collector at least one sees the other.
 
 use super::counters::{Blocked, Collected, Emitted, Line};
 use super::{EdgeStatistics, Options, Overflow, State};
@@ -9,6 +23,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 pub(super) struct Channel {
     aborted: AtomicBool,
     closed: AtomicBool,
+    /// The collector is between its look at `aborted` and the one after it has sent.
+    sending: AtomicBool,
     pub(super) collected: Line<Collected>,
     pub(super) emitted: Line<Emitted>,
     /// Of whoever drops what an abort has left, which may be several.
@@ -23,6 +39,7 @@ impl Channel {
         Channel {
             aborted: AtomicBool::new(false),
             closed: AtomicBool::new(false),
+            sending: AtomicBool::new(false),
             collected: Line(Collected::new()),
             emitted: Line(Emitted::new()),
             dropped_by_abort: AtomicU64::new(0),
@@ -34,26 +51,39 @@ impl Channel {
 
     #[inline]
     pub(super) fn is_aborted(&self) -> bool {
-        self.aborted.load(Ordering::Acquire)
+        self.aborted.load(Ordering::SeqCst)
     }
 
-    /// Whether it is aborted, as seen after what the caller has just sent or received: either it
-    /// sees the abort, or the abort sees what it has sent.
+    /// The collector is about to send. False if the edge is aborted: then it must not.
     #[inline]
-    pub(super) fn is_aborted_by_now(&self) -> bool {
-        fence(Ordering::SeqCst);
-        self.aborted.load(Ordering::Relaxed)
+    pub(super) fn begin_sending(&self) -> bool {
+        self.sending.swap(true, Ordering::SeqCst);
+        let open = !self.is_aborted();
+        if !open {
+            self.sending.store(false, Ordering::Release);
+        }
+        open
     }
 
-    /// Aborts it, unless it was closed and is empty; the first time this is true, and then the
-    /// caller drops what is in the channel.
+    /// The collector has sent, or not. True if the edge is aborted: then it empties the channel.
+    #[inline]
+    pub(super) fn end_sending(&self) -> bool {
+        self.sending.swap(false, Ordering::SeqCst);
+        self.is_aborted()
+    }
+
+    /// Whether the edge is aborted and it is not the collector who empties the channel.
+    pub(super) fn is_to_be_emptied(&self) -> bool {
+        fence(Ordering::SeqCst);
+        self.is_aborted() && !self.sending.load(Ordering::SeqCst)
+    }
+
+    /// Aborts it, unless it was closed and is empty. True the first time.
     pub(super) fn abort(&self, is_empty: impl FnOnce() -> bool) -> bool {
         if self.closed.load(Ordering::Acquire) && is_empty() {
             return false;
         }
-        let before = self.aborted.swap(true, Ordering::AcqRel);
-        fence(Ordering::SeqCst);
-        !before
+        !self.aborted.swap(true, Ordering::SeqCst)
     }
 
     pub(super) fn close(&self) {
@@ -76,10 +106,10 @@ impl Channel {
             .fetch_add(messages.len() as u64, Ordering::Relaxed);
     }
 
-    /// The emitter has received this; it is its own, if the edge is not aborted by now.
+    /// The emitter has received this; it is its own, unless the edge is aborted by now.
     #[inline]
     pub(super) fn received<T>(&self, message: T) -> Option<T> {
-        if self.is_aborted_by_now() {
+        if self.is_aborted() {
             self.drop_aborted(vec![message]);
             return None;
         }

@@ -1,12 +1,11 @@
 //! The edge of OS threads: a crossbeam channel for the messages and another for the abort, joined by
 //! `select!`. Its ends block their threads.
 //!
-//! `select!` picks at random among what is ready, so an abort alone would not win. Therefore both
-//! ends look at a flag before and after: a message received after the abort is dropped, and one sent
-//! while the edge is aborted is taken out again and dropped by its sender, or by the one who aborts.
+//! `select!` picks at random among what is ready, so an abort alone would not win; how it does is
+//! said in `channel`.
 
 use super::abort::Abort;
-use super::channel::{Channel, Mark, Waits};
+use super::channel::{Channel, Mark, Waiting, Waits};
 use super::contract::{BlockingCollect, BlockingEmit, TryCollect, TryEmit};
 use super::meter::Source;
 use super::{
@@ -53,15 +52,6 @@ struct Shared<T> {
     stop: Mutex<Option<Sender<Infallible>>>,
 }
 
-impl<T> Shared<T> {
-    /// Drops what is buffered.
-    #[cold]
-    fn drain(&self) {
-        self.channel
-            .drop_aborted(self.messages.try_iter().collect());
-    }
-}
-
 impl<T: Send> Abort for Shared<T> {
     fn abort(&self) {
         if self.channel.abort(|| self.messages.is_empty()) {
@@ -72,8 +62,9 @@ impl<T: Send> Abort for Shared<T> {
                     .take(),
             );
         }
-        if self.channel.is_aborted() {
-            self.drain();
+        if self.channel.is_to_be_emptied() {
+            self.channel
+                .drop_aborted(self.messages.try_iter().collect());
         }
     }
 }
@@ -95,39 +86,64 @@ pub struct Collector<T: Send + 'static> {
 }
 
 impl<T: Send + 'static> Collector<T> {
-    /// The message is in the channel; if the edge is aborted by now, the abort may have missed it.
+    /// Sends by this function, which returns the message if it could not.
     #[inline]
-    fn sent(&mut self) {
-        self.mark.collected(&self.shared.channel);
-        if self.shared.channel.is_aborted_by_now() {
-            self.shared.drain();
+    fn send(
+        &mut self,
+        message: T,
+        send: impl FnOnce(&mut Self, T) -> Result<(), TryCollectError<T>>,
+    ) -> Result<(), TryCollectError<T>> {
+        if self.data.is_none() || !self.shared.channel.begin_sending() {
+            return Err(TryCollectError::Aborted(message));
         }
+        let result = send(self, message);
+        if self.shared.channel.end_sending() {
+            return self.give_back(result);
+        }
+        if result.is_ok() {
+            self.mark.collected(&self.shared.channel);
+        }
+        result
+    }
+
+    /// The edge was aborted while this end was sending: empties the channel.
+    #[cold]
+    fn give_back(
+        &mut self,
+        result: Result<(), TryCollectError<T>>,
+    ) -> Result<(), TryCollectError<T>> {
+        let mut left: Vec<T> = self.shared.messages.try_iter().collect();
+        let result = match (result, left.pop()) {
+            (Ok(()), Some(own)) => Err(TryCollectError::Aborted(own)),
+            // The emitter had it before the abort, or has found it aborted.
+            (Ok(()), None) => {
+                self.mark.collected(&self.shared.channel);
+                Ok(())
+            }
+            (Err(error), last) => {
+                left.extend(last);
+                Err(TryCollectError::Aborted(error.into_inner()))
+            }
+        };
+        self.shared.channel.drop_aborted(left);
+        result
     }
 
     /// There was no room. Does what the policy says.
     #[cold]
-    fn overflow(&mut self, mut message: T) -> Result<(), TryCollectError<T>> {
+    fn overflow(&mut self, message: T) -> Result<(), TryCollectError<T>> {
         match self.shared.channel.overflow {
             Overflow::Block => Err(TryCollectError::Full(message)),
             Overflow::DropNewest => {
                 self.mark.dropped(&self.shared.channel);
                 Ok(())
             }
-            Overflow::DropOldest => loop {
-                let Some(data) = &self.data else {
-                    return Err(TryCollectError::Aborted(message));
-                };
+            Overflow::DropOldest => {
                 if self.shared.messages.try_recv().is_ok() && self.shared.channel.statistics {
                     self.shared.channel.collected.0.dropped.add(1);
                 }
-                match data.try_send(message) {
-                    Ok(()) => {
-                        self.sent();
-                        return Ok(());
-                    }
-                    Err(TrySendError::Full(it) | TrySendError::Disconnected(it)) => message = it,
-                }
-            },
+                self.try_collect(message)
+            }
             Overflow::Abort => {
                 self.shared.abort();
                 Err(TryCollectError::Aborted(message))
@@ -140,20 +156,16 @@ impl<T: Send + 'static> TryCollect for Collector<T> {
     type Message = T;
 
     fn try_collect(&mut self, message: T) -> Result<(), TryCollectError<T>> {
-        let Some(data) = self
-            .data
-            .as_ref()
-            .filter(|_| !self.shared.channel.is_aborted())
-        else {
-            return Err(TryCollectError::Aborted(message));
-        };
-        match data.try_send(message) {
-            Ok(()) => {
-                self.sent();
-                Ok(())
-            }
-            Err(TrySendError::Full(message)) => self.overflow(message),
-            Err(TrySendError::Disconnected(message)) => Err(TryCollectError::Aborted(message)),
+        let result = self.send(message, |this, message| match &this.data {
+            Some(data) => data.try_send(message).map_err(|refused| match refused {
+                TrySendError::Full(message) => TryCollectError::Full(message),
+                TrySendError::Disconnected(message) => TryCollectError::Aborted(message),
+            }),
+            None => Err(TryCollectError::Aborted(message)),
+        });
+        match result {
+            Err(TryCollectError::Full(message)) => self.overflow(message),
+            result => result,
         }
     }
 
@@ -182,21 +194,21 @@ impl<T: Send + 'static> BlockingCollect for Collector<T> {
             Err(TryCollectError::Aborted(message)) => return Err(Aborted(message)),
             Err(TryCollectError::Full(message)) => message,
         };
-        let Some(data) = &self.data else {
-            return Err(Aborted(message));
-        };
-        let channel = &self.shared.channel;
-        self.waits
-            .begin(channel.statistics, &channel.collected.0.blocked);
-        let result = select! {
-            send(data, message) -> sent => sent.map_err(|refused| Aborted(refused.0)),
-            recv(self.stopped) -> _ => Err(Aborted(message)),
-        };
-        self.waits.end(&channel.collected.0.blocked);
-        if result.is_ok() {
-            self.sent();
-        }
-        result
+        let result = self.send(message, |this, message| {
+            let Some(data) = &this.data else {
+                return Err(TryCollectError::Aborted(message));
+            };
+            let channel = &this.shared.channel;
+            let blocked = &channel.collected.0.blocked;
+            let _waiting = Waiting::new(&mut this.waits, channel.statistics, blocked);
+            select! {
+                send(data, message) -> sent => {
+                    sent.map_err(|refused| TryCollectError::Aborted(refused.0))
+                }
+                recv(this.stopped) -> _ => Err(TryCollectError::Aborted(message)),
+            }
+        });
+        result.map_err(|refused| Aborted(refused.into_inner()))
     }
 }
 

@@ -49,6 +49,7 @@
 
 mod batch;
 mod collector;
+mod contract;
 mod emitter;
 #[cfg(all(test, loom))]
 mod loom;

@@ -1,9 +1,8 @@
 //! The edge of tokio tasks: a tokio channel for the messages and others for the abort. Its ends wait
 //! in `async` code.
 //!
-//! Both ends look at a flag before and after they have sent or received: a message received after
-//! the abort is dropped, and one sent while the edge is aborted is dropped by its sender, or by the one
-//! who aborts. That is why the receiver lies behind a lock, which is held for a moment only.
+//! How an abort wins is said in `channel`. As several may have to empty the channel, its receiver lies
+//! behind a lock, which is held for a moment only.
 
 use super::abort::Abort;
 use super::channel::{Channel, Mark, Waiting, Waits};
@@ -17,7 +16,7 @@ use ::tokio::sync::mpsc::error::{TryRecvError, TrySendError};
 use ::tokio::sync::mpsc::{Receiver, Sender, channel};
 use std::convert::Infallible;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 /// Makes an edge of tokio channels.
@@ -66,9 +65,8 @@ impl<T> Shared<T> {
     #[cold]
     fn drain(&self) {
         let mut left = Vec::new();
-        match self.messages.try_lock() {
-            Ok(mut messages) => left.extend(std::iter::from_fn(|| messages.try_recv().ok())),
-            Err(TryLockError::Poisoned(_) | TryLockError::WouldBlock) => {}
+        if let Ok(mut messages) = self.messages.try_lock() {
+            left.extend(std::iter::from_fn(|| messages.try_recv().ok()));
         }
         self.channel.drop_aborted(left);
     }
@@ -77,7 +75,7 @@ impl<T> Shared<T> {
     #[inline]
     fn with<R>(&self, receive: impl FnOnce(&mut Receiver<T>) -> R) -> R {
         let result = receive(&mut self.messages());
-        if self.channel.is_aborted_by_now() {
+        if self.channel.is_to_be_emptied() {
             self.drain();
         }
         result
@@ -100,7 +98,7 @@ impl<T: Send> Abort for Shared<T> {
                     .take(),
             );
         }
-        if self.channel.is_aborted() {
+        if self.channel.is_to_be_emptied() {
             self.drain();
         }
     }
@@ -123,39 +121,44 @@ pub struct Collector<T: Send + 'static> {
 }
 
 impl<T: Send + 'static> Collector<T> {
-    /// The message is in the channel; if the edge is aborted by now, the abort may have missed it.
-    #[inline]
-    fn sent(&mut self) {
-        self.mark.collected(&self.shared.channel);
-        if self.shared.channel.is_aborted_by_now() {
-            self.shared.drain();
-        }
+    /// The edge was aborted while this end was sending: empties the channel.
+    #[cold]
+    fn give_back(&mut self, result: Result<(), TrySendError<T>>) -> Result<(), TryCollectError<T>> {
+        let mut left: Vec<T> = {
+            let mut messages = self.shared.messages();
+            std::iter::from_fn(|| messages.try_recv().ok()).collect()
+        };
+        let result = match (result, left.pop()) {
+            (Ok(()), Some(own)) => Err(TryCollectError::Aborted(own)),
+            // The emitter had it before the abort, or has found it aborted.
+            (Ok(()), None) => {
+                self.mark.collected(&self.shared.channel);
+                Ok(())
+            }
+            (Err(refused), last) => {
+                left.extend(last);
+                Err(TryCollectError::Aborted(refused.into_inner()))
+            }
+        };
+        self.shared.channel.drop_aborted(left);
+        result
     }
 
     /// There was no room. Does what the policy says.
     #[cold]
-    fn overflow(&mut self, mut message: T) -> Result<(), TryCollectError<T>> {
+    fn overflow(&mut self, message: T) -> Result<(), TryCollectError<T>> {
         match self.shared.channel.overflow {
             Overflow::Block => Err(TryCollectError::Full(message)),
             Overflow::DropNewest => {
                 self.mark.dropped(&self.shared.channel);
                 Ok(())
             }
-            Overflow::DropOldest => loop {
-                let Some(data) = &self.data else {
-                    return Err(TryCollectError::Aborted(message));
-                };
+            Overflow::DropOldest => {
                 if self.shared.with(Receiver::try_recv).is_ok() && self.shared.channel.statistics {
                     self.shared.channel.collected.0.dropped.add(1);
                 }
-                match data.try_send(message) {
-                    Ok(()) => {
-                        self.sent();
-                        return Ok(());
-                    }
-                    Err(TrySendError::Full(it) | TrySendError::Closed(it)) => message = it,
-                }
-            },
+                self.try_collect(message)
+            }
             Overflow::Abort => {
                 self.shared.abort();
                 Err(TryCollectError::Aborted(message))
@@ -168,16 +171,17 @@ impl<T: Send + 'static> TryCollect for Collector<T> {
     type Message = T;
 
     fn try_collect(&mut self, message: T) -> Result<(), TryCollectError<T>> {
-        let Some(data) = self
-            .data
-            .as_ref()
-            .filter(|_| !self.shared.channel.is_aborted())
-        else {
+        let channel = &self.shared.channel;
+        let Some(data) = self.data.as_ref().filter(|_| channel.begin_sending()) else {
             return Err(TryCollectError::Aborted(message));
         };
-        match data.try_send(message) {
+        let result = data.try_send(message);
+        if channel.end_sending() {
+            return self.give_back(result);
+        }
+        match result {
             Ok(()) => {
-                self.sent();
+                self.mark.collected(channel);
                 Ok(())
             }
             Err(TrySendError::Full(message)) => self.overflow(message),

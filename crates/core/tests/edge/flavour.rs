@@ -179,5 +179,5 @@ pub fn until(happened: impl Fn() -> bool) {
 
 /// Fewer under miri.
 pub const fn many(count: usize) -> usize {
-    if cfg!(miri) { count / 500 + 20 } else { count }
+    if cfg!(miri) { count / 1_000 + 6 } else { count }
 }

@@ -1,17 +1,18 @@
 //! The end of a ring that yields messages.
 
-use super::shared::{ABORTED, CLOSED, IsAborted, Ring, own, position};
+mod take;
+
+use super::shared::{ABORTED, Ring, position};
 use super::slots::View;
 use super::weigh::{One, Weigh};
 use crate::edge::abort::Abort;
-use crate::edge::contract::{BlockingEmit, Emit, TryEmit};
 use crate::edge::park::{block_on, spin_until};
 use crate::edge::{Meter, State, TryEmitError};
 use crate::sync::Ordering;
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use take::Lack;
 
 /// The emitting end of a [`ring`](super::ring()). Dropping it aborts the edge, unless it was closed
 /// and everything has been emitted.
@@ -31,20 +32,6 @@ pub struct Emitter<T: Send + 'static, W: Weigh<T> = One> {
     cells: Vec<u32>,
     /// The time spent blocked is running.
     blocked: bool,
-}
-
-/// Why there is no message.
-enum Lack {
-    /// There is none as long as the tail is this.
-    Empty(u64),
-    Closed,
-    Aborted,
-}
-
-impl From<IsAborted> for Lack {
-    fn from(_: IsAborted) -> Lack {
-        Lack::Aborted
-    }
 }
 
 impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
@@ -183,155 +170,6 @@ impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
         Meter::new(Arc::clone(&self.ring) as _)
     }
 
-    /// So many messages have been taken.
-    #[inline]
-    fn moved(&mut self, count: u64) {
-        self.head += count;
-        // Releases their slots.
-        self.ring.taken.0.store(self.head, Ordering::Release);
-    }
-
-    /// Whether the collector has told of messages after the head.
-    #[inline]
-    fn glance(&mut self) -> bool {
-        let published = self.ring.published.0.load(Ordering::Acquire);
-        let more = published > self.head;
-        if more {
-            self.tail = published;
-        }
-        more
-    }
-
-    /// Looks where the collector is, if it has put anything after `head`.
-    #[cold]
-    fn look(&mut self, head: u64) -> Result<(), Lack> {
-        let seen = self.ring.tail.0.load(Ordering::Acquire);
-        if seen & ABORTED != 0 {
-            drop(self.ring.settle(seen));
-            return Err(match self.ring.state() {
-                State::Aborted => Lack::Aborted,
-                _ => Lack::Closed,
-            });
-        }
-        self.tail = position(seen);
-        match (self.tail == head, seen & CLOSED) {
-            (false, _) => Ok(()),
-            (true, 0) => Err(Lack::Empty(seen)),
-            (true, _) => Err(Lack::Closed),
-        }
-    }
-
-    /// The next message.
-    #[inline(always)]
-    fn take(&mut self) -> Result<T, Lack> {
-        if self.ordered {
-            return self.take_cell();
-        }
-        if self.head == self.tail && !self.glance() {
-            self.look(self.head)?;
-        }
-        // SAFETY: it is published; the collector writes there only after the head has passed.
-        let copy = unsafe { self.slots.copy(self.head) };
-        // SAFETY: this is the emitter, and the policy is not to drop the oldest.
-        unsafe { self.ring.advance(self.head, 1) }?;
-        self.moved(1);
-        // SAFETY: taken just now; there is no other owner.
-        let message = unsafe { own(copy) };
-        if !W::ALL_ONE {
-            self.count(std::slice::from_ref(&message));
-        }
-        Ok(message)
-    }
-
-    /// Appends the next messages, at least one.
-    fn take_many(&mut self, messages: &mut Vec<T>, max: usize) -> Result<usize, Lack> {
-        let max = max.max(1) as u64;
-        let before = messages.len();
-        if self.ordered {
-            self.take_cells(max)?;
-            messages.reserve(self.cells.len());
-            self.empty_cells(|message| messages.push(message));
-            self.count(&messages[before..]);
-            return Ok(messages.len() - before);
-        }
-        if self.tail - self.head < max && !self.glance() {
-            self.look(self.head)?;
-        }
-        let count = max.min(self.tail - self.head);
-        messages.reserve(count as usize);
-        for (at, spare) in (self.head..self.head + count).zip(messages.spare_capacity_mut()) {
-            // SAFETY: as in `take`.
-            *spare = unsafe { self.slots.copy(at) };
-        }
-        // SAFETY: as in `take`.
-        unsafe { self.ring.advance(self.head, count) }?;
-        self.moved(count);
-        // SAFETY: so many were written there, and taken just now; there is no other owner.
-        unsafe { messages.set_len(before + count as usize) };
-        if !W::ALL_ONE {
-            self.count(&messages[before..]);
-        }
-        Ok(count as usize)
-    }
-
-    /// With `drop_oldest`: the next message.
-    #[inline(never)]
-    fn take_cell(&mut self) -> Result<T, Lack> {
-        self.take_cells(1)?;
-        let mut message = None;
-        self.empty_cells(|it| message = Some(it));
-        self.count(message.as_slice());
-        message.ok_or(Lack::Closed)
-    }
-
-    /// With `drop_oldest`: takes the cells of the next messages, at least one and at most `max`.
-    fn take_cells(&mut self, max: u64) -> Result<(), Lack> {
-        loop {
-            let seen = self.ring.head.0.load(Ordering::Acquire);
-            if seen & ABORTED != 0 {
-                return Err(Lack::Aborted);
-            }
-            let head = position(seen);
-            if self.tail < head.saturating_add(max) {
-                self.look(head)?;
-            }
-            let count = max.min(self.tail - head);
-            let order = self.ring.order.as_ref();
-            self.cells.clear();
-            self.cells.extend(
-                order
-                    .into_iter()
-                    .flat_map(|order| (head..head + count).map(|at| order.number(at))),
-            );
-            if self.ring.take(seen, count) {
-                return Ok(());
-            }
-        }
-    }
-
-    /// With `drop_oldest`: passes the messages of the cells just taken on, and gives the cells back.
-    fn empty_cells(&mut self, mut pass: impl FnMut(T)) {
-        let Some(order) = &self.ring.order else {
-            unreachable!("an edge that drops the oldest has an order");
-        };
-        for number in self.cells.drain(..) {
-            // SAFETY: this end has moved the head past the position that held the number, so the cell
-            // and its message are its own until it gives the cell back.
-            let message = unsafe { own(self.slots.copy(u64::from(number))) };
-            order.give_back(self.returns, number);
-            self.returns += 1;
-            pass(message);
-        }
-    }
-
-    /// These have been emitted.
-    fn count(&self, messages: &[T]) {
-        if self.ring.statistics {
-            let weight = messages.iter().map(W::weight).sum();
-            self.ring.emitted.0.weight.add(weight);
-        }
-    }
-
     /// Takes what there is, or arranges to be woken.
     fn poll<R>(
         &mut self,
@@ -365,6 +203,15 @@ impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
         self.block();
         spin_until(|| self.ring.tail.0.load(Ordering::Relaxed) != seen);
         block_on(|context| self.poll(context, &mut take))
+    }
+
+    /// Whether a `try_emit` would find anything; if not, arranges to be woken.
+    pub(super) fn poll_some(&mut self, context: &mut Context<'_>) -> bool {
+        self.poll(context, |emitter| {
+            let head = position(emitter.ring.head.0.load(Ordering::Acquire));
+            emitter.look(head)
+        })
+        .is_ready()
     }
 
     /// It begins to be blocked, or still is.
@@ -413,80 +260,5 @@ impl<T: Send + 'static, W: Weigh<T>, P> Drop for Waiting<'_, T, W, P> {
 impl<T: Send + 'static, W: Weigh<T>> Drop for Emitter<T, W> {
     fn drop(&mut self) {
         self.ring.abort();
-    }
-}
-
-impl<T: Send + 'static, W: Weigh<T>> fmt::Debug for Emitter<T, W> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Emitter")
-            .field("state", &self.state())
-            .field("buffered", &self.buffered())
-            .finish_non_exhaustive()
-    }
-}
-
-impl<T: Send + 'static, W: Weigh<T>> TryEmit for Emitter<T, W> {
-    type Message = T;
-
-    fn try_emit(&mut self) -> Result<T, TryEmitError> {
-        self.try_emit()
-    }
-
-    fn abort(&self) {
-        self.abort();
-    }
-
-    fn state(&self) -> State {
-        self.state()
-    }
-
-    fn meter(&self) -> Meter {
-        self.meter()
-    }
-}
-
-impl<T: Send + 'static, W: Weigh<T>> Emit for Emitter<T, W> {
-    fn poll_emit(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
-        self.poll_emit(context)
-    }
-
-    fn emit(&mut self) -> impl Future<Output = Option<T>> + Send {
-        self.emit()
-    }
-
-    fn rest(&mut self) {
-        self.rest();
-    }
-}
-
-impl<T: Send + 'static, W: Weigh<T>> BlockingEmit for Emitter<T, W> {
-    fn emit_blocking(&mut self) -> Option<T> {
-        self.emit_blocking()
-    }
-
-    fn wait_any(emitters: &mut [Self]) {
-        block_on(|context| {
-            let mut ready = emitters.is_empty();
-            for emitter in emitters.iter_mut() {
-                ready |= emitter.poll_some(context);
-            }
-            if ready {
-                Poll::Ready(())
-            } else {
-                Poll::Pending
-            }
-        });
-        emitters.iter_mut().for_each(Emitter::rest);
-    }
-}
-
-impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
-    /// Whether a `try_emit` would find anything; if not, arranges to be woken.
-    fn poll_some(&mut self, context: &mut Context<'_>) -> bool {
-        self.poll(context, |emitter| {
-            let head = position(emitter.ring.head.0.load(Ordering::Acquire));
-            emitter.look(head)
-        })
-        .is_ready()
     }
 }
