@@ -66,8 +66,10 @@ where
 pub struct Join<A: Future, B: Future>(Stage<A, B>);
 
 enum Stage<A: Future, B: Future> {
-    /// Both are over; `None` once they were taken.
-    Ready(Option<(A::Output, B::Output)>),
+    /// Both were over, and their results were taken.
+    Taken,
+    /// Both are over.
+    Ready((A::Output, B::Output)),
     /// Dropped by [`Join`]'s own `Drop`, so that where a fork has ended within the call there is
     /// nothing but a comparison.
     Unready(ManuallyDrop<Unready<A, B>>),
@@ -103,12 +105,12 @@ where
 
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        match &mut self.0 {
-            Stage::Ready(both) => {
-                Poll::Ready(both.take().expect("a join is polled until it is over"))
-            }
-            Stage::Unready(_) => self.poll_unready(context),
+        if let Stage::Ready(_) = self.0
+            && let Stage::Ready(both) = std::mem::replace(&mut self.0, Stage::Taken)
+        {
+            return Poll::Ready(both);
         }
+        self.poll_unready(context)
     }
 }
 
@@ -120,12 +122,12 @@ impl<A: Future, B: Future> Join<A, B> {
 
     /// Takes out what is not ready, if anything, and leaves nothing.
     fn take_unready(&mut self) -> Option<Unready<A, B>> {
-        match std::mem::replace(&mut self.0, Stage::Ready(None)) {
-            Stage::Ready(both) => {
-                self.0 = Stage::Ready(both);
+        match std::mem::replace(&mut self.0, Stage::Taken) {
+            Stage::Unready(unready) => Some(ManuallyDrop::into_inner(unready)),
+            other => {
+                self.0 = other;
                 None
             }
-            Stage::Unready(unready) => Some(ManuallyDrop::into_inner(unready)),
         }
     }
 
@@ -144,7 +146,7 @@ where
     #[inline(always)]
     fn started(worker: &Worker, a: A, b: B) -> Join<A, B> {
         match Fork::start(worker, a, b) {
-            Ok(both) => Join(Stage::Ready(Some(both))),
+            Ok(both) => Join(Stage::Ready(both)),
             Err(handle) => Join::unready(Unready::Waiting(handle)),
         }
     }
@@ -177,10 +179,10 @@ where
                 }
             };
         }
-        let Stage::Ready(both) = &mut self.0 else {
-            unreachable!("taken just now")
-        };
-        Poll::Ready(both.take().expect("a join is polled until it is over"))
+        match std::mem::replace(&mut self.0, Stage::Taken) {
+            Stage::Ready(both) => Poll::Ready(both),
+            _ => panic!("a join is polled until it is over"),
+        }
     }
 }
 
@@ -196,8 +198,8 @@ impl<A: Future, B: Future> Drop for Join<A, B> {
 impl<A: Future, B: Future> fmt::Debug for Join<A, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stage = match &self.0 {
-            Stage::Ready(Some(_)) => "over",
-            Stage::Ready(None) => "taken",
+            Stage::Taken => "taken",
+            Stage::Ready(_) => "over",
             Stage::Unready(unready) => match **unready {
                 Unready::Waiting(_) => "running",
                 Unready::Outside(_) => "not begun",
