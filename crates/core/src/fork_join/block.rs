@@ -126,13 +126,14 @@ impl Shared {
     /// here on the block holds the registry.
     ///
     /// # Safety
-    /// Called once, by the join, before any half runs on its own.
+    /// Called once, by the join, before any half runs on its own. The caller is on the thread of
+    /// `home`.
     pub(super) unsafe fn part(block: NonNull<Shared>, home: &Worker) {
         let shared = block.as_ptr();
         // SAFETY: nobody else looks at these fields before a half runs on its own.
         unsafe {
             (&raw mut (*shared).home).write(NonNull::from(home));
-            Registry::hold(home.registry_pointer());
+            home.spend_reference();
         }
     }
 
@@ -177,32 +178,44 @@ impl Shared {
     /// Whether all halves are over; if not, `waker` is woken when they are. Only the join calls
     /// this.
     pub(super) fn poll_finished(&self, waker: &Waker) -> bool {
-        let before = match self.state.wait_so_far() {
-            Wait::Over => return true,
-            Wait::NotBegun => None,
-            Wait::WakerLeft => {
-                // SAFETY: the join has put it there. The last half to end may be copying it out,
-                // and waking it, but only addresses are compared.
-                let same = self
-                    .waiter()
-                    .with(|waiter| unsafe { (*waiter).assume_init_ref() }.will_wake(waker));
-                if same {
-                    return false;
-                }
-                if !self.state.wait_no_more() {
-                    return true;
-                }
-                Some(self.take_waiter())
-            }
-        };
+        match self.state.wait_so_far() {
+            Wait::Over => true,
+            Wait::NotBegun => !self.leave_waker(waker),
+            Wait::WakerLeft => self.exchange_waker(waker),
+        }
+    }
+
+    /// Leaves a waker, if no other is left; false if both halves are over.
+    fn leave_waker(&self, waker: &Waker) -> bool {
         let waker = waker.clone();
         // SAFETY: no waker is left in the block, so the place is the join's.
         self.waiter()
             .with_mut(|waiter| unsafe { (*waiter).write(waker) });
-        let waits = self.state.wait();
-        let mine = (!waits).then(|| self.take_waiter());
-        drop((before, mine));
-        !waits
+        let left = self.state.wait();
+        if !left {
+            drop(self.take_waiter());
+        }
+        left
+    }
+
+    /// Sees to it that the waker that is left is this one; true if both halves are over.
+    #[cold]
+    fn exchange_waker(&self, waker: &Waker) -> bool {
+        // SAFETY: the join has put it there. The last half to end may be copying it out, and waking
+        // it, but only addresses are compared.
+        let same = self
+            .waiter()
+            .with(|waiter| unsafe { (*waiter).assume_init_ref() }.will_wake(waker));
+        if same {
+            return false;
+        }
+        if !self.state.wait_no_more() {
+            return true;
+        }
+        let before = self.take_waiter();
+        let left = self.leave_waker(waker);
+        drop(before);
+        !left
     }
 
     /// Takes back the join's waker, if it has left one.
@@ -236,7 +249,7 @@ impl Shared {
         unsafe {
             match after {
                 After::Nothing => {}
-                After::Schedule => half::enqueue::<H>(block),
+                After::Queue => half::enqueue_next::<H>(block),
                 After::Wake => {
                     let waiter = block.as_ref().take_waiter();
                     Shared::leave::<H>(block);

@@ -129,7 +129,7 @@ impl<A: Future, B: Future> Fork<A, B> {
         unsafe {
             let block = Shared::of_offer(NonNull::new_unchecked(offer.cast_mut()));
             Shared::part(block, worker);
-            half::schedule::<Second<A, B>>(block)
+            half::emancipate::<Second<A, B>>(block)
         }
     }
 
@@ -143,11 +143,7 @@ impl<A: Future, B: Future> Fork<A, B> {
                 Shared::part(fork.cast(), worker);
                 return true;
             }
-            let back = Offer::job(offer).is_some_and(|job| worker.mailbox().take_back(job));
-            if back {
-                half::unschedule::<Second<A, B>>(fork.cast());
-            }
-            back
+            Offer::job(offer).is_some_and(|job| worker.mailbox().take_back(job))
         }
     }
 
@@ -159,9 +155,9 @@ impl<A: Future, B: Future> Fork<A, B> {
         // SAFETY: no half has been polled here, and the second is queued only if it is back.
         unsafe {
             if Self::reclaim(fork, worker) {
-                worker.enqueue(half::schedule::<Second<A, B>>(block));
+                worker.enqueue(half::emancipate::<Second<A, B>>(block));
             }
-            worker.enqueue(half::schedule::<First<A, B>>(block));
+            worker.enqueue(half::emancipate::<First<A, B>>(block));
         }
         Handle(fork)
     }
@@ -249,7 +245,7 @@ impl<A: Future, B: Future> Handle<A, B> {
     pub(super) fn results(self) -> Both<A, B> {
         assert!(
             self.shared().is_finished(),
-            "the results of halves that run"
+            "the results of halves that are not over"
         );
         let block = self.0.cast();
         std::mem::forget(self);

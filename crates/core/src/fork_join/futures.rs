@@ -120,21 +120,12 @@ impl<A: Future, B: Future> Join<A, B> {
         Join(Stage::Unready(ManuallyDrop::new(unready)))
     }
 
-    /// Takes out what is not ready, if anything, and leaves nothing.
-    fn take_unready(&mut self) -> Option<Unready<A, B>> {
-        match std::mem::replace(&mut self.0, Stage::Taken) {
-            Stage::Unready(unready) => Some(ManuallyDrop::into_inner(unready)),
-            other => {
-                self.0 = other;
-                None
-            }
-        }
-    }
-
     #[cold]
     #[inline(never)]
     fn drop_unready(&mut self) {
-        drop(self.take_unready());
+        if let Stage::Unready(unready) = std::mem::replace(&mut self.0, Stage::Taken) {
+            drop(ManuallyDrop::into_inner(unready));
+        }
     }
 }
 
@@ -154,34 +145,36 @@ where
     #[cold]
     #[inline(never)]
     fn poll_unready(&mut self, context: &mut Context<'_>) -> Poll<(A::Output, B::Output)> {
-        while let Some(unready) = self.take_unready() {
-            *self = match unready {
-                Unready::Waiting(handle) => {
-                    if handle.shared().poll_finished(context.waker()) {
-                        return Poll::Ready(handle.results());
+        loop {
+            if let Stage::Unready(unready) = &self.0
+                && let Unready::Waiting(handle) = &**unready
+                && !handle.shared().poll_finished(context.waker())
+            {
+                return Poll::Pending;
+            }
+            match std::mem::replace(&mut self.0, Stage::Taken) {
+                Stage::Ready(both) => return Poll::Ready(both),
+                Stage::Taken => panic!("a join is polled until it is over"),
+                Stage::Unready(unready) => match ManuallyDrop::into_inner(unready) {
+                    Unready::Waiting(handle) => return Poll::Ready(handle.results()),
+                    Unready::Outside(halves) => *self = Join::begun(*halves),
+                    Unready::InPlace(mut halves) => {
+                        let both = halves.poll(context);
+                        if both.is_pending() {
+                            *self = Join::unready(Unready::InPlace(halves));
+                        }
+                        return both;
                     }
-                    *self = Join::unready(Unready::Waiting(handle));
-                    return Poll::Pending;
-                }
-                Unready::Outside(halves) => {
-                    let (a, b) = *halves;
-                    match Worker::current() {
-                        Some(worker) => Join::started(worker, a, b),
-                        None => Join::unready(Unready::InPlace(Box::new(InPlace::new(a, b)))),
-                    }
-                }
-                Unready::InPlace(mut halves) => {
-                    let both = halves.poll(context);
-                    if both.is_pending() {
-                        *self = Join::unready(Unready::InPlace(halves));
-                    }
-                    return both;
-                }
-            };
+                },
+            }
         }
-        match std::mem::replace(&mut self.0, Stage::Taken) {
-            Stage::Ready(both) => Poll::Ready(both),
-            _ => panic!("a join is polled until it is over"),
+    }
+
+    /// The join of halves that were made outside a pool, where they are first polled.
+    fn begun((a, b): (A, B)) -> Join<A, B> {
+        match Worker::current() {
+            Some(worker) => Join::started(worker, a, b),
+            None => Join::unready(Unready::InPlace(Box::new(InPlace::new(a, b)))),
         }
     }
 }

@@ -178,37 +178,16 @@ pub(super) unsafe fn is_cancelled<H: Home>(block: NonNull<Shared>) -> bool {
     unsafe { state(block).is_cancelled(H::SIDE) }
 }
 
-/// The job of a half that from now on runs on its own.
+/// The job of a half that from now on runs on its own, for the caller to put where a worker finds
+/// it.
 ///
 /// # Safety
-/// The block was parted; the caller is the half's runner, and nobody has used the job before.
+/// The block was parted; the caller holds the half, and nobody else has its job.
 pub(super) unsafe fn emancipate<H: Home>(block: NonNull<Shared>) -> NonNull<Job> {
-    // SAFETY: nobody uses the job before the state says scheduled, which is the caller's to say.
-    // `run` takes the address of a half's job.
+    // SAFETY: nobody uses the job before the caller lets go of the half. `run` takes the address of
+    // a half's job.
     unsafe { (*(*half::<H>(block)).job.get()).write(Job::new(run::<H>)) };
     job::<H>(block)
-}
-
-/// Makes a job of a half that the call of a fork has not begun, for the caller to put where a
-/// worker finds it.
-///
-/// # Safety
-/// The block was parted; the caller is the fork's call.
-pub(super) unsafe fn schedule<H: Home>(block: NonNull<Shared>) -> NonNull<Job> {
-    // SAFETY: by the caller.
-    unsafe {
-        state(block).schedule(H::SIDE);
-        emancipate::<H>(block)
-    }
-}
-
-/// Undoes [`schedule`] of a half that no worker has got.
-///
-/// # Safety
-/// The caller is the fork's call, and has taken the job back.
-pub(super) unsafe fn unschedule<H: Home>(block: NonNull<Shared>) {
-    // SAFETY: by the caller.
-    unsafe { state(block).take_back(H::SIDE) };
 }
 
 /// Leaves a half to itself that its join has polled, and that was not ready.
@@ -265,16 +244,33 @@ unsafe fn discard<H: Home>(block: NonNull<Shared>) {
     }
 }
 
-/// Puts a scheduled half where a worker finds it.
-pub(super) unsafe fn enqueue<H: Home>(block: NonNull<Shared>) {
-    // SAFETY: scheduled halves are in one place at a time. The home, and with it the registry,
+/// Puts a half that was woken where a worker finds it soon.
+///
+/// # Safety
+/// The caller holds it, until this.
+pub(super) unsafe fn enqueue_next<H: Home>(block: NonNull<Shared>) {
+    // SAFETY: by the caller; and the worker promises no less than for `enqueue`.
+    unsafe { enqueue_by::<H>(block, Worker::enqueue_next) };
+}
+
+/// Puts a half where a worker finds it in its turn.
+///
+/// # Safety
+/// The caller holds it, until this.
+unsafe fn enqueue<H: Home>(block: NonNull<Shared>) {
+    // SAFETY: by the caller.
+    unsafe { enqueue_by::<H>(block, Worker::enqueue) };
+}
+
+unsafe fn enqueue_by<H: Home>(block: NonNull<Shared>, here: unsafe fn(&Worker, NonNull<Job>)) {
+    // SAFETY: the half is held once, so its job is in one place at a time. The home, and with it the registry,
     // outlives the block; but the block may be gone as soon as the job is queued, and the block
     // holds the registry: so it is held here.
     unsafe {
         let registry = block.as_ref().home().as_ref().registry_pointer();
         match Worker::current() {
             Some(worker) if std::ptr::eq(worker.registry_pointer(), registry) => {
-                worker.enqueue(job::<H>(block));
+                here(worker, job::<H>(block));
             }
             _ => {
                 Registry::hold(registry);
@@ -294,7 +290,7 @@ pub(super) unsafe fn cancel<H: Home>(block: NonNull<Shared>, defer: bool) {
     unsafe {
         match state(block).cancel(H::SIDE, defer) {
             Cancel::Discard => discard::<H>(block),
-            Cancel::Schedule => enqueue::<H>(block),
+            Cancel::Queue => enqueue::<H>(block),
             Cancel::Leave => {}
             Cancel::Over => drop_quietly(result::<H>(block)),
         }
@@ -374,7 +370,7 @@ unsafe fn wake_by_ref<H: Home>(data: *const ()) {
     unsafe {
         let block = block_of(data);
         if state(block).wake(H::SIDE) {
-            enqueue::<H>(block);
+            enqueue_next::<H>(block);
         }
     }
 }

@@ -77,13 +77,13 @@ fn a_handed_out_half_is_run_once_and_its_result_seen() {
     });
 }
 
-/// A fork whose first half runs on its own.
+/// A fork whose halves are held.
 fn forked() -> Arc<State> {
     Arc::new(State::new(State::of_fork()))
 }
 
 #[test]
-fn a_wake_during_a_poll_is_never_lost_and_schedules_once() {
+fn a_wake_during_a_poll_is_never_lost_and_queues_once() {
     loom::model(|| {
         let state = forked();
         let wakers: Vec<_> = (0..2)
@@ -106,8 +106,7 @@ fn what_was_written_before_a_wake_is_seen_by_the_poll_to_come() {
     loom::model(|| {
         let state = forked();
         let ready = Arc::new(AtomicU32::new(0));
-        // Scheduled: the wake meets a half that is about to be polled, or has been.
-        state.schedule(Side::First);
+        // The wake meets a half that is about to be polled, or has been.
         let waker = {
             let (state, ready) = (Arc::clone(&state), Arc::clone(&ready));
             thread::spawn(move || {
@@ -185,7 +184,7 @@ fn a_cancelled_half_is_thrown_away_once() {
             let queued = [
                 waker.join().expect("waking does not panic"),
                 runner.join().expect("running does not panic"),
-                cancelled == Cancel::Schedule,
+                cancelled == Cancel::Queue,
             ];
             if cancelled == Cancel::Discard {
                 discards.fetch_add(1, Ordering::Relaxed);
@@ -241,7 +240,7 @@ impl Block {
     fn follow(&self, after: After) {
         match after {
             After::Nothing => {}
-            After::Schedule => panic!("nothing of the models pauses"),
+            After::Queue => panic!("nothing of the models pauses"),
             After::Wake => {
                 let waiter = self.shared.take_waiter();
                 let after = self.state().leave();

@@ -1,11 +1,12 @@
 //! Who may touch what of a block, and who still needs it, decided one atomic step at a time.
 //!
-//! One word says it all, so that what happens to a half costs one step each: beginning, pausing,
-//! ending, waking.
+//! One word says it all, so that what happens to a half costs one step each: waking, pausing,
+//! ending.
 //!
-//! - A half that runs on its own is idle, scheduled (in a queue or a mailbox), running, or over.
-//!   The one who takes it from idle or scheduled to running alone may touch its future until the
-//!   next step. Cancelling never waits: whoever holds the half at that moment throws it away.
+//! - A half is held, idle, or over. It is held from the moment that somebody wakes it: by that
+//!   one, who queues it, then by the queue or mailbox, then by its runner. Whoever holds it alone
+//!   may touch its future. If it is woken meanwhile, it will be polled once more. Cancelling never
+//!   waits: who holds the half at that moment throws it away.
 //! - The join may leave a waker in the block. That belongs to the join, until the last half to end
 //!   takes it.
 //! - The parties are the join and every waker that was cloned. The block is there as long as there
@@ -14,9 +15,10 @@
 use super::sync::AtomicU32;
 use std::sync::atomic::Ordering;
 
-/// In a queue or a mailbox; together with [`RUNNING`]: woken during a poll.
-const SCHEDULED: u32 = 1;
-const RUNNING: u32 = 2;
+/// Somebody has the half to run it; or a queue or mailbox, for somebody who will.
+const HELD: u32 = 1;
+/// Woken while it was held.
+const WOKEN: u32 = 2;
 /// The future is gone. Its result is in place unless [`CANCELLED`] is set too.
 const OVER: u32 = 4;
 /// Nobody wants the result any more.
@@ -45,9 +47,9 @@ pub(super) struct State(AtomicU32);
 /// What the runner is to do after a poll that was not ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pause {
-    /// Leave it: whoever wakes it will schedule it.
+    /// Leave it: whoever wakes it will queue it.
     Idle,
-    /// Schedule it: it was woken meanwhile.
+    /// Queue it: it was woken meanwhile.
     Again,
     /// Throw the future away: it was cancelled meanwhile.
     Discard,
@@ -69,8 +71,8 @@ pub(super) enum Wait {
 pub(super) enum Cancel {
     /// Throw the future away, now.
     Discard,
-    /// Schedule the half, so that a worker throws the future away.
-    Schedule,
+    /// Queue the half, so that a worker throws the future away.
+    Queue,
     /// Nothing: whoever runs it or will run it throws it away, or has.
     Leave,
     /// The half is over: drop its result.
@@ -83,8 +85,8 @@ pub(super) enum Cancel {
 #[must_use]
 pub(super) enum After {
     Nothing,
-    /// Queue the half, which this step has scheduled.
-    Schedule,
+    /// Queue the half, which the caller now holds.
+    Queue,
     /// Take the waker that the join has left, [leave](State::leave), and wake it: the caller is a
     /// party for so long.
     Wake,
@@ -107,16 +109,16 @@ impl Side {
 }
 
 impl State {
-    /// Of a fork that begins: both halves are the caller's to run, and the join is the only party.
+    /// Of a fork that begins: the caller holds both halves, and the join is the only party.
     #[inline(always)]
     pub(super) const fn of_fork() -> u32 {
-        PARTY | Side::First.bits(RUNNING) | Side::Second.bits(RUNNING)
+        PARTY | Side::First.bits(HELD) | Side::Second.bits(HELD)
     }
 
-    /// Of a root that is about to be queued, with so many parties. Of its two halves only the first
+    /// Of a root that the caller is about to queue, with so many parties. Of its two halves only the first
     /// is a half.
     pub(super) fn of_root(parties: u32) -> u32 {
-        (parties * PARTY) | Side::First.bits(SCHEDULED) | Side::Second.bits(OVER)
+        (parties * PARTY) | Side::First.bits(HELD) | Side::Second.bits(OVER)
     }
 
     #[inline(always)]
@@ -148,24 +150,15 @@ impl State {
         self.0.load(Ordering::Acquire) & side.bits(CANCELLED) != 0
     }
 
-    /// From running, by a caller that has not polled it, to scheduled.
-    pub(super) fn schedule(&self, side: Side) {
-        self.0
-            .fetch_xor(side.bits(SCHEDULED | RUNNING), Ordering::Relaxed);
-    }
-
-    /// Back to running, of a half that its owner has taken out of the mailbox.
-    pub(super) fn take_back(&self, side: Side) {
-        self.0
-            .fetch_xor(side.bits(SCHEDULED | RUNNING), Ordering::Relaxed);
-    }
-
-    /// From scheduled to running; false if the half was cancelled and is to be thrown away.
+    /// To be called before a poll, by who holds the half. False if it was cancelled and is to be
+    /// thrown away.
     pub(super) fn begin(&self, side: Side) -> bool {
-        let before = self
-            .0
-            .fetch_xor(side.bits(SCHEDULED | RUNNING), Ordering::AcqRel);
-        before & side.bits(CANCELLED) == 0
+        let mut state = self.0.load(Ordering::Acquire);
+        if state & side.bits(WOKEN) != 0 {
+            // The poll to come is also for who has woken it while it was queued.
+            state = self.0.fetch_and(!side.bits(WOKEN), Ordering::AcqRel);
+        }
+        state & side.bits(CANCELLED) == 0
     }
 
     /// Ends a poll that was not ready.
@@ -175,12 +168,12 @@ impl State {
             if state & side.bits(CANCELLED) != 0 {
                 pause = Pause::Discard;
                 None
-            } else if state & side.bits(SCHEDULED) != 0 {
+            } else if state & side.bits(WOKEN) != 0 {
                 pause = Pause::Again;
-                Some(state & !side.bits(RUNNING))
+                Some(state & !side.bits(WOKEN))
             } else {
                 pause = Pause::Idle;
-                Some(state & !side.bits(RUNNING))
+                Some(state & !side.bits(HELD))
             }
         });
         pause
@@ -213,7 +206,7 @@ impl State {
 
     /// The state after the end of a half, and what that leads to.
     fn ended(state: u32, side: Side) -> (u32, After) {
-        let next = (state & !side.bits(SCHEDULED | RUNNING)) | side.bits(OVER);
+        let next = (state & !side.bits(HELD | WOKEN)) | side.bits(OVER);
         if next & BOTH_OVER == BOTH_OVER && next & WAITING != 0 {
             ((next & !WAITING) + PARTY, After::Wake)
         } else {
@@ -221,14 +214,13 @@ impl State {
         }
     }
 
-    /// Schedules the half if it is idle: true if so. If it is running, it will be polled again.
+    /// Wakes the half: true if it was idle, and the caller now holds it.
     pub(super) fn wake(&self, side: Side) -> bool {
         let mut idle = false;
         let woken = self.update(|state| {
-            idle = state & side.bits(SCHEDULED | RUNNING) == 0;
-            // Also where it is scheduled already this is a step: what the caller has written
-            // before must be seen by the poll to come.
-            (state & side.bits(OVER | CANCELLED) == 0).then_some(state | side.bits(SCHEDULED))
+            let next;
+            (next, idle) = State::woken(state, side)?;
+            Some(next)
         });
         woken && idle
     }
@@ -238,18 +230,30 @@ impl State {
         let mut after = After::Nothing;
         self.update(|state| {
             let next = state - PARTY;
-            if next & side.bits(OVER | CANCELLED) != 0 {
-                after = State::freed(next);
-                return Some(next);
+            match State::woken(next, side) {
+                None => {
+                    after = State::freed(next);
+                    Some(next)
+                }
+                Some((next, idle)) => {
+                    after = if idle { After::Queue } else { After::Nothing };
+                    Some(next)
+                }
             }
-            after = if next & side.bits(SCHEDULED | RUNNING) == 0 {
-                After::Schedule
-            } else {
-                After::Nothing
-            };
-            Some(next | side.bits(SCHEDULED))
         });
         after
+    }
+
+    /// The state after a wake, and whether the half was idle; `None` if there is nothing to wake.
+    fn woken(state: u32, side: Side) -> Option<(u32, bool)> {
+        if state & side.bits(OVER | CANCELLED) != 0 {
+            return None;
+        }
+        let idle = state & side.bits(HELD) == 0;
+        // Also one that was woken already is woken again, so that the poll to come sees what the
+        // caller has written before.
+        let flag = if idle { HELD } else { WOKEN };
+        Some((state | side.bits(flag), idle))
     }
 
     /// Takes back the wish for a result; with `defer` the caller does not throw away the future
@@ -257,7 +261,7 @@ impl State {
     pub(super) fn cancel(&self, side: Side, defer: bool) -> Cancel {
         let mut cancel = Cancel::Leave;
         self.update(|state| {
-            let half = state & side.bits(SCHEDULED | RUNNING | OVER | CANCELLED);
+            let half = state & side.bits(HELD | OVER | CANCELLED);
             let flags;
             (flags, cancel) = if half & side.bits(CANCELLED) != 0 {
                 (0, Cancel::Leave)
@@ -266,7 +270,7 @@ impl State {
             } else if half != 0 {
                 (CANCELLED, Cancel::Leave)
             } else if defer {
-                (SCHEDULED | CANCELLED, Cancel::Schedule)
+                (HELD | CANCELLED, Cancel::Queue)
             } else {
                 (CANCELLED, Cancel::Discard)
             };
