@@ -3,6 +3,7 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p corsair --lib fork_join::loom`
 
+use super::beside::Progress;
 use super::block::Shared;
 use super::job::Job;
 use super::latch::Latch;
@@ -74,6 +75,51 @@ fn a_handed_out_half_is_run_once_and_its_result_seen() {
         for thief in thieves {
             thief.join().expect("thieves do not panic");
         }
+    });
+}
+
+#[test]
+fn work_beside_the_caller_is_begun_by_one_side_and_its_end_is_seen() {
+    struct Model {
+        progress: Progress,
+        work: UnsafeCell<u32>,
+        unparked: AtomicU32,
+    }
+    // SAFETY: that the models do not race is what loom checks.
+    unsafe impl Sync for Model {}
+    // SAFETY: as above.
+    unsafe impl Send for Model {}
+
+    loom::model(|| {
+        let model = Arc::new(Model {
+            progress: Progress::new(),
+            work: UnsafeCell::new(0),
+            unparked: AtomicU32::new(0),
+        });
+        // SAFETY (of all accesses to the work): loom panics if they race.
+        let run = |work: *mut u32| unsafe { *work += 1 };
+        let worker = {
+            let model = Arc::clone(&model);
+            thread::spawn(move || {
+                if model.progress.begin() {
+                    model.work.with_mut(run);
+                    if model.progress.finish() {
+                        model.unparked.store(1, Ordering::Release);
+                    }
+                }
+            })
+        };
+        if model.progress.take_back() {
+            model.work.with_mut(run);
+        } else {
+            while model.progress.wait() {
+                while model.unparked.load(Ordering::Acquire) == 0 {
+                    thread::yield_now();
+                }
+            }
+        }
+        assert_eq!(model.work.with(|work| unsafe { *work }), 1);
+        worker.join().expect("the worker does not panic");
     });
 }
 
