@@ -1,6 +1,7 @@
 //! Tasks over a stream of points: one written as text, one in Rust, both fed by the same write.
 //!
 //! `cargo run --example stream_tasks`
+#![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
 use corsair_stream::engine::{Engine, EngineOptions, TaskOptions, Write};
 use corsair_stream::expression::key;
