@@ -85,7 +85,8 @@ async fn main() -> Result<(), tokio::task::JoinError> {
     tokio::time::sleep(Duration::from_millis(50)).await;
     graph.abort();
     let (count, sum) = mean.await?;
-    (spread.await?, screen.await?);
+    spread.await?;
+    screen.await?;
     for sensor in sensors {
         assert!(sensor.await? > 0);
     }

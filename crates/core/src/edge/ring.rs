@@ -41,7 +41,7 @@
 //!
 //! **`drop_oldest`** lets the collector take messages out at the head. As it then reuses their memory,
 //! an emitter may no longer copy before it has taken. So with this policy slots hold numbers of cells
-//! ([`order`]): who moves the head owns the cell, and the emitter gives it back when it has read it.
+//! (module `order`): who moves the head owns the cell, and the emitter gives it back when it has read it.
 //!
 //! Sources: L. Lamport, "Specifying Concurrent Program Modules" (1983), for the ring of one producer
 //! and one consumer; P. Lee, T. Bu, G. Chandranmenon, "A lock-free, cache-efficient multi-core

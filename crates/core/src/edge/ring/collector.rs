@@ -52,7 +52,7 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
         }
     }
 
-    /// As [`TryCollect::try_collect`]. O(1), without locks.
+    /// As [`TryCollect::try_collect`](crate::edge::TryCollect::try_collect). O(1), without locks.
     ///
     /// # Errors
     /// As there.
@@ -72,7 +72,7 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
         self.put(message).map_err(TryCollectError::from)
     }
 
-    /// As [`Collect::collect`].
+    /// As [`Collect::collect`](crate::edge::Collect::collect).
     ///
     /// # Errors
     /// As there.
@@ -105,7 +105,7 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
         Ok(())
     }
 
-    /// As [`Collect::ready`].
+    /// As [`Collect::ready`](crate::edge::Collect::ready).
     ///
     /// # Errors
     /// As there.
@@ -113,7 +113,7 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
         Ready(self).await
     }
 
-    /// As [`BlockingCollect::collect_blocking`].
+    /// As [`BlockingCollect::collect_blocking`](crate::edge::BlockingCollect::collect_blocking).
     ///
     /// # Errors
     /// As there.
@@ -144,7 +144,7 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
         Ok(())
     }
 
-    /// As [`TryCollect::close`].
+    /// As [`TryCollect::close`](crate::edge::TryCollect::close).
     pub fn close(&mut self) {
         self.closed = true;
         // So that no message is put without looking.
@@ -152,7 +152,7 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
         self.ring.close();
     }
 
-    /// As [`TryCollect::abort`]. Drops what is buffered: O(messages).
+    /// As [`TryCollect::abort`](crate::edge::TryCollect::abort). Drops what is buffered: O(messages).
     pub fn abort(&self) {
         self.ring.abort();
     }

@@ -48,7 +48,7 @@ impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
         }
     }
 
-    /// As [`TryEmit::try_emit`]. O(1), without locks.
+    /// As [`TryEmit::try_emit`](crate::edge::TryEmit::try_emit). O(1), without locks.
     ///
     /// # Errors
     /// As there.
@@ -61,7 +61,7 @@ impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
         })
     }
 
-    /// As [`Emit::emit`].
+    /// As [`Emit::emit`](crate::edge::Emit::emit).
     #[inline]
     pub async fn emit(&mut self) -> Option<T> {
         match self.take() {
@@ -93,7 +93,7 @@ impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
         .await
     }
 
-    /// As [`Emit::poll_emit`].
+    /// As [`Emit::poll_emit`](crate::edge::Emit::poll_emit).
     pub fn poll_emit(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
         self.poll(context, Self::take)
     }
@@ -101,7 +101,7 @@ impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
     /// As [`emit_many`](Emitter::emit_many), without waiting.
     ///
     /// # Errors
-    /// As [`TryEmit::try_emit`].
+    /// As [`TryEmit::try_emit`](crate::edge::TryEmit::try_emit).
     pub fn try_emit_many(
         &mut self,
         messages: &mut Vec<T>,
@@ -114,7 +114,7 @@ impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
         })
     }
 
-    /// As [`BlockingEmit::emit_blocking`].
+    /// As [`BlockingEmit::emit_blocking`](crate::edge::BlockingEmit::emit_blocking).
     #[inline]
     pub fn emit_blocking(&mut self) -> Option<T> {
         match self.take() {
@@ -135,7 +135,7 @@ impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
         }
     }
 
-    /// As [`TryEmit::abort`]. Drops what is buffered: O(messages).
+    /// As [`TryEmit::abort`](crate::edge::TryEmit::abort). Drops what is buffered: O(messages).
     pub fn abort(&self) {
         self.ring.abort();
     }
@@ -222,7 +222,7 @@ impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
         }
     }
 
-    /// As [`Emit::rest`].
+    /// As [`Emit::rest`](crate::edge::Emit::rest).
     pub fn rest(&mut self) {
         if self.blocked {
             self.blocked = false;
