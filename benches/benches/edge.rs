@@ -234,8 +234,8 @@ fn two_threads(criterion: &mut Criterion) {
 
 /// From one task to another.
 async fn two_async(
-    mut tx: impl Collect<Message = Point> + Send + 'static,
-    mut rx: impl Emit<Message = Point> + Send + 'static,
+    mut tx: impl Collect<Message = Point> + 'static,
+    mut rx: impl Emit<Message = Point> + 'static,
 ) -> Check {
     let sender = tokio::spawn(async move {
         for time in 0..MANY {

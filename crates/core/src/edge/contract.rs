@@ -60,7 +60,7 @@ pub trait TryEmit {
 }
 
 /// A collecting end that waits in `async` code.
-pub trait Collect: TryCollect {
+pub trait Collect: TryCollect + Send {
     /// Accepts a message, and waits while the edge is full, if its policy is to block.
     ///
     /// A future that is dropped before it is ready drops its message, which then was not
@@ -83,7 +83,7 @@ pub trait Collect: TryCollect {
 }
 
 /// An emitting end that waits in `async` code.
-pub trait Emit: TryEmit {
+pub trait Emit: TryEmit + Send {
     /// The next message, or `None` when there will be none any more; then
     /// [`state`](TryEmit::state) tells why. The waker is called when it is worth to ask again; only
     /// that of the last call.
@@ -93,7 +93,7 @@ pub trait Emit: TryEmit {
     /// dropped before it is ready has taken nothing.
     fn emit(&mut self) -> impl Future<Output = Option<Self::Message>> + Send
     where
-        Self: Send + Sized,
+        Self: Sized,
     {
         Waiting(self)
     }

@@ -141,7 +141,7 @@ where
     }
 }
 
-impl<C: Collect + Send> FanOut<C>
+impl<C: Collect> FanOut<C>
 where
     C::Message: Clone + Send + Sync,
 {
