@@ -2,10 +2,10 @@
 
 use super::names::Names;
 use super::record::{Change, What};
-use crate::graph::{self, GraphWriter, Header};
-use crate::replace::Replacement;
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use corsair::fsm::Network;
+use corsair_observe::Replacement;
+use corsair_observe::graph::{self, GraphWriter, Header};
 use jiff::Timestamp;
 use std::collections::HashMap;
 use std::path::Path;
@@ -36,7 +36,7 @@ pub fn write(
         }
         graph.end()
     })();
-    let events = written.map_err(|error| file.failed(&error))?;
+    let events = written.map_err(|error| file.failed(error))?;
     file.finish()?;
     Ok(events)
 }
@@ -53,7 +53,7 @@ fn date(epoch: Timestamp, change: &Change) -> Timestamp {
 /// # Errors
 /// If the file is no graph, or none of pirates.
 pub fn network(path: &Path) -> Result<Network> {
-    let graph = graph::read(path)?;
+    let graph = graph::read(path).context("-r")?;
     let shown = path.display();
     if let Some(other) = graph.nodes.iter().find(|node| node.package != PIRATE) {
         bail!(

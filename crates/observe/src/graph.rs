@@ -13,7 +13,7 @@
 mod reader;
 mod writer;
 
-pub use reader::read;
+pub use reader::{GraphError, GraphFile, GraphNode, read};
 pub use writer::{GraphWriter, Header};
 
 /// The version in the header of files written here. spigo's tools want it by this name.
