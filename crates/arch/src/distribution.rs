@@ -188,6 +188,17 @@ impl Sampler {
         }
     }
 
+    /// A time in the middle of it, in nanoseconds: the mean or the median.
+    pub fn typical(&self) -> u64 {
+        match &self.0 {
+            Shape::Constant(nanos) => *nanos,
+            Shape::Uniform { least, width } => least + width / 2,
+            Shape::Exponential(mean) => *mean as u64,
+            Shape::Lognormal { mu, .. } => libm::exp(*mu) as u64,
+            Shape::Curve(points) => libm::exp(along(points, 0.0)) as u64,
+        }
+    }
+
     /// A time in nanoseconds, made from the random bits that `bits` gives; a constant asks for
     /// none.
     #[inline]

@@ -8,10 +8,18 @@
 mod definition;
 mod distribution;
 mod duration_text;
+mod edda;
 mod geography;
+mod message;
+mod model;
 mod nearest;
+mod node;
 mod package;
+mod registry;
+mod scenario;
+mod simulate;
 mod topology;
+mod totals;
 
 pub use definition::{
     BUILT_IN, Checked, Definition, DefinitionError, Fault, FaultKind, Guesstimate, Network, Place,
@@ -20,5 +28,8 @@ pub use definition::{
 pub use distribution::{Distribution, DistributionError, Sampler};
 pub use duration_text::TimeSpan;
 pub use geography::{Geography, MAX_REGIONS, REGIONS, ZONES, Zone};
+pub use message::{Answer, Call, Change, Key, Msg};
 pub use package::Package;
+pub use simulate::{KINDS, Plan, SimulateError, config, simulate};
 pub use topology::{Costs, Instance, Scale, ScaleError, Service, TimedFault, Topology};
+pub use totals::{Entry, ServiceTotals, Totals};
