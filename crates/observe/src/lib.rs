@@ -11,16 +11,22 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod addresses;
+mod directory;
 mod error;
+mod flows;
 pub mod graph;
+mod json_array;
 mod node;
 mod observer;
 mod recorder;
+mod remote;
 mod replacement;
 mod settings;
 mod times;
 mod trace;
 
+pub use addresses::Addresses;
 pub use error::ObserveError;
 pub use node::{Exit, Node};
 pub use observer::{Loss, Observed, Observer, WrittenFile};
