@@ -17,6 +17,8 @@ mod error;
 mod flows;
 pub mod graph;
 mod json_array;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod node;
 mod observer;
 mod recorder;
@@ -34,4 +36,5 @@ pub use recorder::{Clock, Metric, Recorder, ServiceId};
 pub use replacement::{FileError, Replacement};
 pub use settings::{FlowFormat, GraphFormat, Neo4j, Settings};
 pub use times::ServiceTimes;
+pub use times::table::percentile_table;
 pub use trace::{Exchange, Status, TraceContext};

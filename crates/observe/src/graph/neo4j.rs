@@ -237,8 +237,9 @@ mod sending {
         #[test]
         fn a_wrong_address_is_told_before_the_run() {
             // A port that was free a moment ago.
-            let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-            let port = port.local_addr().unwrap();
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let port = listener.local_addr().unwrap();
+            drop(listener);
             let database = Neo4j {
                 url: port.to_string(),
                 user: "neo4j".into(),
