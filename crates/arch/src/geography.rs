@@ -1,8 +1,7 @@
-//! Where things are: regions, their zones, their addresses, and how far apart they are.
+//! Where things are: regions, their zones, and how far apart they are.
 
 use crate::Network;
 use crate::distribution::{Distribution, Sampler};
-use std::net::Ipv4Addr;
 use std::time::Duration;
 
 /// How many regions there are at most.
@@ -20,17 +19,6 @@ pub const REGIONS: [&str; MAX_REGIONS as usize] = [
 
 /// The zones of each region.
 pub const ZONES: [&str; 3] = ["zoneA", "zoneB", "zoneC"];
-
-/// The first two numbers of the addresses in each zone of each region. Addresses of services that
-/// are in no zone are those of the first.
-const PREFIXES: [[[u8; 2]; ZONES.len()]; REGIONS.len()] = [
-    [[54, 198], [54, 221], [50, 19]],
-    [[54, 245], [54, 244], [54, 214]],
-    [[54, 247], [54, 246], [54, 220]],
-    [[54, 93], [54, 28], [54, 78]],
-    [[54, 251], [54, 254], [54, 255]],
-    [[54, 252], [54, 253], [54, 206]],
-];
 
 /// One-way times between regions in milliseconds, about half of the round trips that users of
 /// those regions measure.
@@ -79,16 +67,6 @@ impl Zone {
             region: index(region, &REGIONS)?,
             zone: index(zone, &ZONES)?,
         })
-    }
-
-    /// The `number`-th address of this place, counted from 1. Beyond 65,535 the addresses go on
-    /// behind those of the zone.
-    pub fn address(self, number: u32) -> Ipv4Addr {
-        let region = usize::from(self.region.unwrap_or(0));
-        let zone = usize::from(self.zone.unwrap_or(0));
-        let [a, b] = PREFIXES[region][zone];
-        let first = u32::from_be_bytes([a, b, 0, 0]);
-        Ipv4Addr::from_bits(first.wrapping_add(number))
     }
 }
 
@@ -162,14 +140,6 @@ mod tests {
             region: Some(region),
             zone: Some(zone),
         }
-    }
-
-    #[test]
-    fn addresses_count_up_in_their_zone() {
-        assert_eq!(at(0, 0).address(1).to_string(), "54.198.0.1");
-        assert_eq!(at(0, 1).address(256).to_string(), "54.221.1.0");
-        assert_eq!(at(0, 2).address(7).to_string(), "50.19.0.7");
-        assert_eq!(Zone::EVERYWHERE.address(2).to_string(), "54.198.0.2");
     }
 
     #[test]

@@ -13,7 +13,6 @@ use crate::distribution::Sampler;
 use crate::geography::{Geography, ZONES, Zone};
 use crate::package::Package;
 use std::collections::HashMap;
-use std::net::Ipv4Addr;
 use std::ops::Range;
 
 /// A service and where its instances are.
@@ -80,8 +79,6 @@ pub struct Instance {
     pub number: Option<u32>,
     /// Where it is.
     pub at: Zone,
-    /// Its address in the network.
-    pub address: Ipv4Addr,
 }
 
 /// Who there is: services, their instances, and the registries of each zone.
@@ -110,7 +107,6 @@ impl Topology {
     /// See [`ScaleError`].
     pub fn new(checked: &Checked, scale: Scale) -> Result<Topology, ScaleError> {
         let definition = checked.definition();
-        let mut addresses = Addresses::default();
         let mut topology = Topology {
             arch: definition.arch.clone(),
             regions: scale.regions,
@@ -129,7 +125,6 @@ impl Topology {
                     service: index,
                     number: Some(number),
                     at,
-                    address: addresses.next(at),
                 });
             }
             let last = topology.instances.len() as u32;
@@ -286,23 +281,6 @@ fn places(service: &ServiceDefinition, scale: Scale) -> impl Iterator<Item = (u3
             .chain(numbers.map(move |number| (number, at(Some(zone(number))))))
     });
     everywhere.into_iter().chain(in_regions)
-}
-
-/// Hands out addresses, zone by zone.
-#[derive(Debug, Default)]
-struct Addresses(HashMap<Zone, u32>);
-
-impl Addresses {
-    /// The next address in the zone, or in the first zone of the first region for what is in none.
-    fn next(&mut self, at: Zone) -> Ipv4Addr {
-        let zone = Zone {
-            region: Some(at.region.unwrap_or(0)),
-            zone: Some(at.zone.unwrap_or(0)),
-        };
-        let number = self.0.entry(zone).or_default();
-        *number += 1;
-        zone.address(*number)
-    }
 }
 
 #[cfg(test)]

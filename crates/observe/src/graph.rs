@@ -10,9 +10,13 @@
 //! | and does no longer | `forget`, `source`, `target`, `timestamp` |
 //! | an actor has ended | `done`, `exit`, `timestamp` |
 
+mod markup;
+mod neo4j;
+mod network;
 mod reader;
 mod writer;
 
+pub(crate) use network::GraphSink;
 pub use reader::{GraphError, GraphFile, GraphNode, read};
 pub use writer::{GraphWriter, Header};
 

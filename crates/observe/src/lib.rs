@@ -11,16 +11,24 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod addresses;
+mod directory;
 mod error;
+mod flows;
 pub mod graph;
+mod json_array;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod node;
 mod observer;
 mod recorder;
+mod remote;
 mod replacement;
 mod settings;
 mod times;
 mod trace;
 
+pub use addresses::Addresses;
 pub use error::ObserveError;
 pub use node::{Exit, Node};
 pub use observer::{Loss, Observed, Observer, WrittenFile};
@@ -28,4 +36,5 @@ pub use recorder::{Clock, Metric, Recorder, ServiceId};
 pub use replacement::{FileError, Replacement};
 pub use settings::{FlowFormat, GraphFormat, Neo4j, Settings};
 pub use times::ServiceTimes;
+pub use times::table::percentile_table;
 pub use trace::{Exchange, Status, TraceContext};

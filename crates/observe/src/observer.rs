@@ -8,13 +8,17 @@
 mod merge;
 mod sinks;
 
+#[cfg(feature = "metrics")]
+use crate::Clock;
 use crate::recorder::Wanted;
 use crate::recorder::lane::{Next, Shared};
+use crate::times::{csv, guess};
 use crate::{ObserveError, Recorder, ServiceTimes, Settings};
 use corsair::Cut;
 use merge::Merge;
 use sinks::Sinks;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -25,7 +29,9 @@ use std::thread::JoinHandle;
 #[derive(Debug)]
 pub struct Observer {
     shared: Arc<Shared>,
-    settings: Arc<Settings>,
+    settings: Settings,
+    #[cfg(feature = "metrics")]
+    server: Option<crate::metrics::Server>,
     writer: Option<JoinHandle<Result<Sinks, ObserveError>>>,
 }
 
@@ -86,6 +92,18 @@ impl Observer {
             ..sinks.wanted()
         };
         let shared = Arc::new(Shared::new(settings.clock.clone(), wanted));
+        #[cfg(feature = "metrics")]
+        let server = settings
+            .metrics
+            .map(|address| serve(address, &settings, &shared))
+            .transpose()?;
+        #[cfg(not(feature = "metrics"))]
+        if settings.metrics.is_some() {
+            return Err(ObserveError::LeftOut {
+                what: "serving metrics",
+                feature: "metrics",
+            });
+        }
         let cut = settings.cut.clone();
         let theirs = Arc::clone(&shared);
         let writer = std::thread::Builder::new()
@@ -97,7 +115,9 @@ impl Observer {
             .map_err(ObserveError::Thread)?;
         Ok(Observer {
             shared,
-            settings: Arc::new(settings),
+            settings,
+            #[cfg(feature = "metrics")]
+            server,
             writer: Some(writer),
         })
     }
@@ -105,6 +125,14 @@ impl Observer {
     /// What actors tell their records to.
     pub fn recorder(&self) -> Recorder {
         Recorder::on(Arc::clone(&self.shared))
+    }
+
+    /// Where metrics are served, if they are: the port is the real one if 0 was asked for.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        #[cfg(feature = "metrics")]
+        return self.server.as_ref().map(crate::metrics::Server::address);
+        #[cfg(not(feature = "metrics"))]
+        None
     }
 
     /// The times measured so far, by the names of services. Costs as much as there are histograms.
@@ -121,6 +149,11 @@ impl Observer {
         let sinks = self.join().unwrap_or_else(|| Ok(Sinks::default()))?;
         let mut observed = sinks.finish()?;
         observed.times = self.times();
+        if self.settings.times {
+            let times = &observed.times;
+            observed.files.extend(csv::write(&self.settings, times)?);
+            observed.files.extend(guess::write(&self.settings, times)?);
+        }
         Ok(observed)
     }
 
@@ -134,6 +167,25 @@ impl Observer {
             })
         })
     }
+}
+
+/// Serves the times of a run while it goes on.
+#[cfg(feature = "metrics")]
+fn serve(
+    address: SocketAddr,
+    settings: &Settings,
+    shared: &Arc<Shared>,
+) -> Result<crate::metrics::Server, ObserveError> {
+    let (arch, clock) = (settings.arch.clone(), settings.clock.clone());
+    let (shared, began) = (Arc::clone(shared), std::time::Instant::now());
+    crate::metrics::Server::start(address, move || {
+        let seconds = match &clock {
+            Clock::Virtual(progress) => progress.time().elapsed(),
+            Clock::Wall => began.elapsed(),
+        };
+        let times = shared.times.by_service();
+        crate::times::prometheus::text(&arch, seconds.as_secs_f64(), &times)
+    })
 }
 
 impl Drop for Observer {

@@ -106,6 +106,20 @@ impl Replacement {
     }
 }
 
+impl Write for Replacement {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer().write(bytes)
+    }
+
+    fn write_vectored(&mut self, slices: &[io::IoSlice<'_>]) -> io::Result<usize> {
+        self.writer().write_vectored(slices)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer().flush()
+    }
+}
+
 impl Drop for Replacement {
     fn drop(&mut self) {
         // Once renamed, the file beside is gone; that it cannot be removed then is no fault.

@@ -4,6 +4,12 @@
 //! significant digits. Threads count in different sets of histograms, and sets add up to the same
 //! whatever the order, so the sums do not depend on who measured what.
 
+pub(crate) mod csv;
+pub(crate) mod guess;
+#[cfg(feature = "metrics")]
+pub(crate) mod prometheus;
+pub(crate) mod table;
+
 use crate::{Metric, ServiceId};
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
@@ -31,7 +37,18 @@ struct Set(Mutex<Vec<ServiceTimes>>);
 pub struct ServiceTimes {
     /// A histogram for each of [`Metric::ALL`], once there is a value.
     histograms: [Option<Histogram<u64>>; 3],
+    /// The exact sum of each metric.
+    sums: [u128; 3],
     errors: u64,
+}
+
+/// How names of files have a metric, as spigo's do.
+pub(crate) fn suffix(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Response => "resp",
+        Metric::Service => "serv",
+        Metric::Network => "net",
+    }
 }
 
 impl ServiceTimes {
@@ -45,7 +62,17 @@ impl ServiceTimes {
         self.errors
     }
 
-    fn sample(&mut self, metric: Metric, nanos: u64) {
+    /// The sum of all values of a metric, exactly.
+    pub fn sum(&self, metric: Metric) -> u128 {
+        self.sums[metric as usize]
+    }
+
+    pub(crate) fn error(&mut self) {
+        self.errors += 1;
+    }
+
+    pub(crate) fn sample(&mut self, metric: Metric, nanos: u64) {
+        self.sums[metric as usize] += u128::from(nanos);
         // The saturating form would clamp instead of growing.
         self.histogram_mut(metric)
             .record(nanos)
@@ -60,6 +87,9 @@ impl ServiceTimes {
 
     fn add(&mut self, other: &ServiceTimes) {
         self.errors += other.errors;
+        for (sum, other) in self.sums.iter_mut().zip(other.sums) {
+            *sum += other;
+        }
         for metric in Metric::ALL {
             if let Some(theirs) = other.histogram(metric) {
                 let mine = self.histogram_mut(metric);
@@ -95,7 +125,7 @@ impl Times {
 
     #[inline]
     pub(crate) fn error(&self, thread: usize, service: ServiceId) {
-        self.with(thread, service, |times| times.errors += 1);
+        self.with(thread, service, ServiceTimes::error);
     }
 
     #[inline]

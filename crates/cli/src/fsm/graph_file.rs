@@ -4,8 +4,8 @@ use super::names::Names;
 use super::record::{Change, What};
 use anyhow::{Context, Result, anyhow, bail};
 use corsair::fsm::Network;
-use corsair_observe::Replacement;
 use corsair_observe::graph::{self, GraphWriter, Header};
+use corsair_observe::{Addresses, Exit, Replacement};
 use jiff::Timestamp;
 use std::collections::HashMap;
 use std::path::Path;
@@ -25,13 +25,20 @@ pub fn write(
 ) -> Result<u64> {
     let written = (|| {
         let mut graph = GraphWriter::begin(file.writer(), header)?;
+        let mut addresses = Addresses::default();
+        let mut edges = 0;
         for change in changes {
             let date = date(header.date, change);
             let pirate = names.pirate(change.pirate);
             match change.what {
-                What::Began => graph.node(date, &pirate, PIRATE)?,
-                What::Met(buddy) => graph.edge(date, &pirate, &names.pirate(buddy))?,
-                What::Ended => graph.done(date, &pirate)?,
+                What::Began => {
+                    graph.node(date, pirate, PIRATE.into(), addresses.next("", ""))?;
+                }
+                What::Met(buddy) => {
+                    edges += 1;
+                    graph.edge(date, edges, pirate, names.pirate(buddy))?;
+                }
+                What::Ended => graph.done(date, pirate, Exit::Normal)?,
             }
         }
         graph.end()
