@@ -5,22 +5,28 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod capacity;
+mod compose;
 mod definition;
 mod distribution;
 mod duration_text;
 mod edda;
 mod geography;
 mod message;
+mod migration;
 mod model;
 mod nearest;
 mod node;
 mod package;
 mod registry;
+mod reload;
 mod scenario;
 mod simulate;
 mod topology;
 mod totals;
 
+pub use capacity::{Capacity, Point, Search, capacity};
+pub use compose::{ComposeError, compose};
 pub use definition::{
     BUILT_IN, Checked, Definition, DefinitionError, Fault, FaultKind, Guesstimate, Network, Place,
     Problem, ServiceDefinition, read, read_text, schema,
@@ -29,7 +35,9 @@ pub use distribution::{Distribution, DistributionError, Sampler};
 pub use duration_text::TimeSpan;
 pub use geography::{Geography, MAX_REGIONS, REGIONS, ZONES, Zone};
 pub use message::{Answer, Call, Change, Key, Msg};
+pub use migration::{LAST_STEP, MigrationError, step};
 pub use package::Package;
+pub use reload::ReloadError;
 pub use simulate::{KINDS, Plan, SimulateError, config, simulate};
 pub use topology::{Costs, Instance, Scale, ScaleError, Service, TimedFault, Topology};
 pub use totals::{Entry, ServiceTotals, Totals};

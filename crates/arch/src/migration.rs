@@ -73,7 +73,11 @@ fn services(step: u32) -> Vec<ServiceDefinition> {
     };
     let has_database = step <= 5;
     let has_ring = step >= 5;
-    let (cache, caches) = if step >= 3 { ("evcache", 3) } else { ("memcache", 1) };
+    let (cache, caches) = if step >= 3 {
+        ("evcache", 3)
+    } else {
+        ("memcache", 1)
+    };
     let mut storage = Vec::new();
     if has_ring {
         let joined: &[&str] = if step >= 8 {
@@ -94,7 +98,11 @@ fn services(step: u32) -> Vec<ServiceDefinition> {
     if has_ring {
         storage.push("cassTurtle");
     }
-    let pages: &[&str] = if step >= 4 { &["php", "node"] } else { &["php"] };
+    let pages: &[&str] = if step >= 4 {
+        &["php", "node"]
+    } else {
+        &["php"]
+    };
     if step >= 3 {
         add("turtle", "staash", 6, &storage);
         for page in pages {

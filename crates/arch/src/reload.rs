@@ -15,7 +15,9 @@ use std::collections::HashMap;
 #[non_exhaustive]
 pub enum ReloadError {
     /// A name of too few parts.
-    #[error("the node {0} has no region, zone and instance in its name; write arch.region.zone.instance")]
+    #[error(
+        "the node {0} has no region, zone and instance in its name; write arch.region.zone.instance"
+    )]
     Name(String),
     /// A package that is none.
     #[error("the node {node} has the unknown package '{package}'{meant}")]
@@ -40,7 +42,9 @@ pub enum ReloadError {
         meant: String,
     },
     /// One service with several packages.
-    #[error("the service {service} has the packages {first} and {second}; rename some of its instances")]
+    #[error(
+        "the service {service} has the packages {first} and {second}; rename some of its instances"
+    )]
     Packages {
         /// Which service.
         service: String,
@@ -50,7 +54,9 @@ pub enum ReloadError {
         second: Package,
     },
     /// A graph of services.
-    #[error("the node {0} is a whole service: the graph was written with -f; write it without, and reload that")]
+    #[error(
+        "the node {0} is a whole service: the graph was written with -f; write it without, and reload that"
+    )]
     Collapsed(String),
 }
 
@@ -182,7 +188,10 @@ fn parse(node: &GraphNode) -> Result<Parsed<'_>, ReloadError> {
 
 /// The service and the number of an instance, if its name is made of those.
 fn numbered(instance: &str) -> (&str, Option<u32>) {
-    let digits = instance.len() - instance.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    let digits = instance.len()
+        - instance
+            .trim_end_matches(|c: char| c.is_ascii_digit())
+            .len();
     let (service, number) = instance.split_at(instance.len() - digits);
     match number.parse::<u32>() {
         Ok(parsed) if !service.is_empty() && format!("{parsed:02}") == number => {
@@ -205,7 +214,10 @@ mod tests {
 
     fn graph(nodes: &[(&str, &str)], edges: &[(&str, &str)]) -> GraphFile {
         GraphFile {
-            nodes: nodes.iter().map(|(name, package)| node(name, package)).collect(),
+            nodes: nodes
+                .iter()
+                .map(|(name, package)| node(name, package))
+                .collect(),
             edges: edges
                 .iter()
                 .map(|&(a, b)| (a.to_owned(), b.to_owned()))
@@ -235,7 +247,13 @@ mod tests {
         assert_eq!(topology.regions, 3);
         assert_eq!(topology.services[0].instances, 0..2);
         assert_eq!(topology.edges, Some(vec![(2, 3)]));
-        let old = graph(&[("x.us-east-1.zoneC.cass.priamCassandra.cass11", "priamCassandra")], &[]);
+        let old = graph(
+            &[(
+                "x.us-east-1.zoneC.cass.priamCassandra.cass11",
+                "priamCassandra",
+            )],
+            &[],
+        );
         let topology = Topology::from_graph("x", &old).unwrap();
         assert_eq!(topology.short_name(0), "x.us-east-1.zoneC.cass11");
     }
