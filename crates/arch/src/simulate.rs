@@ -8,6 +8,7 @@ use crate::topology::Topology;
 use crate::totals::Totals;
 use corsair::{Config, Executor, Latency, Message, Report, RunError};
 use corsair_observe::Recorder;
+use std::num::NonZeroUsize;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -66,11 +67,18 @@ pub enum SimulateError {
     Run(#[from] RunError),
 }
 
+/// Actors are dealt to workers in pages of this many addresses.
+const PAGE: u32 = 256;
+
 /// The configuration with what an architecture needs: in virtual time every message travels the
-/// shortest time of all, and what its way takes beyond that comes on top.
+/// shortest time of all, and what its way takes beyond that comes on top. Workers that would have
+/// no actors are left out: they would only be waited for.
 pub fn config(topology: &Topology, base: Config) -> Config {
     let least = topology.least_latency(LEAST_TRAVEL);
+    let pages = (topology.len() + topology.registries() + 1).div_ceil(PAGE);
+    let most = NonZeroUsize::new(pages as usize).unwrap_or(NonZeroUsize::MIN);
     Config {
+        workers: base.workers.min(most),
         latency: Latency::constant(Duration::from_nanos(least)),
         ..base
     }
@@ -96,7 +104,10 @@ pub fn simulate(
     if plan.poll < Duration::from_millis(1) {
         return Err(SimulateError::Poll(plan.poll));
     }
-    let config = config(&topology, base.clone());
+    let config = match executor {
+        Executor::Virtual => config(&topology, base.clone()),
+        _ => base.clone(),
+    };
     let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let terms = Terms {
         seed: config.seed,

@@ -1,6 +1,9 @@
 //! The command `corsair`: from flags to calls of the library.
 
+mod arch;
+mod capacity;
 mod cli;
+mod compose;
 mod config_file;
 mod console;
 mod flags;

@@ -1,5 +1,6 @@
 //! The command as its users meet it: arguments in, text, files and exit codes out.
 
+mod arch;
 mod bad_input;
 mod config;
 mod flags;
