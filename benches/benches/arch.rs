@@ -59,7 +59,10 @@ fn run(
     let plan = Plan {
         duration,
         chat,
-        recorder: observer.as_ref().map(Observer::recorder).unwrap_or_default(),
+        recorder: observer
+            .as_ref()
+            .map(Observer::recorder)
+            .unwrap_or_default(),
         ..Plan::default()
     };
     let (report, totals) =

@@ -38,6 +38,6 @@ pub use message::{Answer, Call, Change, Key, Msg};
 pub use migration::{LAST_STEP, MigrationError, step};
 pub use package::Package;
 pub use reload::ReloadError;
-pub use simulate::{KINDS, Plan, SimulateError, config, simulate};
+pub use simulate::{KINDS, Plan, SimulateError, config, connections, simulate};
 pub use topology::{Costs, Instance, Scale, ScaleError, Service, TimedFault, Topology};
 pub use totals::{Entry, ServiceTotals, Totals};

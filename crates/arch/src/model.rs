@@ -6,7 +6,7 @@ use crate::package::Package;
 use crate::topology::{Instance, TimedFault, Topology};
 use corsair::Random;
 use corsair_observe::{Recorder, ServiceId};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -142,6 +142,38 @@ impl Model {
     }
 }
 
+impl Model {
+    /// How many connections there will be: pairs of an instance and one that it may call.
+    /// O(services² · zones²).
+    pub(crate) fn connections(&self) -> u64 {
+        // How many instances of a service there are in a zone, and one of them for all.
+        let mut zones: HashMap<u32, BTreeMap<Zone, (u64, u32)>> = HashMap::new();
+        for (index, instance) in (0..).zip(&self.topology.instances) {
+            let here = zones.entry(instance.service).or_default();
+            here.entry(instance.at).or_insert((0, index)).0 += 1;
+        }
+        let mut connections = 0;
+        for (service, about) in (0..).zip(&self.topology.services) {
+            for dependency in &about.dependencies {
+                let callers = zones.get(&service).into_iter().flatten();
+                for ((_, (callers, caller)), called) in
+                    callers.map(|c| (c, zones.get(dependency).into_iter().flatten()))
+                {
+                    for (_, (count, node)) in called {
+                        // Those of one service and zone do not call themselves.
+                        if caller == node {
+                            connections += callers * (callers - 1);
+                        } else if self.may_call(*caller, *node) {
+                            connections += callers * count;
+                        }
+                    }
+                }
+            }
+        }
+        connections
+    }
+}
+
 /// The instances that each fault hits: as many as its share, drawn from the seed.
 fn hit(topology: &Topology, seed: u64) -> HashMap<u32, Vec<TimedFault>> {
     let mut hit: HashMap<u32, Vec<TimedFault>> = HashMap::new();
@@ -233,6 +265,27 @@ mod tests {
         assert!(may("cassSubscriber00", "cassSubscriber07"));
         assert!(!may("cassSubscriber00", "cassSubscriber00"));
         assert!(may("www00", "www-elb00"));
+    }
+
+    #[test]
+    fn connections_are_counted_without_making_them() {
+        for (name, regions) in [
+            ("netflixoss", 1),
+            ("netflixoss", 2),
+            ("test", 1),
+            ("riak", 3),
+        ] {
+            let model = built_in(name, regions);
+            let topology = &model.topology;
+            let mut counted = 0;
+            for caller in 0..topology.len() {
+                for &dependency in &topology.service_of(caller).dependencies {
+                    let nodes = topology.services[dependency as usize].instances.clone();
+                    counted += nodes.filter(|&node| model.may_call(caller, node)).count() as u64;
+                }
+            }
+            assert_eq!(model.connections(), counted, "{name} {regions}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 mod denominator;
 mod health;
+mod membership;
 mod pending;
 mod pirate;
 mod ring;
@@ -123,23 +124,30 @@ impl Node {
     }
 
     /// Somebody wants something: begin with it, or let it wait.
-    fn arrive<C: Context<Msg>>(&mut self, job: Job, travel: u32, cx: &mut C) {
+    fn arrive<C: Context<Msg>>(&mut self, mut job: Job, travel: u32, cx: &mut C) {
         self.served.nanos += u64::from(travel);
         let limit = self.model.topology.services[self.service as usize]
             .costs
             .concurrency;
-        match limit {
-            Some(limit) if self.busy >= limit => {
-                self.queue.push_back(job);
-                let waits = self.queue.len() as u64;
-                self.served.longest_queue = self.served.longest_queue.max(waits);
-            }
-            Some(_) => {
-                self.busy += 1;
-                self.begin(job, cx);
-            }
-            None => self.begin(job, cx),
+        let Some(limit) = limit.filter(|_| !self.is_neighbour(job.client)) else {
+            return self.begin(job, cx);
+        };
+        job.placed = true;
+        if self.busy < limit {
+            self.busy += 1;
+            return self.begin(job, cx);
         }
+        self.queue.push_back(job);
+        let waits = self.queue.len() as u64;
+        self.served.longest_queue = self.served.longest_queue.max(waits);
+    }
+
+    /// Whether it is of the same ring. What neighbours ask takes no place: they keep one of their
+    /// own meanwhile, and would wait for each other forever.
+    fn is_neighbour(&self, client: Addr) -> bool {
+        let instances = &self.model.topology.instances;
+        let client = instances.get(self.number(client) as usize);
+        matches!(self.role, Role::Ring(_)) && client.is_some_and(|c| c.service == self.service)
     }
 
     /// Works on a job: it fails, or its package says what follows.
@@ -181,18 +189,13 @@ impl Node {
             recorder.sample(measured, Metric::Service, lasted);
             self.respond(&job, answer, delay, cx);
         }
-        self.release(delay, cx);
+        if job.placed {
+            self.release(delay, cx);
+        }
     }
 
     /// The place of a job gets free in `delay` from now.
     fn release<C: Context<Msg>>(&mut self, delay: u64, cx: &mut C) {
-        let limited = self.model.topology.services[self.service as usize]
-            .costs
-            .concurrency
-            .is_some();
-        if !limited {
-            return;
-        }
         if delay > 0 {
             cx.timer(Duration::from_nanos(delay), TO_RELEASE);
             return;
@@ -236,118 +239,6 @@ impl Node {
         match is_gone {
             true => self.finish(pending.job, Answer::Refused, 0, cx),
             false => self.resume(pending, answer, cx),
-        }
-    }
-
-    /// Takes what was told of other instances, and what the scenario wants.
-    fn control<C: Context<Msg>>(&mut self, message: Msg, cx: &mut C) -> Flow {
-        match message {
-            Msg::Hello => self.greet(cx),
-            Msg::Inform { registry } => {
-                self.registries.push(registry);
-                self.tell(registry, Msg::Register { node: self.index }, cx);
-            }
-            Msg::Depend { service } => {
-                self.dependencies.push(service);
-                self.look_up(service, cx);
-            }
-            Msg::NameDrop { node } => self.meet(node, cx),
-            Msg::Forget { node } => self.forget(node, cx),
-            Msg::Chat { period } => self.chat_every(period, cx),
-            Msg::GoldCoin(gold) => self.take_gold(gold),
-            Msg::Kill => self.go_down(true, cx),
-            Msg::Goodbye => {
-                self.leave(cx);
-                return Flow::Stop;
-            }
-            // The rest is for registries and the log.
-            _ => {}
-        }
-        Flow::Continue
-    }
-
-    /// The scenario has spoken: from now on there are timers.
-    fn greet<C: Context<Msg>>(&mut self, cx: &mut C) {
-        self.root = cx.envelope().from;
-        cx.timer(Duration::from_nanos(self.model.poll), TO_POLL);
-        let faults = self.model.faults(self.index);
-        for (number, fault) in (0..).zip(faults) {
-            let due = (self.model.load_at + fault.at).saturating_sub(cx.now().as_nanos());
-            cx.timer(Duration::from_nanos(due), Token::new(TO_FAULT + 2 * number));
-        }
-    }
-
-    /// Asks the registries for a service.
-    fn look_up<C: Context<Msg>>(&mut self, service: u32, cx: &mut C) {
-        let mut asked = None;
-        for place in 0..self.registries.len() {
-            let registry = self.registries[place];
-            // Those of a region know the same: one of them is enough.
-            let region = self.model.place(registry).region;
-            if asked != Some(region) {
-                asked = Some(region);
-                self.tell(registry, Msg::LookUp { service }, cx);
-            }
-        }
-    }
-
-    /// There is somebody to call.
-    fn meet<C: Context<Msg>>(&mut self, node: u32, cx: &mut C) {
-        // A graph is given by the scenario; what registries say must not add to it.
-        let given = cx.envelope().from == self.root;
-        if let Some(allowed) = &mut self.allowed {
-            if given {
-                allowed.push(node);
-                let service = self.model.instance(node).service;
-                if !self.dependencies.contains(&service) {
-                    self.dependencies.push(service);
-                }
-            } else if !allowed.contains(&node) {
-                return;
-            }
-        }
-        if node != self.index && self.role.add(&self.model, node) {
-            let (source, target) = (self.index, node);
-            self.log(Msg::Edge { source, target }, cx);
-        }
-    }
-
-    /// Somebody is gone.
-    fn forget<C: Context<Msg>>(&mut self, node: u32, cx: &mut C) {
-        if self.role.remove(&self.model, node) {
-            let (source, target) = (self.index, node);
-            self.log(Msg::ForgetEdge { source, target }, cx);
-        }
-    }
-
-    /// Tells one of the registries something for the log.
-    fn log<C: Context<Msg>>(&mut self, message: Msg, cx: &mut C) {
-        if let Some(&registry) = self.registries.first() {
-            self.tell(registry, message, cx);
-        }
-    }
-
-    /// The run is over.
-    fn leave<C: Context<Msg>>(&mut self, cx: &mut C) {
-        if !self.health.is_down() {
-            self.unregister(false, cx);
-        }
-        let mut totals = self.totals.lock().unwrap_or_else(|e| e.into_inner());
-        totals.add_node(self.service, &self.served, self.waiting.len() as u64);
-        if let Role::Denominator(load) = &self.role {
-            totals.add_entry(
-                &self.model.topology.services[self.service as usize].name,
-                load,
-            );
-        }
-        drop(totals);
-        cx.send(self.root, Msg::Goodbye);
-    }
-
-    fn unregister<C: Context<Msg>>(&mut self, killed: bool, cx: &mut C) {
-        for place in 0..self.registries.len() {
-            let (registry, node) = (self.registries[place], self.index);
-            self.tell(registry, Msg::Delete { node, killed }, cx);
         }
     }
 

@@ -67,6 +67,22 @@ pub enum SimulateError {
     Run(#[from] RunError),
 }
 
+/// How many connections a run of this topology will have: pairs of an instance and one that it may
+/// call. Each needs memory from the moment in which all instances find each other.
+pub fn connections(topology: &Topology) -> u64 {
+    let terms = Terms {
+        seed: 0,
+        base: LEAST_TRAVEL,
+        poll: 0,
+        patience: 0,
+        recorder: Recorder::off(),
+    };
+    match &topology.edges {
+        Some(edges) => edges.len() as u64,
+        None => Model::new(topology.clone(), terms).connections(),
+    }
+}
+
 /// Actors are dealt to workers in pages of this many addresses.
 const PAGE: u32 = 256;
 

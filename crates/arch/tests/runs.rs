@@ -38,7 +38,8 @@ fn run(topology: Topology, workers: usize) -> Left {
         (name.display().to_string(), bytes)
     });
     let files = files.collect();
-    assert_eq!(observed.incomplete, 0, "every span has both ends");
+    // Every span has both ends, but those of messages to the instance that was killed.
+    assert_eq!(observed.incomplete, totals.dropped);
     (report, totals, files)
 }
 

@@ -6,6 +6,7 @@ mod summary;
 
 use crate::console::{Console, complain};
 use crate::interrupt;
+use crate::memory;
 use crate::profile::Profile;
 use crate::progress::{Bar, Measure};
 use anyhow::{Context, Result, anyhow};
@@ -25,6 +26,8 @@ use summary::Summary;
 /// What is wrong before the run begins, how it failed, or what could not be written.
 pub fn run(options: &ArchOptions, args: &str) -> Result<ExitCode> {
     let topology = source::topology(options)?;
+    let connections = corsair_arch::connections(&topology);
+    memory::check_architecture(topology.len(), connections).context("-p")?;
     let settings = settings(options, args, &topology)?;
     let profile = options.profile.as_deref().map(Profile::begin).transpose()?;
     let observer = Observer::start(settings).map_err(|error| blame(options, error))?;

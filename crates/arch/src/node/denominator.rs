@@ -107,6 +107,7 @@ impl Node {
             id: 0,
             arrived: cx.now().as_nanos(),
             waited: 0,
+            placed: false,
             trace: SpanId::NONE,
             span: SpanId::NONE,
             parent: SpanId::NONE,

@@ -32,6 +32,8 @@ pub(crate) struct Job {
     pub(crate) arrived: u64,
     /// For how long it waited for others.
     pub(crate) waited: u64,
+    /// Whether it takes one of the places of a limited instance.
+    pub(crate) placed: bool,
     /// The message that asked.
     pub(crate) trace: SpanId,
     pub(crate) span: SpanId,
@@ -47,6 +49,7 @@ impl Job {
             id: call.id,
             arrived: now,
             waited: 0,
+            placed: false,
             trace: envelope.trace,
             span: envelope.span,
             parent: envelope.parent,

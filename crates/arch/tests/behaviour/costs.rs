@@ -73,3 +73,18 @@ fn the_error_rate_is_the_part_that_fails() {
         assert!((least..=most).contains(&part), "{rate}: {part}");
     }
 }
+
+#[test]
+fn neighbours_on_a_ring_do_not_wait_for_each_other_forever() {
+    let services = r#"{"name": "db", "package": "riak", "count": 9, "regions": 1,
+            "service_time": "1ms", "concurrency": 1, "dependencies": ["db"]},
+        {"name": "data", "package": "staash", "count": 3, "regions": 1, "dependencies": ["db"]},
+        {"name": "www", "package": "denominator", "regions": 0, "dependencies": ["data"]}"#;
+    let fast = Plan {
+        chat: Duration::from_micros(500),
+        ..plan()
+    };
+    let ran = run_services(services, &fast);
+    assert!(ran.service("db").longest_queue > 1);
+    assert_eq!((ran.entry().errors, ran.entry().unanswered()), (0, 0));
+}
