@@ -1,12 +1,14 @@
 //! From arguments to the call that they ask for.
 
 use crate::console::Console;
+use crate::diff::{self, DiffArgs};
 use crate::flags::command::{Purpose, command};
 use crate::flags::values::Values;
 use crate::flags::{Value, normalise, refusal};
 use crate::marshal::{self, MarshalArgs};
 use crate::options::Options;
 use crate::sum::{self, SumArgs};
+use crate::usl::{self, UslArgs};
 use crate::{config_file, fsm};
 use anyhow::{Result, anyhow};
 use clap::error::ErrorKind;
@@ -32,6 +34,11 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
     match matches.subcommand() {
         Some(("completions", given)) => completions(given),
         Some(("man", _)) => man(),
+        Some(("diff", given)) => diff::run(&DiffArgs::from_arg_matches(given)?),
+        Some(("usl", given)) => {
+            usl::run(&UslArgs::from_arg_matches(given)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
         Some(("sum", given)) => {
             sum::run(&SumArgs::from_arg_matches(given)?)?;
             Ok(ExitCode::SUCCESS)

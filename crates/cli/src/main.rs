@@ -3,6 +3,7 @@
 mod cli;
 mod config_file;
 mod console;
+mod diff;
 mod flags;
 mod fsm;
 mod interrupt;
@@ -14,6 +15,7 @@ mod progress;
 mod sum;
 mod summary;
 mod text;
+mod usl;
 
 use std::process::ExitCode;
 

@@ -1,8 +1,10 @@
 //! The parser, made from [`FLAGS`].
 
 use super::{FLAGS, Flag, Value};
+use crate::diff::DiffArgs;
 use crate::marshal::MarshalArgs;
 use crate::sum::SumArgs;
+use crate::usl::UslArgs;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Args, Command, ValueHint};
 
@@ -21,7 +23,7 @@ pub fn command(purpose: Purpose) -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("Simulates actors that talk: pirates and the Flying Spaghetti Monster")
         .override_usage(
-            "corsair -a fsm [FLAGS]\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair completions SHELL | corsair man",
+            "corsair -a fsm [FLAGS]\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair diff RUN_A RUN_B\n       corsair usl FILE\n       corsair completions SHELL | corsair man",
         )
         .after_help(AFTER_HELP)
         .args_override_self(true)
@@ -39,6 +41,12 @@ pub fn command(purpose: Purpose) -> Command {
                 ),
         )
         .subcommand(Command::new("man").about("Print the manual page"))
+        .subcommand(DiffArgs::augment_args(
+            Command::new("diff").about("Compare two recorded runs and name where they differ first"),
+        ))
+        .subcommand(UslArgs::augment_args(
+            Command::new("usl").about("Fit the universal scalability law to measured throughputs"),
+        ))
         .subcommand(SumArgs::augment_args(
             Command::new("sum").about("Add up a range with a process per half: fork-join, timed"),
         ))

@@ -2,8 +2,10 @@
 
 mod bad_input;
 mod config;
+mod diff;
 mod flags;
 mod graph;
 mod output;
 mod profile;
 mod terminal;
+mod usl;

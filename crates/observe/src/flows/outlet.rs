@@ -80,7 +80,7 @@ impl Outlet {
     /// A collector of this format.
     #[cfg(feature = "http")]
     pub(crate) fn collector(given: &str, format: FlowFormat) -> Result<Outlet, ObserveError> {
-        use crate::remote::http::{Post, url};
+        use crate::remote::http::{COLLECTOR, Post, url};
         let (what, path, example, nothing) = match format {
             FlowFormat::Otlp => (
                 "the OTLP collector",
@@ -96,7 +96,7 @@ impl Outlet {
             ),
         };
         let url = url(what, given, path, example)?;
-        let post = Post::new(url.clone());
+        let post = Post::new(url.clone(), COLLECTOR);
         post.check(what, nothing)?;
         let remote = Remote::start(format!("{what} at {url}"), "spans", post)?;
         Ok(Outlet::new(format, To::Remote(remote, REQUEST)))

@@ -70,3 +70,30 @@ fn spans_are_in_the_topic_after_the_run() {
         .collect();
     assert_eq!(sides.len(), read.len(), "each side of each span once");
 }
+
+#[test]
+#[ignore = "needs a broker, which it ends: ci/observe.sh"]
+fn a_broker_that_dies_half_way_costs_a_counted_loss_and_not_the_run() {
+    let pid = std::env::var("CORSAIR_KAFKA_PID").expect("CORSAIR_KAFKA_PID is the broker's");
+    let config = config(2);
+    let observer = Observer::start(Settings {
+        kafka: Some(broker()),
+        kinds: crate::fleet::everything(Path::new("."), Clock::Wall).kinds,
+        ..Settings::new("fleet", Clock::Virtual(config.progress.clone()))
+    });
+    let observer = observer.unwrap();
+    FLEET.run(Executor::Virtual, &config, &observer);
+    // Without a chance to say goodbye.
+    let killed = std::process::Command::new("kill")
+        .args(["-9", &pid])
+        .status();
+    assert!(killed.unwrap().success());
+    // A second run of the same observer: time goes back, the spans are told all the same.
+    FLEET.run(Executor::Virtual, &config, &observer);
+    let observed = observer.finish().unwrap();
+    let [loss] = &observed.losses[..] else {
+        panic!("{:?}", observed.losses);
+    };
+    assert_eq!(loss.of, observed.spans);
+    assert!(loss.lost > 0 && !loss.reason.is_empty(), "{loss:?}");
+}
