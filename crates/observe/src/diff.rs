@@ -4,11 +4,12 @@
 //! lines of their own in all formats, so two runs are compared line by line, in memory for one
 //! line of each. Headers (flags, date) may differ; they are no events.
 
-use serde_json::Value;
+mod events;
+
+use events::{Events, time};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Why runs cannot be compared.
@@ -166,79 +167,6 @@ fn files(directory: &Path) -> Result<BTreeSet<PathBuf>, DiffError> {
     Ok(all)
 }
 
-/// The events of a file: its lines but for those of a graph's header, without what separates them.
-struct Events {
-    path: PathBuf,
-    lines: BufReader<File>,
-    line: Vec<u8>,
-    number: u64,
-}
-
-impl Events {
-    fn open(path: &Path) -> Result<Events, DiffError> {
-        let file = File::open(path).map_err(|error| DiffError::Unreadable {
-            path: path.to_owned(),
-            error,
-        })?;
-        Ok(Events {
-            path: path.to_owned(),
-            lines: BufReader::with_capacity(1 << 16, file),
-            line: Vec::new(),
-            number: 0,
-        })
-    }
-
-    /// Goes to the next event; `false` at the end.
-    fn advance(&mut self) -> Result<bool, DiffError> {
-        loop {
-            self.line.clear();
-            let read = self.lines.read_until(b'\n', &mut self.line);
-            let read = read.map_err(|error| DiffError::Unreadable {
-                path: self.path.clone(),
-                error,
-            })?;
-            if read == 0 {
-                return Ok(false);
-            }
-            if !is_frame(self.event()) {
-                self.number += 1;
-                return Ok(true);
-            }
-        }
-    }
-
-    fn event(&self) -> &[u8] {
-        let blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == b',';
-        let line = &self.line;
-        let first = line
-            .iter()
-            .position(|byte| !blank(byte))
-            .unwrap_or(line.len());
-        let last = line
-            .iter()
-            .rposition(|byte| !blank(byte))
-            .map_or(first, |last| last + 1);
-        &line[first..last]
-    }
-
-    fn text(&self) -> String {
-        String::from_utf8_lossy(self.event()).into_owned()
-    }
-}
-
-/// Whether a line is part of what stands around the events.
-fn is_frame(line: &[u8]) -> bool {
-    const HEADER: [&[u8]; 5] = [
-        b"\"arch\":",
-        b"\"version\":",
-        b"\"args\":",
-        b"\"date\":",
-        b"\"graph\":",
-    ];
-    let bracket = |byte: &u8| matches!(byte, b'[' | b']' | b'{' | b'}');
-    line.iter().all(bracket) || HEADER.iter().any(|key| line.starts_with(key))
-}
-
 /// Compares two files and adds what comes of it.
 fn compare(a: &Path, b: &Path, name: &Path, to: &mut Comparison) -> Result<(), DiffError> {
     let (mut a, mut b) = (Events::open(a)?, Events::open(b)?);
@@ -255,6 +183,13 @@ fn compare(a: &Path, b: &Path, name: &Path, to: &mut Comparison) -> Result<(), D
         let text_a = more_a.then(|| a.text());
         let text_b = more_b.then(|| b.text());
         let times = [&text_a, &text_b].map(|text| text.as_deref().and_then(time));
+        let (text_a, text_b) = match (text_a, text_b) {
+            (Some(a), Some(b)) => {
+                let (a, b) = excerpts(&a, &b);
+                (Some(a), Some(b))
+            }
+            (a, b) => (a.map(|a| excerpts(&a, "").0), b.map(|b| excerpts(&b, "").0)),
+        };
         let found = Difference {
             file: name.to_owned(),
             number: a.number.max(b.number),
@@ -275,30 +210,27 @@ fn compare(a: &Path, b: &Path, name: &Path, to: &mut Comparison) -> Result<(), D
     }
 }
 
-/// When an event was, in nanoseconds since 1970: the earliest time that it tells.
-fn time(event: &str) -> Option<i128> {
-    fn earliest(value: &Value) -> Option<i128> {
-        match value {
-            Value::Array(all) => all.iter().filter_map(earliest).min(),
-            Value::Object(all) => all
-                .iter()
-                .filter_map(|(key, value)| match (key.as_str(), value) {
-                    // GraphJSON, Zipkin, OTLP.
-                    ("timestamp", Value::String(date)) => {
-                        let date = date.parse::<jiff::Timestamp>().ok()?;
-                        Some(date.as_nanosecond())
-                    }
-                    ("timestamp", Value::Number(micros)) => {
-                        Some(i128::from(micros.as_u64()?) * 1_000)
-                    }
-                    ("startTimeUnixNano", Value::String(nanos)) => nanos.parse().ok(),
-                    (_, value) => earliest(value),
-                })
-                .min(),
-            _ => None,
+/// Longer events are told in part.
+const LONG: usize = 800;
+
+/// What is told of a long event: so much before the first difference, and so much from it on.
+const BEFORE: usize = 160;
+const AFTER: usize = 320;
+
+/// Two events as people read them: long ones from shortly before the first difference on.
+fn excerpts(a: &str, b: &str) -> (String, String) {
+    let alike = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    let excerpt = |text: &str| {
+        if text.len() <= LONG {
+            return text.to_owned();
         }
-    }
-    earliest(&serde_json::from_str(event).ok()?)
+        let from = text.floor_char_boundary(alike.saturating_sub(BEFORE));
+        let to = text.ceil_char_boundary((alike + AFTER).min(text.len()));
+        let before = if from > 0 { "…" } else { "" };
+        let after = if to < text.len() { "…" } else { "" };
+        format!("{before}{}{after}", &text[from..to])
+    };
+    (excerpt(a), excerpt(b))
 }
 
 #[cfg(test)]
@@ -383,6 +315,19 @@ mod tests {
         let first = diff(&at("a.json"), &at("b.json")).unwrap().first.unwrap();
         assert_eq!((first.number, &first.a), (2, &None));
         assert!(first.to_string().contains("A: nothing: it has ended"));
+    }
+
+    #[test]
+    fn of_a_long_event_the_part_that_differs_is_told() {
+        let long = |middle: &str| format!("{}{middle}{}", "é".repeat(5_000), "x".repeat(5_000));
+        let (a, b) = excerpts(&long("one"), &long("two"));
+        assert!(a.contains("éonex"), "{a}");
+        assert!(
+            b.contains("étwox") && b.starts_with('…') && b.ends_with('…'),
+            "{b}"
+        );
+        assert!(a.len() < LONG && b.len() < LONG);
+        assert_eq!(excerpts("short", "texts"), ("short".into(), "texts".into()));
     }
 
     #[test]

@@ -116,7 +116,7 @@ impl Shared {
         let mut lane = lock(&self.lanes[number() % LANES].0);
         lane.records.push(record);
         lane.told += 1;
-        let whole = lane.told % BLOCK == 0;
+        let whole = lane.told.is_multiple_of(BLOCK);
         drop(lane);
         if whole {
             self.block_told();

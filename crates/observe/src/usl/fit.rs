@@ -139,9 +139,9 @@ fn descend(points: &[Point], mut at: Three, free: [bool; 3]) -> (Three, f64) {
                 damped[place][place] *= 1.0 + damping;
                 if !free[place] {
                     wanted[place] = 0.0;
-                    for other in 0..3 {
-                        damped[place][other] = 0.0;
-                        damped[other][place] = 0.0;
+                    damped[place] = [0.0; 3];
+                    for row in &mut damped {
+                        row[place] = 0.0;
                     }
                     damped[place][place] = 1.0;
                 }
@@ -178,8 +178,9 @@ fn solve(mut a: [[f64; 3]; 3], mut b: Three) -> Option<Three> {
         }
         for row in place + 1..3 {
             let factor = a[row][place] / a[place][place];
-            for column in place..3 {
-                a[row][column] -= factor * a[place][column];
+            let upper = a[place];
+            for (value, above) in a[row].iter_mut().zip(upper).skip(place) {
+                *value -= factor * above;
             }
             b[row] -= factor * b[place];
         }

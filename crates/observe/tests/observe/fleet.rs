@@ -258,6 +258,7 @@ pub fn everything(out: &Path, clock: Clock) -> Settings {
         graphs: vec![GraphFormat::Json, GraphFormat::GraphMl, GraphFormat::Gexf],
         flows: vec![FlowFormat::ZipkinV1, FlowFormat::ZipkinV2, FlowFormat::Otlp],
         times: true,
+        workers: 2,
         ..Settings::new("fleet", clock)
     }
 }
