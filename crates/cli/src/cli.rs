@@ -4,12 +4,14 @@ use crate::arch::options::ArchOptions;
 use crate::capacity::{self, CapacityArgs};
 use crate::compose::{self, ComposeArgs};
 use crate::console::Console;
+use crate::diff::{self, DiffArgs};
 use crate::flags::command::{Purpose, command};
 use crate::flags::values::Values;
 use crate::flags::{Value, normalise, refusal};
 use crate::marshal::{self, MarshalArgs};
 use crate::options::Options;
 use crate::sum::{self, SumArgs};
+use crate::usl::{self, UslArgs};
 use crate::{arch, config_file, fsm};
 use anyhow::{Result, anyhow};
 use clap::error::ErrorKind;
@@ -46,6 +48,11 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
         }
         Some(("capacity", given)) => {
             capacity::run(&CapacityArgs::from_arg_matches(given)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(("diff", given)) => diff::run(&DiffArgs::from_arg_matches(given)?),
+        Some(("usl", given)) => {
+            usl::run(&UslArgs::from_arg_matches(given)?)?;
             Ok(ExitCode::SUCCESS)
         }
         Some(("sum", given)) => {

@@ -6,6 +6,7 @@ mod cli;
 mod compose;
 mod config_file;
 mod console;
+mod diff;
 mod flags;
 mod fsm;
 mod interrupt;
@@ -17,6 +18,7 @@ mod progress;
 mod sum;
 mod summary;
 mod text;
+mod usl;
 
 use std::process::ExitCode;
 

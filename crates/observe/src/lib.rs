@@ -12,6 +12,7 @@
 #![warn(missing_docs)]
 
 mod addresses;
+pub mod diff;
 mod directory;
 mod error;
 mod flows;
@@ -27,6 +28,7 @@ mod replacement;
 mod settings;
 mod times;
 mod trace;
+pub mod usl;
 
 pub use addresses::Addresses;
 pub use error::ObserveError;

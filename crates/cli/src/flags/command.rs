@@ -3,8 +3,10 @@
 use super::{FLAGS, Flag, Value};
 use crate::capacity::CapacityArgs;
 use crate::compose::ComposeArgs;
+use crate::diff::DiffArgs;
 use crate::marshal::MarshalArgs;
 use crate::sum::SumArgs;
+use crate::usl::UslArgs;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Args, Command, ValueHint};
 
@@ -23,7 +25,7 @@ pub fn command(purpose: Purpose) -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("Simulates actors that talk: pirates, and architectures of services")
         .override_usage(
-            "corsair -a NAME [FLAGS]\n       corsair capacity -a NAME [FLAGS]\n       corsair compose2arch FILE | corsair schema\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair completions SHELL | corsair man",
+            "corsair -a NAME [FLAGS]\n       corsair capacity -a NAME [FLAGS]\n       corsair compose2arch FILE | corsair schema\n       corsair diff RUN_A RUN_B | corsair usl FILE\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair completions SHELL | corsair man",
         )
         .after_help(AFTER_HELP)
         .args_override_self(true)
@@ -48,6 +50,12 @@ pub fn command(purpose: Purpose) -> Command {
         ))
         .subcommand(Command::new("schema").about("Print the JSON schema of definitions"))
         .subcommand(Command::new("man").about("Print the manual page"))
+        .subcommand(DiffArgs::augment_args(
+            Command::new("diff").about("Compare two recorded runs and name where they differ first"),
+        ))
+        .subcommand(UslArgs::augment_args(
+            Command::new("usl").about("Fit the universal scalability law to measured throughputs"),
+        ))
         .subcommand(SumArgs::augment_args(
             Command::new("sum").about("Add up a range with a process per half: fork-join, timed"),
         ))

@@ -3,8 +3,10 @@
 mod arch;
 mod bad_input;
 mod config;
+mod diff;
 mod flags;
 mod graph;
 mod output;
 mod profile;
 mod terminal;
+mod usl;

@@ -13,7 +13,8 @@ use std::path::PathBuf;
 #[derive(Debug)]
 pub(crate) struct Outlet {
     format: FlowFormat,
-    array: Array<Line>,
+    lines: Array<Line>,
+    inline: Array<Inline>,
     to: To,
 }
 
@@ -31,6 +32,15 @@ struct Line;
 impl Element for Line {
     const BEFORE: &'static [u8] = b",";
     const AFTER: &'static [u8] = b"\n";
+}
+
+/// An element on the line of the array.
+#[derive(Debug)]
+struct Inline;
+
+impl Element for Inline {
+    const BEFORE: &'static [u8] = b",";
+    const AFTER: &'static [u8] = b"";
 }
 
 /// Spans of a request to a collector: a megabyte at most.
@@ -61,7 +71,8 @@ impl Outlet {
     fn new(format: FlowFormat, to: To) -> Outlet {
         Outlet {
             format,
-            array: Array::new(),
+            lines: Array::new(),
+            inline: Array::new(),
             to,
         }
     }
@@ -69,7 +80,7 @@ impl Outlet {
     /// A collector of this format.
     #[cfg(feature = "http")]
     pub(crate) fn collector(given: &str, format: FlowFormat) -> Result<Outlet, ObserveError> {
-        use crate::remote::http::{Post, url};
+        use crate::remote::http::{COLLECTOR, Post, url};
         let (what, path, example, nothing) = match format {
             FlowFormat::Otlp => (
                 "the OTLP collector",
@@ -85,7 +96,7 @@ impl Outlet {
             ),
         };
         let url = url(what, given, path, example)?;
-        let post = Post::new(url.clone());
+        let post = Post::new(url.clone(), COLLECTOR);
         post.check(what, nothing)?;
         let remote = Remote::start(format!("{what} at {url}"), "spans", post)?;
         Ok(Outlet::new(format, To::Remote(remote, REQUEST)))
@@ -130,16 +141,16 @@ impl Outlet {
         match &mut self.to {
             To::File(file) => {
                 let written = match self.format {
-                    FlowFormat::Otlp => request(&mut self.array, marshal, names, spans, file)
+                    FlowFormat::Otlp => request(&mut self.inline, marshal, names, spans, file)
                         .and_then(|()| file.write_all(b"\n")),
-                    format => elements(format, &mut self.array, marshal, names, spans, file),
+                    format => elements(format, &mut self.lines, marshal, names, spans, file),
                 };
                 written.map_err(|error| file.failed(error))?;
             }
             To::Remote(remote, most) => {
                 for part in spans.chunks(*most) {
                     let mut payload = Vec::new();
-                    let array = &mut self.array;
+                    let array = &mut self.inline;
                     let written = match self.format {
                         FlowFormat::Otlp => request(array, marshal, names, part, &mut payload),
                         format => {
@@ -186,9 +197,9 @@ impl Outlet {
 }
 
 /// Writes spans as elements of an array of Zipkin's.
-fn elements(
+fn elements<E: Element>(
     format: FlowFormat,
-    array: &mut Array<Line>,
+    array: &mut Array<E>,
     marshal: &Marshal,
     names: &Names<'_>,
     spans: &[Span],
@@ -208,7 +219,7 @@ fn elements(
 
 /// Writes spans as one request of OTLP's.
 fn request(
-    array: &mut Array<Line>,
+    array: &mut Array<Inline>,
     marshal: &Marshal,
     names: &Names<'_>,
     spans: &[Span],

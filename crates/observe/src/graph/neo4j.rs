@@ -52,7 +52,7 @@ impl Neo4jGraph {
 mod sending {
     use super::{Exit, Loss, Neo4j, ObserveError, Placed, Timestamp};
     use crate::remote::Remote;
-    use crate::remote::http::{Post, url};
+    use crate::remote::http::{DATABASE, Post, url};
     use serde::Deserialize;
     use serde_json::{Value, json};
     use std::collections::BTreeMap;
@@ -116,7 +116,7 @@ mod sending {
                 "/db/neo4j/tx/commit",
                 "http://localhost:7474",
             )?;
-            let mut post = Post::new(url.clone()).complaint(complaint);
+            let mut post = Post::new(url.clone(), DATABASE).complaint(complaint);
             if let Some(password) = &database.password {
                 post = post.login(&database.user, password);
             }

@@ -116,7 +116,7 @@ impl Shared {
         let mut lane = lock(&self.lanes[number() % LANES].0);
         lane.records.push(record);
         lane.told += 1;
-        let whole = lane.told % BLOCK == 0;
+        let whole = lane.told.is_multiple_of(BLOCK);
         drop(lane);
         if whole {
             self.block_told();
@@ -211,5 +211,86 @@ impl fmt::Debug for Shared {
             .field("wanted", &self.wanted)
             .field("clock", &self.clock)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use corsair::Progress;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    const EVERYTHING: Wanted = Wanted {
+        graph: true,
+        flows: true,
+        times: true,
+        messages: true,
+    };
+
+    fn tell(shared: &Shared, actor: u32, count: u64) {
+        for at in 0..count {
+            shared.push(Time::from_nanos(at), Addr::from_u32(actor), What::Edge(0));
+        }
+    }
+
+    #[test]
+    fn who_tells_faster_than_can_be_written_waits() {
+        const BACKLOG: u64 = 4 * BLOCK;
+        const EACH: u64 = 50 * BLOCK;
+        let shared = Arc::new(Shared::with_backlog(Clock::Wall, EVERYTHING, BACKLOG));
+        let done = Arc::new(AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for actor in 0..3 {
+                let (shared, done) = (&shared, &done);
+                scope.spawn(move || {
+                    tell(shared, actor, EACH);
+                    done.fetch_add(1, Ordering::SeqCst);
+                });
+            }
+            let (mut taken, mut most) = (0, 0);
+            while taken < 3 * EACH {
+                // A writer that is slower than those who tell: it takes everything, and says so
+                // only after a while.
+                assert_eq!(shared.next(), Next::Look);
+                let mut records = Vec::new();
+                shared.take(&mut records, &mut Vec::new());
+                std::thread::sleep(Duration::from_micros(500));
+                most = most.max(records.len() as u64);
+                taken += records.len() as u64;
+                shared.wrote(records.len() as u64, u64::MAX);
+            }
+            // Each thread may have told a block more, and one that is not whole.
+            assert!(most <= BACKLOG + 3 * 2 * BLOCK, "{most}");
+        });
+        assert_eq!(done.load(Ordering::SeqCst), 3);
+    }
+
+    #[test]
+    fn nobody_waits_for_the_window_that_is_being_run() {
+        // Virtual time stands at 0, so nothing can be written: a thread that waited would keep
+        // the window from ending.
+        let progress = Progress::default();
+        let shared = Shared::with_backlog(Clock::Virtual(progress), EVERYTHING, BLOCK);
+        tell(&shared, 0, 20 * BLOCK);
+        let mut records = Vec::new();
+        shared.take(&mut records, &mut Vec::new());
+        assert_eq!(records.len() as u64, 20 * BLOCK);
+    }
+
+    #[test]
+    fn nobody_waits_for_a_writer_that_is_no_more() {
+        let shared = Arc::new(Shared::with_backlog(Clock::Wall, EVERYTHING, BLOCK));
+        let told = Arc::new(AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                tell(&shared, 0, 10 * BLOCK);
+                told.store(true, Ordering::SeqCst);
+            });
+            std::thread::sleep(Duration::from_millis(20));
+            shared.close();
+        });
+        assert!(told.load(Ordering::SeqCst));
+        assert_eq!(shared.next(), Next::Last);
     }
 }

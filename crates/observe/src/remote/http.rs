@@ -9,7 +9,10 @@ use ureq::Agent;
 use ureq::http::Uri;
 
 /// A collector answers within this time, or has failed.
-const TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const COLLECTOR: Duration = Duration::from_secs(5);
+
+/// A database may plan its first statements for seconds.
+pub(crate) const DATABASE: Duration = Duration::from_secs(30);
 
 /// How much of an answer is read.
 const ANSWER: u64 = 1 << 20;
@@ -53,9 +56,10 @@ pub(crate) fn url(
 }
 
 impl Post {
-    pub(crate) fn new(url: String) -> Post {
+    /// `timeout` is for a request and its answer.
+    pub(crate) fn new(url: String, timeout: Duration) -> Post {
         let agent = Agent::config_builder()
-            .timeout_global(Some(TIMEOUT))
+            .timeout_global(Some(timeout))
             .http_status_as_error(false)
             .user_agent("corsair")
             .build()

@@ -3,12 +3,12 @@
 use super::Destination;
 use crate::ObserveError;
 use rskafka::BackoffConfig;
-use rskafka::chrono::Utc;
+use rskafka::chrono::{DateTime, Utc};
 use rskafka::client::ClientBuilder;
 use rskafka::client::partition::{Compression, PartitionClient, UnknownTopicHandling};
 use rskafka::record::Record;
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::runtime::Runtime;
 
 /// The topic that Zipkin's Kafka collector reads unless told otherwise.
@@ -97,13 +97,21 @@ async fn partitions(address: &str) -> rskafka::client::error::Result<Vec<Partiti
     Ok(partitions)
 }
 
+/// The time by the wall clock, which brokers keep records by.
+fn now() -> DateTime<Utc> {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let millis = since.map_or(0, |since| since.as_millis());
+    let millis = i64::try_from(millis).unwrap_or(i64::MAX);
+    DateTime::from_timestamp_millis(millis).unwrap_or(DateTime::UNIX_EPOCH)
+}
+
 impl Destination for Kafka {
     fn send(&mut self, payload: &[u8]) -> Result<(), String> {
         let record = Record {
             key: None,
             value: Some(payload.to_vec()),
             headers: BTreeMap::new(),
-            timestamp: Utc::now(),
+            timestamp: now(),
         };
         let partition = &self.partitions[self.next % self.partitions.len()];
         self.next = self.next.wrapping_add(1);

@@ -152,7 +152,9 @@ mod tests {
             ..Settings::new("netflixoss", Clock::Wall)
         };
         let mut www = ServiceTimes::default();
-        [30, 10, 20].map(|nanos| www.sample(Metric::Response, nanos));
+        for nanos in [30, 10, 20] {
+            www.sample(Metric::Response, nanos);
+        }
         let times = BTreeMap::from([("www".to_owned(), www)]);
         let file = write(&settings, &times).unwrap().unwrap();
         assert_eq!(

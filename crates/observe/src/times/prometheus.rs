@@ -73,7 +73,9 @@ mod tests {
     #[test]
     fn text_has_quantiles_sums_counts_and_errors() {
         let mut www = ServiceTimes::default();
-        [1_000_000_000, 3_000_000_000].map(|nanos| www.sample(Metric::Response, nanos));
+        for nanos in [1_000_000_000, 3_000_000_000] {
+            www.sample(Metric::Response, nanos);
+        }
         www.error();
         let text = text("te\"st", 2.5, &BTreeMap::from([("www".to_owned(), www)]));
         for line in [
