@@ -3,6 +3,7 @@
 #
 #   ci/test.sh            all steps
 #   ci/test.sh fmt docs   only these
+#   ci/test.sh observe    the one that must be asked for: a real Kafka and a real Neo4j
 #
 # Needs rustup and a C linker. The toolchain comes from rust-toolchain.toml; what else is missing
 # and cannot be had (nightly for miri, cargo-deny) is left out with a line that says so.
@@ -104,6 +105,11 @@ step_loom() {
 
 step_miri() {
     ci/miri.sh
+}
+
+# Real systems to write to; not among all steps, because it fetches 150 MB the first time.
+step_observe() {
+    ci/observe.sh
 }
 
 step_deny() {

@@ -1,6 +1,10 @@
 //! From arguments to the call that they ask for.
 
+use crate::arch::options::ArchOptions;
+use crate::capacity::{self, CapacityArgs};
+use crate::compose::{self, ComposeArgs};
 use crate::console::Console;
+use crate::diff::{self, DiffArgs};
 use crate::flags::command::{Purpose, command};
 use crate::flags::values::Values;
 use crate::flags::{Value, normalise, refusal};
@@ -8,7 +12,8 @@ use crate::marshal::{self, MarshalArgs};
 use crate::options::Options;
 use crate::stream::{self, StreamArgs};
 use crate::sum::{self, SumArgs};
-use crate::{config_file, fsm};
+use crate::usl::{self, UslArgs};
+use crate::{arch, config_file, fsm};
 use anyhow::{Result, anyhow};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command, FromArgMatches};
@@ -33,6 +38,24 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
     match matches.subcommand() {
         Some(("completions", given)) => completions(given),
         Some(("man", _)) => man(),
+        Some(("schema", _)) => {
+            let schema = corsair_arch::schema();
+            Console::new(true).print(|out| writeln!(out, "{schema}"));
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(("compose2arch", given)) => {
+            compose::run(&ComposeArgs::from_arg_matches(given)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(("capacity", given)) => {
+            capacity::run(&CapacityArgs::from_arg_matches(given)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(("diff", given)) => diff::run(&DiffArgs::from_arg_matches(given)?),
+        Some(("usl", given)) => {
+            usl::run(&UslArgs::from_arg_matches(given)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
         Some(("sum", given)) => {
             sum::run(&SumArgs::from_arg_matches(given)?)?;
             Ok(ExitCode::SUCCESS)
@@ -50,12 +73,22 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
 fn simulate(matches: &ArgMatches) -> Result<ExitCode> {
     let mut values = Values::from_matches(matches);
     config_file::read(&mut values)?;
-    let options = Options::read(&values)?;
-    if let Some(path) = config_file::save(&values, &options.arch)? {
-        Console::new(!options.json)
-            .line(format_args!("corsair: flags saved to {}", path.display()));
+    if values.text("arch") == "fsm" {
+        let options = Options::read(&values)?;
+        save(&values, &options.arch, options.json)?;
+        return fsm::run(&options, &described(&values));
     }
-    fsm::run(&options, &described(&values))
+    let options = ArchOptions::read(&values)?;
+    save(&values, &options.arch, options.json)?;
+    arch::run(&options, &described(&values))
+}
+
+/// Writes the flags to a file, if that was asked for.
+fn save(values: &Values, arch: &str, json: bool) -> Result<()> {
+    if let Some(path) = config_file::save(values, arch)? {
+        Console::new(!json).line(format_args!("corsair: flags saved to {}", path.display()));
+    }
+    Ok(())
 }
 
 /// The flags on which the run depends, as graph files quote them: the same for the same run.

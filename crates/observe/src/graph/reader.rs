@@ -1,7 +1,6 @@
 //! Reads a graph file: its nodes, and the edges that are not forgotten by its end.
 
-use super::READ;
-use anyhow::{Result, anyhow, bail};
+use super::{GraphError, READ};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use std::collections::HashSet;
@@ -10,65 +9,59 @@ use std::path::Path;
 
 /// The nodes and edges of a graph file.
 #[derive(Debug, Default)]
-pub struct Graph {
+pub struct GraphFile {
     /// The nodes, in the order of the file.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<GraphNode>,
     /// The edges by the names of their ends, in the order of the file, each once.
     pub edges: Vec<(String, String)>,
 }
 
 /// A node of a graph file.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Node {
+pub struct GraphNode {
     /// Its name.
     pub name: String,
     /// What it is.
     pub package: String,
 }
 
-/// Reads a graph file.
+/// Reads a graph file of version 0.3 or 0.4.
 ///
 /// # Errors
 /// If it cannot be read, is no graph file of a known version, or has no nodes. What stands where,
 /// and what to do, is in the error.
-pub fn read(path: &Path) -> Result<Graph> {
-    let shown = path.display();
-    let text = std::fs::read(path).map_err(|error| {
-        anyhow!("-r: cannot read {shown}: {error}; write a graph file with -j first")
-    })?;
+pub fn read(path: &Path) -> Result<GraphFile, GraphError> {
+    let own = || path.to_owned();
+    let text =
+        std::fs::read(path).map_err(|error| GraphError::Unreadable { path: own(), error })?;
     let broken = |error: serde_json::Error| match error.classify() {
-        serde_json::error::Category::Eof => anyhow!(
-            "-r: {shown} is cut off at line {}, column {}; write it anew with -j",
-            error.line(),
-            error.column()
-        ),
-        serde_json::error::Category::Syntax => {
-            anyhow!("-r: {shown} is not JSON: {error}; write it anew with -j")
-        }
-        _ => anyhow!("-r: {shown} is no graph: {error}; correct it, or write it anew with -j"),
+        serde_json::error::Category::Eof => GraphError::CutOff {
+            path: own(),
+            line: error.line(),
+            column: error.column(),
+        },
+        serde_json::error::Category::Syntax => GraphError::NotJson { path: own(), error },
+        _ => GraphError::NoGraph { path: own(), error },
     };
-    let version: Version = serde_json::from_slice(&text).map_err(broken)?;
-    let Some(version) = version.version else {
-        bail!(
-            "-r: {shown} has no \"version\"; a graph file begins with one, such as {}",
-            READ.join(" or ")
-        );
+    let Version { version } = serde_json::from_slice(&text).map_err(broken)?;
+    let Some(version) = version else {
+        return Err(GraphError::NoVersion { path: own() });
     };
     if !READ.contains(&version.as_str()) {
-        bail!(
-            "-r: {shown} has version '{version}'; {} can be read",
-            READ.join(" and ")
-        );
+        let path = own();
+        return Err(GraphError::OtherVersion { path, version });
     }
     let File { graph } = serde_json::from_slice(&text).map_err(broken)?;
     if let Some((number, wrong)) = graph.wrong {
-        bail!(
-            "-r: {shown}: event {number} of \"graph\" {wrong}; correct it, or write the file anew with -j"
-        );
+        return Err(GraphError::NoEvent {
+            path: own(),
+            number,
+            wrong,
+        });
     }
     let graph = graph.graph();
     if graph.nodes.is_empty() {
-        bail!("-r: {shown} has no nodes; a graph file lists them under \"graph\"");
+        return Err(GraphError::Empty { path: own() });
     }
     let mut seen = HashSet::new();
     if let Some(twice) = graph
@@ -76,16 +69,22 @@ pub fn read(path: &Path) -> Result<Graph> {
         .iter()
         .find(|node| !seen.insert(node.name.as_str()))
     {
-        bail!("-r: {shown} has the node {} twice; remove one", twice.name);
+        return Err(GraphError::Twice {
+            path: own(),
+            name: twice.name.clone(),
+        });
     }
-    for (source, target) in &graph.edges {
-        if let Some(end) = [source, target]
+    for (from, to) in &graph.edges {
+        if let Some(missing) = [from, to]
             .into_iter()
             .find(|end| !seen.contains(end.as_str()))
         {
-            bail!(
-                "-r: {shown} has an edge from {source} to {target}, and no node {end}; add it, or remove the edge"
-            );
+            return Err(GraphError::NoSuchNode {
+                path: own(),
+                from: from.clone(),
+                to: to.clone(),
+                missing: missing.clone(),
+            });
         }
     }
     Ok(graph)
@@ -105,7 +104,7 @@ struct File {
 /// What the events say, in their order.
 #[derive(Default)]
 struct Events {
-    nodes: Vec<Node>,
+    nodes: Vec<GraphNode>,
     /// Ends of edges, and whether they are known or forgotten.
     edges: Vec<((String, String), bool)>,
     /// The first event that is none: its number, from 1, and what is wrong with it.
@@ -114,7 +113,7 @@ struct Events {
 
 /// An event, of either version.
 enum Event {
-    Node(Node),
+    Node(GraphNode),
     Edge((String, String)),
     Forget((String, String)),
     Done,
@@ -142,7 +141,7 @@ impl TryFrom<Keys> for Event {
         if is(&keys.node) {
             let package = keys.package.ok_or("is a node and has no \"package\"")?;
             let name = keys.node.unwrap_or_default();
-            return Ok(Event::Node(Node { name, package }));
+            return Ok(Event::Node(GraphNode { name, package }));
         }
         if is(&keys.edge) || is(&keys.forget) {
             let ends = keys.source.zip(keys.target);
@@ -193,14 +192,14 @@ impl<'de> Deserialize<'de> for Events {
 
 impl Events {
     /// What is left at the end: of each edge, the last event decides.
-    fn graph(self) -> Graph {
+    fn graph(self) -> GraphFile {
         let mut decided = HashSet::new();
         let last = self.edges.into_iter().rev();
         let mut edges: Vec<_> = last
             .filter_map(|(ends, known)| (decided.insert(ends.clone()) && known).then_some(ends))
             .collect();
         edges.reverse();
-        Graph {
+        GraphFile {
             nodes: self.nodes,
             edges,
         }
@@ -211,7 +210,7 @@ impl Events {
 mod tests {
     use super::*;
 
-    fn read_text(text: &str) -> Result<Graph> {
+    fn read_text(text: &str) -> Result<GraphFile, GraphError> {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("graph.json");
         std::fs::write(&path, text).unwrap();
@@ -232,7 +231,7 @@ mod tests {
             let graph = read_text(&graph(version, &events)).unwrap();
             assert_eq!(
                 graph.nodes[1],
-                Node {
+                GraphNode {
                     name: "b".into(),
                     package: "pirate".into()
                 }

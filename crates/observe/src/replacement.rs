@@ -3,10 +3,30 @@
 //! A file is written beside its place, under another name, and takes its place when it is done.
 //! Until then an older file of that name stays as it was; if the run fails, nothing is left.
 
-use anyhow::{Result, anyhow};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+/// Why a file could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// It, or its directory, could not be created.
+    #[error("cannot write {}: {error}; choose another place, or change its permissions", .path.display())]
+    Create {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// Writing failed on the way.
+    #[error("cannot write {}: {error}", .path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+}
 
 /// A file that is being written and will replace the one at its path.
 #[derive(Debug)]
@@ -21,24 +41,22 @@ impl Replacement {
     ///
     /// # Errors
     /// If the directory or the file cannot be created, or `path` is a directory.
-    pub fn begin(path: &Path) -> Result<Replacement> {
+    pub fn begin(path: &Path) -> Result<Replacement, FileError> {
         let directory = path
             .parent()
             .filter(|parent| !parent.as_os_str().is_empty());
-        let cannot = |what: &Path, error: &dyn std::fmt::Display| {
-            anyhow!(
-                "cannot write {}: {error}; choose another place, or change its permissions",
-                what.display()
-            )
+        let cannot = |path: &Path, error| FileError::Create {
+            path: path.to_owned(),
+            error,
         };
         if let Some(directory) = directory {
-            std::fs::create_dir_all(directory).map_err(|error| cannot(directory, &error))?;
+            std::fs::create_dir_all(directory).map_err(|error| cannot(directory, error))?;
         }
         let name = path.file_name().filter(|_| !path.is_dir());
-        let name = name.ok_or_else(|| cannot(path, &"it is a directory"))?;
+        let name = name.ok_or_else(|| cannot(path, io::Error::other("it is a directory")))?;
         let beside = format!(".{}.{}", name.to_string_lossy(), std::process::id());
         let beside = path.with_file_name(beside);
-        let file = File::create(&beside).map_err(|error| cannot(path, &error))?;
+        let file = File::create(&beside).map_err(|error| cannot(path, error))?;
         let file = Some(BufWriter::with_capacity(1 << 18, file));
         Ok(Replacement {
             path: path.to_owned(),
@@ -61,7 +79,7 @@ impl Replacement {
     ///
     /// # Errors
     /// If what is still buffered cannot be written, or the file cannot be renamed.
-    pub fn finish(mut self) -> Result<()> {
+    pub fn finish(mut self) -> Result<(), FileError> {
         let written = match self.file.take() {
             Some(file) => file
                 .into_inner()
@@ -71,12 +89,34 @@ impl Replacement {
         };
         written
             .and_then(|()| std::fs::rename(&self.beside, &self.path))
-            .map_err(|error| self.failed(&error))
+            .map_err(|error| self.failed(error))
     }
 
-    /// The complaint that writing failed.
-    pub fn failed(&self, error: &io::Error) -> anyhow::Error {
-        anyhow!("cannot write {}: {error}", self.path.display())
+    /// Where the file will be.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The error that writing failed.
+    pub fn failed(&self, error: io::Error) -> FileError {
+        FileError::Write {
+            path: self.path.clone(),
+            error,
+        }
+    }
+}
+
+impl Write for Replacement {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer().write(bytes)
+    }
+
+    fn write_vectored(&mut self, slices: &[io::IoSlice<'_>]) -> io::Result<usize> {
+        self.writer().write_vectored(slices)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer().flush()
     }
 }
 

@@ -10,10 +10,16 @@
 //! | and does no longer | `forget`, `source`, `target`, `timestamp` |
 //! | an actor has ended | `done`, `exit`, `timestamp` |
 
+mod error;
+mod markup;
+mod neo4j;
+mod network;
 mod reader;
 mod writer;
 
-pub use reader::read;
+pub use error::GraphError;
+pub(crate) use network::GraphSink;
+pub use reader::{GraphFile, GraphNode, read};
 pub use writer::{GraphWriter, Header};
 
 /// The version in the header of files written here. spigo's tools want it by this name.
