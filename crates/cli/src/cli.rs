@@ -1,6 +1,7 @@
 //! From arguments to the call that they ask for.
 
 use crate::console::Console;
+use crate::courier::{self, CourierArgs};
 use crate::flags::command::{Purpose, command};
 use crate::flags::values::Values;
 use crate::flags::{Value, normalise, refusal};
@@ -40,6 +41,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
             marshal::run(&MarshalArgs::from_arg_matches(given)?)?;
             Ok(ExitCode::SUCCESS)
         }
+        Some(("courier", given)) => courier::run(&CourierArgs::from_arg_matches(given)?),
         _ => simulate(&matches),
     }
 }

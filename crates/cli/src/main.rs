@@ -3,6 +3,7 @@
 mod cli;
 mod config_file;
 mod console;
+mod courier;
 mod flags;
 mod fsm;
 mod graph;

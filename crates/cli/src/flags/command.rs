@@ -1,6 +1,7 @@
 //! The parser, made from [`FLAGS`].
 
 use super::{FLAGS, Flag, Value};
+use crate::courier::CourierArgs;
 use crate::marshal::MarshalArgs;
 use crate::sum::SumArgs;
 use clap::builder::PossibleValuesParser;
@@ -21,7 +22,7 @@ pub fn command(purpose: Purpose) -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("Simulates actors that talk: pirates and the Flying Spaghetti Monster")
         .override_usage(
-            "corsair -a fsm [FLAGS]\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair completions SHELL | corsair man",
+            "corsair -a fsm [FLAGS]\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair courier serve|bench [FLAGS]\n       corsair completions SHELL | corsair man",
         )
         .after_help(AFTER_HELP)
         .args_override_self(true)
@@ -41,6 +42,9 @@ pub fn command(purpose: Purpose) -> Command {
         .subcommand(Command::new("man").about("Print the manual page"))
         .subcommand(SumArgs::augment_args(
             Command::new("sum").about("Add up a range with a process per half: fork-join, timed"),
+        ))
+        .subcommand(CourierArgs::augment_args(
+            Command::new("courier").about("The messaging service: run a node, or load one"),
         ))
         .subcommand(MarshalArgs::augment_args(
             Command::new("marshal").about("Time the strategies of bulk marshalling, side by side"),
