@@ -79,12 +79,24 @@ fn described(values: &Values) -> String {
 /// Help and version are printed; everything else that the parser says is an error.
 fn answer(error: &clap::Error) -> Result<ExitCode> {
     let text = match error.kind() {
-        ErrorKind::DisplayHelp => command(Purpose::Describe).render_help().to_string(),
+        ErrorKind::DisplayHelp => help(error),
         ErrorKind::DisplayVersion => error.to_string(),
         _ => return Err(anyhow!("{}", refusal::sentence(error))),
     };
     Console::new(true).print(|out| out.write_all(text.as_bytes()));
     Ok(ExitCode::SUCCESS)
+}
+
+/// The help that was asked for: of a subcommand, or of all of it.
+fn help(error: &clap::Error) -> String {
+    let said = error.render().to_string();
+    let mut whole = command(Purpose::Describe);
+    let usage = whole.render_usage().to_string();
+    let first = usage.lines().next().unwrap_or_default();
+    if said.contains(first) {
+        return whole.render_help().to_string();
+    }
+    said
 }
 
 fn completions(given: &ArgMatches) -> Result<ExitCode> {

@@ -10,7 +10,7 @@ mod crowd;
 mod idle;
 mod series;
 
-pub use compare::{Comparison, bare, compare};
+pub use compare::{Comparison, Posters, Target, bare, compare};
 pub use idle::{Idle, idle};
 pub use series::Series;
 

@@ -7,7 +7,7 @@ use crate::hub::{Hub, Order, Parts, lock};
 use crate::index::{Index, IndexError, Opened};
 use crate::limits::Limits;
 use crate::log::embedded::Embedded;
-use crate::log::jetstream::Connected;
+use crate::log::jetstream::{Connected, without_secrets};
 use crate::log::{Log, LogError};
 use crate::metrics::Metrics;
 use crate::password::Passwords;
@@ -16,6 +16,7 @@ use crate::presence::shared::SharedPresence;
 use crate::rates::Rates;
 use crate::sessions::{Bearer, Sessions};
 use crate::token::Token;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -28,7 +29,7 @@ const LONGEST_COMMAND: Duration = Duration::from_secs(20);
 const TIDY: Duration = Duration::from_secs(60);
 
 /// How a node is to run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Options {
     /// Where the data are. Without it they are in memory, and gone with the process.
     pub data: Option<PathBuf>,
@@ -40,14 +41,27 @@ pub struct Options {
     pub limits: Limits,
 }
 
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A URL may hold a password.
+        let nats = self.nats.as_deref().map(without_secrets);
+        f.debug_struct("Options")
+            .field("data", &self.data)
+            .field("nats", &nats)
+            .field("origins", &self.origins)
+            .field("limits", &self.limits)
+            .finish()
+    }
+}
+
 /// A running node. Clones are the same node.
 #[derive(Clone)]
 pub struct Node {
     pub(crate) inner: Arc<Inner>,
 }
 
-impl std::fmt::Debug for Node {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Node").finish_non_exhaustive()
     }
 }

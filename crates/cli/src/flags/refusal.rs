@@ -35,6 +35,10 @@ pub fn sentence(error: &clap::Error) -> String {
         ErrorKind::MissingRequiredArgument => {
             "a shell is missing; type for example `corsair completions bash`".to_owned()
         }
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            "courier needs to be told what to do; type `corsair courier serve` or `corsair courier bench`"
+                .to_owned()
+        }
         ErrorKind::InvalidUtf8 => "an argument is not valid UTF-8".to_owned(),
         _ => {
             let text = error.to_string();

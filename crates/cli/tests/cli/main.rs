@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod config;
+mod courier;
 mod flags;
 mod graph;
 mod output;

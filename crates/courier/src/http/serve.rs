@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
@@ -24,6 +24,8 @@ use tower::ServiceExt;
 const BUFFER: usize = 16 << 10;
 /// How long requests that are under way may take when the node shuts down.
 const GRACE: Duration = Duration::from_secs(5);
+/// How long a client for whom there is no room may take to hear so.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// After the system has refused a connection (too many files, say).
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -152,12 +154,18 @@ async fn turn_away(mut stream: TcpStream, most: usize) {
         "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: {}\r\nretry-after: 5\r\nconnection: close\r\n\r\n",
         body.len()
     );
-    let write = async {
+    let exchange = async {
+        // An answer to nothing would confuse the client, and one with unread bytes behind it is
+        // taken back by the system when the connection is closed.
+        let mut unread = [0; 1024];
+        stream.read(&mut unread).await?;
         stream.write_all(head.as_bytes()).await?;
         stream.write_all(body.as_bytes()).await?;
-        stream.shutdown().await
+        stream.shutdown().await?;
+        while stream.read(&mut unread).await? > 0 {}
+        Ok::<_, std::io::Error>(())
     };
-    let _ = tokio::time::timeout(PAUSE * 20, write).await;
+    let _ = tokio::time::timeout(PATIENCE, exchange).await;
 }
 
 /// Returns when it is time to stop.

@@ -47,7 +47,7 @@ pub fn bare() -> Router {
     )
 }
 
-/// Measures at a node that serves [`bare`], too.
+/// Measures at a node that serves [`bare`], too: rounds of this time, of both sides in turn.
 ///
 /// # Errors
 /// If a client fails.
@@ -57,79 +57,122 @@ pub async fn compare(
     rounds: usize,
     time: Duration,
 ) -> Result<Comparison, LoadError> {
-    // The recipients are not online: what a POST costs, and nothing else.
-    let crowd = Crowd::gather(host, 2 * posters).await?;
-    let mut clients = Vec::new();
-    for number in 0..posters {
-        let mut http = Http::connect(host).await?;
-        let token = crowd.token(number).to_owned();
-        let to = [crowd.logins()[posters + number].user];
-        let conversation = http.converse(&token, &to).await?;
-        clients.push(Poster {
-            http,
-            token,
-            conversation,
-        });
-    }
-    let (mut durable, mut without) = (Vec::new(), Vec::new());
+    let mut posters = Posters::connect(host, posters).await?;
+    let (mut durable, mut bare) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
-        let (rate, back) = round(clients, time, true).await?;
-        durable.push(rate);
-        let (rate, back) = round(back, time, false).await?;
-        without.push(rate);
-        clients = back;
+        durable.push(posters.rate(Target::Durable, time).await?);
+        bare.push(posters.rate(Target::Bare, time).await?);
     }
-    Ok(Comparison {
-        durable,
-        bare: without,
-    })
+    Ok(Comparison { durable, bare })
 }
 
+/// Where POSTs go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A conversation of two, of whom the other is not online.
+    Durable,
+    /// The handler of [`bare`].
+    Bare,
+}
+
+/// Users who post, each over a connection of its own and the next when one is answered.
+#[derive(Debug)]
+pub struct Posters {
+    posters: Vec<Poster>,
+}
+
+#[derive(Debug)]
 struct Poster {
     http: Http,
     token: String,
     conversation: ConversationId,
 }
 
-/// All post for a while: how many per second.
-async fn round(
-    posters: Vec<Poster>,
-    time: Duration,
-    durable: bool,
-) -> Result<(f64, Vec<Poster>), LoadError> {
-    let begun = Instant::now();
-    let end = begun + time;
-    let tasks: Vec<_> = posters
-        .into_iter()
-        .map(|poster| tokio::spawn(poster.post_until(end, durable)))
-        .collect();
-    let (mut posted, mut posters) = (0, Vec::new());
-    for task in tasks {
-        let (count, poster) = joined(task).await??;
-        posted += count;
-        posters.push(poster);
+/// When posters stop.
+#[derive(Clone, Copy)]
+enum Until {
+    Time(Instant),
+    /// So many each.
+    Count(u64),
+}
+
+impl Posters {
+    /// Makes users and their conversations.
+    ///
+    /// # Errors
+    /// If the node refuses.
+    pub async fn connect(host: &str, count: usize) -> Result<Posters, LoadError> {
+        // The recipients are not online: what a POST costs, and nothing else.
+        let crowd = Crowd::gather(host, 2 * count).await?;
+        let mut posters = Vec::new();
+        for number in 0..count {
+            let mut http = Http::connect(host).await?;
+            let token = crowd.token(number).to_owned();
+            let to = [crowd.logins()[count + number].user];
+            let conversation = http.converse(&token, &to).await?;
+            posters.push(Poster {
+                http,
+                token,
+                conversation,
+            });
+        }
+        Ok(Posters { posters })
     }
-    Ok((posted as f64 / begun.elapsed().as_secs_f64(), posters))
+
+    /// POSTs per second, measured for this time.
+    ///
+    /// # Errors
+    /// If a client fails.
+    pub async fn rate(&mut self, target: Target, time: Duration) -> Result<f64, LoadError> {
+        let begun = Instant::now();
+        let posted = self.post(target, Until::Time(begun + time)).await?;
+        Ok(posted as f64 / begun.elapsed().as_secs_f64())
+    }
+
+    /// The time that so many POSTs of each take.
+    ///
+    /// # Errors
+    /// If a client fails.
+    pub async fn time(&mut self, target: Target, each: u64) -> Result<Duration, LoadError> {
+        let begun = Instant::now();
+        self.post(target, Until::Count(each)).await?;
+        Ok(begun.elapsed())
+    }
+
+    async fn post(&mut self, target: Target, until: Until) -> Result<u64, LoadError> {
+        let tasks: Vec<_> = std::mem::take(&mut self.posters)
+            .into_iter()
+            .map(|poster| tokio::spawn(poster.post(target, until)))
+            .collect();
+        let mut posted = 0;
+        for task in tasks {
+            let (count, poster) = joined(task).await??;
+            posted += count;
+            self.posters.push(poster);
+        }
+        Ok(posted)
+    }
 }
 
 impl Poster {
-    async fn post_until(
-        mut self,
-        end: Instant,
-        durable: bool,
-    ) -> Result<(u64, Poster), ClientError> {
-        let path = match durable {
-            true => format!("/conversations/{}/messages", self.conversation),
-            false => BARE.to_owned(),
+    async fn post(mut self, target: Target, until: Until) -> Result<(u64, Poster), ClientError> {
+        let path = match target {
+            Target::Durable => format!("/conversations/{}/messages", self.conversation),
+            Target::Bare => BARE.to_owned(),
         };
         let bearer = format!("Bearer {}", self.token);
         let headers = [
             ("content-type", "application/json"),
             ("authorization", bearer.as_str()),
         ];
-        let body = bytes::Bytes::from(format!(r#"{{"text":"{}"}}"#, "x".repeat(100)));
+        let body = Bytes::from(format!(r#"{{"text":"{}"}}"#, "x".repeat(100)));
         let mut posted = 0;
-        while Instant::now() < end {
+        loop {
+            match until {
+                Until::Time(end) if Instant::now() >= end => break,
+                Until::Count(count) if posted >= count => break,
+                _ => {}
+            }
             let sent = self.http.send(Method::POST, &path, &headers, body.clone());
             let (status, answer) = sent.await?;
             if !status.is_success() {

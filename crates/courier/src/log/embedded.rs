@@ -292,3 +292,6 @@ fn read(database: &Database, after: u64) -> Result<Vec<Entry>, redb::Error> {
     }
     Ok(entries)
 }
+
+#[cfg(test)]
+mod tests;

@@ -265,7 +265,7 @@ impl Shared {
 }
 
 /// A URL without what stands before the `@`.
-fn without_secrets(url: &str) -> String {
+pub(crate) fn without_secrets(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("nats", url));
     let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
     format!("{scheme}://{place}")

@@ -99,6 +99,31 @@ async fn a_token_that_was_logged_out_is_not_valid_and_its_sockets_are_closed() {
 }
 
 #[tokio::test]
+async fn neither_passwords_nor_tokens_lie_in_the_data() {
+    let dir = tempfile::tempdir().unwrap();
+    let node = on_disk(dir.path()).await;
+    let mut first = http(&node).await;
+    let anne = first.create_user("anne bonny", PASSWORD).await.unwrap();
+    first.log_in("anne bonny", PASSWORD).await.unwrap();
+    node.stop().await;
+    let mut all = Vec::new();
+    for file in std::fs::read_dir(dir.path()).unwrap() {
+        all.extend(std::fs::read(file.unwrap().path()).unwrap());
+    }
+    let holds = |part: &[u8]| all.windows(part.len()).any(|window| window == part);
+    assert!(holds(b"anne bonny"));
+    assert!(!holds(PASSWORD.as_bytes()));
+    let encoded = anne.token.trim_start_matches("courier_");
+    let bytes = data_encoding::BASE64URL_NOPAD
+        .decode(encoded.as_bytes())
+        .unwrap();
+    assert!(holds(&bytes[..16]), "the public half is there");
+    assert!(!holds(&bytes[16..]), "the secret half is not");
+    assert!(!holds(encoded.as_bytes()));
+    assert!(!format!("{anne:?}").contains(encoded));
+}
+
+#[tokio::test]
 async fn a_token_ends_when_its_time_is_over() {
     let limits = corsair_courier::Limits {
         session: std::time::Duration::ZERO,

@@ -133,7 +133,10 @@ async fn oversized_broken_and_unmasked_frames_end_their_socket_with_a_code() {
         (frame(0x81, b"\xff\xfe"), 1007),
         (frame(0x83, b""), 1002),
         // A length of 2^63 - 1.
-        ([&[0x81, 0xff, 0x7f][..], &[0xff; 7]].concat(), 1009),
+        (
+            [&[0x81, 0xff, 0x7f][..], &[0xff; 7], &[0; 4]].concat(),
+            1009,
+        ),
         (unmasked, 1002),
         // Something that goes on without having begun.
         (frame(0x80, b"{}"), 1002),

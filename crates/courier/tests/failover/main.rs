@@ -4,6 +4,7 @@
 //! `ci/courier.sh`, or `cargo test -p corsair-courier --test failover -- --ignored --nocapture`.
 
 mod crowd;
+mod nodes;
 mod process;
 
 use crowd::{Crowd, Load};
