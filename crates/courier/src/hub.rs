@@ -122,7 +122,7 @@ pub(crate) struct Entry {
 /// What must reach an actor and does not go through its mailbox.
 #[derive(Debug, Default)]
 struct Aside {
-    sockets: Vec<Box<Attachment>>,
+    sockets: Vec<Attachment>,
     closed: Vec<SessionId>,
     /// The node is shutting down.
     close: bool,
@@ -235,6 +235,11 @@ impl Hub {
     /// Asks the root to do something.
     pub async fn order(&self, order: Order) -> Result<(), Closed> {
         self.orders.send(order).await.map_err(|_| Closed)
+    }
+
+    /// Whether the run goes on.
+    pub fn is_up(&self) -> bool {
+        !self.orders.is_closed()
     }
 
     /// How many sockets a user has on this node.

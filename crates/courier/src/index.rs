@@ -204,11 +204,6 @@ fn state(database: &Database) -> Result<Option<State>, redb::Error> {
 }
 
 impl Index {
-    /// The position of the last entry applied.
-    pub fn applied(&self) -> u64 {
-        self.shared.applied.load(Acquire)
-    }
-
     /// Waits until the entry at this position is applied.
     pub async fn reached(&self, position: u64) -> Result<(), IndexError> {
         let mut applied = self.applied.clone();

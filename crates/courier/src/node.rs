@@ -246,7 +246,7 @@ impl Inner {
 
     /// Whether commands are taken now.
     pub fn is_up(&self) -> bool {
-        self.log.is_up() && !*self.closing.borrow()
+        self.log.is_up() && self.hub.is_up() && !*self.closing.borrow()
     }
 
     /// Returns when the node begins to shut down.

@@ -47,7 +47,7 @@ impl Sessions {
             },
         };
         let good = token.proves(&known.session.proof) && Millis::now() < known.session.expires;
-        Ok(good.then(|| Bearer {
+        Ok(good.then_some(Bearer {
             user: known.session.user,
             name: known.name,
             session: token.session,

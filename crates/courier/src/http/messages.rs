@@ -153,7 +153,8 @@ pub(crate) async fn list(
     let node = &node.inner;
     node.caught_up().await?;
     let conversation = node.index.conversation(id).await.map_err(Failure::from)?;
-    if !conversation.is_some_and(|found| found.members.binary_search(&who.user).is_ok()) {
+    let is_member = conversation.is_some_and(|found| found.members.contains(&who.user));
+    if !is_member {
         return Err(Refusal::UnknownConversation(id).into());
     }
     let page = node.index.messages(id, after.after, after.limit(node));

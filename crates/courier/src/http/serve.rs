@@ -158,12 +158,14 @@ async fn turn_away(mut stream: TcpStream, most: usize) {
         // An answer to nothing would confuse the client, and one with unread bytes behind it is
         // taken back by the system when the connection is closed.
         let mut unread = [0; 1024];
-        stream.read(&mut unread).await?;
+        if stream.read(&mut unread).await? == 0 {
+            return Ok(());
+        }
         stream.write_all(head.as_bytes()).await?;
         stream.write_all(body.as_bytes()).await?;
         stream.shutdown().await?;
         while stream.read(&mut unread).await? > 0 {}
-        Ok::<_, std::io::Error>(())
+        std::io::Result::Ok(())
     };
     let _ = tokio::time::timeout(PATIENCE, exchange).await;
 }

@@ -147,7 +147,7 @@ impl<'s> Visit<'s> {
         drop(aside);
         for socket in sockets {
             self.shared.metrics.sockets.inc();
-            self.lines.push(Line::new(*socket));
+            self.lines.push(Line::new(socket));
         }
         for line in &mut self.lines {
             if closed.contains(&line.session()) {

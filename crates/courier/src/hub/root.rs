@@ -86,14 +86,14 @@ impl Harbour {
     fn assign(&self, socket: Box<Attachment>) -> Addr {
         let mut online = self.shared.online_mut();
         if let Some(entry) = online.get(&socket.user) {
-            lock(&entry.aside).sockets.push(socket);
+            lock(&entry.aside).sockets.push(*socket);
             return entry.at;
         }
         let at = lock(&self.shared.free).pop();
         let at = at.expect("a berth was free");
         let (user, name) = (socket.user, socket.name.clone());
         let aside = Aside {
-            sockets: vec![socket],
+            sockets: vec![*socket],
             ..Aside::default()
         };
         let entry = Arc::new(Entry {

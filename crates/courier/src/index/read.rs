@@ -72,16 +72,6 @@ impl Index {
         .await
     }
 
-    /// What any session of this user has acknowledged.
-    #[cfg(test)]
-    pub async fn acknowledged(&self, user: UserId) -> Result<u64, IndexError> {
-        self.read(move |txn| {
-            let at = txn.open_table(super::tables::USER_ACKS)?.get(user.0)?;
-            Ok(at.map_or(0, |at| at.value()))
-        })
-        .await
-    }
-
     /// A conversation, if it exists.
     pub async fn conversation(
         &self,
