@@ -78,6 +78,11 @@ pub struct Tally {
 }
 
 impl Tally {
+    #[expect(clippy::print_stdout, reason = "a test says what it has counted")]
+    pub fn print(&self) {
+        println!("{self}");
+    }
+
     /// Nothing is lost and nothing wrong.
     pub fn check(&self) {
         assert_eq!(self.lost, 0, "{self}");

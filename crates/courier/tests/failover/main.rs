@@ -31,7 +31,7 @@ async fn a_node_killed_among_group_commits_loses_nothing_that_was_acknowledged()
     }
     sleep(Duration::from_millis(500)).await;
     let tally = load.finish().await;
-    println!("{tally}");
+    tally.print();
     tally.check();
     assert!(tally.acknowledged > 100, "{tally}");
 }
@@ -68,7 +68,7 @@ async fn three_nodes_and_nats_killed_in_turn_lose_nothing_that_was_acknowledged(
     nats.restart().await;
     sleep(Duration::from_secs(4)).await;
     let tally = load.finish().await;
-    println!("{tally}");
+    tally.print();
     tally.check();
     assert!(tally.acknowledged > 1000, "{tally}");
 }

@@ -50,14 +50,11 @@ async fn what_one_node_was_told_all_know_at_once() {
             .create_user(&mary, "correct horse")
             .await
             .unwrap();
-        let mary = clients[c]
+        let again = clients[c]
             .log_in(&format!("mary{round}"), "correct horse")
             .await
-            .map(|again| {
-                assert_eq!(again.user, mary.user);
-                again
-            });
-        let mary = mary.unwrap();
+            .unwrap();
+        assert_eq!(again.user, mary.user);
         let room = clients[b]
             .converse(&anne.token, &[mary.user])
             .await
