@@ -5,6 +5,7 @@ use crate::capacity::{self, CapacityArgs};
 use crate::compose::{self, ComposeArgs};
 use crate::console::Console;
 use crate::diff::{self, DiffArgs};
+use crate::courier::{self, CourierArgs};
 use crate::flags::command::{Purpose, command};
 use crate::flags::values::Values;
 use crate::flags::{Value, normalise, refusal};
@@ -65,6 +66,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Some(("stream", given)) => stream::run(&StreamArgs::from_arg_matches(given)?),
+        Some(("courier", given)) => courier::run(&CourierArgs::from_arg_matches(given)?),
         _ => simulate(&matches),
     }
 }

@@ -7,6 +7,7 @@ mod compose;
 mod config_file;
 mod console;
 mod diff;
+mod courier;
 mod flags;
 mod fsm;
 mod interrupt;

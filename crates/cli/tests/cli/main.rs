@@ -4,6 +4,7 @@ mod arch;
 mod bad_input;
 mod config;
 mod diff;
+mod courier;
 mod flags;
 mod graph;
 mod output;

@@ -1,0 +1,108 @@
+//! `corsair courier serve`.
+
+use anyhow::{Context, Result};
+use clap::Args;
+use corsair_courier::{Limits, Node, Options, serve};
+use std::io::Write;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// The flags of `corsair courier serve`.
+#[derive(Args, Clone, Debug)]
+pub struct ServeArgs {
+    /// Where to listen; port 0 takes any that is free
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8080")]
+    listen: String,
+    /// Where the data are [default: in memory, gone with the process]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Share the log of a NATS server with other nodes; it needs -js
+    #[arg(long, value_name = "URL")]
+    nats: Option<String>,
+    /// An origin from which browsers may connect, besides the node's own; may be repeated
+    #[arg(long, value_name = "ORIGIN")]
+    origin: Vec<String>,
+    /// Requests per second of one user
+    #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().rate)]
+    rate: NonZeroU32,
+    /// Logins and new users per second from one address
+    #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().strangers)]
+    strangers: NonZeroU32,
+    /// Connections at a time
+    #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().connections, value_parser = at_least_one)]
+    connections: usize,
+    /// Sockets of one user
+    #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().sockets, value_parser = at_least_one)]
+    sockets: usize,
+    /// Bytes of a request's body
+    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().body, value_parser = at_least_one)]
+    body: usize,
+    /// Bytes of a message's text
+    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().text, value_parser = at_least_one)]
+    text: usize,
+    /// Recipients of a conversation
+    #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().recipients, value_parser = at_least_one)]
+    recipients: usize,
+    /// How often sockets are pinged; a peer silent for two and a half times as long is dead
+    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = pause)]
+    heartbeat: Duration,
+    /// Memory that hashing a password takes, in KiB
+    #[arg(long, value_name = "KIB", default_value_t = Limits::default().password_memory)]
+    password_memory: u32,
+}
+
+/// Reads a number of things there has to be one of.
+pub fn at_least_one(text: &str) -> Result<usize, String> {
+    crate::text::whole(text, 1, u64::from(u32::MAX >> 3)).map(|number| number as usize)
+}
+
+fn pause(text: &str) -> Result<Duration, String> {
+    match crate::text::duration(text)? {
+        Duration::ZERO => Err("a heart that never rests; give 1ms or more".to_owned()),
+        pause => Ok(pause),
+    }
+}
+
+impl ServeArgs {
+    fn options(&self) -> Options {
+        Options {
+            data: self.data.clone(),
+            nats: self.nats.clone(),
+            origins: self.origin.clone(),
+            limits: Limits {
+                rate: self.rate,
+                strangers: self.strangers,
+                connections: self.connections,
+                sockets: self.sockets,
+                body: self.body,
+                text: self.text,
+                recipients: self.recipients,
+                heartbeat: self.heartbeat,
+                password_memory: self.password_memory,
+                ..Limits::default()
+            },
+        }
+    }
+}
+
+/// Serves until Ctrl-C or SIGTERM.
+pub async fn run(args: &ServeArgs) -> Result<()> {
+    let mut terminate = signal(SignalKind::terminate()).context("cannot wait for signals")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for signals")?;
+    let node = Node::start(args.options()).await?;
+    let serving = serve(node, &args.listen, axum::Router::new()).await?;
+    // Whoever has started it waits for this line; nobody may be there.
+    let address = serving.address();
+    let _ = writeln!(
+        std::io::stdout(),
+        "corsair: courier listens on http://{address}, Ctrl-C stops it"
+    );
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    serving.stop().await;
+    Ok(())
+}

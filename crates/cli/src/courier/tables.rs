@@ -1,0 +1,142 @@
+//! What `corsair courier bench` prints.
+
+use super::bench::Results;
+use crate::text::{GoDuration, bytes};
+use anyhow::Result;
+use corsair_courier::load::{Comparison, Idle, Kind, Series};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// Everything as text.
+pub fn text(results: &Results) -> String {
+    let mut text = String::new();
+    if let Some((plan, measured)) = &results.load {
+        let rate = plan.rate.map_or_else(
+            || "as fast as is answered".to_owned(),
+            |rate| format!("{rate} a second, timed from when each was meant to be sent"),
+        );
+        let per_second = measured.posts.count() as f64 / measured.wall.as_secs_f64().max(1e-9);
+        let _ = writeln!(
+            text,
+            "{}: {} workers, {} messages each, {} users; {rate}; {per_second:.0} POSTs/s\n\n{}",
+            name(plan.kind),
+            plan.workers,
+            plan.messages,
+            plan.users,
+            header(),
+        );
+        text.push_str(&row("POST", &measured.posts));
+        text.push_str(&row("POST to socket", &measured.deliveries));
+    }
+    if let Some(comparison) = &results.comparison {
+        text.push_str(&compared(comparison));
+    }
+    if let Some(idle) = &results.idle {
+        let _ = writeln!(
+            text,
+            "{} idle sockets: {} before, {} with them, {} each",
+            idle.sockets,
+            bytes(idle.before),
+            bytes(idle.after),
+            bytes(idle.each()),
+        );
+    }
+    text
+}
+
+fn name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::OneOnOne => "1 on 1",
+        Kind::OneOnTwo => "1 on 2",
+        Kind::OneOnFive => "1 on 5",
+        Kind::OneOnAny => "1 on any",
+        Kind::OneOnAll => "1 on all",
+    }
+}
+
+fn header() -> String {
+    format!(
+        "{:<15} {:>9} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}",
+        "", "count", "total", "average", "p50", "p99", "p99.9", "min", "max"
+    )
+}
+
+fn row(name: &str, series: &Series) -> String {
+    let mut row = format!("{name:<15} {:>9}", series.count());
+    for time in [
+        series.total(),
+        series.average(),
+        series.percentile(50.0),
+        series.percentile(99.0),
+        series.percentile(99.9),
+        series.min(),
+        series.max(),
+    ] {
+        let _ = write!(row, " {:>10}", GoDuration::rounded(time).to_string());
+    }
+    row.push('\n');
+    row
+}
+
+fn compared(comparison: &Comparison) -> String {
+    let list = |rates: &[f64]| {
+        let rates: Vec<_> = rates.iter().map(|rate| format!("{rate:.0}")).collect();
+        rates.join(" ")
+    };
+    format!(
+        "\n64 posters, durable POSTs/s: {}\nthe same to a handler that stores nothing: {}\nratio of the middle round: {:.0} %\n",
+        list(&comparison.durable),
+        list(&comparison.bare),
+        100.0 * comparison.ratio(),
+    )
+}
+
+/// Everything as one JSON object; times in nanoseconds.
+///
+/// # Errors
+/// Never, as all of it are numbers.
+pub fn json(results: &Results) -> Result<String> {
+    let load = results.load.as_ref().map(|(plan, measured)| {
+        json!({
+            "kind": name(plan.kind),
+            "workers": plan.workers,
+            "messages": plan.messages,
+            "users": plan.users,
+            "rate": plan.rate,
+            "wall_ns": measured.wall.as_nanos() as u64,
+            "post": series(&measured.posts),
+            "post_to_socket": series(&measured.deliveries),
+        })
+    });
+    let comparison = results.comparison.as_ref().map(|comparison| {
+        json!({
+            "durable_per_s": comparison.durable,
+            "bare_per_s": comparison.bare,
+            "ratio": comparison.ratio(),
+        })
+    });
+    let idle = results.idle.as_ref().map(|idle: &Idle| {
+        json!({
+            "sockets": idle.sockets,
+            "before_bytes": idle.before,
+            "after_bytes": idle.after,
+            "each_bytes": idle.each(),
+        })
+    });
+    let all = json!({ "load": load, "comparison": comparison, "idle": idle });
+    Ok(format!("{}\n", serde_json::to_string_pretty(&all)?))
+}
+
+fn series(series: &Series) -> Value {
+    let nanos = |time: std::time::Duration| time.as_nanos() as u64;
+    json!({
+        "count": series.count(),
+        "total_ns": nanos(series.total()),
+        "average_ns": nanos(series.average()),
+        "p50_ns": nanos(series.percentile(50.0)),
+        "p99_ns": nanos(series.percentile(99.0)),
+        "p999_ns": nanos(series.percentile(99.9)),
+        "min_ns": nanos(series.min()),
+        "max_ns": nanos(series.max()),
+    })
+}

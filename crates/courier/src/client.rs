@@ -1,0 +1,412 @@
+//! A client of the service: what the load generator and the tests speak with a node.
+//!
+//! It does no more than is asked of it: nothing is tried again, no connection is made anew.
+
+use bytes::Bytes;
+use futures_util::{SinkExt, StreamExt};
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
+use hyper::{Method, Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::fmt::{self, Display};
+use tokio::net::TcpStream;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{Error as SocketError, Message as Frame};
+
+use crate::{ConversationId, Message, UserId};
+
+/// Why a client did not get what it asked for.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// The connection failed.
+    #[error("the connection failed: {0}")]
+    Connection(String),
+    /// The node answered with an error.
+    #[error("the node answered {status}: {body}")]
+    Refused {
+        /// The status.
+        status: u16,
+        /// The body.
+        body: String,
+    },
+    /// The node said something that is not expected.
+    #[error("the node said what is not expected: {0}")]
+    Unexpected(String),
+}
+
+impl ClientError {
+    fn connection(error: impl Display) -> ClientError {
+        ClientError::Connection(error.to_string())
+    }
+
+    /// The status, if the node answered.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            ClientError::Refused { status, .. } => Some(*status),
+            _ => None,
+        }
+    }
+}
+
+/// A connection for requests, one at a time.
+#[derive(Debug)]
+pub struct Http {
+    sender: SendRequest<Full<Bytes>>,
+    host: String,
+}
+
+/// Somebody who is logged in.
+#[derive(Clone, Deserialize)]
+pub struct Login {
+    /// The number.
+    pub user: UserId,
+    /// The token.
+    pub token: String,
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A token is not printed.
+        f.debug_struct("Login")
+            .field("user", &self.user)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A message that was stored.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Stored {
+    /// The how-manieth of its conversation it is.
+    pub number: u64,
+    /// Whether it had been stored before.
+    pub repeated: bool,
+}
+
+impl Http {
+    /// Connects to a node at `host:port`.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub async fn connect(host: &str) -> Result<Http, ClientError> {
+        let stream = TcpStream::connect(host)
+            .await
+            .map_err(ClientError::connection)?;
+        stream.set_nodelay(true).map_err(ClientError::connection)?;
+        let (sender, connection) = http1::handshake(TokioIo::new(stream))
+            .await
+            .map_err(ClientError::connection)?;
+        tokio::spawn(connection);
+        Ok(Http {
+            sender,
+            host: host.to_owned(),
+        })
+    }
+
+    /// Sends a request and gives back the answer, whatever it says.
+    ///
+    /// # Errors
+    /// If the connection fails.
+    pub async fn send(
+        &mut self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Result<(StatusCode, Bytes), ClientError> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(HOST, &self.host);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request
+            .body(Full::new(body.into()))
+            .map_err(ClientError::connection)?;
+        self.sender.ready().await.map_err(ClientError::connection)?;
+        let answer = self
+            .sender
+            .send_request(request)
+            .await
+            .map_err(ClientError::connection)?;
+        let status = answer.status();
+        let body = answer
+            .into_body()
+            .collect()
+            .await
+            .map_err(ClientError::connection)?;
+        Ok((status, body.to_bytes()))
+    }
+
+    /// Sends JSON with a token, and reads the answer, which must be a success.
+    async fn call<T: serde::de::DeserializeOwned>(
+        &mut self,
+        method: Method,
+        path: &str,
+        token: &str,
+        key: Option<&str>,
+        body: &impl Serialize,
+    ) -> Result<T, ClientError> {
+        let bearer = format!("Bearer {token}");
+        let mut headers = vec![(CONTENT_TYPE.as_str(), "application/json")];
+        if !token.is_empty() {
+            headers.push((AUTHORIZATION.as_str(), &bearer));
+        }
+        headers.extend(key.map(|key| ("idempotency-key", key)));
+        let body = serde_json::to_vec(body).map_err(ClientError::connection)?;
+        let (status, answer) = self.send(method, path, &headers, body).await?;
+        if !status.is_success() {
+            return Err(ClientError::Refused {
+                status: status.as_u16(),
+                body: String::from_utf8_lossy(&answer).into_owned(),
+            });
+        }
+        serde_json::from_slice(&answer).map_err(|error| ClientError::Unexpected(error.to_string()))
+    }
+
+    /// Creates a user.
+    ///
+    /// # Errors
+    /// If the node refuses.
+    pub async fn create_user(&mut self, name: &str, password: &str) -> Result<Login, ClientError> {
+        let body = json!({ "name": name, "password": password });
+        self.call(Method::POST, "/users", "", None, &body).await
+    }
+
+    /// Logs in.
+    ///
+    /// # Errors
+    /// If the node refuses.
+    pub async fn log_in(&mut self, name: &str, password: &str) -> Result<Login, ClientError> {
+        let body = json!({ "name": name, "password": password });
+        self.call(Method::POST, "/sessions", "", None, &body).await
+    }
+
+    /// Begins a conversation.
+    ///
+    /// # Errors
+    /// If the node refuses.
+    pub async fn converse(
+        &mut self,
+        token: &str,
+        recipients: &[UserId],
+    ) -> Result<ConversationId, ClientError> {
+        #[derive(Deserialize)]
+        struct Created {
+            id: ConversationId,
+        }
+        let body = json!({ "recipients": recipients });
+        let created: Created = self
+            .call(Method::POST, "/conversations", token, None, &body)
+            .await?;
+        Ok(created.id)
+    }
+
+    /// Posts a message, with an idempotency key or without.
+    ///
+    /// # Errors
+    /// If the node refuses, or cannot be reached any more; then it may have stored the message.
+    pub async fn post(
+        &mut self,
+        token: &str,
+        conversation: ConversationId,
+        text: &str,
+        key: Option<&str>,
+    ) -> Result<Stored, ClientError> {
+        #[derive(Serialize)]
+        struct Body<'a> {
+            text: &'a str,
+        }
+        let path = format!("/conversations/{conversation}/messages");
+        self.call(Method::POST, &path, token, key, &Body { text })
+            .await
+    }
+
+    /// The first page of a conversation's messages after a number.
+    ///
+    /// # Errors
+    /// If the node refuses.
+    pub async fn history(
+        &mut self,
+        token: &str,
+        conversation: ConversationId,
+        after: u64,
+    ) -> Result<Vec<Message>, ClientError> {
+        #[derive(Deserialize)]
+        struct Page {
+            messages: Vec<Message>,
+        }
+        let path = format!("/conversations/{conversation}/messages?after={after}");
+        let page: Page = self
+            .call(Method::GET, &path, token, None, &Value::Null)
+            .await?;
+        Ok(page.messages)
+    }
+
+    /// What the node counts.
+    ///
+    /// # Errors
+    /// If it does not say.
+    pub async fn metrics(&mut self) -> Result<String, ClientError> {
+        let (_, body) = self.send(Method::GET, "/metrics", &[], "").await?;
+        Ok(String::from_utf8_lossy(&body).into_owned())
+    }
+}
+
+/// What a node says over a WebSocket.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(tag = "type")]
+#[non_exhaustive]
+pub enum Said {
+    /// A message.
+    #[serde(rename = "message:new")]
+    Message {
+        /// The how-manieth of this user it is.
+        sequence: u64,
+        /// The message.
+        message: Message,
+    },
+    /// Who is online.
+    #[serde(rename = "users:online")]
+    Online {
+        /// How many.
+        total: usize,
+        /// Some of them.
+        users: Vec<crate::Face>,
+    },
+    /// Who came.
+    #[serde(rename = "users:connect")]
+    Connect {
+        /// Them.
+        users: Vec<crate::Face>,
+    },
+    /// Who left.
+    #[serde(rename = "users:disconnect")]
+    Disconnect {
+        /// Them.
+        users: Vec<crate::Face>,
+    },
+    /// Something the client did wrong.
+    #[serde(rename = "error")]
+    Error {
+        /// What, for programs.
+        code: String,
+        /// What, for people.
+        message: String,
+    },
+}
+
+/// A WebSocket.
+#[derive(Debug)]
+pub struct Socket {
+    stream: WebSocketStream<TcpStream>,
+}
+
+impl Socket {
+    /// Opens a socket at `host:port`. `query` is what stands after `/ws`, as `?after=7`.
+    ///
+    /// # Errors
+    /// If the node refuses or cannot be reached.
+    pub async fn open(host: &str, token: &str, query: &str) -> Result<Socket, ClientError> {
+        Socket::open_with(
+            host,
+            query,
+            &[("authorization", &format!("Bearer {token}"))],
+        )
+        .await
+    }
+
+    /// Opens a socket with these headers.
+    ///
+    /// # Errors
+    /// If the node refuses or cannot be reached.
+    pub async fn open_with(
+        host: &str,
+        query: &str,
+        headers: &[(&str, &str)],
+    ) -> Result<Socket, ClientError> {
+        let stream = TcpStream::connect(host)
+            .await
+            .map_err(ClientError::connection)?;
+        stream.set_nodelay(true).map_err(ClientError::connection)?;
+        let mut request = format!("ws://{host}/ws{query}")
+            .into_client_request()
+            .map_err(ClientError::connection)?;
+        for (name, value) in headers {
+            let name = hyper::header::HeaderName::from_bytes(name.as_bytes())
+                .map_err(ClientError::connection)?;
+            let value = value.parse().map_err(ClientError::connection)?;
+            request.headers_mut().insert(name, value);
+        }
+        let config = WebSocketConfig::default().read_buffer_size(4 << 10);
+        let opened =
+            tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await;
+        match opened {
+            Ok((stream, _)) => Ok(Socket { stream }),
+            Err(SocketError::Http(answer)) => Err(ClientError::Refused {
+                status: answer.status().as_u16(),
+                body: answer
+                    .body()
+                    .as_ref()
+                    .map_or_else(String::new, |body| String::from_utf8_lossy(body).into()),
+            }),
+            Err(error) => Err(ClientError::connection(error)),
+        }
+    }
+
+    /// Waits for what the node says next; `None` when it has closed the socket.
+    ///
+    /// # Errors
+    /// If the connection fails, or the node says what is not expected.
+    pub async fn next(&mut self) -> Result<Option<Said>, ClientError> {
+        loop {
+            match self.stream.next().await {
+                Some(Ok(Frame::Text(text))) => {
+                    return serde_json::from_str(&text)
+                        .map(Some)
+                        .map_err(|error| ClientError::Unexpected(format!("{error}: {text}")));
+                }
+                Some(Ok(Frame::Close(_))) | None => return Ok(None),
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Err(ClientError::connection(error)),
+            }
+        }
+    }
+
+    /// Acknowledges everything up to a sequence.
+    ///
+    /// # Errors
+    /// If the connection fails.
+    pub async fn acknowledge(&mut self, sequence: u64) -> Result<(), ClientError> {
+        let text = format!(r#"{{"type":"ack","sequence":{sequence}}}"#);
+        self.send(Frame::Text(text.into())).await
+    }
+
+    /// Sends a frame as it is.
+    ///
+    /// # Errors
+    /// If the connection fails.
+    pub async fn send(&mut self, frame: Frame) -> Result<(), ClientError> {
+        self.stream
+            .send(frame)
+            .await
+            .map_err(ClientError::connection)
+    }
+
+    /// Says good-bye.
+    ///
+    /// # Errors
+    /// If the connection fails.
+    pub async fn close(mut self) -> Result<(), ClientError> {
+        self.stream
+            .close(None)
+            .await
+            .map_err(ClientError::connection)
+    }
+}

@@ -1,0 +1,97 @@
+//! What is written to the log, and what comes of it.
+//!
+//! A command is everything that changes what the service knows. Commands are put into one order by
+//! the log and applied in that order; what comes of one depends on nothing but the commands before
+//! it. So every node that applies the same log knows the same.
+
+use crate::model::{ConversationId, Message, Millis, SessionId, UserId};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A change, as the log keeps it. New variants go to the end: their index is part of the format.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Command {
+    CreateUser {
+        name: String,
+        /// A PHC string.
+        password: String,
+        at: Millis,
+    },
+    OpenSession {
+        user: UserId,
+        session: SessionId,
+        proof: [u8; 32],
+        expires: Millis,
+    },
+    CloseSession {
+        user: UserId,
+        session: SessionId,
+    },
+    CreateConversation {
+        creator: UserId,
+        recipients: Vec<UserId>,
+        at: Millis,
+    },
+    Post {
+        sender: UserId,
+        conversation: ConversationId,
+        text: String,
+        /// The hash of the idempotency key.
+        key: Option<[u8; 16]>,
+        at: Millis,
+    },
+    Acknowledge(Vec<Acknowledgement>),
+}
+
+/// A session has got everything up to this sequence number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Acknowledgement {
+    pub user: UserId,
+    pub session: SessionId,
+    pub sequence: u64,
+}
+
+/// What came of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Done {
+    /// A user was created.
+    User(UserId),
+    /// A conversation was created.
+    Conversation(ConversationId),
+    /// A message was stored.
+    Posted {
+        number: u64,
+        sent: Millis,
+        /// It had been stored before, under the same idempotency key.
+        repeated: bool,
+    },
+    /// A session was opened or closed, or acknowledgements taken.
+    Noted,
+}
+
+/// Why a command was refused. It changed nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error("the name '{0}' is taken; choose another one, or log in")]
+    NameTaken(String),
+    #[error("there is no user {0}; look at GET /users/online for who is there")]
+    UnknownUser(UserId),
+    #[error("there is no conversation {0} that you are part of; GET /conversations lists yours")]
+    UnknownConversation(ConversationId),
+    #[error(
+        "this Idempotency-Key was used for a message with another conversation or text; take a new key for a new message"
+    )]
+    KeyReused,
+}
+
+/// What came of a command, or why nothing did.
+pub(crate) type Outcome = Result<Done, Refusal>;
+
+/// A message for one recipient.
+#[derive(Clone, Debug)]
+pub(crate) struct Delivery {
+    pub to: UserId,
+    /// The how-manieth message for this recipient it is, from 1 on.
+    pub sequence: u64,
+    pub message: Arc<Message>,
+}

@@ -1,0 +1,90 @@
+//! What can go wrong where the service is started.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a node does not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// Another process has the directory.
+    #[error(
+        "{} is in use by another process; stop that one, or give this one a directory of its own with --data", path.display()
+    )]
+    InUse {
+        /// The file that is locked.
+        path: PathBuf,
+    },
+    /// The data are not what they should be.
+    #[error("cannot use {}: {source}", path.display())]
+    Database {
+        /// The file.
+        path: PathBuf,
+        /// What the database says.
+        #[source]
+        source: Box<redb::Error>,
+    },
+    /// The data were written by another version.
+    #[error(
+        "{} has format {found}, this version reads format {wanted}; use the version that wrote it, or another directory", path.display()
+    )]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// The format found there.
+        found: u32,
+        /// The one wanted.
+        wanted: u32,
+    },
+    /// The index was made from another log.
+    #[error(
+        "{} was made from another log: with --nats it belongs to the stream of one server, without to the directory alone; use another directory, or remove the file to have it made anew from the stream", path.display()
+    )]
+    OtherLog {
+        /// The index.
+        path: PathBuf,
+    },
+    /// The directory cannot be made.
+    #[error("cannot make the directory {}: {source}", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// The system refused a thread.
+    #[error("cannot start a thread: {0}")]
+    Thread(#[source] io::Error),
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {source}; choose another --listen address")]
+    Listen {
+        /// The address.
+        address: String,
+        /// What the system says.
+        #[source]
+        source: io::Error,
+    },
+    /// The NATS server cannot be used.
+    #[error("cannot use the NATS server {url}: {reason}")]
+    Nats {
+        /// Its address, without credentials.
+        url: String,
+        /// What is wrong, and what to do.
+        reason: String,
+    },
+}
+
+impl StartError {
+    /// What a database said when it was opened.
+    pub(crate) fn database(path: &Path, error: redb::Error) -> StartError {
+        let path = path.to_owned();
+        match error {
+            redb::Error::DatabaseAlreadyOpen => StartError::InUse { path },
+            source => StartError::Database {
+                path,
+                source: Box::new(source),
+            },
+        }
+    }
+}

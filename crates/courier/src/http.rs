@@ -1,0 +1,71 @@
+//! The HTTP side: routes, what they read, what they answer.
+
+mod conversations;
+mod messages;
+mod openapi;
+mod origin;
+mod problem;
+mod read;
+mod serve;
+mod service;
+mod users;
+mod websocket;
+
+pub(crate) use openapi::ROUTES;
+pub use serve::{Serving, serve};
+
+use crate::metrics::Status;
+use crate::node::Node;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
+use axum::routing::{MethodRouter, delete, get, post};
+use axum::{Router, http::Method};
+use problem::Problem;
+
+impl Node {
+    /// The routes of the service.
+    pub fn router(&self) -> Router {
+        let mut router = Router::new();
+        for (method, path) in ROUTES {
+            router = router.route(path, handler(method, path));
+        }
+        router
+            .fallback(|| async { Problem::no_route() })
+            .method_not_allowed_fallback(|| async { Problem::no_method() })
+            .layer(DefaultBodyLimit::disable())
+            .layer(from_fn_with_state(self.clone(), count))
+            .with_state(self.clone())
+    }
+}
+
+/// Who handles a route.
+///
+/// # Panics
+/// If a route is listed and has no handler, which the first test of the router finds.
+fn handler(method: &Method, path: &str) -> MethodRouter<Node> {
+    match (method.as_str(), path) {
+        ("POST", "/users") => post(users::create),
+        ("GET", "/users/online") => get(users::online),
+        ("POST", "/sessions") => post(users::log_in),
+        ("DELETE", "/sessions") => delete(users::log_out),
+        ("POST", "/conversations") => post(conversations::create),
+        ("GET", "/conversations") => get(conversations::list),
+        ("POST", "/conversations/{id}/messages") => post(messages::create),
+        ("GET", "/conversations/{id}/messages") => get(messages::list),
+        ("GET", "/ws") => get(websocket::upgrade),
+        ("GET", "/ping") => get(service::ping),
+        ("GET", "/metrics") => get(service::metrics),
+        ("GET", "/openapi.json") => get(openapi::document),
+        _ => unreachable!("{method} {path} is listed and has no handler"),
+    }
+}
+
+/// Counts answers by status.
+async fn count(State(node): State<Node>, request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    let status = response.status().as_u16();
+    let requests = &node.inner.metrics.requests;
+    requests.get_or_create(&Status { status }).inc();
+    response
+}

@@ -1,0 +1,150 @@
+//! Errors as clients see them: a status, a code for programs, and a sentence that says what to do.
+
+use crate::command::Refusal;
+use crate::log::LogError;
+use crate::node::Failure;
+use crate::password::PasswordError;
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use std::time::Duration;
+use utoipa::ToSchema;
+
+/// An answer that is an error.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    status: StatusCode,
+    code: &'static str,
+    message: String,
+    retry_after: Option<Duration>,
+}
+
+/// The body of an answer that is an error.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ErrorBody {
+    error: ErrorDetail,
+}
+
+/// What is wrong.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ErrorDetail {
+    /// For programs; does not change.
+    code: String,
+    /// For people: what is wrong, and what to do.
+    message: String,
+}
+
+impl Problem {
+    pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Problem {
+        Problem {
+            status,
+            code,
+            message: message.into(),
+            retry_after: None,
+        }
+    }
+
+    /// A request over a limit that is gone after a while.
+    pub fn too_many(code: &'static str, message: impl Into<String>, wait: Duration) -> Problem {
+        Problem {
+            retry_after: Some(wait),
+            ..Problem::new(StatusCode::TOO_MANY_REQUESTS, code, message)
+        }
+    }
+
+    /// Something larger than it may be.
+    pub fn too_large(code: &'static str, message: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, code, message)
+    }
+
+    /// Values that are not what they should be.
+    pub fn invalid(code: &'static str, message: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, code, message)
+    }
+
+    pub fn no_route() -> Problem {
+        Problem::new(
+            StatusCode::NOT_FOUND,
+            "no_route",
+            "there is nothing at this path; GET /openapi.json lists what there is",
+        )
+    }
+
+    pub fn no_method() -> Problem {
+        Problem::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "no_method",
+            "this path does not know this method; GET /openapi.json lists what there is",
+        )
+    }
+
+    pub fn unauthorized(message: &'static str) -> Problem {
+        Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let Problem {
+            status,
+            code,
+            message,
+            retry_after,
+        } = self;
+        let error = ErrorDetail {
+            code: code.to_owned(),
+            message,
+        };
+        let mut response = (status, Json(ErrorBody { error })).into_response();
+        let headers = response.headers_mut();
+        if let Some(wait) = retry_after {
+            let seconds = wait.as_secs_f64().ceil().max(1.0) as u64;
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            let scheme = HeaderValue::from_static("Bearer");
+            headers.insert(header::WWW_AUTHENTICATE, scheme);
+        }
+        response
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Problem {
+        let (status, code) = match refusal {
+            Refusal::NameTaken(_) => (StatusCode::CONFLICT, "name_taken"),
+            Refusal::UnknownUser(_) => (StatusCode::UNPROCESSABLE_ENTITY, "unknown_user"),
+            Refusal::UnknownConversation(_) => (StatusCode::NOT_FOUND, "unknown_conversation"),
+            Refusal::KeyReused => (StatusCode::UNPROCESSABLE_ENTITY, "key_reused"),
+        };
+        Problem::new(status, code, refusal.to_string())
+    }
+}
+
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Problem {
+        let code = match failure {
+            Failure::Refused(refusal) => return refusal.into(),
+            Failure::Log(LogError::Busy(_)) => "busy",
+            Failure::Log(LogError::Closed) => "closing",
+            Failure::Log(LogError::Failed(_)) => "log_failed",
+            Failure::Index(_) => "index_failed",
+            Failure::Late => "late",
+        };
+        Problem {
+            retry_after: Some(Duration::from_secs(1)),
+            ..Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, failure.to_string())
+        }
+    }
+}
+
+impl From<PasswordError> for Problem {
+    fn from(error: PasswordError) -> Problem {
+        Problem::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "password_failed",
+            error.to_string(),
+        )
+    }
+}

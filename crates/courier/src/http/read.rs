@@ -1,0 +1,208 @@
+//! What requests say, read strictly: everything that is not expected is an error with a sentence.
+
+use super::problem::Problem;
+use crate::model::ConversationId;
+use crate::node::{Inner, Node};
+use crate::sessions::Bearer;
+use crate::token::Token;
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::de::DeserializeOwned;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::ops::Deref;
+use std::sync::Arc;
+use tokio::sync::OwnedSemaphorePermit;
+
+/// A connection, as an extension of its requests.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer {
+    /// From where it comes.
+    pub address: SocketAddr,
+    /// Counts it for as long as it is held.
+    pub permit: Arc<OwnedSemaphorePermit>,
+}
+
+/// Somebody with a token that is good, within their rate.
+#[derive(Clone, Debug)]
+pub(crate) struct Authenticated(pub Bearer);
+
+impl Deref for Authenticated {
+    type Target = Bearer;
+
+    fn deref(&self) -> &Bearer {
+        &self.0
+    }
+}
+
+impl FromRequestParts<Node> for Authenticated {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, node: &Node) -> Result<Self, Problem> {
+        let token = bearer_token(&parts.headers);
+        let bearer = match token.and_then(Token::parse) {
+            Some(token) => node.inner.bearer(&token).await?,
+            None => None,
+        };
+        let Some(bearer) = bearer else {
+            // Guessing is slowed down.
+            stranger(&node.inner, parts)?;
+            return Err(match token {
+                Some(_) => Problem::unauthorized(
+                    "this token is not valid; POST /sessions gives out a new one",
+                ),
+                None => Problem::unauthorized(
+                    "this needs a token in the header Authorization: Bearer TOKEN; POST /sessions gives one out",
+                ),
+            });
+        };
+        if let Err(wait) = node.inner.rates.user(bearer.user) {
+            node.inner.metrics.refuse("rate");
+            let most = node.inner.limits.rate;
+            let message = format!("more than {most} requests a second; wait a moment");
+            return Err(Problem::too_many("rate", message, wait));
+        }
+        Ok(Authenticated(bearer))
+    }
+}
+
+/// The token in the headers: of `Authorization`, or, as browsers cannot set that for a WebSocket,
+/// of the subprotocol after `courier`.
+fn bearer_token(headers: &HeaderMap) -> Option<&str> {
+    if let Some(value) = headers.get(header::AUTHORIZATION) {
+        let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+        return scheme
+            .eq_ignore_ascii_case("bearer")
+            .then(|| token.trim_matches(' '));
+    }
+    let protocols = headers.get(header::SEC_WEBSOCKET_PROTOCOL)?.to_str().ok()?;
+    protocols
+        .split(',')
+        .map(|protocol| protocol.trim_matches(' '))
+        .find(|protocol| protocol.starts_with("courier_"))
+}
+
+/// Somebody without a token, within the rate of their address.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stranger;
+
+impl FromRequestParts<Node> for Stranger {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, node: &Node) -> Result<Self, Problem> {
+        stranger(&node.inner, parts).map(|()| Stranger)
+    }
+}
+
+fn stranger(node: &Inner, parts: &Parts) -> Result<(), Problem> {
+    let peer = parts.extensions.get::<Peer>();
+    let nowhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+    let address = peer.map_or(nowhere, |peer| peer.address.ip());
+    node.rates.stranger(address).map_err(|wait| {
+        node.metrics.refuse("strangers");
+        let message = "too many attempts from this address; wait a moment";
+        Problem::too_many("strangers", message, wait)
+    })
+}
+
+/// A body of JSON that says what is expected and nothing else.
+#[derive(Debug)]
+pub(crate) struct StrictJson<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequest<Node> for StrictJson<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, node: &Node) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        if !is_json(&parts.headers) {
+            return Err(Problem::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "not_json",
+                "the body must be JSON; send the header Content-Type: application/json",
+            ));
+        }
+        let most = node.inner.limits.body;
+        let too_large = || {
+            node.inner.metrics.refuse("body");
+            let message = format!("the body may have {most} bytes at most; send less");
+            Problem::too_large("body", message)
+        };
+        // Refused before it is sent, if its length is told.
+        let told = parts.headers.get(header::CONTENT_LENGTH);
+        let told = told.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+        if told.is_some_and(|length| length > most as u64) {
+            return Err(too_large());
+        }
+        let bytes = match Limited::new(body, most).collect().await {
+            Ok(collected) => collected.to_bytes(),
+            Err(error) if error.is::<LengthLimitError>() => return Err(too_large()),
+            Err(error) => {
+                let message = format!("the body broke off: {error}; send the request again");
+                return Err(Problem::new(
+                    StatusCode::BAD_REQUEST,
+                    "broken_body",
+                    message,
+                ));
+            }
+        };
+        json(&bytes).map(StrictJson)
+    }
+}
+
+/// Reads JSON.
+fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        if error.is_data() {
+            let message = format!("{error}; GET /openapi.json says what is expected");
+            Problem::invalid("unexpected_json", message)
+        } else {
+            let message = format!("the body is not JSON: {error}");
+            Problem::new(StatusCode::BAD_REQUEST, "malformed_json", message)
+        }
+    })
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let essence = kind.split(';').next().unwrap_or_default().trim();
+    essence.eq_ignore_ascii_case("application/json")
+}
+
+/// What stands after the `?`.
+#[derive(Debug)]
+pub(crate) struct StrictQuery<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequestParts<Node> for StrictQuery<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Node) -> Result<Self, Problem> {
+        Query::try_from_uri(&parts.uri)
+            .map(|Query(query)| StrictQuery(query))
+            .map_err(|error| {
+                let message = format!("{error}; GET /openapi.json says what may stand after the ?");
+                Problem::invalid("unexpected_query", message)
+            })
+    }
+}
+
+/// The conversation in the path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InPath(pub ConversationId);
+
+impl FromRequestParts<Node> for InPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, node: &Node) -> Result<Self, Problem> {
+        let text = Path::<String>::from_request_parts(parts, node).await;
+        let number = text.ok().and_then(|Path(text)| text.parse().ok());
+        number.map(|id| InPath(ConversationId(id))).ok_or_else(|| {
+            Problem::new(
+                StatusCode::NOT_FOUND,
+                "unknown_conversation",
+                "conversations have numbers; GET /conversations lists yours",
+            )
+        })
+    }
+}

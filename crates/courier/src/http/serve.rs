@@ -1,0 +1,176 @@
+//! Connections: taken up to a limit, each with a task of its own until it ends or is a WebSocket.
+
+use super::read::Peer;
+use crate::error::StartError;
+use crate::node::Node;
+use axum::Router;
+use axum::body::Body;
+use axum::http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinHandle;
+use tower::ServiceExt;
+
+/// Bytes that a connection buffers; a request's head has to fit.
+const BUFFER: usize = 16 << 10;
+/// How long requests that are under way may take when the node shuts down.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long a client for whom there is no room may take to hear so.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// After the system has refused a connection (too many files, say).
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A node that listens.
+#[derive(Debug)]
+pub struct Serving {
+    address: SocketAddr,
+    node: Node,
+    stop: watch::Sender<bool>,
+    accepting: JoinHandle<()>,
+}
+
+/// Listens on an address, and serves the node's routes, and `more` before them, until
+/// [`Serving::stop`].
+///
+/// # Errors
+/// [`StartError::Listen`].
+pub async fn serve(node: Node, address: &str, more: Router) -> Result<Serving, StartError> {
+    let refused = |source| StartError::Listen {
+        address: address.to_owned(),
+        source,
+    };
+    let listener = TcpListener::bind(address).await.map_err(refused)?;
+    let bound = listener.local_addr().map_err(refused)?;
+    let (stop, stopped) = watch::channel(false);
+    let router = node.router().merge(more);
+    let accepting = tokio::spawn(accept(listener, router, node.clone(), stopped));
+    Ok(Serving {
+        address: bound,
+        node,
+        stop,
+        accepting,
+    })
+}
+
+impl Serving {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Takes no more connections, answers what was asked, closes the sockets and ends the node.
+    pub async fn stop(self) {
+        self.stop.send_replace(true);
+        self.node.close_sockets().await;
+        let _ = self.accepting.await;
+        self.node.close().await;
+    }
+}
+
+/// Takes connections until it is told to stop, and waits for those that are under way.
+async fn accept(
+    listener: TcpListener,
+    router: Router,
+    node: Node,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let most = node.inner.limits.connections;
+    let room = Arc::new(Semaphore::new(most));
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = told(&mut stopped) => break,
+        };
+        let Ok((stream, peer)) = accepted else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        let Ok(permit) = room.clone().try_acquire_owned() else {
+            node.inner.metrics.refuse("connections");
+            tokio::spawn(turn_away(stream, most));
+            continue;
+        };
+        // A message is to go out at once, not when there are more.
+        let _ = stream.set_nodelay(true);
+        let (node, router, stopped) = (node.clone(), router.clone(), stopped.clone());
+        let peer = Peer {
+            address: peer,
+            permit: Arc::new(permit),
+        };
+        tokio::spawn(connection(stream, peer, router, node, stopped));
+    }
+    drop(listener);
+    let all = u32::try_from(most).unwrap_or(u32::MAX);
+    let _ = tokio::time::timeout(GRACE, room.acquire_many(all)).await;
+}
+
+/// Serves one connection until it ends or has become a WebSocket.
+async fn connection(
+    stream: TcpStream,
+    peer: Peer,
+    router: Router,
+    node: Node,
+    mut stopped: watch::Receiver<bool>,
+) {
+    node.inner.metrics.connections.inc();
+    let service = service_fn(move |request: Request<Incoming>| {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(peer.clone());
+        router.clone().oneshot(request)
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(node.inner.limits.head)
+        .max_buf_size(BUFFER)
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
+    let mut connection = pin!(connection);
+    tokio::select! {
+        // What a client does wrong in HTTP itself is answered by hyper.
+        _ = connection.as_mut() => {}
+        () = told(&mut stopped) => {
+            connection.as_mut().graceful_shutdown();
+            let _ = connection.await;
+        }
+    }
+    node.inner.metrics.connections.dec();
+}
+
+/// Tells a client that there is no room.
+async fn turn_away(mut stream: TcpStream, most: usize) {
+    let body = format!(
+        r#"{{"error":{{"code":"connections","message":"this node has its {most} connections; try again later, or another node"}}}}"#
+    );
+    let head = format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: {}\r\nretry-after: 5\r\nconnection: close\r\n\r\n",
+        body.len()
+    );
+    let exchange = async {
+        // An answer to nothing would confuse the client, and one with unread bytes behind it is
+        // taken back by the system when the connection is closed.
+        let mut unread = [0; 1024];
+        if stream.read(&mut unread).await? == 0 {
+            return Ok(());
+        }
+        stream.write_all(head.as_bytes()).await?;
+        stream.write_all(body.as_bytes()).await?;
+        stream.shutdown().await?;
+        while stream.read(&mut unread).await? > 0 {}
+        std::io::Result::Ok(())
+    };
+    let _ = tokio::time::timeout(PATIENCE, exchange).await;
+}
+
+/// Returns when it is time to stop.
+async fn told(stopped: &mut watch::Receiver<bool>) {
+    let _ = stopped.wait_for(|&stopped| stopped).await;
+}

@@ -1,0 +1,39 @@
+//! What those who run the node ask.
+
+use super::problem::{ErrorBody, Problem};
+use crate::node::Node;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+
+/// Whether the node takes messages.
+#[utoipa::path(
+    get,
+    path = "/ping",
+    responses((status = 200, description = "pong", body = String), (status = 503, body = ErrorBody))
+)]
+pub(crate) async fn ping(State(node): State<Node>) -> Result<&'static str, Problem> {
+    if node.inner.is_up() {
+        return Ok("pong");
+    }
+    Err(Problem::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "down",
+        "this node cannot reach its log; use another one, or wait",
+    ))
+}
+
+/// What the node counts, as Prometheus reads it.
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    responses((status = 200, description = "OpenMetrics text", body = String))
+)]
+pub(crate) async fn metrics(State(node): State<Node>) -> Result<impl IntoResponse, Problem> {
+    let text = node.inner.metrics.render().map_err(|error| {
+        let message = format!("the metrics cannot be written: {error}");
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "metrics", message)
+    })?;
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    Ok(([(header::CONTENT_TYPE, kind)], text))
+}

@@ -1,0 +1,126 @@
+//! The upgrade of a request to a WebSocket.
+
+use super::origin;
+use super::problem::{ErrorBody, Problem};
+use super::read::{Authenticated, Peer, StrictQuery};
+use crate::hub::{Attachment, Order};
+use crate::node::Node;
+use axum::Extension;
+use axum::extract::State;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::ws::rejection::WebSocketUpgradeRejection;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+/// Bytes of a socket's buffers: clients say little, and what is written is short.
+const READ_BUFFER: usize = 1 << 10;
+const WRITE_BUFFER: usize = 8 << 10;
+
+/// Where the socket goes on, and what it tells.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Resume {
+    /// Begin after this sequence. Without it: after what this session has acknowledged.
+    after: Option<u64>,
+    /// Whether to tell who comes and goes.
+    #[serde(default = "yes")]
+    #[param(default = true)]
+    presence: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Opens a WebSocket.
+///
+/// To the client go text frames of JSON: `message:new` (with `sequence`, which counts this user's
+/// messages without gaps, and `message`), `users:online`, `users:connect`, `users:disconnect` and
+/// `error`. The client sends `{"type":"ack","sequence":N}` for all it has got up to N. Where it
+/// cannot set `Authorization`, it offers the subprotocols `courier` and its token.
+#[utoipa::path(
+    get,
+    path = "/ws",
+    params(Resume),
+    security(("token" = [])),
+    responses(
+        (status = 101, description = "A WebSocket from here on"),
+        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 426, body = ErrorBody), (status = 429, body = ErrorBody),
+        (status = 503, body = ErrorBody),
+    )
+)]
+pub(crate) async fn upgrade(
+    State(node): State<Node>,
+    headers: HeaderMap,
+    who: Authenticated,
+    StrictQuery(resume): StrictQuery<Resume>,
+    peer: Option<Extension<Peer>>,
+    socket: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Result<Response, Problem> {
+    let inner = &node.inner;
+    if !origin::allows(&headers, &inner.origins) {
+        inner.metrics.refuse("origin");
+        return Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "origin",
+            "pages of this origin may not connect; start the node with --origin to allow it",
+        ));
+    }
+    let socket = socket.map_err(|rejection| {
+        let message = format!("this is no WebSocket handshake: {rejection}");
+        let status = match rejection.status() {
+            StatusCode::UPGRADE_REQUIRED => StatusCode::UPGRADE_REQUIRED,
+            _ => StatusCode::BAD_REQUEST,
+        };
+        Problem::new(status, "handshake", message)
+    })?;
+    if inner.hub.sockets_of(who.user) >= inner.limits.sockets {
+        inner.metrics.refuse("sockets");
+        let most = inner.limits.sockets;
+        let message = format!("you have {most} sockets here already; close one");
+        return Err(Problem::too_many(
+            "sockets",
+            message,
+            inner.limits.heartbeat,
+        ));
+    }
+    let (acknowledged, last) = inner.position(&who).await?;
+    let after = resume.after.unwrap_or(acknowledged);
+    if after > last {
+        let message = format!("sequence {after} was never sent, the last one is {last}");
+        return Err(Problem::invalid("after", message));
+    }
+    let presence = resume.presence;
+    let frame = inner.limits.frame;
+    let node = node.clone();
+    let upgrade = socket
+        .protocols(["courier"])
+        .read_buffer_size(READ_BUFFER)
+        .write_buffer_size(WRITE_BUFFER)
+        .max_write_buffer_size(WRITE_BUFFER + 8 * inner.limits.text + frame)
+        .max_message_size(frame)
+        .max_frame_size(frame);
+    Ok(upgrade.on_upgrade(move |socket| async move {
+        let attachment = Attachment {
+            user: who.user,
+            name: who.name.clone(),
+            session: who.session,
+            after,
+            presence,
+            socket,
+            permit: peer.map(|Extension(peer)| peer.permit),
+        };
+        // If the node is shutting down, the socket is closed by being dropped.
+        let hub = &node.inner.hub;
+        let _ = hub.order(Order::Attach(Box::new(attachment))).await;
+        // The session may have ended before its socket was known.
+        if let Ok(None) = node.inner.index.session(who.session).await {
+            let _ = hub.order(Order::CloseSession(who.user, who.session)).await;
+        }
+    }))
+}

@@ -1,0 +1,455 @@
+//! What a command does. The only place where the index changes.
+//!
+//! [`Machine::apply`] is a function of the commands so far: no clock, no random numbers, no other
+//! node. What it keeps beside the tables is a cache of them.
+
+use super::tables::{Keys, STATE, Tables, keys_of_day, open_keys};
+use crate::command::{Acknowledgement, Command, Delivery, Done, Outcome, Refusal};
+use crate::model::{
+    Conversation, ConversationId, Message, Millis, Session, SessionId, User, UserId,
+};
+use redb::{ReadableTable, TableDefinition, WriteTransaction};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Caches are emptied when they hold so many entries.
+const CACHED: usize = 1 << 20;
+
+/// The counters, kept in the index along with what they count.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct State {
+    pub format: u32,
+    /// The log that was applied: 0 for one of its own, else the number of a shared one.
+    pub log: u64,
+    /// The log entry applied last.
+    pub position: u64,
+    pub users: u64,
+    pub conversations: u64,
+    /// The latest day of any message.
+    pub day: u64,
+}
+
+/// A message as it lies in the table.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Stored<'a> {
+    pub sender: UserId,
+    pub sent: Millis,
+    pub text: &'a str,
+}
+
+/// The idempotency keys of the latest day and of the day before.
+pub(super) struct Recent<'t> {
+    txn: &'t WriteTransaction,
+    day: u64,
+    today: Option<Keys<'t>>,
+    yesterday: Option<Keys<'t>>,
+}
+
+/// Conversation, number and fingerprint of the message that a key was used for.
+type Use = (u64, u64, u64);
+
+impl<'t> Recent<'t> {
+    pub fn open(txn: &'t WriteTransaction, day: u64) -> Result<Recent<'t>, redb::Error> {
+        let mut recent = Recent {
+            txn,
+            day,
+            today: None,
+            yesterday: None,
+        };
+        recent.open_day(day)?;
+        Ok(recent)
+    }
+
+    fn open_day(&mut self, day: u64) -> Result<(), redb::Error> {
+        // A table can be open once only.
+        (self.today, self.yesterday) = (None, None);
+        self.day = day;
+        self.today = Some(open_keys(self.txn, day)?);
+        if let Some(before) = day.checked_sub(1) {
+            self.yesterday = Some(open_keys(self.txn, before)?);
+        }
+        Ok(())
+    }
+
+    /// Makes this day the latest, if it is later, and forgets keys older than a day.
+    fn turn_to(&mut self, day: u64) -> Result<(), redb::Error> {
+        if day <= self.day {
+            return Ok(());
+        }
+        let before = self.day;
+        self.open_day(day)?;
+        for old in [before.saturating_sub(1), before] {
+            if old + 1 < day {
+                let name = keys_of_day(old);
+                let table = TableDefinition::<(u64, [u8; 16]), Use>::new(&name);
+                self.txn.delete_table(table)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn get(&self, row: (u64, [u8; 16])) -> Result<Option<Use>, redb::Error> {
+        for keys in self.today.iter().chain(&self.yesterday) {
+            if let Some(known) = keys.get(row)? {
+                return Ok(Some(known.value()));
+            }
+        }
+        Ok(None)
+    }
+
+    fn insert(&mut self, row: (u64, [u8; 16]), value: Use) -> Result<(), redb::Error> {
+        if let Some(today) = &mut self.today {
+            today.insert(row, value)?;
+        }
+        Ok(())
+    }
+}
+
+/// Applies commands. See the [module](self).
+#[derive(Default)]
+pub(super) struct Machine {
+    pub state: State,
+    numbers: HashMap<ConversationId, u64>,
+    sequences: HashMap<UserId, u64>,
+    members: HashMap<ConversationId, Arc<[UserId]>>,
+    scratch: Vec<u8>,
+}
+
+impl Machine {
+    pub fn new(state: State) -> Machine {
+        Machine {
+            state,
+            ..Machine::default()
+        }
+    }
+
+    /// The day whose idempotency keys are the latest.
+    pub fn day(&self) -> u64 {
+        self.state.day
+    }
+
+    /// Writes the counters down.
+    pub fn save(&mut self, tables: &mut Tables<'_>) -> Result<(), redb::Error> {
+        let Machine { state, scratch, .. } = self;
+        tables.meta.insert(STATE, encode(state, scratch))?;
+        Ok(())
+    }
+
+    /// Applies the log entry at `position`, and adds what it delivers to `deliveries`.
+    pub fn apply(
+        &mut self,
+        tables: &mut Tables<'_>,
+        recent: &mut Recent<'_>,
+        position: u64,
+        command: Command,
+        deliveries: &mut Vec<Delivery>,
+    ) -> Result<Outcome, redb::Error> {
+        self.state.position = position;
+        match command {
+            Command::CreateUser { name, password, at } => {
+                self.create_user(tables, name, password, at)
+            }
+            Command::OpenSession {
+                user,
+                session,
+                proof,
+                expires,
+            } => {
+                let opened = Session {
+                    user,
+                    proof,
+                    expires,
+                };
+                self.open_session(tables, session, &opened)
+            }
+            Command::CloseSession { user: _, session } => {
+                tables.sessions.remove(session.0)?;
+                tables.session_acks.remove(session.0)?;
+                Ok(Ok(Done::Noted))
+            }
+            Command::CreateConversation {
+                creator,
+                recipients,
+                at,
+            } => self.create_conversation(tables, creator, recipients, at),
+            Command::Post {
+                sender,
+                conversation,
+                text,
+                key,
+                at,
+            } => {
+                let message = Message {
+                    conversation,
+                    number: 0,
+                    sender,
+                    sent: at,
+                    text,
+                };
+                self.post(tables, recent, message, key, deliveries)
+            }
+            Command::Acknowledge(all) => {
+                for acknowledgement in all {
+                    self.acknowledge(tables, acknowledgement)?;
+                }
+                Ok(Ok(Done::Noted))
+            }
+        }
+    }
+
+    fn create_user(
+        &mut self,
+        tables: &mut Tables<'_>,
+        name: String,
+        password: String,
+        created: Millis,
+    ) -> Result<Outcome, redb::Error> {
+        if tables.names.get(name.as_str())?.is_some() {
+            return Ok(Err(Refusal::NameTaken(name)));
+        }
+        self.state.users += 1;
+        let id = self.state.users;
+        tables.names.insert(name.as_str(), id)?;
+        let user = User {
+            name,
+            password,
+            created,
+        };
+        tables.users.insert(id, encode(&user, &mut self.scratch))?;
+        Ok(Ok(Done::User(UserId(id))))
+    }
+
+    fn open_session(
+        &mut self,
+        tables: &mut Tables<'_>,
+        id: SessionId,
+        session: &Session,
+    ) -> Result<Outcome, redb::Error> {
+        if session.user.0 == 0 || session.user.0 > self.state.users {
+            return Ok(Err(Refusal::UnknownUser(session.user)));
+        }
+        // A new session begins where the user's furthest one stands.
+        let acknowledged = tables.user_acks.get(session.user.0)?.map(|at| at.value());
+        if let Some(sequence) = acknowledged {
+            tables.session_acks.insert(id.0, sequence)?;
+        }
+        tables
+            .sessions
+            .insert(id.0, encode(session, &mut self.scratch))?;
+        Ok(Ok(Done::Noted))
+    }
+
+    fn create_conversation(
+        &mut self,
+        tables: &mut Tables<'_>,
+        creator: UserId,
+        recipients: Vec<UserId>,
+        created: Millis,
+    ) -> Result<Outcome, redb::Error> {
+        let unknown = |user: &&UserId| user.0 == 0 || user.0 > self.state.users;
+        if let Some(&user) = recipients.iter().chain([&creator]).find(unknown) {
+            return Ok(Err(Refusal::UnknownUser(user)));
+        }
+        let mut members = recipients;
+        members.push(creator);
+        members.sort_unstable();
+        members.dedup();
+        self.state.conversations += 1;
+        let id = self.state.conversations;
+        for member in &members {
+            tables.memberships.insert((member.0, id), ())?;
+        }
+        let conversation = Conversation {
+            creator,
+            members,
+            created,
+        };
+        let bytes = encode(&conversation, &mut self.scratch);
+        tables.conversations.insert(id, bytes)?;
+        Ok(Ok(Done::Conversation(ConversationId(id))))
+    }
+
+    fn post(
+        &mut self,
+        tables: &mut Tables<'_>,
+        recent: &mut Recent<'_>,
+        mut message: Message,
+        key: Option<[u8; 16]>,
+        deliveries: &mut Vec<Delivery>,
+    ) -> Result<Outcome, redb::Error> {
+        let (conversation, sender) = (message.conversation, message.sender);
+        let members = match self.members(tables, conversation)? {
+            Some(members) if members.binary_search(&sender).is_ok() => members,
+            _ => return Ok(Err(Refusal::UnknownConversation(conversation))),
+        };
+        let number = match key {
+            None => self.next_number(tables, conversation)?,
+            Some(key) => {
+                recent.turn_to(message.sent.day())?;
+                self.state.day = recent.day;
+                let fingerprint = fingerprint(&message.text);
+                let row = (sender.0, key);
+                if let Some((of, number, before)) = recent.get(row)? {
+                    if of != conversation.0 || before != fingerprint {
+                        return Ok(Err(Refusal::KeyReused));
+                    }
+                    let sent = sent_at(tables, conversation, number)?.unwrap_or(message.sent);
+                    return Ok(Ok(Done::Posted {
+                        number,
+                        sent,
+                        repeated: true,
+                    }));
+                }
+                let number = self.next_number(tables, conversation)?;
+                recent.insert(row, (conversation.0, number, fingerprint))?;
+                number
+            }
+        };
+        message.number = number;
+        let sent = message.sent;
+        let stored = Stored {
+            sender,
+            sent,
+            text: &message.text,
+        };
+        let bytes = encode(&stored, &mut self.scratch);
+        tables.messages.insert((conversation.0, number), bytes)?;
+        self.numbers.insert(conversation, number);
+        let message = Arc::new(message);
+        for &to in members.iter().filter(|&&member| member != sender) {
+            let sequence = self.last_sequence(tables, to)? + 1;
+            tables
+                .queues
+                .insert((to.0, sequence), (conversation.0, number))?;
+            self.sequences.insert(to, sequence);
+            let message = message.clone();
+            deliveries.push(Delivery {
+                to,
+                sequence,
+                message,
+            });
+        }
+        Ok(Ok(Done::Posted {
+            number,
+            sent,
+            repeated: false,
+        }))
+    }
+
+    fn acknowledge(
+        &mut self,
+        tables: &mut Tables<'_>,
+        acknowledgement: Acknowledgement,
+    ) -> Result<(), redb::Error> {
+        let Acknowledgement {
+            user,
+            session,
+            sequence,
+        } = acknowledgement;
+        if sequence > self.last_sequence(tables, user)? {
+            return Ok(());
+        }
+        let before = tables.user_acks.get(user.0)?.map_or(0, |at| at.value());
+        if sequence > before {
+            tables.user_acks.insert(user.0, sequence)?;
+        }
+        // One that was closed meanwhile stays closed.
+        if tables.sessions.get(session.0)?.is_some() {
+            let before = tables
+                .session_acks
+                .get(session.0)?
+                .map_or(0, |at| at.value());
+            if sequence > before {
+                tables.session_acks.insert(session.0, sequence)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn members(
+        &mut self,
+        tables: &Tables<'_>,
+        conversation: ConversationId,
+    ) -> Result<Option<Arc<[UserId]>>, redb::Error> {
+        if let Some(members) = self.members.get(&conversation) {
+            return Ok(Some(members.clone()));
+        }
+        let Some(row) = tables.conversations.get(conversation.0)? else {
+            return Ok(None);
+        };
+        let known: Conversation = decode(row.value())?;
+        let members: Arc<[UserId]> = known.members.into();
+        bound(&mut self.members);
+        self.members.insert(conversation, members.clone());
+        Ok(Some(members))
+    }
+
+    fn next_number(
+        &mut self,
+        tables: &Tables<'_>,
+        conversation: ConversationId,
+    ) -> Result<u64, redb::Error> {
+        if let Some(&last) = self.numbers.get(&conversation) {
+            return Ok(last + 1);
+        }
+        bound(&mut self.numbers);
+        let of = conversation.0;
+        let mut rows = tables.messages.range((of, 0)..=(of, u64::MAX))?;
+        let last = rows.next_back().transpose()?;
+        Ok(last.map_or(0, |(key, _)| key.value().1) + 1)
+    }
+
+    fn last_sequence(&mut self, tables: &Tables<'_>, user: UserId) -> Result<u64, redb::Error> {
+        if let Some(&last) = self.sequences.get(&user) {
+            return Ok(last);
+        }
+        bound(&mut self.sequences);
+        let mut rows = tables.queues.range((user.0, 0)..=(user.0, u64::MAX))?;
+        let last = rows.next_back().transpose()?;
+        let last = last.map_or(0, |(key, _)| key.value().1);
+        self.sequences.insert(user, last);
+        Ok(last)
+    }
+}
+
+/// When a message was sent, if it is there.
+fn sent_at(
+    tables: &Tables<'_>,
+    conversation: ConversationId,
+    number: u64,
+) -> Result<Option<Millis>, redb::Error> {
+    match tables.messages.get((conversation.0, number))? {
+        Some(row) => Ok(Some(decode::<Stored<'_>>(row.value())?.sent)),
+        None => Ok(None),
+    }
+}
+
+fn fingerprint(text: &str) -> u64 {
+    let hash = blake3::hash(text.as_bytes());
+    let (first, _) = hash.as_bytes().split_at(8);
+    first
+        .iter()
+        .fold(0, |bits, &byte| bits << 8 | u64::from(byte))
+}
+
+fn bound<K, V>(cache: &mut HashMap<K, V>) {
+    if cache.len() >= CACHED {
+        cache.clear();
+    }
+}
+
+/// Encodes into memory that is used again.
+fn encode<'s, T: Serialize>(value: &T, scratch: &'s mut Vec<u8>) -> &'s [u8] {
+    scratch.clear();
+    let memory = std::mem::take(scratch);
+    *scratch = postcard::to_extend(value, memory).expect("memory takes everything");
+    scratch
+}
+
+/// Decodes what [`encode`] has written.
+pub(super) fn decode<'r, T: Deserialize<'r>>(bytes: &'r [u8]) -> Result<T, redb::Error> {
+    postcard::from_bytes(bytes).map_err(|error| {
+        redb::Error::Corrupted(format!("a row of the index is unreadable: {error}"))
+    })
+}

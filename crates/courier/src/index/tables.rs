@@ -1,0 +1,74 @@
+//! What lies where in the index.
+
+use redb::{Table, TableDefinition, WriteTransaction};
+
+/// The one row of [`META`]: what the counters stand at.
+pub(super) const STATE: &str = "state";
+
+/// The version of this layout. An index of another one is refused.
+pub(super) const FORMAT: u32 = 1;
+
+pub(super) const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
+/// User → [`User`](crate::model::User).
+pub(super) const USERS: TableDefinition<u64, &[u8]> = TableDefinition::new("users");
+pub(super) const NAMES: TableDefinition<&str, u64> = TableDefinition::new("names");
+/// Session → [`Session`](crate::model::Session).
+pub(super) const SESSIONS: TableDefinition<[u8; 16], &[u8]> = TableDefinition::new("sessions");
+/// Session → the last sequence it has acknowledged.
+pub(super) const SESSION_ACKS: TableDefinition<[u8; 16], u64> =
+    TableDefinition::new("session_acks");
+/// User → the last sequence that any session has acknowledged.
+pub(super) const USER_ACKS: TableDefinition<u64, u64> = TableDefinition::new("user_acks");
+/// Conversation → [`Conversation`](crate::model::Conversation).
+pub(super) const CONVERSATIONS: TableDefinition<u64, &[u8]> = TableDefinition::new("conversations");
+/// (User, conversation).
+pub(super) const MEMBERSHIPS: TableDefinition<(u64, u64), ()> = TableDefinition::new("memberships");
+/// (Conversation, number) → [`Stored`](super::Stored).
+pub(super) const MESSAGES: TableDefinition<(u64, u64), &[u8]> = TableDefinition::new("messages");
+/// (User, sequence) → (conversation, number).
+pub(super) const QUEUES: TableDefinition<(u64, u64), (u64, u64)> = TableDefinition::new("queues");
+
+/// (User, hashed key) → (conversation, number, fingerprint of the text), for the messages of a day.
+pub(super) type Keys<'t> = Table<'t, (u64, [u8; 16]), (u64, u64, u64)>;
+
+/// The name of the table of a day's idempotency keys.
+pub(super) fn keys_of_day(day: u64) -> String {
+    format!("keys_{day}")
+}
+
+/// Opens the table of a day's idempotency keys.
+pub(super) fn open_keys(txn: &WriteTransaction, day: u64) -> Result<Keys<'_>, redb::TableError> {
+    txn.open_table(TableDefinition::new(&keys_of_day(day)))
+}
+
+/// All tables, open for changes.
+pub(super) struct Tables<'t> {
+    pub meta: Table<'t, &'static str, &'static [u8]>,
+    pub users: Table<'t, u64, &'static [u8]>,
+    pub names: Table<'t, &'static str, u64>,
+    pub sessions: Table<'t, [u8; 16], &'static [u8]>,
+    pub session_acks: Table<'t, [u8; 16], u64>,
+    pub user_acks: Table<'t, u64, u64>,
+    pub conversations: Table<'t, u64, &'static [u8]>,
+    pub memberships: Table<'t, (u64, u64), ()>,
+    pub messages: Table<'t, (u64, u64), &'static [u8]>,
+    pub queues: Table<'t, (u64, u64), (u64, u64)>,
+}
+
+impl<'t> Tables<'t> {
+    /// Opens all tables, and makes those that do not exist.
+    pub fn open(txn: &'t WriteTransaction) -> Result<Tables<'t>, redb::TableError> {
+        Ok(Tables {
+            meta: txn.open_table(META)?,
+            users: txn.open_table(USERS)?,
+            names: txn.open_table(NAMES)?,
+            sessions: txn.open_table(SESSIONS)?,
+            session_acks: txn.open_table(SESSION_ACKS)?,
+            user_acks: txn.open_table(USER_ACKS)?,
+            conversations: txn.open_table(CONVERSATIONS)?,
+            memberships: txn.open_table(MEMBERSHIPS)?,
+            messages: txn.open_table(MESSAGES)?,
+            queues: txn.open_table(QUEUES)?,
+        })
+    }
+}

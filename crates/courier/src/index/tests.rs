@@ -1,0 +1,294 @@
+//! The index by itself, fed by hand.
+
+use super::*;
+use crate::command::{Acknowledgement, Command, Done, Outcome, Refusal};
+use crate::model::{ConversationId, Millis};
+use std::sync::Mutex;
+
+const DAY: u64 = 24 * 60 * 60 * 1000;
+
+/// Keeps what it is told.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<Delivery>>>);
+
+impl Effects for Kept {
+    fn deliver(&mut self, deliveries: &mut Vec<Delivery>) {
+        self.0.lock().unwrap().append(deliveries);
+    }
+
+    fn session_closed(&mut self, _: UserId, _: SessionId) {}
+}
+
+struct Fed {
+    index: Index,
+    thread: JoinHandle<()>,
+    feed: Sender<Vec<Entry>>,
+    kept: Kept,
+    position: u64,
+    checkpoints: Arc<Mutex<Vec<u64>>>,
+}
+
+impl Fed {
+    fn open(dir: Option<&Path>) -> Fed {
+        let opened = Opened::open(dir).unwrap();
+        let position = opened.position();
+        let (feed, entries) = crossbeam_channel::bounded(4);
+        let (kept, checkpoints) = (Kept::default(), Arc::<Mutex<Vec<u64>>>::default());
+        let told = checkpoints.clone();
+        let checkpoint = move |position| told.lock().unwrap().push(position);
+        let (index, thread) = opened.start(entries, kept.clone(), checkpoint).unwrap();
+        Fed {
+            index,
+            thread,
+            feed,
+            kept,
+            position,
+            checkpoints,
+        }
+    }
+
+    /// Applies one command.
+    async fn apply(&mut self, command: Command) -> Outcome {
+        self.position += 1;
+        let (reply, outcome) = oneshot::channel();
+        let entry = Entry {
+            position: self.position,
+            command,
+            reply: Some(reply),
+        };
+        self.feed.send(vec![entry]).unwrap();
+        outcome.await.unwrap().unwrap()
+    }
+
+    async fn user(&mut self, name: &str) -> UserId {
+        let command = Command::CreateUser {
+            name: name.to_owned(),
+            password: "hash".to_owned(),
+            at: Millis(0),
+        };
+        match self.apply(command).await {
+            Ok(Done::User(id)) => id,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn room(&mut self, creator: UserId, recipients: &[UserId]) -> ConversationId {
+        let command = Command::CreateConversation {
+            creator,
+            recipients: recipients.to_vec(),
+            at: Millis(0),
+        };
+        match self.apply(command).await {
+            Ok(Done::Conversation(id)) => id,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn post(
+        &mut self,
+        by: UserId,
+        room: ConversationId,
+        key: Option<u8>,
+        at: u64,
+    ) -> Outcome {
+        let command = Command::Post {
+            sender: by,
+            conversation: room,
+            text: "ahoy".to_owned(),
+            key: key.map(|key| [key; 16]),
+            at: Millis(at),
+        };
+        self.apply(command).await
+    }
+
+    fn close(self) {
+        drop((self.index, self.feed));
+        self.thread.join().unwrap();
+    }
+}
+
+fn number(outcome: &Outcome) -> (u64, bool) {
+    match outcome {
+        Ok(Done::Posted {
+            number, repeated, ..
+        }) => (*number, *repeated),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn each_recipients_sequences_have_no_gaps_whatever_the_conversation() {
+    let mut fed = Fed::open(None);
+    let (a, b, c) = (
+        fed.user("a").await,
+        fed.user("b").await,
+        fed.user("c").await,
+    );
+    let both = fed.room(a, &[b, c]).await;
+    let only = fed.room(a, &[b]).await;
+    for room in [both, only, both, only, only] {
+        fed.post(a, room, None, 0).await.unwrap();
+    }
+    let sequences = |of: UserId| -> Vec<u64> {
+        let all = fed.kept.0.lock().unwrap();
+        let own = all.iter().filter(|delivery| delivery.to == of);
+        own.map(|delivery| delivery.sequence).collect()
+    };
+    assert_eq!(sequences(b), [1, 2, 3, 4, 5]);
+    assert_eq!(sequences(c), [1, 2]);
+    assert_eq!(sequences(a), [0; 0]);
+    let page = fed.index.queue(b, 2, 2).await.unwrap();
+    let found: Vec<_> = page.items.iter().map(|queued| queued.sequence).collect();
+    assert_eq!((found, page.more), (vec![3, 4], true));
+    fed.close();
+}
+
+#[tokio::test]
+async fn who_reads_sees_what_was_applied_before() {
+    let mut fed = Fed::open(None);
+    let (a, b) = (fed.user("a").await, fed.user("b").await);
+    let room = fed.room(a, &[b]).await;
+    for expected in 1..=50 {
+        fed.post(a, room, None, 0).await.unwrap();
+        let page = fed.index.messages(room, 0, 100).await.unwrap();
+        assert_eq!(page.items.len(), expected);
+    }
+    fed.close();
+}
+
+#[tokio::test]
+async fn what_was_not_written_to_disk_is_asked_for_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut fed = Fed::open(Some(dir.path()));
+    let (a, b) = (fed.user("a").await, fed.user("b").await);
+    let room = fed.room(a, &[b]).await;
+    fed.post(a, room, None, 0).await.unwrap();
+    // As if the process were killed: nothing is written but what a checkpoint has written.
+    let copy = tempfile::tempdir().unwrap();
+    let first = fed.checkpoints.lock().unwrap().last().copied().unwrap_or(0);
+    std::fs::copy(dir.path().join(FILE), copy.path().join(FILE)).unwrap();
+    assert_eq!(Opened::open(Some(copy.path())).unwrap().position(), first);
+    let position = fed.position;
+    let checkpoints = fed.checkpoints.clone();
+    fed.close();
+    assert_eq!(checkpoints.lock().unwrap().last(), Some(&position));
+    let fed = Fed::open(Some(dir.path()));
+    assert_eq!(fed.position, position);
+    assert_eq!(fed.index.queue(b, 0, 9).await.unwrap().items.len(), 1);
+    fed.close();
+}
+
+#[tokio::test]
+async fn keys_are_remembered_for_a_day_and_forgotten_after_two() {
+    let mut fed = Fed::open(None);
+    let (a, b) = (fed.user("a").await, fed.user("b").await);
+    let room = fed.room(a, &[b]).await;
+    assert_eq!(number(&fed.post(a, room, Some(1), 0).await), (1, false));
+    assert_eq!(
+        number(&fed.post(a, room, Some(1), DAY - 1).await),
+        (1, true)
+    );
+    assert_eq!(number(&fed.post(a, room, Some(2), DAY).await), (2, false));
+    assert_eq!(number(&fed.post(a, room, Some(1), DAY).await), (1, true));
+    // A clock that goes back forgets nothing.
+    assert_eq!(number(&fed.post(a, room, Some(2), 0).await), (2, true));
+    assert_eq!(
+        number(&fed.post(a, room, Some(1), 2 * DAY).await),
+        (3, false)
+    );
+    assert_eq!(
+        number(&fed.post(a, room, Some(2), 2 * DAY).await),
+        (2, true)
+    );
+    assert_eq!(
+        number(&fed.post(a, room, Some(2), 9 * DAY).await),
+        (4, false)
+    );
+    fed.close();
+}
+
+#[tokio::test]
+async fn acknowledgements_only_go_forward_and_never_ahead() {
+    let mut fed = Fed::open(None);
+    let (a, b) = (fed.user("a").await, fed.user("b").await);
+    let room = fed.room(a, &[b]).await;
+    for _ in 0..5 {
+        fed.post(a, room, None, 0).await.unwrap();
+    }
+    let (one, other) = (SessionId([1; 16]), SessionId([2; 16]));
+    let open = |session| Command::OpenSession {
+        user: b,
+        session,
+        proof: [0; 32],
+        expires: Millis(1),
+    };
+    fed.apply(open(one)).await.unwrap();
+    for (sequence, expected) in [(3, 3), (2, 3), (6, 3), (5, 5)] {
+        let acknowledgement = Acknowledgement {
+            user: b,
+            session: one,
+            sequence,
+        };
+        let command = Command::Acknowledge(vec![acknowledgement]);
+        fed.apply(command).await.unwrap();
+        let position = fed.index.position(b, one).await.unwrap();
+        assert_eq!((position.acknowledged, position.last), (expected, 5));
+    }
+    // A new session of the user goes on where the furthest one is.
+    fed.apply(open(other)).await.unwrap();
+    let position = fed.index.position(b, other).await.unwrap();
+    assert_eq!(position.acknowledged, 5);
+    fed.close();
+}
+
+#[tokio::test]
+async fn what_is_refused_changes_nothing() {
+    let mut fed = Fed::open(None);
+    let (a, b, c) = (
+        fed.user("a").await,
+        fed.user("b").await,
+        fed.user("c").await,
+    );
+    let room = fed.room(a, &[b]).await;
+    let refused = fed.post(c, room, None, 0).await;
+    assert_eq!(refused, Err(Refusal::UnknownConversation(room)));
+    let nowhere = ConversationId(9);
+    let refused = fed.post(a, nowhere, Some(1), 0).await;
+    assert_eq!(refused, Err(Refusal::UnknownConversation(nowhere)));
+    assert_eq!(number(&fed.post(a, room, Some(1), 0).await), (1, false));
+    assert_eq!(number(&fed.post(a, room, None, 0).await), (2, false));
+    fed.close();
+}
+
+#[tokio::test]
+async fn an_index_belongs_to_one_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut opened = Opened::open(Some(dir.path())).unwrap();
+    // Nothing was applied yet, so any will do.
+    opened.adopt(7).unwrap();
+    opened.adopt(8).unwrap();
+    drop(opened);
+    let mut fed = Fed::open(Some(dir.path()));
+    fed.user("a").await;
+    fed.close();
+    let mut opened = Opened::open(Some(dir.path())).unwrap();
+    opened.adopt(0).unwrap();
+    let said = opened.adopt(7).unwrap_err().to_string();
+    assert!(said.contains("another log"), "{said}");
+}
+
+#[test]
+fn an_index_is_open_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let _open = Opened::open(Some(dir.path())).unwrap();
+    let said = Opened::open(Some(dir.path())).map(drop).unwrap_err();
+    assert!(matches!(said, StartError::InUse { .. }), "{said}");
+}
+
+#[test]
+fn a_file_that_is_no_index_is_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join(FILE), "not a database".repeat(1000)).unwrap();
+    let said = Opened::open(Some(dir.path())).map(drop).unwrap_err();
+    assert!(said.to_string().contains(FILE), "{said}");
+}

@@ -1,0 +1,222 @@
+//! The thread that applies the log.
+
+use super::apply::{Machine, Recent};
+use super::tables::Tables;
+use super::{Effects, Shared};
+use crate::command::{Command, Delivery};
+use crate::log::Entry;
+use crossbeam_channel::{Receiver, select};
+use redb::{Database, Durability};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Release;
+use std::time::{Duration, Instant};
+use tokio::sync::{oneshot, watch};
+
+/// A transaction is committed when it has applied so many entries,
+const LARGEST_TRANSACTION: u64 = 1 << 13;
+/// or so long after the first of them.
+const LONGEST_TRANSACTION: Duration = Duration::from_millis(250);
+/// What is applied is written to disk after so many entries,
+const CHECKPOINT_ENTRIES: u64 = 1 << 16;
+/// or after this time.
+const CHECKPOINT_TIME: Duration = Duration::from_secs(5);
+
+/// See the [module](self).
+pub(super) struct Writer<E, C> {
+    pub database: Arc<Database>,
+    pub shared: Arc<Shared>,
+    pub machine: Machine,
+    pub feed: Receiver<Vec<Entry>>,
+    /// Those who wait for a commit.
+    pub wants: Receiver<oneshot::Sender<()>>,
+    pub advanced: watch::Sender<u64>,
+    pub effects: E,
+    pub checkpoint: C,
+}
+
+/// Why a transaction is committed.
+#[derive(PartialEq, Eq)]
+enum Occasion {
+    /// Somebody wants to read, or it is large or old enough.
+    Commit,
+    /// Nothing more will come.
+    Over,
+}
+
+impl<E: Effects, C: Fn(u64)> Writer<E, C> {
+    /// Applies entries until the feed ends.
+    pub fn run(&mut self) -> Result<(), redb::Error> {
+        // All tables are there from the beginning, so that nobody who reads has to ask.
+        self.commit(Durability::Immediate, |_, _, _| Ok(()))?;
+        let mut saved = (self.machine.state.position, Instant::now());
+        loop {
+            let mut waiting = Vec::new();
+            let begun = self.machine.state.position;
+            // Between transactions nobody has to wait for a commit.
+            let first = loop {
+                let idle = saved.1 + CHECKPOINT_TIME;
+                let behind = begun > saved.0;
+                select! {
+                    recv(self.feed) -> entries => break entries.ok(),
+                    recv(self.wants) -> want => {
+                        if let Ok(want) = want {
+                            let _ = want.send(());
+                        }
+                    }
+                    default(idle.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))) => {
+                        if behind {
+                            self.save(&mut saved)?;
+                        } else {
+                            saved.1 = Instant::now();
+                        }
+                    }
+                }
+            };
+            let Some(first) = first else {
+                return self.save(&mut saved);
+            };
+            let due = saved.0 + CHECKPOINT_ENTRIES;
+            let checkpoint =
+                begun + first.len() as u64 >= due || saved.1.elapsed() > CHECKPOINT_TIME;
+            let durability = if checkpoint {
+                Durability::Immediate
+            } else {
+                Durability::None
+            };
+            let occasion = self.commit(durability, |writer, tables, recent| {
+                writer.transaction(tables, recent, first, &mut waiting)
+            })?;
+            if checkpoint {
+                self.saved(&mut saved);
+            }
+            for want in waiting {
+                let _ = want.send(());
+            }
+            if occasion == Occasion::Over {
+                return self.save(&mut saved);
+            }
+        }
+    }
+
+    /// Applies what comes until the transaction is to be committed.
+    fn transaction(
+        &mut self,
+        tables: &mut Tables<'_>,
+        recent: &mut Recent<'_>,
+        first: Vec<Entry>,
+        waiting: &mut Vec<oneshot::Sender<()>>,
+    ) -> Result<Occasion, redb::Error> {
+        let end = Instant::now() + LONGEST_TRANSACTION;
+        let last = self.machine.state.position + LARGEST_TRANSACTION;
+        self.apply(tables, recent, first)?;
+        while self.machine.state.position < last {
+            select! {
+                recv(self.feed) -> entries => match entries {
+                    Ok(entries) => self.apply(tables, recent, entries)?,
+                    Err(_) => return Ok(Occasion::Over),
+                },
+                recv(self.wants) -> want => {
+                    waiting.extend(want);
+                    waiting.extend(self.wants.try_iter());
+                    return Ok(Occasion::Commit);
+                }
+                default(end.saturating_duration_since(Instant::now())) => {
+                    return Ok(Occasion::Commit);
+                }
+            }
+        }
+        Ok(Occasion::Commit)
+    }
+
+    /// Applies a group of entries, answers those who submitted them, and has them delivered.
+    fn apply(
+        &mut self,
+        tables: &mut Tables<'_>,
+        recent: &mut Recent<'_>,
+        entries: Vec<Entry>,
+    ) -> Result<(), redb::Error> {
+        let mut deliveries: Vec<Delivery> = Vec::new();
+        let mut answers = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let closes = match entry.command {
+                Command::CloseSession { user, session } => Some((user, session)),
+                _ => None,
+            };
+            let outcome = self.machine.apply(
+                tables,
+                recent,
+                entry.position,
+                entry.command,
+                &mut deliveries,
+            )?;
+            if let Some((user, session)) = closes {
+                self.effects.session_closed(user, session);
+            }
+            if let Some(reply) = entry.reply {
+                answers.push((reply, outcome));
+            }
+        }
+        let position = self.machine.state.position;
+        // Before anybody is told: who is told and asks gets what it was told of.
+        self.shared.applied.store(position, Release);
+        self.advanced.send_replace(position);
+        for (reply, outcome) in answers {
+            let _ = reply.send(Ok(outcome));
+        }
+        if !deliveries.is_empty() {
+            self.effects.deliver(&mut deliveries);
+        }
+        Ok(())
+    }
+
+    /// Runs `work` in a transaction and commits it.
+    fn commit<T>(
+        &mut self,
+        durability: Durability,
+        work: impl FnOnce(&mut Self, &mut Tables<'_>, &mut Recent<'_>) -> Result<T, redb::Error>,
+    ) -> Result<T, redb::Error> {
+        let mut txn = self.database.begin_write()?;
+        txn.set_durability(durability).map_err(redb::Error::from)?;
+        // Otherwise a node that was killed would look through the whole index when it starts.
+        txn.set_quick_repair(matches!(durability, Durability::Immediate));
+        let done = {
+            let mut tables = Tables::open(&txn)?;
+            let mut recent = Recent::open(&txn, self.machine.day())?;
+            let done = work(self, &mut tables, &mut recent)?;
+            self.machine.save(&mut tables)?;
+            done
+        };
+        txn.commit()?;
+        let position = self.machine.state.position;
+        self.shared.committed.store(position, Release);
+        Ok(done)
+    }
+
+    /// Writes everything applied to disk, if that is not done.
+    fn save(&mut self, saved: &mut (u64, Instant)) -> Result<(), redb::Error> {
+        if saved.0 < self.machine.state.position {
+            self.commit(Durability::Immediate, |_, _, _| Ok(()))?;
+        }
+        self.saved(saved);
+        Ok(())
+    }
+
+    fn saved(&self, saved: &mut (u64, Instant)) {
+        *saved = (self.machine.state.position, Instant::now());
+        (self.checkpoint)(saved.0);
+    }
+
+    /// Says that the index has failed. With this thread its channels end, which everybody sees who
+    /// waits for an answer.
+    #[expect(
+        clippy::print_stderr,
+        reason = "there is nobody left to return this to"
+    )]
+    pub fn fail(&self, path: &Path, error: &redb::Error) {
+        eprintln!(
+            "corsair: the index {} has failed: {error}; the log has everything, so start the node again when the cause is gone",
+            path.display()
+        );
+    }
+}

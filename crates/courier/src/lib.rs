@@ -1,0 +1,45 @@
+//! A messaging service: POST in, WebSocket out, nothing lost.
+//!
+//! What it guarantees:
+//! - a POST is answered with success only when its message is durable;
+//! - every recipient gets every message, in the order of its conversation, with a sequence number
+//!   that has no gaps; what was not acknowledged comes again, on whichever node the client is next;
+//! - a POST that is repeated with the same `Idempotency-Key` stores one message;
+//! - a client that reads slowly costs nobody else anything.
+//!
+//! ```text
+//!   POST ──▶ log: one order, durable ──▶ index: users, conversations, a queue per user
+//!            redb, or NATS JetStream       │
+//!                                          ▼
+//!                       hub: an actor per online user ──▶ its WebSockets
+//! ```
+//!
+//! A [`Node`] is all of it in one process; [`serve`] puts it on a socket.
+#![forbid(unsafe_code)]
+
+mod acknowledgements;
+pub mod client;
+mod command;
+mod error;
+mod frame;
+mod http;
+mod hub;
+mod index;
+mod limits;
+pub mod load;
+mod log;
+mod metrics;
+mod model;
+mod node;
+mod password;
+mod presence;
+mod rates;
+mod sessions;
+mod token;
+
+pub use error::StartError;
+pub use frame::Face;
+pub use http::{Serving, serve};
+pub use limits::Limits;
+pub use model::{ConversationId, Message, Millis, UserId};
+pub use node::{Node, Options};

@@ -1,0 +1,323 @@
+//! The load generator: users that post, users that listen, and how long it took.
+//!
+//! Two times are measured of every message: of its POST, until the answer, and from the POST until
+//! it comes out of a recipient's socket. With a rate the loop is open: both count from when the
+//! POST was *meant* to be sent, so that a server that stalls is not flattered by clients that wait
+//! for it.
+
+mod compare;
+mod crowd;
+mod idle;
+mod series;
+
+pub use compare::{Comparison, Posters, Target, bare, compare};
+pub use idle::{Idle, idle};
+pub use series::Series;
+
+use crate::client::{ClientError, Http};
+use crate::{ConversationId, UserId};
+use crowd::{Board, Crowd, Listener};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+/// How long to wait for messages after the last POST.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// A worker talks in turn in so many conversations.
+const CONVERSATIONS: usize = 16;
+
+/// To whom a message goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// To one.
+    OneOnOne,
+    /// To two.
+    OneOnTwo,
+    /// To five.
+    OneOnFive,
+    /// To some, from one to everybody.
+    OneOnAny,
+    /// To everybody online.
+    OneOnAll,
+}
+
+/// What load to make.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// To whom messages go.
+    pub kind: Kind,
+    /// Who post, each over a connection of its own.
+    pub workers: usize,
+    /// Messages of each worker.
+    pub messages: usize,
+    /// Users online, the workers among them.
+    pub users: usize,
+    /// POSTs per second of all workers together; without it each posts as soon as it is answered.
+    pub rate: Option<f64>,
+    /// Bytes of a text.
+    pub text: usize,
+    /// From which recipients are drawn.
+    pub seed: u64,
+}
+
+/// What was measured.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// From the POST to its answer.
+    pub posts: Series,
+    /// From the POST to the recipient's socket.
+    pub deliveries: Series,
+    /// From the first POST to the last message.
+    pub wall: Duration,
+}
+
+/// Why no load was made, or not all of it came through.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The plan makes no sense.
+    #[error("{0}")]
+    Plan(String),
+    /// A client failed.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// Messages that were stored did not come.
+    #[error("{missing} of {expected} messages did not come within {} s after the last POST", PATIENCE.as_secs())]
+    Lost {
+        /// So many are missing,
+        missing: u64,
+        /// of so many.
+        expected: u64,
+    },
+    /// A task of the generator ended early.
+    #[error("a part of the load generator failed: {0}")]
+    Task(String),
+}
+
+/// How far it has come. Clones look at the same load.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    posted: Arc<AtomicU64>,
+}
+
+impl Progress {
+    /// Messages posted so far.
+    pub fn posted(&self) -> u64 {
+        self.posted.load(Relaxed)
+    }
+}
+
+impl Plan {
+    /// All messages that are posted.
+    pub fn total(&self) -> u64 {
+        self.workers as u64 * self.messages as u64
+    }
+
+    /// The smallest number of users that this kind of load needs.
+    pub fn least_users(kind: Kind, workers: usize) -> usize {
+        let recipients = match kind {
+            Kind::OneOnOne | Kind::OneOnAny | Kind::OneOnAll => 1,
+            Kind::OneOnTwo => 2,
+            Kind::OneOnFive => 5,
+        };
+        workers.max(recipients + 1)
+    }
+
+    fn check(&self) -> Result<(), LoadError> {
+        let least = Plan::least_users(self.kind, self.workers);
+        let wrong = if self.workers == 0 || self.messages == 0 {
+            "a load needs a worker and a message at least".to_owned()
+        } else if self.users < least {
+            format!("{least} users are needed, the workers and recipients; raise --users")
+        } else if self
+            .rate
+            .is_some_and(|rate| !(rate > 0.0 && rate.is_finite()))
+        {
+            "a rate is a number above 0; leave it out to post as fast as is answered".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(LoadError::Plan(wrong))
+    }
+}
+
+/// Makes the load at a node at `host:port`.
+///
+/// # Errors
+/// See [`LoadError`].
+pub async fn run(host: &str, plan: &Plan, progress: &Progress) -> Result<Measured, LoadError> {
+    plan.check()?;
+    let crowd = Crowd::gather(host, plan.users).await?;
+    let conversations = crowd.conversations(host, plan, CONVERSATIONS).await?;
+    let board = Arc::new(Board::new(plan.total() as usize));
+    let listeners = crowd.listen(host, &board).await?;
+
+    let start = Instant::now() + Duration::from_millis(50);
+    let mut workers = Vec::new();
+    for (number, rooms) in conversations.into_iter().enumerate() {
+        let worker = Worker {
+            http: Http::connect(host).await?,
+            token: crowd.token(number).to_owned(),
+            rooms,
+            board: board.clone(),
+            plan: plan.clone(),
+            number,
+            start,
+            progress: progress.clone(),
+        };
+        workers.push(tokio::spawn(worker.run()));
+    }
+    let (mut posts, mut expected) = (Series::new(), 0);
+    for worker in workers {
+        let (series, recipients) = joined(worker).await??;
+        posts.add(&series);
+        expected += recipients;
+    }
+    let came = timeout(PATIENCE, async {
+        while board.came() < expected {
+            sleep(Duration::from_millis(2)).await;
+        }
+    });
+    let all = came.await.is_ok();
+    let wall = start.elapsed();
+    let deliveries = Listener::end(listeners).await?;
+    if !all {
+        let missing = expected - board.came();
+        return Err(LoadError::Lost { missing, expected });
+    }
+    Ok(Measured {
+        posts,
+        deliveries,
+        wall,
+    })
+}
+
+/// Where a worker posts, and how many get it.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    conversation: ConversationId,
+    recipients: u64,
+}
+
+/// Somebody who posts.
+struct Worker {
+    http: Http,
+    token: String,
+    rooms: Vec<Room>,
+    board: Arc<Board>,
+    plan: Plan,
+    number: usize,
+    start: Instant,
+    progress: Progress,
+}
+
+impl Worker {
+    /// Posts all messages: how long each took, and how many are to come out of sockets.
+    async fn run(mut self) -> Result<(Series, u64), LoadError> {
+        let (mut series, mut expected) = (Series::new(), 0);
+        let begun = Instant::now();
+        sleep_until(self.start.max(begun)).await;
+        for turn in 0..self.plan.messages {
+            let meant = match self.plan.rate {
+                None => Instant::now(),
+                Some(rate) => {
+                    let before = (turn * self.plan.workers + self.number) as f64;
+                    let meant = self.start + Duration::from_secs_f64(before / rate);
+                    sleep_until(meant).await;
+                    meant
+                }
+            };
+            let room = self.rooms[turn % self.rooms.len()];
+            let id = self.number * self.plan.messages + turn;
+            self.board.meant(id, meant);
+            let text = self.board.text(id, self.plan.text);
+            self.http
+                .post(&self.token, room.conversation, &text, None)
+                .await?;
+            series.record(meant.elapsed());
+            expected += room.recipients;
+            self.progress.posted.fetch_add(1, Relaxed);
+        }
+        Ok((series, expected))
+    }
+}
+
+async fn joined<T>(task: tokio::task::JoinHandle<T>) -> Result<T, LoadError> {
+    task.await
+        .map_err(|error| LoadError::Task(error.to_string()))
+}
+
+/// Recipients of a conversation of this kind, other than `worker`.
+fn recipients(
+    kind: Kind,
+    users: &[UserId],
+    worker: usize,
+    random: &mut corsair::Random,
+) -> Vec<UserId> {
+    let mut others: Vec<UserId> = users.to_vec();
+    others.swap_remove(worker);
+    let wanted = match kind {
+        Kind::OneOnOne => 1,
+        Kind::OneOnTwo => 2,
+        Kind::OneOnFive => 5,
+        Kind::OneOnAny => 1 + random.below(others.len() as u32) as usize,
+        Kind::OneOnAll => others.len(),
+    };
+    // The first `wanted` of a shuffle.
+    for place in 0..wanted.min(others.len() - 1) {
+        let left = (others.len() - place) as u32;
+        others.swap(place, place + random.below(left) as usize);
+    }
+    others.truncate(wanted);
+    others
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recipients_are_as_many_as_the_kind_says_and_never_the_sender() {
+        let users: Vec<_> = (1..=9).map(UserId).collect();
+        let mut random = corsair::Random::new(1);
+        for (kind, least, most) in [
+            (Kind::OneOnOne, 1, 1),
+            (Kind::OneOnTwo, 2, 2),
+            (Kind::OneOnFive, 5, 5),
+            (Kind::OneOnAny, 1, 8),
+            (Kind::OneOnAll, 8, 8),
+        ] {
+            for _ in 0..100 {
+                let mut all = recipients(kind, &users, 3, &mut random);
+                assert!((least..=most).contains(&all.len()), "{kind:?}: {all:?}");
+                assert!(!all.contains(&users[3]));
+                all.sort();
+                all.dedup();
+                assert!(all.len() >= least, "{kind:?}: {all:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_plan_without_enough_users_is_refused() {
+        let plan = Plan {
+            kind: Kind::OneOnFive,
+            workers: 2,
+            messages: 1,
+            users: 5,
+            rate: None,
+            text: 10,
+            seed: 1,
+        };
+        assert!(plan.check().unwrap_err().to_string().contains("6 users"));
+        let six = Plan { users: 6, ..plan };
+        assert!(six.check().is_ok());
+        let still = Plan {
+            rate: Some(0.0),
+            ..six
+        };
+        assert!(still.check().is_err());
+    }
+}

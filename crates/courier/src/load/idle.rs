@@ -1,0 +1,74 @@
+//! What sockets cost that say nothing.
+
+use super::LoadError;
+use super::crowd::Crowd;
+use crate::client::{ClientError, Http, Socket};
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// Sockets are opened so many at a time.
+const TOGETHER: usize = 64;
+/// Until what was allocated for a while is given back.
+const SETTLE: Duration = Duration::from_secs(2);
+
+/// Memory of the node's process, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Idle {
+    /// Sockets that were opened, each of another user.
+    pub sockets: usize,
+    /// Before they were.
+    pub before: u64,
+    /// With all of them open.
+    pub after: u64,
+}
+
+impl Idle {
+    /// Bytes of one socket.
+    pub fn each(&self) -> u64 {
+        self.after.saturating_sub(self.before) / self.sockets.max(1) as u64
+    }
+}
+
+/// Opens sockets at a node in another process, which says how much memory it has.
+///
+/// # Errors
+/// If a client fails, or the node does not say.
+pub async fn idle(host: &str, sockets: usize) -> Result<Idle, LoadError> {
+    let crowd = Crowd::gather(host, sockets).await?;
+    let mut http = Http::connect(host).await?;
+    sleep(SETTLE).await;
+    let before = resident(&mut http).await?;
+    let mut open = Vec::with_capacity(sockets);
+    for some in crowd.logins().chunks(TOGETHER) {
+        let opening: Vec<_> = some
+            .iter()
+            .map(|login| {
+                let (host, token) = (host.to_owned(), login.token.clone());
+                tokio::spawn(async move { Socket::open(&host, &token, "?presence=false").await })
+            })
+            .collect();
+        for socket in opening {
+            open.push(super::joined(socket).await??);
+        }
+    }
+    sleep(SETTLE).await;
+    let after = resident(&mut http).await?;
+    drop(open);
+    Ok(Idle {
+        sockets,
+        before,
+        after,
+    })
+}
+
+/// The resident memory that the node tells of.
+async fn resident(http: &mut Http) -> Result<u64, ClientError> {
+    let metrics = http.metrics().await?;
+    metrics
+        .lines()
+        .find_map(|line| line.strip_prefix("courier_resident_bytes "))
+        .and_then(|bytes| bytes.parse().ok())
+        .ok_or_else(|| {
+            ClientError::Unexpected("the metrics lack courier_resident_bytes".to_owned())
+        })
+}

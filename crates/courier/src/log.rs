@@ -1,0 +1,71 @@
+//! Where commands become durable, and are put into the one order in which they are applied.
+//!
+//! A [`Log`] guarantees that
+//! - a command comes out of its feed only once it is durable;
+//! - commands come out in the order of their positions, each once, the same on every node;
+//! - what was submitted comes out with its reply, or its reply is told why not.
+//!
+//! Two implementations: [`Embedded`](embedded::Embedded) for one node, and
+//! [`JetStream`](jetstream::JetStream) for several.
+
+pub(crate) mod embedded;
+pub(crate) mod jetstream;
+
+use crate::command::{Command, Outcome};
+use std::future::Future;
+use std::pin::Pin;
+use tokio::sync::oneshot;
+
+/// Where the outcome of a command goes.
+pub(crate) type Reply = oneshot::Sender<Result<Outcome, LogError>>;
+
+/// A command that is durable, on its way to be applied.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub position: u64,
+    pub command: Command,
+    /// Of whoever submitted it, if that was on this node and since it was started.
+    pub reply: Option<Reply>,
+}
+
+/// Where a log's entries go: to the thread that applies them.
+pub(crate) type Feed = crossbeam_channel::Sender<Vec<Entry>>;
+
+/// See the [module](self).
+pub(crate) trait Log: Send + Sync + 'static {
+    /// Takes a command.
+    ///
+    /// # Errors
+    /// [`LogError::Busy`] if too many are under way.
+    fn submit(&self, command: Command, reply: Reply) -> Result<(), LogError>;
+
+    /// The position of the last entry that any node has been told to be durable.
+    fn end(&self) -> Pin<Box<dyn Future<Output = Result<u64, LogError>> + Send + '_>>;
+
+    /// The entries up to this position are durable elsewhere too: this node will not ask for them.
+    fn forget(&self, position: u64);
+
+    /// Whether the log takes commands now.
+    fn is_up(&self) -> bool;
+
+    /// Takes no more commands. What was taken before still becomes durable and comes out; then the
+    /// feed ends.
+    fn close(&self);
+}
+
+/// Why a log did not do what it was asked to. What was submitted may have become durable or not,
+/// unless it says otherwise.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(crate) enum LogError {
+    /// It was not taken.
+    #[error("more than {0} changes are under way; try again in a moment")]
+    Busy(usize),
+    /// Its disk or server did not do it.
+    #[error(
+        "the log cannot be written: {0}; whether this was stored is not known, so try again with the same Idempotency-Key"
+    )]
+    Failed(String),
+    /// The node is shutting down.
+    #[error("this node is shutting down; try again, with the same Idempotency-Key")]
+    Closed,
+}

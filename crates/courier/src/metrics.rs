@@ -1,0 +1,116 @@
+//! What a node counts, as Prometheus reads it.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use std::fmt;
+
+/// What a node counts. Clones count together.
+#[derive(Clone, Debug)]
+pub(crate) struct Metrics {
+    pub requests: Family<Status, Counter>,
+    pub refused: Family<Why, Counter>,
+    pub posted: Counter,
+    pub repeated: Counter,
+    pub delivered: Counter,
+    pub caught_up: Counter,
+    pub overflows: Counter,
+    pub acknowledged: Counter,
+    pub dead_peers: Counter,
+    pub connections: Gauge,
+    pub sockets: Gauge,
+    pub online: Gauge,
+    pub post_seconds: Histogram,
+}
+
+/// The label of an answered request.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct Status {
+    pub status: u16,
+}
+
+/// The label of a refusal: which limit.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct Why {
+    pub why: &'static str,
+}
+
+impl Metrics {
+    pub fn new() -> Metrics {
+        // From 0.1 ms to 3.3 s.
+        let buckets = (0..16).map(|power| 0.0001 * f64::from(1 << power));
+        Metrics {
+            requests: Family::default(),
+            refused: Family::default(),
+            posted: Counter::default(),
+            repeated: Counter::default(),
+            delivered: Counter::default(),
+            caught_up: Counter::default(),
+            overflows: Counter::default(),
+            acknowledged: Counter::default(),
+            dead_peers: Counter::default(),
+            connections: Gauge::default(),
+            sockets: Gauge::default(),
+            online: Gauge::default(),
+            post_seconds: Histogram::new(buckets),
+        }
+    }
+
+    /// Counts a refusal.
+    pub fn refuse(&self, why: &'static str) {
+        self.refused.get_or_create(&Why { why }).inc();
+    }
+
+    /// All of it as text.
+    pub fn render(&self) -> Result<String, fmt::Error> {
+        let mut registry = Registry::with_prefix("courier");
+        let all = self.clone();
+        registry.register("requests", "Requests answered", all.requests);
+        registry.register("refused", "Requests and frames over a limit", all.refused);
+        registry.register("posted", "Messages stored", all.posted);
+        registry.register("repeated", "Posts that were stored before", all.repeated);
+        registry.register("delivered", "Messages written to sockets", all.delivered);
+        registry.register(
+            "caught_up",
+            "Messages written to sockets from the durable queue",
+            all.caught_up,
+        );
+        registry.register(
+            "overflows",
+            "Mailboxes and sockets left to the durable queue",
+            all.overflows,
+        );
+        registry.register("acknowledged", "Acknowledgements", all.acknowledged);
+        registry.register("dead_peers", "Sockets closed as silent", all.dead_peers);
+        registry.register("connections", "Connections open", all.connections);
+        registry.register("sockets", "WebSockets open", all.sockets);
+        registry.register("online", "Users with a socket on this node", all.online);
+        registry.register(
+            "post_seconds",
+            "From a POST to its answer, in seconds",
+            all.post_seconds,
+        );
+        if let Some(bytes) = resident() {
+            let gauge: Gauge = Gauge::default();
+            gauge.set(bytes);
+            registry.register("resident_bytes", "Memory of this process", gauge);
+        }
+        let mut text = String::new();
+        encode(&mut text, &registry)?;
+        Ok(text)
+    }
+}
+
+/// The memory that this process has now, in bytes, where the system tells (Linux does).
+fn resident() -> Option<i64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: i64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}

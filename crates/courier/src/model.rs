@@ -1,0 +1,98 @@
+//! The words of the service: users, conversations, messages, sessions.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
+use utoipa::ToSchema;
+
+/// A user, by number. Numbers begin at 1 and are never used again.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
+)]
+#[serde(transparent)]
+pub struct UserId(pub u64);
+
+/// A conversation, by number. Numbers begin at 1 and are never used again.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
+)]
+#[serde(transparent)]
+pub struct ConversationId(pub u64);
+
+impl fmt::Display for UserId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for ConversationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A point in time: milliseconds since 1970-01-01T00:00:00Z.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, ToSchema,
+)]
+#[serde(transparent)]
+pub struct Millis(pub u64);
+
+impl Millis {
+    /// The time of the system's clock.
+    pub fn now() -> Millis {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        Millis(since.map_or(0, |since| since.as_millis() as u64))
+    }
+
+    /// The day since 1970.
+    pub(crate) fn day(self) -> u64 {
+        self.0 / (24 * 60 * 60 * 1000)
+    }
+}
+
+/// What is kept of a user.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct User {
+    pub name: String,
+    /// As a PHC string, with its salt and cost.
+    pub password: String,
+    pub created: Millis,
+}
+
+/// The public half of a token, by which its session is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct SessionId(pub [u8; 16]);
+
+/// What is kept of a login.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Session {
+    pub user: UserId,
+    /// The hash of the token's secret half.
+    pub proof: [u8; 32],
+    pub expires: Millis,
+}
+
+/// Who talks with whom.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Conversation {
+    pub creator: UserId,
+    /// In ascending order, the creator among them.
+    pub members: Vec<UserId>,
+    pub created: Millis,
+}
+
+/// A message of a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Message {
+    /// Where it was posted.
+    pub conversation: ConversationId,
+    /// The how-manieth message of the conversation it is, from 1 on.
+    pub number: u64,
+    /// Who posted it.
+    pub sender: UserId,
+    /// When the POST came in, in milliseconds since 1970.
+    pub sent: Millis,
+    /// What it says.
+    pub text: String,
+}

@@ -1,0 +1,113 @@
+//! Passwords, hashed by Argon2id on threads that may block, as many at a time as there are cores.
+
+use argon2::password_hash::phc::PasswordHash;
+use argon2::{Algorithm, Argon2, Params, PasswordHasher, PasswordVerifier, Version};
+use std::sync::{Arc, OnceLock};
+use std::thread::available_parallelism;
+use tokio::sync::Semaphore;
+
+/// Hashes and checks passwords.
+#[derive(Debug)]
+pub(crate) struct Passwords {
+    params: Params,
+    turns: Arc<Semaphore>,
+    /// The hash of no password, checked where there is no user, so that names cannot be found out
+    /// by the time an answer takes.
+    nobody: OnceLock<String>,
+}
+
+/// The hash could not be made or read.
+#[derive(Debug, thiserror::Error)]
+#[error("the password could not be hashed: {0}")]
+pub(crate) struct PasswordError(String);
+
+impl Passwords {
+    /// With so much memory per hash, in KiB; at least 8.
+    pub fn new(memory: u32) -> Passwords {
+        let params = Params::new(memory.max(Params::MIN_M_COST), 2, 1, None);
+        Passwords {
+            params: params.unwrap_or_default(),
+            turns: Arc::new(Semaphore::new(
+                available_parallelism().map_or(1, usize::from),
+            )),
+            nobody: OnceLock::new(),
+        }
+    }
+
+    /// The hash of a password, with its salt and cost.
+    pub async fn hash(&self, password: String) -> Result<String, PasswordError> {
+        let params = self.params.clone();
+        self.blocking(move || hash(params, &password)).await
+    }
+
+    /// Whether this password has this hash. Without a hash it takes as long and is wrong.
+    pub async fn check(
+        &self,
+        password: String,
+        expected: Option<String>,
+    ) -> Result<bool, PasswordError> {
+        let params = self.params.clone();
+        let known = expected.is_some();
+        let expected = match expected {
+            Some(expected) => expected,
+            None => self.nobody().await?,
+        };
+        let verify = move || {
+            let parsed =
+                PasswordHash::new(&expected).map_err(|error| PasswordError(error.to_string()))?;
+            Ok(argon(params)
+                .verify_password(password.as_bytes(), &parsed)
+                .is_ok())
+        };
+        Ok(self.blocking(verify).await? && known)
+    }
+
+    async fn nobody(&self) -> Result<String, PasswordError> {
+        if let Some(hash) = self.nobody.get() {
+            return Ok(hash.clone());
+        }
+        let made = self.hash("nobody".to_owned()).await?;
+        Ok(self.nobody.get_or_init(|| made).clone())
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, PasswordError> + Send + 'static,
+    ) -> Result<T, PasswordError> {
+        let turn = self.turns.clone().acquire_owned().await;
+        let turn = turn.map_err(|error| PasswordError(error.to_string()))?;
+        let task = tokio::task::spawn_blocking(move || {
+            let done = work();
+            drop(turn);
+            done
+        });
+        task.await
+            .map_err(|error| PasswordError(error.to_string()))?
+    }
+}
+
+fn argon(params: Params) -> Argon2<'static> {
+    Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+}
+
+fn hash(params: Params, password: &str) -> Result<String, PasswordError> {
+    let hash = argon(params).hash_password(password.as_bytes());
+    hash.map(|hash| hash.to_string())
+        .map_err(|error| PasswordError(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_password_is_right_wrong_or_nobodys() {
+        let passwords = Passwords::new(8);
+        let hash = passwords.hash("correct horse".to_owned()).await.unwrap();
+        assert!(!hash.contains("correct horse"));
+        let check = |password: &str, hash| passwords.check(password.to_owned(), hash);
+        assert!(check("correct horse", Some(hash.clone())).await.unwrap());
+        assert!(!check("battery staple", Some(hash)).await.unwrap());
+        assert!(!check("nobody", None).await.unwrap());
+    }
+}

@@ -1,0 +1,12 @@
+//! The service as its clients meet it: over HTTP and WebSockets, from a node in this process.
+
+mod accounts;
+mod bad_frames;
+mod bad_requests;
+mod delivery;
+mod idempotency;
+mod limits;
+mod model;
+mod node;
+mod presence;
+mod slow_readers;

@@ -1,0 +1,220 @@
+//! Random interleavings of posts, acknowledgements, disconnects and reconnects, against a model: a
+//! list of messages per user.
+
+use crate::node::{PATIENCE, http, in_memory, quiet};
+use corsair_courier::client::{Http, Login, Said, Socket};
+use corsair_courier::{ConversationId, Serving};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use tokio::time::timeout;
+
+const USERS: usize = 3;
+
+/// What may happen.
+#[derive(Clone, Debug)]
+enum Step {
+    /// A user posts in a conversation, perhaps for the second time.
+    Post {
+        by: usize,
+        room: usize,
+        again: bool,
+    },
+    /// A user's socket receives everything there is.
+    Receive {
+        user: usize,
+    },
+    /// It acknowledges all but so many of what it got.
+    Acknowledge {
+        user: usize,
+        but: u64,
+    },
+    Disconnect {
+        user: usize,
+    },
+    /// A new socket, which goes on where the node thinks or where the client knows.
+    Connect {
+        user: usize,
+        told: bool,
+    },
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let user = 0..USERS;
+    let step = prop_oneof![
+        4 => (0..USERS, 0..2usize, any::<bool>())
+            .prop_map(|(by, room, again)| Step::Post { by, room, again }),
+        2 => user.clone().prop_map(|user| Step::Receive { user }),
+        2 => (user.clone(), 0..3u64).prop_map(|(user, but)| Step::Acknowledge { user, but }),
+        1 => user.clone().prop_map(|user| Step::Disconnect { user }),
+        2 => (user, any::<bool>()).prop_map(|(user, told)| Step::Connect { user, told }),
+    ];
+    vec(step, 1..60)
+}
+
+/// A user: what is known, and what must be.
+struct Person {
+    login: Login,
+    socket: Option<Socket>,
+    /// The model: texts in the order of their sequences.
+    queue: Vec<String>,
+    /// The last sequence that came.
+    received: u64,
+    /// The last sequence acknowledged.
+    acknowledged: u64,
+}
+
+impl Person {
+    /// Receives until everything in the model has come.
+    async fn receive(&mut self) {
+        let Some(socket) = &mut self.socket else {
+            return;
+        };
+        while self.received < self.queue.len() as u64 {
+            let said = timeout(PATIENCE, socket.next()).await.expect("in time");
+            match said.unwrap() {
+                Some(Said::Message { sequence, message }) => {
+                    assert_eq!(sequence, self.received + 1);
+                    assert_eq!(message.text, self.queue[self.received as usize]);
+                    self.received = sequence;
+                }
+                other => panic!("{other:?} instead of a message"),
+            }
+        }
+    }
+}
+
+struct World {
+    serving: Serving,
+    http: Http,
+    people: Vec<Person>,
+    rooms: Vec<(ConversationId, Vec<usize>)>,
+    posted: u64,
+}
+
+impl World {
+    async fn new() -> World {
+        let serving = in_memory().await;
+        let mut http = http(&serving).await;
+        let mut people = Vec::new();
+        for login in crate::node::users(&mut http, USERS).await {
+            people.push(Person {
+                login,
+                socket: None,
+                queue: Vec::new(),
+                received: 0,
+                acknowledged: 0,
+            });
+        }
+        let mut rooms = Vec::new();
+        for members in [vec![0, 1], vec![0, 1, 2]] {
+            let ids: Vec<_> = members
+                .iter()
+                .map(|&user| people[user].login.user)
+                .collect();
+            let made = http.converse(&people[members[0]].login.token, &ids).await;
+            rooms.push((made.unwrap(), members));
+        }
+        World {
+            serving,
+            http,
+            people,
+            rooms,
+            posted: 0,
+        }
+    }
+
+    async fn step(&mut self, step: &Step) {
+        match *step {
+            Step::Post { by, room, again } => {
+                let (conversation, members) = &self.rooms[room];
+                let token = self.people[by].login.token.clone();
+                self.posted += 1;
+                let text = format!("message {}", self.posted);
+                let key = format!("key {}", self.posted);
+                let stored = self
+                    .http
+                    .post(&token, *conversation, &text, Some(&key))
+                    .await;
+                if !members.contains(&by) {
+                    assert_eq!(stored.unwrap_err().status(), Some(404));
+                    return;
+                }
+                assert!(!stored.unwrap().repeated);
+                if again {
+                    let stored = self
+                        .http
+                        .post(&token, *conversation, &text, Some(&key))
+                        .await;
+                    assert!(stored.unwrap().repeated);
+                }
+                for &member in members.iter().filter(|&&member| member != by) {
+                    self.people[member].queue.push(text.clone());
+                }
+            }
+            Step::Receive { user } => self.people[user].receive().await,
+            Step::Acknowledge { user, but } => {
+                let person = &mut self.people[user];
+                let sequence = person.received.saturating_sub(but);
+                if let Some(socket) = &mut person.socket {
+                    socket.acknowledge(sequence).await.unwrap();
+                    person.acknowledged = person.acknowledged.max(sequence);
+                }
+            }
+            Step::Disconnect { user } => {
+                if let Some(socket) = self.people[user].socket.take() {
+                    // Said after what was acknowledged, so that the node has heard that first.
+                    self.part(user, socket).await;
+                }
+            }
+            Step::Connect { user, told } => {
+                if let Some(socket) = self.people[user].socket.take() {
+                    self.part(user, socket).await;
+                }
+                let person = &mut self.people[user];
+                let after = if told {
+                    person.received
+                } else {
+                    person.acknowledged
+                };
+                let query = match told {
+                    true => format!("?after={after}"),
+                    false => String::new(),
+                };
+                person.socket = Some(quiet(&self.serving, &person.login, &query).await);
+                person.received = after;
+            }
+        }
+    }
+
+    /// Ends a socket, and waits until the node has heard everything that it had to say.
+    async fn part(&mut self, _: usize, mut socket: Socket) {
+        let close = tokio_tungstenite::tungstenite::Message::Close(None);
+        socket.send(close).await.unwrap();
+        while let Ok(Some(_)) = socket.next().await {}
+    }
+
+    /// In the end everybody gets everything that was not acknowledged.
+    async fn end(mut self) {
+        for user in 0..USERS {
+            self.step(&Step::Connect { user, told: false }).await;
+            self.people[user].receive().await;
+        }
+        self.serving.stop().await;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn whatever_happens_in_between_everything_comes_once_and_in_order(steps in steps()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut world = World::new().await;
+            for step in &steps {
+                world.step(step).await;
+            }
+            world.end().await;
+        });
+    }
+}

@@ -1,0 +1,104 @@
+//! A node for one test, and people who use it.
+
+use corsair_courier::client::{Http, Login, Said, Socket};
+use corsair_courier::{Limits, Message, Node, Options, Serving, serve};
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::time::Duration;
+
+/// Nothing that is to come takes longer.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+pub const PASSWORD: &str = "correct horse";
+
+/// Limits that tests do not meet by accident, with passwords that are hashed fast.
+pub fn limits() -> Limits {
+    let many = NonZeroU32::new(1_000_000).unwrap();
+    Limits {
+        rate: many,
+        strangers: many,
+        password_memory: 8,
+        ..Limits::default()
+    }
+}
+
+pub async fn start(options: Options) -> Serving {
+    let node = Node::start(options).await.unwrap();
+    serve(node, "127.0.0.1:0", axum::Router::new())
+        .await
+        .unwrap()
+}
+
+/// A node with its data in memory.
+pub async fn in_memory() -> Serving {
+    with(limits()).await
+}
+
+pub async fn with(limits: Limits) -> Serving {
+    start(Options {
+        limits,
+        ..Options::default()
+    })
+    .await
+}
+
+pub async fn on_disk(dir: &Path) -> Serving {
+    start(Options {
+        data: Some(dir.to_owned()),
+        limits: limits(),
+        ..Options::default()
+    })
+    .await
+}
+
+pub fn host(serving: &Serving) -> String {
+    serving.address().to_string()
+}
+
+pub async fn http(serving: &Serving) -> Http {
+    Http::connect(&host(serving)).await.unwrap()
+}
+
+/// Users called `user0`, `user1` and so on.
+pub async fn users(http: &mut Http, count: usize) -> Vec<Login> {
+    let mut users = Vec::new();
+    for number in 0..count {
+        users.push(
+            http.create_user(&format!("user{number}"), PASSWORD)
+                .await
+                .unwrap(),
+        );
+    }
+    users
+}
+
+/// A socket that is told messages only.
+pub async fn quiet(serving: &Serving, who: &Login, query: &str) -> Socket {
+    let join = if query.is_empty() { '?' } else { '&' };
+    let query = format!("{query}{join}presence=false");
+    Socket::open(&host(serving), &who.token, &query)
+        .await
+        .unwrap()
+}
+
+/// What the node says next.
+pub async fn said(socket: &mut Socket) -> Said {
+    let said = tokio::time::timeout(PATIENCE, socket.next()).await;
+    said.expect("something within the time")
+        .unwrap()
+        .expect("an open socket")
+}
+
+/// The next message, with its sequence.
+pub async fn message(socket: &mut Socket) -> (u64, Message) {
+    match said(socket).await {
+        Said::Message { sequence, message } => (sequence, message),
+        other => panic!("{other:?} instead of a message"),
+    }
+}
+
+/// The next message's sequence and text.
+pub async fn text(socket: &mut Socket) -> (u64, String) {
+    let (sequence, message) = message(socket).await;
+    (sequence, message.text)
+}

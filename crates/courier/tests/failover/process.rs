@@ -1,0 +1,201 @@
+//! Processes that can be killed: nodes, and a NATS server.
+
+use corsair_courier::client::Http;
+use corsair_courier::{Limits, Node, Options, serve};
+use std::net::TcpListener;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tokio::time::sleep;
+
+/// No process takes longer to start.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A port that nobody has now.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+/// Runs a node as the environment says, until this process is killed.
+pub async fn be_a_node() {
+    let Ok(listen) = std::env::var("COURIER_LISTEN") else {
+        return;
+    };
+    let many = NonZeroU32::MAX;
+    let options = Options {
+        data: std::env::var_os("COURIER_DATA").map(PathBuf::from),
+        nats: std::env::var("COURIER_NATS").ok(),
+        limits: Limits {
+            rate: many,
+            strangers: many,
+            password_memory: 8,
+            ..Limits::default()
+        },
+        ..Options::default()
+    };
+    match Node::start(options).await {
+        Ok(node) => {
+            let serving = serve(node, &listen, axum::Router::new()).await.unwrap();
+            std::future::pending::<()>().await;
+            drop(serving);
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            std::process::exit(2);
+        }
+    }
+}
+
+/// A node in a process of its own; killed when this is dropped.
+pub struct NodeProcess {
+    child: Child,
+    port: u16,
+    data: PathBuf,
+    nats: Option<String>,
+}
+
+impl NodeProcess {
+    pub async fn start(port: u16, data: &Path, nats: Option<&str>) -> NodeProcess {
+        let node = NodeProcess {
+            child: spawn(port, data, nats, Stdio::inherit()),
+            port,
+            data: data.to_owned(),
+            nats: nats.map(str::to_owned),
+        };
+        node.ready().await;
+        node
+    }
+
+    /// What a node says that cannot start.
+    pub fn refused(port: u16, data: &Path) -> String {
+        let child = spawn(port, data, None, Stdio::piped());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+
+    pub fn host(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// SIGKILL: the process has no time for anything.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Starts it anew on the same port and directory.
+    pub async fn restart(&mut self) {
+        let stderr = Stdio::inherit();
+        self.child = spawn(self.port, &self.data, self.nats.as_deref(), stderr);
+        self.ready().await;
+    }
+
+    async fn ready(&self) {
+        let begun = Instant::now();
+        let host = self.host();
+        while begun.elapsed() < PATIENCE {
+            if let Ok(mut http) = Http::connect(&host).await
+                && let Ok((status, _)) = http.send(hyper::Method::GET, "/ping", &[], "").await
+                && status.is_success()
+            {
+                return;
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+        panic!("the node at {host} does not start");
+    }
+}
+
+impl Drop for NodeProcess {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn spawn(port: u16, data: &Path, nats: Option<&str>, stderr: Stdio) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["node_process", "--exact", "--ignored", "--nocapture"])
+        .env("COURIER_LISTEN", format!("127.0.0.1:{port}"))
+        .env("COURIER_DATA", data)
+        .stdout(Stdio::null())
+        .stderr(stderr);
+    if let Some(nats) = nats {
+        command.env("COURIER_NATS", nats);
+    }
+    command.spawn().unwrap()
+}
+
+/// A NATS server with JetStream; killed when this is dropped.
+pub struct Nats {
+    child: Child,
+    port: u16,
+    data: PathBuf,
+}
+
+impl Nats {
+    pub async fn start(port: u16, data: &Path) -> Nats {
+        let nats = Nats {
+            child: nats_server(port, data),
+            port,
+            data: data.to_owned(),
+        };
+        nats.ready().await;
+        nats
+    }
+
+    pub fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    /// Kills the server and starts it anew on its data.
+    pub async fn restart(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        sleep(Duration::from_secs(1)).await;
+        self.child = nats_server(self.port, &self.data);
+        self.ready().await;
+    }
+
+    async fn ready(&self) {
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            if tokio::net::TcpStream::connect(("127.0.0.1", self.port))
+                .await
+                .is_ok()
+            {
+                return;
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+        panic!("nats-server does not start");
+    }
+}
+
+impl Drop for Nats {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn nats_server(port: u16, data: &Path) -> Child {
+    // Debian has it where only root looks.
+    let sbin = Path::new("/usr/sbin/nats-server");
+    let program = if sbin.exists() {
+        sbin
+    } else {
+        Path::new("nats-server")
+    };
+    Command::new(program)
+        .args(["-js", "-a", "127.0.0.1", "-p", &port.to_string(), "-sd"])
+        .arg(data)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("nats-server is installed (apt-get install nats-server)")
+}
