@@ -79,7 +79,11 @@ impl<A: Future, B: Future> Fork<A, B> {
         A: Future<Output: Send> + Send + 'static,
         B: Future<Output: Send> + Send + 'static,
     {
-        let fork = worker.take_frame::<Fork<A, B>>();
+        let Some(fork) = worker.take_frame::<Fork<A, B>>() else {
+            // Boxed, and gone on with elsewhere: if the futures were to be kept here over a call,
+            // there would be no registers left for what follows.
+            return Self::start_after_refill(worker, Box::new((a, b)));
+        };
         let block = fork.cast::<Shared>();
         let offer = Shared::offer(block);
         // SAFETY: fresh memory for a fork, which nobody else knows before the offer is linked. The
@@ -120,6 +124,23 @@ impl<A: Future, B: Future> Fork<A, B> {
             }
             Ok((a, b))
         }
+    }
+
+    /// Begins a fork for which there was no memory at hand.
+    #[cold]
+    #[inline(never)]
+    #[allow(
+        clippy::boxed_local,
+        reason = "passed on by address, they would have to lie in memory in the caller too"
+    )]
+    fn start_after_refill(worker: &Worker, halves: Box<(A, B)>) -> Result<Both<A, B>, Handle<A, B>>
+    where
+        A: Future<Output: Send> + Send + 'static,
+        B: Future<Output: Send> + Send + 'static,
+    {
+        worker.refill_frames::<Fork<A, B>>();
+        let (a, b) = *halves;
+        Self::start(worker, a, b)
     }
 
     /// Makes a job of the second half of a fork.

@@ -175,10 +175,15 @@ impl Worker {
         self.stack.get()
     }
 
-    /// Memory for a block.
+    /// Memory for a block, if there is some at hand.
     #[inline(always)]
-    pub(super) fn take_frame<T>(&self) -> NonNull<T> {
-        self.frames.take(&self.public.returned)
+    pub(super) fn take_frame<T>(&self) -> Option<NonNull<T>> {
+        self.frames.take()
+    }
+
+    /// Sees to it that there is memory for a block at hand.
+    pub(super) fn refill_frames<T>(&self) {
+        self.frames.refill::<T>(&self.public.returned);
     }
 
     /// Gives back a block of this worker's, on its thread.
