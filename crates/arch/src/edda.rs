@@ -53,7 +53,8 @@ impl Actor<Msg> for Edda {
                 }
             }
             Msg::Delete { node, killed } => {
-                if self.nodes.insert(node, false) != Some(false) {
+                let before = self.nodes.insert(node, false);
+                if before != Some(false) {
                     let exit = if killed { Exit::Killed } else { Exit::Normal };
                     recorder.done(now, self.address(node), exit);
                 }

@@ -39,5 +39,5 @@ pub use migration::{LAST_STEP, MigrationError, step};
 pub use package::Package;
 pub use reload::ReloadError;
 pub use simulate::{KINDS, Plan, SimulateError, config, connections, simulate};
-pub use topology::{Costs, Instance, Scale, ScaleError, Service, TimedFault, Topology};
+pub use topology::{Costs, Instance, Scale, ScaleError, Service, TimedFault, Topology, first_part};
 pub use totals::{Entry, ServiceTotals, Totals};

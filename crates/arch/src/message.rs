@@ -1,6 +1,8 @@
 //! What actors of an architecture say to each other: spigo's twelve kinds.
 
+use crate::topology::Topology;
 use corsair::Message;
+use std::time::Duration;
 
 /// The name of a value: a number, and a name space for those who share a disk.
 ///
@@ -243,20 +245,23 @@ impl Message for Msg {
 }
 
 impl Msg {
-    /// What a log of messages shows of the contents.
-    pub fn payload(&self) -> String {
+    /// What a log of messages shows of the contents, by the names of a topology.
+    pub fn payload(&self, topology: &Topology) -> String {
+        let instance = |node: u32| topology.full_name(node);
+        let service = |service: u32| topology.services[service as usize].name.clone();
         match *self {
             Msg::Hello | Msg::Goodbye => String::new(),
             Msg::Kill => "killed".to_owned(),
             Msg::NameDrop { node } | Msg::Forget { node } | Msg::Register { node } => {
-                format!("instance {node}")
+                instance(node)
             }
-            Msg::Depend { service } | Msg::LookUp { service } => format!("service {service}"),
-            Msg::Chat { period } => format!("{:?}", std::time::Duration::from_nanos(period)),
+            Msg::Depend { service: it } | Msg::LookUp { service: it } => service(it),
+            Msg::Chat { period } => format!("{:?}", Duration::from_nanos(period)),
             Msg::GoldCoin(gold) => gold.to_string(),
-            Msg::Inform { registry } => format!("registry {registry}"),
+            // Registries are numbered after the instances.
+            Msg::Inform { registry } => topology.registry_name(registry - topology.len()),
             Msg::Edge { source, target } | Msg::ForgetEdge { source, target } => {
-                format!("{source} -> {target}")
+                format!("{} {}", instance(source), instance(target))
             }
             Msg::GetRequest(call)
             | Msg::Put(call)
@@ -264,13 +269,7 @@ impl Msg {
             | Msg::Replicate(call)
             | Msg::ReplicateRegion(call) => call.key.text(),
             Msg::GetResponse { answer, .. } => format!("{answer:?}").to_lowercase(),
-            Msg::ReplicateNode(Change { node, there }) => {
-                format!(
-                    "instance {node} {}",
-                    if there { "is there" } else { "is gone" }
-                )
-            }
-            Msg::Delete { node, .. } => format!("instance {node}"),
+            Msg::ReplicateNode(Change { node, .. }) | Msg::Delete { node, .. } => instance(node),
         }
     }
 }

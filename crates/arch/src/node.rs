@@ -263,8 +263,8 @@ impl Node {
         if self.model.recorder.wants_messages() {
             let (now, from) = (cx.now(), cx.envelope().from);
             let kind = corsair::Message::kind(&message);
-            let recorder = &self.model.recorder;
-            recorder.message(now, cx.me(), from, kind, || message.payload());
+            let (recorder, topology) = (&self.model.recorder, &self.model.topology);
+            recorder.message(now, cx.me(), from, kind, || message.payload(topology));
         }
         let (want, call) = match message {
             Msg::GetRequest(call) => (Want::Get, call),

@@ -95,7 +95,7 @@ impl Topology {
             }
         }
         let mut topology = Topology {
-            arch: arch.to_owned(),
+            arch: crate::topology::first_part(arch),
             regions: 1,
             services: Vec::new(),
             instances: Vec::new(),

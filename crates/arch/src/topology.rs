@@ -6,6 +6,7 @@
 mod name;
 mod scale;
 
+pub use name::first_part;
 pub use scale::{Scale, ScaleError};
 
 use crate::definition::{Checked, Fault, FaultKind, Guesstimate, ServiceDefinition};
@@ -108,7 +109,7 @@ impl Topology {
     pub fn new(checked: &Checked, scale: Scale) -> Result<Topology, ScaleError> {
         let definition = checked.definition();
         let mut topology = Topology {
-            arch: definition.arch.clone(),
+            arch: first_part(&definition.arch),
             regions: scale.regions,
             services: Vec::new(),
             instances: Vec::new(),

@@ -104,10 +104,6 @@ pub(super) fn check(definition: Definition) -> Result<Checked, Wrong<'static>> {
     if definition.arch.is_empty() {
         return Err((Problem::NoName, vec![Step::Key("arch")]));
     }
-    if !is_name(&definition.arch) {
-        let problem = Problem::Name(definition.arch);
-        return Err((problem, vec![Step::Key("arch")]));
-    }
     if definition.services.is_empty() {
         return Err((Problem::NoServices, vec![Step::Key("services")]));
     }

@@ -75,6 +75,12 @@ impl Topology {
     }
 }
 
+/// What an architecture is called in names: without what would begin another part, or a path.
+pub fn first_part(arch: &str) -> String {
+    let bad = |c: char| matches!(c, '.' | '/' | '*') || c.is_whitespace() || c.is_control();
+    arch.replace(bad, "_")
+}
+
 /// A part of a name: dots would begin another one, and spaces another name.
 fn part(text: &str) -> Cow<'_, str> {
     let joins = |c: char| c == '.' || c.is_whitespace();

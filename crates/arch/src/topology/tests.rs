@@ -164,3 +164,10 @@ fn the_shortest_latency_is_that_of_a_zone_or_of_a_service_of_its_own() {
     let topology = Topology::new(&checked, Scale::default()).unwrap();
     assert_eq!(topology.least_latency(1), 50_000);
 }
+
+#[test]
+fn an_architecture_may_be_called_anything_and_names_have_no_dots_of_it() {
+    let text = r#"{"arch": "shop.yml", "services": [{"name": "db", "package": "store"}]}"#;
+    let topology = Topology::new(&read_text(text, "x").unwrap(), Scale::default()).unwrap();
+    assert_eq!(topology.short_name(0), "shop_yml.*.*.db00");
+}

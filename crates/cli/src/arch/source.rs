@@ -46,7 +46,7 @@ pub fn defined(arch: &str, directory: &Path, step: u32, scale: Scale) -> Result<
     let mut topology = of_flag(flag, Topology::new(&checked, scale))?;
     // Names begin with what the command calls the architecture, as spigo's do.
     if !arch.ends_with(".json") {
-        arch.clone_into(&mut topology.arch);
+        topology.arch = corsair_arch::first_part(arch);
     }
     Ok(topology)
 }
