@@ -29,6 +29,6 @@ pub use event::{Envelope, Event, Reason, SpanId, Ticket, Token};
 pub use message::Message;
 pub use random::Random;
 pub use report::{ActorTotals, KindCount, Outcome, PanicReport, Report, WaitingActor, peak_memory};
-pub use run::{Scenario, run};
+pub use run::{Scenario, run, run_on};
 pub use spawn::Spawn;
 pub use time::Time;

@@ -1,6 +1,7 @@
 //! One way to run a scenario on any executor.
 
 use crate::{AsyncContext, Config, Executor, Message, Report, RunError};
+use tokio::runtime::Handle;
 
 /// A run's beginning: the body of its root actor, for any executor.
 ///
@@ -26,4 +27,24 @@ pub fn run<M: Message>(
         Executor::Threads => crate::wall::threads::run(config, scenario),
         Executor::Pool => crate::wall::pool::run(config, scenario),
     }
+}
+
+/// Runs a scenario as [`Executor::Tokio`] does, with a task per actor, on a tokio runtime that is
+/// there already, beside whatever else it runs: for actors that share sockets and channels with
+/// other tasks. [`Config::workers`] is ignored.
+///
+/// The calling thread waits until the run is over and every body dropped. It must not be one that
+/// runs the runtime's tasks: take a thread of its own, or one that may block.
+///
+/// If the runtime is shut down meanwhile, the run is cut, and so is [`Config::cut`].
+///
+/// # Errors
+/// See [`RunError`].
+pub fn run_on<M: Message>(
+    runtime: &Handle,
+    config: &Config,
+    scenario: impl Scenario<M>,
+) -> Result<Report, RunError> {
+    config.check()?;
+    crate::wall::tokio::run_on(runtime, config, scenario)
 }

@@ -4,9 +4,10 @@
 //! goes on at another node, messages come again, with the same sequences.
 
 use crate::command::{Acknowledgement, Command};
+use crate::hub::lock;
 use crate::model::SessionId;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// How long an acknowledgement may wait.
@@ -20,62 +21,107 @@ pub(crate) type Acked = Acknowledgement;
 /// See the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct Acknowledgements {
-    waiting: Mutex<HashMap<SessionId, Acked>>,
+    inner: Mutex<Inner>,
+    /// Held by whoever writes.
+    writing: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    waiting: HashMap<SessionId, Acked>,
+    /// On their way to the log and not known to be applied.
+    under_way: HashMap<SessionId, Acked>,
 }
 
 impl Acknowledgements {
-    fn waiting(&self) -> MutexGuard<'_, HashMap<SessionId, Acked>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes one, or several back that could not be written.
+    /// Takes one.
     pub fn note(&self, acked: Acked) {
-        let mut waiting = self.waiting();
-        let furthest = waiting.entry(acked.session).or_insert(acked);
-        furthest.sequence = furthest.sequence.max(acked.sequence);
+        further(&mut lock(&self.inner).waiting, acked);
     }
 
-    /// How far a session has come that is not written yet; 0 if all is.
+    /// How far a session has come that is not known to be applied yet; 0 if all is. Ask this before
+    /// the index: what is applied in between is known to one of the two.
     pub fn of(&self, session: SessionId) -> u64 {
-        self.waiting()
-            .get(&session)
-            .map_or(0, |acked| acked.sequence)
+        let inner = lock(&self.inner);
+        let both = [inner.waiting.get(&session), inner.under_way.get(&session)];
+        let sequences = both.into_iter().flatten().map(|acked| acked.sequence);
+        sequences.max().unwrap_or(0)
     }
 
-    /// What is to be written now.
-    pub fn take(&self) -> Vec<Command> {
-        let waiting = std::mem::take(&mut *self.waiting());
-        let all: Vec<_> = waiting.into_values().collect();
-        all.chunks(TOGETHER)
-            .map(|some| Command::Acknowledge(some.to_vec()))
-            .collect()
+    /// Writes what waits, by `write`, which says whether a command was applied. What was not waits
+    /// again.
+    pub async fn flush<F: Future<Output = bool>>(&self, write: impl Fn(Command) -> F) {
+        let turn = self.writing.lock().await;
+        let all: Vec<Acked> = {
+            let mut inner = lock(&self.inner);
+            inner.under_way = std::mem::take(&mut inner.waiting);
+            inner.under_way.values().copied().collect()
+        };
+        for some in all.chunks(TOGETHER) {
+            let applied = write(Command::Acknowledge(some.to_vec())).await;
+            let mut inner = lock(&self.inner);
+            for acked in some {
+                inner.under_way.remove(&acked.session);
+                if !applied {
+                    further(&mut inner.waiting, *acked);
+                }
+            }
+        }
+        drop(turn);
     }
+}
+
+fn further(all: &mut HashMap<SessionId, Acked>, acked: Acked) {
+    let furthest = all.entry(acked.session).or_insert(acked);
+    furthest.sequence = furthest.sequence.max(acked.sequence);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::UserId;
+    use std::cell::RefCell;
 
-    #[test]
-    fn only_the_furthest_of_a_session_is_written() {
-        let all = Acknowledgements::default();
-        let (user, session) = (UserId(1), SessionId([1; 16]));
-        for sequence in [3, 9, 4] {
-            all.note(Acked {
-                user,
-                session,
-                sequence,
-            });
+    const SESSION: SessionId = SessionId([1; 16]);
+
+    fn acked(sequence: u64) -> Acked {
+        Acked {
+            user: UserId(1),
+            session: SESSION,
+            sequence,
         }
-        assert_eq!(all.of(session), 9);
-        let furthest = Acked {
-            user,
-            session,
-            sequence: 9,
+    }
+
+    #[tokio::test]
+    async fn only_the_furthest_of_a_session_is_written() {
+        let all = Acknowledgements::default();
+        for sequence in [3, 9, 4] {
+            all.note(acked(sequence));
+        }
+        assert_eq!(all.of(SESSION), 9);
+        let written = RefCell::new(Vec::new());
+        let write = async |command| {
+            // Known as long as it is not applied.
+            assert_eq!(all.of(SESSION), 9);
+            written.borrow_mut().push(command);
+            true
         };
-        assert_eq!(all.take(), [Command::Acknowledge(vec![furthest])]);
-        assert_eq!(all.of(session), 0);
-        assert_eq!(all.take(), []);
+        all.flush(&write).await;
+        all.flush(&write).await;
+        let furthest = Command::Acknowledge(vec![acked(9)]);
+        assert_eq!(written.take(), [furthest]);
+        assert_eq!(all.of(SESSION), 0);
+    }
+
+    #[tokio::test]
+    async fn what_could_not_be_written_waits_again() {
+        let all = Acknowledgements::default();
+        all.note(acked(5));
+        all.flush(async |_| {
+            all.note(acked(4));
+            false
+        })
+        .await;
+        assert_eq!(all.of(SESSION), 5);
     }
 }

@@ -1,6 +1,6 @@
 //! Where messages meet sockets: a run of the core in which every online user is an actor.
 //!
-//! The run has a thread of its own. Its root, the [`Harbour`](root::Harbour), gives users a
+//! The run shares the tokio runtime of the HTTP side; a thread of its own waits for its end. Its root, the [`Harbour`](root::Harbour), gives users a
 //! [berth](berth) each: an actor that holds the user's sockets, writes to them what comes, and
 //! reads from them what the client says. Actors outlive their users and serve others later, so that
 //! there are as many as there ever were users online at once.
@@ -30,13 +30,14 @@ use crate::model::{SessionId, UserId};
 use crate::presence::Presence;
 use crate::sessions::Sessions;
 use axum::extract::ws::Utf8Bytes;
-use corsair::{Addr, Config, Executor, Overflow, Report, RunError};
+use corsair::{Addr, Config, Overflow, Report, RunError};
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::thread::JoinHandle;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 /// Messages that may wait for one actor.
@@ -214,13 +215,16 @@ impl Parts {
             overflow: Overflow::DropNewest,
             ..Config::default()
         };
+        // The actors share the runtime with the tasks that their sockets come from: who is woken by
+        // a socket runs where the socket is polled.
+        let runtime = Handle::current();
         let harbour = root::Harbour {
             orders: received,
             shared: shared.clone(),
         };
         let run = std::thread::Builder::new()
             .name("courier hub".to_owned())
-            .spawn(move || corsair::run(Executor::Tokio, &config, harbour))
+            .spawn(move || corsair::run_on(&runtime, &config, harbour))
             .map_err(StartError::Thread)?;
         let run = Mutex::new(Some(run));
         Ok(Hub {

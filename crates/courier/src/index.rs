@@ -10,6 +10,7 @@
 //! transaction committed first, if there is one.
 
 mod apply;
+mod keys;
 mod read;
 mod tables;
 #[cfg(test)]
@@ -204,6 +205,11 @@ fn state(database: &Database) -> Result<Option<State>, redb::Error> {
 }
 
 impl Index {
+    /// Whether its thread runs.
+    pub fn is_up(&self) -> bool {
+        self.applied.has_changed().is_ok()
+    }
+
     /// Waits until the entry at this position is applied.
     pub async fn reached(&self, position: u64) -> Result<(), IndexError> {
         let mut applied = self.applied.clone();

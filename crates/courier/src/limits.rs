@@ -29,7 +29,7 @@ pub struct Limits {
     pub heartbeat: Duration,
     /// How long a token is good for.
     pub session: Duration,
-    /// How long a client may take for the head of a request.
+    /// How long a client may take for the head of a request, and as long again for its body (408).
     pub head: Duration,
     /// Memory that the hash of a password takes, in KiB; less is faster, for tests.
     pub password_memory: u32,

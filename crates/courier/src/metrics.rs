@@ -14,6 +14,7 @@ use std::fmt;
 pub(crate) struct Metrics {
     pub requests: Family<Status, Counter>,
     pub refused: Family<Why, Counter>,
+    pub groups: Counter,
     pub posted: Counter,
     pub repeated: Counter,
     pub delivered: Counter,
@@ -46,6 +47,7 @@ impl Metrics {
         Metrics {
             requests: Family::default(),
             refused: Family::default(),
+            groups: Counter::default(),
             posted: Counter::default(),
             repeated: Counter::default(),
             delivered: Counter::default(),
@@ -71,6 +73,11 @@ impl Metrics {
         let all = self.clone();
         registry.register("requests", "Requests answered", all.requests);
         registry.register("refused", "Requests and frames over a limit", all.refused);
+        registry.register(
+            "groups",
+            "Group commits of the log, one fsync each",
+            all.groups,
+        );
         registry.register("posted", "Messages stored", all.posted);
         registry.register("repeated", "Posts that were stored before", all.repeated);
         registry.register("delivered", "Messages written to sockets", all.delivered);

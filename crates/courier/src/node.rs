@@ -136,7 +136,8 @@ impl Node {
         let log: Arc<dyn Log> = match nats {
             None => {
                 opened.adopt(0)?;
-                let open = move || Embedded::open(data.as_deref(), after, feed);
+                let groups = metrics.groups.clone();
+                let open = move || Embedded::open(data.as_deref(), after, feed, groups);
                 let (log, thread) = blocking(open).await?;
                 threads.push(thread);
                 Arc::new(log)
@@ -239,14 +240,14 @@ impl Inner {
     /// How far a session has acknowledged, and the last sequence its user has.
     pub async fn position(&self, bearer: &Bearer) -> Result<(u64, u64), Failure> {
         self.caught_up().await?;
-        let position = self.index.position(bearer.user, bearer.session).await?;
         let noted = self.acknowledgements.of(bearer.session);
+        let position = self.index.position(bearer.user, bearer.session).await?;
         Ok((position.acknowledged.max(noted), position.last))
     }
 
     /// Whether commands are taken now.
     pub fn is_up(&self) -> bool {
-        self.log.is_up() && self.hub.is_up() && !*self.closing.borrow()
+        self.log.is_up() && self.index.is_up() && self.hub.is_up() && !*self.closing.borrow()
     }
 
     /// Returns when the node begins to shut down.
@@ -256,17 +257,8 @@ impl Inner {
     }
 
     async fn flush_acknowledgements(&self) {
-        for command in self.acknowledgements.take() {
-            let Command::Acknowledge(all) = &command else {
-                continue;
-            };
-            let all = all.clone();
-            if self.command(command).await.is_err() {
-                for acked in all {
-                    self.acknowledgements.note(acked);
-                }
-            }
-        }
+        let write = async |command| self.command(command).await.is_ok();
+        self.acknowledgements.flush(write).await;
     }
 }
 

@@ -9,7 +9,7 @@ pub(crate) mod shared;
 use crate::frame::{Face, Notice};
 use crate::hub::{Tidings, lock};
 use crate::model::UserId;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -83,7 +83,7 @@ impl Presence {
     pub fn are_on(&self, node: NodeId, faces: Vec<Face>) {
         let mut inner = lock(&self.inner);
         let gone = inner.on(node);
-        let kept: Vec<_> = faces.iter().map(|face| face.id).collect();
+        let kept: HashSet<_> = faces.iter().map(|face| face.id).collect();
         for face in gone.into_iter().filter(|face| !kept.contains(&face.id)) {
             inner.left(node, face.id);
         }

@@ -99,6 +99,12 @@ pub async fn run(args: &ServeArgs) -> Result<()> {
         std::io::stdout(),
         "corsair: courier listens on http://{address}, Ctrl-C stops it"
     );
+    if args.data.is_none() && args.nats.is_none() {
+        let _ = writeln!(
+            std::io::stdout(),
+            "corsair: the messages are in memory and end with this process; --data DIR keeps them"
+        );
+    }
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}

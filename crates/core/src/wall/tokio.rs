@@ -1,11 +1,19 @@
-//! A tokio task per actor, on a runtime of its own with [`Config::workers`] threads.
+//! A tokio task per actor, on a runtime of its own with [`Config::workers`] threads, or on one that
+//! is there already.
+//!
+//! A runtime of its own is dropped when the run is over, and every task with it. On another's
+//! ([`run_on`]) the tasks end by themselves: each is woken, sees that the run is over, and drops its
+//! body. The run waits until the last has done so.
 
 use super::clock::Clock;
-use super::mailbox::Queue;
+use super::mailbox::{Mailbox, Queue};
+use super::shared::{Shared, lock};
 use super::{Alarm, Runtime, launch, nothing};
-use crate::{Config, Executor, Message, Report, RunError, Scenario, Time};
+use crate::{Config, Cut, Executor, Message, Report, RunError, Scenario, Time};
 use std::io;
+use std::num::NonZeroUsize;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Waker};
 use tokio::runtime::{Builder, Handle};
 use tokio::time::{Instant, Sleep, sleep_until};
@@ -33,13 +41,77 @@ pub(crate) fn run<M: Message>(
     };
     let tasks = Tasks {
         handle: runtime.handle().clone(),
+        guest: None,
     };
     // The end of the runtime drops every task.
     launch(Executor::Tokio, config, tasks, scenario, |_| drop(runtime))
 }
 
+/// Runs a scenario with a task per actor on this runtime, beside whatever else it runs.
+pub(crate) fn run_on<M: Message>(
+    handle: &Handle,
+    config: &Config,
+    scenario: impl Scenario<M>,
+) -> Result<Report, RunError> {
+    let workers = NonZeroUsize::new(handle.metrics().num_workers());
+    let config = Config {
+        workers: workers.unwrap_or(NonZeroUsize::MIN),
+        ..config.clone()
+    };
+    let (alive, gone) = mpsc::channel();
+    let tasks = Tasks {
+        handle: handle.clone(),
+        guest: Some(Guest {
+            cut: config.cut.clone(),
+            alive: Mutex::new(Some(alive)),
+        }),
+    };
+    let shut = |shared: &Arc<Shared<M, Tasks>>| {
+        if let Some(guest) = &shared.runtime.guest {
+            drop(lock(&guest.alive).take());
+        }
+        for cell in shared.cells.iter() {
+            cell.mailbox.wake();
+        }
+        // An error says that nobody can send any more, which is what is waited for.
+        let _ = gone.recv();
+    };
+    launch(Executor::Tokio, &config, tasks, scenario, shut)
+}
+
 struct Tasks {
     handle: Handle,
+    /// If the runtime belongs to somebody else.
+    guest: Option<Guest>,
+}
+
+/// What a run on another's runtime needs to end well.
+struct Guest {
+    cut: Cut,
+    /// Each task holds a clone; `None` when no more may begin.
+    alive: Mutex<Option<mpsc::Sender<()>>>,
+}
+
+/// Held by a task. If the runtime drops that before it has ended, the run is over.
+struct Stay {
+    cut: Cut,
+    ended: bool,
+    _alive: mpsc::Sender<()>,
+}
+
+impl Stay {
+    async fn until_end(mut self, life: impl Future<Output = ()>) {
+        life.await;
+        self.ended = true;
+    }
+}
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.cut.cut();
+        }
+    }
 }
 
 impl Runtime for Tasks {
@@ -51,7 +123,19 @@ impl Runtime for Tasks {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        drop(self.handle.spawn(life));
+        let Some(guest) = &self.guest else {
+            drop(self.handle.spawn(life));
+            return Ok(());
+        };
+        // When the run is over nobody begins any more.
+        if let Some(alive) = lock(&guest.alive).clone() {
+            let stay = Stay {
+                cut: guest.cut.clone(),
+                ended: false,
+                _alive: alive,
+            };
+            drop(self.handle.spawn(stay.until_end(life)));
+        }
         Ok(())
     }
 }

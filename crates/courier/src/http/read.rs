@@ -134,7 +134,17 @@ impl<T: DeserializeOwned> FromRequest<Node> for StrictJson<T> {
         if told.is_some_and(|length| length > most as u64) {
             return Err(too_large());
         }
-        let bytes = match Limited::new(body, most).collect().await {
+        let collect = Limited::new(body, most).collect();
+        let Ok(collected) = tokio::time::timeout(node.inner.limits.head, collect).await else {
+            node.inner.metrics.refuse("slow_body");
+            let message = "the body took too long; send the request again";
+            return Err(Problem::new(
+                StatusCode::REQUEST_TIMEOUT,
+                "slow_body",
+                message,
+            ));
+        };
+        let bytes = match collected {
             Ok(collected) => collected.to_bytes(),
             Err(error) if error.is::<LengthLimitError>() => return Err(too_large()),
             Err(error) => {

@@ -67,7 +67,7 @@ pub(crate) struct OnlineUsers {
     responses(
         (status = 201, body = LoggedIn),
         (status = 400, body = ErrorBody), (status = 409, body = ErrorBody),
-        (status = 413, body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 408, body = ErrorBody), (status = 413, body = ErrorBody), (status = 415, body = ErrorBody), (status = 422, body = ErrorBody),
         (status = 429, body = ErrorBody), (status = 503, body = ErrorBody),
     )
 )]
@@ -110,7 +110,7 @@ pub(crate) async fn create(
     responses(
         (status = 201, body = LoggedIn),
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
-        (status = 413, body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 408, body = ErrorBody), (status = 413, body = ErrorBody), (status = 415, body = ErrorBody), (status = 422, body = ErrorBody),
         (status = 429, body = ErrorBody), (status = 503, body = ErrorBody),
     )
 )]

@@ -3,12 +3,13 @@
 //! [`Machine::apply`] is a function of the commands so far: no clock, no random numbers, no other
 //! node. What it keeps beside the tables is a cache of them.
 
-use super::tables::{Keys, STATE, Tables, keys_of_day, open_keys};
+use super::keys::Recent;
+use super::tables::{STATE, Tables};
 use crate::command::{Acknowledgement, Command, Delivery, Done, Outcome, Refusal};
 use crate::model::{
     Conversation, ConversationId, Message, Millis, Session, SessionId, User, UserId,
 };
-use redb::{ReadableTable, TableDefinition, WriteTransaction};
+use redb::ReadableTable;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -36,74 +37,6 @@ pub(super) struct Stored<'a> {
     pub sender: UserId,
     pub sent: Millis,
     pub text: &'a str,
-}
-
-/// The idempotency keys of the latest day and of the day before.
-pub(super) struct Recent<'t> {
-    txn: &'t WriteTransaction,
-    day: u64,
-    today: Option<Keys<'t>>,
-    yesterday: Option<Keys<'t>>,
-}
-
-/// Conversation, number and fingerprint of the message that a key was used for.
-type Use = (u64, u64, u64);
-
-impl<'t> Recent<'t> {
-    pub fn open(txn: &'t WriteTransaction, day: u64) -> Result<Recent<'t>, redb::Error> {
-        let mut recent = Recent {
-            txn,
-            day,
-            today: None,
-            yesterday: None,
-        };
-        recent.open_day(day)?;
-        Ok(recent)
-    }
-
-    fn open_day(&mut self, day: u64) -> Result<(), redb::Error> {
-        // A table can be open once only.
-        (self.today, self.yesterday) = (None, None);
-        self.day = day;
-        self.today = Some(open_keys(self.txn, day)?);
-        if let Some(before) = day.checked_sub(1) {
-            self.yesterday = Some(open_keys(self.txn, before)?);
-        }
-        Ok(())
-    }
-
-    /// Makes this day the latest, if it is later, and forgets keys older than a day.
-    fn turn_to(&mut self, day: u64) -> Result<(), redb::Error> {
-        if day <= self.day {
-            return Ok(());
-        }
-        let before = self.day;
-        self.open_day(day)?;
-        for old in [before.saturating_sub(1), before] {
-            if old + 1 < day {
-                let name = keys_of_day(old);
-                let table = TableDefinition::<(u64, [u8; 16]), Use>::new(&name);
-                self.txn.delete_table(table)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn get(&self, row: (u64, [u8; 16])) -> Result<Option<Use>, redb::Error> {
-        for keys in self.today.iter().chain(&self.yesterday) {
-            if let Some(known) = keys.get(row)? {
-                return Ok(Some(known.value()));
-            }
-        }
-        Ok(None)
-    }
-
-    fn insert(&mut self, row: (u64, [u8; 16]), value: Use) -> Result<(), redb::Error> {
-        if let Some(today) = &mut self.today {
-            today.insert(row, value)?;
-        }
-        Ok(())
-    }
 }
 
 /// Applies commands. See the [module](self).
@@ -287,7 +220,7 @@ impl Machine {
             None => self.next_number(tables, conversation)?,
             Some(key) => {
                 recent.turn_to(message.sent.day())?;
-                self.state.day = recent.day;
+                self.state.day = recent.day();
                 let fingerprint = fingerprint(&message.text);
                 let row = (sender.0, key);
                 if let Some((of, number, before)) = recent.get(row)? {

@@ -129,18 +129,20 @@ async fn each_recipients_sequences_have_no_gaps_whatever_the_conversation() {
     for room in [both, only, both, only, only] {
         fed.post(a, room, None, 0).await.unwrap();
     }
+    let page = fed.index.queue(b, 2, 2).await.unwrap();
+    let found: Vec<_> = page.items.iter().map(|queued| queued.sequence).collect();
+    assert_eq!((found, page.more), (vec![3, 4], true));
+    let kept = fed.kept.clone();
+    // Who submitted is answered first; with the end of the thread all are delivered.
+    fed.close();
     let sequences = |of: UserId| -> Vec<u64> {
-        let all = fed.kept.0.lock().unwrap();
+        let all = kept.0.lock().unwrap();
         let own = all.iter().filter(|delivery| delivery.to == of);
         own.map(|delivery| delivery.sequence).collect()
     };
     assert_eq!(sequences(b), [1, 2, 3, 4, 5]);
     assert_eq!(sequences(c), [1, 2]);
     assert_eq!(sequences(a), [0; 0]);
-    let page = fed.index.queue(b, 2, 2).await.unwrap();
-    let found: Vec<_> = page.items.iter().map(|queued| queued.sequence).collect();
-    assert_eq!((found, page.more), (vec![3, 4], true));
-    fed.close();
 }
 
 #[tokio::test]

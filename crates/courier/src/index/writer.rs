@@ -1,6 +1,7 @@
 //! The thread that applies the log.
 
-use super::apply::{Machine, Recent};
+use super::apply::Machine;
+use super::keys::Recent;
 use super::tables::Tables;
 use super::{Effects, Shared};
 use crate::command::{Command, Delivery};

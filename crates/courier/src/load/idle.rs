@@ -38,6 +38,7 @@ pub async fn idle(host: &str, sockets: usize) -> Result<Idle, LoadError> {
     let mut http = Http::connect(host).await?;
     sleep(SETTLE).await;
     let before = resident(&mut http).await?;
+    drop(http);
     let mut open = Vec::with_capacity(sockets);
     for some in crowd.logins().chunks(TOGETHER) {
         let opening: Vec<_> = some
@@ -52,7 +53,8 @@ pub async fn idle(host: &str, sockets: usize) -> Result<Idle, LoadError> {
         }
     }
     sleep(SETTLE).await;
-    let after = resident(&mut http).await?;
+    // A connection that was silent for so long may be closed.
+    let after = resident(&mut Http::connect(host).await?).await?;
     drop(open);
     Ok(Idle {
         sockets,

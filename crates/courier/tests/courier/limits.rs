@@ -74,6 +74,25 @@ async fn a_body_that_is_longer_than_it_said_nothing_of_is_413() {
 }
 
 #[tokio::test]
+async fn a_body_that_does_not_come_is_408() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let node = with(Limits {
+        head: std::time::Duration::from_millis(200),
+        ..limits()
+    })
+    .await;
+    let mut stream = tokio::net::TcpStream::connect(node.address())
+        .await
+        .unwrap();
+    let head = "POST /users HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).await.unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 408");
+    node.stop().await;
+}
+
+#[tokio::test]
 async fn a_user_over_the_rate_is_429_and_others_are_not() {
     let node = with(Limits {
         rate: NonZeroU32::new(5).unwrap(),

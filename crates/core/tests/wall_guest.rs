@@ -1,0 +1,164 @@
+//! A run on a tokio runtime that is there already.
+
+use corsair::{
+    AsyncContext, Config, Event, Message, Outcome, Report, RunError, Scenario, Spawn, run_on,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+use std::time::Duration;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::mpsc;
+
+#[derive(Debug)]
+struct Number(u64);
+
+impl Message for Number {
+    const KINDS: &'static [&'static str] = &["Number"];
+
+    fn kind(&self) -> usize {
+        0
+    }
+
+    fn fingerprint(&self) -> u64 {
+        self.0
+    }
+}
+
+fn runtime() -> Runtime {
+    Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_time()
+        .build()
+        .unwrap()
+}
+
+/// Adds up what comes from outside, and answers there.
+struct Sum {
+    numbers: mpsc::Receiver<u64>,
+    answer: mpsc::Sender<u64>,
+    runtime: tokio::runtime::Id,
+}
+
+impl Scenario<Number> for Sum {
+    async fn root<C: AsyncContext<Number>>(self, mut cx: C) {
+        assert_eq!(Handle::current().id(), self.runtime);
+        let root = cx.me();
+        let (mut numbers, here) = (self.numbers, self.runtime);
+        cx.spawn_one("gate", move |mut cx: C| async move {
+            assert_eq!(Handle::current().id(), here);
+            while let Some(number) = numbers.recv().await {
+                cx.send(root, Number(number));
+            }
+            cx.send(root, Number(0));
+        })
+        .await;
+        let mut sum = 0;
+        loop {
+            match cx.recv().await {
+                Event::Message {
+                    body: Number(0), ..
+                } => break,
+                Event::Message {
+                    body: Number(number),
+                    ..
+                } => sum += number,
+                _ => {}
+            }
+        }
+        self.answer.send(sum).await.unwrap();
+    }
+}
+
+#[test]
+fn actors_share_a_runtime_and_its_channels_with_other_tasks() {
+    let runtime = runtime();
+    let (give, numbers) = mpsc::channel(4);
+    let (answer, mut answers) = mpsc::channel(1);
+    let sum = Sum {
+        numbers,
+        answer,
+        runtime: runtime.handle().id(),
+    };
+    let giver = runtime.spawn(async move {
+        for number in 1..=1000 {
+            give.send(number).await.unwrap();
+        }
+    });
+    let report = run_on(runtime.handle(), &Config::default(), sum).unwrap();
+    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.workers, 2);
+    runtime.block_on(giver).unwrap();
+    assert_eq!(answers.blocking_recv(), Some(500_500));
+}
+
+/// Spawns actors that wait for ever, each of which holds a share of this.
+struct Waiting {
+    held: Arc<()>,
+    /// What the root waits for, if it is to wait as well.
+    root: Option<mpsc::Receiver<()>>,
+    begun: Arc<AtomicBool>,
+}
+
+impl Scenario<Number> for Waiting {
+    async fn root<C: AsyncContext<Number>>(self, mut cx: C) {
+        let held = self.held.clone();
+        cx.spawn(Spawn::many(100, "waits.", ""), move |mut cx: C, index| {
+            let held = held.clone();
+            async move {
+                let held = held;
+                if index % 2 == 0 {
+                    std::future::pending::<()>().await;
+                }
+                cx.recv().await;
+                drop(held);
+            }
+        })
+        .await;
+        self.begun.store(true, SeqCst);
+        if let Some(mut root) = self.root {
+            root.recv().await;
+        }
+    }
+}
+
+#[test]
+fn every_body_is_dropped_before_the_run_reports_and_other_tasks_go_on() {
+    let runtime = runtime();
+    let held = Arc::new(());
+    let (give, mut take) = mpsc::channel(1);
+    let other = runtime.spawn(async move { take.recv().await });
+    let waiting = Waiting {
+        held: held.clone(),
+        root: None,
+        begun: Arc::default(),
+    };
+    let report = run_on(runtime.handle(), &Config::default(), waiting).unwrap();
+    assert_eq!(Arc::strong_count(&held), 1);
+    assert_eq!(report.spawned, 101);
+    give.blocking_send(7).unwrap();
+    assert_eq!(runtime.block_on(other).unwrap(), Some(7));
+}
+
+#[test]
+fn a_runtime_that_is_shut_down_cuts_the_run() {
+    let runtime = runtime();
+    let (held, begun) = (Arc::new(()), Arc::<AtomicBool>::default());
+    let (_never, root) = mpsc::channel(1);
+    let waiting = Waiting {
+        held: held.clone(),
+        root: Some(root),
+        begun: begun.clone(),
+    };
+    let handle = runtime.handle().clone();
+    let run = thread::spawn(move || -> Result<Report, RunError> {
+        run_on(&handle, &Config::default(), waiting)
+    });
+    while !begun.load(SeqCst) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    drop(runtime);
+    let report = run.join().unwrap().unwrap();
+    assert_eq!(report.outcome, Outcome::Cut);
+    assert_eq!(Arc::strong_count(&held), 1);
+}
