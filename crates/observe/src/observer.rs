@@ -213,6 +213,7 @@ impl Drop for Observer {
 fn write(shared: &Shared, sinks: &mut Sinks, cut: Option<&Cut>) -> Result<(), ObserveError> {
     let _ending = Ending { shared, cut };
     let mut merge = Merge::default();
+    let mut spare = Vec::new();
     let mut outcome = Ok(());
     loop {
         let next = shared.next();
@@ -220,7 +221,7 @@ fn write(shared: &Shared, sinks: &mut Sinks, cut: Option<&Cut>) -> Result<(), Ob
             Next::Look => shared.watermark(),
             Next::Last => u64::MAX,
         };
-        shared.take(merge.inbox(), &mut Vec::new());
+        shared.take(merge.inbox(), &mut spare);
         let ready = merge.before(watermark, next == Next::Last);
         let count = ready.len() as u64;
         if outcome.is_ok() {
