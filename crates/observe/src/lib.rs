@@ -23,6 +23,10 @@ mod metrics;
 mod node;
 mod observer;
 mod recorder;
+#[cfg_attr(
+    not(any(feature = "http", feature = "kafka")),
+    allow(dead_code, reason = "there is nobody to send to")
+)]
 mod remote;
 mod replacement;
 mod settings;

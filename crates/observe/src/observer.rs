@@ -18,6 +18,7 @@ use corsair::Cut;
 use merge::Merge;
 use sinks::Sinks;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -75,6 +76,19 @@ pub struct Loss {
     pub unit: &'static str,
     /// What happened first.
     pub reason: String,
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Loss {
+            system,
+            lost,
+            of,
+            unit,
+            reason,
+        } = self;
+        write!(f, "{system} did not take {lost} of {of} {unit}: {reason}")
+    }
 }
 
 impl Observer {
@@ -197,8 +211,9 @@ impl Drop for Observer {
 
 /// The work of the thread that writes.
 fn write(shared: &Shared, sinks: &mut Sinks, cut: Option<&Cut>) -> Result<(), ObserveError> {
-    let _closes = CloseOnPanic(shared);
+    let _ending = Ending { shared, cut };
     let mut merge = Merge::default();
+    let mut spare = Vec::new();
     let mut outcome = Ok(());
     loop {
         let next = shared.next();
@@ -206,7 +221,7 @@ fn write(shared: &Shared, sinks: &mut Sinks, cut: Option<&Cut>) -> Result<(), Ob
             Next::Look => shared.watermark(),
             Next::Last => u64::MAX,
         };
-        shared.take(merge.inbox(), &mut Vec::new());
+        shared.take(merge.inbox(), &mut spare);
         let ready = merge.before(watermark, next == Next::Last);
         let count = ready.len() as u64;
         if outcome.is_ok() {
@@ -226,11 +241,18 @@ fn write(shared: &Shared, sinks: &mut Sinks, cut: Option<&Cut>) -> Result<(), Ob
     outcome
 }
 
-/// Lets nobody wait for a writer that is no more.
-struct CloseOnPanic<'a>(&'a Shared);
+/// Lets nobody wait for a writer that is no more, and ends a run whose writer has panicked:
+/// nobody would take what it tells.
+struct Ending<'a> {
+    shared: &'a Shared,
+    cut: Option<&'a Cut>,
+}
 
-impl Drop for CloseOnPanic<'_> {
+impl Drop for Ending<'_> {
     fn drop(&mut self) {
-        self.0.close();
+        self.shared.close();
+        if let (true, Some(cut)) = (std::thread::panicking(), self.cut) {
+            cut.cut();
+        }
     }
 }

@@ -15,7 +15,7 @@ use crate::Observer;
 pub struct Settings {
     /// The name of the architecture, which is in the names of files.
     pub arch: String,
-    /// The step of a migration; files of steps from 1 on have it in their names.
+    /// The step of a migration; graph files of steps from 1 on have it in their names, as spigo's.
     pub step: u32,
     /// The flags of the run, as files quote them.
     pub args: String,

@@ -22,6 +22,10 @@ pub(crate) struct Outlet {
 enum To {
     File(Replacement),
     /// Payloads of so many spans at most.
+    #[cfg_attr(
+        not(any(feature = "http", feature = "kafka")),
+        allow(dead_code, reason = "there is nobody to send to")
+    )]
     Remote(Remote, usize),
 }
 
@@ -54,11 +58,11 @@ const RECORD: usize = 256;
 impl Outlet {
     /// A file below the directory of the settings.
     pub(crate) fn file(settings: &Settings, format: FlowFormat) -> Result<Outlet, ObserveError> {
-        let stem = settings.stem();
+        let arch = &settings.arch;
         let name = match format {
-            FlowFormat::ZipkinV1 => format!("{stem}_flow.json"),
-            FlowFormat::ZipkinV2 => format!("{stem}_flow.zipkin.json"),
-            FlowFormat::Otlp => format!("{stem}_flow.otlp.jsonl"),
+            FlowFormat::ZipkinV1 => format!("{arch}_flow.json"),
+            FlowFormat::ZipkinV2 => format!("{arch}_flow.zipkin.json"),
+            FlowFormat::Otlp => format!("{arch}_flow.otlp.jsonl"),
         };
         let mut file = settings.begin("json_metrics", &name)?;
         if format != FlowFormat::Otlp {

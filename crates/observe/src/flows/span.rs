@@ -78,9 +78,9 @@ impl<'a> Names<'a> {
         self.directory.get(actor).map(|placed| &**placed)
     }
 
-    /// Microseconds since 1970, as Zipkin wants them.
+    /// Microseconds since 1970, as Zipkin wants them: 0 would be an unknown time.
     pub(crate) fn micros(&self, at: u64) -> u64 {
-        (self.nanos(at)) / 1_000
+        (self.nanos(at) / 1_000).max(1)
     }
 
     /// Nanoseconds since 1970; a date before that is none.

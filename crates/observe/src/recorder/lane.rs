@@ -174,12 +174,18 @@ impl Shared {
         }
     }
 
-    /// Moves the records of all lanes behind those in `to`, in the order of lanes.
+    /// Moves the records of all lanes behind those in `to`, in the order of lanes. `spare` is an
+    /// empty buffer, the same from call to call.
     pub(crate) fn take(&self, to: &mut Vec<Record>, spare: &mut Vec<Record>) {
         for lane in &self.lanes {
             // The lock is held for a swap, not for the copy.
             let mut records = lock(&lane.0);
             if records.records.is_empty() {
+                continue;
+            }
+            // Buffers change places, so that lanes need not grow theirs again.
+            if to.is_empty() {
+                std::mem::swap(&mut records.records, to);
                 continue;
             }
             std::mem::swap(&mut records.records, spare);

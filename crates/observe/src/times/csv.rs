@@ -19,7 +19,7 @@ pub(crate) fn write(
             };
             let name = format!(
                 "{}_{}_{}.csv",
-                settings.stem(),
+                settings.arch,
                 file_name(service),
                 suffix(metric)
             );

@@ -122,7 +122,7 @@ pub(crate) fn write(
             guesstimates,
         },
     };
-    let mut file = settings.begin("json_metrics", &format!("{}.guess", settings.stem()))?;
+    let mut file = settings.begin("json_metrics", &format!("{}.guess", settings.arch))?;
     let path = file.path().to_owned();
     serde_json::to_writer(&mut file, &File { space }).map_err(|error| file.failed(error.into()))?;
     file.finish()?;
