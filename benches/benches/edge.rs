@@ -80,7 +80,7 @@ fn one_blocking(
 /// Alternately in one task.
 async fn one_async(
     tx: &mut impl Collect<Message = Point>,
-    rx: &mut (impl Emit<Message = Point> + Send),
+    rx: &mut impl Emit<Message = Point>,
 ) -> Check {
     let mut check = Check::default();
     for time in 0..MANY {

@@ -3,8 +3,8 @@
 use super::{FLAGS, Flag, Value};
 use crate::capacity::CapacityArgs;
 use crate::compose::ComposeArgs;
-use crate::diff::DiffArgs;
 use crate::courier::CourierArgs;
+use crate::diff::DiffArgs;
 use crate::marshal::MarshalArgs;
 use crate::stream::StreamArgs;
 use crate::sum::SumArgs;

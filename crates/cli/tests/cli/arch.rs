@@ -125,7 +125,10 @@ fn messages_are_logged_with_names_and_kinds() {
     let request = log.lines().find(|line| line.contains(" GetRequest why?"));
     let request = request.expect("somebody asks why");
     assert!(request.contains("lamp."), "{request}");
-    assert!(log.contains(" NameDrop lamp.us-east-1.zoneA..memcache00"), "{log}");
+    assert!(
+        log.contains(" NameDrop lamp.us-east-1.zoneA..memcache00"),
+        "{log}"
+    );
     assert!(
         log.contains("corsair: lamp complete"),
         "after the messages comes the summary"

@@ -3,8 +3,8 @@
 mod arch;
 mod bad_input;
 mod config;
-mod diff;
 mod courier;
+mod diff;
 mod flags;
 mod graph;
 mod output;
