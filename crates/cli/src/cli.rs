@@ -130,10 +130,7 @@ fn answer(error: &clap::Error, mut called: Command) -> Result<ExitCode> {
         ErrorKind::DisplayHelp => called.render_help().to_string(),
         ErrorKind::DisplayVersion => error.to_string(),
         _ => {
-            return Err(anyhow!(
-                "{}",
-                refusal::sentence(error, called.get_bin_name().unwrap_or("corsair"))
-            ));
+            return Err(anyhow!("{}", refusal::sentence(error, &called)));
         }
     };
     Console::new(true).print(|out| out.write_all(text.as_bytes()));

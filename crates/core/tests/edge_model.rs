@@ -227,7 +227,7 @@ fn policies() -> impl Strategy<Value = Overflow> {
 proptest! {
     #![proptest_config(ProptestConfig {
         failure_persistence: None,
-        ..ProptestConfig::with_cases(if cfg!(miri) { 6 } else { 1_000 })
+        ..ProptestConfig::with_cases(if cfg!(miri) { 3 } else { 1_000 })
     })]
 
     #[test]

@@ -1,11 +1,13 @@
 //! What the parser refuses, in one sentence each.
 
 use super::{FLAGS, Flag, nearest};
+use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// One sentence about arguments that the parser refused: what, and what to type instead. `command`
-/// is what was called: `corsair`, or a subcommand such as `corsair sum`.
-pub fn sentence(error: &clap::Error, command: &str) -> String {
+/// One sentence about arguments that the parser refused: what, and what to type instead. `called` is
+/// `corsair`, or a subcommand such as `corsair sum`.
+pub fn sentence(error: &clap::Error, called: &Command) -> String {
+    let command = called.get_bin_name().unwrap_or("corsair");
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         Some(ContextValue::Strings(texts)) => texts.first().map(String::as_str),
@@ -44,7 +46,12 @@ pub fn sentence(error: &clap::Error, command: &str) -> String {
             format!("{command}: {argument} is missing; `{command} --help` tells what it is")
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            format!("{command} needs one of its subcommands; `{command} --help` lists them")
+            let words = called.get_subcommands().map(Command::get_name);
+            let words: Vec<String> = words.map(|word| format!("`{command} {word}`")).collect();
+            format!(
+                "{command} needs to be told what to do; type {}",
+                words.join(" or ")
+            )
         }
         ErrorKind::InvalidUtf8 => "an argument is not valid UTF-8".to_owned(),
         _ => {

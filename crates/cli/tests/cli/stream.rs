@@ -91,7 +91,10 @@ fn bad_input_is_refused() {
         ("stream serve --addr nowhere", &["nowhere"]),
         ("stream serve --addr 192.0.2.1:1", &["192.0.2.1:1"]),
         ("stream bench --tasks 0", &["tasks", "0"]),
-        ("stream", &["corsair stream", "subcommands", "--help"]),
+        (
+            "stream",
+            &["`corsair stream serve`", "`corsair stream bench`"],
+        ),
         ("stream replay", &["<FILE>", "corsair stream replay --help"]),
         ("stream serve --adr x", &["--adr", "did you mean --addr?"]),
     ] {

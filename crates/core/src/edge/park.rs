@@ -149,7 +149,7 @@ pub(super) fn spin_until(done: impl Fn() -> bool) {
     /// An end and the other end.
     static SPINS: LazyLock<bool> = LazyLock::new(|| crate::sync::spins(2) > 0);
     const ROUNDS: u32 = 7;
-    const YIELDS: u32 = 4;
+    const YIELDS: u32 = 10;
     let rounds = if *SPINS { ROUNDS } else { 0 };
     for round in 0..rounds {
         for _ in 0..1 << round {
