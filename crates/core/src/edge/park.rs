@@ -148,10 +148,13 @@ pub(super) fn spin_until(done: impl Fn() -> bool) {
     use std::sync::LazyLock;
     /// An end and the other end.
     static SPINS: LazyLock<bool> = LazyLock::new(|| crate::sync::spins(2) > 0);
-    const ROUNDS: u32 = 7;
+    /// The first look comes late enough for the other end to have got some way: two ends that look
+    /// at every step take the line with the index from each other for every message.
+    const FIRST: u32 = 5;
+    const ROUNDS: u32 = 8;
     const YIELDS: u32 = 10;
-    let rounds = if *SPINS { ROUNDS } else { 0 };
-    for round in 0..rounds {
+    let rounds = if *SPINS { ROUNDS } else { FIRST };
+    for round in FIRST..rounds {
         for _ in 0..1 << round {
             std::hint::spin_loop();
         }
