@@ -9,7 +9,8 @@
 //!   it takes everything out of the channel; the last message is its own, and is given back. While it
 //!   is sending nobody else empties an aborted channel: that would make room for a message which there
 //!   was no room for, and drop it though it was not accepted before the abort.
-//! - Whoever aborts sets the flag, and empties the channel unless the collector is sending.
+//! - Whoever aborts sets the flag, and empties the channel unless the collector is sending. So a
+//!   collector that finds the flag before it sends empties the channel, too.
 //!
 //! *sending* and the flag are written and read in one total order, so that of an abort and a
 //! collector at least one sees the other.
@@ -54,13 +55,14 @@ impl Channel {
         self.aborted.load(Ordering::SeqCst)
     }
 
-    /// The collector is about to send. False if the edge is aborted: then it must not.
+    /// The collector is about to send. False if the edge is aborted: then it must not, and has to
+    /// empty the channel, because whoever aborted the edge at this moment has seen it sending.
     #[inline]
     pub(super) fn begin_sending(&self) -> bool {
         self.sending.swap(true, Ordering::SeqCst);
         let open = !self.is_aborted();
         if !open {
-            self.sending.store(false, Ordering::Release);
+            self.sending.swap(false, Ordering::SeqCst);
         }
         open
     }

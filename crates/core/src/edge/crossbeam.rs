@@ -93,7 +93,11 @@ impl<T: Send + 'static> Collector<T> {
         message: T,
         send: impl FnOnce(&mut Self, T) -> Result<(), TryCollectError<T>>,
     ) -> Result<(), TryCollectError<T>> {
-        if self.data.is_none() || !self.shared.channel.begin_sending() {
+        if self.data.is_none() {
+            return Err(TryCollectError::Aborted(message));
+        }
+        if !self.shared.channel.begin_sending() {
+            self.shared.abort();
             return Err(TryCollectError::Aborted(message));
         }
         let result = send(self, message);

@@ -172,9 +172,13 @@ impl<T: Send + 'static> TryCollect for Collector<T> {
 
     fn try_collect(&mut self, message: T) -> Result<(), TryCollectError<T>> {
         let channel = &self.shared.channel;
-        let Some(data) = self.data.as_ref().filter(|_| channel.begin_sending()) else {
+        let Some(data) = &self.data else {
             return Err(TryCollectError::Aborted(message));
         };
+        if !channel.begin_sending() {
+            self.shared.abort();
+            return Err(TryCollectError::Aborted(message));
+        }
         let result = data.try_send(message);
         if channel.end_sending() {
             return self.give_back(result);
