@@ -206,7 +206,7 @@ pub(super) unsafe fn depart<H: Home>(block: NonNull<Shared>) {
 ///
 /// # Safety
 /// `found` is the job of a half `H`, found by this caller alone.
-unsafe fn run<H: Home>(found: NonNull<Job>, _: &Worker) {
+unsafe fn run<H: Home>(found: NonNull<Job>, worker: &Worker) {
     // SAFETY: the job is the first field of its half, which is at `OFFSET`. The block is there
     // until the half is over. The waker is only lent: whoever clones it becomes a party.
     unsafe {
@@ -217,7 +217,7 @@ unsafe fn run<H: Home>(found: NonNull<Job>, _: &Worker) {
         let waker = ManuallyDrop::new(Waker::from_raw(raw_waker::<H>(block)));
         match poll::<H>(block, &mut Context::from_waker(&waker)) {
             Poll::Pending => pause::<H>(block),
-            Poll::Ready(value) => finish::<H>(block, value),
+            Poll::Ready(value) => worker.at_the_end(|| finish::<H>(block, value)),
         }
     }
 }

@@ -105,12 +105,16 @@ impl Offers {
         true
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        ptr::eq(self.newest.get(), &self.anchor)
+    }
+
     /// Takes the oldest offer out of the list and makes a job of it.
     pub(super) fn take_oldest(&self, worker: &Worker) -> Option<NonNull<Job>> {
-        let newest = self.newest.get();
-        if ptr::eq(newest, &self.anchor) {
+        if self.is_empty() {
             return None;
         }
+        let newest = self.newest.get();
         let oldest = self.anchor.newer.get().cast::<Offer>();
         // SAFETY: the list is not empty, so `anchor.newer` is the oldest offer, which its fork
         // keeps in place. If it is not the newest, its `newer` is the one after it. The job is

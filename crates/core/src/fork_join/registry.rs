@@ -2,6 +2,7 @@
 
 use super::job::Job;
 use super::root::Roots;
+use super::woken::Woken;
 use super::worker::Worker;
 use std::collections::VecDeque;
 use std::ptr::{self, NonNull};
@@ -104,34 +105,20 @@ impl Registry {
         self.wake_one();
     }
 
-    /// Puts jobs where free workers take them.
-    ///
-    /// # Safety
-    /// As for [`Registry::enqueue`], for each of them.
-    pub(super) unsafe fn enqueue_all(&self, jobs: impl Iterator<Item = NonNull<Job>>) {
-        let mut queue = self.queue();
-        queue.extend(jobs.map(Queued));
-        self.queued.store(queue.len(), Ordering::Relaxed);
-        drop(queue);
-        self.wake_one();
-    }
-
-    /// The next job of the queue. Of a long queue some more go to `more`.
-    pub(super) fn dequeue(&self, more: &mut VecDeque<NonNull<Job>>) -> Option<NonNull<Job>> {
+    /// The next job of the queue. Of a long queue some more go to `more`, the
+    /// queue of the worker that calls this.
+    pub(super) fn dequeue(&self, more: &Woken) -> Option<NonNull<Job>> {
         if self.queued.load(Ordering::Relaxed) == 0 {
             return None;
         }
         let mut queue = self.queue();
         let job = queue.pop_front();
         let share = (queue.len() / (2 * self.workers.len())).min(MOST_AT_ONCE);
-        more.extend(queue.drain(..share).map(|Queued(job)| job));
+        for Queued(job) in queue.drain(..share) {
+            more.push(job);
+        }
         self.queued.store(queue.len(), Ordering::Relaxed);
         job.map(|Queued(job)| job)
-    }
-
-    /// Whether some worker sleeps; only a hint.
-    pub(super) fn has_sleepers(&self) -> bool {
-        self.sleeping.load(Ordering::Relaxed) > 0
     }
 
     /// Wakes a sleeping worker, if there is one, to look for what the caller has just put
@@ -176,7 +163,7 @@ impl Registry {
             || self
                 .workers
                 .iter()
-                .any(|worker| !worker.mailbox().is_empty())
+                .any(|worker| !worker.mailbox().is_empty() || !worker.woken().is_empty())
     }
 
     /// Lets the workers' threads end once nothing is left to do.

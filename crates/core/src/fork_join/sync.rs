@@ -3,10 +3,10 @@
 #[cfg(loom)]
 pub(super) use loom::{
     cell::UnsafeCell,
-    sync::atomic::{AtomicBool, AtomicPtr, AtomicU32},
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize},
 };
 #[cfg(not(loom))]
-pub(super) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
+pub(super) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize};
 
 /// The standard cell, with loom's way to get at what is in it.
 #[cfg(not(loom))]

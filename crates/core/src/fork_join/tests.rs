@@ -237,6 +237,40 @@ fn wakers_outlive_what_they_wake() {
 }
 
 #[test]
+fn what_one_half_wakes_runs_while_it_is_busy() {
+    // One half wakes the other, and does not end before that has got on, so another worker must.
+    let pool = pool(2);
+    let wakers = Arc::new(Mutex::new(Vec::new()));
+    let gone_on = Arc::new(AtomicU32::new(0));
+    for round in 1..=4 {
+        let wait = Wait(Some(Arc::clone(&wakers)), false);
+        let waits = {
+            let gone_on = Arc::clone(&gone_on);
+            async move {
+                wait.await;
+                gone_on.fetch_add(1, Ordering::Release);
+            }
+        };
+        let (wakers, gone_on) = (Arc::clone(&wakers), Arc::clone(&gone_on));
+        let wakes = async move {
+            let waker = loop {
+                if let Some(waker) = wakers.lock().expect("nobody panics here").pop() {
+                    break waker;
+                }
+                thread::yield_now();
+            };
+            Waker::wake(waker);
+            while gone_on.load(Ordering::Acquire) < round {
+                thread::yield_now();
+            }
+        };
+        // In this order nothing but the woken half is left for the other worker.
+        let both = async { fork_join(waits, wakes).await };
+        assert_eq!(pool.block_on(both), ((), ()));
+    }
+}
+
+#[test]
 fn panics_meet_halves_that_wait() {
     let pool = pool(2);
     for first in [true, false] {

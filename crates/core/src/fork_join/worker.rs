@@ -1,42 +1,32 @@
 //! A worker: the state behind one thread of a pool.
 //!
 //! What every fork touches belongs to the worker's thread alone and is read and written plainly.
-//! Other workers see three things only: the guard, through which they ask; the mailbox, through
-//! which the worker answers; the bell, which wakes it.
+//! Other workers see four things only: the guard, through which they ask; the mailbox, through
+//! which the worker answers; the queue of what was woken here, from which they take; the bell, which
+//! wakes it.
 //!
 //! # Asking
 //! A fork has to look out for two rare things: the end of the stack, and a worker without work.
 //! Both are one comparison: the address of the fork against the *guard*, which is the end of the
 //! usable stack, or above every address when another worker has asked. Who asks does so at most
-//! every [`PACE`] per worker, so that a fork of next to nothing is not handed out at a cost far
+//! 50 microseconds per worker, so that a fork of next to nothing is not handed out at a cost far
 //! above its own. Before a worker falls asleep it asks everybody, without regard to the pace: the
 //! next fork anywhere wakes it up.
+
+mod work;
 
 use super::bell::Bell;
 use super::frames::{Frames, Returned};
 use super::job::Job;
-use super::latch::Latch;
 use super::mailbox::Mailbox;
 use super::offer::Offers;
 use super::registry::Registry;
 use super::stack::Extent;
-use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use super::woken::Woken;
+use std::cell::Cell;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-
-/// A worker is asked at most once in so many nanoseconds.
-const PACE: u64 = 50_000;
-
-/// So often an idle worker looks around before it falls asleep.
-const PATIENCE: u32 = if cfg!(miri) { 4 } else { 2_000 };
-
-/// At every such look for a job the queue comes before what was woken here.
-const FAIRNESS: u32 = 64;
-
-/// So often in a row the half that was woken last may come before those that wait longer.
-const STREAK: u32 = 16;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// So many references to the registry are taken or given up at once.
 const REFERENCES: usize = 256;
@@ -55,11 +45,11 @@ pub(super) struct Worker {
     pub(super) offers: Offers,
     frames: Frames,
     stack: Cell<Extent>,
-    /// Halves that were woken here.
-    woken: RefCell<VecDeque<NonNull<Job>>>,
-    /// The half that was woken last, which comes before the others: what it waited for, mostly the
-    /// results of its own halves, is still in the processor's caches.
+    /// The half that was woken by the end of the last job, which comes before the others: what it
+    /// waited for, mostly the results of its own halves, is still in the processor's caches.
     next: Cell<Option<NonNull<Job>>>,
+    /// Whether the job that runs is at its end, so that what it wakes is found at once.
+    ending: Cell<bool>,
     /// How often in a row `next` has come first.
     streak: Cell<u32>,
     /// How often this worker has looked for a job.
@@ -79,10 +69,19 @@ struct Public {
     /// When the worker last answered, on the registry's clock.
     answered: AtomicU64,
     mailbox: Mailbox,
+    /// Whether others should wait for an offer rather than take what was woken here: the worker
+    /// had one when it last answered, or has not answered yet. An offer stands for more work, and
+    /// its blocks will be those of who takes it.
+    offers: AtomicBool,
     /// Blocks of this worker's that were given back elsewhere.
     returned: Returned,
     bell: Bell,
+    woken: Apart<Woken>,
 }
+
+/// On cache lines of its own.
+#[repr(align(128))]
+struct Apart<T>(T);
 
 // SAFETY: what is above `public` is touched only by the thread that is the worker at the time
 // (`Worker::current` hands them out to no other; a change of threads synchronises them, see
@@ -96,8 +95,8 @@ impl Worker {
         Worker {
             offers: Offers::new(),
             frames: Frames::new(),
-            woken: RefCell::default(),
             next: Cell::new(None),
+            ending: Cell::new(false),
             streak: Cell::new(0),
             looks: Cell::new(0),
             references: Cell::new(0),
@@ -108,8 +107,10 @@ impl Worker {
                 guard: AtomicUsize::new(0),
                 answered: AtomicU64::new(0),
                 mailbox: Mailbox::new(),
+                offers: AtomicBool::new(true),
                 returned: Returned::new(),
                 bell: Bell::new(),
+                woken: Apart(Woken::new()),
             },
         }
     }
@@ -238,22 +239,6 @@ impl Worker {
         }
     }
 
-    /// The whole life of a worker: runs jobs until the pool is stopped, and then what is left.
-    pub(super) fn live(&self) {
-        let registry = self.registry();
-        self.work_until(|| registry.is_stopped());
-        self.clear();
-        self.give_up_references(self.references.get());
-    }
-
-    /// Runs all there is to run.
-    pub(super) fn clear(&self) {
-        while let Some(job) = self.find() {
-            // SAFETY: just found, by this worker alone.
-            unsafe { Job::run(job, self) };
-        }
-    }
-
     pub(super) fn mailbox(&self) -> &Mailbox {
         &self.public.mailbox
     }
@@ -268,165 +253,8 @@ impl Worker {
         address < self.public.guard.load(Ordering::Relaxed)
     }
 
-    /// Answers who has asked. True if the stack has room for a fork at this address.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn attend(&self, address: usize) -> bool {
-        let lowest = self.stack.get().lowest_fork();
-        if self.public.guard.swap(lowest, Ordering::Relaxed) == ASKED {
-            self.answer();
-        }
-        address >= lowest
-    }
-
-    /// Puts the oldest offer into the mailbox, if that is free, or shares what was woken here.
-    fn answer(&self) {
-        let mut woken = self.woken.borrow_mut();
-        let half = woken.len() / 2;
-        if half > 0 {
-            // SAFETY: they were in no other place.
-            unsafe { self.registry().enqueue_all(woken.drain(..half)) };
-            return;
-        }
-        drop(woken);
-        if !self.mailbox().is_empty() {
-            return;
-        }
-        if let Some(job) = self.offers.take_oldest(self) {
-            self.public
-                .answered
-                .store(self.registry().now(), Ordering::Relaxed);
-            self.mailbox().put(job);
-            self.registry().wake_one();
-        }
-    }
-
-    /// Asks all others for work; `urgently` without regard to the pace.
-    fn ask(&self, urgently: bool) {
-        let registry = self.registry();
-        let now = registry.now();
-        for other in &registry.workers {
-            let public = &other.public;
-            let guard = public.guard.load(Ordering::Relaxed);
-            if other.index == self.index || guard == ASKED {
-                continue;
-            }
-            let since = now.saturating_sub(public.answered.load(Ordering::Relaxed));
-            if urgently || since > PACE {
-                public.guard.store(ASKED, Ordering::Relaxed);
-            }
-        }
-    }
-
-    /// Queues a half that waits no more, before others that were woken here.
-    ///
-    /// # Safety
-    /// As for [`Registry::enqueue`].
-    pub(super) unsafe fn enqueue_next(&self, job: NonNull<Job>) {
-        if let Some(job) = self.next.replace(Some(job)) {
-            // SAFETY: by the caller, of an earlier call.
-            unsafe { self.enqueue(job) };
-        }
-    }
-
-    /// Queues a half behind others that were woken here. It stays here unless others would have to wait for it
-    /// while some worker sleeps.
-    ///
-    /// # Safety
-    /// As for [`Registry::enqueue`].
-    pub(super) unsafe fn enqueue(&self, job: NonNull<Job>) {
-        let mut woken = self.woken.borrow_mut();
-        if !woken.is_empty() && self.registry().has_sleepers() {
-            drop(woken);
-            // SAFETY: by the caller.
-            unsafe { self.registry().enqueue(job) };
-        } else {
-            woken.push_back(job);
-        }
-    }
-
-    /// Something to run, from here, from the queue, or from a mailbox.
-    pub(super) fn find(&self) -> Option<NonNull<Job>> {
-        let looks = self.looks.get().wrapping_add(1);
-        self.looks.set(looks);
-        // What others have queued must not wait for ever for those here.
-        if looks.is_multiple_of(FAIRNESS)
-            && let Some(job) = self.registry().dequeue(&mut self.woken.borrow_mut())
-        {
-            return Some(job);
-        }
-        self.find_here().or_else(|| self.find_elsewhere())
-    }
-
-    fn find_here(&self) -> Option<NonNull<Job>> {
-        if let Some(job) = self.next.take() {
-            if self.streak.get() < STREAK {
-                self.streak.set(self.streak.get() + 1);
-                return Some(job);
-            }
-            self.woken.borrow_mut().push_back(job);
-        }
-        self.streak.set(0);
-        self.woken.borrow_mut().pop_front()
-    }
-
-    fn find_elsewhere(&self) -> Option<NonNull<Job>> {
-        let registry = self.registry();
-        if let Some(job) = registry.dequeue(&mut self.woken.borrow_mut()) {
-            return Some(job);
-        }
-        let (before, after) = registry.workers.split_at(self.index + 1);
-        after
-            .iter()
-            .chain(before)
-            .find_map(|worker| worker.mailbox().take())
-    }
-
-    /// Runs whatever there is to run until `over`.
-    pub(super) fn work_until(&self, over: impl Fn() -> bool) {
-        let mut looked = 0;
-        let mut woken = false;
-        while !over() {
-            if self.public.guard.load(Ordering::Relaxed) == ASKED {
-                self.public
-                    .guard
-                    .store(self.stack.get().lowest_fork(), Ordering::Relaxed);
-                self.answer();
-            }
-            if let Some(job) = self.find() {
-                if std::mem::take(&mut woken) {
-                    // Where this came from there may be more: one after another they wake up.
-                    self.registry().wake_one();
-                }
-                // SAFETY: just found, by this worker alone.
-                unsafe { Job::run(job, self) };
-                looked = 0;
-                continue;
-            }
-            if looked < PATIENCE {
-                self.ask(false);
-                looked += 1;
-                std::hint::spin_loop();
-                continue;
-            }
-            self.sleep(&over);
-            looked = 0;
-            woken = true;
-        }
-    }
-
-    /// Waits for a latch, and runs whatever there is to run meanwhile.
-    pub(super) fn wait(&self, latch: &Latch) {
-        self.work_until(|| latch.is_set());
-    }
-
-    fn sleep(&self, over: impl Fn() -> bool) {
-        let registry = self.registry();
-        self.ask(true);
-        registry.fall_asleep(self.index);
-        if !over() && !registry.has_work() {
-            self.public.bell.wait();
-        }
-        registry.stay_awake(self.index);
+    /// What was woken here, for others to take from.
+    pub(super) fn woken(&self) -> &Woken {
+        &self.public.woken.0
     }
 }

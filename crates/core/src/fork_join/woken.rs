@@ -1,0 +1,190 @@
+//! Halves that were woken, in the order in which they are to run.
+//!
+//! The worker on which they were woken puts them in and takes them out; a worker that has nothing
+//! to do takes some of the oldest. So none waits behind a half that keeps its worker busy while
+//! another worker idles. Putting in is two plain stores; taking out is one compare-and-exchange,
+//! of however many at once.
+//!
+//! This is the deque of Chase and Lev (*Dynamic circular work-stealing deque*, 2005), of which both
+//! sides use the same end, with the orderings of Lê et al. (*Correct and efficient work-stealing
+//! for weak memory models*, 2013) where those apply.
+
+#[cfg(all(test, loom))]
+mod loom;
+#[cfg(test)]
+mod tests;
+
+use super::job::Job;
+use super::sync::{AtomicPtr, AtomicUsize};
+use std::cell::RefCell;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::Ordering;
+
+/// The size of the first ring; a power of two, as all of them.
+const FIRST: usize = if cfg!(loom) { 2 } else { 64 };
+
+/// The queue of one worker. "Owner" is that worker's thread.
+pub(super) struct Woken {
+    /// The number of the oldest; counts up with everyone that is taken out, and wraps.
+    head: AtomicUsize,
+    /// The number of the next to be put in; only the owner writes it.
+    tail: AtomicUsize,
+    /// What is at number `n` is in slot `n % size`; only the owner puts another ring here.
+    ring: AtomicPtr<Ring>,
+    /// All rings, also those that became too small, in which others may still be reading; the
+    /// owner's.
+    rings: RefCell<Vec<NonNull<Ring>>>,
+}
+
+struct Ring(Box<[AtomicPtr<Job>]>);
+
+impl Ring {
+    fn boxed(size: usize) -> NonNull<Ring> {
+        let slots = (0..size).map(|_| AtomicPtr::new(ptr::null_mut())).collect();
+        NonNull::from(Box::leak(Box::new(Ring(slots))))
+    }
+
+    fn size(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline(always)]
+    fn slot(&self, number: usize) -> &AtomicPtr<Job> {
+        &self.0[number & (self.0.len() - 1)]
+    }
+}
+
+impl Woken {
+    pub(super) fn new() -> Woken {
+        let ring = Ring::boxed(FIRST);
+        Woken {
+            head: AtomicUsize::new(0),
+            tail: AtomicUsize::new(0),
+            ring: AtomicPtr::new(ring.as_ptr()),
+            rings: RefCell::new(vec![ring]),
+        }
+    }
+
+    /// Whether nothing is in it; only a hint for everybody but the owner, for whom "no" may be
+    /// out of date too.
+    pub(super) fn is_empty(&self) -> bool {
+        // In this order: what is missed then was put in after this began.
+        let head = self.head.load(Ordering::Acquire);
+        self.tail.load(Ordering::Acquire) == head
+    }
+
+    /// Puts one in behind the others. Only the owner calls this.
+    pub(super) fn push(&self, job: NonNull<Job>) {
+        let tail = self.tail.load(Ordering::Relaxed);
+        let ring = self.ring_with_room_for(1, tail);
+        ring.slot(tail).store(job.as_ptr(), Ordering::Relaxed);
+        // Release: who sees the number sees the slot, and what the job needs.
+        self.tail.store(tail.wrapping_add(1), Ordering::Release);
+    }
+
+    /// Takes out the oldest. Only the owner calls this.
+    pub(super) fn pop(&self) -> Option<NonNull<Job>> {
+        let tail = self.tail.load(Ordering::Relaxed);
+        let ring = self.ring();
+        let mut head = self.head.load(Ordering::Relaxed);
+        while head != tail {
+            let job = ring.slot(head).load(Ordering::Relaxed);
+            match self.head.compare_exchange_weak(
+                head,
+                head.wrapping_add(1),
+                // Release: the owner is done with what it put in before; see `is_empty`.
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return NonNull::new(job),
+                Err(other) => head = other,
+            }
+        }
+        None
+    }
+
+    /// Takes out the older half, if there are `least` or more: the oldest to be run now, the others
+    /// into `own`, the queue of the worker that calls this.
+    pub(super) fn steal(&self, least: usize, own: &Woken) -> Option<NonNull<Job>> {
+        let head = self.head.load(Ordering::Acquire);
+        let length = self.tail.load(Ordering::Acquire).wrapping_sub(head);
+        if length < least || length == 0 {
+            return None;
+        }
+        let ring = self.ring();
+        // What was read of the length may be out of date, but then the exchange fails.
+        let count = length.div_ceil(2).min(ring.size());
+        let first = ring.slot(head).load(Ordering::Relaxed);
+        // Copied before the exchange, because after it the owner may use the slots again; and seen
+        // by nobody before the tail says so.
+        let own_tail = own.tail.load(Ordering::Relaxed);
+        let own_ring = own.ring_with_room_for(count - 1, own_tail);
+        for number in 1..count {
+            let job = ring.slot(head.wrapping_add(number)).load(Ordering::Relaxed);
+            own_ring
+                .slot(own_tail.wrapping_add(number - 1))
+                .store(job, Ordering::Relaxed);
+        }
+        // If this succeeds, nobody had taken any of them meanwhile, so that they are what was read.
+        // Release: the slots are the owner's again.
+        self.head
+            .compare_exchange(
+                head,
+                head.wrapping_add(count),
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            )
+            .ok()?;
+        own.tail
+            .store(own_tail.wrapping_add(count - 1), Ordering::Release);
+        NonNull::new(first)
+    }
+
+    /// The ring, with room for so many more; the owner's. Growing takes time in proportion to what
+    /// is in it.
+    #[inline(always)]
+    fn ring_with_room_for(&self, more: usize, tail: usize) -> &Ring {
+        // Acquire: whoever has taken something out is done with its slot.
+        let head = self.head.load(Ordering::Acquire);
+        let needed = tail.wrapping_sub(head) + more;
+        let ring = self.ring();
+        if needed <= ring.size() {
+            ring
+        } else {
+            self.grow(head, tail, needed.next_power_of_two())
+        }
+    }
+
+    fn ring(&self) -> &Ring {
+        // SAFETY: made by `Ring::boxed`, and freed with `self`. Acquire: its slots are in place.
+        unsafe { &*self.ring.load(Ordering::Acquire) }
+    }
+
+    /// Puts a ring of this size in place.
+    #[cold]
+    #[inline(never)]
+    fn grow(&self, head: usize, tail: usize, size: usize) -> &Ring {
+        let old = self.ring();
+        let new = Ring::boxed(size);
+        // SAFETY: freed with `self`.
+        let ring = unsafe { new.as_ref() };
+        let mut number = head;
+        while number != tail {
+            let job = old.slot(number).load(Ordering::Relaxed);
+            ring.slot(number).store(job, Ordering::Relaxed);
+            number = number.wrapping_add(1);
+        }
+        self.rings.borrow_mut().push(new);
+        self.ring.store(new.as_ptr(), Ordering::Release);
+        ring
+    }
+}
+
+impl Drop for Woken {
+    fn drop(&mut self) {
+        for ring in self.rings.get_mut().drain(..) {
+            // SAFETY: leaked by `Ring::boxed`; nobody reads in it any more.
+            drop(unsafe { Box::from_raw(ring.as_ptr()) });
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! A model of the queue, checked in every order: its owner puts in and takes out, the ring grows,
+//! and another worker takes from it meanwhile.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p corsair --lib fork_join::woken::loom`
+
+use super::Woken;
+use super::tests::{jobs, numbers};
+use loom::sync::Arc;
+use loom::thread;
+
+struct Shared(Woken);
+
+// SAFETY: only the model's first thread does what is the owner's.
+unsafe impl Sync for Shared {}
+// SAFETY: as above.
+unsafe impl Send for Shared {}
+
+/// Puts in so many, takes out one halfway and all at the end, while another worker steals `times`.
+fn every_job_is_taken_once(count: usize, times: usize) {
+    loom::model(move || {
+        let jobs = jobs(count);
+        let woken = Arc::new(Shared(Woken::new()));
+        let thief = {
+            let woken = Arc::clone(&woken);
+            thread::spawn(move || {
+                let own = Woken::new();
+                let mut taken = Vec::new();
+                for _ in 0..times {
+                    taken.extend(woken.0.steal(1, &own).map(|job| job.addr()));
+                    taken.extend(std::iter::from_fn(|| own.pop()).map(|job| job.addr()));
+                }
+                taken
+            })
+        };
+        let mut taken = Vec::new();
+        for (number, job) in jobs.iter().enumerate() {
+            woken.0.push(job.into());
+            if number == count / 2 {
+                taken.extend(woken.0.pop().map(|job| job.addr()));
+            }
+        }
+        taken.extend(std::iter::from_fn(|| woken.0.pop()).map(|job| job.addr()));
+        assert!(woken.0.is_empty());
+        assert!(taken.is_sorted(), "the owner takes the oldest first");
+        let stolen = thief.join().expect("the thief does not panic");
+        assert!(stolen.is_sorted(), "the thief takes the oldest first");
+        taken.extend(stolen);
+        taken.sort();
+        assert_eq!(taken, numbers(&jobs), "each once");
+    });
+}
+
+#[test]
+fn a_queue_that_grows_gives_every_job_to_one_side() {
+    every_job_is_taken_once(3, 1);
+}
+
+#[test]
+fn a_ring_that_is_used_again_gives_every_job_to_one_side() {
+    every_job_is_taken_once(3, 2);
+}

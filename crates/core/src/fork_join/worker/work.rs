@@ -1,0 +1,232 @@
+//! What a worker does: whom it asks, what it hands out, and what it runs next.
+//!
+//! What was woken here comes first, then what was queued from outside the pool, then what other
+//! workers hand out, and last what was woken on them.
+
+use super::super::job::Job;
+use super::super::latch::Latch;
+use super::{ASKED, Worker};
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+
+/// A worker is asked at most once in so many nanoseconds.
+const PACE: u64 = 50_000;
+
+/// So often an idle worker looks around before it falls asleep.
+const PATIENCE: u32 = if cfg!(miri) { 4 } else { 2_000 };
+
+/// So often an idle worker looks around before it takes what was woken on another one even if that
+/// has not said that it has no offers, or if it is a single half, which that one may be about to
+/// run.
+const LENIENCE: u32 = PATIENCE / 2;
+
+/// At every such look for a job the queue comes before what was woken here.
+const FAIRNESS: u32 = 64;
+
+/// So often in a row the half that was woken last may come before those that wait longer.
+const STREAK: u32 = 16;
+
+impl Worker {
+    /// The whole life of a worker: runs jobs until the pool is stopped, and then what is left.
+    pub(in crate::fork_join) fn live(&self) {
+        let registry = self.registry();
+        self.work_until(|| registry.is_stopped());
+        self.clear();
+        self.give_up_references(self.references.get());
+    }
+
+    /// Runs all there is to run.
+    pub(in crate::fork_join) fn clear(&self) {
+        while let Some(job) = self.find(false) {
+            // SAFETY: just found, by this worker alone.
+            unsafe { Job::run(job, self) };
+        }
+    }
+
+    /// Answers who has asked. True if the stack has room for a fork at this address.
+    #[cold]
+    #[inline(never)]
+    pub(in crate::fork_join) fn attend(&self, address: usize) -> bool {
+        let lowest = self.stack.get().lowest_fork();
+        if self.public.guard.swap(lowest, Ordering::Relaxed) == ASKED {
+            self.answer();
+        }
+        address >= lowest
+    }
+
+    /// Puts the oldest offer into the mailbox, if that is free. Without an offer, others may take
+    /// what was woken here.
+    fn answer(&self) {
+        if !self.mailbox().is_empty() {
+            return;
+        }
+        let offers = !self.offers.is_empty();
+        self.public.offers.store(offers, Ordering::Relaxed);
+        if let Some(job) = self.offers.take_oldest(self) {
+            self.public
+                .answered
+                .store(self.registry().now(), Ordering::Relaxed);
+            self.mailbox().put(job);
+            self.registry().wake_one();
+        }
+    }
+
+    /// Asks all others for work; `urgently` without regard to the pace.
+    fn ask(&self, urgently: bool) {
+        let registry = self.registry();
+        let now = registry.now();
+        for other in &registry.workers {
+            let public = &other.public;
+            let guard = public.guard.load(Ordering::Relaxed);
+            if other.index == self.index || guard == ASKED {
+                continue;
+            }
+            let since = now.saturating_sub(public.answered.load(Ordering::Relaxed));
+            if urgently || since > PACE {
+                public.guard.store(ASKED, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Does what is to be done at the end of a job, after which this worker looks for the next.
+    pub(in crate::fork_join) fn at_the_end<R>(&self, of_job: impl FnOnce() -> R) -> R {
+        self.ending.set(true);
+        let result = of_job();
+        self.ending.set(false);
+        result
+    }
+
+    /// Queues a half that waits no more: before others that were woken here, if that is what this
+    /// worker comes to next, else where any free worker finds it.
+    ///
+    /// # Safety
+    /// As for [`Registry::enqueue`](super::Registry::enqueue).
+    pub(in crate::fork_join) unsafe fn enqueue_next(&self, job: NonNull<Job>) {
+        let job = if self.ending.get() {
+            self.next.replace(Some(job))
+        } else {
+            Some(job)
+        };
+        if let Some(job) = job {
+            // SAFETY: by the caller, of this or an earlier call.
+            unsafe { self.enqueue(job) };
+        }
+    }
+
+    /// Queues a half behind others that were woken here, from where any free worker takes it.
+    ///
+    /// # Safety
+    /// As for [`Registry::enqueue`](super::Registry::enqueue).
+    pub(in crate::fork_join) unsafe fn enqueue(&self, job: NonNull<Job>) {
+        self.woken().push(job);
+        if self.registry().workers.len() > 1 {
+            self.registry().wake_one();
+        }
+    }
+
+    /// Something to run, from here, from the queue, or from another worker; `patiently` if
+    /// what was woken there is rather left there.
+    pub(in crate::fork_join) fn find(&self, patiently: bool) -> Option<NonNull<Job>> {
+        let looks = self.looks.get().wrapping_add(1);
+        self.looks.set(looks);
+        // What others have queued must not wait for ever for those here.
+        if looks.is_multiple_of(FAIRNESS)
+            && let Some(job) = self.registry().dequeue(self.woken())
+        {
+            return Some(job);
+        }
+        self.find_here().or_else(|| self.find_elsewhere(patiently))
+    }
+
+    fn find_here(&self) -> Option<NonNull<Job>> {
+        if let Some(job) = self.next.take() {
+            if self.streak.get() < STREAK {
+                self.streak.set(self.streak.get() + 1);
+                return Some(job);
+            }
+            self.woken().push(job);
+        }
+        self.streak.set(0);
+        self.woken().pop()
+    }
+
+    fn find_elsewhere(&self, patiently: bool) -> Option<NonNull<Job>> {
+        let registry = self.registry();
+        if let Some(job) = registry.dequeue(self.woken()) {
+            return Some(job);
+        }
+        let (before, after) = registry.workers.split_at(self.index);
+        let others = || after[1..].iter().chain(before);
+        others()
+            .find_map(|other| other.mailbox().take())
+            // A worker's own mailbox comes last: what is in it was meant for others.
+            .or_else(|| self.mailbox().take())
+            .or_else(|| others().find_map(|other| self.steal_from(other, patiently)))
+    }
+
+    /// Some of what was woken on another worker.
+    fn steal_from(&self, other: &Worker, patiently: bool) -> Option<NonNull<Job>> {
+        let offers = &other.public.offers;
+        if patiently && offers.load(Ordering::Relaxed) {
+            return None;
+        }
+        let least = if patiently { 2 } else { 1 };
+        let job = other.woken().steal(least, self.woken())?;
+        // Until it says otherwise.
+        offers.store(true, Ordering::Relaxed);
+        Some(job)
+    }
+
+    /// Runs whatever there is to run until `over`.
+    pub(in crate::fork_join) fn work_until(&self, over: impl Fn() -> bool) {
+        let mut looked = 0;
+        let mut woken = false;
+        while !over() {
+            if self.public.guard.load(Ordering::Relaxed) == ASKED {
+                self.public
+                    .guard
+                    .store(self.stack.get().lowest_fork(), Ordering::Relaxed);
+                self.answer();
+            }
+            if let Some(job) = self.find(looked < LENIENCE) {
+                if std::mem::take(&mut woken) {
+                    // Where this came from there may be more: one after another they wake up.
+                    self.registry().wake_one();
+                }
+                // SAFETY: just found, by this worker alone.
+                unsafe { Job::run(job, self) };
+                looked = 0;
+                continue;
+            }
+            if looked < PATIENCE {
+                self.ask(false);
+                looked += 1;
+                std::hint::spin_loop();
+                continue;
+            }
+            self.sleep(&over);
+            looked = 0;
+            woken = true;
+        }
+        // The caller may be at something long.
+        if let Some(job) = self.next.take() {
+            // SAFETY: it was queued here, and nowhere else.
+            unsafe { self.enqueue(job) };
+        }
+    }
+
+    /// Waits for a latch, and runs whatever there is to run meanwhile.
+    pub(in crate::fork_join) fn wait(&self, latch: &Latch) {
+        self.work_until(|| latch.is_set());
+    }
+
+    fn sleep(&self, over: impl Fn() -> bool) {
+        let registry = self.registry();
+        self.ask(true);
+        registry.fall_asleep(self.index);
+        if !over() && !registry.has_work() {
+            self.public.bell.wait();
+        }
+        registry.stay_awake(self.index);
+    }
+}
