@@ -5,6 +5,7 @@ use super::root::Roots;
 use super::woken::Woken;
 use super::worker::Worker;
 use std::collections::VecDeque;
+use std::num::NonZeroUsize;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,8 +28,8 @@ pub(super) struct Registry {
     stopped: AtomicBool,
     /// The zero of [`Registry::now`].
     start: Instant,
-    /// Whether the machine has more cores than the pool has workers.
-    spare_core: bool,
+    /// How many cores the machine has.
+    cores: usize,
 }
 
 /// A job in the queue.
@@ -51,7 +52,7 @@ impl Registry {
             roots: Roots::default(),
             stopped: AtomicBool::new(false),
             start: Instant::now(),
-            spare_core: thread::available_parallelism().is_ok_and(|cores| workers < cores.get()),
+            cores: thread::available_parallelism().map_or(1, NonZeroUsize::get),
         });
         registry.workers.iter().for_each(Worker::settle);
         registry
@@ -85,7 +86,12 @@ impl Registry {
 
     /// Whether a thread that is of no pool may wait awake without keeping a worker from its core.
     pub(super) fn has_spare_core(&self) -> bool {
-        self.spare_core
+        self.workers.len() < self.cores
+    }
+
+    /// Whether the pool has more workers than the machine has cores.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.workers.len() > self.cores
     }
 
     /// Nanoseconds since the pool began.

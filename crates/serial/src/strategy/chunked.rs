@@ -6,10 +6,12 @@
 //!    here. It then knows about how many bytes are left.
 //! 2. If they are not worth waking a thread for, the caller goes on alone: such a run costs what
 //!    [`Serial`](super::Serial) costs.
-//! 3. Else it calls the pool. Caller and pool take blocks of consecutive values from one counter
-//!    until none is left. A block is about [`BLOCK`] bytes: short enough that all end at nearly the
-//!    same time, long enough that the counter does not matter. A thread that wakes late finds less
-//!    to do, and nobody waits for it in the meantime.
+//! 3. Else it calls the pool. The caller has a share of the values and the pool the rest; both take
+//!    blocks of consecutive values from the front of their own until that is empty, and then from
+//!    the other's. A block is about [`BLOCK`] bytes: short enough that all end at nearly the same
+//!    time, long enough that taking it does not matter. A thread that wakes late finds less to do,
+//!    and nobody waits for it in the meantime. From run to run most values meet the same core, whose
+//!    caches may still have them, and most documents lie behind the one before.
 //!
 //! The caller is one of the workers: a call for two workers wakes one thread, not two. It never
 //! waits for a thread that has not woken, and waits awake for those that finish their last block. A
@@ -115,6 +117,30 @@ fn blocks(len: usize, shift: u32) -> usize {
     len.div_ceil(1 << shift)
 }
 
+/// Blocks of a run, from which whoever is free takes the next.
+struct Range {
+    next: AtomicUsize,
+    end: usize,
+}
+
+impl Range {
+    fn new(start: usize, end: usize) -> Range {
+        Range {
+            next: AtomicUsize::new(start),
+            end,
+        }
+    }
+}
+
+impl Iterator for &Range {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let block = self.next.fetch_add(1, Ordering::Relaxed);
+        (block < self.end).then_some(block)
+    }
+}
+
 /// What the workers of one run share.
 struct Run<'a, F, T> {
     format: &'a F,
@@ -154,17 +180,20 @@ impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
 
         let count = blocks(self.values.len(), shift);
         let helpers = theirs.len().min(count - begun);
+        let middle = begun + (count - begun) / (1 + helpers);
+        let (front, back) = (Range::new(begun, middle), Range::new(middle, count));
         if helpers == 0 {
-            self.work(mine, &AtomicUsize::new(begun), shift);
+            self.work(mine, [&front, &back], shift);
             return shift;
         }
-        let next = AtomicUsize::new(begun);
         pool.beside(
-            || self.work(mine, &next, shift),
+            || self.work(mine, [&front, &back], shift),
             || match &mut theirs[..helpers] {
-                [part] => self.work(part, &next, shift),
+                [part] => self.work(part, [&back, &front], shift),
                 // One job for the whole pool, which divides it as its threads wake.
-                parts => pool.install(|| for_each(parts, |part| self.work(part, &next, shift))),
+                parts => pool.install(|| {
+                    for_each(parts, |part| self.work(part, [&back, &front], shift));
+                }),
             },
         );
         shift
@@ -191,14 +220,13 @@ impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
         ONE_BLOCK
     }
 
-    /// Takes blocks until none is left or one before them has failed.
-    fn work(&self, part: &mut Part, next: &AtomicUsize, shift: u32) {
-        loop {
-            let block = next.fetch_add(1, Ordering::Relaxed);
+    /// Takes blocks of one range after the other until none is left or one before them has failed.
+    ///
+    /// Whoever stops because of a failure leaves no block behind that comes before it: that is of
+    /// the range that it has worked through, or of the one on which the other side still works.
+    fn work(&self, part: &mut Part, ranges: [&Range; 2], shift: u32) {
+        for block in ranges.into_iter().flatten() {
             let start = block << shift;
-            if start >= self.values.len() {
-                return;
-            }
             part.blocks.push((block, part.len()));
             let end = self.values.len().min(start + (1 << shift));
             if !self.range(part, start, end) {

@@ -6,8 +6,10 @@
 use super::super::job::Job;
 use super::super::latch::Latch;
 use super::{ASKED, Worker};
+use std::hint;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
+use std::thread;
 
 /// A worker is asked at most once in so many nanoseconds.
 const PACE: u64 = 50_000;
@@ -15,10 +17,9 @@ const PACE: u64 = 50_000;
 /// So often an idle worker looks around before it falls asleep.
 const PATIENCE: u32 = if cfg!(miri) { 4 } else { 2_000 };
 
-/// So often an idle worker looks around before it takes what was woken on another one even if that
-/// has not said that it has no offers, or if it is a single half, which that one may be about to
-/// run.
-const LENIENCE: u32 = PATIENCE / 2;
+/// So often it does so where there are more workers than cores: one that is not running may have
+/// what it looks for, or need the core to finish.
+const PATIENCE_IN_A_CROWD: u32 = 4;
 
 /// At every such look for a job the queue comes before what was woken here.
 const FAIRNESS: u32 = 64;
@@ -125,7 +126,8 @@ impl Worker {
     }
 
     /// Something to run, from here, from the queue, or from another worker; `patiently` if
-    /// what was woken there is rather left there.
+    /// what was woken there is rather left there, as long as that has not said that it has no offers,
+    /// or is a single half, which that worker may be about to run.
     pub(in crate::fork_join) fn find(&self, patiently: bool) -> Option<NonNull<Job>> {
         let looks = self.looks.get().wrapping_add(1);
         self.looks.set(looks);
@@ -179,6 +181,12 @@ impl Worker {
 
     /// Runs whatever there is to run until `over`.
     pub(in crate::fork_join) fn work_until(&self, over: impl Fn() -> bool) {
+        let crowded = self.registry().is_crowded();
+        let patience = if crowded {
+            PATIENCE_IN_A_CROWD
+        } else {
+            PATIENCE
+        };
         let mut looked = 0;
         let mut woken = false;
         while !over() {
@@ -188,7 +196,7 @@ impl Worker {
                     .store(self.stack.get().lowest_fork(), Ordering::Relaxed);
                 self.answer();
             }
-            if let Some(job) = self.find(looked < LENIENCE) {
+            if let Some(job) = self.find(looked < patience / 2) {
                 if std::mem::take(&mut woken) {
                     // Where this came from there may be more: one after another they wake up.
                     self.registry().wake_one();
@@ -198,10 +206,14 @@ impl Worker {
                 looked = 0;
                 continue;
             }
-            if looked < PATIENCE {
+            if looked < patience {
                 self.ask(false);
                 looked += 1;
-                std::hint::spin_loop();
+                if crowded {
+                    thread::yield_now();
+                } else {
+                    hint::spin_loop();
+                }
                 continue;
             }
             self.sleep(&over);
