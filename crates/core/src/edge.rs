@@ -61,6 +61,7 @@ mod meter;
 mod options;
 mod park;
 pub mod ring;
+mod sending;
 pub mod tokio;
 
 pub use self::crossbeam::crossbeam;

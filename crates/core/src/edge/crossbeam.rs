@@ -5,12 +5,11 @@
 //! said in `channel`.
 
 use super::abort::Abort;
-use super::channel::{Channel, Mark, Waiting, Waits};
+use super::channel::{Channel, Waiting, Waits};
 use super::contract::{BlockingCollect, BlockingEmit, TryCollect, TryEmit};
 use super::meter::Source;
-use super::{
-    Aborted, EdgeStatistics, Meter, Options, Overflow, State, TryCollectError, TryEmitError,
-};
+use super::sending::{Carrier, Sending};
+use super::{Aborted, EdgeStatistics, Meter, Options, State, TryCollectError, TryEmitError};
 use crossbeam_channel::{Receiver, Select, Sender, TryRecvError, TrySendError, bounded, select};
 use std::convert::Infallible;
 use std::fmt;
@@ -29,11 +28,8 @@ pub fn crossbeam<T: Send + 'static>(options: Options) -> (Collector<T>, Emitter<
         handle.attach(&shared);
     }
     let collector = Collector {
-        shared: Arc::clone(&shared),
-        data: Some(data),
+        sending: Sending::new(Arc::clone(&shared), data),
         stopped: stopped.clone(),
-        mark: Mark::default(),
-        waits: Waits::default(),
     };
     let emitter = Emitter {
         shared,
@@ -75,119 +71,58 @@ impl<T: Send> Source for Shared<T> {
     }
 }
 
-/// The collecting end of [`crossbeam()`]. Dropping it closes the edge.
-pub struct Collector<T: Send + 'static> {
-    shared: Arc<Shared<T>>,
-    /// `None` once it is closed.
-    data: Option<Sender<T>>,
-    stopped: Receiver<Infallible>,
-    mark: Mark,
-    waits: Waits,
+impl<T: Send + 'static> Carrier for Shared<T> {
+    type Message = T;
+    type Sender = Sender<T>;
+
+    fn channel(&self) -> &Channel {
+        &self.channel
+    }
+
+    fn take_oldest(&self) -> Option<T> {
+        self.messages.try_recv().ok()
+    }
+
+    fn take_all(&self) -> Vec<T> {
+        self.messages.try_iter().collect()
+    }
+
+    #[inline]
+    fn try_send(sender: &Sender<T>, message: T) -> Result<(), TryCollectError<T>> {
+        sender.try_send(message).map_err(|refused| match refused {
+            TrySendError::Full(message) => TryCollectError::Full(message),
+            TrySendError::Disconnected(message) => TryCollectError::Aborted(message),
+        })
+    }
 }
 
-impl<T: Send + 'static> Collector<T> {
-    /// Sends by this function, which returns the message if it could not.
-    #[inline]
-    fn send(
-        &mut self,
-        message: T,
-        send: impl FnOnce(&mut Self, T) -> Result<(), TryCollectError<T>>,
-    ) -> Result<(), TryCollectError<T>> {
-        if self.data.is_none() {
-            return Err(TryCollectError::Aborted(message));
-        }
-        if !self.shared.channel.begin_sending() {
-            self.shared.abort();
-            return Err(TryCollectError::Aborted(message));
-        }
-        let result = send(self, message);
-        if self.shared.channel.end_sending() {
-            return self.give_back(result);
-        }
-        if result.is_ok() {
-            self.mark.collected(&self.shared.channel);
-        }
-        result
-    }
-
-    /// The edge was aborted while this end was sending: empties the channel.
-    #[cold]
-    fn give_back(
-        &mut self,
-        result: Result<(), TryCollectError<T>>,
-    ) -> Result<(), TryCollectError<T>> {
-        let mut left: Vec<T> = self.shared.messages.try_iter().collect();
-        let result = match (result, left.pop()) {
-            (Ok(()), Some(own)) => Err(TryCollectError::Aborted(own)),
-            // The emitter had it before the abort, or has found it aborted.
-            (Ok(()), None) => {
-                self.mark.collected(&self.shared.channel);
-                Ok(())
-            }
-            (Err(error), last) => {
-                left.extend(last);
-                Err(TryCollectError::Aborted(error.into_inner()))
-            }
-        };
-        self.shared.channel.drop_aborted(left);
-        result
-    }
-
-    /// There was no room. Does what the policy says.
-    #[cold]
-    fn overflow(&mut self, message: T) -> Result<(), TryCollectError<T>> {
-        match self.shared.channel.overflow {
-            Overflow::Block => Err(TryCollectError::Full(message)),
-            Overflow::DropNewest => {
-                self.mark.dropped(&self.shared.channel);
-                Ok(())
-            }
-            Overflow::DropOldest => {
-                if self.shared.messages.try_recv().is_ok() && self.shared.channel.statistics {
-                    self.shared.channel.collected.0.dropped.add(1);
-                }
-                self.try_collect(message)
-            }
-            Overflow::Abort => {
-                self.shared.abort();
-                Err(TryCollectError::Aborted(message))
-            }
-        }
-    }
+/// The collecting end of [`crossbeam()`]. Dropping it closes the edge.
+pub struct Collector<T: Send + 'static> {
+    sending: Sending<Shared<T>>,
+    stopped: Receiver<Infallible>,
 }
 
 impl<T: Send + 'static> TryCollect for Collector<T> {
     type Message = T;
 
     fn try_collect(&mut self, message: T) -> Result<(), TryCollectError<T>> {
-        let result = self.send(message, |this, message| match &this.data {
-            Some(data) => data.try_send(message).map_err(|refused| match refused {
-                TrySendError::Full(message) => TryCollectError::Full(message),
-                TrySendError::Disconnected(message) => TryCollectError::Aborted(message),
-            }),
-            None => Err(TryCollectError::Aborted(message)),
-        });
-        match result {
-            Err(TryCollectError::Full(message)) => self.overflow(message),
-            result => result,
-        }
+        self.sending.try_collect(message)
     }
 
     fn close(&mut self) {
-        self.shared.channel.close();
-        self.data = None;
+        self.sending.close();
     }
 
     fn abort(&self) {
-        self.shared.abort();
+        self.sending.shared.abort();
     }
 
     fn state(&self) -> State {
-        self.shared.channel.state()
+        self.sending.state()
     }
 
     fn meter(&self) -> Meter {
-        Meter::new(Arc::clone(&self.shared) as _)
+        self.sending.meter()
     }
 }
 
@@ -198,27 +133,20 @@ impl<T: Send + 'static> BlockingCollect for Collector<T> {
             Err(TryCollectError::Aborted(message)) => return Err(Aborted(message)),
             Err(TryCollectError::Full(message)) => message,
         };
-        let result = self.send(message, |this, message| {
-            let Some(data) = &this.data else {
-                return Err(TryCollectError::Aborted(message));
-            };
-            let channel = &this.shared.channel;
-            let blocked = &channel.collected.0.blocked;
-            let _waiting = Waiting::new(&mut this.waits, channel.statistics, blocked);
-            select! {
-                send(data, message) -> sent => {
-                    sent.map_err(|refused| TryCollectError::Aborted(refused.0))
+        let stopped = &self.stopped;
+        let result = self
+            .sending
+            .send(message, |channel, sender, waits, message| {
+                let blocked = &channel.collected.0.blocked;
+                let _waiting = Waiting::new(waits, channel.statistics, blocked);
+                select! {
+                    send(sender, message) -> sent => {
+                        sent.map_err(|refused| TryCollectError::Aborted(refused.0))
+                    }
+                    recv(stopped) -> _ => Err(TryCollectError::Aborted(message)),
                 }
-                recv(this.stopped) -> _ => Err(TryCollectError::Aborted(message)),
-            }
-        });
+            });
         result.map_err(|refused| Aborted(refused.into_inner()))
-    }
-}
-
-impl<T: Send + 'static> Drop for Collector<T> {
-    fn drop(&mut self) {
-        self.close();
     }
 }
 

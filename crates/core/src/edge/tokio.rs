@@ -5,9 +5,10 @@
 //! behind a lock, which is held for a moment only.
 
 use super::abort::Abort;
-use super::channel::{Channel, Mark, Waiting, Waits};
+use super::channel::{Channel, Waiting, Waits};
 use super::contract::{Collect, Emit, TryCollect, TryEmit};
 use super::meter::Source;
+use super::sending::{Carrier, Sending};
 use super::{
     Aborted, EdgeStatistics, Meter, Options, Overflow, State, TryCollectError, TryEmitError,
 };
@@ -33,11 +34,8 @@ pub fn tokio<T: Send + 'static>(options: Options) -> (Collector<T>, Emitter<T>) 
         handle.attach(&shared);
     }
     let collector = Collector {
-        shared: Arc::clone(&shared),
-        data: Some(data),
+        sending: Sending::new(Arc::clone(&shared), data),
         stopped: collector_stopped,
-        mark: Mark::default(),
-        waits: Waits::default(),
     };
     let emitter = Emitter {
         shared,
@@ -110,104 +108,59 @@ impl<T: Send> Source for Shared<T> {
     }
 }
 
-/// The collecting end of [`tokio()`]. Dropping it closes the edge.
-pub struct Collector<T: Send + 'static> {
-    shared: Arc<Shared<T>>,
-    /// `None` once it is closed.
-    data: Option<Sender<T>>,
-    stopped: Receiver<Infallible>,
-    mark: Mark,
-    waits: Waits,
+impl<T: Send + 'static> Carrier for Shared<T> {
+    type Message = T;
+    type Sender = Sender<T>;
+
+    fn channel(&self) -> &Channel {
+        &self.channel
+    }
+
+    fn take_oldest(&self) -> Option<T> {
+        self.with(Receiver::try_recv).ok()
+    }
+
+    fn take_all(&self) -> Vec<T> {
+        let mut messages = self.messages();
+        std::iter::from_fn(|| messages.try_recv().ok()).collect()
+    }
+
+    #[inline]
+    fn try_send(sender: &Sender<T>, message: T) -> Result<(), TryCollectError<T>> {
+        sender.try_send(message).map_err(|refused| match refused {
+            TrySendError::Full(message) => TryCollectError::Full(message),
+            TrySendError::Closed(message) => TryCollectError::Aborted(message),
+        })
+    }
 }
 
-impl<T: Send + 'static> Collector<T> {
-    /// The edge was aborted while this end was sending: empties the channel.
-    #[cold]
-    fn give_back(&mut self, result: Result<(), TrySendError<T>>) -> Result<(), TryCollectError<T>> {
-        let mut left: Vec<T> = {
-            let mut messages = self.shared.messages();
-            std::iter::from_fn(|| messages.try_recv().ok()).collect()
-        };
-        let result = match (result, left.pop()) {
-            (Ok(()), Some(own)) => Err(TryCollectError::Aborted(own)),
-            // The emitter had it before the abort, or has found it aborted.
-            (Ok(()), None) => {
-                self.mark.collected(&self.shared.channel);
-                Ok(())
-            }
-            (Err(refused), last) => {
-                left.extend(last);
-                Err(TryCollectError::Aborted(refused.into_inner()))
-            }
-        };
-        self.shared.channel.drop_aborted(left);
-        result
-    }
-
-    /// There was no room. Does what the policy says.
-    #[cold]
-    fn overflow(&mut self, message: T) -> Result<(), TryCollectError<T>> {
-        match self.shared.channel.overflow {
-            Overflow::Block => Err(TryCollectError::Full(message)),
-            Overflow::DropNewest => {
-                self.mark.dropped(&self.shared.channel);
-                Ok(())
-            }
-            Overflow::DropOldest => {
-                if self.shared.with(Receiver::try_recv).is_ok() && self.shared.channel.statistics {
-                    self.shared.channel.collected.0.dropped.add(1);
-                }
-                self.try_collect(message)
-            }
-            Overflow::Abort => {
-                self.shared.abort();
-                Err(TryCollectError::Aborted(message))
-            }
-        }
-    }
+/// The collecting end of [`tokio()`]. Dropping it closes the edge.
+pub struct Collector<T: Send + 'static> {
+    sending: Sending<Shared<T>>,
+    stopped: Receiver<Infallible>,
 }
 
 impl<T: Send + 'static> TryCollect for Collector<T> {
     type Message = T;
 
     fn try_collect(&mut self, message: T) -> Result<(), TryCollectError<T>> {
-        let channel = &self.shared.channel;
-        let Some(data) = &self.data else {
-            return Err(TryCollectError::Aborted(message));
-        };
-        if !channel.begin_sending() {
-            self.shared.abort();
-            return Err(TryCollectError::Aborted(message));
-        }
-        let result = data.try_send(message);
-        if channel.end_sending() {
-            return self.give_back(result);
-        }
-        match result {
-            Ok(()) => {
-                self.mark.collected(channel);
-                Ok(())
-            }
-            Err(TrySendError::Full(message)) => self.overflow(message),
-            Err(TrySendError::Closed(message)) => Err(TryCollectError::Aborted(message)),
-        }
+        self.sending.try_collect(message)
     }
 
     fn close(&mut self) {
-        self.shared.channel.close();
-        self.data = None;
+        self.sending.close();
     }
 
     fn abort(&self) {
-        self.shared.abort();
+        self.sending.shared.abort();
     }
 
     fn state(&self) -> State {
-        self.shared.channel.state()
+        self.sending.state()
     }
 
     fn meter(&self) -> Meter {
-        Meter::new(Arc::clone(&self.shared) as _)
+        self.sending.meter()
     }
 }
 
@@ -227,26 +180,26 @@ impl<T: Send + 'static> Collect for Collector<T> {
     }
 
     async fn ready(&mut self) -> Result<(), Aborted<()>> {
-        let channel = &self.shared.channel;
-        let Some(data) = self.data.as_ref().filter(|_| !channel.is_aborted()) else {
+        let Sending {
+            shared,
+            sender,
+            waits,
+            ..
+        } = &mut self.sending;
+        let channel = shared.channel();
+        let Some(sender) = sender.as_ref().filter(|_| !channel.is_aborted()) else {
             return Err(Aborted(()));
         };
-        if channel.overflow != Overflow::Block || data.capacity() > 0 {
+        if channel.overflow != Overflow::Block || sender.capacity() > 0 {
             return Ok(());
         }
         let blocked = &channel.collected.0.blocked;
-        let _waiting = Waiting::new(&mut self.waits, channel.statistics, blocked);
+        let _waiting = Waiting::new(waits, channel.statistics, blocked);
         select! {
             biased;
             _ = self.stopped.recv() => Err(Aborted(())),
-            permit = data.reserve() => permit.map(drop).map_err(|_| Aborted(())),
+            permit = sender.reserve() => permit.map(drop).map_err(|_| Aborted(())),
         }
-    }
-}
-
-impl<T: Send + 'static> Drop for Collector<T> {
-    fn drop(&mut self) {
-        self.close();
     }
 }
 
