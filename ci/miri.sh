@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The core's unit tests, and those of the virtual executor, under miri, which finds undefined
-# behaviour in unsafe code.
+# The core's unit tests, and those of the virtual executor and of edges, under miri, which finds
+# undefined behaviour in unsafe code.
 #
 #   ci/miri.sh            all of them
 #   ci/miri.sh wheel      those with `wheel` in their path
@@ -26,4 +26,5 @@ export PROPTEST_DISABLE_FAILURE_PERSISTENCE=true
 
 cargo "+$toolchain" miri setup
 timeout "${MIRI_SECONDS:-2400}" \
-    cargo "+$toolchain" miri test -p corsair --lib --test virtual_time -- "$@"
+    cargo "+$toolchain" miri test -p corsair --lib --test virtual_time \
+    --test edge_contract --test edge_async --test edge_model --test edge_graph -- "$@"

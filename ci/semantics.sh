@@ -4,11 +4,11 @@
 #   ci/semantics.sh
 #
 # A test is named `core/tests/wheel.rs::entries_leave_in_order`: a file below crates/, and in it a
-# function under `#[test]`, or a line of the list in conformance.rs that makes such functions.
+# function under `#[test]` or `#[tokio::test]`, or a line of a list `on_every_…!` that makes such functions.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-names=$(grep -oE '`[a-z_]+/(tests|src)/[a-z_/]+\.rs::[a-z0-9_]+`' SEMANTICS.md | tr -d '`' | sort -u)
+names=$(grep -oE '`[a-z_]+/(tests|src)/[a-z0-9_/]+\.rs::[a-z0-9_]+`' SEMANTICS.md | tr -d '`' | sort -u)
 if [ -z "$names" ]; then
     echo "SEMANTICS.md names no test; expected names like \`core/tests/conformance.rs::a_question_is_answered\`" >&2
     exit 1
@@ -17,9 +17,9 @@ fi
 # Whether the file has a function of this name at most three lines below `#[test]`, or lists it.
 has_test() {
     awk -v name="$2" '
-        /#\[test\]/ { test = NR }
+        /#\[(tokio::)?test[](]/ { test = NR }
         $0 ~ "fn " name "\\(" && test && NR - test <= 3 { found = 1 }
-        /^on_every_executor! \{/ { list = 1; next }
+        /^on_every_[a-z_]+! \{/   { list = 1; next }
         list && /^}/             { list = 0 }
         list && $1 == name       { found = 1 }
         END { exit !found }

@@ -3,6 +3,8 @@
 #
 #   ci/test.sh            all steps
 #   ci/test.sh fmt docs   only these
+#   ci/test.sh observe    must be asked for: a real Kafka and a real Neo4j
+#   ci/test.sh courier    must be asked for: a real NATS server, and nodes that are killed
 #
 # Needs rustup and a C linker. The toolchain comes from rust-toolchain.toml; what else is missing
 # and cannot be had (nightly for miri, cargo-deny) is left out with a line that says so.
@@ -104,6 +106,16 @@ step_loom() {
 
 step_miri() {
     ci/miri.sh
+}
+
+# Nodes and a server are killed under load; not among all steps, because it installs a server.
+step_courier() {
+    ci/courier.sh
+}
+
+# Real systems to write to; not among all steps, because it fetches 150 MB the first time.
+step_observe() {
+    ci/observe.sh
 }
 
 step_deny() {

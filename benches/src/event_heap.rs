@@ -236,6 +236,9 @@ impl Context<Msg> for Desk<'_> {
     fn new_trace(&mut self) {
         unimplemented!("pirates begin no trace")
     }
+    fn continue_trace(&mut self, _: SpanId, _: SpanId) {
+        unimplemented!("pirates put nothing off")
+    }
     fn spawn_request<A, F>(&mut self, _: Spawn, _: F) -> u32
     where
         A: Actor<Msg>,

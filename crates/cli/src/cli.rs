@@ -1,17 +1,23 @@
 //! From arguments to the call that they ask for.
 
+use crate::arch::options::ArchOptions;
+use crate::capacity::{self, CapacityArgs};
+use crate::compose::{self, ComposeArgs};
 use crate::console::Console;
 use crate::courier::{self, CourierArgs};
+use crate::diff::{self, DiffArgs};
 use crate::flags::command::{Purpose, command};
 use crate::flags::values::Values;
 use crate::flags::{Value, normalise, refusal};
 use crate::marshal::{self, MarshalArgs};
 use crate::options::Options;
+use crate::stream::{self, StreamArgs};
 use crate::sum::{self, SumArgs};
-use crate::{config_file, fsm};
+use crate::usl::{self, UslArgs};
+use crate::{arch, config_file, fsm};
 use anyhow::{Result, anyhow};
 use clap::error::ErrorKind;
-use clap::{ArgMatches, FromArgMatches};
+use clap::{ArgMatches, Command, FromArgMatches};
 use clap_complete::Shell;
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -25,14 +31,32 @@ pub const REFUSED: u8 = 2;
 /// One sentence about what is wrong.
 pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
     let program = std::iter::once(OsString::from("corsair"));
-    let args = program.chain(normalise::normalise(args));
-    let matches = match command(Purpose::Parse).try_get_matches_from(args) {
+    let args: Vec<OsString> = program.chain(normalise::normalise(args)).collect();
+    let matches = match command(Purpose::Parse).try_get_matches_from(&args) {
         Ok(matches) => matches,
-        Err(error) => return answer(&error),
+        Err(error) => return answer(&error, called(&args)),
     };
     match matches.subcommand() {
         Some(("completions", given)) => completions(given),
         Some(("man", _)) => man(),
+        Some(("schema", _)) => {
+            let schema = corsair_arch::schema();
+            Console::new(true).print(|out| writeln!(out, "{schema}"));
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(("compose2arch", given)) => {
+            compose::run(&ComposeArgs::from_arg_matches(given)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(("capacity", given)) => {
+            capacity::run(&CapacityArgs::from_arg_matches(given)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(("diff", given)) => diff::run(&DiffArgs::from_arg_matches(given)?),
+        Some(("usl", given)) => {
+            usl::run(&UslArgs::from_arg_matches(given)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
         Some(("sum", given)) => {
             sum::run(&SumArgs::from_arg_matches(given)?)?;
             Ok(ExitCode::SUCCESS)
@@ -41,6 +65,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
             marshal::run(&MarshalArgs::from_arg_matches(given)?)?;
             Ok(ExitCode::SUCCESS)
         }
+        Some(("stream", given)) => stream::run(&StreamArgs::from_arg_matches(given)?),
         Some(("courier", given)) => courier::run(&CourierArgs::from_arg_matches(given)?),
         _ => simulate(&matches),
     }
@@ -50,12 +75,22 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
 fn simulate(matches: &ArgMatches) -> Result<ExitCode> {
     let mut values = Values::from_matches(matches);
     config_file::read(&mut values)?;
-    let options = Options::read(&values)?;
-    if let Some(path) = config_file::save(&values, &options.arch)? {
-        Console::new(!options.json)
-            .line(format_args!("corsair: flags saved to {}", path.display()));
+    if values.text("arch") == "fsm" {
+        let options = Options::read(&values)?;
+        save(&values, &options.arch, options.json)?;
+        return fsm::run(&options, &described(&values));
     }
-    fsm::run(&options, &described(&values))
+    let options = ArchOptions::read(&values)?;
+    save(&values, &options.arch, options.json)?;
+    arch::run(&options, &described(&values))
+}
+
+/// Writes the flags to a file, if that was asked for.
+fn save(values: &Values, arch: &str, json: bool) -> Result<()> {
+    if let Some(path) = config_file::save(values, arch)? {
+        Console::new(!json).line(format_args!("corsair: flags saved to {}", path.display()));
+    }
+    Ok(())
 }
 
 /// The flags on which the run depends, as graph files quote them: the same for the same run.
@@ -76,27 +111,30 @@ fn described(values: &Values) -> String {
     args
 }
 
+/// The program or subcommand that was called, as far as there is one.
+fn called(args: &[OsString]) -> Command {
+    let mut called = command(Purpose::Describe);
+    called.build();
+    for arg in args.iter().skip(1) {
+        match called.find_subcommand(arg) {
+            Some(next) => called = next.clone(),
+            None => break,
+        }
+    }
+    called
+}
+
 /// Help and version are printed; everything else that the parser says is an error.
-fn answer(error: &clap::Error) -> Result<ExitCode> {
+fn answer(error: &clap::Error, mut called: Command) -> Result<ExitCode> {
     let text = match error.kind() {
-        ErrorKind::DisplayHelp => help(error),
+        ErrorKind::DisplayHelp => called.render_help().to_string(),
         ErrorKind::DisplayVersion => error.to_string(),
-        _ => return Err(anyhow!("{}", refusal::sentence(error))),
+        _ => {
+            return Err(anyhow!("{}", refusal::sentence(error, &called)));
+        }
     };
     Console::new(true).print(|out| out.write_all(text.as_bytes()));
     Ok(ExitCode::SUCCESS)
-}
-
-/// The help that was asked for: of a subcommand, or of all of it.
-fn help(error: &clap::Error) -> String {
-    let said = error.render().to_string();
-    let mut whole = command(Purpose::Describe);
-    let usage = whole.render_usage().to_string();
-    let first = usage.lines().next().unwrap_or_default();
-    if said.contains(first) {
-        return whole.render_help().to_string();
-    }
-    said
 }
 
 fn completions(given: &ArgMatches) -> Result<ExitCode> {

@@ -18,8 +18,8 @@
 
 use crate::flags::values::Values;
 use crate::flags::{FLAGS, named, nearest};
-use crate::replace::Replacement;
 use anyhow::{Context, Result, anyhow, bail};
+use corsair_observe::Replacement;
 use serde_json::{Map, Value};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -134,8 +134,8 @@ pub fn save(values: &Values, arch: &str) -> Result<Option<PathBuf>> {
     }
     let mut file = Replacement::begin(&path).context("-saveconfig")?;
     serde_json::to_writer_pretty(file.writer(), &flags)
-        .map_err(|error| file.failed(&error.into()))?;
-    writeln!(file.writer()).map_err(|error| file.failed(&error))?;
+        .map_err(|error| file.failed(error.into()))?;
+    writeln!(file.writer()).map_err(|error| file.failed(error))?;
     file.finish()?;
     Ok(Some(path))
 }

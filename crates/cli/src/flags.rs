@@ -26,7 +26,7 @@ pub struct Flag {
     pub help: &'static str,
     /// Whether the course of a run, or what it writes of itself, depends on it.
     pub shapes: bool,
-    /// Set while no architecture does what it asks for.
+    /// Set where fsm does not do what it asks for, and architectures of services do.
     pub pending: Option<Pending>,
 }
 
@@ -68,7 +68,7 @@ impl Group {
     }
 }
 
-/// A flag that is understood and not yet obeyed.
+/// A flag that fsm understands and does not obey.
 #[derive(Debug)]
 pub struct Pending {
     /// What it would do.
@@ -144,7 +144,7 @@ pub static FLAGS: &[Flag] = &[
         letter: Some('a'),
         value: Value::One("NAME"),
         default: "netflixoss",
-        help: "Architecture: fsm (others are not available yet)",
+        help: "Architecture: fsm, migration, one of json_arch/, or a built-in one",
         shapes: true,
         ..PLAIN
     },
@@ -162,14 +162,14 @@ pub static FLAGS: &[Flag] = &[
         letter: Some('d'),
         value: Value::One("SECONDS"),
         default: "10",
-        help: "How long they talk; 500ms or 1m30s work too",
+        help: "How long they talk, or how long there is load; 500ms or 1m30s work too",
         shapes: true,
         ..PLAIN
     },
     Flag {
         name: "kv",
         value: Value::One("KEY:VALUE"),
-        help: "Tuning: chat:10ms lets every pirate chat with this period",
+        help: "Tuning: chat:10ms lets every pirate or entry point talk with this period",
         shapes: true,
         ..PLAIN
     },
@@ -177,7 +177,7 @@ pub static FLAGS: &[Flag] = &[
         name: "reload",
         letter: Some('r'),
         value: Value::Optional("FILE"),
-        help: "Start from the graph in json/<arch>.json, or in FILE (--reload FILE)",
+        help: "Start from the graph in json/<arch><step>.json, or in FILE (--reload FILE)",
         shapes: true,
         ..PLAIN
     },
@@ -199,7 +199,7 @@ pub static FLAGS: &[Flag] = &[
         letter: Some('s'),
         value: Value::One("N"),
         default: "0",
-        help: "Stop at this step of a migration",
+        help: "The step of -a migration: 0 to 9",
         shapes: true,
         pending: Some(Pending {
             what: "steps of a migration",
@@ -307,7 +307,7 @@ pub static FLAGS: &[Flag] = &[
         name: "graphjson",
         letter: Some('j'),
         group: Group::Output,
-        help: "Write nodes and edges to json/<arch>.json (GraphJSON 0.4)",
+        help: "Write nodes and edges to json/<arch><step>.json (GraphJSON 0.4)",
         ..PLAIN
     },
     Flag {
@@ -321,7 +321,7 @@ pub static FLAGS: &[Flag] = &[
         name: "graphml",
         letter: Some('g'),
         group: Group::Output,
-        help: "Write nodes and edges as GraphML",
+        help: "Write nodes and edges to gml/<arch><step>.graphml and .gexf",
         pending: Some(Pending {
             what: "GraphML",
             instead: "leave it out, or use -j for GraphJSON",
@@ -332,7 +332,7 @@ pub static FLAGS: &[Flag] = &[
         name: "neo4j",
         letter: Some('n'),
         group: Group::Output,
-        help: "Write nodes and edges to Neo4j",
+        help: "Write nodes and edges to Neo4j at NEO4JURL, with NEO4JPASSWORD",
         pending: Some(Pending {
             what: "Neo4j",
             instead: "leave it out, or use -j for GraphJSON",
@@ -343,7 +343,7 @@ pub static FLAGS: &[Flag] = &[
         name: "collect",
         letter: Some('c'),
         group: Group::Output,
-        help: "Collect flows and histograms",
+        help: "Measure times (csv_metrics/) and write flows (json_metrics/)",
         pending: Some(Pending {
             what: "flows and histograms",
             instead: "leave it out, or use --per-actor FILE for the totals of every actor",
@@ -358,6 +358,50 @@ pub static FLAGS: &[Flag] = &[
         help: "Send flows to Kafka",
         pending: Some(Pending {
             what: "Kafka",
+            instead: "leave it out",
+        }),
+        ..PLAIN
+    },
+    Flag {
+        name: "flow-format",
+        value: Value::One("FORMATS"),
+        group: Group::Output,
+        help: "Write flows as zipkin1,zipkin2,otlp or all [with -c: zipkin1]",
+        pending: Some(Pending {
+            what: "flows",
+            instead: "leave it out",
+        }),
+        ..PLAIN
+    },
+    Flag {
+        name: "otlp",
+        value: Value::One("URL"),
+        group: Group::Output,
+        help: "Send flows to a collector by OTLP/JSON, as to http://localhost:4318",
+        pending: Some(Pending {
+            what: "flows",
+            instead: "leave it out",
+        }),
+        ..PLAIN
+    },
+    Flag {
+        name: "zipkin",
+        value: Value::One("URL"),
+        group: Group::Output,
+        help: "Send flows to a Zipkin server, as to http://localhost:9411",
+        pending: Some(Pending {
+            what: "flows",
+            instead: "leave it out",
+        }),
+        ..PLAIN
+    },
+    Flag {
+        name: "metrics",
+        value: Value::One("ADDRESS"),
+        group: Group::Output,
+        help: "Serve times for Prometheus while running, as at 127.0.0.1:9090",
+        pending: Some(Pending {
+            what: "times of services",
             instead: "leave it out",
         }),
         ..PLAIN
@@ -382,11 +426,18 @@ pub static FLAGS: &[Flag] = &[
         ..PLAIN
     },
     Flag {
+        name: "arch-dir",
+        value: Value::One("DIR"),
+        default: "json_arch",
+        help: "Where definitions are: NAME_arch.json",
+        ..PLAIN
+    },
+    Flag {
         name: "out",
         value: Value::One("DIR"),
         default: ".",
         group: Group::Output,
-        help: "Where json/ is written and read",
+        help: "Where json/, gml/, json_metrics/ and csv_metrics/ are written, and json/ is read",
         ..PLAIN
     },
     Flag {

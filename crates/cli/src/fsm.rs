@@ -8,16 +8,16 @@ mod per_actor;
 mod record;
 
 use crate::console::{Console, complain};
-use crate::graph::Header;
 use crate::options::Options;
 use crate::profile::Profile;
 use crate::progress::{Bar, Measure};
-use crate::replace::Replacement;
 use crate::summary::{Delivery, Summary};
 use crate::{interrupt, memory};
 use anyhow::{Context, Result, anyhow};
 use corsair::fsm::{self, Fsm, FsmError};
 use corsair::{Executor, Outcome, Report};
+use corsair_observe::Replacement;
+use corsair_observe::graph::Header;
 use jiff::Timestamp;
 use names::Names;
 use observer::{Observer, Told};

@@ -1,22 +1,26 @@
 //! The command `corsair`: from flags to calls of the library.
 
+mod arch;
+mod capacity;
 mod cli;
+mod compose;
 mod config_file;
 mod console;
 mod courier;
+mod diff;
 mod flags;
 mod fsm;
-mod graph;
 mod interrupt;
 mod marshal;
 mod memory;
 mod options;
 mod profile;
 mod progress;
-mod replace;
+mod stream;
 mod sum;
 mod summary;
 mod text;
+mod usl;
 
 use std::process::ExitCode;
 

@@ -36,6 +36,30 @@ fn check_within(available: u64, executor: Executor, recorded: bool, population: 
     Ok(())
 }
 
+/// Refuses an architecture for which the machine has no memory.
+///
+/// # Errors
+/// What is needed, and what there is.
+pub fn check_architecture(instances: u32, connections: u64) -> Result<()> {
+    match available() {
+        Some(available) => check_connections(available, instances, connections),
+        None => Ok(()),
+    }
+}
+
+fn check_connections(available: u64, instances: u32, connections: u64) -> Result<()> {
+    // Measured: 370 MB for 6,300 instances that find each other by 2.6 million connections.
+    let needed = u64::from(instances) * 4_000 + connections.saturating_mul(150);
+    if needed > available {
+        bail!(
+            "{instances} instances with {connections} connections need about {}, and {} are available; give less",
+            bytes(needed),
+            bytes(available)
+        );
+    }
+    Ok(())
+}
+
 /// Bytes for what is kept of each pirate until a graph or a log is written: its beginning, its
 /// end, and ten buddies.
 const RECORDED: u64 = 12 * 24;
@@ -61,6 +85,18 @@ fn available() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn connections_that_do_not_fit_are_refused() {
+        let gigabyte = 1_000_000_000;
+        assert!(check_connections(gigabyte, 6_300, 2_600_000).is_ok());
+        let refused = check_connections(gigabyte, 63_000, 260_000_000).unwrap_err();
+        let said = refused.to_string();
+        assert!(
+            said.contains("260000000 connections need about 39.3 GB"),
+            "{said}"
+        );
+    }
 
     #[test]
     fn what_does_not_fit_is_refused_with_what_would() {

@@ -1,8 +1,8 @@
-//! What the flags mean: every value read and checked, the first that is wrong told in a sentence.
+//! What the flags mean for fsm: every value read and checked, the first that is wrong told in a sentence.
 
 use crate::flags::refusal::not_one_of;
 use crate::flags::values::Values;
-use crate::flags::{Value, named, nearest};
+use crate::flags::{Value, named};
 use crate::text;
 use anyhow::{Result, anyhow, bail};
 use corsair::fsm::Form;
@@ -15,7 +15,7 @@ use std::time::Duration;
 /// What the flags ask for.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The architecture; so far always `fsm`.
+    /// The architecture: `fsm`.
     pub arch: String,
     /// How many pirates.
     pub population: u32,
@@ -45,22 +45,6 @@ pub struct Options {
     pub profile: Option<PathBuf>,
 }
 
-/// The architectures that spigo has, and the names under which its files define more.
-const ARCHITECTURES: [&str; 12] = [
-    "fsm",
-    "lamp",
-    "migration",
-    "netflixoss",
-    "netflix",
-    "aws_ac_ra_web",
-    "cassandra",
-    "container",
-    "riak",
-    "simpleV2",
-    "test",
-    "yogi",
-];
-
 impl Options {
     /// Reads the values.
     ///
@@ -68,7 +52,7 @@ impl Options {
     /// The first value that is wrong, that does not go with another, or that asks for what is not
     /// available yet.
     pub fn read(values: &Values) -> Result<Options> {
-        let arch = architecture(values)?;
+        let arch = values.text("arch").to_owned();
         refuse_pending(values, &arch)?;
         let executor = executor(values)?;
         let json = word(values, "format")? == "json";
@@ -121,28 +105,6 @@ impl Options {
     }
 }
 
-/// The architecture, if it is available.
-fn architecture(values: &Values) -> Result<String> {
-    let arch = values.text("arch");
-    if arch == "fsm" {
-        return Ok(arch.to_owned());
-    }
-    if ARCHITECTURES.contains(&arch) {
-        let default = if values.given("arch").is_none() {
-            " (the default)"
-        } else {
-            ""
-        };
-        bail!("architecture {arch}{default} is not available yet; type `corsair -a fsm -p 100000`");
-    }
-    Err(match nearest(arch, ARCHITECTURES) {
-        Some(near) => {
-            anyhow!("there is no architecture '{arch}'; did you mean `corsair -a {near}`?")
-        }
-        None => anyhow!("there is no architecture '{arch}'; type `corsair -a fsm -p 100000`"),
-    })
-}
-
 /// Refuses flags that ask for what is not available yet.
 fn refuse_pending(values: &Values, arch: &str) -> Result<()> {
     for (flag, text) in values.differing() {
@@ -165,7 +127,7 @@ fn refuse_pending(values: &Values, arch: &str) -> Result<()> {
 }
 
 /// The word given, if it is one of the flag's.
-fn word<'a>(values: &'a Values, name: &str) -> Result<&'a str> {
+pub fn word<'a>(values: &'a Values, name: &str) -> Result<&'a str> {
     let word = values.text(name);
     match named(name).map(|flag| flag.value) {
         Some(Value::Word(words)) if !words.contains(&word) => {
@@ -175,7 +137,7 @@ fn word<'a>(values: &'a Values, name: &str) -> Result<&'a str> {
     }
 }
 
-fn executor(values: &Values) -> Result<Executor> {
+pub fn executor(values: &Values) -> Result<Executor> {
     Ok(match word(values, "executor")? {
         "tokio" => Executor::Tokio,
         "threads" => Executor::Threads,
@@ -185,7 +147,7 @@ fn executor(values: &Values) -> Result<Executor> {
 }
 
 /// Whether to start from a graph file, and from which if it was named.
-fn reload(values: &Values) -> Result<Option<Option<PathBuf>>> {
+pub fn reload(values: &Values) -> Result<Option<Option<PathBuf>>> {
     match values.switch("reload") {
         Ok(reload) => Ok(reload.then_some(None)),
         Err(_) => Ok(Some(Some(PathBuf::from(values.text("reload"))))),
@@ -193,7 +155,7 @@ fn reload(values: &Values) -> Result<Option<Option<PathBuf>>> {
 }
 
 /// The configuration of the run.
-fn config(values: &Values) -> Result<Config> {
+pub fn config(values: &Values) -> Result<Config> {
     let default = Config::default();
     let count = |text: &str| text::whole(text, 1, u32::MAX.into()).map(|n| n as usize);
     let config = Config {
@@ -259,7 +221,7 @@ fn chat(text: &str) -> Result<Duration, String> {
     text::duration(value)
 }
 
-fn epoch(text: &str) -> Result<Timestamp, String> {
+pub fn epoch(text: &str) -> Result<Timestamp, String> {
     text.parse()
         .map_err(|_| format!("'{text}' is no date; write one as 2016-04-17T13:38:45Z"))
 }

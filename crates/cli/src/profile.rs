@@ -1,7 +1,7 @@
 //! CPU profiles for `go tool pprof`.
 
-use crate::replace::Replacement;
 use anyhow::{Context, Result, anyhow};
+use corsair_observe::Replacement;
 use pprof::protos::Message;
 use pprof::{ProfilerGuard, ProfilerGuardBuilder};
 use std::io::Write;
@@ -47,7 +47,7 @@ impl Profile {
         self.file
             .writer()
             .write_all(&bytes)
-            .map_err(|error| self.file.failed(&error))?;
-        self.file.finish()
+            .map_err(|error| self.file.failed(error))?;
+        Ok(self.file.finish()?)
     }
 }

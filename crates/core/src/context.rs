@@ -71,6 +71,11 @@ pub trait Context<M: Message>: Send {
     /// being handled.
     fn new_trace(&mut self);
 
+    /// Lets what is sent from here on, until the next event, belong to `trace` and have `parent`
+    /// for its parent, both from the [`Envelope`] of an event that was handled before: for work
+    /// that was put off.
+    fn continue_trace(&mut self, trace: SpanId, parent: SpanId);
+
     /// Asks for new actors in handler form; [`Event::Spawned`] with the returned number tells
     /// their addresses. An async body uses [`AsyncContext::spawn_actors`].
     fn spawn_request<A, F>(&mut self, how: Spawn, make: F) -> u32

@@ -38,6 +38,7 @@
 //! ```
 
 mod bell;
+mod beside;
 mod block;
 mod bulk;
 mod closures;

@@ -5,6 +5,7 @@ mod actor;
 mod address;
 mod config;
 mod context;
+pub mod edge;
 mod error;
 mod event;
 pub mod fork_join;

@@ -87,6 +87,7 @@ on_every_executor! {
     strict_makes_waiting_actors_an_error
     a_deadlock_names_who_waits_for_what
     a_message_continues_the_trace_of_what_is_being_handled
+    work_put_off_continues_the_trace_that_it_is_told_to
     random_streams_belong_to_seed_and_address
     totals_per_actor_count_sent_and_received
     handlers_do_what_bodies_do
@@ -669,6 +670,33 @@ fn a_message_continues_the_trace_of_what_is_being_handled(executor: Executor) {
         let two = cx.envelope();
         assert_eq!((two.trace, two.parent), (two.span, SpanId::NONE));
         assert_eq!(two.span.as_u64(), one.span.as_u64() + 1);
+    });
+    completes(executor, &config(), |_| Trace {});
+}
+
+fn work_put_off_continues_the_trace_that_it_is_told_to(executor: Executor) {
+    scenario!(Trace {}, cx, {
+        let late = cx
+            .spawn_one("late", |mut cx: C| async move {
+                cx.recv().await;
+                let first = cx.envelope();
+                cx.recv().await;
+                let second = cx.envelope();
+                cx.continue_trace(first.trace, first.span);
+                cx.send(first.from, Note::Number(1));
+                cx.continue_trace(second.trace, second.span);
+                cx.send(first.from, Note::Number(2));
+            })
+            .await;
+        cx.new_trace();
+        let first = cx.send(late, Note::Ping);
+        cx.new_trace();
+        let second = cx.send(late, Note::Ping);
+        for question in [first, second] {
+            cx.recv().await;
+            let answer = cx.envelope();
+            assert_eq!((answer.trace, answer.parent), (question, question));
+        }
     });
     completes(executor, &config(), |_| Trace {});
 }

@@ -1,6 +1,7 @@
 //! How the work is divided: the [`Strategy`] trait, one file per strategy.
 
 mod chunked;
+mod fed;
 mod parallel_tasks;
 mod parallel_threads;
 mod pooled;

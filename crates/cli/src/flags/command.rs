@@ -1,9 +1,14 @@
 //! The parser, made from [`FLAGS`].
 
 use super::{FLAGS, Flag, Value};
+use crate::capacity::CapacityArgs;
+use crate::compose::ComposeArgs;
 use crate::courier::CourierArgs;
+use crate::diff::DiffArgs;
 use crate::marshal::MarshalArgs;
+use crate::stream::StreamArgs;
 use crate::sum::SumArgs;
+use crate::usl::UslArgs;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Args, Command, ValueHint};
 
@@ -20,9 +25,9 @@ pub enum Purpose {
 pub fn command(purpose: Purpose) -> Command {
     Command::new("corsair")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("Simulates actors that talk: pirates and the Flying Spaghetti Monster")
+        .about("Simulates actors that talk: pirates, and architectures of services")
         .override_usage(
-            "corsair -a fsm [FLAGS]\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair courier serve|bench [FLAGS]\n       corsair completions SHELL | corsair man",
+            "corsair -a NAME [FLAGS]\n       corsair capacity -a NAME [FLAGS]\n       corsair compose2arch FILE | corsair schema\n       corsair diff RUN_A RUN_B | corsair usl FILE\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair stream serve|replay|bench [FLAGS]\n       corsair courier serve|bench [FLAGS]\n       corsair completions SHELL | corsair man",
         )
         .after_help(AFTER_HELP)
         .args_override_self(true)
@@ -39,7 +44,20 @@ pub fn command(purpose: Purpose) -> Command {
                         .value_parser(clap::value_parser!(clap_complete::Shell)),
                 ),
         )
+        .subcommand(CapacityArgs::augment_args(
+            Command::new("capacity").about("Find the load that an architecture bears, by simulation"),
+        ))
+        .subcommand(ComposeArgs::augment_args(
+            Command::new("compose2arch").about("Turn a docker-compose file into a definition"),
+        ))
+        .subcommand(Command::new("schema").about("Print the JSON schema of definitions"))
         .subcommand(Command::new("man").about("Print the manual page"))
+        .subcommand(DiffArgs::augment_args(
+            Command::new("diff").about("Compare two recorded runs and name where they differ first"),
+        ))
+        .subcommand(UslArgs::augment_args(
+            Command::new("usl").about("Fit the universal scalability law to measured throughputs"),
+        ))
         .subcommand(SumArgs::augment_args(
             Command::new("sum").about("Add up a range with a process per half: fork-join, timed"),
         ))
@@ -48,6 +66,9 @@ pub fn command(purpose: Purpose) -> Command {
         ))
         .subcommand(MarshalArgs::augment_args(
             Command::new("marshal").about("Time the strategies of bulk marshalling, side by side"),
+        ))
+        .subcommand(StreamArgs::augment_args(
+            Command::new("stream").about("Send points of the line protocol through tasks"),
         ))
 }
 
@@ -58,7 +79,10 @@ Examples:
   corsair -a fsm -p 100000 -d 0               five messages for each of 100,000 pirates
   corsair -a fsm -p 1000 -d 10 -j             ten virtual seconds; the graph in json/fsm.json
   corsair -a fsm -r                           start again from that graph
-  corsair -a fsm --executor tokio -d 2        the same pirates as tokio tasks, by the clock";
+  corsair -a fsm --executor tokio -d 2        the same pirates as tokio tasks, by the clock
+  corsair -a netflixoss -d 10 -j -c           services: the graph, flows and histograms
+  corsair -a migration -s 8 -kv chat:1ms      step 8 of the way to a ring in two regions
+  corsair capacity -a lamp --limit 50ms       the load at which LAMP gets slow";
 
 /// The argument for a flag.
 fn arg(flag: &'static Flag, purpose: Purpose) -> Arg {
@@ -104,7 +128,7 @@ fn arg(flag: &'static Flag, purpose: Purpose) -> Arg {
 /// was not given is looked up in configuration files first.
 fn help(flag: &Flag) -> String {
     let pending = if flag.pending.is_some() {
-        " (not available yet)"
+        " (not for fsm)"
     } else {
         ""
     };

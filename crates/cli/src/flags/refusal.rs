@@ -1,10 +1,13 @@
 //! What the parser refuses, in one sentence each.
 
 use super::{FLAGS, Flag, nearest};
+use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// One sentence about arguments that the parser refused: what, and what to type instead.
-pub fn sentence(error: &clap::Error) -> String {
+/// One sentence about arguments that the parser refused: what, and what to type instead. `called` is
+/// `corsair`, or a subcommand such as `corsair sum`.
+pub fn sentence(error: &clap::Error, called: &Command) -> String {
+    let command = called.get_bin_name().unwrap_or("corsair");
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         Some(ContextValue::Strings(texts)) => texts.first().map(String::as_str),
@@ -13,7 +16,11 @@ pub fn sentence(error: &clap::Error) -> String {
     let argument = text(ContextKind::InvalidArg).unwrap_or_default();
     let value = text(ContextKind::InvalidValue).unwrap_or_default();
     match error.kind() {
-        ErrorKind::UnknownArgument => unknown(argument),
+        ErrorKind::UnknownArgument if command == "corsair" => unknown(argument),
+        ErrorKind::UnknownArgument => match text(ContextKind::SuggestedArg) {
+            Some(near) => format!("{command} has no flag {argument}; did you mean {near}?"),
+            None => format!("{command} has no flag {argument}; `{command} --help` lists them all"),
+        },
         ErrorKind::InvalidValue if value.is_empty() => match flag_of(argument) {
             Some(flag) => no_value(flag),
             None => format!("{argument} needs a value"),
@@ -32,12 +39,19 @@ pub fn sentence(error: &clap::Error) -> String {
                 "'{word}' is neither a flag nor a subcommand; flags begin with a dash, as in -a fsm"
             )
         }
-        ErrorKind::MissingRequiredArgument => {
+        ErrorKind::MissingRequiredArgument if argument == "<SHELL>" => {
             "a shell is missing; type for example `corsair completions bash`".to_owned()
         }
+        ErrorKind::MissingRequiredArgument => {
+            format!("{command}: {argument} is missing; `{command} --help` tells what it is")
+        }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            "courier needs to be told what to do; type `corsair courier serve` or `corsair courier bench`"
-                .to_owned()
+            let words = called.get_subcommands().map(Command::get_name);
+            let words: Vec<String> = words.map(|word| format!("`{command} {word}`")).collect();
+            format!(
+                "{command} needs to be told what to do; type {}",
+                words.join(" or ")
+            )
         }
         ErrorKind::InvalidUtf8 => "an argument is not valid UTF-8".to_owned(),
         _ => {

@@ -2,10 +2,10 @@
 
 use super::names::Names;
 use super::record::{Change, What};
-use crate::graph::{self, GraphWriter, Header};
-use crate::replace::Replacement;
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use corsair::fsm::Network;
+use corsair_observe::graph::{self, GraphWriter, Header};
+use corsair_observe::{Addresses, Exit, Replacement};
 use jiff::Timestamp;
 use std::collections::HashMap;
 use std::path::Path;
@@ -25,18 +25,25 @@ pub fn write(
 ) -> Result<u64> {
     let written = (|| {
         let mut graph = GraphWriter::begin(file.writer(), header)?;
+        let mut addresses = Addresses::default();
+        let mut edges = 0;
         for change in changes {
             let date = date(header.date, change);
             let pirate = names.pirate(change.pirate);
             match change.what {
-                What::Began => graph.node(date, &pirate, PIRATE)?,
-                What::Met(buddy) => graph.edge(date, &pirate, &names.pirate(buddy))?,
-                What::Ended => graph.done(date, &pirate)?,
+                What::Began => {
+                    graph.node(date, pirate, PIRATE.into(), addresses.next("", ""))?;
+                }
+                What::Met(buddy) => {
+                    edges += 1;
+                    graph.edge(date, edges, pirate, names.pirate(buddy))?;
+                }
+                What::Ended => graph.done(date, pirate, Exit::Normal)?,
             }
         }
         graph.end()
     })();
-    let events = written.map_err(|error| file.failed(&error))?;
+    let events = written.map_err(|error| file.failed(error))?;
     file.finish()?;
     Ok(events)
 }
@@ -53,7 +60,7 @@ fn date(epoch: Timestamp, change: &Change) -> Timestamp {
 /// # Errors
 /// If the file is no graph, or none of pirates.
 pub fn network(path: &Path) -> Result<Network> {
-    let graph = graph::read(path)?;
+    let graph = graph::read(path).context("-r")?;
     let shown = path.display();
     if let Some(other) = graph.nodes.iter().find(|node| node.package != PIRATE) {
         bail!(

@@ -1,9 +1,9 @@
 //! What every actor did, as CSV.
 
 use super::names::Names;
-use crate::replace::Replacement;
 use anyhow::Result;
 use corsair::{ActorTotals, Reason};
+use corsair_observe::Replacement;
 use std::io::{self, Write};
 
 /// Writes a line for each actor: its name, what it sent and received, and how it ended.
@@ -12,8 +12,8 @@ use std::io::{self, Write};
 /// If the file cannot be written.
 pub fn write(mut file: Replacement, names: &Names, totals: &[ActorTotals]) -> Result<()> {
     let written = lines(file.writer(), names, totals);
-    written.map_err(|error| file.failed(&error))?;
-    file.finish()
+    written.map_err(|error| file.failed(error))?;
+    Ok(file.finish()?)
 }
 
 fn lines(out: &mut impl Write, names: &Names, totals: &[ActorTotals]) -> io::Result<()> {

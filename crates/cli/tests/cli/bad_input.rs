@@ -67,23 +67,110 @@ fn durations_and_latencies() {
 #[test]
 fn architectures_that_are_not_there() {
     refused(&[
-        ("-a nosuch", &["'nosuch'", "corsair -a fsm"]),
-        ("-a fms", &["'fms'", "did you mean `corsair -a fsm`?"]),
-        ("-a netflixos", &["did you mean `corsair -a netflixoss`?"]),
         (
-            "-a lamp",
-            &["lamp", "not available yet", "corsair -a fsm -p 100000"],
-        ),
-        (
-            "",
+            "-a nosuch",
             &[
+                "'nosuch'",
+                "json_arch/nosuch_arch.json",
                 "netflixoss",
-                "default",
-                "not available yet",
-                "corsair -a fsm -p 100000",
+                "fsm",
             ],
         ),
+        ("-a fms", &["'fms'", "did you mean `corsair -a fsm`?"]),
+        ("-a netflixos", &["did you mean `corsair -a netflixoss`?"]),
+        ("-a nosuch.json", &["nosuch.json"]),
     ]);
+}
+
+#[test]
+fn architectures_that_cannot_be_as_asked() {
+    refused(&[
+        (
+            "-a lamp -p 10",
+            &["-p", "10 %", "'rds-mysql'", "at least 50 %"],
+        ),
+        ("-a lamp -p 0", &["-p", "0 %"]),
+        ("-a lamp -p -3", &["-p", "too small"]),
+        ("-p 4000000000", &["-p", "too many"]),
+        ("-a lamp -w 7", &["-w", "7 regions", "1 to 6"]),
+        ("-a lamp -w 0", &["-w", "0 regions"]),
+        ("-a lamp -s 3", &["-s 3", "migration"]),
+        ("-a migration -s 10", &["-s", "10", "9 or less"]),
+        ("-a lamp -u 0s", &["-u", "at least 1ms"]),
+        ("-a lamp -u 5", &["-u", "5s or 5ms"]),
+        ("-a lamp -kv chat:10ns", &["-kv", "at least 1us"]),
+        ("-a lamp -kv rum:1ms", &["-kv", "'rum'", "chat"]),
+        ("-a lamp --latency 1ms", &["--latency", "\"network\""]),
+        ("-a lamp --form async", &["--form", "fsm"]),
+        ("-a lamp --per-actor x.csv", &["--per-actor", "-c"]),
+        (
+            "-a lamp --flow-format zipkin3",
+            &["--flow-format", "'zipkin3'", "did you mean zipkin"],
+        ),
+        (
+            "-a lamp --metrics nowhere",
+            &["--metrics", "127.0.0.1:9090"],
+        ),
+        ("-a lamp -m --format json", &["-m", "--format json"]),
+        ("-a lamp -r", &["-r", "json/lamp.json", "-j"]),
+        ("-a lamp -r -p 200", &["-p and -r"]),
+        ("-a lamp -r -w 2", &["-w and -r"]),
+        ("-a lamp -n", &["-n", "NEO4JURL"]),
+        ("-a lamp --lookahead 1ms", &["lookahead", "200"]),
+    ]);
+}
+
+#[test]
+fn definitions_that_are_wrong_are_told_with_file_and_line() {
+    let terminal = Terminal::new();
+    let definition = |name: &str, text: &str| {
+        terminal.write(&format!("json_arch/{name}_arch.json"), text);
+        terminal.refuse(&format!("-a {name}"))
+    };
+    assert_eq!(
+        definition(
+            "a",
+            "{\"arch\": \"a\", \"services\": [\n{\"name\": \"db\", \"package\": \"stor\"}]}"
+        ),
+        "-a: json_arch/a_arch.json:2: service 'db' has the unknown package 'stor'; did you mean store?"
+    );
+    assert_eq!(
+        definition("b", "{\"arch\": \"b\",\n"),
+        "-a: json_arch/b_arch.json:2: the text ends in the middle; it is cut off"
+    );
+    assert_eq!(
+        definition(
+            "c",
+            "{\"arch\": \"c\", \"services\": [{\"name\": \"db\", \"package\": \"store\"}]}"
+        ),
+        "architecture c has no denominator: nothing drives load to it; add a service of that package"
+    );
+}
+
+#[test]
+fn graphs_compose_files_and_searches_that_make_no_sense() {
+    let terminal = Terminal::new();
+    terminal.write("old.json", "{\"version\": \"spigo-0.2\", \"graph\": []}");
+    terminal.write("cut.json", "{\"version\": \"spigo-0.4\", \"graph\": [");
+    terminal.write("bad.yml", "a: [b\n");
+    for (args, parts) in [
+        ("-a lamp --reload old.json", ["-r", "spigo-0.2"].as_slice()),
+        ("-a lamp --reload cut.json", &["-r", "cut off"]),
+        ("compose2arch bad.yml", &["bad.yml", "no YAML"]),
+        ("compose2arch none.yml", &["cannot read none.yml"]),
+        ("capacity -a lamp --from 0", &["--from", "above 0"]),
+        ("capacity -a lamp --errors 2", &["--errors", "0 to 1"]),
+        ("capacity -a fsm", &["-a", "fsm", "netflixoss"]),
+        ("capacity -a lamp --limit soon", &["soon"]),
+    ] {
+        let said = terminal.refuse(args);
+        for part in parts {
+            assert!(
+                said.contains(part),
+                "`corsair {args}` says {said:?}, and not {part:?}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -1,31 +1,49 @@
-//! Blocks: what the parties to an asynchronous half share, and who still needs it.
+//! Blocks: what the parties to asynchronous halves share, and the end of it.
 //!
 //! A block holds one half (of a root) or two (of a fork), and in front of them what the parties
-//! share. Parties are the join, every half that runs on its own, and every waker that was cloned.
-//! The last one to go frees the block; until then all of them may touch what is shared. A half
-//! itself belongs to one of them at a time, as its [`State`](super::state::State) says.
+//! share. Its [`State`] says who may touch what, and whose step is the last one: that frees the
+//! block.
 
+use super::half;
+use super::offer::Offer;
 use super::registry::Registry;
-use super::sync::{AtomicU32, Mutex, fence};
+use super::state::{After, Side, State, Wait};
+use super::sync::UnsafeCell;
 use super::worker::Worker;
+use std::cell::Cell;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
-use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
 use std::task::Waker;
 
 /// What the parties to a block share; every block begins with it.
 #[repr(C)]
 pub(super) struct Shared {
-    /// How many parties there are.
-    parties: AtomicU32,
-    /// How many halves run on their own and are not over. From here on fields are initialised only
-    /// once something does not end within the call that began it ([`Shared::part`]).
-    unfinished: AtomicU32,
+    link: Link,
+    state: State,
+    /// Which half the call of a fork polls.
+    turn: Cell<Side>,
     /// The worker from which the memory is, if it is a worker's; in any case one of the pool.
+    /// Initialised only once something does not end within the call that began it
+    /// ([`Shared::part`]).
     home: NonNull<Worker>,
-    /// Whom to wake when no half is unfinished.
-    waiter: Mutex<Option<Waker>>,
+}
+
+/// By what a block is reached to get on with it: first, where it is a fork's, by the worker that
+/// looks for work to hand out, and after the call by whoever finds it finished.
+union Link {
+    /// The second half of a fork, until its call ends.
+    offer: ManuallyDrop<Offer>,
+    /// Whom to wake when both halves are over; it is there as long as the state says so.
+    waiter: ManuallyDrop<UnsafeCell<MaybeUninit<Waker>>>,
+}
+
+impl Link {
+    fn new() -> Link {
+        Link {
+            waiter: ManuallyDrop::new(UnsafeCell::new(MaybeUninit::uninit())),
+        }
+    }
 }
 
 /// Which half of which kind of block.
@@ -34,6 +52,9 @@ pub(super) struct Shared {
 /// A block of this kind begins with a [`Shared`] and has a [`Half<Self::Future>`](super::half::Half) at `OFFSET`.
 pub(super) unsafe trait Home {
     type Future: Future;
+
+    /// Which one it is in the block's [`State`].
+    const SIDE: Side;
 
     /// Where the half is, in bytes from the beginning of the block.
     const OFFSET: usize;
@@ -44,139 +65,222 @@ pub(super) unsafe trait Home {
 }
 
 impl Shared {
-    /// Begins the life of a block: one party, the join.
+    /// The second half of a fork, while its call is under way.
+    #[inline(always)]
+    pub(super) fn offer(block: NonNull<Shared>) -> *mut Offer {
+        // SAFETY: computes an address inside the block, which begins with it.
+        unsafe { (&raw mut (*block.as_ptr()).link.offer).cast() }
+    }
+
+    /// The block of a fork.
+    #[inline(always)]
+    pub(super) fn of_offer(offer: NonNull<Offer>) -> NonNull<Shared> {
+        offer.cast()
+    }
+
+    /// Begins the life of a fork's block, but for its offer.
     ///
     /// # Safety
     /// `block` is memory for a block.
     #[inline(always)]
     pub(super) unsafe fn begin(block: NonNull<Shared>) {
+        let shared = block.as_ptr();
         // SAFETY: memory for a block begins with memory for this.
-        unsafe { (&raw mut (*block.as_ptr()).parties).write(AtomicU32::new(1)) };
+        unsafe {
+            (&raw mut (*shared).state).write(State::new(State::of_fork()));
+            (&raw mut (*shared).turn).write(Cell::new(Side::First));
+        }
     }
 
-    /// Whether the join is the only party.
+    /// Says that from now on the call of a fork polls the second half.
+    ///
+    /// # Safety
+    /// The caller is the fork's call, and has polled the first half to its end.
     #[inline(always)]
-    pub(super) unsafe fn is_alone(block: NonNull<Shared>) -> bool {
+    pub(super) unsafe fn turn_to_second(block: NonNull<Shared>) {
+        // SAFETY: `begin` has initialised it; wakers that were lent for the first half, through
+        // which others read it, are gone.
+        unsafe { (&raw mut (*block.as_ptr()).turn).write(Cell::new(Side::Second)) };
+    }
+
+    /// Which half the call of a fork polls.
+    ///
+    /// # Safety
+    /// The caller was lent a waker for just this poll.
+    pub(super) unsafe fn turn(block: NonNull<Shared>) -> Side {
+        // SAFETY: it was set before the waker was lent, and is not set while it is.
+        unsafe { (&raw const (*block.as_ptr()).turn).read().get() }
+    }
+
+    /// Whether nothing has come of a fork but what its call has done itself.
+    ///
+    /// # Safety
+    /// The caller is the fork's call.
+    #[inline(always)]
+    pub(super) unsafe fn is_untouched(block: NonNull<Shared>) -> bool {
         // SAFETY: `begin` has initialised it.
-        unsafe { (*block.as_ptr()).parties.load(Ordering::Acquire) == 1 }
+        unsafe { (*block.as_ptr()).state.is_untouched() }
     }
 
     /// Makes a block ready for halves that run on their own, and for a life beyond the call. From
     /// here on the block holds the registry.
     ///
     /// # Safety
-    /// Called once, by the join, before any half runs on its own.
+    /// Called once, by the join, before any half runs on its own. The caller is on the thread of
+    /// `home`.
     pub(super) unsafe fn part(block: NonNull<Shared>, home: &Worker) {
         let shared = block.as_ptr();
         // SAFETY: nobody else looks at these fields before a half runs on its own.
         unsafe {
-            (&raw mut (*shared).unfinished).write(AtomicU32::new(0));
             (&raw mut (*shared).home).write(NonNull::from(home));
-            (&raw mut (*shared).waiter).write(Mutex::new(None));
-            Registry::hold(home.registry_pointer());
+            home.spend_reference();
         }
     }
 
-    /// A block of which all is initialised, with memory of its own.
-    pub(super) fn parted(home: &Worker) -> Shared {
+    /// A block of which all is initialised, with memory of its own. It holds the registry.
+    pub(super) fn parted(home: &Worker, state: State) -> Shared {
         // SAFETY: its worker is alive, so the registry is.
         unsafe { Registry::hold(home.registry_pointer()) };
         Shared {
-            parties: AtomicU32::new(1),
-            unfinished: AtomicU32::new(0),
+            link: Link::new(),
+            state,
+            turn: Cell::new(Side::First),
             home: NonNull::from(home),
-            waiter: Mutex::new(None),
         }
     }
 
-    /// A block with so many unfinished halves, for models of what parties do to it.
+    /// A block of no pool, for models of what parties do to it.
     #[cfg(all(test, loom))]
-    pub(super) fn model(unfinished: u32) -> Shared {
+    pub(super) fn model(state: State) -> Shared {
         Shared {
-            parties: AtomicU32::new(1 + unfinished),
-            unfinished: AtomicU32::new(unfinished),
+            link: Link::new(),
+            state,
+            turn: Cell::new(Side::First),
             home: NonNull::dangling(),
-            waiter: Mutex::new(None),
         }
+    }
+
+    /// The state of a block.
+    pub(super) fn state(block: NonNull<Shared>) -> NonNull<State> {
+        // SAFETY: computes an address inside the block, which begins with it.
+        unsafe { NonNull::new_unchecked(&raw mut (*block.as_ptr()).state) }
     }
 
     pub(super) fn home(&self) -> NonNull<Worker> {
         self.home
     }
 
-    /// Whether all halves that run on their own are over; the results are then visible.
+    /// Whether all halves are over, and their results visible.
     pub(super) fn is_finished(&self) -> bool {
-        self.unfinished.load(Ordering::Acquire) == 0
+        self.state.wait_so_far() == Wait::Over
     }
 
-    /// Whether all halves are over; if not, `waker` is woken when they are.
+    /// Whether all halves are over; if not, `waker` is woken when they are. Only the join calls
+    /// this.
     pub(super) fn poll_finished(&self, waker: &Waker) -> bool {
-        if self.is_finished() {
+        match self.state.wait_so_far() {
+            Wait::Over => true,
+            Wait::NotBegun => !self.leave_waker(waker),
+            Wait::WakerLeft => self.exchange_waker(waker),
+        }
+    }
+
+    /// Leaves a waker, if no other is left; false if both halves are over.
+    fn leave_waker(&self, waker: &Waker) -> bool {
+        let waker = waker.clone();
+        // SAFETY: no waker is left in the block, so the place is the join's.
+        self.waiter()
+            .with_mut(|waiter| unsafe { (*waiter).write(waker) });
+        let left = self.state.wait();
+        if !left {
+            drop(self.take_waiter());
+        }
+        left
+    }
+
+    /// Sees to it that the waker that is left is this one; true if both halves are over.
+    #[cold]
+    fn exchange_waker(&self, waker: &Waker) -> bool {
+        // SAFETY: the join has put it there. The last half to end may be copying it out, and waking
+        // it, but only addresses are compared.
+        let same = self
+            .waiter()
+            .with(|waiter| unsafe { (*waiter).assume_init_ref() }.will_wake(waker));
+        if same {
+            return false;
+        }
+        if !self.state.wait_no_more() {
             return true;
         }
-        let mut waiter = self.waiter.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = match &*waiter {
-            Some(known) if known.will_wake(waker) => None,
-            _ => waiter.replace(waker.clone()),
-        };
-        drop(waiter);
+        let before = self.take_waiter();
+        let left = self.leave_waker(waker);
         drop(before);
-        // The last half counts itself off first and looks for a waiter then: it has seen this one,
-        // or is seen here.
-        self.is_finished()
+        !left
     }
 
-    /// A half is over; the last one wakes who waits.
-    pub(super) fn count_off(&self) {
-        if self.unfinished.fetch_sub(1, Ordering::AcqRel) == 1 {
-            let waiter = self
-                .waiter
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take();
-            if let Some(waiter) = waiter {
-                // A waker is foreign code; that it panics is nothing to the one who wakes.
-                let _ = catch_unwind(AssertUnwindSafe(|| waiter.wake()));
+    /// Takes back the join's waker, if it has left one.
+    pub(super) fn wait_no_more(&self) {
+        if self.state.wait_so_far() == Wait::WakerLeft && self.state.wait_no_more() {
+            drop(self.take_waiter());
+        }
+    }
+
+    fn waiter(&self) -> &UnsafeCell<MaybeUninit<Waker>> {
+        // SAFETY: the call is over, and with it the offer; the cell needs no initialising.
+        unsafe { &self.link.waiter }
+    }
+
+    /// Copies the waker out for the caller, whose it is by the state.
+    pub(super) fn take_waiter(&self) -> Waker {
+        // SAFETY: by the caller; a waker was left.
+        self.waiter()
+            .with(|waiter| unsafe { (*waiter).assume_init_read() })
+    }
+
+    /// Does what a step of the state has led to, on behalf of the half `H`.
+    ///
+    /// # Safety
+    /// `after` is what came of a step that the caller was entitled to. It does not touch the block
+    /// after this, unless it is a party in some other way.
+    pub(super) unsafe fn follow<H: Home>(block: NonNull<Shared>, after: After) {
+        // SAFETY: who is told to do something is the only one to be told, and the block is there
+        // until it is done: a half that is to be queued is not over, who is to wake the join is a
+        // party until it leaves.
+        unsafe {
+            match after {
+                After::Nothing => {}
+                After::Queue => half::enqueue_next::<H>(block),
+                After::Wake => {
+                    let waiter = block.as_ref().take_waiter();
+                    Shared::leave::<H>(block);
+                    // A waker is foreign code; that it panics is nothing to the one who wakes.
+                    let _ = catch_unwind(AssertUnwindSafe(|| waiter.wake()));
+                }
+                After::Free => Shared::free::<H>(block),
             }
         }
     }
 
-    /// A further party.
-    pub(super) fn join_in(&self) {
-        let before = self.parties.fetch_add(1, Ordering::Relaxed);
-        assert!(
-            before < u32::MAX / 2,
-            "fork-join: too many wakers of one half"
-        );
-    }
-
-    /// A party goes; the last one frees the block.
+    /// A party goes; if it is the last, it frees the block.
     ///
     /// # Safety
     /// The caller speaks for one party and does not touch the block after. Blocks were parted
     /// before their last party goes this way.
     pub(super) unsafe fn leave<H: Home>(block: NonNull<Shared>) {
-        // SAFETY: the block is there as long as there is a party.
+        // SAFETY: the block is there as long as there is a party; the last one frees it.
         unsafe {
-            if block.as_ref().parties.fetch_sub(1, Ordering::Release) == 1 {
-                fence(Ordering::Acquire);
-                (&raw mut (*block.as_ptr()).waiter).drop_in_place();
-                let registry = block.as_ref().home.as_ref().registry_pointer();
-                H::free(block);
-                Registry::let_go(registry);
+            if block.as_ref().state.leave() == After::Free {
+                Shared::free::<H>(block);
             }
         }
     }
 
-    /// A half begins to run on its own: one more party, and one more to wait for.
-    pub(super) fn let_out(&self) {
-        self.unfinished.fetch_add(1, Ordering::Relaxed);
-        self.join_in();
-    }
-
-    /// Undoes [`Shared::let_out`]; the join, which calls this, stays a party.
-    pub(super) fn take_in(&self) {
-        self.unfinished.fetch_sub(1, Ordering::Relaxed);
-        self.parties.fetch_sub(1, Ordering::Relaxed);
+    unsafe fn free<H: Home>(block: NonNull<Shared>) {
+        // SAFETY: by the caller, nobody needs the block any more.
+        unsafe {
+            let registry = block.as_ref().home.as_ref().registry_pointer();
+            H::free(block);
+            Registry::let_go(registry);
+        }
     }
 }

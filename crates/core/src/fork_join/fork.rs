@@ -9,19 +9,19 @@ use super::block::{Home, Shared};
 use super::half::{self, Half};
 use super::job::Job;
 use super::offer::Offer;
+use super::state::Side;
 use super::worker::Worker;
 use std::marker::PhantomData;
-use std::mem::offset_of;
+use std::mem::{MaybeUninit, offset_of};
 use std::panic::resume_unwind;
 use std::ptr::NonNull;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::thread;
 
 /// The block of a fork.
 #[repr(C)]
 pub(super) struct Fork<A: Future, B: Future> {
     shared: Shared,
-    offer: Offer,
     a: Half<A>,
     b: Half<B>,
 }
@@ -35,6 +35,7 @@ struct Second<A, B>(PhantomData<(A, B)>);
 // SAFETY: `Fork` is `repr(C)` and begins with the shared part.
 unsafe impl<A: Future, B: Future> Home for First<A, B> {
     type Future = A;
+    const SIDE: Side = Side::First;
     const OFFSET: usize = offset_of!(Fork<A, B>, a);
 
     unsafe fn free(block: NonNull<Shared>) {
@@ -46,6 +47,7 @@ unsafe impl<A: Future, B: Future> Home for First<A, B> {
 // SAFETY: as above.
 unsafe impl<A: Future, B: Future> Home for Second<A, B> {
     type Future = B;
+    const SIDE: Side = Side::Second;
     const OFFSET: usize = offset_of!(Fork<A, B>, b);
 
     unsafe fn free(block: NonNull<Shared>) {
@@ -77,39 +79,45 @@ impl<A: Future, B: Future> Fork<A, B> {
         A: Future<Output: Send> + Send + 'static,
         B: Future<Output: Send> + Send + 'static,
     {
-        let fork = worker.take_frame::<Fork<A, B>>();
+        let Some(fork) = worker.take_frame::<Fork<A, B>>() else {
+            // Boxed, and gone on with elsewhere: if the futures were to be kept here over a call,
+            // there would be no registers left for what follows.
+            return Self::start_after_refill(worker, Box::new((a, b)));
+        };
         let block = fork.cast::<Shared>();
-        let offer = Self::offer(fork);
+        let offer = Shared::offer(block);
         // SAFETY: fresh memory for a fork, which nobody else knows before the offer is linked. The
         // block stays until the join, which is here, has left it, and no halves are running then.
         unsafe {
             Shared::begin(block);
             half::place::<First<A, B>>(block, a);
             half::place::<Second<A, B>>(block, b);
-            half::set_running::<First<A, B>>(block);
             worker.offers.link(offer, Self::hand_out);
         }
-        let here = 0u8;
-        let here = (&raw const here).addr();
+        let here = MaybeUninit::<u8>::uninit();
+        let here = here.as_ptr().addr();
         if worker.must_attend(here) && !worker.attend(here) {
             // SAFETY: linked last, by this worker, and no half has been polled.
             return Err(unsafe { Self::queue(fork, worker) });
         }
-        // SAFETY: this call runs the first half; and the second, once that is unlinked.
+        // SAFETY: this call runs the first half; and the second, once that is unlinked. The waker
+        // is lent for these two polls.
         unsafe {
-            let a = half::poll::<First<A, B>>(block);
+            let waker = half::lent_waker::<First<A, B>, Second<A, B>>(block);
+            let mut context = Context::from_waker(&waker);
+            let a = half::poll::<First<A, B>>(block, &mut context);
             let Poll::Ready(Ok(a)) = a else {
                 return Self::settle(fork, worker, a, None);
             };
             if !worker.offers.unlink(offer) {
                 return Self::settle(fork, worker, Poll::Ready(Ok(a)), None);
             }
-            half::set_running::<Second<A, B>>(block);
-            let b = half::poll::<Second<A, B>>(block);
+            Shared::turn_to_second(block);
+            let b = half::poll::<Second<A, B>>(block, &mut context);
             let Poll::Ready(Ok(b)) = b else {
                 return Self::settle(fork, worker, Poll::Ready(Ok(a)), Some(b));
             };
-            if Shared::is_alone(block) {
+            if Shared::is_untouched(block) {
                 worker.give_back_frame(fork);
             } else {
                 Self::leave_to_wakers(fork, worker);
@@ -118,9 +126,21 @@ impl<A: Future, B: Future> Fork<A, B> {
         }
     }
 
-    fn offer(fork: NonNull<Self>) -> *mut Offer {
-        // SAFETY: computes an address inside the block.
-        unsafe { &raw mut (*fork.as_ptr()).offer }
+    /// Begins a fork for which there was no memory at hand.
+    #[cold]
+    #[inline(never)]
+    #[allow(
+        clippy::boxed_local,
+        reason = "passed on by address, they would have to lie in memory in the caller too"
+    )]
+    fn start_after_refill(worker: &Worker, halves: Box<(A, B)>) -> Result<Both<A, B>, Handle<A, B>>
+    where
+        A: Future<Output: Send> + Send + 'static,
+        B: Future<Output: Send> + Send + 'static,
+    {
+        worker.refill_frames::<Fork<A, B>>();
+        let (a, b) = *halves;
+        Self::start(worker, a, b)
     }
 
     /// Makes a job of the second half of a fork.
@@ -128,31 +148,23 @@ impl<A: Future, B: Future> Fork<A, B> {
         // SAFETY: the offer lies in a fork, whose call is under way on this thread and has not
         // gone past its first half.
         unsafe {
-            let block = offer
-                .byte_sub(offset_of!(Self, offer))
-                .cast_mut()
-                .cast::<Shared>();
-            let block = NonNull::new_unchecked(block);
+            let block = Shared::of_offer(NonNull::new_unchecked(offer.cast_mut()));
             Shared::part(block, worker);
-            half::schedule::<Second<A, B>>(block)
+            half::emancipate::<Second<A, B>>(block)
         }
     }
 
     /// Gives the second half back to the call, if nobody has got it. Parts the block if handing
     /// out has not.
     unsafe fn reclaim(fork: NonNull<Self>, worker: &Worker) -> bool {
-        let offer = Self::offer(fork);
+        let offer = Shared::offer(fork.cast());
         // SAFETY: the offer is the newest that was linked and not unlinked.
         unsafe {
             if worker.offers.unlink(offer) {
                 Shared::part(fork.cast(), worker);
                 return true;
             }
-            let back = Offer::job(offer).is_some_and(|job| worker.mailbox().take_back(job));
-            if back {
-                half::unschedule::<Second<A, B>>(fork.cast());
-            }
-            back
+            Offer::job(offer).is_some_and(|job| worker.mailbox().take_back(job))
         }
     }
 
@@ -161,13 +173,12 @@ impl<A: Future, B: Future> Fork<A, B> {
     #[inline(never)]
     unsafe fn queue(fork: NonNull<Self>, worker: &Worker) -> Handle<A, B> {
         let block = fork.cast();
-        // SAFETY: no half has been polled here, and the second is queued only if it is back. The
-        // first was set running, but nobody has seen it.
+        // SAFETY: no half has been polled here, and the second is queued only if it is back.
         unsafe {
             if Self::reclaim(fork, worker) {
-                worker.enqueue(half::schedule::<Second<A, B>>(block));
+                worker.enqueue(half::emancipate::<Second<A, B>>(block));
             }
-            worker.enqueue(half::schedule::<First<A, B>>(block));
+            worker.enqueue(half::emancipate::<First<A, B>>(block));
         }
         Handle(fork)
     }
@@ -196,8 +207,10 @@ impl<A: Future, B: Future> Fork<A, B> {
                 Poll::Pending => half::depart::<First<A, B>>(block),
             }
             let b = if mine {
-                half::set_running::<Second<A, B>>(block);
-                Some(half::poll::<Second<A, B>>(block))
+                Shared::turn_to_second(block);
+                let waker = half::lent_waker::<First<A, B>, Second<A, B>>(block);
+                let mut context = Context::from_waker(&waker);
+                Some(half::poll::<Second<A, B>>(block, &mut context))
             } else {
                 b
             };
@@ -253,7 +266,7 @@ impl<A: Future, B: Future> Handle<A, B> {
     pub(super) fn results(self) -> Both<A, B> {
         assert!(
             self.shared().is_finished(),
-            "the results of halves that run"
+            "the results of halves that are not over"
         );
         let block = self.0.cast();
         std::mem::forget(self);
@@ -279,6 +292,7 @@ impl<A: Future, B: Future> Drop for Handle<A, B> {
         let defer = super::stack::is_low();
         // SAFETY: the handle is a party until `leave`, and nobody takes the results any more.
         unsafe {
+            self.shared().wait_no_more();
             half::cancel::<First<A, B>>(block, defer);
             half::cancel::<Second<A, B>>(block, defer);
             Shared::leave::<First<A, B>>(block);

@@ -16,6 +16,9 @@ const GRAIN: usize = 32;
 /// Blocks of this size and above come from the system directly.
 const LARGE: usize = 2048;
 
+/// At most so many blocks are carved in one go.
+const AT_ONCE: usize = 32;
+
 const CHUNK: Layout = match Layout::from_size_align(64 << 10, 4096) {
     Ok(layout) => layout,
     Err(_) => panic!("64 KiB at 4 KiB is a layout"),
@@ -60,19 +63,23 @@ impl Frames {
         }
     }
 
-    /// Memory for a `T`.
+    /// Memory for a `T`, if there is some at hand; if not, [refill](Frames::refill).
     #[inline(always)]
-    pub(super) fn take<T>(&self, returned: &Returned) -> NonNull<T> {
+    pub(super) fn take<T>(&self) -> Option<NonNull<T>> {
         let Some(grains) = (const { Self::grains::<T>() }) else {
-            return large::<T>();
+            return Some(large::<T>());
         };
-        match NonNull::new(self.free[grains].get()) {
-            Some(block) => {
-                // SAFETY: a block in the list is free and begins with a `Free`.
-                self.free[grains].set(unsafe { (*block.as_ptr()).next });
-                block.cast()
-            }
-            None => self.carve(grains, returned).cast(),
+        let block = NonNull::new(self.free[grains].get())?;
+        // SAFETY: a block in the list is free and begins with a `Free`.
+        self.free[grains].set(unsafe { (*block.as_ptr()).next });
+        Some(block.cast())
+    }
+
+    /// Sees to it that there is memory for a `T` at hand: from what was returned, or else from a
+    /// chunk.
+    pub(super) fn refill<T>(&self, returned: &Returned) {
+        if let Some(grains) = const { Self::grains::<T>() } {
+            self.refill_grains(grains, returned);
         }
     }
 
@@ -95,10 +102,9 @@ impl Frames {
         self.free[grains].set(block.as_ptr());
     }
 
-    /// A block from what was returned, or else from a chunk.
     #[cold]
     #[inline(never)]
-    fn carve(&self, grains: usize, returned: &Returned) -> NonNull<u8> {
+    fn refill_grains(&self, grains: usize, returned: &Returned) {
         let mut next = returned.0.swap(ptr::null_mut(), Ordering::Acquire);
         while let Some(block) = NonNull::new(next) {
             // SAFETY: `give_back` has written both fields and given up the block.
@@ -107,10 +113,8 @@ impl Frames {
                 self.put(block, (*block.as_ptr()).grains);
             }
         }
-        if let Some(block) = NonNull::new(self.free[grains].get()) {
-            // SAFETY: as in `take`.
-            self.free[grains].set(unsafe { (*block.as_ptr()).next });
-            return block.cast();
+        if !self.free[grains].get().is_null() {
+            return;
         }
         let size = grains * GRAIN;
         if self.left.get() < size {
@@ -121,11 +125,20 @@ impl Frames {
             self.rest.set(chunk.as_ptr());
             self.left.set(CHUNK.size());
         }
-        let block = self.rest.get();
-        self.rest.set(block.wrapping_add(size));
-        self.left.set(self.left.get() - size);
-        // SAFETY: `block` points into a chunk.
-        unsafe { NonNull::new_unchecked(block) }
+        // The first of them is to be the first in the list.
+        let count = (self.left.get() / size).min(AT_ONCE);
+        let first = self.rest.get();
+        self.rest.set(first.wrapping_add(count * size));
+        self.left.set(self.left.get() - count * size);
+        for number in (0..count).rev() {
+            // SAFETY: `count` blocks fit into what was left of the chunk, and nobody has them.
+            unsafe {
+                self.put(
+                    NonNull::new_unchecked(first.add(number * size)).cast(),
+                    grains,
+                )
+            };
+        }
     }
 }
 

@@ -66,8 +66,10 @@ where
 pub struct Join<A: Future, B: Future>(Stage<A, B>);
 
 enum Stage<A: Future, B: Future> {
-    /// Both are over; `None` once they were taken.
-    Ready(Option<(A::Output, B::Output)>),
+    /// Both were over, and their results were taken.
+    Taken,
+    /// Both are over.
+    Ready((A::Output, B::Output)),
     /// Dropped by [`Join`]'s own `Drop`, so that where a fork has ended within the call there is
     /// nothing but a comparison.
     Unready(ManuallyDrop<Unready<A, B>>),
@@ -103,12 +105,12 @@ where
 
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        match &mut self.0 {
-            Stage::Ready(both) => {
-                Poll::Ready(both.take().expect("a join is polled until it is over"))
-            }
-            Stage::Unready(_) => self.poll_unready(context),
+        if let Stage::Ready(_) = self.0
+            && let Stage::Ready(both) = std::mem::replace(&mut self.0, Stage::Taken)
+        {
+            return Poll::Ready(both);
         }
+        self.poll_unready(context)
     }
 }
 
@@ -118,21 +120,12 @@ impl<A: Future, B: Future> Join<A, B> {
         Join(Stage::Unready(ManuallyDrop::new(unready)))
     }
 
-    /// Takes out what is not ready, if anything, and leaves nothing.
-    fn take_unready(&mut self) -> Option<Unready<A, B>> {
-        match std::mem::replace(&mut self.0, Stage::Ready(None)) {
-            Stage::Ready(both) => {
-                self.0 = Stage::Ready(both);
-                None
-            }
-            Stage::Unready(unready) => Some(ManuallyDrop::into_inner(unready)),
-        }
-    }
-
     #[cold]
     #[inline(never)]
     fn drop_unready(&mut self) {
-        drop(self.take_unready());
+        if let Stage::Unready(unready) = std::mem::replace(&mut self.0, Stage::Taken) {
+            drop(ManuallyDrop::into_inner(unready));
+        }
     }
 }
 
@@ -144,7 +137,7 @@ where
     #[inline(always)]
     fn started(worker: &Worker, a: A, b: B) -> Join<A, B> {
         match Fork::start(worker, a, b) {
-            Ok(both) => Join(Stage::Ready(Some(both))),
+            Ok(both) => Join(Stage::Ready(both)),
             Err(handle) => Join::unready(Unready::Waiting(handle)),
         }
     }
@@ -152,35 +145,37 @@ where
     #[cold]
     #[inline(never)]
     fn poll_unready(&mut self, context: &mut Context<'_>) -> Poll<(A::Output, B::Output)> {
-        while let Some(unready) = self.take_unready() {
-            *self = match unready {
-                Unready::Waiting(handle) => {
-                    if handle.shared().poll_finished(context.waker()) {
-                        return Poll::Ready(handle.results());
+        loop {
+            if let Stage::Unready(unready) = &self.0
+                && let Unready::Waiting(handle) = &**unready
+                && !handle.shared().poll_finished(context.waker())
+            {
+                return Poll::Pending;
+            }
+            match std::mem::replace(&mut self.0, Stage::Taken) {
+                Stage::Ready(both) => return Poll::Ready(both),
+                Stage::Taken => panic!("a join is polled until it is over"),
+                Stage::Unready(unready) => match ManuallyDrop::into_inner(unready) {
+                    Unready::Waiting(handle) => return Poll::Ready(handle.results()),
+                    Unready::Outside(halves) => *self = Join::begun(*halves),
+                    Unready::InPlace(mut halves) => {
+                        let both = halves.poll(context);
+                        if both.is_pending() {
+                            *self = Join::unready(Unready::InPlace(halves));
+                        }
+                        return both;
                     }
-                    *self = Join::unready(Unready::Waiting(handle));
-                    return Poll::Pending;
-                }
-                Unready::Outside(halves) => {
-                    let (a, b) = *halves;
-                    match Worker::current() {
-                        Some(worker) => Join::started(worker, a, b),
-                        None => Join::unready(Unready::InPlace(Box::new(InPlace::new(a, b)))),
-                    }
-                }
-                Unready::InPlace(mut halves) => {
-                    let both = halves.poll(context);
-                    if both.is_pending() {
-                        *self = Join::unready(Unready::InPlace(halves));
-                    }
-                    return both;
-                }
-            };
+                },
+            }
         }
-        let Stage::Ready(both) = &mut self.0 else {
-            unreachable!("taken just now")
-        };
-        Poll::Ready(both.take().expect("a join is polled until it is over"))
+    }
+
+    /// The join of halves that were made outside a pool, where they are first polled.
+    fn begun((a, b): (A, B)) -> Join<A, B> {
+        match Worker::current() {
+            Some(worker) => Join::started(worker, a, b),
+            None => Join::unready(Unready::InPlace(Box::new(InPlace::new(a, b)))),
+        }
     }
 }
 
@@ -196,8 +191,8 @@ impl<A: Future, B: Future> Drop for Join<A, B> {
 impl<A: Future, B: Future> fmt::Debug for Join<A, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stage = match &self.0 {
-            Stage::Ready(Some(_)) => "over",
-            Stage::Ready(None) => "taken",
+            Stage::Taken => "taken",
+            Stage::Ready(_) => "over",
             Stage::Unready(unready) => match **unready {
                 Unready::Waiting(_) => "running",
                 Unready::Outside(_) => "not begun",

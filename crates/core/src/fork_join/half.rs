@@ -1,14 +1,15 @@
 //! Asynchronous halves: a future in its place, and everything that can happen to it.
 //!
 //! The functions here work on the half `H` of a block: they compute where in the block it lies, and
-//! rely on its [`State`] for who may do what. Each says for whom it is.
+//! rely on the block's [`State`] for who may do what. Each says for whom it is.
 
 use super::block::{Home, Shared};
 use super::job::Job;
 use super::registry::Registry;
-use super::state::{Cancel, Pause, State};
+use super::state::{Cancel, Pause, Side, State, Unwanted};
 use super::worker::Worker;
 use std::cell::UnsafeCell;
+use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -21,7 +22,6 @@ use std::thread;
 pub(super) struct Half<F: Future> {
     /// Initialised once the half runs on its own.
     job: UnsafeCell<MaybeUninit<Job>>,
-    state: UnsafeCell<MaybeUninit<State>>,
     place: UnsafeCell<MaybeUninit<Place<F>>>,
 }
 
@@ -38,11 +38,11 @@ fn half<H: Home>(block: NonNull<Shared>) -> *mut Half<H::Future> {
 }
 
 /// # Safety
-/// The state was set.
-unsafe fn state<'a, H: Home>(block: NonNull<Shared>) -> &'a State {
-    // SAFETY: by the caller; the block outlives the uses within this module's functions, each of
-    // which speaks for a party.
-    unsafe { (*(*half::<H>(block)).state.get()).assume_init_ref() }
+/// The block is there for the whole of `'a`.
+unsafe fn state<'a>(block: NonNull<Shared>) -> &'a State {
+    // SAFETY: by the caller. Not by way of a reference to the whole of what is shared, part of
+    // which may not be initialised.
+    unsafe { Shared::state(block).as_ref() }
 }
 
 fn place_of<H: Home>(block: NonNull<Shared>) -> *mut Place<H::Future> {
@@ -76,73 +76,86 @@ pub(super) unsafe fn place<H: Home>(block: NonNull<Shared>, value: H::Future) {
     unsafe { future::<H>(block).write(value) };
 }
 
-/// Says that the caller runs the half, which nobody else knows.
-///
-/// # Safety
-/// As for [`place`].
-#[inline(always)]
-pub(super) unsafe fn set_running<H: Home>(block: NonNull<Shared>) {
-    // SAFETY: by the caller.
-    unsafe {
-        (*half::<H>(block))
-            .state
-            .get()
-            .cast::<State>()
-            .write(State::running())
-    };
-}
-
 /// Polls a half, and drops its future once that is over.
 ///
 /// # Safety
-/// The caller is the half's runner.
+/// The caller is the half's runner, and what wakes by `context` wakes this half.
 #[inline(always)]
 pub(super) unsafe fn poll<H: Home>(
     block: NonNull<Shared>,
+    context: &mut Context<'_>,
 ) -> Poll<thread::Result<<H::Future as Future>::Output>> {
     let future = future::<H>(block);
     let polled = catch_unwind(AssertUnwindSafe(|| {
-        // SAFETY: the waker is only lent. Whoever clones it becomes a party; until then the
-        // runner's party keeps the block.
-        let waker = ManuallyDrop::new(unsafe { Waker::from_raw(raw_waker::<H>(block)) });
+        let panicking = DropIfPanicking(block, PhantomData::<H>);
         // SAFETY: the runner alone touches the future, which stays in its place until dropped.
-        unsafe { Pin::new_unchecked(&mut *future).poll(&mut Context::from_waker(&waker)) }
+        let polled = unsafe { Pin::new_unchecked(&mut *future).poll(context) };
+        std::mem::forget(panicking);
+        if polled.is_ready() {
+            // SAFETY: the future is over, and not touched again.
+            unsafe { future.drop_in_place() };
+        }
+        polled
     }));
-    let value = match polled {
-        Ok(Poll::Pending) => return Poll::Pending,
-        Ok(Poll::Ready(value)) => Ok(value),
-        Err(panic) => Err(panic),
-    };
-    // SAFETY: as above; the future is over and not touched again.
-    let dropped = catch_unwind(AssertUnwindSafe(|| unsafe { future.drop_in_place() }));
-    Poll::Ready(match dropped {
-        Ok(()) => value,
-        Err(panic) => value.and(Err(panic)),
-    })
+    match polled {
+        Ok(polled) => polled.map(Ok),
+        Err(panic) => Poll::Ready(Err(panic)),
+    }
+}
+
+/// Drops the future of a half whose poll panics.
+struct DropIfPanicking<H: Home>(NonNull<Shared>, PhantomData<H>);
+
+impl<H: Home> Drop for DropIfPanicking<H> {
+    #[cold]
+    #[inline(never)]
+    fn drop(&mut self) {
+        // SAFETY: the runner, which made this, does not touch the future again.
+        unsafe { drop_quietly(future::<H>(self.0)) };
+    }
+}
+
+/// Says that a half is over, and leaves its result to the join.
+///
+/// # Safety
+/// The caller is the half's runner.
+unsafe fn finish<H: Home>(
+    block: NonNull<Shared>,
+    value: thread::Result<<H::Future as Future>::Output>,
+) {
+    // SAFETY: the future is gone, so the place is free; the block is there until the half is over.
+    unsafe {
+        result::<H>(block).write(value);
+        let after = state(block).finish(H::SIDE).unwrap_or_else(|Unwanted| {
+            drop_quietly(result::<H>(block));
+            state(block).end(H::SIDE)
+        });
+        Shared::follow::<H>(block, after);
+    }
 }
 
 /// Puts the result of a half that its own join has run into place.
 ///
 /// # Safety
-/// The caller is the join and the half's runner; the half does not run on its own.
+/// The caller is the join, and the half's runner.
 pub(super) unsafe fn keep<H: Home>(
     block: NonNull<Shared>,
     value: thread::Result<<H::Future as Future>::Output>,
 ) {
-    // SAFETY: the future is gone, so the place is free.
-    unsafe {
-        result::<H>(block).write(value);
-        state::<H>(block).finish();
-    }
+    // SAFETY: by the caller.
+    unsafe { finish::<H>(block, value) };
 }
 
 /// Says of a half whose result was passed on at once that wakers have nothing to wake any more.
 ///
 /// # Safety
-/// As for [`keep`].
+/// As for [`keep`]; and the join does not wait.
 pub(super) unsafe fn retire<H: Home>(block: NonNull<Shared>) {
-    // SAFETY: the state was set before the half was run.
-    unsafe { state::<H>(block).finish() };
+    // SAFETY: the join is a party, so the block stays.
+    unsafe {
+        let after = state(block).end(H::SIDE);
+        Shared::follow::<H>(block, after);
+    }
 }
 
 /// Takes the result.
@@ -159,52 +172,22 @@ pub(super) unsafe fn take_result<H: Home>(
 /// Whether the half was cancelled.
 ///
 /// # Safety
-/// The caller speaks for a party; the state was set.
+/// The caller speaks for a party.
 pub(super) unsafe fn is_cancelled<H: Home>(block: NonNull<Shared>) -> bool {
     // SAFETY: by the caller.
-    unsafe { state::<H>(block).is_cancelled() }
+    unsafe { state(block).is_cancelled(H::SIDE) }
 }
 
-/// Makes a half run on its own: it becomes a party, and has a job.
+/// The job of a half that from now on runs on its own, for the caller to put where a worker finds
+/// it.
 ///
 /// # Safety
-/// The block was parted; the caller is the join and the half's runner, or nobody has run it yet.
-unsafe fn emancipate<H: Home>(block: NonNull<Shared>) {
-    // SAFETY: nobody uses the job before the state says scheduled, which is the caller's to say.
-    // `run` takes the address of a half's job.
-    unsafe {
-        (*(*half::<H>(block)).job.get()).write(Job::new(run::<H>));
-        block.as_ref().let_out();
-    }
-}
-
-/// Makes a job of a half that nobody has run, for the caller to put where a worker finds it.
-///
-/// # Safety
-/// The block was parted; the caller is the join; nobody else knows the half.
-pub(super) unsafe fn schedule<H: Home>(block: NonNull<Shared>) -> NonNull<Job> {
-    // SAFETY: by the caller.
-    unsafe {
-        emancipate::<H>(block);
-        (*half::<H>(block))
-            .state
-            .get()
-            .cast::<State>()
-            .write(State::scheduled());
-    }
+/// The block was parted; the caller holds the half, and nobody else has its job.
+pub(super) unsafe fn emancipate<H: Home>(block: NonNull<Shared>) -> NonNull<Job> {
+    // SAFETY: nobody uses the job before the caller lets go of the half. `run` takes the address of
+    // a half's job.
+    unsafe { (*(*half::<H>(block)).job.get()).write(Job::new(run::<H>)) };
     job::<H>(block)
-}
-
-/// Undoes [`schedule`] of a half that no worker has got.
-///
-/// # Safety
-/// The caller is the join, and has taken the job back.
-pub(super) unsafe fn unschedule<H: Home>(block: NonNull<Shared>) {
-    // SAFETY: by the caller; the join stays a party.
-    unsafe {
-        state::<H>(block).take_back();
-        block.as_ref().take_in();
-    }
 }
 
 /// Leaves a half to itself that its join has polled, and that was not ready.
@@ -224,23 +207,17 @@ pub(super) unsafe fn depart<H: Home>(block: NonNull<Shared>) {
 /// # Safety
 /// `found` is the job of a half `H`, found by this caller alone.
 unsafe fn run<H: Home>(found: NonNull<Job>, _: &Worker) {
-    // SAFETY: the job is the first field of its half, which is at `OFFSET`. A half that is not
-    // over is a party, so the block is there; what follows speaks for it.
+    // SAFETY: the job is the first field of its half, which is at `OFFSET`. The block is there
+    // until the half is over. The waker is only lent: whoever clones it becomes a party.
     unsafe {
         let block = found.byte_sub(H::OFFSET).cast::<Shared>();
-        if !state::<H>(block).begin() {
+        if !state(block).begin(H::SIDE) {
             return discard::<H>(block);
         }
-        match poll::<H>(block) {
+        let waker = ManuallyDrop::new(Waker::from_raw(raw_waker::<H>(block)));
+        match poll::<H>(block, &mut Context::from_waker(&waker)) {
             Poll::Pending => pause::<H>(block),
-            Poll::Ready(value) => {
-                result::<H>(block).write(value);
-                if !state::<H>(block).finish() {
-                    drop_quietly(result::<H>(block));
-                }
-                block.as_ref().count_off();
-                Shared::leave::<H>(block);
-            }
+            Poll::Ready(value) => finish::<H>(block, value),
         }
     }
 }
@@ -249,7 +226,7 @@ unsafe fn run<H: Home>(found: NonNull<Job>, _: &Worker) {
 unsafe fn pause<H: Home>(block: NonNull<Shared>) {
     // SAFETY: the caller is the half's runner, up to the change of state.
     unsafe {
-        match state::<H>(block).pause() {
+        match state(block).pause(H::SIDE) {
             Pause::Idle => {}
             Pause::Again => enqueue::<H>(block),
             Pause::Discard => discard::<H>(block),
@@ -257,27 +234,43 @@ unsafe fn pause<H: Home>(block: NonNull<Shared>) {
     }
 }
 
-/// Throws away the future of a half that runs on its own. It ceases to be a party.
+/// Throws away the future of a half that runs on its own, which so is over.
 unsafe fn discard<H: Home>(block: NonNull<Shared>) {
     // SAFETY: the caller is the one whom the state has told to.
     unsafe {
         drop_quietly(future::<H>(block));
-        state::<H>(block).discarded();
-        block.as_ref().count_off();
-        Shared::leave::<H>(block);
+        let after = state(block).end(H::SIDE);
+        Shared::follow::<H>(block, after);
     }
 }
 
-/// Puts a scheduled half where a worker finds it.
-pub(super) unsafe fn enqueue<H: Home>(block: NonNull<Shared>) {
-    // SAFETY: scheduled halves are in one place at a time. The home, and with it the registry,
+/// Puts a half that was woken where a worker finds it soon.
+///
+/// # Safety
+/// The caller holds it, until this.
+pub(super) unsafe fn enqueue_next<H: Home>(block: NonNull<Shared>) {
+    // SAFETY: by the caller; and the worker promises no less than for `enqueue`.
+    unsafe { enqueue_by::<H>(block, Worker::enqueue_next) };
+}
+
+/// Puts a half where a worker finds it in its turn.
+///
+/// # Safety
+/// The caller holds it, until this.
+unsafe fn enqueue<H: Home>(block: NonNull<Shared>) {
+    // SAFETY: by the caller.
+    unsafe { enqueue_by::<H>(block, Worker::enqueue) };
+}
+
+unsafe fn enqueue_by<H: Home>(block: NonNull<Shared>, here: unsafe fn(&Worker, NonNull<Job>)) {
+    // SAFETY: the half is held once, so its job is in one place at a time. The home, and with it the registry,
     // outlives the block; but the block may be gone as soon as the job is queued, and the block
     // holds the registry: so it is held here.
     unsafe {
         let registry = block.as_ref().home().as_ref().registry_pointer();
         match Worker::current() {
             Some(worker) if std::ptr::eq(worker.registry_pointer(), registry) => {
-                worker.enqueue(job::<H>(block));
+                here(worker, job::<H>(block));
             }
             _ => {
                 Registry::hold(registry);
@@ -291,13 +284,13 @@ pub(super) unsafe fn enqueue<H: Home>(block: NonNull<Shared>) {
 /// Takes back the wish for a half's result. Never waits.
 ///
 /// # Safety
-/// The caller speaks for a party and will not use the result; the state was set.
+/// The caller speaks for a party and will not use the result.
 pub(super) unsafe fn cancel<H: Home>(block: NonNull<Shared>, defer: bool) {
     // SAFETY: by the caller, and as the state decides.
     unsafe {
-        match state::<H>(block).cancel(defer) {
+        match state(block).cancel(H::SIDE, defer) {
             Cancel::Discard => discard::<H>(block),
-            Cancel::Schedule => enqueue::<H>(block),
+            Cancel::Queue => enqueue::<H>(block),
             Cancel::Leave => {}
             Cancel::Over => drop_quietly(result::<H>(block)),
         }
@@ -307,11 +300,11 @@ pub(super) unsafe fn cancel<H: Home>(block: NonNull<Shared>, defer: bool) {
 /// Cancels a half without a claim to its result: if it is over, that is left to whoever has one.
 ///
 /// # Safety
-/// The caller speaks for a party; the state was set.
+/// The caller speaks for a party.
 pub(super) unsafe fn abort<H: Home>(block: NonNull<Shared>) {
     // SAFETY: by the caller, and as the state decides.
     unsafe {
-        if state::<H>(block).cancel(false) == Cancel::Discard {
+        if state(block).cancel(H::SIDE, false) == Cancel::Discard {
             discard::<H>(block);
         }
     }
@@ -326,48 +319,95 @@ unsafe fn drop_quietly<T>(value: *mut T) {
 fn raw_waker<H: Home>(block: NonNull<Shared>) -> RawWaker {
     RawWaker::new(
         block.as_ptr().cast_const().cast(),
-        const { &waker_functions::<H>() },
+        const { &RawWakerVTable::new(clone::<H>, wake::<H>, wake_by_ref::<H>, drop_waker::<H>) },
     )
 }
 
-/// What a waker of a half does. Its data is the block. A cloned waker is a party to it; a lent one
-/// is used only while its runner is one.
-const fn waker_functions<H: Home>() -> RawWakerVTable {
-    unsafe fn clone<H: Home>(data: *const ()) -> RawWaker {
-        // SAFETY: the waker's party, or its lender's, keeps the block.
-        unsafe {
-            let block = block_of(data);
-            block.as_ref().join_in();
-            raw_waker::<H>(block)
+/// The waker that the call of a fork lends to both its halves, one after the other. Which of them
+/// is meant, the block says.
+///
+/// # Safety
+/// It is used only during polls of the halves by the call, and not dropped.
+#[inline(always)]
+pub(super) unsafe fn lent_waker<A: Home, B: Home>(block: NonNull<Shared>) -> ManuallyDrop<Waker> {
+    let functions = const {
+        &RawWakerVTable::new(
+            clone_lent::<A, B>,
+            not_lent_for_good,
+            wake_lent::<A, B>,
+            not_lent_for_good,
+        )
+    };
+    let data = block.as_ptr().cast_const().cast();
+    // SAFETY: the functions take the address of a block. Those that use the waker up are never
+    // called.
+    ManuallyDrop::new(unsafe { Waker::from_raw(RawWaker::new(data, functions)) })
+}
+
+// What wakers do. Their data is the block. A cloned waker is a party to it; a lent one is used only
+// while its runner is one.
+
+unsafe fn clone<H: Home>(data: *const ()) -> RawWaker {
+    // SAFETY: the waker's party, or its lender's, keeps the block.
+    unsafe {
+        let block = block_of(data);
+        state(block).join_in();
+        raw_waker::<H>(block)
+    }
+}
+
+unsafe fn wake<H: Home>(data: *const ()) {
+    // SAFETY: only clones are used up; the clone's party ends with this.
+    unsafe {
+        let block = block_of(data);
+        let after = state(block).wake_and_leave(H::SIDE);
+        Shared::follow::<H>(block, after);
+    }
+}
+
+unsafe fn wake_by_ref<H: Home>(data: *const ()) {
+    // SAFETY: as for `clone`. The state says whether the half is to be queued, once.
+    unsafe {
+        let block = block_of(data);
+        if state(block).wake(H::SIDE) {
+            enqueue_next::<H>(block);
         }
     }
-    unsafe fn wake<H: Home>(data: *const ()) {
-        // SAFETY: only clones are used up; the clone's party ends with the second call.
-        unsafe {
-            wake_by_ref::<H>(data);
-            drop_waker::<H>(data);
+}
+
+unsafe fn drop_waker<H: Home>(data: *const ()) {
+    // SAFETY: only clones are dropped, and each is a party.
+    unsafe { Shared::leave::<H>(block_of(data)) }
+}
+
+unsafe fn clone_lent<A: Home, B: Home>(data: *const ()) -> RawWaker {
+    // SAFETY: lent for the very poll in whose turn this is.
+    unsafe {
+        match Shared::turn(block_of(data)) {
+            Side::First => clone::<A>(data),
+            Side::Second => clone::<B>(data),
         }
     }
-    unsafe fn wake_by_ref<H: Home>(data: *const ()) {
-        // SAFETY: as for `clone`. The state says whether the half is to be queued, once.
-        unsafe {
-            let block = block_of(data);
-            if state::<H>(block).wake() {
-                enqueue::<H>(block);
-            }
+}
+
+unsafe fn wake_lent<A: Home, B: Home>(data: *const ()) {
+    // SAFETY: as above.
+    unsafe {
+        match Shared::turn(block_of(data)) {
+            Side::First => wake_by_ref::<A>(data),
+            Side::Second => wake_by_ref::<B>(data),
         }
     }
-    unsafe fn drop_waker<H: Home>(data: *const ()) {
-        // SAFETY: only clones are dropped, and each is a party.
-        unsafe { Shared::leave::<H>(block_of(data)) }
-    }
-    RawWakerVTable::new(clone::<H>, wake::<H>, wake_by_ref::<H>, drop_waker::<H>)
+}
+
+unsafe fn not_lent_for_good(_: *const ()) {
+    unreachable!("a waker that was only lent is not dropped");
 }
 
 /// The block of a waker.
 ///
 /// # Safety
-/// `data` is that of a waker that [`raw_waker`] has made.
+/// `data` is that of a waker made here.
 unsafe fn block_of(data: *const ()) -> NonNull<Shared> {
     // SAFETY: a waker's data is the address of a block.
     unsafe { NonNull::new_unchecked(data.cast_mut().cast()) }

@@ -3,11 +3,12 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p corsair --lib fork_join::loom`
 
+use super::beside::Progress;
 use super::block::Shared;
 use super::job::Job;
 use super::latch::Latch;
 use super::mailbox::Mailbox;
-use super::state::{Cancel, Pause, State};
+use super::state::{After, Cancel, Pause, Side, State, Unwanted};
 use super::worker::Worker;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -78,16 +79,66 @@ fn a_handed_out_half_is_run_once_and_its_result_seen() {
 }
 
 #[test]
-fn a_wake_during_a_poll_is_never_lost_and_schedules_once() {
+fn work_beside_the_caller_is_begun_by_one_side_and_its_end_is_seen() {
+    struct Model {
+        progress: Progress,
+        work: UnsafeCell<u32>,
+        unparked: AtomicU32,
+    }
+    // SAFETY: that the models do not race is what loom checks.
+    unsafe impl Sync for Model {}
+    // SAFETY: as above.
+    unsafe impl Send for Model {}
+
     loom::model(|| {
-        let state = Arc::new(State::running());
+        let model = Arc::new(Model {
+            progress: Progress::new(),
+            work: UnsafeCell::new(0),
+            unparked: AtomicU32::new(0),
+        });
+        // SAFETY (of all accesses to the work): loom panics if they race.
+        let run = |work: *mut u32| unsafe { *work += 1 };
+        let worker = {
+            let model = Arc::clone(&model);
+            thread::spawn(move || {
+                if model.progress.begin() {
+                    model.work.with_mut(run);
+                    if model.progress.finish() {
+                        model.unparked.store(1, Ordering::Release);
+                    }
+                }
+            })
+        };
+        if model.progress.take_back() {
+            model.work.with_mut(run);
+        } else {
+            while model.progress.wait() {
+                while model.unparked.load(Ordering::Acquire) == 0 {
+                    thread::yield_now();
+                }
+            }
+        }
+        assert_eq!(model.work.with(|work| unsafe { *work }), 1);
+        worker.join().expect("the worker does not panic");
+    });
+}
+
+/// A fork whose halves are held.
+fn forked() -> Arc<State> {
+    Arc::new(State::new(State::of_fork()))
+}
+
+#[test]
+fn a_wake_during_a_poll_is_never_lost_and_queues_once() {
+    loom::model(|| {
+        let state = forked();
         let wakers: Vec<_> = (0..2)
             .map(|_| {
                 let state = Arc::clone(&state);
-                thread::spawn(move || state.wake())
+                thread::spawn(move || state.wake(Side::First))
             })
             .collect();
-        let again = state.pause() == Pause::Again;
+        let again = state.pause(Side::First) == Pause::Again;
         let queued = wakers
             .into_iter()
             .filter_map(|waker| waker.join().ok())
@@ -97,21 +148,47 @@ fn a_wake_during_a_poll_is_never_lost_and_schedules_once() {
 }
 
 #[test]
+fn what_was_written_before_a_wake_is_seen_by_the_poll_to_come() {
+    loom::model(|| {
+        let state = forked();
+        let ready = Arc::new(AtomicU32::new(0));
+        // The wake meets a half that is about to be polled, or has been.
+        let waker = {
+            let (state, ready) = (Arc::clone(&state), Arc::clone(&ready));
+            thread::spawn(move || {
+                ready.store(1, Ordering::Relaxed);
+                state.wake(Side::First)
+            })
+        };
+        assert!(state.begin(Side::First), "nobody cancels");
+        let seen = ready.load(Ordering::Relaxed) == 1;
+        let again = state.pause(Side::First) == Pause::Again;
+        let queued = waker.join().expect("waking does not panic");
+        assert!(seen || again || queued, "nobody would poll again");
+    });
+}
+
+#[test]
 fn a_result_is_dropped_by_the_runner_or_by_the_join() {
     loom::model(|| {
-        let state = Arc::new(State::running());
+        let state = forked();
         let runner = {
             let state = Arc::clone(&state);
-            thread::spawn(move || state.finish())
+            thread::spawn(move || state.finish(Side::First))
         };
-        let joins = match state.cancel(false) {
+        let joins = match state.cancel(Side::First, false) {
             Cancel::Over => true,
             Cancel::Leave => false,
             other => panic!("{other:?} of a half that runs"),
         };
-        let wanted = runner.join().expect("the runner does not panic");
+        let finished = runner.join().expect("the runner does not panic");
         assert_eq!(
-            wanted, joins,
+            finished,
+            if joins {
+                Ok(After::Nothing)
+            } else {
+                Err(Unwanted)
+            },
             "the runner keeps it for the join, or drops it itself"
         );
     });
@@ -121,13 +198,13 @@ fn a_result_is_dropped_by_the_runner_or_by_the_join() {
 fn a_cancelled_half_is_thrown_away_once() {
     for defer in [false, true] {
         loom::model(move || {
-            let state = Arc::new(State::running());
+            let state = forked();
             let discards = Arc::new(AtomicU32::new(0));
             // Runs what was queued, as a worker does.
             let run = |state: &State, discards: &AtomicU32| {
-                if state.begin() {
+                if state.begin(Side::First) {
                     assert_eq!(
-                        state.pause(),
+                        state.pause(Side::First),
                         Pause::Discard,
                         "only the cancelling is to come"
                     );
@@ -136,11 +213,11 @@ fn a_cancelled_half_is_thrown_away_once() {
             };
             let waker = {
                 let state = Arc::clone(&state);
-                thread::spawn(move || state.wake())
+                thread::spawn(move || state.wake(Side::First))
             };
             let runner = {
                 let (state, discards) = (Arc::clone(&state), Arc::clone(&discards));
-                thread::spawn(move || match state.pause() {
+                thread::spawn(move || match state.pause(Side::First) {
                     Pause::Discard => {
                         discards.fetch_add(1, Ordering::Relaxed);
                         false
@@ -149,11 +226,11 @@ fn a_cancelled_half_is_thrown_away_once() {
                     Pause::Idle => false,
                 })
             };
-            let cancelled = state.cancel(defer);
+            let cancelled = state.cancel(Side::First, defer);
             let queued = [
                 waker.join().expect("waking does not panic"),
                 runner.join().expect("running does not panic"),
-                cancelled == Cancel::Schedule,
+                cancelled == Cancel::Queue,
             ];
             if cancelled == Cancel::Discard {
                 discards.fetch_add(1, Ordering::Relaxed);
@@ -175,29 +252,179 @@ struct Woken(AtomicU32);
 
 impl Wake for Woken {
     fn wake(self: std::sync::Arc<Self>) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.0.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// A block with its results, and what becomes of it.
+struct Block {
+    shared: Shared,
+    results: [UnsafeCell<u32>; 2],
+    freed: AtomicU32,
+}
+
+// SAFETY: that the models do not race is what loom checks.
+unsafe impl Sync for Block {}
+// SAFETY: as above.
+unsafe impl Send for Block {}
+
+impl Block {
+    fn new() -> Arc<Block> {
+        Arc::new(Block {
+            shared: Shared::model(State::new(State::of_fork())),
+            results: [UnsafeCell::new(0), UnsafeCell::new(0)],
+            freed: AtomicU32::new(0),
+        })
+    }
+
+    fn state(&self) -> &State {
+        // SAFETY: the address is inside `self.shared`.
+        unsafe { Shared::state(NonNull::from(&self.shared)).as_ref() }
+    }
+
+    /// As [`Shared::follow`].
+    fn follow(&self, after: After) {
+        match after {
+            After::Nothing => {}
+            After::Queue => panic!("nothing of the models pauses"),
+            After::Wake => {
+                let waiter = self.shared.take_waiter();
+                let after = self.state().leave();
+                assert_ne!(after, After::Wake, "only the end of a half wakes");
+                self.follow(after);
+                waiter.wake();
+            }
+            After::Free => {
+                // Loom panics if somebody else still uses the block.
+                for result in &self.results {
+                    // SAFETY: nobody needs the block any more.
+                    result.with_mut(|result| unsafe { *result = 0 });
+                }
+                self.freed.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Runs a half to its end.
+    fn run(&self, side: Side) {
+        let result = &self.results[side as usize];
+        // SAFETY (here and below): loom panics if accesses race.
+        result.with_mut(|result| unsafe { *result += 1 });
+        let after = self.state().finish(side).unwrap_or_else(|Unwanted| {
+            result.with_mut(|result| unsafe { *result -= 1 });
+            self.state().end(side)
+        });
+        self.follow(after);
     }
 }
 
 #[test]
-fn a_join_that_waits_is_woken_by_the_last_half() {
+fn a_join_that_waits_is_woken_by_the_last_half_and_frees_the_block_once() {
     loom::model(|| {
-        let shared = Arc::new(Shared::model(2));
+        let block = Block::new();
         let woken = std::sync::Arc::new(Woken(AtomicU32::new(0)));
-        let halves: Vec<_> = (0..2)
-            .map(|_| {
-                let shared = Arc::clone(&shared);
-                thread::spawn(move || shared.count_off())
-            })
-            .collect();
-        let finished = shared.poll_finished(&Waker::from(std::sync::Arc::clone(&woken)));
-        for half in halves {
-            half.join().expect("counting off does not panic");
+        let halves = [Side::First, Side::Second].map(|side| {
+            let block = Arc::clone(&block);
+            thread::spawn(move || block.run(side))
+        });
+        let waker = Waker::from(std::sync::Arc::clone(&woken));
+        if !block.shared.poll_finished(&waker) {
+            while woken.0.load(Ordering::Acquire) == 0 {
+                thread::yield_now();
+            }
         }
+        assert!(block.shared.is_finished(), "woken, but not finished");
+        for result in &block.results {
+            assert_eq!(result.with(|result| unsafe { *result }), 1);
+        }
+        block.follow(block.state().leave());
+        for half in halves {
+            half.join().expect("halves do not panic");
+        }
+        assert_eq!(block.freed.load(Ordering::Relaxed), 1);
+        drop(waker);
+        assert_eq!(std::sync::Arc::strong_count(&woken), 1, "a waker is left");
+    });
+}
+
+#[test]
+fn a_join_that_is_polled_anew_has_its_latest_waker_woken() {
+    loom::model(|| {
+        let block = Block::new();
+        let woken = [(); 2].map(|()| std::sync::Arc::new(Woken(AtomicU32::new(0))));
+        block.run(Side::First);
+        let half = {
+            let block = Arc::clone(&block);
+            thread::spawn(move || block.run(Side::Second))
+        };
+        let finished = woken.iter().any(|woken| {
+            let waker = Waker::from(std::sync::Arc::clone(woken));
+            block.shared.poll_finished(&waker)
+        });
+        half.join().expect("halves do not panic");
         assert!(
-            finished || woken.0.load(Ordering::Relaxed) == 1,
+            finished || woken[1].0.load(Ordering::Relaxed) == 1,
             "nobody would poll again"
         );
-        assert!(shared.is_finished());
+        for woken in &woken {
+            assert_eq!(std::sync::Arc::strong_count(woken), 1, "a waker is left");
+        }
+        block.follow(block.state().leave());
+        assert_eq!(block.freed.load(Ordering::Relaxed), 1);
+    });
+}
+
+/// The join's part in dropping a join: takes back its waker and its wish for the results.
+fn drop_join(block: &Block) {
+    block.shared.wait_no_more();
+    for side in [Side::First, Side::Second] {
+        if block.state().cancel(side, false) == Cancel::Over {
+            block.results[side as usize].with_mut(|result| unsafe { *result -= 1 });
+        }
+    }
+    block.follow(block.state().leave());
+}
+
+#[test]
+fn a_join_that_is_dropped_leaves_neither_result_nor_waker() {
+    loom::model(|| {
+        let block = Block::new();
+        block.run(Side::First);
+        let woken = std::sync::Arc::new(Woken(AtomicU32::new(0)));
+        let finished = block
+            .shared
+            .poll_finished(&Waker::from(std::sync::Arc::clone(&woken)));
+        assert!(!finished, "the second half has not begun");
+        let half = {
+            let block = Arc::clone(&block);
+            thread::spawn(move || block.run(Side::Second))
+        };
+        drop_join(&block);
+        half.join().expect("halves do not panic");
+        let left = |result: &UnsafeCell<u32>| result.with(|result| unsafe { *result });
+        assert_eq!(block.results.each_ref().map(left), [0, 0]);
+        assert_eq!(block.freed.load(Ordering::Relaxed), 1);
+        assert_eq!(std::sync::Arc::strong_count(&woken), 1, "a waker is left");
+    });
+}
+
+#[test]
+fn the_last_of_join_half_and_waker_frees_the_block() {
+    loom::model(|| {
+        let block = Block::new();
+        block.run(Side::First);
+        block.state().join_in();
+        let half = {
+            let block = Arc::clone(&block);
+            thread::spawn(move || block.run(Side::Second))
+        };
+        let waker = {
+            let block = Arc::clone(&block);
+            thread::spawn(move || block.follow(block.state().wake_and_leave(Side::Second)))
+        };
+        block.follow(block.state().leave());
+        half.join().expect("halves do not panic");
+        waker.join().expect("waking does not panic");
+        assert_eq!(block.freed.load(Ordering::Relaxed), 1);
     });
 }

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Instant;
 
 /// So many jobs a worker takes from the queue in one go, beside the one it runs at once.
@@ -25,6 +26,8 @@ pub(super) struct Registry {
     stopped: AtomicBool,
     /// The zero of [`Registry::now`].
     start: Instant,
+    /// Whether the machine has more cores than the pool has workers.
+    spare_core: bool,
 }
 
 /// A job in the queue.
@@ -47,6 +50,7 @@ impl Registry {
             roots: Roots::default(),
             stopped: AtomicBool::new(false),
             start: Instant::now(),
+            spare_core: thread::available_parallelism().is_ok_and(|cores| workers < cores.get()),
         });
         registry.workers.iter().for_each(Worker::settle);
         registry
@@ -76,6 +80,11 @@ impl Registry {
             // SAFETY: the reference is the caller's to give up.
             None => unsafe { Arc::decrement_strong_count(registry) },
         }
+    }
+
+    /// Whether a thread that is of no pool may wait awake without keeping a worker from its core.
+    pub(super) fn has_spare_core(&self) -> bool {
+        self.spare_core
     }
 
     /// Nanoseconds since the pool began.

@@ -3,6 +3,7 @@
 use super::block::{Home, Shared};
 use super::half::{self, Half};
 use super::pool::Pool;
+use super::state::{Side, State};
 use std::alloc::{Layout, dealloc};
 use std::collections::HashMap;
 use std::fmt;
@@ -28,6 +29,7 @@ struct Only<F>(PhantomData<F>);
 // SAFETY: `Root` is `repr(C)` and begins with the shared part.
 unsafe impl<F: Future> Home for Only<F> {
     type Future = F;
+    const SIDE: Side = Side::First;
     const OFFSET: usize = offset_of!(Root<F>, half);
 
     unsafe fn free(block: NonNull<Shared>) {
@@ -190,20 +192,19 @@ impl<F: Future> Spawned<F> {
     fn new(pool: &Pool, future: F) -> Spawned<F> {
         let home = pool.worker().unwrap_or(&pool.registry.workers[0]);
         let root: Box<Root<F>> = Box::new(Root {
-            shared: Shared::parted(home),
+            // The parties are this handle and the entry among the roots.
+            shared: Shared::parted(home, State::new(State::of_root(2))),
             half: MaybeUninit::uninit(),
         });
         let block = NonNull::from(Box::leak(root)).cast::<Shared>();
-        // SAFETY: a fresh block with one party, this handle, to which the entry is added; nobody
-        // else knows the half before it is queued.
+        // SAFETY: a fresh block; nobody else knows the half before it is queued.
         unsafe {
             half::place::<Only<F>>(block, future);
-            block.as_ref().join_in();
             let entry = Entry {
                 abort: half::abort::<Only<F>>,
                 leave: Shared::leave::<Only<F>>,
             };
-            let job = half::schedule::<Only<F>>(block);
+            let job = half::emancipate::<Only<F>>(block);
             pool.registry.roots.enter(block, entry);
             pool.registry.enqueue(job);
         }
@@ -258,6 +259,7 @@ impl<F: Future> Drop for Spawned<F> {
         // SAFETY: the handle is a party until it leaves, and takes no result any more.
         unsafe {
             strike_out(block);
+            block.as_ref().wait_no_more();
             half::cancel::<Only<F>>(block, defer);
             Shared::leave::<Only<F>>(block);
         }

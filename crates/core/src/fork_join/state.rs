@@ -1,32 +1,69 @@
-//! Who may touch an asynchronous half, decided one atomic step at a time.
+//! Who may touch what of a block, and who still needs it, decided one atomic step at a time.
 //!
-//! A half that runs on its own is idle, scheduled (in a queue or a mailbox), running, or over. The
-//! one who takes it from idle or scheduled to running alone may touch its future until the next
-//! step. Cancelling never waits: whoever holds the half at that moment throws it away.
+//! One word says it all, so that what happens to a half costs one step each: waking, pausing,
+//! ending.
+//!
+//! - A half is held, idle, or over. It is held from the moment that somebody wakes it: by that
+//!   one, who queues it, then by the queue or mailbox, then by its runner. Whoever holds it alone
+//!   may touch its future. If it is woken meanwhile, it will be polled once more. Cancelling never
+//!   waits: who holds the half at that moment throws it away.
+//! - The join may leave a waker in the block. That belongs to the join, until the last half to end
+//!   takes it.
+//! - The parties are the join and every waker that was cloned. The block is there as long as there
+//!   is a party or a half that is not over; whose step ends that frees it.
 
 use super::sync::AtomicU32;
 use std::sync::atomic::Ordering;
 
-/// In a queue or a mailbox; together with [`RUNNING`]: woken during a poll.
-const SCHEDULED: u32 = 1;
-const RUNNING: u32 = 2;
+/// Somebody has the half to run it; or a queue or mailbox, for somebody who will.
+const HELD: u32 = 1;
+/// Woken while it was held.
+const WOKEN: u32 = 2;
 /// The future is gone. Its result is in place unless [`CANCELLED`] is set too.
 const OVER: u32 = 4;
 /// Nobody wants the result any more.
 const CANCELLED: u32 = 8;
 
-/// The state of one half.
+/// Both halves are over.
+const BOTH_OVER: u32 = Side::First.bits(OVER) | Side::Second.bits(OVER);
+/// The join has left a waker.
+const WAITING: u32 = 1 << 8;
+/// One party; the count of parties takes all bits from here on.
+const PARTY: u32 = 1 << 9;
+/// So many parties are refused, well before the count would overflow.
+const MOST: u32 = (u32::MAX / PARTY) / 2;
+
+/// One of the two halves of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum Side {
+    First,
+    Second,
+}
+
+/// The state of one block.
 pub(super) struct State(AtomicU32);
 
 /// What the runner is to do after a poll that was not ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pause {
-    /// Leave it: whoever wakes it will schedule it.
+    /// Leave it: whoever wakes it will queue it.
     Idle,
-    /// Schedule it: it was woken meanwhile.
+    /// Queue it: it was woken meanwhile.
     Again,
     /// Throw the future away: it was cancelled meanwhile.
     Discard,
+}
+
+/// How far the wait for both halves has come, as the join sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// No waker is left in the block, and only the join could do so.
+    NotBegun,
+    /// The join has left a waker.
+    WakerLeft,
+    /// Both are over, and their results visible.
+    Over,
 }
 
 /// What the canceller is to do.
@@ -34,105 +71,269 @@ pub(super) enum Pause {
 pub(super) enum Cancel {
     /// Throw the future away, now.
     Discard,
-    /// Schedule the half, so that a worker throws the future away.
-    Schedule,
+    /// Queue the half, so that a worker throws the future away.
+    Queue,
     /// Nothing: whoever runs it or will run it throws it away, or has.
     Leave,
     /// The half is over: drop its result.
     Over,
 }
 
+/// What is to be done after a step that gave something up. Unless this says so, the block may be
+/// gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(super) enum After {
+    Nothing,
+    /// Queue the half, which the caller now holds.
+    Queue,
+    /// Take the waker that the join has left, [leave](State::leave), and wake it: the caller is a
+    /// party for so long.
+    Wake,
+    /// Free the block: nobody else needs it.
+    Free,
+}
+
+/// The result is not wanted; the half is not over yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unwanted;
+
+impl Side {
+    /// Flags of a half in their place.
+    const fn bits(self, flags: u32) -> u32 {
+        match self {
+            Side::First => flags,
+            Side::Second => flags << 4,
+        }
+    }
+}
+
 impl State {
-    pub(super) fn running() -> State {
-        State(AtomicU32::new(RUNNING))
+    /// Of a fork that begins: the caller holds both halves, and the join is the only party.
+    #[inline(always)]
+    pub(super) const fn of_fork() -> u32 {
+        PARTY | Side::First.bits(HELD) | Side::Second.bits(HELD)
     }
 
-    pub(super) fn scheduled() -> State {
-        State(AtomicU32::new(SCHEDULED))
+    /// Of a root that the caller is about to queue, with so many parties. Of its two halves only the first
+    /// is a half.
+    pub(super) fn of_root(parties: u32) -> u32 {
+        (parties * PARTY) | Side::First.bits(HELD) | Side::Second.bits(OVER)
     }
 
-    /// From scheduled to running; false if the half was cancelled and is to be thrown away.
-    pub(super) fn begin(&self) -> bool {
-        let before = self.0.fetch_xor(SCHEDULED | RUNNING, Ordering::AcqRel);
-        before & CANCELLED == 0
+    #[inline(always)]
+    pub(super) fn new(state: u32) -> State {
+        State(AtomicU32::new(state))
     }
 
-    /// Back to running, of a half that its owner has taken out of the mailbox.
-    pub(super) fn take_back(&self) {
-        self.0.store(RUNNING, Ordering::Relaxed);
+    /// Whether the state is still, or again, that in which a fork begins: the join is the only
+    /// party, and nobody has woken a half.
+    #[inline(always)]
+    pub(super) fn is_untouched(&self) -> bool {
+        self.0.load(Ordering::Acquire) == State::of_fork()
     }
 
-    /// Ends a poll that was not ready.
-    pub(super) fn pause(&self) -> Pause {
-        let mut state = self.0.load(Ordering::Relaxed);
-        loop {
-            let (next, pause) = match state {
-                s if s & CANCELLED != 0 => return Pause::Discard,
-                s if s & SCHEDULED != 0 => (SCHEDULED, Pause::Again),
-                _ => (0, Pause::Idle),
-            };
-            match self
-                .0
-                .compare_exchange_weak(state, next, Ordering::AcqRel, Ordering::Acquire)
-            {
-                Ok(_) => return pause,
-                Err(other) => state = other,
-            }
-        }
-    }
-
-    /// The result is in place; false if nobody wants it and it is to be dropped.
-    pub(super) fn finish(&self) -> bool {
-        self.0.fetch_or(OVER, Ordering::AcqRel) & CANCELLED == 0
-    }
-
-    /// The future was thrown away.
-    pub(super) fn discarded(&self) {
-        self.0.fetch_or(OVER, Ordering::Release);
-    }
-
-    /// True if the half was idle and now is scheduled: the caller is to queue it.
-    pub(super) fn wake(&self) -> bool {
-        let mut state = self.0.load(Ordering::Relaxed);
-        loop {
-            if state & (SCHEDULED | OVER | CANCELLED) != 0 {
-                return false;
-            }
-            let next = state | SCHEDULED;
-            match self
-                .0
-                .compare_exchange_weak(state, next, Ordering::AcqRel, Ordering::Relaxed)
-            {
-                Ok(_) => return state == 0,
-                Err(other) => state = other,
-            }
-        }
-    }
-
-    /// Takes back the wish for a result; with `defer` the caller does not throw away the future
-    /// itself.
-    pub(super) fn cancel(&self, defer: bool) -> Cancel {
-        let mut state = self.0.load(Ordering::Relaxed);
-        loop {
-            let (next, cancel) = match state {
-                s if s & CANCELLED != 0 => return Cancel::Leave,
-                s if s & OVER != 0 => (s, Cancel::Over),
-                0 if defer => (SCHEDULED | CANCELLED, Cancel::Schedule),
-                0 => (CANCELLED, Cancel::Discard),
-                s => (s | CANCELLED, Cancel::Leave),
-            };
-            match self
-                .0
-                .compare_exchange_weak(state, next, Ordering::AcqRel, Ordering::Relaxed)
-            {
-                Ok(_) => return cancel,
-                Err(other) => state = other,
-            }
+    /// How far the wait for both halves has come.
+    pub(super) fn wait_so_far(&self) -> Wait {
+        let state = self.0.load(Ordering::Acquire);
+        if state & BOTH_OVER == BOTH_OVER {
+            Wait::Over
+        } else if state & WAITING != 0 {
+            Wait::WakerLeft
+        } else {
+            Wait::NotBegun
         }
     }
 
     /// Whether the half was cancelled, so that there never will be a result.
-    pub(super) fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Acquire) & CANCELLED != 0
+    pub(super) fn is_cancelled(&self, side: Side) -> bool {
+        self.0.load(Ordering::Acquire) & side.bits(CANCELLED) != 0
+    }
+
+    /// To be called before a poll, by who holds the half. False if it was cancelled and is to be
+    /// thrown away.
+    pub(super) fn begin(&self, side: Side) -> bool {
+        let mut state = self.0.load(Ordering::Acquire);
+        if state & side.bits(WOKEN) != 0 {
+            // The poll to come is also for who has woken it while it was queued.
+            state = self.0.fetch_and(!side.bits(WOKEN), Ordering::AcqRel);
+        }
+        state & side.bits(CANCELLED) == 0
+    }
+
+    /// Ends a poll that was not ready.
+    pub(super) fn pause(&self, side: Side) -> Pause {
+        let mut pause = Pause::Discard;
+        self.update(|state| {
+            if state & side.bits(CANCELLED) != 0 {
+                pause = Pause::Discard;
+                None
+            } else if state & side.bits(WOKEN) != 0 {
+                pause = Pause::Again;
+                Some(state & !side.bits(WOKEN))
+            } else {
+                pause = Pause::Idle;
+                Some(state & !side.bits(HELD))
+            }
+        });
+        pause
+    }
+
+    /// The half is over and its result in place.
+    ///
+    /// # Errors
+    /// If nobody wants the result: it is to be dropped, and the half to be [ended](State::end).
+    pub(super) fn finish(&self, side: Side) -> Result<After, Unwanted> {
+        let mut after = After::Nothing;
+        let finished = self.update(|state| {
+            let next;
+            (next, after) = State::ended(state, side);
+            (state & side.bits(CANCELLED) == 0).then_some(next)
+        });
+        if finished { Ok(after) } else { Err(Unwanted) }
+    }
+
+    /// The half is over, without a result.
+    pub(super) fn end(&self, side: Side) -> After {
+        let mut after = After::Nothing;
+        self.update(|state| {
+            let next;
+            (next, after) = State::ended(state, side);
+            Some(next)
+        });
+        after
+    }
+
+    /// The state after the end of a half, and what that leads to.
+    fn ended(state: u32, side: Side) -> (u32, After) {
+        let next = (state & !side.bits(HELD | WOKEN)) | side.bits(OVER);
+        if next & BOTH_OVER == BOTH_OVER && next & WAITING != 0 {
+            ((next & !WAITING) + PARTY, After::Wake)
+        } else {
+            (next, State::freed(next))
+        }
+    }
+
+    /// Wakes the half: true if it was idle, and the caller now holds it.
+    pub(super) fn wake(&self, side: Side) -> bool {
+        let mut idle = false;
+        let woken = self.update(|state| {
+            let next;
+            (next, idle) = State::woken(state, side)?;
+            Some(next)
+        });
+        woken && idle
+    }
+
+    /// As [`State::wake`], by a party that goes with that.
+    pub(super) fn wake_and_leave(&self, side: Side) -> After {
+        let mut after = After::Nothing;
+        self.update(|state| {
+            let next = state - PARTY;
+            match State::woken(next, side) {
+                None => {
+                    after = State::freed(next);
+                    Some(next)
+                }
+                Some((next, idle)) => {
+                    after = if idle { After::Queue } else { After::Nothing };
+                    Some(next)
+                }
+            }
+        });
+        after
+    }
+
+    /// The state after a wake, and whether the half was idle; `None` if there is nothing to wake.
+    fn woken(state: u32, side: Side) -> Option<(u32, bool)> {
+        if state & side.bits(OVER | CANCELLED) != 0 {
+            return None;
+        }
+        let idle = state & side.bits(HELD) == 0;
+        // Also one that was woken already is woken again, so that the poll to come sees what the
+        // caller has written before.
+        let flag = if idle { HELD } else { WOKEN };
+        Some((state | side.bits(flag), idle))
+    }
+
+    /// Takes back the wish for a result; with `defer` the caller does not throw away the future
+    /// itself.
+    pub(super) fn cancel(&self, side: Side, defer: bool) -> Cancel {
+        let mut cancel = Cancel::Leave;
+        self.update(|state| {
+            let half = state & side.bits(HELD | OVER | CANCELLED);
+            let flags;
+            (flags, cancel) = if half & side.bits(CANCELLED) != 0 {
+                (0, Cancel::Leave)
+            } else if half & side.bits(OVER) != 0 {
+                (0, Cancel::Over)
+            } else if half != 0 {
+                (CANCELLED, Cancel::Leave)
+            } else if defer {
+                (HELD | CANCELLED, Cancel::Queue)
+            } else {
+                (CANCELLED, Cancel::Discard)
+            };
+            (flags != 0).then_some(state | side.bits(flags))
+        });
+        cancel
+    }
+
+    /// Leaves a waker, which the caller, the join, has put into place; false if both halves are
+    /// over, and the waker still is the join's.
+    pub(super) fn wait(&self) -> bool {
+        self.update(|state| (state & BOTH_OVER != BOTH_OVER).then_some(state | WAITING))
+    }
+
+    /// Takes the join's waker back; false if there is none, or another one has taken it.
+    pub(super) fn wait_no_more(&self) -> bool {
+        self.update(|state| (state & WAITING != 0).then_some(state & !WAITING))
+    }
+
+    /// A further party.
+    pub(super) fn join_in(&self) {
+        let before = self.0.fetch_add(PARTY, Ordering::Relaxed);
+        assert!(
+            before / PARTY < MOST,
+            "fork-join: too many wakers of one half"
+        );
+    }
+
+    /// A party goes.
+    pub(super) fn leave(&self) -> After {
+        // Where nobody else is left it takes no step to decide who frees the block.
+        if self.0.load(Ordering::Acquire) == PARTY | BOTH_OVER {
+            return After::Free;
+        }
+        let before = self.0.fetch_sub(PARTY, Ordering::AcqRel);
+        State::freed(before - PARTY)
+    }
+
+    /// What is to be done with a block that has come to this state.
+    fn freed(state: u32) -> After {
+        if state < PARTY && state & BOTH_OVER == BOTH_OVER {
+            After::Free
+        } else {
+            After::Nothing
+        }
+    }
+
+    /// One step: to what `next` says, if anything. False if there was none to make. In either case
+    /// the caller sees what led to the state that it was decided on.
+    #[inline(always)]
+    fn update(&self, mut next: impl FnMut(u32) -> Option<u32>) -> bool {
+        let mut state = self.0.load(Ordering::Acquire);
+        loop {
+            let Some(wanted) = next(state) else {
+                return false;
+            };
+            match self
+                .0
+                .compare_exchange_weak(state, wanted, Ordering::AcqRel, Ordering::Acquire)
+            {
+                Ok(_) => return true,
+                Err(other) => state = other,
+            }
+        }
     }
 }

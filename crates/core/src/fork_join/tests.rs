@@ -76,6 +76,63 @@ fn panics_meet_halves_that_were_handed_out() {
 }
 
 #[test]
+fn work_beside_the_caller_is_run_by_a_worker_or_taken_back() {
+    let pool = pool(1);
+    for _ in 0..6 {
+        let (mut here, mut there) = (Box::new(1), Box::new(2));
+        let (a, b) = pool.beside(
+            || {
+                *here += 1;
+                here.to_string()
+            },
+            || {
+                *there += 1;
+                there.to_string()
+            },
+        );
+        assert_eq!((a.as_str(), b.as_str()), ("2", "3"));
+    }
+}
+
+#[test]
+fn a_pool_may_go_with_an_offer_that_was_taken_back() {
+    for _ in 0..4 {
+        let text = Box::new(1);
+        assert_eq!(pool(2).beside(|| (), || *text), ((), 1));
+    }
+}
+
+#[test]
+fn on_a_worker_work_beside_it_is_shared_or_taken_back() {
+    let pool = pool(2);
+    let count = AtomicU32::new(0);
+    let add = || count.fetch_add(1, Ordering::Relaxed);
+    pool.install(|| pool.beside(add, || pool.beside(add, add)));
+    assert_eq!(count.load(Ordering::Relaxed), 3);
+}
+
+#[test]
+fn panics_beside_come_out_after_both_are_over() {
+    let pool = pool(1);
+    for (here, there) in [(true, false), (false, true), (true, true)] {
+        let ran = AtomicU32::new(0);
+        let run = |panics: bool, text: &'static str| {
+            ran.fetch_add(1, Ordering::Relaxed);
+            if panics {
+                std::panic::resume_unwind(Box::new(text));
+            }
+        };
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            pool.beside(|| run(here, "here"), || run(there, "there"))
+        }));
+        let panic = result.expect_err("one of them panics");
+        let first = if here { "here" } else { "there" };
+        assert_eq!(panic.downcast_ref::<&str>(), Some(&first));
+        assert_eq!(ran.into_inner(), 2);
+    }
+}
+
+#[test]
 fn spawns_of_a_scope_write_to_what_they_borrow() {
     let mut numbers = [0u32; 6];
     pool(2).install(|| {

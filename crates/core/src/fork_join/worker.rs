@@ -33,7 +33,10 @@ const PACE: u64 = 50_000;
 const PATIENCE: u32 = if cfg!(miri) { 4 } else { 2_000 };
 
 /// At every such look for a job the queue comes before what was woken here.
-const FAIRNESS: u32 = 61;
+const FAIRNESS: u32 = 64;
+
+/// So often in a row the half that was woken last may come before those that wait longer.
+const STREAK: u32 = 16;
 
 /// So many references to the registry are taken or given up at once.
 const REFERENCES: usize = 256;
@@ -54,6 +57,11 @@ pub(super) struct Worker {
     stack: Cell<Extent>,
     /// Halves that were woken here.
     woken: RefCell<VecDeque<NonNull<Job>>>,
+    /// The half that was woken last, which comes before the others: what it waited for, mostly the
+    /// results of its own halves, is still in the processor's caches.
+    next: Cell<Option<NonNull<Job>>>,
+    /// How often in a row `next` has come first.
+    streak: Cell<u32>,
     /// How often this worker has looked for a job.
     looks: Cell<u32>,
     /// References to the registry, to be spent on blocks.
@@ -89,6 +97,8 @@ impl Worker {
             offers: Offers::new(),
             frames: Frames::new(),
             woken: RefCell::default(),
+            next: Cell::new(None),
+            streak: Cell::new(0),
             looks: Cell::new(0),
             references: Cell::new(0),
             stack: Cell::new(Extent::UNLIMITED),
@@ -165,10 +175,15 @@ impl Worker {
         self.stack.get()
     }
 
-    /// Memory for a block.
+    /// Memory for a block, if there is some at hand.
     #[inline(always)]
-    pub(super) fn take_frame<T>(&self) -> NonNull<T> {
-        self.frames.take(&self.public.returned)
+    pub(super) fn take_frame<T>(&self) -> Option<NonNull<T>> {
+        self.frames.take()
+    }
+
+    /// Sees to it that there is memory for a block at hand.
+    pub(super) fn refill_frames<T>(&self) {
+        self.frames.refill::<T>(&self.public.returned);
     }
 
     /// Gives back a block of this worker's, on its thread.
@@ -303,7 +318,18 @@ impl Worker {
         }
     }
 
-    /// Queues a half that was woken here. It stays here unless others would have to wait for it
+    /// Queues a half that waits no more, before others that were woken here.
+    ///
+    /// # Safety
+    /// As for [`Registry::enqueue`].
+    pub(super) unsafe fn enqueue_next(&self, job: NonNull<Job>) {
+        if let Some(job) = self.next.replace(Some(job)) {
+            // SAFETY: by the caller, of an earlier call.
+            unsafe { self.enqueue(job) };
+        }
+    }
+
+    /// Queues a half behind others that were woken here. It stays here unless others would have to wait for it
     /// while some worker sleeps.
     ///
     /// # Safety
@@ -321,19 +347,34 @@ impl Worker {
 
     /// Something to run, from here, from the queue, or from a mailbox.
     pub(super) fn find(&self) -> Option<NonNull<Job>> {
-        let registry = self.registry();
-        let mut woken = self.woken.borrow_mut();
-        self.looks.set(self.looks.get().wrapping_add(1));
+        let looks = self.looks.get().wrapping_add(1);
+        self.looks.set(looks);
         // What others have queued must not wait for ever for those here.
-        if !self.looks.get().is_multiple_of(FAIRNESS)
-            && let Some(job) = woken.pop_front()
+        if looks.is_multiple_of(FAIRNESS)
+            && let Some(job) = self.registry().dequeue(&mut self.woken.borrow_mut())
         {
             return Some(job);
         }
-        if let Some(job) = registry.dequeue(&mut woken).or_else(|| woken.pop_front()) {
+        self.find_here().or_else(|| self.find_elsewhere())
+    }
+
+    fn find_here(&self) -> Option<NonNull<Job>> {
+        if let Some(job) = self.next.take() {
+            if self.streak.get() < STREAK {
+                self.streak.set(self.streak.get() + 1);
+                return Some(job);
+            }
+            self.woken.borrow_mut().push_back(job);
+        }
+        self.streak.set(0);
+        self.woken.borrow_mut().pop_front()
+    }
+
+    fn find_elsewhere(&self) -> Option<NonNull<Job>> {
+        let registry = self.registry();
+        if let Some(job) = registry.dequeue(&mut self.woken.borrow_mut()) {
             return Some(job);
         }
-        drop(woken);
         let (before, after) = registry.workers.split_at(self.index + 1);
         after
             .iter()

@@ -176,6 +176,11 @@ impl<M: Message, R: Reach<M>> Context<M> for VirtualContext<M, R> {
         self.shard().new_trace();
     }
 
+    #[inline]
+    fn continue_trace(&mut self, trace: SpanId, parent: SpanId) {
+        self.shard().continue_trace(trace, parent);
+    }
+
     fn spawn_request<A, F>(&mut self, how: Spawn, make: F) -> u32
     where
         A: Actor<M>,

@@ -16,7 +16,7 @@ use super::parcel::{Far, Outbox, RING, next_pending};
 use super::population::{Group, SpawnRequest};
 use super::scheduled::{Head, Kind, MAX_WINDOW_BITS, Scheduled, TIMER_FROM};
 use super::wheel::{Due, Wheel};
-use crate::{Addr, Config, DeadLetters, Latency, Message, Token, Waiting};
+use crate::{Addr, Config, DeadLetters, Latency, Message, SpanId, Token, Waiting};
 use aside::Aside;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -387,6 +387,16 @@ impl<M: Message> Shard<M> {
     pub(super) fn new_trace(&mut self) {
         let mut head = *self.current();
         head.trace = 0;
+        self.resume(head);
+    }
+
+    /// From here on, what is sent is on account of this span of this trace.
+    #[inline]
+    pub(super) fn continue_trace(&mut self, trace: SpanId, parent: SpanId) {
+        let mut head = *self.current();
+        head.trace = trace.as_u64();
+        // A span is the number of its sender and how-manieth sending it was.
+        (head.from, head.seq) = (parent.sender().0, parent.as_u64() as u32);
         self.resume(head);
     }
 

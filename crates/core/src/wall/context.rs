@@ -407,6 +407,10 @@ impl<M: Message, R: Runtime> Context<M> for WallContext<M, R> {
         self.trace = (SpanId::NONE, SpanId::NONE);
     }
 
+    fn continue_trace(&mut self, trace: SpanId, parent: SpanId) {
+        self.trace = (trace, parent);
+    }
+
     fn spawn_request<A, F>(&mut self, how: Spawn, make: F) -> u32
     where
         A: Actor<M>,

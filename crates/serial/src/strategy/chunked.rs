@@ -11,23 +11,21 @@
 //!    same time, long enough that the counter does not matter. A thread that wakes late finds less
 //!    to do, and nobody waits for it in the meantime.
 //!
-//! The caller is one of the workers: a call for two workers wakes one thread, not two. When nothing
-//! is left to take it waits awake for those that finish their last block. A caller that slept would
-//! be woken on the core of the thread that finished, and the next run would begin with two workers
-//! on one core, where the scheduler leaves them for a millisecond: the length of the whole run.
+//! The caller is one of the workers: a call for two workers wakes one thread, not two. It never
+//! waits for a thread that has not woken, and waits awake for those that finish their last block. A
+//! caller that slept would be woken on the core of the thread that finished, and the next run would
+//! begin with two workers on one core, where the scheduler leaves them for a millisecond: the length
+//! of the whole run. Threads of the pool, too, look around for some time before they sleep, so that
+//! the next of several runs in a row finds them awake.
 
-use super::{Strategy, pooled};
+use super::Strategy;
 use crate::batch::ONE_BLOCK;
 use crate::failure::FirstFailure;
 use crate::part::Part;
 use crate::{Batch, Format, MarshalError};
-use rayon::ThreadPool;
-use rayon::prelude::*;
+use corsair::fork_join::{Pool, for_each};
 use serde::Serialize;
-use std::hint::spin_loop;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::available_parallelism;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes that the caller encodes before it decides: some microseconds of work.
 const SAMPLE: usize = 8 << 10;
@@ -38,9 +36,6 @@ const BLOCK: usize = 16 << 10;
 /// Bytes that must be left, by estimate, for the pool to be called.
 const WORTH_WAKING: usize = 160 << 10;
 
-/// How long a caller that has nothing left to do waits awake: several blocks.
-const PATIENCE: Duration = Duration::from_micros(100);
-
 /// Ranges of values, each worker into a buffer of its own, on a pool that lives across runs.
 ///
 /// Never slower than [`Serial`](crate::Serial) for a handful of values, because it then does the
@@ -49,10 +44,8 @@ const PATIENCE: Duration = Duration::from_micros(100);
 #[derive(Debug)]
 pub struct Chunked {
     /// The workers besides the caller; `None` if the caller is the only one.
-    pool: Option<ThreadPool>,
+    pool: Option<Pool>,
     worth_waking: usize,
-    /// How long the caller waits awake: not at all if it would keep a worker from its core.
-    patience: Duration,
 }
 
 impl Chunked {
@@ -65,16 +58,14 @@ impl Chunked {
     pub fn new(workers: usize) -> Result<Chunked, MarshalError> {
         let pool = match workers.saturating_sub(1) {
             0 => None,
-            helpers => Some(pooled::pool(helpers)?),
+            helpers => Some(Pool::new(helpers).map_err(|source| MarshalError::Workers {
+                workers: helpers,
+                source: Box::new(source),
+            })?),
         };
-        let cores = available_parallelism().map_or(1, usize::from);
         Ok(Chunked {
             pool,
             worth_waking: WORTH_WAKING,
-            patience: match workers <= cores {
-                true => PATIENCE,
-                false => Duration::ZERO,
-            },
         })
     }
 
@@ -95,10 +86,7 @@ impl Strategy for Chunked {
     }
 
     fn workers(&self) -> usize {
-        1 + self
-            .pool
-            .as_ref()
-            .map_or(0, ThreadPool::current_num_threads)
+        1 + self.pool.as_ref().map_or(0, Pool::workers)
     }
 
     fn marshal_into<F: Format, T: Serialize + Sync>(
@@ -171,23 +159,14 @@ impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
             return shift;
         }
         let next = AtomicUsize::new(begun);
-        let (woken, ended) = (AtomicBool::new(false), AtomicBool::new(false));
-        pool.in_place_scope(|scope| {
-            // One job for the whole pool, which divides it as its threads wake.
-            scope.spawn(|_| {
-                woken.store(true, Ordering::Relaxed);
-                theirs[..helpers]
-                    .par_iter_mut()
-                    .with_max_len(1)
-                    .for_each(|part| self.work(part, &next, shift));
-                ended.store(true, Ordering::Release);
-            });
-            self.work(mine, &next, shift);
-            // A pool that has not even woken may be waiting for this very core.
-            if woken.load(Ordering::Relaxed) {
-                wait_awake(&ended, chunked.patience);
-            }
-        });
+        pool.beside(
+            || self.work(mine, &next, shift),
+            || match &mut theirs[..helpers] {
+                [part] => self.work(part, &next, shift),
+                // One job for the whole pool, which divides it as its threads wake.
+                parts => pool.install(|| for_each(parts, |part| self.work(part, &next, shift))),
+            },
+        );
         shift
     }
 
@@ -241,19 +220,6 @@ impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
         }
         true
     }
-}
-
-/// Waits for the job of the pool to end, but no longer than `patience`: the scope waits on.
-fn wait_awake(ended: &AtomicBool, patience: Duration) {
-    if patience.is_zero() {
-        return;
-    }
-    let until = Instant::now() + patience;
-    while !ended.load(Ordering::Acquire) && Instant::now() < until {
-        spin_loop();
-    }
-    // The job has only to tell the scope.
-    (0..8).for_each(|_| spin_loop());
 }
 
 /// The shift of blocks of about [`BLOCK`] bytes, but several of them for each worker.

@@ -2,6 +2,7 @@
 //! a runtime that lives across runs.
 
 use super::Strategy;
+use super::fed::Fed;
 use crate::batch::Placement;
 use crate::failure::FirstFailure;
 use crate::part::Part;
@@ -10,7 +11,7 @@ use async_scoped::TokioScope;
 use serde::Serialize;
 use std::thread::available_parallelism;
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::mpsc::{Receiver, UnboundedSender, channel, unbounded_channel};
+use tokio::sync::mpsc::{channel, unbounded_channel};
 
 /// Indices on their way to a task.
 const QUEUE_PER_WORKER: usize = 16;
@@ -98,18 +99,18 @@ fn run<F: Format, T: Serialize + Sync>(
     let (placed, mut gather) = unbounded_channel();
     TokioScope::scope_and_block(|scope| {
         let mut feeds = Vec::with_capacity(parts.len());
-        for (number, part) in parts.iter_mut().enumerate() {
-            let (feed, indices) = channel(QUEUE_PER_WORKER);
+        for mut worker in Fed::each(format, values, &first, parts) {
+            let (feed, mut indices) = channel(QUEUE_PER_WORKER);
+            let placed = placed.clone();
             feeds.push(feed);
-            scope.spawn(work(
-                format,
-                values,
-                number,
-                part,
-                indices,
-                placed.clone(),
-                &first,
-            ));
+            scope.spawn(async move {
+                while let Some(index) = indices.recv().await {
+                    if let Some(document) = worker.encode(index) {
+                        // The gatherer outlives the workers.
+                        let _ = placed.send(document);
+                    }
+                }
+            });
         }
         drop(placed);
         for (index, feed) in (0..values.len()).zip(feeds.iter().cycle()) {
@@ -124,30 +125,4 @@ fn run<F: Format, T: Serialize + Sync>(
         }
     });
     first.into_result()
-}
-
-/// Encodes the values whose indices arrive, until no more can.
-async fn work<F: Format, T: Serialize>(
-    format: &F,
-    values: &[T],
-    number: usize,
-    part: &mut Part,
-    mut indices: Receiver<usize>,
-    placed: UnboundedSender<(usize, Placement)>,
-    first: &FirstFailure,
-) {
-    while let Some(index) = indices.recv().await {
-        if !first.is_after(index) {
-            continue;
-        }
-        let placement = Placement {
-            part: number,
-            entry: part.len(),
-        };
-        match part.encode(format, index, &values[index]) {
-            // The gatherer outlives the workers.
-            Ok(()) => drop(placed.send((index, placement))),
-            Err(error) => first.record(error),
-        }
-    }
 }

@@ -2,11 +2,12 @@
 //! its document is. Threads and channels are made for the run, as in the programs it answers.
 
 use super::Strategy;
+use super::fed::Fed;
 use crate::batch::Placement;
 use crate::failure::FirstFailure;
 use crate::part::Part;
 use crate::{Batch, Format, MarshalError};
-use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use crossbeam_channel::{bounded, unbounded};
 use serde::Serialize;
 use std::num::NonZeroUsize;
 use std::thread;
@@ -70,11 +71,14 @@ fn run<F: Format, T: Serialize + Sync>(
     let (feed, indices) = bounded(workers * QUEUE_PER_WORKER);
     let (placed, gather) = unbounded();
     thread::scope(|scope| {
-        for (number, part) in parts.iter_mut().enumerate() {
-            let (indices, placed, first) = (indices.clone(), placed.clone(), &first);
+        for mut worker in Fed::each(format, values, &first, parts) {
+            let (indices, placed) = (indices.clone(), placed.clone());
             thread::Builder::new()
                 .spawn_scoped(scope, move || {
-                    work(format, values, number, part, &indices, &placed, first);
+                    for document in indices.iter().filter_map(|index| worker.encode(index)) {
+                        // The gatherer outlives the workers.
+                        let _ = placed.send(document);
+                    }
                 })
                 // The threads that did start end with the channel, which is dropped on the way out.
                 .map_err(|source| MarshalError::Workers {
@@ -95,30 +99,4 @@ fn run<F: Format, T: Serialize + Sync>(
         Ok(())
     })?;
     first.into_result()
-}
-
-/// Encodes the values whose indices arrive, until no more can.
-fn work<F: Format, T: Serialize>(
-    format: &F,
-    values: &[T],
-    number: usize,
-    part: &mut Part,
-    indices: &Receiver<usize>,
-    placed: &Sender<(usize, Placement)>,
-    first: &FirstFailure,
-) {
-    for index in indices {
-        if !first.is_after(index) {
-            continue;
-        }
-        let placement = Placement {
-            part: number,
-            entry: part.len(),
-        };
-        match part.encode(format, index, &values[index]) {
-            // The gatherer outlives the workers.
-            Ok(()) => drop(placed.send((index, placement))),
-            Err(error) => first.record(error),
-        }
-    }
 }

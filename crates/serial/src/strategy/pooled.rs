@@ -26,22 +26,17 @@ impl Pooled {
     ///
     /// [`MarshalError::Workers`] where the system refuses the threads.
     pub fn new(workers: usize) -> Result<Pooled, MarshalError> {
-        Ok(Pooled {
-            pool: pool(workers.max(1))?,
-        })
+        let workers = workers.max(1);
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(workers)
+            .thread_name(|number| format!("marshal-{number}"))
+            .build()
+            .map_err(|source| MarshalError::Workers {
+                workers,
+                source: Box::new(source),
+            })?;
+        Ok(Pooled { pool })
     }
-}
-
-/// A rayon pool of `threads` threads.
-pub(super) fn pool(threads: usize) -> Result<ThreadPool, MarshalError> {
-    ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .thread_name(|number| format!("marshal-{number}"))
-        .build()
-        .map_err(|source| MarshalError::Workers {
-            workers: threads,
-            source: Box::new(source),
-        })
 }
 
 impl Strategy for Pooled {

@@ -89,6 +89,9 @@ impl Context<Msg> for Recorder {
     fn new_trace(&mut self) {
         panic!("a pirate begins no trace")
     }
+    fn continue_trace(&mut self, _: SpanId, _: SpanId) {
+        panic!("a pirate puts nothing off")
+    }
     fn spawn_request<A, F>(&mut self, _: Spawn, _: F) -> u32
     where
         A: Actor<Msg>,

@@ -1,0 +1,130 @@
+//! netflixoss under load: simulated messages per second of wall-clock time, on one worker, with
+//! and without flows; and the whole of a run of 6,000 instances, from its definition to its graph.
+//!
+//! `load` counts what a run with load does beyond the same run without: neither start nor end.
+
+use corsair::{Config, Executor, Report};
+use corsair_arch::{KINDS, Plan, Scale, Topology, read, simulate};
+use corsair_observe::{Clock, FlowFormat, GraphFormat, Observer, Settings};
+use criterion::{
+    BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main,
+};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+fn topology(percent: u32) -> Topology {
+    let checked = read("netflixoss", Path::new("")).expect("a built-in definition");
+    let regions = 1;
+    Topology::new(&checked, Scale { regions, percent }).expect("a scale that fits")
+}
+
+/// What is written about a run.
+#[derive(Clone, Copy, PartialEq)]
+enum Written {
+    Nothing,
+    Flows,
+    Graph,
+}
+
+/// Runs netflixoss and returns its report and how long it took, output included.
+fn run(
+    topology: &Topology,
+    workers: usize,
+    duration: Duration,
+    chat: Duration,
+    written: Written,
+) -> (Report, Duration) {
+    let out = tempfile::tempdir().expect("a temporary directory");
+    let config = Config {
+        workers: NonZeroUsize::new(workers).expect("at least one worker"),
+        ..Config::default()
+    };
+    let clock = Clock::Virtual(config.progress.clone());
+    let mut settings = Settings::new("netflixoss", clock);
+    settings.kinds = KINDS;
+    settings.out = out.path().to_owned();
+    match written {
+        Written::Nothing => {}
+        Written::Flows => {
+            settings.flows = vec![FlowFormat::ZipkinV1];
+            settings.times = true;
+        }
+        Written::Graph => settings.graphs = vec![GraphFormat::Json],
+    }
+    let topology = topology.clone();
+    let begin = Instant::now();
+    let observer = (written != Written::Nothing)
+        .then(|| Observer::start(settings).expect("a directory to write to"));
+    let plan = Plan {
+        duration,
+        chat,
+        recorder: observer
+            .as_ref()
+            .map(Observer::recorder)
+            .unwrap_or_default(),
+        ..Plan::default()
+    };
+    let (report, totals) =
+        simulate(Executor::Virtual, &config, topology, &plan).expect("a run that completes");
+    let written = observer.map(|observer| observer.finish().expect("files"));
+    let time = begin.elapsed();
+    assert!(totals.errors() < totals.requests() / 10 + 1);
+    assert!(written.is_none_or(|written| !written.files.is_empty()));
+    (report, time)
+}
+
+fn load(c: &mut Criterion) {
+    let mut group = c.benchmark_group("arch-load");
+    group
+        .sample_size(10)
+        .sampling_mode(SamplingMode::Flat)
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(2));
+    // A request every ten microseconds: 100,000 a second, about 15 messages each.
+    let (duration, chat) = (Duration::from_secs(1), Duration::from_micros(10));
+    for percent in [100, 1_000, 10_000] {
+        let topology = topology(percent);
+        for (name, written) in [("plain", Written::Nothing), ("flows", Written::Flows)] {
+            let at_rest = || run(&topology, 1, duration, duration * 2, written);
+            let loaded = || run(&topology, 1, duration, chat, written);
+            let messages = loaded().0.delivered() - at_rest().0.delivered();
+            group.throughput(Throughput::Elements(messages));
+            group.bench_function(BenchmarkId::new(name, percent), |b| {
+                b.iter_custom(|iterations| {
+                    let under_load = |_| {
+                        let ((rest, without), (load, with)) = (at_rest(), loaded());
+                        assert_eq!(load.delivered() - rest.delivered(), messages);
+                        with.saturating_sub(without)
+                    };
+                    (0..iterations).map(under_load).sum()
+                });
+            });
+        }
+    }
+    group.finish();
+}
+
+fn whole(c: &mut Criterion) {
+    let mut group = c.benchmark_group("arch-whole");
+    group
+        .sample_size(10)
+        .sampling_mode(SamplingMode::Flat)
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(2));
+    let topology = topology(10_000);
+    assert!(topology.len() > 6_000);
+    let (duration, chat) = (Duration::from_secs(10), Duration::from_millis(10));
+    for workers in [1, 2] {
+        let whole = || run(&topology, workers, duration, chat, Written::Graph);
+        let messages = whole().0.delivered();
+        group.throughput(Throughput::Elements(messages));
+        group.bench_function(BenchmarkId::new("graph", workers), |b| {
+            b.iter_custom(|iterations| (0..iterations).map(|_| whole().1).sum());
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, load, whole);
+criterion_main!(benches);

@@ -1,0 +1,317 @@
+//! From a docker-compose file to a definition.
+//!
+//! | in the file | in the definition |
+//! |---|---|
+//! | a service | a service; its image says the package, its replicas the count |
+//! | `links`, `depends_on`, `volumes_from` | dependencies |
+//! | a network (version 2 and 3) | an elb before the services that it publishes, or all of it |
+//! | `ports` | a denominator `www-<service>` before the network, or the service |
+//!
+//! Stateless services have three instances and storage one, unless the file says how many. What a
+//! network or a volume is made of says nothing about who calls whom, and is left out.
+
+mod image;
+
+use crate::definition::{Definition, DefinitionError, ServiceDefinition, read_text};
+use crate::nearest::did_you_mean;
+use crate::package::Package;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Why a compose file makes no definition.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ComposeError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// It is no YAML.
+    #[error("{} is no YAML: {what}", file.display())]
+    Broken {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong, and where.
+        what: String,
+    },
+    /// It is YAML of another shape.
+    #[error("{}: {what}", file.display())]
+    Shape {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// The definition that it makes is refused.
+    #[error(transparent)]
+    Definition(#[from] DefinitionError),
+}
+
+/// Reads a compose file and makes a definition of it, with the command that made it and when.
+///
+/// # Errors
+/// See [`ComposeError`].
+pub fn compose(file: &Path, args: &str, date: &str) -> Result<Definition, ComposeError> {
+    let text = std::fs::read_to_string(file).map_err(|source| ComposeError::Unreadable {
+        file: file.to_owned(),
+        source,
+    })?;
+    let stem = file.file_stem().and_then(|stem| stem.to_str());
+    let arch = name(stem.filter(|stem| !stem.is_empty()).unwrap_or("compose"));
+    let mut definition = compose_text(&text, file, &arch)?;
+    (definition.args, definition.date) = (args.to_owned(), date.to_owned());
+    Ok(definition)
+}
+
+/// Makes a definition of a compose file's text.
+fn compose_text(text: &str, file: &Path, arch: &str) -> Result<Definition, ComposeError> {
+    let document: Value = serde_saphyr::from_str(text).map_err(|error| {
+        let what = error.to_string();
+        ComposeError::Broken {
+            file: file.to_owned(),
+            what: what.lines().next().unwrap_or_default().to_owned(),
+        }
+    })?;
+    let services = convert(&document).map_err(|what| ComposeError::Shape {
+        file: file.to_owned(),
+        what,
+    })?;
+    let definition = Definition {
+        arch: arch.to_owned(),
+        version: "arch-0.1".to_owned(),
+        description: format!("Made from {}", file.display()),
+        args: String::new(),
+        date: String::new(),
+        victim: String::new(),
+        network: None,
+        services,
+    };
+    // What is written can be run: it is checked as every other definition is.
+    let written = serde_json::to_string(&definition).unwrap_or_default();
+    read_text(&written, &file.display().to_string()).map_err(without_line)?;
+    Ok(definition)
+}
+
+/// The lines of what is checked are not those of the compose file.
+fn without_line(error: DefinitionError) -> DefinitionError {
+    match error {
+        DefinitionError::Wrong { mut at, problem } => {
+            at.line = None;
+            DefinitionError::Wrong { at, problem }
+        }
+        other => other,
+    }
+}
+
+impl Definition {
+    /// The definition as people read it: a line for each service.
+    pub fn to_text(&self) -> String {
+        let mut head = self.clone();
+        let services = std::mem::take(&mut head.services);
+        // Plain data with string keys can always be written.
+        let head = serde_json::to_string_pretty(&head).unwrap_or_default();
+        let line = |service: &ServiceDefinition| {
+            let service = serde_json::to_string(service).unwrap_or_default();
+            format!("    {service}")
+        };
+        let lines: Vec<String> = services.iter().map(line).collect();
+        let services = format!("\"services\": [\n{}\n  ]", lines.join(",\n"));
+        head.replace("\"services\": []", &services) + "\n"
+    }
+}
+
+/// A service of a compose file.
+#[derive(Debug)]
+struct Composed {
+    package: Package,
+    container: String,
+    count: i64,
+    dependencies: Vec<String>,
+    networks: Vec<String>,
+    published: bool,
+}
+
+fn convert(document: &Value) -> Result<Vec<ServiceDefinition>, String> {
+    let document = document
+        .as_object()
+        .ok_or("this is no compose file; it lists services by name")?;
+    let mut composed = BTreeMap::new();
+    for (key, service) in services_of(document)? {
+        let service = service
+            .as_object()
+            .ok_or_else(|| format!("service '{key}' has no fields; give it an image or a build"))?;
+        composed.insert(name(key), read_service(key, service)?);
+    }
+    if composed.is_empty() {
+        return Err("there are no services".to_owned());
+    }
+    for (key, service) in &composed {
+        for dependency in &service.dependencies {
+            if !composed.contains_key(dependency) {
+                let meant = did_you_mean(dependency, composed.keys().map(String::as_str));
+                return Err(format!(
+                    "service '{key}' depends on '{dependency}', which is no service{meant}"
+                ));
+            }
+        }
+    }
+    Ok(build(&composed))
+}
+
+/// The services, by the rules of the file's version.
+fn services_of(document: &Map<String, Value>) -> Result<&Map<String, Value>, String> {
+    let version = match document.get("version") {
+        // In version 1 everything is a service, also one that is called version.
+        None | Some(Value::Object(_)) => None,
+        Some(Value::String(version)) => Some(version.clone()),
+        Some(Value::Number(version)) => Some(version.to_string()),
+        Some(other) => return Err(format!("the version {other} is none; write \"3\"")),
+    };
+    let major = version.as_deref().map(|v| v.split('.').next().unwrap_or(v));
+    match (major, document.get("services")) {
+        (None | Some("2" | "3"), Some(Value::Object(services))) => Ok(services),
+        (None | Some("1"), None) => Ok(document),
+        (Some("2" | "3"), _) => Err("there are no services".to_owned()),
+        (None | Some("1"), Some(_)) => {
+            Err("\"services\" is no list of services by name".to_owned())
+        }
+        (Some(other), _) => Err(format!(
+            "compose version '{other}' is unknown; there are 1, 2 and 3"
+        )),
+    }
+}
+
+fn read_service(key: &str, service: &Map<String, Value>) -> Result<Composed, String> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let image = service.get("image").and_then(text);
+    let build = service.get("build").and_then(|build| {
+        let context = build.get("context").and_then(text);
+        text(build).or(context)
+    });
+    let package = image::package(image.as_deref().unwrap_or_default());
+    let replicas = service
+        .get("deploy")
+        .and_then(|deploy| deploy.get("replicas"));
+    let count = match replicas.or_else(|| service.get("scale")) {
+        None if package.is_storage() && !package.is_ring() => 1,
+        None => 3,
+        Some(count) => count
+            .as_i64()
+            .filter(|count| *count >= 1)
+            .ok_or_else(|| format!("service '{key}' has {count} replicas; give 1 or more"))?,
+    };
+    let mut dependencies = Vec::new();
+    for field in ["links", "depends_on", "volumes_from"] {
+        for dependency in names_in(service.get(field)) {
+            // A link may have an alias, and a volume a mode, behind a colon.
+            let dependency = name(dependency.split(':').next().unwrap_or_default());
+            if !dependencies.contains(&dependency) && dependency != name(key) {
+                dependencies.push(dependency);
+            }
+        }
+    }
+    let ports = service.get("ports").and_then(Value::as_array);
+    Ok(Composed {
+        package,
+        container: image.or(build).unwrap_or_default(),
+        count,
+        dependencies,
+        networks: names_in(service.get("networks"))
+            .into_iter()
+            .map(name)
+            .collect(),
+        published: ports.is_some_and(|ports| !ports.is_empty()),
+    })
+}
+
+/// The strings of a list, or the keys of a map.
+fn names_in(value: Option<&Value>) -> Vec<&str> {
+    match value {
+        Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).collect(),
+        Some(Value::Object(map)) => map.keys().map(String::as_str).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A name as definitions allow it.
+fn name(text: &str) -> String {
+    let bad = |c: char| matches!(c, '.' | '/' | '*') || c.is_whitespace() || c.is_control();
+    text.replace(bad, "_")
+}
+
+/// The services of the definition: those of the file, then networks, then entry points.
+fn build(composed: &BTreeMap<String, Composed>) -> Vec<ServiceDefinition> {
+    let mut services = Vec::new();
+    let mut networks: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (key, composed) in composed {
+        let mut service = ServiceDefinition::new(key, composed.package.name());
+        service.machine = "machine".to_owned();
+        service.instance = "instance".to_owned();
+        service.container.clone_from(&composed.container);
+        service.process = "process".to_owned();
+        service.count = composed.count;
+        let mut dependencies = composed.dependencies.clone();
+        if composed.package.is_ring() {
+            dependencies.push(key.clone());
+        }
+        service.dependencies = Some(dependencies);
+        services.push(service);
+        for network in &composed.networks {
+            networks.entry(network).or_default().push(key);
+        }
+    }
+    // A name that is taken by a service gets an ending.
+    let free = |wanted: String| match composed.contains_key(&wanted) {
+        true => format!("{wanted}-net"),
+        false => wanted,
+    };
+    for (network, members) in &networks {
+        let published = members
+            .iter()
+            .copied()
+            .filter(|key| composed[*key].published);
+        let published: Vec<&str> = published.collect();
+        let behind = if published.is_empty() {
+            members
+        } else {
+            &published
+        };
+        let mut service = ServiceDefinition::new(free((*network).to_owned()), "elb");
+        service.machine = "network".to_owned();
+        service.dependencies = Some(behind.iter().map(|&key| key.to_owned()).collect());
+        services.push(service);
+    }
+    let depended: Vec<String> = composed
+        .values()
+        .flat_map(|service| service.dependencies.iter().cloned())
+        .collect();
+    let any_published = composed.values().any(|service| service.published);
+    for (key, composed) in composed {
+        // Where nothing is published, the load comes in where nobody else calls.
+        let enters = match any_published {
+            true => composed.published,
+            false => !depended.contains(key),
+        };
+        if !enters {
+            continue;
+        }
+        let mut service = ServiceDefinition::new(format!("www-{key}"), "denominator");
+        service.machine = "external".to_owned();
+        service.regions = 0;
+        let behind = match composed.networks.first() {
+            Some(network) if composed.published => free(network.clone()),
+            _ => key.clone(),
+        };
+        service.dependencies = Some(vec![behind]);
+        services.push(service);
+    }
+    services
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+//! Compose files of all versions, and those that are none.
+
+use super::*;
+use crate::{Scale, Topology};
+
+fn convert_text(text: &str) -> Result<Definition, ComposeError> {
+    compose_text(text, Path::new("shop.yml"), "shop")
+}
+
+/// Name, package, count and dependencies of each service.
+fn shape(text: &str) -> Vec<String> {
+    let definition = convert_text(text).unwrap();
+    let line = |service: &ServiceDefinition| {
+        let dependencies = service.dependencies().join(" ");
+        let (name, package, count) = (&service.name, &service.package, service.count);
+        format!("{name} {package} {count}: {dependencies}")
+    };
+    definition.services.iter().map(line).collect()
+}
+
+fn refusal(text: &str) -> String {
+    convert_text(text).unwrap_err().to_string()
+}
+
+#[test]
+fn version_1_is_services_with_links() {
+    let text = "
+web:
+  build: ./app
+  links:
+    - 'db:redis'
+front:
+  image: nginx
+  ports: ['80:80']
+  volumes_from: [web]
+  links: ['web:web']
+db:
+  image: redis
+";
+    assert_eq!(
+        shape(text),
+        [
+            "db cache 1: ",
+            "front zuul 3: web",
+            "web monolith 3: db",
+            "www-front denominator 0: front",
+        ]
+    );
+}
+
+#[test]
+fn version_2_has_networks_that_are_load_balancers() {
+    let text = "
+version: '2'
+services:
+  proxy:
+    build: ./proxy
+    ports: ['8080:8080']
+    links: [app]
+    networks: [front]
+  app:
+    build: ./app
+    links: [db]
+    networks: [front, back]
+  db:
+    image: postgres
+    networks: [back]
+networks:
+  front:
+  back:
+";
+    assert_eq!(
+        shape(text),
+        [
+            "app monolith 3: db",
+            "db store 1: ",
+            "proxy monolith 3: app",
+            "back elb 0: app db",
+            "front elb 0: proxy",
+            "www-proxy denominator 0: front",
+        ]
+    );
+    let definition = convert_text(text).unwrap();
+    assert_eq!(definition.services[2].container, "./proxy");
+    assert_eq!(definition.services[5].regions, 0);
+}
+
+#[test]
+fn version_3_has_replicas_and_maps_where_lists_were() {
+    let text = "
+version: '3.8'
+services:
+  api:
+    build: {context: ./api}
+    deploy: {replicas: 5}
+    depends_on:
+      ring: {condition: service_healthy}
+  ring:
+    image: cassandra:4
+    networks:
+      data: {aliases: [c]}
+";
+    assert_eq!(
+        shape(text),
+        [
+            "api monolith 5: ring",
+            "ring priamCassandra 3: ring",
+            "data elb 0: ring",
+            "www-api denominator 0: api",
+        ]
+    );
+}
+
+#[test]
+fn what_is_made_is_written_a_service_a_line_and_can_be_run() {
+    let definition = convert_text("web: {image: my/app.v2}\n").unwrap();
+    let text = definition.to_text();
+    assert!(
+        text.contains("\n    {\"name\":\"web\",\"machine\":\"machine\","),
+        "{text}"
+    );
+    let checked = crate::read_text(&text, "shop.json").unwrap();
+    let topology = Topology::new(&checked, Scale::default()).unwrap();
+    assert_eq!(topology.len(), 4);
+}
+
+#[test]
+fn names_that_definitions_do_not_allow_are_changed_and_taken_ones_end_in_net() {
+    let text = "
+services:
+  my.app: {image: a, networks: [db], ports: [80]}
+  db: {image: mysql}
+";
+    assert_eq!(
+        shape(text),
+        [
+            "db store 1: ",
+            "my_app monolith 3: ",
+            "db-net elb 0: my_app",
+            "www-my_app denominator 0: db-net",
+        ]
+    );
+}
+
+#[test]
+fn files_that_are_none_are_refused_in_a_sentence() {
+    assert_eq!(
+        refusal("[1, 2]"),
+        "shop.yml: this is no compose file; it lists services by name"
+    );
+    assert_eq!(
+        refusal("version: '7'\nservices: {a: {image: b}}"),
+        "shop.yml: compose version '7' is unknown; there are 1, 2 and 3"
+    );
+    assert_eq!(refusal("version: '3'"), "shop.yml: there are no services");
+    assert_eq!(
+        refusal("web: 5"),
+        "shop.yml: service 'web' has no fields; give it an image or a build"
+    );
+    assert_eq!(
+        refusal("web: {links: [dbb]}\ndb: {image: mysql}"),
+        "shop.yml: service 'web' depends on 'dbb', which is no service; did you mean db?"
+    );
+    assert_eq!(
+        refusal("services: {a: {image: b, deploy: {replicas: 0}}}"),
+        "shop.yml: service 'a' has 0 replicas; give 1 or more"
+    );
+    assert_eq!(
+        refusal("a: {links: [b]}\nb: {links: [a]}"),
+        "shop.yml: requests would run in circles: a -> b -> a; remove one of these dependencies"
+    );
+    let broken = refusal("web:\n  image: [a\n");
+    assert!(broken.starts_with("shop.yml is no YAML: "), "{broken}");
+    assert_eq!(broken.lines().count(), 1);
+    let missing = compose(Path::new("nowhere.yml"), "", "")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        missing.starts_with("cannot read nowhere.yml: "),
+        "{missing}"
+    );
+}

@@ -1,0 +1,208 @@
+//! Definitions of architectures: what a `<name>_arch.json` says.
+//!
+//! A definition that was [read](read()) has been checked: every name it mentions is there, every
+//! number makes sense, and requests cannot run in circles. Where one is wrong, the error names file
+//! and line, and the nearest right name.
+
+mod built_in;
+mod check;
+mod locate;
+mod read;
+
+pub use built_in::BUILT_IN;
+pub use check::{Checked, Problem};
+pub use locate::Place;
+pub use read::{DefinitionError, read, read_text};
+
+use crate::distribution::Distribution;
+use crate::duration_text::TimeSpan;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// An architecture: its services, and what each depends on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "corsair architecture", rename = "Definition")]
+pub struct Definition {
+    /// The first part of every name of the run.
+    pub arch: String,
+    /// The version of this format: arch-0.0 or arch-0.1.
+    #[serde(default)]
+    pub version: String,
+    /// What it is, for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// The command that made it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub args: String,
+    /// When it was made.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub date: String,
+    /// The service of which half-way one instance is killed; empty: none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub victim: String,
+    /// How long messages travel from place to place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
+    /// The services, in the order in which they are created.
+    pub services: Vec<ServiceDefinition>,
+}
+
+/// How long messages travel, by place. What is left out has a default.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Network {
+    /// Between instances of one zone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_zone: Option<Distribution>,
+    /// Between zones of one region.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_region: Option<Distribution>,
+    /// Between regions that `regions` does not mention.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_region: Option<Distribution>,
+    /// Between two regions, in both directions; keys are as us-east-1..us-west-2.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub regions: BTreeMap<String, Distribution>,
+}
+
+impl Network {
+    /// What is said of this pair of regions, in either order.
+    pub fn pair(&self, a: &str, b: &str) -> Option<&Distribution> {
+        let key = |a, b| self.regions.get(&format!("{a}..{b}"));
+        key(a, b).or_else(|| key(b, a))
+    }
+}
+
+/// A service of an architecture.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServiceDefinition {
+    /// Its name, unique in the architecture.
+    pub name: String,
+    /// What it runs on.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub machine: String,
+    /// What kind of instance it runs on; not part of any name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub instance: String,
+    /// The container image of its instances.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub container: String,
+    /// The process in the container.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub process: String,
+    /// What implements it.
+    pub package: String,
+    /// Into how many regions it goes for each region of the run; 0: one instance that is in no
+    /// region.
+    #[serde(default)]
+    pub regions: i64,
+    /// How many instances there are in each region; 0: one that is in no zone.
+    #[serde(default)]
+    pub count: i64,
+    /// The services that it calls. A ring that also names eureka knows its other regions.
+    #[serde(default)]
+    pub dependencies: Option<Vec<String>>,
+    /// How long requests to it travel, whatever the place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Distribution>,
+    /// How long it works on a request before it answers or asks on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_time: Option<Distribution>,
+    /// How many requests an instance handles at once; the others queue. Left out: any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<i64>,
+    /// The part of requests that fail, from 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_rate: Option<f64>,
+    /// What goes wrong, and when.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<Fault>,
+    /// What stands for this service's measured times in Guesstimate's models.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guesstimate: Option<Guesstimate>,
+}
+
+impl ServiceDefinition {
+    /// A service of this name and package, with one instance in no zone and no dependencies.
+    pub fn new(name: impl Into<String>, package: impl Into<String>) -> ServiceDefinition {
+        ServiceDefinition {
+            name: name.into(),
+            machine: String::new(),
+            instance: String::new(),
+            container: String::new(),
+            process: String::new(),
+            package: package.into(),
+            regions: 1,
+            count: 0,
+            dependencies: Some(Vec::new()),
+            latency: None,
+            service_time: None,
+            concurrency: None,
+            error_rate: None,
+            faults: Vec::new(),
+            guesstimate: None,
+        }
+    }
+
+    /// The services that it calls.
+    pub fn dependencies(&self) -> &[String] {
+        self.dependencies.as_deref().unwrap_or_default()
+    }
+}
+
+/// Something that goes wrong with a service for a while.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Fault {
+    /// What goes wrong.
+    pub kind: FaultKind,
+    /// When, after the load has begun.
+    pub at: TimeSpan,
+    /// For how long; left out: until the end.
+    #[serde(rename = "for", default, skip_serializing_if = "Option::is_none")]
+    pub lasting: Option<TimeSpan>,
+    /// Which part of the instances, above 0 and up to 1; at least one instance. Left out: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// For slow: by how much times are multiplied. Left out: 10.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub factor: Option<f64>,
+}
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FaultKind {
+    /// The instance is gone: requests to it fail, and it leaves the registry.
+    Kill,
+    /// The instance does nothing; what arrives waits.
+    Pause,
+    /// The instance takes longer.
+    Slow,
+    /// The instance is cut off from other zones: what it sends there, and gets from there, is
+    /// lost.
+    Partition,
+}
+
+/// What stands for a service's measured times in Guesstimate's models.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Guesstimate {
+    /// The formula.
+    #[serde(default)]
+    pub expression: String,
+    /// Guesstimate's word for it, such as FUNCTION, NORMAL or DATA.
+    #[serde(default)]
+    pub guesstimate_type: String,
+    /// Data instead of a formula.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data: Vec<f64>,
+}
+
+/// The JSON schema of definitions (draft 2020-12), as one line per key.
+pub fn schema() -> String {
+    let schema = schemars::schema_for!(Definition);
+    // A schema is made of maps with string keys, which always can be written.
+    serde_json::to_string_pretty(&schema).unwrap_or_default()
+}

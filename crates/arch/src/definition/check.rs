@@ -1,0 +1,331 @@
+//! Whether a definition makes sense.
+
+use super::locate::Step;
+use super::{Definition, FaultKind, ServiceDefinition};
+use crate::geography::{MAX_REGIONS, REGIONS};
+use crate::nearest::did_you_mean;
+use crate::package::Package;
+use std::collections::HashMap;
+
+/// More instances of one service in one region than this are refused.
+const MAX_COUNT: i64 = 1_000_000;
+
+/// A definition that makes sense, with its packages.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checked {
+    definition: Definition,
+    packages: Vec<Package>,
+}
+
+impl Checked {
+    /// The definition.
+    pub fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    /// The services, each with its package.
+    pub fn services(&self) -> impl ExactSizeIterator<Item = (&ServiceDefinition, Package)> {
+        let packages = self.packages.iter().copied();
+        self.definition.services.iter().zip(packages)
+    }
+
+    /// The index of the service of this name.
+    pub fn index_of(&self, service: &str) -> Option<usize> {
+        let mut services = self.definition.services.iter();
+        services.position(|known| known.name == service)
+    }
+
+    /// The service of which an instance is killed half-way, if there is one.
+    pub fn victim(&self) -> Option<usize> {
+        self.index_of(&self.definition.victim)
+    }
+}
+
+/// What is wrong with a definition.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "each says what it is in its sentence")]
+pub enum Problem {
+    #[error("there are no services; add at least one, and a denominator that drives load to it")]
+    NoServices,
+    #[error("the architecture has no name; give it one under \"arch\"")]
+    NoName,
+    #[error("'{0}' is no name; leave out dots, slashes, stars and spaces")]
+    Name(String),
+    #[error("service '{name}' is there twice; its first is number {first} of \"services\"")]
+    Duplicate { name: String, first: usize },
+    #[error("'{0}' is the name of what is always there; call the service something else")]
+    Reserved(String),
+    #[error("service '{service}' has the unknown package '{package}'{meant}")]
+    Package {
+        service: String,
+        package: String,
+        meant: String,
+    },
+    #[error("service '{service}' depends on '{dependency}', which is no service{meant}")]
+    Dependency {
+        service: String,
+        dependency: String,
+        meant: String,
+    },
+    #[error(
+        "service '{service}' depends on '{dependency}', a denominator: it drives load and answers nobody"
+    )]
+    AsksDenominator { service: String, dependency: String },
+    #[error("requests would run in circles: {}; remove one of these dependencies", .0.join(" -> "))]
+    Cycle(Vec<String>),
+    #[error("the victim '{victim}' is no service{meant}")]
+    Victim { victim: String, meant: String },
+    #[error("service '{service}' has a count of {count}; give 0 to {MAX_COUNT}")]
+    Count { service: String, count: i64 },
+    #[error("service '{service}' is in {regions} regions; give 0 to {MAX_REGIONS}")]
+    Regions { service: String, regions: i64 },
+    #[error("service '{service}' has a concurrency of {concurrency}; give 1 or more")]
+    Concurrency { service: String, concurrency: i64 },
+    #[error("service '{service}' has an error rate of {rate}; give a number from 0 to 1")]
+    ErrorRate { service: String, rate: f64 },
+    #[error(
+        "a fault of service '{service}' hits a share of {share}; give a number above 0, up to 1"
+    )]
+    Share { service: String, share: f64 },
+    #[error("a fault of service '{service}' makes it {factor} times as slow; give 1 or more")]
+    Factor { service: String, factor: f64 },
+    #[error("a fault of service '{service}' has a factor, which only slow has")]
+    NotSlow { service: String },
+    #[error("'{pair}' is no pair of regions; write one as {}..{}{meant}", REGIONS[0], REGIONS[1])]
+    Pair { pair: String, meant: String },
+}
+
+/// A problem, and the way to it in the document.
+type Wrong<'a> = (Problem, Vec<Step<'a>>);
+
+/// Checks a definition. What is wrong is told with the way to it.
+pub(super) fn check(definition: Definition) -> Result<Checked, Wrong<'static>> {
+    if definition.arch.is_empty() {
+        return Err((Problem::NoName, vec![Step::Key("arch")]));
+    }
+    if definition.services.is_empty() {
+        return Err((Problem::NoServices, vec![Step::Key("services")]));
+    }
+    for pair in definition.network.iter().flat_map(|n| n.regions.keys()) {
+        check_pair(pair).map_err(|problem| (problem, vec![Step::Key("network")]))?;
+    }
+    let mut names: HashMap<&str, usize> = HashMap::new();
+    let mut packages = Vec::with_capacity(definition.services.len());
+    for (index, service) in definition.services.iter().enumerate() {
+        check_name(service, index, &names).map_err(|problem| at(index, "name", problem))?;
+        names.insert(&service.name, index);
+        packages.push(package(service).map_err(|problem| at(index, "package", problem))?);
+        check_numbers(service).map_err(|(key, problem)| at(index, key, problem))?;
+        check_faults(service).map_err(|problem| at(index, "faults", problem))?;
+    }
+    for (index, service) in definition.services.iter().enumerate() {
+        for (number, dependency) in service.dependencies().iter().enumerate() {
+            check_dependency(service, dependency, &names, &packages).map_err(|problem| {
+                let (problem, mut way) = at(index, "dependencies", problem);
+                way.push(Step::Index(number));
+                (problem, way)
+            })?;
+        }
+    }
+    check_cycles(&definition, &names, &packages)?;
+    if !definition.victim.is_empty() && !names.contains_key(definition.victim.as_str()) {
+        let victim = definition.victim.clone();
+        let meant = did_you_mean(&victim, names.keys().copied());
+        return Err((Problem::Victim { victim, meant }, vec![Step::Key("victim")]));
+    }
+    Ok(Checked {
+        definition,
+        packages,
+    })
+}
+
+fn at(index: usize, key: &'static str, problem: Problem) -> Wrong<'static> {
+    let way = vec![Step::Key("services"), Step::Index(index), Step::Key(key)];
+    (problem, way)
+}
+
+/// Whether it can stand between the dots of a name, and in the name of a file.
+fn is_name(name: &str) -> bool {
+    let bad = |c: char| c == '.' || c == '/' || c == '*' || c.is_whitespace() || c.is_control();
+    !name.is_empty() && !name.contains(bad)
+}
+
+fn check_name(
+    service: &ServiceDefinition,
+    index: usize,
+    names: &HashMap<&str, usize>,
+) -> Result<(), Problem> {
+    let name = service.name.as_str();
+    if let Some(&first) = names.get(name) {
+        return Err(Problem::Duplicate {
+            name: name.to_owned(),
+            first: first + 1,
+        });
+    }
+    debug_assert!(names.len() == index);
+    if ["eureka", "edda"].contains(&name) {
+        return Err(Problem::Reserved(name.to_owned()));
+    }
+    if !is_name(name) {
+        return Err(Problem::Name(name.to_owned()));
+    }
+    Ok(())
+}
+
+fn package(service: &ServiceDefinition) -> Result<Package, Problem> {
+    let known = || {
+        Package::ALL
+            .into_iter()
+            .filter(|package| package.is_for_services())
+    };
+    known()
+        .find(|package| package.name() == service.package)
+        .ok_or_else(|| {
+            let names: Vec<&str> = known().map(Package::name).collect();
+            let meant = match did_you_mean(&service.package, names.iter().copied()) {
+                meant if meant.is_empty() => format!("; there are {}", names.join(", ")),
+                meant => meant,
+            };
+            Problem::Package {
+                service: service.name.clone(),
+                package: service.package.clone(),
+                meant,
+            }
+        })
+}
+
+fn check_numbers(service: &ServiceDefinition) -> Result<(), (&'static str, Problem)> {
+    let name = || service.name.clone();
+    if !(0..=MAX_COUNT).contains(&service.count) {
+        let (service, count) = (name(), service.count);
+        return Err(("count", Problem::Count { service, count }));
+    }
+    if !(0..=i64::from(MAX_REGIONS)).contains(&service.regions) {
+        let (service, regions) = (name(), service.regions);
+        return Err(("regions", Problem::Regions { service, regions }));
+    }
+    if let Some(concurrency) = service.concurrency.filter(|&c| c < 1) {
+        let problem = Problem::Concurrency {
+            service: name(),
+            concurrency,
+        };
+        return Err(("concurrency", problem));
+    }
+    if let Some(rate) = service.error_rate.filter(|r| !(0.0..=1.0).contains(r)) {
+        let service = name();
+        return Err(("error_rate", Problem::ErrorRate { service, rate }));
+    }
+    Ok(())
+}
+
+fn check_faults(service: &ServiceDefinition) -> Result<(), Problem> {
+    let name = || service.name.clone();
+    for fault in &service.faults {
+        if let Some(share) = fault.share.filter(|&s| !(s > 0.0 && s <= 1.0)) {
+            return Err(Problem::Share {
+                service: name(),
+                share,
+            });
+        }
+        if let Some(factor) = fault.factor {
+            if fault.kind != FaultKind::Slow {
+                return Err(Problem::NotSlow { service: name() });
+            }
+            if !(factor >= 1.0 && factor.is_finite()) {
+                return Err(Problem::Factor {
+                    service: name(),
+                    factor,
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_dependency(
+    service: &ServiceDefinition,
+    dependency: &str,
+    names: &HashMap<&str, usize>,
+    packages: &[Package],
+) -> Result<(), Problem> {
+    if dependency.is_empty() || dependency == "eureka" {
+        return Ok(());
+    }
+    let (from, to) = (service.name.clone(), dependency.to_owned());
+    match names.get(dependency) {
+        None => Err(Problem::Dependency {
+            meant: did_you_mean(dependency, names.keys().copied()),
+            service: from,
+            dependency: to,
+        }),
+        Some(&index) if packages[index] == Package::Denominator => Err(Problem::AsksDenominator {
+            service: from,
+            dependency: to,
+        }),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Refuses circles of services that pass requests on. Storage answers them, and pirates only
+/// gossip, so circles of those are as good as any.
+fn check_cycles(
+    definition: &Definition,
+    names: &HashMap<&str, usize>,
+    packages: &[Package],
+) -> Result<(), Wrong<'static>> {
+    let services = &definition.services;
+    let passes_on =
+        |index: &usize| !packages[*index].is_storage() && packages[*index] != Package::Pirate;
+    // The services being looked at, each with how many of its dependencies have been.
+    let mut way: Vec<(usize, usize)> = Vec::new();
+    let mut done = vec![false; services.len()];
+    for start in 0..services.len() {
+        if done[start] || !passes_on(&start) {
+            continue;
+        }
+        way.push((start, 0));
+        while let Some((service, looked)) = way.last_mut() {
+            let Some(dependency) = services[*service].dependencies().get(*looked) else {
+                done[*service] = true;
+                way.pop();
+                continue;
+            };
+            *looked += 1;
+            let Some(&next) = names
+                .get(dependency.as_str())
+                .filter(|next| passes_on(next))
+            else {
+                continue;
+            };
+            if let Some(begin) = way.iter().position(|&(on_way, _)| on_way == next) {
+                let circle = way[begin..].iter().map(|&(on_way, _)| on_way);
+                let circle = circle.chain([next]).map(|i| services[i].name.clone());
+                let last = way.last().map_or(next, |&(last, _)| last);
+                return Err(at(last, "dependencies", Problem::Cycle(circle.collect())));
+            }
+            if !done[next] {
+                way.push((next, 0));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a key of the network's table names two regions.
+fn check_pair(pair: &str) -> Result<(), Problem> {
+    let unknown = match pair.split_once("..") {
+        Some((a, b)) => [a, b].into_iter().find(|region| !REGIONS.contains(region)),
+        None => Some(pair),
+    };
+    match unknown {
+        None => Ok(()),
+        Some(region) => Err(Problem::Pair {
+            pair: pair.to_owned(),
+            meant: did_you_mean(region, REGIONS),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,193 @@
+//! The sentence for each thing that can be wrong with a definition.
+
+use crate::{BUILT_IN, Package, read_text};
+
+/// A definition with these services, each on a line of its own from line 3 on.
+fn with(services: &[&str]) -> String {
+    format!(
+        "{{\"arch\": \"shop\",\n\"services\": [\n{}\n]}}",
+        services.join(",\n")
+    )
+}
+
+fn refusal(text: &str) -> String {
+    read_text(text, "shop.json").unwrap_err().to_string()
+}
+
+const STORE: &str = r#"{"name": "db", "package": "store", "count": 2, "regions": 1}"#;
+
+#[test]
+fn every_built_in_is_a_definition_with_a_description() {
+    for (name, text) in BUILT_IN {
+        let checked = read_text(text, name).unwrap();
+        assert_eq!(checked.definition().arch, name);
+        assert!(checked.definition().description.len() > 40, "{name}");
+        let drives = checked
+            .services()
+            .any(|(_, package)| package == Package::Denominator);
+        assert!(drives, "{name} has no denominator");
+    }
+}
+
+#[test]
+fn an_unknown_package_is_told_with_its_line_and_the_nearest_right_name() {
+    let text = with(&[STORE, r#"{"name": "web", "package": "karyom"}"#]);
+    assert_eq!(
+        refusal(&text),
+        "shop.json:4: service 'web' has the unknown package 'karyom'; did you mean karyon?"
+    );
+    let text = with(&[r#"{"name": "web", "package": "unknown"}"#]);
+    assert_eq!(
+        refusal(&text),
+        "shop.json:3: service 'web' has the unknown package 'unknown'; there are pirate, \
+         denominator, elb, zuul, karyon, monolith, staash, store, cache, volume, priamCassandra, \
+         riak"
+    );
+}
+
+#[test]
+fn a_duplicate_service_is_told_with_where_its_first_is() {
+    assert_eq!(
+        refusal(&with(&[STORE, STORE])),
+        "shop.json:4: service 'db' is there twice; its first is number 1 of \"services\""
+    );
+}
+
+#[test]
+fn an_unknown_dependency_is_told_with_the_nearest_service() {
+    let web = r#"{"name": "web", "package": "karyon",
+        "dependencies": ["db",
+        "dbb"]}"#;
+    assert_eq!(
+        refusal(&with(&[STORE, web])),
+        "shop.json:6: service 'web' depends on 'dbb', which is no service; did you mean db?"
+    );
+}
+
+#[test]
+fn numbers_out_of_range_are_told_with_the_range() {
+    let one = |fields: &str| {
+        let text = with(&[&format!(
+            r#"{{"name": "db", "package": "store", {fields}}}"#
+        )]);
+        let said = refusal(&text);
+        said.strip_prefix("shop.json:3: ").unwrap().to_owned()
+    };
+    assert_eq!(
+        one(r#""count": -1"#),
+        "service 'db' has a count of -1; give 0 to 1000000"
+    );
+    assert_eq!(
+        one(r#""count": 1000001"#),
+        "service 'db' has a count of 1000001; give 0 to 1000000"
+    );
+    assert_eq!(
+        one(r#""regions": 7"#),
+        "service 'db' is in 7 regions; give 0 to 6"
+    );
+    assert_eq!(
+        one(r#""concurrency": 0"#),
+        "service 'db' has a concurrency of 0; give 1 or more"
+    );
+    assert_eq!(
+        one(r#""error_rate": 1.5"#),
+        "service 'db' has an error rate of 1.5; give a number from 0 to 1"
+    );
+    assert_eq!(
+        one(r#""faults": [{"kind": "kill", "at": "1s", "share": 0}]"#),
+        "a fault of service 'db' hits a share of 0; give a number above 0, up to 1"
+    );
+    assert_eq!(
+        one(r#""faults": [{"kind": "slow", "at": "1s", "factor": 0.5}]"#),
+        "a fault of service 'db' makes it 0.5 times as slow; give 1 or more"
+    );
+    assert_eq!(
+        one(r#""faults": [{"kind": "kill", "at": "1s", "factor": 2}]"#),
+        "a fault of service 'db' has a factor, which only slow has"
+    );
+}
+
+#[test]
+fn services_that_pass_requests_on_in_a_circle_are_refused_and_storage_is_not() {
+    let a = r#"{"name": "a", "package": "karyon", "dependencies": ["db", "b"]}"#;
+    let b = r#"{"name": "b", "package": "staash", "dependencies": ["c"]}"#;
+    let c = r#"{"name": "c", "package": "zuul", "dependencies": ["a"]}"#;
+    assert_eq!(
+        refusal(&with(&[STORE, a, b, c])),
+        "shop.json:6: requests would run in circles: a -> b -> c -> a; remove one of these dependencies"
+    );
+    let ring = r#"{"name": "ring", "package": "riak", "dependencies": ["ring", "eureka"]}"#;
+    assert!(read_text(&with(&[ring]), "").is_ok());
+}
+
+#[test]
+fn victims_names_and_pairs_of_regions_are_checked() {
+    let text = with(&[STORE]).replacen("{", "{\"victim\": \"dp\", ", 1);
+    assert_eq!(
+        refusal(&text),
+        "shop.json:1: the victim 'dp' is no service; did you mean db?"
+    );
+    assert_eq!(
+        refusal(&with(&[r#"{"name": "a.b", "package": "store"}"#])),
+        "shop.json:3: 'a.b' is no name; leave out dots, slashes, stars and spaces"
+    );
+    assert_eq!(
+        refusal(&with(&[r#"{"name": "eureka", "package": "store"}"#])),
+        "shop.json:3: 'eureka' is the name of what is always there; call the service something else"
+    );
+    let text = with(&[STORE]).replacen(
+        "{",
+        "{\"network\": {\"regions\": {\"us-east-1..us-west-1\": \"9ms\"}}, ",
+        1,
+    );
+    assert_eq!(
+        refusal(&text),
+        "shop.json:1: 'us-east-1..us-west-1' is no pair of regions; write one as \
+         us-east-1..us-west-2; did you mean us-west-2?"
+    );
+    assert_eq!(
+        refusal(r#"{"arch": "shop", "services": []}"#),
+        "shop.json:1: there are no services; add at least one, and a denominator that drives load to it"
+    );
+    assert_eq!(
+        refusal(r#"{"arch": "", "services": []}"#),
+        "shop.json:1: the architecture has no name; give it one under \"arch\""
+    );
+}
+
+#[test]
+fn nobody_asks_a_denominator() {
+    let www = r#"{"name": "www", "package": "denominator"}"#;
+    let web = r#"{"name": "web", "package": "karyon", "dependencies": ["www"]}"#;
+    assert_eq!(
+        refusal(&with(&[www, web])),
+        "shop.json:4: service 'web' depends on 'www', a denominator: it drives load and answers nobody"
+    );
+}
+
+#[test]
+fn broken_and_cut_off_text_is_told_with_its_line() {
+    assert_eq!(
+        refusal("{\"arch\": \"shop\",\n\"services\": ["),
+        "shop.json:2: the text ends in the middle; it is cut off"
+    );
+    assert_eq!(
+        refusal("{\"arch\": \"shop\",\nservices: []}"),
+        "shop.json:2: this is no JSON: key must be a string"
+    );
+    assert_eq!(
+        refusal("{\"arch\": \"shop\",\n\"services\": 5}"),
+        "shop.json:2: this is no definition: invalid type: integer `5`, expected a sequence"
+    );
+    let slip = with(&[r#"{"name": "db", "package": "store", "dependancies": []}"#]);
+    assert_eq!(
+        refusal(&slip),
+        "shop.json:3: there is no key \"dependancies\"; did you mean dependencies?"
+    );
+}
+
+#[test]
+fn keys_that_mean_nothing_here_are_left_alone() {
+    let text = with(&[r#"{"name": "db", "package": "store", "x-owner": "ops"}"#]);
+    assert!(read_text(&text, "").is_ok());
+}

@@ -1,0 +1,204 @@
+//! From a name to a checked definition.
+
+use super::check::{self, Checked, Problem};
+use super::locate::{self, Place, Step};
+use super::{BUILT_IN, Definition};
+use crate::nearest::{did_you_mean, nearest};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Why there is no definition.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DefinitionError {
+    /// Neither a file nor a built-in of that name.
+    #[error(
+        "there is no architecture '{name}': no {} and no built-in of that name{meant}", file.display()
+    )]
+    NotFound {
+        /// The name asked for.
+        name: String,
+        /// Where it was looked for.
+        file: PathBuf,
+        /// The nearest name, as the end of a sentence.
+        meant: String,
+    },
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The text is no JSON, or ends too early.
+    #[error("{at}: {what}")]
+    Broken {
+        /// Where.
+        at: Place,
+        /// What is wrong, and what to do.
+        what: String,
+    },
+    /// The text is a definition that makes no sense.
+    #[error("{at}: {problem}")]
+    Wrong {
+        /// Where.
+        at: Place,
+        /// What is wrong.
+        problem: Problem,
+    },
+}
+
+/// Reads the definition of this name: `<directory>/<name>_arch.json` if there is such a file, else
+/// the built-in of that name. A name that ends in `.json` is a path.
+///
+/// # Errors
+/// See [`DefinitionError`].
+pub fn read(name: &str, directory: &Path) -> Result<Checked, DefinitionError> {
+    let file = if name.ends_with(".json") {
+        PathBuf::from(name)
+    } else {
+        directory.join(format!("{name}_arch.json"))
+    };
+    match std::fs::read(&file) {
+        Ok(bytes) => {
+            let shown = file.display().to_string();
+            let text = String::from_utf8(bytes).map_err(|error| {
+                let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+                let line = 1 + valid.iter().filter(|&&byte| byte == b'\n').count();
+                broken(&shown, line, "is no UTF-8; save the file as UTF-8")
+            })?;
+            read_text(&text, &shown)
+        }
+        Err(source) if source.kind() == std::io::ErrorKind::NotFound => {
+            let built_in = BUILT_IN.iter().find(|(known, _)| *known == name);
+            match built_in {
+                Some((_, text)) => read_text(text, &format!("built-in {name}")),
+                None => Err(DefinitionError::NotFound {
+                    name: name.to_owned(),
+                    meant: meant(name, directory),
+                    file,
+                }),
+            }
+        }
+        Err(source) => Err(DefinitionError::Unreadable { file, source }),
+    }
+}
+
+/// The names that there are: of files in the directory and of built-ins.
+fn meant(name: &str, directory: &Path) -> String {
+    let mut names: Vec<String> = BUILT_IN
+        .iter()
+        .map(|(name, _)| (*name).to_owned())
+        .collect();
+    names.extend(["fsm", "migration"].map(str::to_owned));
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        if let Some(name) = entry.file_name().to_str()
+            && let Some(name) = name.strip_suffix("_arch.json")
+        {
+            names.push(name.to_owned());
+        }
+    }
+    match nearest(name, names.iter().map(String::as_str)) {
+        Some(near) => format!("; did you mean `corsair -a {near}`?"),
+        None => format!("; there are {}", names.join(", ")),
+    }
+}
+
+/// Reads a definition from its text. `file` is what errors call it.
+///
+/// # Errors
+/// See [`DefinitionError`].
+pub fn read_text(text: &str, file: &str) -> Result<Checked, DefinitionError> {
+    let definition: Definition = serde_json::from_str(text).map_err(|error| {
+        let line = error.line().max(1);
+        if error.is_eof() {
+            return broken(file, line, "the text ends in the middle; it is cut off");
+        }
+        let said = error.to_string();
+        let end = said.rfind(" at line ").unwrap_or(said.len());
+        let what = match error.classify() {
+            serde_json::error::Category::Syntax => format!("this is no JSON: {}", &said[..end]),
+            _ => format!("this is no definition: {}", &said[..end]),
+        };
+        broken(file, line, &what)
+    })?;
+    let place = |way: &[Step<'_>]| Place {
+        file: file.to_owned(),
+        line: locate::line(text, way),
+    };
+    if let Some((way, what)) = mistyped(text) {
+        return Err(DefinitionError::Broken {
+            at: place(&way),
+            what,
+        });
+    }
+    check::check(definition).map_err(|(problem, way)| DefinitionError::Wrong {
+        at: place(&way),
+        problem,
+    })
+}
+
+fn broken(file: &str, line: usize, what: &str) -> DefinitionError {
+    DefinitionError::Broken {
+        at: Place {
+            file: file.to_owned(),
+            line: Some(line),
+        },
+        what: what.to_owned(),
+    }
+}
+
+const KEYS: [&str; 8] = [
+    "arch",
+    "version",
+    "description",
+    "args",
+    "date",
+    "victim",
+    "network",
+    "services",
+];
+
+const SERVICE_KEYS: [&str; 15] = [
+    "name",
+    "machine",
+    "instance",
+    "container",
+    "process",
+    "package",
+    "regions",
+    "count",
+    "dependencies",
+    "latency",
+    "service_time",
+    "concurrency",
+    "error_rate",
+    "faults",
+    "guesstimate",
+];
+
+/// The first key that is almost one of those that mean something. Keys that are nothing like them
+/// are left alone, as spigo does: other tools may keep things there.
+fn mistyped(text: &str) -> Option<(Vec<Step<'static>>, String)> {
+    type Keys<'a> = BTreeMap<String, &'a RawValue>;
+    let slip = |keys: &Keys<'_>, known: &[&'static str]| {
+        keys.keys()
+            .filter(|key| !known.contains(&key.as_str()))
+            .find_map(|key| {
+                let meant = did_you_mean(key, known.iter().copied());
+                (!meant.is_empty()).then(|| format!("there is no key \"{key}\"{meant}"))
+            })
+    };
+    let keys: Keys<'_> = serde_json::from_str(text).ok()?;
+    if let Some(what) = slip(&keys, &KEYS) {
+        return Some((Vec::new(), what));
+    }
+    let services: Vec<&RawValue> = serde_json::from_str(keys.get("services")?.get()).ok()?;
+    services.iter().enumerate().find_map(|(index, service)| {
+        let keys: Keys<'_> = serde_json::from_str(service.get()).ok()?;
+        let what = slip(&keys, &SERVICE_KEYS)?;
+        Some((vec![Step::Key("services"), Step::Index(index)], what))
+    })
+}

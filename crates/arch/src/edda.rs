@@ -1,0 +1,76 @@
+//! edda: logs nodes and edges as they appear, are forgotten, and are done.
+
+use crate::message::Msg;
+use crate::model::Model;
+use corsair::{Actor, Addr, Context, Event, Flow};
+use corsair_observe::Exit;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// The log of nodes and edges.
+#[derive(Debug)]
+pub(crate) struct Edda {
+    model: Arc<Model>,
+    first: u32,
+    /// The instances that have registered, and whether they are there.
+    nodes: FxHashMap<u32, bool>,
+    collapse: bool,
+}
+
+impl Edda {
+    pub(crate) fn new(model: &Arc<Model>, collapse: bool) -> Edda {
+        Edda {
+            model: Arc::clone(model),
+            first: 0,
+            nodes: FxHashMap::default(),
+            collapse,
+        }
+    }
+
+    fn address(&self, node: u32) -> Addr {
+        Addr::from_u32(self.first + node)
+    }
+}
+
+impl Actor<Msg> for Edda {
+    fn start<C: Context<Msg>>(&mut self, cx: &mut C) {
+        self.first = cx.me().as_u32() - self.model.edda();
+    }
+
+    fn on<C: Context<Msg>>(&mut self, event: Event<Msg>, cx: &mut C) -> Flow {
+        let Event::Message { from, body } = event else {
+            return Flow::Continue;
+        };
+        let now = cx.now();
+        let recorder = &self.model.recorder;
+        match body {
+            Msg::Register { node } => {
+                // The scenario tells of all instances when it makes them; here they come back.
+                let before = self.nodes.insert(node, true);
+                if before == Some(false) && recorder.wants_graph() {
+                    let about = crate::scenario::about(&self.model, node, self.collapse);
+                    recorder.node(now, self.address(node), about);
+                }
+            }
+            Msg::Delete { node, killed } => {
+                let before = self.nodes.insert(node, false);
+                if before != Some(false) {
+                    let exit = if killed { Exit::Killed } else { Exit::Normal };
+                    recorder.done(now, self.address(node), exit);
+                }
+            }
+            Msg::Edge { source, target } => {
+                recorder.edge(now, self.address(source), self.address(target));
+            }
+            Msg::ForgetEdge { source, target } => {
+                recorder.forget(now, self.address(source), self.address(target));
+            }
+            Msg::Goodbye => {
+                cx.send(from, Msg::Goodbye);
+                return Flow::Stop;
+            }
+            _ => {}
+        }
+        Flow::Continue
+    }
+}

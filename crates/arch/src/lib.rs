@@ -1,0 +1,43 @@
+//! Architectures of services: from a definition to actors that answer requests.
+//!
+//! A [`Definition`] names services, what implements each (a [`Package`]), how many there are and
+//! what they depend on. A [`Topology`] makes instances of it, in regions and zones.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod capacity;
+mod compose;
+mod definition;
+mod distribution;
+mod duration_text;
+mod edda;
+mod geography;
+mod message;
+mod migration;
+mod model;
+mod nearest;
+mod node;
+mod package;
+mod registry;
+mod reload;
+mod scenario;
+mod simulate;
+mod topology;
+mod totals;
+
+pub use capacity::{Capacity, Point, Search, capacity};
+pub use compose::{ComposeError, compose};
+pub use definition::{
+    BUILT_IN, Checked, Definition, DefinitionError, Fault, FaultKind, Guesstimate, Network, Place,
+    Problem, ServiceDefinition, read, read_text, schema,
+};
+pub use distribution::{Distribution, DistributionError, Sampler};
+pub use duration_text::TimeSpan;
+pub use geography::{Geography, MAX_REGIONS, REGIONS, ZONES, Zone};
+pub use message::{Answer, Call, Change, Key, Msg};
+pub use migration::{LAST_STEP, MigrationError, step};
+pub use package::Package;
+pub use reload::ReloadError;
+pub use simulate::{KINDS, Plan, SimulateError, config, connections, simulate};
+pub use topology::{Costs, Instance, Scale, ScaleError, Service, TimedFault, Topology, first_part};
+pub use totals::{Entry, ServiceTotals, Totals};

@@ -1,0 +1,325 @@
+//! What actors of an architecture say to each other: spigo's twelve kinds.
+
+use crate::topology::Topology;
+use corsair::Message;
+use std::time::Duration;
+
+/// The name of a value: a number, and a name space for those who share a disk.
+///
+/// Key 0 is the one that every storage knows from the beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Key(u64);
+
+impl Key {
+    /// The key that every storage knows from the beginning.
+    pub const WHY: Key = Key(0);
+
+    /// The `number`-th key that is put, counted from 0.
+    #[inline]
+    pub const fn numbered(number: u32) -> Key {
+        Key(number as u64 + 1)
+    }
+
+    /// The same key in the name space of an instance.
+    #[inline]
+    pub const fn of_instance(self, instance: u32) -> Key {
+        Key(self.0 & 0xFF_FFFF_FFFF | (instance as u64 + 1) << 40)
+    }
+
+    /// The key as text, in which it is hashed: `why?`, or `Why` with the number and its square.
+    pub fn text(self) -> String {
+        match self.0 & 0xFF_FFFF_FFFF {
+            0 => "why?".to_owned(),
+            key => {
+                let number = key - 1;
+                format!("Why{number}{}", u128::from(number) * u128::from(number))
+            }
+        }
+    }
+
+    /// The place of the key on a ring: the CRC-32 of its text.
+    #[inline]
+    pub fn token(self) -> u32 {
+        let mut text = [0u8; 40];
+        let mut begin = text.len();
+        let mut digits = |mut number: u128, begin: &mut usize| loop {
+            *begin -= 1;
+            text[*begin] = b'0' + (number % 10) as u8;
+            number /= 10;
+            if number == 0 {
+                break;
+            }
+        };
+        match self.0 & 0xFF_FFFF_FFFF {
+            0 => return crc32fast::hash(b"why?"),
+            key => {
+                // Numbers are at most 32 bits, and their squares 64: 3 + 10 + 20 characters.
+                let number = u128::from(key - 1);
+                digits(number * number, &mut begin);
+                digits(number, &mut begin);
+            }
+        }
+        begin -= 3;
+        text[begin..begin + 3].copy_from_slice(b"Why");
+        crc32fast::hash(&text[begin..])
+    }
+
+    /// The key as a number.
+    #[inline]
+    pub const fn as_u64(self) -> u64 {
+        self.0
+    }
+}
+
+/// How a request went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Answer {
+    /// Here is the value.
+    Found,
+    /// There is no such value.
+    Missing,
+    /// Something failed on the way.
+    Failed,
+    /// There was nobody to ask.
+    Nobody,
+    /// Whoever was asked is not there any more.
+    Refused,
+    /// Nothing came back in time.
+    Lost,
+}
+
+impl Answer {
+    /// Whether the request has failed. That there is no value is no failure.
+    #[inline]
+    pub const fn is_error(self) -> bool {
+        !matches!(self, Answer::Found | Answer::Missing)
+    }
+}
+
+/// A request for a value, or a value to be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Of which value.
+    pub key: Key,
+    /// The client's number for it, which comes back with the response.
+    pub id: u32,
+    /// How long it travels, in nanoseconds.
+    pub travel: u32,
+}
+
+/// Something that has changed in a registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Which instance.
+    pub node: u32,
+    /// Whether it is there now.
+    pub there: bool,
+}
+
+/// What actors of an architecture say to each other. Instances and services are named by their
+/// indices in the [`Topology`](crate::Topology).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "fields are named after what they are")]
+pub enum Msg {
+    /// You exist, and know nobody yet.
+    Hello,
+    /// There is an instance that you may call.
+    NameDrop { node: u32 },
+    /// There is a service that you depend on: find out who that is.
+    Depend { service: u32 },
+    /// Talk, once in so many nanoseconds; 0: no more.
+    Chat { period: u64 },
+    /// Gold for a pirate: the pieces.
+    GoldCoin(u32),
+    /// This is a registry for you.
+    Inform { registry: u32 },
+    /// An instance knows another.
+    Edge { source: u32, target: u32 },
+    /// Tell me a value.
+    GetRequest(Call),
+    /// Who is this service? What has changed since I last asked?
+    LookUp { service: u32 },
+    /// How a request went.
+    GetResponse {
+        id: u32,
+        travel: u32,
+        answer: Answer,
+    },
+    /// Keep a value.
+    Put(Call),
+    /// Keep a value that is yours, from a neighbour on the ring.
+    PutOwned(Call),
+    /// I am here.
+    Register { node: u32 },
+    /// Keep a copy.
+    Replicate(Call),
+    /// Keep a copy, and pass it on in your region.
+    ReplicateRegion(Call),
+    /// This has changed.
+    ReplicateNode(Change),
+    /// An instance is not there any more.
+    Forget { node: u32 },
+    /// An instance does not know another any more.
+    ForgetEdge { source: u32, target: u32 },
+    /// An instance is gone.
+    Delete { node: u32, killed: bool },
+    /// To an instance: you are killed.
+    Kill,
+    /// To an instance: the run is over. From an instance: it has ended.
+    Goodbye,
+}
+
+/// The kinds, as reports and logs name them.
+const KINDS: [&str; 12] = [
+    "Hello",
+    "NameDrop",
+    "Chat",
+    "GoldCoin",
+    "Inform",
+    "GetRequest",
+    "GetResponse",
+    "Put",
+    "Replicate",
+    "Forget",
+    "Delete",
+    "Goodbye",
+];
+
+/// The index of a kind in [`Message::KINDS`].
+pub(crate) mod kind {
+    pub(crate) const GET_REQUEST: usize = 5;
+    pub(crate) const PUT: usize = 7;
+    pub(crate) const REPLICATE: usize = 8;
+}
+
+impl Message for Msg {
+    const KINDS: &'static [&'static str] = &KINDS;
+
+    #[inline]
+    fn kind(&self) -> usize {
+        match self {
+            Msg::Hello => 0,
+            Msg::NameDrop { .. } | Msg::Depend { .. } => 1,
+            Msg::Chat { .. } => 2,
+            Msg::GoldCoin(_) => 3,
+            Msg::Inform { .. } | Msg::Edge { .. } => 4,
+            Msg::GetRequest(_) | Msg::LookUp { .. } => kind::GET_REQUEST,
+            Msg::GetResponse { .. } => 6,
+            Msg::Put(_) | Msg::PutOwned(_) | Msg::Register { .. } => kind::PUT,
+            Msg::Replicate(_) | Msg::ReplicateRegion(_) | Msg::ReplicateNode(_) => kind::REPLICATE,
+            Msg::Forget { .. } | Msg::ForgetEdge { .. } => 9,
+            Msg::Delete { .. } => 10,
+            Msg::Kill | Msg::Goodbye => 11,
+        }
+    }
+
+    #[inline]
+    fn fingerprint(&self) -> u64 {
+        // Where kinds have several forms, the highest bits tell them apart.
+        let pair = |a: u32, b: u32| u64::from(a) << 32 | u64::from(b);
+        let call = |call: &Call| {
+            call.key.0.rotate_left(20) ^ pair(call.travel, call.id).wrapping_mul(0x9E37_79B9)
+        };
+        match *self {
+            Msg::Hello | Msg::Goodbye => 0,
+            Msg::Kill => 1,
+            Msg::NameDrop { node } | Msg::Forget { node } => node.into(),
+            Msg::Depend { service } | Msg::LookUp { service } => 1 << 63 | u64::from(service),
+            Msg::Chat { period } => period,
+            Msg::GoldCoin(gold) => gold.into(),
+            Msg::Inform { registry } => registry.into(),
+            Msg::Edge { source, target } | Msg::ForgetEdge { source, target } => {
+                1 << 63 | pair(source, target)
+            }
+            Msg::GetRequest(ref c) | Msg::Put(ref c) | Msg::Replicate(ref c) => call(c),
+            Msg::PutOwned(ref c) | Msg::ReplicateRegion(ref c) => !call(c),
+            Msg::GetResponse { id, travel, answer } => pair(travel, id) ^ (answer as u64) << 56,
+            Msg::Register { node } => 1 << 63 | u64::from(node),
+            Msg::ReplicateNode(Change { node, there }) => {
+                1 << 63 | u64::from(there) << 62 | u64::from(node)
+            }
+            Msg::Delete { node, killed } => u64::from(killed) << 32 | u64::from(node),
+        }
+    }
+}
+
+impl Msg {
+    /// What a log of messages shows of the contents, by the names of a topology.
+    pub fn payload(&self, topology: &Topology) -> String {
+        let instance = |node: u32| topology.full_name(node);
+        let service = |service: u32| topology.services[service as usize].name.clone();
+        match *self {
+            Msg::Hello | Msg::Goodbye => String::new(),
+            Msg::Kill => "killed".to_owned(),
+            Msg::NameDrop { node } | Msg::Forget { node } | Msg::Register { node } => {
+                instance(node)
+            }
+            Msg::Depend { service: it } | Msg::LookUp { service: it } => service(it),
+            Msg::Chat { period } => format!("{:?}", Duration::from_nanos(period)),
+            Msg::GoldCoin(gold) => gold.to_string(),
+            // Registries are numbered after the instances.
+            Msg::Inform { registry } => topology.registry_name(registry - topology.len()),
+            Msg::Edge { source, target } | Msg::ForgetEdge { source, target } => {
+                format!("{} {}", instance(source), instance(target))
+            }
+            Msg::GetRequest(call)
+            | Msg::Put(call)
+            | Msg::PutOwned(call)
+            | Msg::Replicate(call)
+            | Msg::ReplicateRegion(call) => call.key.text(),
+            Msg::GetResponse { answer, .. } => format!("{answer:?}").to_lowercase(),
+            Msg::ReplicateNode(Change { node, .. }) | Msg::Delete { node, .. } => instance(node),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_with_its_message_has_one_cache_line() {
+        // A head of 40 bytes comes before it.
+        assert!(size_of::<Msg>() <= 24, "{}", size_of::<Msg>());
+    }
+
+    #[test]
+    fn tokens_are_the_crc_of_the_text() {
+        for key in [
+            Key::WHY,
+            Key::numbered(0),
+            Key::numbered(17),
+            Key::numbered(u32::MAX),
+        ] {
+            assert_eq!(key.token(), crc32fast::hash(key.text().as_bytes()));
+        }
+        assert_eq!(Key::numbered(12).text(), "Why12144");
+        assert_eq!(Key::numbered(12).of_instance(3).text(), "Why12144");
+        assert_ne!(Key::numbered(12).of_instance(3), Key::numbered(12));
+    }
+
+    #[test]
+    fn the_kinds_are_spigos_twelve() {
+        let call = Call {
+            key: Key::WHY,
+            id: 0,
+            travel: 0,
+        };
+        let kind = |message: Msg| Msg::KINDS[message.kind()];
+        assert_eq!(Msg::KINDS.len(), 12);
+        assert_eq!(kind(Msg::Hello), "Hello");
+        assert_eq!(kind(Msg::Depend { service: 1 }), "NameDrop");
+        assert_eq!(
+            kind(Msg::Edge {
+                source: 1,
+                target: 2
+            }),
+            "Inform"
+        );
+        assert_eq!(kind(Msg::GetRequest(call)), "GetRequest");
+        assert_eq!(kind(Msg::Put(call)), "Put");
+        assert_eq!(kind(Msg::ReplicateRegion(call)), "Replicate");
+        assert_eq!(kind(Msg::Kill), "Goodbye");
+    }
+}

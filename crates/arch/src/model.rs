@@ -1,0 +1,330 @@
+//! What all actors of a run share and nobody changes: who there is, what things cost, who listens.
+
+use crate::geography::{ZONES, Zone};
+use crate::message::Key;
+use crate::package::Package;
+use crate::topology::{Instance, TimedFault, Topology};
+use corsair::Random;
+use corsair_observe::{Recorder, ServiceId};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// Messages travel at least this long, in nanoseconds, whatever a distribution gives: virtual time
+/// advances in windows of that width.
+pub(crate) const LEAST_TRAVEL: u64 = 10_000;
+
+/// What all actors of a run share.
+#[derive(Debug)]
+pub(crate) struct Model {
+    pub(crate) topology: Topology,
+    pub(crate) recorder: Recorder,
+    /// The services as the recorder numbers them.
+    pub(crate) measured: Vec<ServiceId>,
+    /// How long every message travels by itself, in nanoseconds; zero on the wall clock.
+    pub(crate) base: u64,
+    /// How often instances ask their registry, in nanoseconds.
+    pub(crate) poll: u64,
+    /// After how long a client gives up on what was lost, in nanoseconds.
+    pub(crate) patience: u64,
+    /// When the load begins, in nanoseconds.
+    pub(crate) load_at: u64,
+    /// The rings of tokens, by service and zone.
+    rings: HashMap<(u32, Zone), Arc<Ring>>,
+    /// Which services have instances in which zones.
+    present: HashMap<(u32, Zone), ()>,
+    /// Who is hit by which fault, by instance.
+    faults: HashMap<u32, Vec<TimedFault>>,
+    /// Messages that faults have swallowed.
+    pub(crate) dropped: AtomicU64,
+}
+
+/// What a run is told beside its topology.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    pub(crate) seed: u64,
+    pub(crate) base: u64,
+    pub(crate) poll: u64,
+    pub(crate) patience: u64,
+    pub(crate) recorder: Recorder,
+}
+
+impl Model {
+    pub(crate) fn new(topology: Topology, terms: Terms) -> Model {
+        let mut rings = HashMap::new();
+        let mut present = HashMap::new();
+        for (index, service) in (0..).zip(&topology.services) {
+            if service.package.is_ring() {
+                let zones = topology.rings(index).into_iter();
+                rings.extend(zones.map(|(at, nodes)| ((index, at), Arc::new(Ring(nodes)))));
+            }
+            let instances = service.instances.clone();
+            present.extend(instances.map(|i| ((index, topology.instances[i as usize].at), ())));
+        }
+        let measured = topology
+            .services
+            .iter()
+            .map(|service| terms.recorder.service(&service.name))
+            .collect();
+        let farthest = topology.geography.all(topology.regions);
+        let farthest = farthest.map(|times| times.typical()).max().unwrap_or(0);
+        Model {
+            measured,
+            faults: hit(&topology, terms.seed),
+            // Hello, registered, asked, answered, and its edges logged: six ways at most.
+            load_at: 8 * farthest.max(LEAST_TRAVEL) + 32 * terms.base,
+            topology,
+            recorder: terms.recorder,
+            base: terms.base,
+            poll: terms.poll,
+            patience: terms.patience,
+            rings,
+            present,
+            dropped: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn instance(&self, index: u32) -> Instance {
+        self.topology.instances[index as usize]
+    }
+
+    pub(crate) fn package(&self, index: u32) -> Package {
+        self.topology.service_of(index).package
+    }
+
+    /// The number of the actor that is a registry, counted as instances are.
+    pub(crate) fn registry(&self, registry: u32) -> u32 {
+        self.topology.len() + registry
+    }
+
+    /// The number of the actor that logs nodes and edges.
+    pub(crate) fn edda(&self) -> u32 {
+        self.topology.len() + self.topology.registries()
+    }
+
+    /// Where an actor is, counted as instances are, then registries, then the rest.
+    pub(crate) fn place(&self, actor: u32) -> Zone {
+        let instances = self.topology.len();
+        match self.topology.instances.get(actor as usize) {
+            Some(instance) => instance.at,
+            None if actor < self.edda() => self.topology.registry_at(actor - instances),
+            None => Zone::EVERYWHERE,
+        }
+    }
+
+    /// The ring of a service in a zone.
+    pub(crate) fn ring(&self, service: u32, at: Zone) -> Option<&Arc<Ring>> {
+        self.rings.get(&(service, at))
+    }
+
+    /// What goes wrong with an instance.
+    pub(crate) fn faults(&self, instance: u32) -> &[TimedFault] {
+        self.faults.get(&instance).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether an instance may call another: services that stay in their zone call others only
+    /// where the zone has none, and nobody but the name service and rings calls other regions.
+    pub(crate) fn may_call(&self, caller: u32, node: u32) -> bool {
+        let (from, to) = (self.instance(caller), self.instance(node));
+        let service = self.topology.service_of(caller);
+        let everywhere = from.at.region.is_none() || to.at.region.is_none();
+        if caller == node {
+            return false;
+        }
+        if everywhere || from.at.region != to.at.region {
+            return everywhere || service.all_regions;
+        }
+        let stays = service.package.stays_in_zone() && from.at.zone.is_some();
+        !stays
+            || to.at.zone.is_none()
+            || from.at == to.at
+            || !self.present.contains_key(&(to.service, from.at))
+    }
+}
+
+impl Model {
+    /// How many connections there will be: pairs of an instance and one that it may call.
+    /// O(services² · zones²).
+    pub(crate) fn connections(&self) -> u64 {
+        // How many instances of a service there are in a zone, and one of them for all.
+        let mut zones: HashMap<u32, BTreeMap<Zone, (u64, u32)>> = HashMap::new();
+        for (index, instance) in (0..).zip(&self.topology.instances) {
+            let here = zones.entry(instance.service).or_default();
+            here.entry(instance.at).or_insert((0, index)).0 += 1;
+        }
+        let mut connections = 0;
+        for (service, about) in (0..).zip(&self.topology.services) {
+            for dependency in &about.dependencies {
+                let callers = zones.get(&service).into_iter().flatten();
+                for ((_, (callers, caller)), called) in
+                    callers.map(|c| (c, zones.get(dependency).into_iter().flatten()))
+                {
+                    for (_, (count, node)) in called {
+                        // Those of one service and zone do not call themselves.
+                        if caller == node {
+                            connections += callers * (callers - 1);
+                        } else if self.may_call(*caller, *node) {
+                            connections += callers * count;
+                        }
+                    }
+                }
+            }
+        }
+        connections
+    }
+}
+
+/// The instances that each fault hits: as many as its share, drawn from the seed.
+fn hit(topology: &Topology, seed: u64) -> HashMap<u32, Vec<TimedFault>> {
+    let mut hit: HashMap<u32, Vec<TimedFault>> = HashMap::new();
+    for (index, service) in (0u64..).zip(&topology.services) {
+        for (number, fault) in (0u64..).zip(&service.faults) {
+            let mut instances: Vec<u32> = service.instances.clone().collect();
+            let count = (instances.len() as f64 * fault.share).ceil() as usize;
+            let mut random = Random::new(seed ^ 0xFA_0175 ^ index << 32 ^ number << 20);
+            for place in 0..count.min(instances.len()) {
+                let left = (instances.len() - place) as u32;
+                instances.swap(place, place + random.below(left) as usize);
+                hit.entry(instances[place]).or_default().push(*fault);
+            }
+        }
+    }
+    hit
+}
+
+/// The instances of a ring in one zone, in the order of their tokens: the n-th of N has all tokens
+/// from n·(2^32-1)/N on.
+#[derive(Debug)]
+pub(crate) struct Ring(Vec<u32>);
+
+impl Ring {
+    /// The place on the ring that has a token.
+    fn place(&self, token: u32) -> usize {
+        let share = (u32::MAX / self.0.len() as u32).max(1);
+        ((token / share) as usize).min(self.0.len() - 1)
+    }
+
+    /// The instance that has a key; if that one is not there, the next one on the ring that is.
+    pub(crate) fn owner(&self, key: Key, there: impl Fn(u32) -> bool) -> Option<u32> {
+        let place = self.place(key.token());
+        let (before, from) = self.0.split_at(place);
+        from.iter().chain(before).copied().find(|&node| there(node))
+    }
+}
+
+/// The zones of a region beside one.
+pub(crate) fn other_zones(at: Zone) -> impl Iterator<Item = Zone> {
+    let zones = ZONES.len() as u8;
+    let first = at.zone.unwrap_or(0);
+    (1..zones).map(move |step| Zone {
+        region: at.region,
+        zone: Some((first + step) % zones),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Scale, read, read_text};
+    use std::path::Path;
+
+    fn model(topology: Topology) -> Model {
+        let terms = Terms {
+            seed: 1,
+            base: LEAST_TRAVEL,
+            poll: 1_000_000_000,
+            patience: 1_000_000_000,
+            recorder: Recorder::off(),
+        };
+        Model::new(topology, terms)
+    }
+
+    fn built_in(name: &str, regions: u32) -> Model {
+        let checked = read(name, Path::new("nowhere")).unwrap();
+        let scale = Scale {
+            regions,
+            percent: 100,
+        };
+        model(Topology::new(&checked, scale).unwrap())
+    }
+
+    fn find(model: &Model, label: &str) -> u32 {
+        (0..model.topology.len())
+            .find(|&node| model.topology.label(node) == label)
+            .unwrap()
+    }
+
+    #[test]
+    fn callers_stay_in_zone_region_or_go_everywhere_as_their_package_says() {
+        let model = built_in("netflixoss", 2);
+        let may = |a, b| model.may_call(find(&model, a), find(&model, b));
+        // Numbers modulo three are zones, and those of the second region come after the first's.
+        assert!(may("login00", "subscriber03") && !may("login00", "subscriber01"));
+        assert!(may("subscriber00", "cassSubscriber01"));
+        assert!(!may("subscriber00", "cassSubscriber07"));
+        assert!(may("cassSubscriber00", "cassSubscriber07"));
+        assert!(!may("cassSubscriber00", "cassSubscriber00"));
+        assert!(may("www00", "www-elb00"));
+    }
+
+    #[test]
+    fn connections_are_counted_without_making_them() {
+        for (name, regions) in [
+            ("netflixoss", 1),
+            ("netflixoss", 2),
+            ("test", 1),
+            ("riak", 3),
+        ] {
+            let model = built_in(name, regions);
+            let topology = &model.topology;
+            let mut counted = 0;
+            for caller in 0..topology.len() {
+                for &dependency in &topology.service_of(caller).dependencies {
+                    let nodes = topology.services[dependency as usize].instances.clone();
+                    counted += nodes.filter(|&node| model.may_call(caller, node)).count() as u64;
+                }
+            }
+            assert_eq!(model.connections(), counted, "{name} {regions}");
+        }
+    }
+
+    #[test]
+    fn a_zone_without_an_instance_is_served_by_the_others() {
+        let model = built_in("test", 1);
+        let may = |a, b| model.may_call(find(&model, a), find(&model, b));
+        assert!(may("homepage00", "mysql00") && !may("homepage00", "mysql01"));
+        assert!(may("homepage02", "mysql00") && may("homepage02", "mysql01"));
+    }
+
+    #[test]
+    fn every_token_has_an_owner_and_the_next_one_takes_over() {
+        let ring = Ring(vec![7, 8, 9, 10]);
+        assert_eq!(
+            [0, 1 << 30, 1 << 31, u32::MAX].map(|t| ring.place(t)),
+            [0, 1, 2, 3]
+        );
+        for number in 0..100 {
+            let key = Key::numbered(number);
+            let owner = ring.owner(key, |_| true).unwrap();
+            let next = ring.owner(key, |node| node != owner).unwrap();
+            assert_eq!(next, if owner == 10 { 7 } else { owner + 1 });
+        }
+        assert_eq!(ring.owner(Key::WHY, |_| false), None);
+    }
+
+    #[test]
+    fn a_fault_hits_its_share_of_instances_and_at_least_one() {
+        let text = |share: f64| {
+            format!(
+                r#"{{"arch": "x", "services": [{{"name": "db", "package": "store", "count": 10,
+                "regions": 1, "faults": [{{"kind": "kill", "at": "1s", "share": {share}}}]}}]}}"#
+            )
+        };
+        let hit = |share| {
+            let checked = read_text(&text(share), "x").unwrap();
+            let model = model(Topology::new(&checked, Scale::default()).unwrap());
+            (0..10).filter(|&i| !model.faults(i).is_empty()).count()
+        };
+        assert_eq!([hit(0.01), hit(0.3), hit(1.0)], [1, 3, 10]);
+    }
+}

@@ -1,0 +1,125 @@
+//! What implements a service.
+
+use std::fmt;
+
+/// What implements a service: which actor its instances are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Package {
+    /// Keeps who there is in its zone, and tells who asks.
+    Eureka,
+    /// Hoards gold and gossips.
+    Pirate,
+    /// Spreads requests over the zones of its region.
+    Elb,
+    /// The name service of all regions, and where the load comes from.
+    Denominator,
+    /// Proxies requests to services of its zone.
+    Zuul,
+    /// Business logic that calls services of its zone.
+    Karyon,
+    /// Business logic that calls services of its region.
+    Monolith,
+    /// Data access: asks one kind of storage after the other.
+    Staash,
+    /// A ring of nodes, each with a share of the keys, replicated across zones and regions.
+    PriamCassandra,
+    /// A ring of nodes, each with a share of the keys, replicated across zones and regions.
+    Riak,
+    /// Keeps values, replicated among the stores it depends on.
+    Store,
+    /// A store that data access asks first.
+    Cache,
+    /// A store that data access asks second, with a name space per writer.
+    Volume,
+}
+
+impl Package {
+    /// All of them, in the order in which messages list them.
+    pub const ALL: [Package; 13] = [
+        Package::Pirate,
+        Package::Denominator,
+        Package::Elb,
+        Package::Zuul,
+        Package::Karyon,
+        Package::Monolith,
+        Package::Staash,
+        Package::Store,
+        Package::Cache,
+        Package::Volume,
+        Package::PriamCassandra,
+        Package::Riak,
+        Package::Eureka,
+    ];
+
+    /// Its name in definitions, graphs and flows.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Package::Eureka => "eureka",
+            Package::Pirate => "pirate",
+            Package::Elb => "elb",
+            Package::Denominator => "denominator",
+            Package::Zuul => "zuul",
+            Package::Karyon => "karyon",
+            Package::Monolith => "monolith",
+            Package::Staash => "staash",
+            Package::PriamCassandra => "priamCassandra",
+            Package::Riak => "riak",
+            Package::Store => "store",
+            Package::Cache => "cache",
+            Package::Volume => "volume",
+        }
+    }
+
+    /// The package of this name.
+    pub fn named(name: &str) -> Option<Package> {
+        Package::ALL
+            .into_iter()
+            .find(|package| package.name() == name)
+    }
+
+    /// Whether definitions may use it for a service. The registries are always there.
+    pub fn is_for_services(self) -> bool {
+        self != Package::Eureka
+    }
+
+    /// Whether requests end there: it keeps values.
+    pub fn is_storage(self) -> bool {
+        matches!(
+            self,
+            Package::Store
+                | Package::Cache
+                | Package::Volume
+                | Package::PriamCassandra
+                | Package::Riak
+        )
+    }
+
+    /// Whether its instances share the keys on a ring of tokens.
+    pub fn is_ring(self) -> bool {
+        matches!(self, Package::PriamCassandra | Package::Riak)
+    }
+
+    /// Whether its instances call only services of their own zone, where it has any.
+    pub fn stays_in_zone(self) -> bool {
+        matches!(self, Package::Zuul | Package::Karyon)
+    }
+}
+
+impl fmt::Display for Package {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_back_to_their_packages() {
+        for package in Package::ALL {
+            assert_eq!(Package::named(package.name()), Some(package));
+        }
+        assert_eq!(Package::named("unknown"), None);
+    }
+}

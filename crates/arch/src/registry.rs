@@ -1,0 +1,128 @@
+//! eureka: who there is in a zone and its region.
+//!
+//! A registry keeps a log of changes for every service, and remembers for everybody who asks how
+//! far in the log they were told: an answer has only what has changed since. Registries of one
+//! region tell each other what they learn; edges and nodes they pass on to the log, edda.
+
+use crate::message::{Change, Msg};
+use crate::model::{LEAST_TRAVEL, Model};
+use corsair::{Actor, Addr, Context, Event, Flow};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A registry of one zone.
+#[derive(Debug)]
+pub(crate) struct Registry {
+    model: Arc<Model>,
+    /// Its number among all actors, as instances are counted.
+    index: u32,
+    first: u32,
+    /// The changes of each service, the oldest first.
+    log: FxHashMap<u32, Vec<Change>>,
+    /// For each instance that ever was: the place of its last change in its service's log, and
+    /// what that was.
+    last: FxHashMap<u32, (u32, bool)>,
+    /// How much of a service's log each asker has been told.
+    told: FxHashMap<(u32, u32), u32>,
+}
+
+impl Registry {
+    pub(crate) fn new(model: &Arc<Model>, registry: u32) -> Registry {
+        Registry {
+            model: Arc::clone(model),
+            index: model.registry(registry),
+            first: 0,
+            log: FxHashMap::default(),
+            last: FxHashMap::default(),
+            told: FxHashMap::default(),
+        }
+    }
+
+    /// Writes a change down; whether it is one.
+    fn note(&mut self, change: Change) -> bool {
+        let Change { node, there } = change;
+        let was_there = self.last.get(&node).is_some_and(|&(_, there)| there);
+        if was_there == there {
+            return false;
+        }
+        let service = self.model.instance(node).service;
+        let log = self.log.entry(service).or_default();
+        self.last.insert(node, (log.len() as u32, there));
+        log.push(change);
+        true
+    }
+
+    fn tell<C: Context<Msg>>(&self, to: u32, message: Msg, cx: &mut C) {
+        let geography = &self.model.topology.geography;
+        let (from, there) = (self.model.place(self.index), self.model.place(to));
+        let travel = geography.between(from, there).typical().max(LEAST_TRAVEL);
+        let delay = travel.saturating_sub(self.model.base);
+        let to = Addr::from_u32(self.first + to);
+        cx.send_after(Duration::from_nanos(delay), to, message);
+    }
+
+    /// A change that an instance has told: the others of the region and the log are told.
+    fn learn<C: Context<Msg>>(&mut self, change: Change, log: Msg, cx: &mut C) {
+        if !self.note(change) {
+            return;
+        }
+        let here = self.model.place(self.index).region;
+        for registry in 0..self.model.topology.registries() {
+            let other = self.model.registry(registry);
+            if other != self.index && self.model.place(other).region == here {
+                self.tell(other, Msg::ReplicateNode(change), cx);
+            }
+        }
+        self.tell(self.model.edda(), log, cx);
+    }
+
+    /// Answers who a service is: what has changed since the asker was told last.
+    fn answer<C: Context<Msg>>(&mut self, service: u32, cx: &mut C) {
+        let asker = cx.envelope().from.as_u32().wrapping_sub(self.first);
+        let Some(log) = self.log.get(&service) else {
+            return;
+        };
+        let told = self.told.entry((asker, service)).or_default();
+        let from = std::mem::replace(told, log.len() as u32);
+        for place in from..log.len() as u32 {
+            let Change { node, there } = self.log[&service][place as usize];
+            // An instance that has changed again is told once, as it is now.
+            let is_last = self.last.get(&node).is_some_and(|last| last.0 == place);
+            if is_last && self.model.may_call(asker, node) {
+                let message = match there {
+                    true => Msg::NameDrop { node },
+                    false => Msg::Forget { node },
+                };
+                self.tell(asker, message, cx);
+            }
+        }
+    }
+}
+
+impl Actor<Msg> for Registry {
+    fn start<C: Context<Msg>>(&mut self, cx: &mut C) {
+        self.first = cx.me().as_u32() - self.index;
+    }
+
+    fn on<C: Context<Msg>>(&mut self, event: Event<Msg>, cx: &mut C) -> Flow {
+        let Event::Message { from, body } = event else {
+            return Flow::Continue;
+        };
+        match body {
+            Msg::Register { node } => self.learn(Change { node, there: true }, body, cx),
+            Msg::Delete { node, .. } => self.learn(Change { node, there: false }, body, cx),
+            Msg::ReplicateNode(change) => {
+                self.note(change);
+            }
+            Msg::LookUp { service } => self.answer(service, cx),
+            Msg::Edge { .. } | Msg::ForgetEdge { .. } => self.tell(self.model.edda(), body, cx),
+            Msg::Goodbye => {
+                cx.send(from, Msg::Goodbye);
+                return Flow::Stop;
+            }
+            _ => {}
+        }
+        Flow::Continue
+    }
+}

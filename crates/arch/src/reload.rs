@@ -1,0 +1,295 @@
+//! From a graph file to a topology: exactly the instances and edges that it ends with.
+//!
+//! Names say where an instance is: `arch.region.zone.instance`, with more parts for containers, or
+//! `arch.region.zone.service.package.instance` in older files.
+
+use crate::geography::{Geography, REGIONS, ZONES, Zone};
+use crate::nearest::did_you_mean;
+use crate::package::Package;
+use crate::topology::{Costs, Instance, Service, Topology};
+use corsair_observe::graph::{GraphFile, GraphNode};
+use std::collections::HashMap;
+
+/// Why a graph is no architecture that can be run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReloadError {
+    /// A name of too few parts.
+    #[error(
+        "the node {0} has no region, zone and instance in its name; write arch.region.zone.instance"
+    )]
+    Name(String),
+    /// A package that is none.
+    #[error("the node {node} has the unknown package '{package}'{meant}")]
+    Package {
+        /// Which node.
+        node: String,
+        /// Its package.
+        package: String,
+        /// The nearest right name, as the end of a sentence.
+        meant: String,
+    },
+    /// A place that is none.
+    #[error("the node {node} is in '{place}', which is no {kind}{meant}")]
+    Place {
+        /// Which node.
+        node: String,
+        /// What its name says.
+        place: String,
+        /// Region or zone.
+        kind: &'static str,
+        /// The nearest right name, as the end of a sentence.
+        meant: String,
+    },
+    /// One service with several packages.
+    #[error(
+        "the service {service} has the packages {first} and {second}; rename some of its instances"
+    )]
+    Packages {
+        /// Which service.
+        service: String,
+        /// The package of its first instance.
+        first: Package,
+        /// That of another.
+        second: Package,
+    },
+    /// A graph of services.
+    #[error(
+        "the node {0} is a whole service: the graph was written with -f; write it without, and reload that"
+    )]
+    Collapsed(String),
+}
+
+/// What a name says.
+struct Parsed<'a> {
+    at: Zone,
+    service: &'a str,
+    number: Option<u32>,
+    package: Package,
+    machine: &'a str,
+    container: &'a str,
+}
+
+impl Topology {
+    /// The topology of a graph. Nothing is known of costs and faults, so there are none.
+    ///
+    /// # Errors
+    /// See [`ReloadError`].
+    pub fn from_graph(arch: &str, graph: &GraphFile) -> Result<Topology, ReloadError> {
+        let parsed: Vec<Parsed<'_>> = graph.nodes.iter().map(parse).collect::<Result<_, _>>()?;
+        // Services in the order of their first instances, and their instances side by side.
+        let mut order: Vec<(&str, Package, Vec<usize>)> = Vec::new();
+        let mut by_name: HashMap<&str, usize> = HashMap::new();
+        for (node, name) in parsed.iter().enumerate() {
+            let place = *by_name.entry(name.service).or_insert(order.len());
+            match order.get_mut(place) {
+                None => order.push((name.service, name.package, vec![node])),
+                Some((_, package, nodes)) if *package == name.package => nodes.push(node),
+                Some((service, first, _)) => {
+                    return Err(ReloadError::Packages {
+                        service: (*service).to_owned(),
+                        first: *first,
+                        second: name.package,
+                    });
+                }
+            }
+        }
+        let mut topology = Topology {
+            arch: crate::topology::first_part(arch),
+            regions: 1,
+            services: Vec::new(),
+            instances: Vec::new(),
+            edges: None,
+            geography: Geography::new(None),
+            victim: None,
+        };
+        let mut index: HashMap<&str, u32> = HashMap::new();
+        for (name, package, nodes) in order {
+            let first = topology.instances.len() as u32;
+            let service = topology.services.len() as u32;
+            let (mut machine, mut container) = ("", "");
+            for node in nodes {
+                let name = &parsed[node];
+                index.insert(&graph.nodes[node].name, topology.instances.len() as u32);
+                (machine, container) = (name.machine, name.container);
+                let regions = u32::from(name.at.region.unwrap_or(0)) + 1;
+                topology.regions = topology.regions.max(regions);
+                topology.instances.push(Instance {
+                    service,
+                    number: name.number,
+                    at: name.at,
+                });
+            }
+            topology.services.push(Service {
+                name: name.to_owned(),
+                package,
+                machine: machine.to_owned(),
+                container: container.to_owned(),
+                process: String::new(),
+                instances: first..topology.instances.len() as u32,
+                dependencies: Vec::new(),
+                all_regions: package.is_ring(),
+                costs: Costs::default(),
+                faults: Vec::new(),
+                guesstimate: None,
+            });
+        }
+        let edges = graph.edges.iter();
+        let edges = edges.filter_map(|(a, b)| Some((*index.get(&**a)?, *index.get(&**b)?)));
+        topology.edges = Some(edges.collect());
+        Ok(topology)
+    }
+}
+
+fn parse(node: &GraphNode) -> Result<Parsed<'_>, ReloadError> {
+    let name = node.name.as_str();
+    let package = Package::named(&node.package).filter(|package| package.is_for_services());
+    let package = package.ok_or_else(|| ReloadError::Package {
+        node: name.to_owned(),
+        package: node.package.clone(),
+        meant: did_you_mean(&node.package, Package::ALL.map(Package::name)),
+    })?;
+    let parts: Vec<&str> = name.split('.').collect();
+    let [_, region, zone, rest @ ..] = parts.as_slice() else {
+        return Err(ReloadError::Name(name.to_owned()));
+    };
+    let (machine, instance, container) = match *rest {
+        [instance] => ("", instance, ""),
+        [machine, instance, container, _] | [machine, instance, container, _, _, _] => {
+            (machine, instance, container)
+        }
+        [_, named] if named == node.package => {
+            return Err(ReloadError::Collapsed(name.to_owned()));
+        }
+        [.., instance] => ("", instance, ""),
+        [] => return Err(ReloadError::Name(name.to_owned())),
+    };
+    let place = |kind, place: &str, among: &[&'static str]| ReloadError::Place {
+        node: name.to_owned(),
+        place: place.to_owned(),
+        kind,
+        meant: did_you_mean(place, among.iter().copied()),
+    };
+    let known = |place: &str, among: &[&str]| place == "*" || among.contains(&place);
+    if !known(region, &REGIONS) {
+        return Err(place("region", region, &REGIONS));
+    }
+    let at = Zone::named(region, zone).ok_or_else(|| place("zone", zone, &ZONES))?;
+    let (service, number) = numbered(instance);
+    Ok(Parsed {
+        at,
+        service,
+        number,
+        package,
+        machine,
+        container,
+    })
+}
+
+/// The service and the number of an instance, if its name is made of those.
+fn numbered(instance: &str) -> (&str, Option<u32>) {
+    let digits = instance.len()
+        - instance
+            .trim_end_matches(|c: char| c.is_ascii_digit())
+            .len();
+    let (service, number) = instance.split_at(instance.len() - digits);
+    match number.parse::<u32>() {
+        Ok(parsed) if !service.is_empty() && format!("{parsed:02}") == number => {
+            (service, Some(parsed))
+        }
+        _ => (instance, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(name: &str, package: &str) -> GraphNode {
+        GraphNode {
+            name: name.to_owned(),
+            package: package.to_owned(),
+        }
+    }
+
+    fn graph(nodes: &[(&str, &str)], edges: &[(&str, &str)]) -> GraphFile {
+        GraphFile {
+            nodes: nodes
+                .iter()
+                .map(|(name, package)| node(name, package))
+                .collect(),
+            edges: edges
+                .iter()
+                .map(|&(a, b)| (a.to_owned(), b.to_owned()))
+                .collect(),
+        }
+    }
+
+    fn refusal(name: &str, package: &str) -> String {
+        let graph = graph(&[(name, package)], &[]);
+        Topology::from_graph("x", &graph).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn names_of_both_versions_and_of_containers_come_back_as_they_were() {
+        let nodes = [
+            ("x.us-east-1.zoneA.web00", "karyon"),
+            ("x.us-west-2.zoneB.web01", "karyon"),
+            ("x.*.*.www00", "denominator"),
+            ("x.eu-west-1.*.elb00", "elb"),
+            ("x.us-east-1.zoneA.ecs:1.app100.node:4.monolith", "monolith"),
+            ("x.us-east-1.zoneC.db", "store"),
+        ];
+        let edges = [("x.*.*.www00", "x.eu-west-1.*.elb00")];
+        let topology = Topology::from_graph("x", &graph(&nodes, &edges)).unwrap();
+        let names: Vec<String> = (0..6).map(|node| topology.short_name(node)).collect();
+        assert_eq!(names, nodes.map(|(name, _)| name));
+        assert_eq!(topology.regions, 3);
+        assert_eq!(topology.services[0].instances, 0..2);
+        assert_eq!(topology.edges, Some(vec![(2, 3)]));
+        let old = graph(
+            &[(
+                "x.us-east-1.zoneC.cass.priamCassandra.cass11",
+                "priamCassandra",
+            )],
+            &[],
+        );
+        let topology = Topology::from_graph("x", &old).unwrap();
+        assert_eq!(topology.short_name(0), "x.us-east-1.zoneC.cass11");
+    }
+
+    #[test]
+    fn graphs_that_are_no_architecture_are_refused_in_a_sentence() {
+        assert_eq!(
+            refusal("web00", "karyon"),
+            "the node web00 has no region, zone and instance in its name; write arch.region.zone.instance"
+        );
+        assert_eq!(
+            refusal("x.us-east-1.zoneA.web00", "karyom"),
+            "the node x.us-east-1.zoneA.web00 has the unknown package 'karyom'; did you mean karyon?"
+        );
+        assert_eq!(
+            refusal("x.us-est-1.zoneA.web00", "karyon"),
+            "the node x.us-est-1.zoneA.web00 is in 'us-est-1', which is no region; did you mean us-east-1?"
+        );
+        assert_eq!(
+            refusal("x.us-east-1.zoneD.web00", "karyon"),
+            "the node x.us-east-1.zoneD.web00 is in 'zoneD', which is no zone; did you mean zoneA?"
+        );
+        assert_eq!(
+            refusal("x.us-east-1.zoneA.web.karyon", "karyon"),
+            "the node x.us-east-1.zoneA.web.karyon is a whole service: the graph was written with -f; write it without, and reload that"
+        );
+        let two = graph(
+            &[
+                ("x.us-east-1.zoneA.web00", "karyon"),
+                ("x.us-east-1.zoneA.web03", "zuul"),
+            ],
+            &[],
+        );
+        assert_eq!(
+            Topology::from_graph("x", &two).unwrap_err().to_string(),
+            "the service web has the packages karyon and zuul; rename some of its instances"
+        );
+    }
+}

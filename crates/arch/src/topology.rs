@@ -1,0 +1,288 @@
+//! Instances of services in regions and zones: who there is, where, and under which name.
+//!
+//! Instance `i` of a service is in zone `i mod 3`, and the numbers go on from region to region, so
+//! that names are unique. The order of instances is that of the definition.
+
+mod name;
+mod scale;
+
+pub use name::first_part;
+pub use scale::{Scale, ScaleError};
+
+use crate::definition::{Checked, Fault, FaultKind, Guesstimate, ServiceDefinition};
+use crate::distribution::Sampler;
+use crate::geography::{Geography, ZONES, Zone};
+use crate::package::Package;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// A service and where its instances are.
+#[derive(Clone, Debug)]
+pub struct Service {
+    /// Its name.
+    pub name: String,
+    /// What implements it.
+    pub package: Package,
+    /// What it runs on, if anything in particular.
+    pub machine: String,
+    /// The container image, if there is one.
+    pub container: String,
+    /// The process, if one is named.
+    pub process: String,
+    /// The indices of its instances.
+    pub instances: Range<u32>,
+    /// The indices of the services that it calls.
+    pub dependencies: Vec<u32>,
+    /// Whether its instances know the registries of all regions.
+    pub all_regions: bool,
+    /// What requests to it cost.
+    pub costs: Costs,
+    /// What goes wrong, and when.
+    pub faults: Vec<TimedFault>,
+    /// What stands for its times in Guesstimate's models.
+    pub guesstimate: Option<Guesstimate>,
+}
+
+/// What requests to a service cost.
+#[derive(Clone, Debug, Default)]
+pub struct Costs {
+    /// How long a request to it travels, if that does not depend on the place.
+    pub latency: Option<Sampler>,
+    /// How long it works on a request; none: no time at all.
+    pub service_time: Option<Sampler>,
+    /// How many requests an instance handles at once; none: any number.
+    pub concurrency: Option<u32>,
+    /// The part of requests that fail, in 2^64ths.
+    pub error_bits: u64,
+}
+
+/// A fault with its times in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TimedFault {
+    /// What goes wrong.
+    pub kind: FaultKind,
+    /// When, after the load has begun.
+    pub at: u64,
+    /// For how long; none: until the end.
+    pub lasting: Option<u64>,
+    /// Which part of the instances.
+    pub share: f64,
+    /// By how much times are multiplied.
+    pub factor: f64,
+}
+
+/// An instance of a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instance {
+    /// The index of its service.
+    pub service: u32,
+    /// Its number in the service; none for those read from a graph without one.
+    pub number: Option<u32>,
+    /// Where it is.
+    pub at: Zone,
+}
+
+/// Who there is: services, their instances, and the registries of each zone.
+#[derive(Clone, Debug)]
+pub struct Topology {
+    /// The first part of every name.
+    pub arch: String,
+    /// How many regions there are.
+    pub regions: u32,
+    /// The services.
+    pub services: Vec<Service>,
+    /// The instances of all services, service after service.
+    pub instances: Vec<Instance>,
+    /// Who knows whom from the beginning, by index, where that is given instead of found out.
+    pub edges: Option<Vec<(u32, u32)>>,
+    /// How long messages travel.
+    pub geography: Geography,
+    /// The service of which an instance is killed half-way.
+    pub victim: Option<u32>,
+}
+
+impl Topology {
+    /// The instances of a definition at this scale.
+    ///
+    /// # Errors
+    /// See [`ScaleError`].
+    pub fn new(checked: &Checked, scale: Scale) -> Result<Topology, ScaleError> {
+        let definition = checked.definition();
+        let mut topology = Topology {
+            arch: first_part(&definition.arch),
+            regions: scale.regions,
+            services: Vec::new(),
+            instances: Vec::new(),
+            edges: None,
+            geography: Geography::new(definition.network.as_ref()),
+            victim: checked.victim().map(|victim| victim as u32),
+        };
+        scale.check(checked)?;
+        for (service, package) in checked.services() {
+            let first = topology.instances.len() as u32;
+            let index = topology.services.len() as u32;
+            for (number, at) in places(service, scale) {
+                topology.instances.push(Instance {
+                    service: index,
+                    number: Some(number),
+                    at,
+                });
+            }
+            let last = topology.instances.len() as u32;
+            topology
+                .services
+                .push(Service::new(service, package, first..last, checked));
+        }
+        Ok(topology)
+    }
+
+    /// How many instances there are.
+    pub fn len(&self) -> u32 {
+        self.instances.len() as u32
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.instances.is_empty()
+    }
+
+    /// The service of an instance.
+    ///
+    /// # Panics
+    /// If there is no such instance.
+    pub fn service_of(&self, instance: u32) -> &Service {
+        &self.services[self.instances[instance as usize].service as usize]
+    }
+
+    /// How many registries there are: one in each zone.
+    pub fn registries(&self) -> u32 {
+        self.regions * ZONES.len() as u32
+    }
+
+    /// Where a registry is. Registry `i` is in zone `i mod 3` of region `i / 3`.
+    pub fn registry_at(&self, registry: u32) -> Zone {
+        let zones = ZONES.len() as u32;
+        Zone {
+            region: Some((registry / zones) as u8),
+            zone: Some((registry % zones) as u8),
+        }
+    }
+
+    /// The registries that an instance knows: those of its zone, of its region if it is in no
+    /// zone, or all.
+    pub fn registries_of(&self, instance: u32) -> impl Iterator<Item = u32> + use<'_> {
+        let at = self.instances[instance as usize].at;
+        let all = self.service_of(instance).all_regions;
+        (0..self.registries()).filter(move |&registry| {
+            let other = self.registry_at(registry);
+            let same_region = at.region == other.region;
+            match (at.region, at.zone) {
+                _ if all => true,
+                (None, _) => true,
+                (Some(_), None) => same_region,
+                (Some(_), Some(_)) => at == other,
+            }
+        })
+    }
+
+    /// The ring of a service in a zone: its instances there in the order of their tokens, which
+    /// divide all of 32 bits evenly.
+    pub fn rings(&self, service: u32) -> HashMap<Zone, Vec<u32>> {
+        let mut rings: HashMap<Zone, Vec<u32>> = HashMap::new();
+        for instance in self.services[service as usize].instances.clone() {
+            let at = self.instances[instance as usize].at;
+            rings.entry(at).or_default().push(instance);
+        }
+        rings
+    }
+
+    /// The shortest time that any message can travel, in nanoseconds: what a run may use as its
+    /// lookahead, if it is not below `floor`.
+    pub fn least_latency(&self, floor: u64) -> u64 {
+        let geography = self.geography.all(self.regions);
+        let own = self
+            .services
+            .iter()
+            .filter_map(|service| service.costs.latency.as_ref());
+        let least = geography.chain(own).map(Sampler::least).min();
+        least.unwrap_or(floor).max(floor)
+    }
+}
+
+impl Service {
+    fn new(
+        service: &ServiceDefinition,
+        package: Package,
+        instances: Range<u32>,
+        checked: &Checked,
+    ) -> Service {
+        let index = |name: &String| checked.index_of(name).map(|index| index as u32);
+        Service {
+            name: service.name.clone(),
+            package,
+            machine: service.machine.clone(),
+            container: service.container.clone(),
+            process: service.process.clone(),
+            instances,
+            dependencies: service.dependencies().iter().filter_map(index).collect(),
+            all_regions: service.dependencies().iter().any(|name| name == "eureka"),
+            costs: Costs::new(service),
+            faults: service.faults.iter().map(TimedFault::new).collect(),
+            guesstimate: service.guesstimate.clone(),
+        }
+    }
+}
+
+impl Costs {
+    fn new(service: &ServiceDefinition) -> Costs {
+        let rate = service.error_rate.unwrap_or(0.0);
+        Costs {
+            latency: service.latency.as_ref().map(|d| d.sampler()),
+            service_time: service
+                .service_time
+                .as_ref()
+                .map(|d| d.sampler())
+                .filter(|sampler| !sampler.is_zero()),
+            concurrency: service
+                .concurrency
+                .map(|most| most.clamp(1, i64::from(u32::MAX)) as u32),
+            // Casts of floats saturate, so that a rate of 1 is all bits.
+            error_bits: (rate * 2f64.powi(64)) as u64,
+        }
+    }
+}
+
+impl TimedFault {
+    fn new(fault: &Fault) -> TimedFault {
+        TimedFault {
+            kind: fault.kind,
+            at: fault.at.nanos(),
+            lasting: fault.lasting.map(|time| time.nanos()),
+            share: fault.share.unwrap_or(1.0),
+            factor: fault.factor.unwrap_or(10.0),
+        }
+    }
+}
+
+/// The numbers and places of a service's instances at this scale, which has been checked.
+fn places(service: &ServiceDefinition, scale: Scale) -> impl Iterator<Item = (u32, Zone)> {
+    let regions = service.regions as u32 * scale.regions;
+    let count = scale.count(service.count);
+    let everywhere = (regions == 0).then_some((0, Zone::EVERYWHERE));
+    let in_regions = (0..regions).flat_map(move |region| {
+        let at = move |zone| Zone {
+            region: Some(region as u8),
+            zone,
+        };
+        let cross_zone = (service.count == 0).then(|| (0, at(None)));
+        let numbers = region * count..(region + 1) * count;
+        let zone = |number| (number % ZONES.len() as u32) as u8;
+        cross_zone
+            .into_iter()
+            .chain(numbers.map(move |number| (number, at(Some(zone(number))))))
+    });
+    everywhere.into_iter().chain(in_regions)
+}
+
+#[cfg(test)]
+mod tests;

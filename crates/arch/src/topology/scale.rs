@@ -1,0 +1,101 @@
+//! How large an architecture is made.
+
+use crate::definition::Checked;
+use crate::geography::MAX_REGIONS;
+
+/// How large an architecture is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scale {
+    /// Into how many regions it goes.
+    pub regions: u32,
+    /// How many per cent of the definition's instances there are.
+    pub percent: u32,
+}
+
+impl Default for Scale {
+    /// One region, and as many instances as the definition says.
+    fn default() -> Self {
+        Scale {
+            regions: 1,
+            percent: 100,
+        }
+    }
+}
+
+/// More instances than this are refused.
+const MAX_INSTANCES: u64 = 4_000_000;
+
+/// Why an architecture cannot be made so large, or so small.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ScaleError {
+    /// No region, or too many.
+    #[error("{0} regions are not possible; give 1 to {MAX_REGIONS}")]
+    Regions(u32),
+    /// A service in too many regions.
+    #[error(
+        "service '{service}' would be in {} regions, {regions} for each of {scale}; there are {MAX_REGIONS}",
+        regions * scale
+    )]
+    ServiceRegions {
+        /// Which.
+        service: String,
+        /// Regions in the definition.
+        regions: u32,
+        /// Regions of the run.
+        scale: u32,
+    },
+    /// A scale at which a service disappears.
+    #[error(
+        "{percent} % of the {count} instances of service '{service}' are none; give at least {} %",
+        100u64.div_ceil(*count)
+    )]
+    Nothing {
+        /// Which.
+        service: String,
+        /// Instances in the definition.
+        count: u64,
+        /// The scale.
+        percent: u32,
+    },
+    /// Too many instances.
+    #[error("{0} instances are too many; at most {MAX_INSTANCES} are simulated")]
+    TooMany(u64),
+}
+
+impl Scale {
+    /// How many instances there are of `count`.
+    pub(super) fn count(self, count: i64) -> u32 {
+        (count.max(0) as u64 * u64::from(self.percent) / 100).min(u32::MAX.into()) as u32
+    }
+
+    /// Whether a definition can be made so large.
+    pub(super) fn check(self, checked: &Checked) -> Result<(), ScaleError> {
+        if !(1..=MAX_REGIONS).contains(&self.regions) {
+            return Err(ScaleError::Regions(self.regions));
+        }
+        let mut total = 0u64;
+        for (service, _) in checked.services() {
+            let regions = service.regions as u32;
+            if regions * self.regions > MAX_REGIONS {
+                return Err(ScaleError::ServiceRegions {
+                    service: service.name.clone(),
+                    regions,
+                    scale: self.regions,
+                });
+            }
+            let count = self.count(service.count);
+            if count == 0 && service.count > 0 && regions > 0 {
+                return Err(ScaleError::Nothing {
+                    service: service.name.clone(),
+                    count: service.count as u64,
+                    percent: self.percent,
+                });
+            }
+            total += u64::from(regions * self.regions) * u64::from(count.max(1));
+        }
+        if total > MAX_INSTANCES {
+            return Err(ScaleError::TooMany(total));
+        }
+        Ok(())
+    }
+}

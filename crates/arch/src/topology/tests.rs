@@ -1,0 +1,173 @@
+//! Names, places and numbers of instances are those of spigo's files.
+
+use super::*;
+use crate::{Scale, read, read_text};
+use std::path::Path;
+
+fn built_in(name: &str, scale: Scale) -> Result<Topology, ScaleError> {
+    Topology::new(&read(name, Path::new("nowhere")).unwrap(), scale)
+}
+
+fn at(regions: u32, percent: u32) -> Scale {
+    Scale { regions, percent }
+}
+
+/// The index of the instance with this full name.
+fn find(topology: &Topology, name: &str) -> u32 {
+    (0..topology.len())
+        .find(|&instance| topology.full_name(instance) == name)
+        .unwrap_or_else(|| panic!("no {name}"))
+}
+
+#[test]
+fn names_are_those_of_spigos_graphs_and_flows() {
+    let topology = built_in("netflixoss", Scale::default()).unwrap();
+    assert_eq!(topology.len(), 65);
+    for (full, short) in [
+        (
+            "netflixoss.us-east-1.zoneC..homepage14...homepage.karyon",
+            "netflixoss.us-east-1.zoneC.homepage14",
+        ),
+        (
+            "netflixoss.us-east-1.zoneB..cassSubscriber01...cassSubscriber.priamCassandra",
+            "netflixoss.us-east-1.zoneB.cassSubscriber01",
+        ),
+        (
+            "netflixoss.us-east-1.*..www-elb00...www-elb.elb",
+            "netflixoss.us-east-1.*.www-elb00",
+        ),
+        (
+            "netflixoss.*.*..www00...www.denominator",
+            "netflixoss.*.*.www00",
+        ),
+    ] {
+        assert_eq!(topology.short_name(find(&topology, full)), short);
+    }
+    let homepage = find(
+        &topology,
+        "netflixoss.us-east-1.zoneC..homepage14...homepage.karyon",
+    );
+    assert_eq!(
+        topology.collapsed_name(homepage),
+        "netflixoss.us-east-1.zoneC.homepage.karyon"
+    );
+    assert_eq!(
+        topology.registry_name(1),
+        "netflixoss.us-east-1.zoneB..eureka01...eureka.eureka"
+    );
+}
+
+#[test]
+fn names_of_containers_have_their_machine_and_image_and_no_dots_in_them() {
+    let text = r#"{"arch": "x", "services": [{"name": "db", "package": "store", "count": 1,
+        "regions": 1, "machine": "ecs:1", "container": "redis:3.2", "process": "a b"}]}"#;
+    let checked = read_text(text, "x").unwrap();
+    let topology = Topology::new(&checked, Scale::default()).unwrap();
+    assert_eq!(
+        topology.full_name(0),
+        "x.us-east-1.zoneA.ecs:1.db00.redis:3_2.a_b.db.store"
+    );
+    assert_eq!(
+        topology.short_name(0),
+        "x.us-east-1.zoneA.ecs:1.db00.redis:3_2.store"
+    );
+}
+
+#[test]
+fn regions_repeat_the_architecture_with_numbers_that_go_on() {
+    let topology = built_in("netflixoss", at(2, 100)).unwrap();
+    assert_eq!(topology.len(), 1 + 2 * 64);
+    assert_eq!(topology.registries(), 6);
+    let second = "netflixoss.us-west-2.zoneB..homepage25...homepage.karyon";
+    let second = topology.instances[find(&topology, second) as usize];
+    assert_eq!((second.at.region, second.number), (Some(1), Some(25)));
+}
+
+#[test]
+fn instances_know_the_registries_of_their_zone_region_or_all() {
+    let topology = built_in("netflixoss", at(2, 100)).unwrap();
+    let known = |name: &str| -> Vec<u32> {
+        let instance = find(&topology, name);
+        topology.registries_of(instance).collect()
+    };
+    assert_eq!(
+        known("netflixoss.us-west-2.zoneB..homepage25...homepage.karyon"),
+        [4]
+    );
+    assert_eq!(
+        known("netflixoss.us-east-1.*..www-elb00...www-elb.elb"),
+        [0, 1, 2]
+    );
+    let all = [0, 1, 2, 3, 4, 5];
+    assert_eq!(known("netflixoss.*.*..www00...www.denominator"), all);
+    assert_eq!(
+        known("netflixoss.us-east-1.zoneA..cassSubscriber00...cassSubscriber.priamCassandra"),
+        all
+    );
+}
+
+#[test]
+fn a_ring_is_that_of_one_zone() {
+    let topology = built_in("cassandra", at(1, 200)).unwrap();
+    let rings = topology.rings(0);
+    assert_eq!(rings.len(), 3);
+    let zone_b = Zone {
+        region: Some(0),
+        zone: Some(1),
+    };
+    assert_eq!(rings[&zone_b], [1, 4, 7, 10]);
+}
+
+#[test]
+fn scales_that_leave_nothing_or_too_much_are_refused_by_name() {
+    let said = |name, regions, percent| {
+        built_in(name, at(regions, percent))
+            .unwrap_err()
+            .to_string()
+    };
+    assert_eq!(
+        said("lamp", 1, 40),
+        "40 % of the 2 instances of service 'rds-mysql' are none; give at least 50 %"
+    );
+    assert_eq!(
+        said("lamp", 1, 0),
+        "0 % of the 2 instances of service 'rds-mysql' are none; give at least 50 %"
+    );
+    assert_eq!(
+        said("lamp", 7, 100),
+        "7 regions are not possible; give 1 to 6"
+    );
+    assert_eq!(
+        said("lamp", 0, 100),
+        "0 regions are not possible; give 1 to 6"
+    );
+    assert_eq!(
+        said("netflixoss", 6, 4_000_000_000),
+        "15120000006 instances are too many; at most 4000000 are simulated"
+    );
+    let text = r#"{"arch": "x", "services": [{"name": "db", "package": "store", "regions": 4}]}"#;
+    let checked = read_text(text, "x").unwrap();
+    assert_eq!(
+        Topology::new(&checked, at(2, 100)).unwrap_err().to_string(),
+        "service 'db' would be in 8 regions, 4 for each of 2; there are 6"
+    );
+}
+
+#[test]
+fn the_shortest_latency_is_that_of_a_zone_or_of_a_service_of_its_own() {
+    let topology = built_in("lamp", Scale::default()).unwrap();
+    assert_eq!(topology.least_latency(1), 200_000);
+    assert_eq!(topology.least_latency(1_000_000), 1_000_000);
+    let text =
+        r#"{"arch": "x", "services": [{"name": "db", "package": "store", "latency": "50us"}]}"#;
+    let checked = read_text(text, "x").unwrap();
+    let topology = Topology::new(&checked, Scale::default()).unwrap();
+    assert_eq!(topology.least_latency(1), 50_000);
+}
+
+#[test]
+fn an_architecture_may_be_called_anything_and_names_have_no_dots_of_it() {
+    let text = r#"{"arch": "shop.yml", "services": [{"name": "db", "package": "store"}]}"#;
+    let topology = Topology::new(&read_text(text, "x").unwrap(), Scale::default()).unwrap();
+    assert_eq!(topology.short_name(0), "shop_yml.*.*.db00");
+}

@@ -1,0 +1,90 @@
+//! Latency, work, queues and errors are what the definition says.
+
+use crate::scene::{plan, run_services};
+use corsair_arch::Plan;
+use std::time::Duration;
+
+const WWW: &str =
+    r#"{"name": "www", "package": "denominator", "regions": 0, "dependencies": ["db"]}"#;
+
+fn store(fields: &str) -> String {
+    format!(r#"{{"name": "db", "package": "store", "count": 1, "regions": 1{fields}}}, {WWW}"#)
+}
+
+#[test]
+fn a_request_takes_its_way_there_the_work_and_its_way_back() {
+    let ran = run_services(&store(r#", "service_time": "5ms""#), &plan());
+    // Histograms keep three digits.
+    let (shortest, longest) = ran.micros();
+    assert!((6_990..=7_010).contains(&shortest) && (6_990..=7_010).contains(&longest));
+    let added = ran.service("db").adds();
+    assert_eq!(added, 6_000_000, "its way and its work, not the way back");
+}
+
+#[test]
+fn a_service_may_have_a_latency_of_its_own() {
+    let ran = run_services(&store(r#", "latency": "20ms""#), &plan());
+    let (shortest, longest) = ran.micros();
+    assert!((39_900..=40_100).contains(&shortest) && (39_900..=40_100).contains(&longest));
+}
+
+#[test]
+fn requests_beyond_the_concurrency_queue_and_others_do_not() {
+    let fast = Plan {
+        chat: Duration::from_micros(800),
+        ..plan()
+    };
+    let work = r#", "service_time": {"exponential": "600us"}"#;
+    let free = run_services(&store(work), &fast);
+    let queued = run_services(&store(&format!(r#"{work}, "concurrency": 1"#)), &fast);
+    let wide = run_services(&store(&format!(r#"{work}, "concurrency": 8"#)), &fast);
+    assert_eq!(free.service("db").longest_queue, 0);
+    assert!(queued.service("db").longest_queue > 3);
+    assert_eq!(wide.service("db").longest_queue, 0);
+    let mean = |ran: &crate::scene::Ran| ran.entry().times.mean();
+    assert!(mean(&queued) > 1.3 * mean(&free));
+    // Arrivals are regular (D/M/1 at a load of 3/4): the wait is about 1.3 services, 0.75 ms.
+    let wait = (mean(&queued) - mean(&free)) / 1e6;
+    assert!((0.3..1.6).contains(&wait), "{wait} ms");
+    assert_eq!(queued.entry().unanswered(), 0);
+}
+
+#[test]
+fn an_overloaded_service_falls_behind() {
+    let fast = Plan {
+        chat: Duration::from_micros(500),
+        ..plan()
+    };
+    let ran = run_services(
+        &store(r#", "service_time": "1ms", "concurrency": 1"#),
+        &fast,
+    );
+    // Two a millisecond come in, one is done: half of them wait at the end.
+    assert!(ran.service("db").longest_queue > 1_500);
+    assert!(ran.entry().unanswered() > 500);
+}
+
+#[test]
+fn the_error_rate_is_the_part_that_fails() {
+    for (rate, least, most) in [(0.0, 0.0, 0.0), (0.3, 0.2, 0.4), (1.0, 1.0, 1.0)] {
+        let ran = run_services(&store(&format!(r#", "error_rate": {rate}"#)), &plan());
+        let entry = ran.entry();
+        let part = entry.errors as f64 / entry.requests as f64;
+        assert!((least..=most).contains(&part), "{rate}: {part}");
+    }
+}
+
+#[test]
+fn neighbours_on_a_ring_do_not_wait_for_each_other_forever() {
+    let services = r#"{"name": "db", "package": "riak", "count": 9, "regions": 1,
+            "service_time": "1ms", "concurrency": 1, "dependencies": ["db"]},
+        {"name": "data", "package": "staash", "count": 3, "regions": 1, "dependencies": ["db"]},
+        {"name": "www", "package": "denominator", "regions": 0, "dependencies": ["data"]}"#;
+    let fast = Plan {
+        chat: Duration::from_micros(500),
+        ..plan()
+    };
+    let ran = run_services(services, &fast);
+    assert!(ran.service("db").longest_queue > 1);
+    assert_eq!((ran.entry().errors, ran.entry().unanswered()), (0, 0));
+}

@@ -1,0 +1,114 @@
+//! Small architectures, and runs of them.
+
+use corsair::{Config, Executor, Report};
+use corsair_arch::{Entry, Plan, Scale, ServiceTotals, Topology, Totals, read_text, simulate};
+use corsair_observe::{Clock, GraphFormat, Observed, Observer, Settings, graph};
+use std::time::Duration;
+
+/// The services of a definition, whose network has no surprises: a millisecond everywhere.
+pub fn topology(services: &str, scale: Scale) -> Topology {
+    let text = format!(
+        r#"{{"arch": "x", "network": {{"same_zone": "1ms", "same_region": "1ms",
+        "other_region": "10ms"}}, "services": [{services}]}}"#
+    );
+    Topology::new(&read_text(&text, "x").unwrap(), scale).unwrap()
+}
+
+/// What a run has done.
+pub struct Ran {
+    pub report: Report,
+    pub totals: Totals,
+    names: Vec<String>,
+}
+
+impl Ran {
+    /// The only entry point.
+    pub fn entry(&self) -> &Entry {
+        assert_eq!(self.totals.entries.len(), 1);
+        self.totals.entries.values().next().unwrap()
+    }
+
+    /// What the instances of a service have done.
+    pub fn service(&self, name: &str) -> ServiceTotals {
+        let index = self.names.iter().position(|known| known == name).unwrap();
+        self.totals.services[&(index as u32)]
+    }
+
+    /// How many messages there were of a kind.
+    pub fn messages(&self, kind: &str) -> u64 {
+        let counts = self.report.messages.iter();
+        counts
+            .filter(|count| count.kind == kind)
+            .map(|count| count.count)
+            .sum()
+    }
+
+    /// The shortest and the longest response time, to three digits, in microseconds.
+    pub fn micros(&self) -> (u64, u64) {
+        let times = &self.entry().times;
+        (times.min() / 1000, times.max() / 1000)
+    }
+}
+
+/// Two virtual seconds with a request every ten milliseconds.
+pub fn plan() -> Plan {
+    Plan {
+        duration: Duration::from_secs(2),
+        poll: Duration::from_millis(100),
+        patience: Duration::from_millis(300),
+        ..Plan::default()
+    }
+}
+
+pub fn run(topology: Topology, plan: &Plan) -> Ran {
+    let names = topology.services.iter().map(|s| s.name.clone()).collect();
+    let config = Config::default();
+    let (report, totals) = simulate(Executor::Virtual, &config, topology, plan).unwrap();
+    Ran {
+        report,
+        totals,
+        names,
+    }
+}
+
+/// One region, as many instances as the definition says.
+pub fn run_services(services: &str, plan: &Plan) -> Ran {
+    run(topology(services, Scale::default()), plan)
+}
+
+/// A run whose graph was written: what it has done, the text of the file, and what it says.
+pub fn run_with_graph(topology: Topology, plan: &Plan) -> (Ran, String, graph::GraphFile) {
+    let directory = tempfile::tempdir().unwrap();
+    let config = Config::default();
+    let clock = Clock::Virtual(config.progress.clone());
+    let mut settings = Settings::new(topology.arch.clone(), clock);
+    settings.kinds = corsair_arch::KINDS;
+    settings.out = directory.path().to_owned();
+    settings.graphs = vec![GraphFormat::Json];
+    let observer = Observer::start(settings).unwrap();
+    let plan = Plan {
+        recorder: observer.recorder(),
+        ..plan.clone()
+    };
+    let names = topology.services.iter().map(|s| s.name.clone()).collect();
+    let (report, totals) = simulate(Executor::Virtual, &config, topology, &plan).unwrap();
+    let Observed { files, .. } = observer.finish().unwrap();
+    let path = &files[0].path;
+    let text = std::fs::read_to_string(path).unwrap();
+    let graph = graph::read(path).unwrap();
+    let ran = Ran {
+        report,
+        totals,
+        names,
+    };
+    (ran, text, graph)
+}
+
+/// How many lines of a graph file have this key and part.
+pub fn lines(text: &str, key: &str, part: &str) -> usize {
+    let key = format!("{{\"{key}\":");
+    let matching = text.lines().map(str::trim);
+    matching
+        .filter(|line| line.starts_with(&key) && line.contains(part))
+        .count()
+}

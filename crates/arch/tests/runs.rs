@@ -1,0 +1,99 @@
+//! Architectures run from end to end, the same to the last byte for any number of workers.
+
+use corsair::{Config, Executor, Report};
+use corsair_arch::{BUILT_IN, KINDS, Plan, Scale, Topology, Totals, read, simulate, step};
+use corsair_observe::{Clock, FlowFormat, GraphFormat, Observer, Settings};
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::time::Duration;
+
+/// What a run leaves: its report, its totals, and every file by its name.
+type Left = (Report, Totals, BTreeMap<String, Vec<u8>>);
+
+fn run(topology: Topology, workers: usize) -> Left {
+    let directory = tempfile::tempdir().unwrap();
+    let config = Config {
+        workers: NonZeroUsize::new(workers).unwrap(),
+        ..Config::default()
+    };
+    let clock = Clock::Virtual(config.progress.clone());
+    let mut settings = Settings::new(topology.arch.clone(), clock);
+    settings.kinds = KINDS;
+    settings.out = directory.path().to_owned();
+    settings.graphs = vec![GraphFormat::Json, GraphFormat::GraphMl, GraphFormat::Gexf];
+    settings.flows = vec![FlowFormat::ZipkinV1, FlowFormat::ZipkinV2, FlowFormat::Otlp];
+    settings.times = true;
+    let observer = Observer::start(settings).unwrap();
+    let plan = Plan {
+        duration: Duration::from_secs(1),
+        recorder: observer.recorder(),
+        ..Plan::default()
+    };
+    let (report, totals) = simulate(Executor::Virtual, &config, topology, &plan).unwrap();
+    let observed = observer.finish().unwrap();
+    let files = observed.files.iter().map(|file| {
+        let name = file.path.strip_prefix(directory.path()).unwrap();
+        let bytes = std::fs::read(&file.path).unwrap();
+        (name.display().to_string(), bytes)
+    });
+    let files = files.collect();
+    // Every span has both ends, but those of messages to the instance that was killed.
+    assert_eq!(observed.incomplete, totals.dropped);
+    (report, totals, files)
+}
+
+fn same_on_any_number_of_workers(name: &str, topology: &Topology) {
+    let (first, totals, files) = run(topology.clone(), 1);
+    assert!(totals.requests() > 50, "{name}: {totals:?}");
+    for entry in totals.entries.values() {
+        assert_eq!(entry.unanswered(), 0, "{name}: {entry:?}");
+    }
+    assert_eq!(first.dead(), 0, "{name}: {:?}", first.dead_letters);
+    assert!(files.len() >= 6, "{name}: {:?}", files.keys());
+    for workers in [1, 2, 4] {
+        let (again, same, others) = run(topology.clone(), workers);
+        assert_eq!(again.digest, first.digest, "{name} on {workers} workers");
+        assert_eq!(format!("{same:?}"), format!("{totals:?}"), "{name}");
+        for (file, bytes) in &files {
+            assert!(
+                others.get(file) == Some(bytes),
+                "{name}: {file} on {workers} workers"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_built_in_leaves_the_same_bytes_on_any_number_of_workers() {
+    for (name, _) in BUILT_IN {
+        let checked = read(name, Path::new("nowhere")).unwrap();
+        for (regions, percent) in [(1, 100), (2, 100)] {
+            let scale = Scale { regions, percent };
+            let topology = Topology::new(&checked, scale).unwrap();
+            same_on_any_number_of_workers(name, &topology);
+        }
+    }
+}
+
+#[test]
+fn an_architecture_on_several_shards_leaves_the_same_bytes() {
+    // More than one page of addresses, so that workers have something each.
+    let checked = read("netflixoss", Path::new("nowhere")).unwrap();
+    let scale = Scale {
+        regions: 1,
+        percent: 1000,
+    };
+    same_on_any_number_of_workers("netflixoss", &Topology::new(&checked, scale).unwrap());
+}
+
+#[test]
+fn every_step_of_the_migration_answers_its_requests() {
+    for number in 0..=9 {
+        let (checked, scale) = step(number, Scale::default()).unwrap();
+        let topology = Topology::new(&checked, scale).unwrap();
+        let (_, totals, _) = run(topology, 1);
+        assert!(totals.requests() > 50, "step {number}");
+        assert_eq!(totals.errors(), 0, "step {number}");
+    }
+}

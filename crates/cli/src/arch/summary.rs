@@ -1,0 +1,272 @@
+//! What a run of an architecture has done, as lines for people or as one JSON object.
+
+use super::Described;
+use super::options::ArchOptions;
+use crate::text::{GoDuration, bytes, rate};
+use corsair::{Executor, KindCount, Outcome, Report};
+use corsair_arch::Totals;
+use corsair_observe::Observed;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+/// What a run has done. As JSON, times are in seconds and sizes in bytes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    arch: String,
+    executor: &'static str,
+    seed: u64,
+    workers: usize,
+    instances: u32,
+    services: usize,
+    regions: u32,
+    /// `completed` or `cut`.
+    outcome: &'static str,
+    requests: u64,
+    errors: u64,
+    entries: BTreeMap<String, EntrySummary>,
+    /// The service that adds most to a request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slowest: Option<Slowest>,
+    messages_total: u64,
+    messages: BTreeMap<&'static str, u64>,
+    messages_per_second: f64,
+    timers: u64,
+    /// Messages that faults have swallowed, that full mailboxes have dropped, or that came to
+    /// actors that had ended.
+    dropped: u64,
+    spans: u64,
+    incomplete_spans: u64,
+    time_seconds: f64,
+    wall_seconds: f64,
+    peak_memory_bytes: Option<u64>,
+    /// 16 hexadecimal digits; virtual time only.
+    digest: Option<String>,
+    files: Vec<String>,
+    #[serde(skip)]
+    kinds: Vec<KindCount>,
+    #[serde(skip)]
+    time: Duration,
+    #[serde(skip)]
+    wall: Duration,
+}
+
+/// What came in at an entry point.
+#[derive(Clone, Debug, Serialize)]
+struct EntrySummary {
+    requests: u64,
+    puts: u64,
+    errors: u64,
+    missing: u64,
+    unanswered: u64,
+    p50_seconds: f64,
+    p99_seconds: f64,
+    p999_seconds: f64,
+    #[serde(skip)]
+    percentiles: [Duration; 3],
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Slowest {
+    service: String,
+    adds_seconds: f64,
+    longest_queue: u64,
+    #[serde(skip)]
+    adds: Duration,
+}
+
+impl Summary {
+    pub(super) fn new(
+        options: &ArchOptions,
+        described: &Described,
+        report: &Report,
+        totals: &Totals,
+        observed: &Observed,
+        files: Vec<String>,
+    ) -> Summary {
+        let entries = totals.entries.iter().map(|(name, entry)| {
+            let at = |quantile| Duration::from_nanos(entry.times.value_at_quantile(quantile));
+            let percentiles = [0.5, 0.99, 0.999].map(at);
+            let [p50_seconds, p99_seconds, p999_seconds] = percentiles.map(|p| p.as_secs_f64());
+            let summary = EntrySummary {
+                requests: entry.requests,
+                puts: entry.puts,
+                errors: entry.errors,
+                missing: entry.missing,
+                unanswered: entry.unanswered(),
+                p50_seconds,
+                p99_seconds,
+                p999_seconds,
+                percentiles,
+            };
+            (name.clone(), summary)
+        });
+        let slowest = totals.slowest().map(|(service, totals)| {
+            let adds = Duration::from_nanos(totals.adds());
+            Slowest {
+                service: described.services[service as usize].clone(),
+                adds_seconds: adds.as_secs_f64(),
+                longest_queue: totals.longest_queue,
+                adds,
+            }
+        });
+        let kinds = report.messages.iter();
+        Summary {
+            arch: options.arch.clone(),
+            executor: match report.executor {
+                Executor::Virtual => "virtual",
+                Executor::Tokio => "tokio",
+                Executor::Threads => "threads",
+                Executor::Pool => "pool",
+            },
+            seed: report.seed,
+            workers: report.workers,
+            instances: described.instances,
+            services: described.services.len(),
+            regions: described.regions,
+            outcome: match report.outcome {
+                Outcome::Completed => "completed",
+                Outcome::Cut => "cut",
+            },
+            requests: totals.requests(),
+            errors: totals.errors(),
+            entries: entries.collect(),
+            slowest,
+            messages_total: report.delivered(),
+            messages: kinds.map(|kind| (kind.kind, kind.count)).collect(),
+            messages_per_second: report.rate(),
+            timers: report.timers,
+            dropped: totals.dropped + report.dropped + report.dead(),
+            spans: observed.spans,
+            incomplete_spans: observed.incomplete,
+            time_seconds: report.time.elapsed().as_secs_f64(),
+            wall_seconds: report.wall.as_secs_f64(),
+            peak_memory_bytes: corsair::peak_memory().or(report.peak_memory),
+            digest: report.digest.map(|digest| format!("{digest:016x}")),
+            files,
+            kinds: report.messages.clone(),
+            time: report.time.elapsed(),
+            wall: report.wall,
+        }
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "corsair: {}{}, {} instances of {} services in {} region{}",
+            self.arch,
+            if self.outcome == "cut" {
+                " cut short by Ctrl-C"
+            } else {
+                " complete"
+            },
+            self.instances,
+            self.services,
+            self.regions,
+            plural(self.regions.into()),
+        )?;
+        writeln!(
+            f,
+            "  requests     {}, of which {} failed",
+            self.requests, self.errors
+        )?;
+        for (name, entry) in &self.entries {
+            let [p50, p99, p999] = entry.percentiles.map(GoDuration::rounded);
+            write!(f, "  {name:<12} p50 {p50}, p99 {p99}, p99.9 {p999}")?;
+            if entry.missing > 0 {
+                write!(f, ", {} without a value", entry.missing)?;
+            }
+            if entry.unanswered > 0 {
+                write!(f, ", {} unanswered", entry.unanswered)?;
+            }
+            writeln!(f)?;
+        }
+        if let Some(slowest) = &self.slowest {
+            let adds = GoDuration::rounded(slowest.adds);
+            write!(
+                f,
+                "  slowest      {} adds {adds} to a request",
+                slowest.service
+            )?;
+            if slowest.longest_queue > 0 {
+                write!(f, ", its longest queue was {}", slowest.longest_queue)?;
+            }
+            writeln!(f)?;
+        }
+        writeln!(
+            f,
+            "  messages     {} ({} on {}, {} worker{})",
+            self.messages_total,
+            rate(self.messages_per_second),
+            self.executor,
+            self.workers,
+            plural(self.workers as u64),
+        )?;
+        let kinds = self.kinds.iter().filter(|kind| kind.count > 0);
+        let kinds: Vec<String> = kinds
+            .map(|kind| format!("{} {}", kind.kind, kind.count))
+            .collect();
+        writeln!(f, "  by kind      {}", kinds.join(", "))?;
+        writeln!(f, "  dropped      {}", self.dropped)?;
+        if self.spans > 0 {
+            writeln!(
+                f,
+                "  spans        {}, of which {} have only one end",
+                self.spans, self.incomplete_spans
+            )?;
+        }
+        let time = match self.executor {
+            "virtual" => "virtual",
+            _ => "of the run",
+        };
+        let [lasted, wall] = [self.time, self.wall].map(GoDuration::rounded);
+        writeln!(
+            f,
+            "  time         {lasted} {time}, {wall} on the wall clock"
+        )?;
+        if let Some(peak) = self.peak_memory_bytes {
+            writeln!(f, "  peak memory  {}", bytes(peak))?;
+        }
+        for line in by_directory(&self.files) {
+            writeln!(f, "  file         {line}")?;
+        }
+        match &self.digest {
+            Some(digest) => writeln!(f, "  digest       {digest} (seed {})", self.seed),
+            None => writeln!(f, "  seed         {}", self.seed),
+        }
+    }
+}
+
+/// A line for each file, or for each directory that has more than a few of them.
+fn by_directory(files: &[String]) -> Vec<String> {
+    const FEW: usize = 3;
+    let directory = |file: &str| {
+        file.rsplit_once('/')
+            .map(|(directory, _)| directory.to_owned())
+    };
+    let mut lines: Vec<String> = Vec::new();
+    for file in files {
+        let Some(here) = directory(file) else {
+            lines.push(file.clone());
+            continue;
+        };
+        let all = files
+            .iter()
+            .filter(|other| directory(other).as_ref() == Some(&here));
+        let line = match all.count() {
+            0..=FEW => file.clone(),
+            many => format!("{here}/ ({many} files)"),
+        };
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+fn plural(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}

@@ -1,0 +1,227 @@
+//! `corsair capacity`: the load that an architecture bears, found by simulation.
+
+mod plot;
+
+use crate::arch::source;
+use crate::console::Console;
+use crate::interrupt;
+use crate::text::{self, GoDuration};
+use anyhow::{Context, Result, anyhow, bail};
+use clap::{Args, ValueEnum};
+use corsair::Config;
+use corsair_arch::{Capacity, Plan, Point, Scale, Search, capacity};
+use corsair_observe::Replacement;
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The flags of `corsair capacity`.
+#[derive(Debug, Args)]
+pub struct CapacityArgs {
+    /// The architecture
+    #[arg(long, short, value_name = "NAME", default_value = "netflixoss")]
+    arch: String,
+    /// Where definitions are
+    #[arg(long, value_name = "DIR", default_value = "json_arch")]
+    arch_dir: PathBuf,
+    /// The step of a migration
+    #[arg(long, short = 's', value_name = "N", default_value_t = 0)]
+    stopstep: u32,
+    /// How many per cent of the definition's instances there are
+    #[arg(long, short, value_name = "PERCENT", default_value_t = 100)]
+    population: u32,
+    /// Into how many regions it goes
+    #[arg(long, short = 'w', value_name = "N", default_value_t = 1)]
+    regions: u32,
+    /// How long each load lasts, in virtual seconds
+    #[arg(long, short, value_name = "SECONDS", default_value = "5", value_parser = text::seconds)]
+    duration: Duration,
+    /// What the 99th percentile of the response time must not pass
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = text::duration)]
+    limit: Duration,
+    /// Which part of the requests may fail or stay unanswered
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
+    errors: f64,
+    /// The load to begin with, in requests a second at each entry point
+    #[arg(long, value_name = "LOAD", default_value_t = 10.0)]
+    from: f64,
+    /// The highest load to try
+    #[arg(long, value_name = "LOAD", default_value_t = 100_000.0)]
+    to: f64,
+    /// How narrow the answer is, as a part of it
+    #[arg(long, value_name = "SHARE", default_value_t = 0.02)]
+    precision: f64,
+    /// Where all random numbers come from
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Worker threads
+    #[arg(long, value_name = "N")]
+    workers: Option<NonZeroUsize>,
+    /// Draw load and response times to this file, as SVG
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// Lines, or one JSON object
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+/// What was found, as JSON. Times are in seconds, loads in requests per second and entry point.
+#[derive(Debug, Serialize)]
+struct Found<'a> {
+    arch: &'a str,
+    limit_seconds: f64,
+    load: Option<f64>,
+    beyond: bool,
+    points: Vec<FoundPoint>,
+}
+
+#[derive(Debug, Serialize)]
+struct FoundPoint {
+    load: f64,
+    throughput: f64,
+    p50_seconds: f64,
+    p99_seconds: f64,
+    errors: f64,
+    holds: bool,
+}
+
+/// Looks for the capacity and tells it.
+///
+/// # Errors
+/// What is wrong with the flags or the architecture, or that the plot cannot be written.
+pub fn run(args: &CapacityArgs) -> Result<()> {
+    check(args)?;
+    let scale = Scale {
+        regions: args.regions,
+        percent: args.population,
+    };
+    if args.arch == "fsm" {
+        return Err(crate::arch::options::described(&args.arch)).context("-a");
+    }
+    let topology = source::defined(&args.arch, &args.arch_dir, args.stopstep, scale)?;
+    let plot = args.plot.as_deref().map(Replacement::begin).transpose();
+    let plot = plot.context("--plot")?;
+    let mut config = Config {
+        seed: args.seed,
+        ..Config::default()
+    };
+    config.workers = args.workers.unwrap_or(config.workers);
+    interrupt::on_ctrl_c(config.cut.clone());
+    let plan = Plan {
+        duration: args.duration,
+        ..Plan::default()
+    };
+    let search = Search {
+        limit: args.limit,
+        errors: args.errors,
+        from: args.from,
+        to: args.to,
+        precision: args.precision,
+    };
+    let console = Console::new(args.format == Format::Text);
+    console.line(format_args!(
+        "{:>10}  {:>12}  {:>9}  {:>9}  {:>7}",
+        "load/s", "answered/s", "p50", "p99", "errors"
+    ));
+    let found = capacity(&config, &topology, &plan, &search, |point| {
+        console.line(row(point));
+    });
+    let found = found.map_err(|error| anyhow!("{}", error.to_string().trim_end()))?;
+    if let Some(mut file) = plot {
+        let title = format!("{}: response time by load", topology.arch);
+        let svg = plot::svg(&title, &found, args.limit)?;
+        let written = file.writer().write_all(svg.as_bytes());
+        written.map_err(|error| anyhow!(file.failed(error)))?;
+        file.finish().context("--plot")?;
+    }
+    match args.format {
+        Format::Text => console.line(verdict(args, &found)),
+        Format::Json => console.print(|out| {
+            serde_json::to_writer(&mut *out, &json(args, &found)).map_err(io::Error::from)?;
+            writeln!(out)
+        }),
+    }
+    Ok(())
+}
+
+fn check(args: &CapacityArgs) -> Result<()> {
+    if !(args.from > 0.0 && args.from <= args.to && args.to <= 1_000_000.0) {
+        bail!(
+            "loads from {} to {} make no search; give --from above 0 and --to from there up to 1000000",
+            args.from,
+            args.to
+        );
+    }
+    if !(0.0..=1.0).contains(&args.errors) {
+        bail!("--errors: {} is no share; give 0 to 1", args.errors);
+    }
+    if !(args.precision > 0.0 && args.precision < 1.0) {
+        bail!(
+            "--precision: {} is no share; give a number above 0 and below 1",
+            args.precision
+        );
+    }
+    if args.duration.is_zero() {
+        bail!("--duration: without time there is no load; give 1 second or more");
+    }
+    Ok(())
+}
+
+fn row(point: &Point) -> String {
+    let [p50, p99] = [point.p50, point.p99].map(|time| GoDuration::rounded(time).to_string());
+    let mut row = String::new();
+    let _ = write!(
+        row,
+        "{:>10.1}  {:>12.1}  {p50:>9}  {p99:>9}  {:>6.2}%{}",
+        point.load,
+        point.throughput,
+        point.errors * 100.0,
+        if point.holds { "" } else { "  too much" }
+    );
+    row
+}
+
+fn verdict(args: &CapacityArgs, found: &Capacity) -> String {
+    let limit = GoDuration(args.limit);
+    match found.load {
+        Some(load) if found.beyond => format!(
+            "corsair: {} bears at least {load:.1} requests a second at each entry point; raise --to to find its limit",
+            args.arch
+        ),
+        Some(load) => format!(
+            "corsair: {} bears {load:.1} requests a second at each entry point with a p99 of at most {limit}",
+            args.arch
+        ),
+        None => format!(
+            "corsair: {} does not bear even {} requests a second at each entry point with a p99 of at most {limit}",
+            args.arch, args.from
+        ),
+    }
+}
+
+fn json<'a>(args: &'a CapacityArgs, found: &Capacity) -> Found<'a> {
+    let points = found.points.iter().map(|point| FoundPoint {
+        load: point.load,
+        throughput: point.throughput,
+        p50_seconds: point.p50.as_secs_f64(),
+        p99_seconds: point.p99.as_secs_f64(),
+        errors: point.errors,
+        holds: point.holds,
+    });
+    Found {
+        arch: &args.arch,
+        limit_seconds: args.limit.as_secs_f64(),
+        load: found.load,
+        beyond: found.beyond,
+        points: points.collect(),
+    }
+}

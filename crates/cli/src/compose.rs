@@ -1,0 +1,41 @@
+//! `corsair compose2arch`: from a docker-compose file to a definition.
+
+use crate::console::Console;
+use anyhow::{Context, Result, anyhow};
+use clap::Args;
+use corsair_observe::Replacement;
+use jiff::Timestamp;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// The flags of `corsair compose2arch`.
+#[derive(Debug, Args)]
+pub struct ComposeArgs {
+    /// The docker-compose file, of version 1, 2 or 3
+    file: PathBuf,
+    /// Write the definition to this file instead of printing it
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// Prints or writes the definition.
+///
+/// # Errors
+/// What is wrong with the file, or that the definition cannot be written.
+pub fn run(args: &ComposeArgs) -> Result<()> {
+    let command = format!("[corsair compose2arch {}]", args.file.display());
+    let date = Timestamp::now().to_string();
+    let definition = corsair_arch::compose(&args.file, &command, &date);
+    let definition = definition.map_err(|error| anyhow!("{error}"))?;
+    let text = definition.to_text();
+    match &args.out {
+        None => Console::new(true).print(|out| out.write_all(text.as_bytes())),
+        Some(path) => {
+            let mut file = Replacement::begin(path).context("--out")?;
+            let written = file.writer().write_all(text.as_bytes());
+            written.map_err(|error| anyhow!(file.failed(error)))?;
+            file.finish().context("--out")?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! `corsair stream replay`: a recording through tasks.
+
+use super::serve::close;
+use super::{EngineArgs, TaskArgs, precision, runtime};
+use crate::console::{Console, complain};
+use anyhow::Context;
+use corsair_stream::engine::{Engine, Write};
+use corsair_stream::line::Precision;
+use corsair_stream::replay::{Pace, replay};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// The flags of `corsair stream replay`.
+#[derive(Debug, clap::Args)]
+pub(super) struct ReplayArgs {
+    /// Lines of the line protocol; `-`: standard input
+    file: PathBuf,
+    /// The database that they are written to
+    #[arg(long, value_name = "NAME", default_value = "replay")]
+    db: String,
+    /// The retention policy that they are written to
+    #[arg(long, value_name = "NAME", default_value = "autogen")]
+    rp: String,
+    /// The unit of their timestamps: n, u, ms, s, m or h
+    #[arg(long, value_name = "UNIT", default_value = "n", value_parser = precision)]
+    precision: Precision,
+    /// Write them as far apart as their timestamps, that many times as fast [default: at once]
+    #[arg(long, value_name = "TIMES", num_args = 0..=1, default_missing_value = "1", value_parser = speed)]
+    own_time: Option<f64>,
+    #[command(flatten)]
+    engine: EngineArgs,
+    #[command(flatten)]
+    tasks: TaskArgs,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(times) if times > 0.0 && f64::is_finite(times) => Ok(times),
+        _ => Err("give a number greater than 0, like 10 for ten times as fast".into()),
+    }
+}
+
+/// Replays a recording and says what became of it. Points of `log` nodes go to standard output.
+pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
+    let from = open(&args.file)?;
+    let mut options = args.engine.options();
+    options.log = Arc::new(Mutex::new(io::stdout()));
+    let pace = args.own_time.map_or(Pace::Fast, Pace::Own);
+    let to = Write {
+        database: args.db.as_str().into(),
+        policy: Some(args.rp.as_str().into()),
+        precision: args.precision,
+    };
+    runtime()?.block_on(async {
+        let engine = Engine::start(options)?;
+        args.tasks.start(&engine).await?;
+        let begun = Instant::now();
+        let replayed = replay(&engine, &to, from, pace).await?;
+        let code = close(&engine, &Console::new(true)).await?;
+        let seconds = begun.elapsed().as_secs_f64();
+        for error in &replayed.errors {
+            complain(format_args!("line {}: {}", error.line, error.message));
+        }
+        let (accepted, rejected) = (replayed.accepted, replayed.rejected);
+        let megabytes = replayed.bytes as f64 / 1e6;
+        Console::new(true).line(format_args!(
+            "{accepted} lines, {megabytes:.1} MB in {seconds:.3} s: {:.0} lines/s, {:.1} MB/s",
+            accepted as f64 / seconds,
+            megabytes / seconds
+        ));
+        if rejected > 0 {
+            complain(format_args!(
+                "{rejected} lines are no points and were left out"
+            ));
+            return Ok(ExitCode::from(crate::cli::REFUSED));
+        }
+        Ok(code)
+    })
+}
+
+fn open(path: &Path) -> anyhow::Result<Box<dyn Read>> {
+    if path == Path::new("-") {
+        return Ok(Box::new(io::stdin()));
+    }
+    let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    Ok(Box::new(file))
+}

@@ -1,0 +1,219 @@
+//! Architectures of services: what a run prints and writes.
+
+use crate::terminal::{Terminal, succeed};
+
+#[test]
+fn the_default_architecture_prints_its_summary() {
+    let said = succeed("-d 1");
+    for part in [
+        "corsair: netflixoss complete, 65 instances of 8 services in 1 region",
+        "requests",
+        "www          p50 ",
+        "p99.9",
+        "slowest",
+        "dropped      ",
+        "digest       ",
+    ] {
+        assert!(said.contains(part), "{part} is not in\n{said}");
+    }
+}
+
+#[test]
+fn the_same_flags_and_seed_are_the_same_run_on_any_number_of_workers() {
+    let terminal = Terminal::new();
+    let digest =
+        |args: &str| terminal.json(&format!("-a netflixoss -d 1 {args}"))["digest"].clone();
+    let first = digest("");
+    assert!(first.is_string());
+    for same in ["-cpus 1", "--workers 4", "-w 1", "-u 1s", "-kv chat:10ms"] {
+        assert_eq!(digest(same), first, "{same}");
+    }
+    for other in [
+        "--seed 1",
+        "-p 200",
+        "-w 2",
+        "-u 500ms",
+        "-kv chat:1ms",
+        "-d 2",
+    ] {
+        assert_ne!(digest(other), first, "{other}");
+    }
+}
+
+#[test]
+fn everything_that_was_asked_for_is_written_and_counted() {
+    let terminal = Terminal::new();
+    let object = terminal.json("-a lamp -d 1 -j -g -c --flow-format all --out made");
+    for file in [
+        "made/json/lamp.json",
+        "made/gml/lamp.graphml",
+        "made/gml/lamp.gexf",
+        "made/json_metrics/lamp_flow.json",
+        "made/json_metrics/lamp.guess",
+        "made/csv_metrics/lamp_www_resp.csv",
+    ] {
+        assert!(terminal.path(file).exists(), "{file}");
+    }
+    let graph: serde_json::Value =
+        serde_json::from_str(&terminal.read("made/json/lamp.json")).unwrap();
+    assert_eq!(graph["arch"], "lamp");
+    let nodes = graph["graph"].as_array().unwrap().iter();
+    assert_eq!(
+        nodes.filter(|event| event.get("node").is_some()).count(),
+        23
+    );
+    assert!(object["spans"].as_u64().unwrap() > 100);
+    assert_eq!(object["instances"], 23);
+    let entry = &object["entries"]["www"];
+    assert!(entry["requests"].as_u64().unwrap() > 20 && entry["errors"] == 0);
+    assert!(entry["p50_seconds"].as_f64() <= entry["p999_seconds"].as_f64());
+}
+
+#[test]
+fn a_definition_in_the_directory_comes_before_a_built_in() {
+    let terminal = Terminal::new();
+    let text = r#"{"arch": "other", "services": [
+        {"name": "db", "package": "store", "count": 2, "regions": 1, "dependencies": []},
+        {"name": "www", "package": "denominator", "dependencies": ["db"]}]}"#;
+    terminal.write("json_arch/lamp_arch.json", text);
+    terminal.write("mine/shop_arch.json", text);
+    assert_eq!(terminal.json("-a lamp -d 0")["instances"], 3);
+    assert_eq!(
+        terminal.json("-a shop --arch-dir mine -d 0")["instances"],
+        3
+    );
+    assert_eq!(terminal.json("-a mine/shop_arch.json -d 0")["instances"], 3);
+}
+
+#[test]
+fn steps_of_the_migration_have_their_files_and_regions() {
+    let terminal = Terminal::new();
+    assert_eq!(terminal.json("-a migration -s 9 -d 0 -j")["regions"], 3);
+    assert!(terminal.path("json/migration9.json").exists());
+    assert_eq!(terminal.json("-a migration -d 0 -j")["services"], 4);
+    assert!(terminal.path("json/migration.json").exists());
+}
+
+#[test]
+fn a_run_goes_on_from_its_graph() {
+    let terminal = Terminal::new();
+    terminal.succeed("-a lamp -d 0 -j");
+    let again = terminal.json("-a lamp -r -d 1");
+    assert_eq!(
+        (again["instances"].as_u64(), again["errors"].as_u64()),
+        (Some(23), Some(0))
+    );
+    let named = terminal.json("-a anything --reload json/lamp.json -d 1");
+    assert_eq!(named["instances"], 23);
+}
+
+#[test]
+fn a_collapsed_graph_has_services() {
+    let terminal = Terminal::new();
+    terminal.succeed("-a lamp -d 0 -j -f");
+    let graph = terminal.read("json/lamp.json");
+    assert!(
+        graph.contains("lamp.us-east-1.zoneA.webserver.monolith"),
+        "{graph}"
+    );
+    assert!(!graph.contains("webserver03"), "{graph}");
+}
+
+#[test]
+fn messages_are_logged_with_names_and_kinds() {
+    let log = succeed("-a lamp -d 1 -m");
+    let request = log.lines().find(|line| line.contains(" GetRequest why?"));
+    let request = request.expect("somebody asks why");
+    assert!(request.contains("lamp."), "{request}");
+    assert!(
+        log.contains(" NameDrop lamp.us-east-1.zoneA..memcache00"),
+        "{log}"
+    );
+    assert!(
+        log.contains("corsair: lamp complete"),
+        "after the messages comes the summary"
+    );
+}
+
+#[test]
+fn flags_are_kept_in_files_for_architectures_too() {
+    let terminal = Terminal::new();
+    let args = "-a cassandra -p 200 -d 1 -kv chat:5ms";
+    let first = terminal.json(&format!("{args} -saveconfig mine"))["digest"].clone();
+    assert_eq!(terminal.json("-config mine")["digest"], first);
+}
+
+#[test]
+fn the_schema_is_json_and_knows_the_fields() {
+    let schema: serde_json::Value = serde_json::from_str(&succeed("schema")).unwrap();
+    let properties = schema["properties"].as_object().unwrap();
+    for key in ["arch", "victim", "services", "network"] {
+        assert!(properties.contains_key(key), "{key}");
+    }
+    let service = &schema["$defs"]["ServiceDefinition"]["properties"];
+    for key in [
+        "package",
+        "service_time",
+        "concurrency",
+        "error_rate",
+        "faults",
+    ] {
+        assert!(service.get(key).is_some(), "{key}");
+    }
+}
+
+#[test]
+fn a_compose_file_becomes_an_architecture_that_runs() {
+    let terminal = Terminal::new();
+    terminal.write(
+        "shop.yml",
+        "services:\n  web: {image: nginx, ports: ['80:80'], depends_on: [app]}\n  \
+         app: {build: ./app, depends_on: [db]}\n  db: {image: postgres}\n",
+    );
+    let printed = terminal.succeed("compose2arch shop.yml");
+    assert!(printed.contains("\"arch\": \"shop\""), "{printed}");
+    terminal.succeed("compose2arch shop.yml --out json_arch/shop_arch.json");
+    let run = terminal.json("-a shop -d 1");
+    assert_eq!(
+        (run["services"].as_u64(), run["errors"].as_u64()),
+        (Some(4), Some(0))
+    );
+}
+
+#[test]
+fn the_capacity_is_found_told_and_drawn() {
+    let terminal = Terminal::new();
+    let text = r#"{"arch": "q", "services": [
+        {"name": "db", "package": "store", "count": 1, "regions": 1, "service_time": "2ms", "concurrency": 1},
+        {"name": "www", "package": "denominator", "dependencies": ["db"]}]}"#;
+    terminal.write("json_arch/q_arch.json", text);
+    let args = "capacity -a q -d 2 --limit 20ms --plot q.svg";
+    let found = terminal.json(args);
+    // One at a time for two milliseconds each: 500 a second, however they come.
+    let load = found["load"].as_f64().unwrap();
+    assert!((480.0..=520.0).contains(&load), "{found}");
+    assert!(terminal.read("q.svg").contains("<svg"));
+    assert_eq!(terminal.json(args), found);
+    let table = terminal.succeed("capacity -a q -d 1 --limit 20ms --to 100");
+    assert!(
+        table.contains("bears at least 100.0 requests a second"),
+        "{table}"
+    );
+    let table = terminal.succeed("capacity -a q -d 1 --limit 1ms");
+    assert!(
+        table.contains("does not bear even 10 requests a second"),
+        "{table}"
+    );
+}
+
+#[test]
+fn an_architecture_runs_by_the_clock() {
+    let terminal = Terminal::new();
+    for executor in ["tokio", "pool", "threads"] {
+        let run = terminal.json(&format!("-a lamp -d 300ms --executor {executor}"));
+        assert_eq!(
+            (run["executor"].as_str(), run["errors"].as_u64()),
+            (Some(executor), Some(0))
+        );
+    }
+}

@@ -1,0 +1,122 @@
+//! Aborting edges from outside, one or a whole graph.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// What a handle can abort.
+pub(super) trait Abort: Send + Sync {
+    /// As [`TryCollect::abort`](super::TryCollect::abort).
+    fn abort(&self);
+}
+
+/// Aborts every edge that was made with it. Clones are the same handle.
+///
+/// When [`abort`](AbortHandle::abort) has returned, every edge of the handle is aborted. In between,
+/// some are and others not yet. Edges that are gone leave the handle; adding one costs O(1) amortised.
+///
+/// ```
+/// use corsair::edge::{self, AbortHandle, Options};
+/// let graph = AbortHandle::new();
+/// let (mut tx, _rx) = edge::ring::<u32>(Options::new(1).abort_handle(graph.clone()));
+/// graph.abort();
+/// assert!(tx.try_collect(1).is_err());
+/// let (_tx, rx) = edge::ring::<u32>(Options::new(1).abort_handle(graph));
+/// assert!(rx.is_aborted(), "made with a handle that has aborted");
+/// ```
+#[derive(Clone, Default)]
+pub struct AbortHandle(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    /// Set with the lock held; so an edge is either in the list before, or sees it.
+    aborted: AtomicBool,
+    edges: Mutex<Edges>,
+}
+
+#[derive(Default)]
+struct Edges {
+    list: Vec<Weak<dyn Abort>>,
+    /// At this length those that are gone are removed.
+    sweep_at: usize,
+}
+
+/// Below this length nothing is swept.
+const FEW: usize = 16;
+
+impl AbortHandle {
+    /// A handle without edges.
+    pub fn new() -> AbortHandle {
+        AbortHandle::default()
+    }
+
+    /// Aborts all edges of the handle, also those that will be made with it. O(edges), besides
+    /// dropping what they hold.
+    pub fn abort(&self) {
+        // The list stays, so that whoever aborts at the same time finds all edges, too, and
+        // returns when all of them are aborted. The lock is not held while messages are dropped.
+        let edges = {
+            let edges = self.edges();
+            self.0.aborted.store(true, Ordering::Release);
+            edges.list.clone()
+        };
+        for edge in edges.iter().filter_map(Weak::upgrade) {
+            edge.abort();
+        }
+        self.edges().list = Vec::new();
+    }
+
+    /// Whether [`abort`](AbortHandle::abort) has been called, and has perhaps not yet returned.
+    pub fn is_aborted(&self) -> bool {
+        self.0.aborted.load(Ordering::Acquire)
+    }
+
+    /// The edge is aborted with this handle from now on.
+    pub(super) fn attach(&self, edge: &Arc<impl Abort + 'static>) {
+        let mut edges = self.edges();
+        if self.is_aborted() {
+            drop(edges);
+            edge.abort();
+            return;
+        }
+        if edges.list.len() >= edges.sweep_at {
+            edges.list.retain(|edge| edge.strong_count() > 0);
+            edges.sweep_at = (edges.list.len() * 2).max(FEW);
+        }
+        let edge: Weak<dyn Abort> = Arc::downgrade(edge) as Weak<dyn Abort>;
+        edges.list.push(edge);
+    }
+
+    /// The list. Nothing panics with the lock held, so it is never poisoned.
+    fn edges(&self) -> MutexGuard<'_, Edges> {
+        self.0.edges.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for AbortHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AbortHandle")
+            .field("aborted", &self.is_aborted())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::edge::{Options, ring};
+
+    #[test]
+    fn edges_that_are_gone_leave_the_handle() {
+        let handle = AbortHandle::new();
+        let options = Options::new(1).abort_handle(handle.clone());
+        let kept: Vec<_> = (0..10).map(|_| ring::<u8>(options.clone())).collect();
+        for _ in 0..1000 {
+            drop(ring::<u8>(options.clone()));
+        }
+        assert!(handle.edges().list.len() <= 2 * (kept.len() + FEW));
+        handle.abort();
+        assert!(handle.edges().list.is_empty());
+        assert!(kept.iter().all(|(tx, _)| tx.is_aborted()));
+    }
+}

@@ -1,0 +1,113 @@
+//! What the ends count, each in a cache line of its own, which nobody else writes.
+
+use crate::edge::clock;
+use crate::sync::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Has whole cache lines; two, as processors fetch them in pairs.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(super) struct Line<T>(pub(super) T);
+
+/// A number that one thread at a time writes and any thread reads.
+#[derive(Debug)]
+pub(super) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(super) fn new() -> Counter {
+        Counter(AtomicU64::new(0))
+    }
+
+    pub(super) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    /// Adds without a locked instruction, as nobody else writes.
+    #[inline]
+    pub(super) fn add(&self, more: u64) {
+        self.set(self.get().wrapping_add(more));
+    }
+}
+
+/// The time that an end has spent blocked.
+#[derive(Debug)]
+pub(super) struct Blocked {
+    /// Nanoseconds of waits that are over.
+    total: Counter,
+    /// When the wait under way began; 0: none is.
+    since: Counter,
+}
+
+impl Blocked {
+    fn new() -> Blocked {
+        Blocked {
+            total: Counter::new(),
+            since: Counter::new(),
+        }
+    }
+
+    pub(super) fn begin(&self) {
+        self.since.set(clock::now());
+    }
+
+    pub(super) fn end(&self) {
+        let since = self.since.get();
+        if since != 0 {
+            self.since.set(0);
+            self.total.add(clock::now().saturating_sub(since));
+        }
+    }
+
+    /// Up to now, with the wait under way.
+    pub(super) fn read(&self) -> Duration {
+        let under_way = match self.since.get() {
+            0 => 0,
+            since => clock::now().saturating_sub(since),
+        };
+        Duration::from_nanos(self.total.get() + under_way)
+    }
+}
+
+/// Written by the collecting end.
+#[derive(Debug)]
+pub(super) struct Collected {
+    /// Weight of what was published. Not kept if all messages weigh 1.
+    pub(super) weight: Counter,
+    /// Weight of what the overflow policy has dropped.
+    pub(super) dropped: Counter,
+    /// The most messages buffered at once.
+    pub(super) high_water: Counter,
+    pub(super) blocked: Blocked,
+}
+
+/// Written by the emitting end.
+#[derive(Debug)]
+pub(super) struct Emitted {
+    /// Weight of what was emitted. Not kept if the head tells.
+    pub(super) weight: Counter,
+    pub(super) blocked: Blocked,
+}
+
+impl Collected {
+    pub(super) fn new() -> Collected {
+        Collected {
+            weight: Counter::new(),
+            dropped: Counter::new(),
+            high_water: Counter::new(),
+            blocked: Blocked::new(),
+        }
+    }
+}
+
+impl Emitted {
+    pub(super) fn new() -> Emitted {
+        Emitted {
+            weight: Counter::new(),
+            blocked: Blocked::new(),
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! One message to many edges.
+
+use super::{Aborted, BlockingCollect, Collect, TryCollect, TryCollectError};
+use std::fmt;
+
+/// Sends every message to each of its edges, a clone to each; with an [`Arc`](std::sync::Arc) it is
+/// shared, not copied.
+///
+/// A message is first offered to all edges, so that one whose policy drops never keeps its
+/// siblings waiting; then those that are full and block are waited for. An edge that has been aborted
+/// is removed. When there is none left, nobody wants messages any more: `collect` says so, and
+/// whoever feeds the fan-out should abort in turn, which dropping its own emitter does.
+///
+/// Edges come and go by [`add`](FanOut::add) and [`remove`](FanOut::remove). Dropping it closes all.
+///
+/// ```
+/// use corsair::edge::{self, FanOut, Options, Overflow};
+/// use std::sync::Arc;
+/// let mut all = FanOut::new();
+/// let (tx, mut fast) = edge::ring::<Arc<str>>(Options::new(8));
+/// all.add(tx);
+/// let (tx, mut slow) = edge::ring(Options::new(1).overflow(Overflow::DropOldest));
+/// let slow_one = all.add(tx);
+/// for point in ["a", "b", "c"] {
+///     all.collect_blocking(Arc::from(point))?;
+/// }
+/// assert_eq!(fast.try_emit().as_deref(), Ok("a"));
+/// assert_eq!(slow.try_emit().as_deref(), Ok("c"));
+/// assert!(all.remove(slow_one).is_some());
+/// # Ok::<(), edge::Aborted<Arc<str>>>(())
+/// ```
+pub struct FanOut<C> {
+    edges: Vec<(Branch, C)>,
+    /// Of the next one that is added.
+    next: u64,
+    /// Positions of those that were full.
+    full: Vec<usize>,
+}
+
+/// Names an edge of a [`FanOut`] or a [`Merge`](super::Merge). Never given twice by one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Branch(pub(super) u64);
+
+impl<C> FanOut<C> {
+    /// Without edges.
+    pub const fn new() -> FanOut<C> {
+        FanOut {
+            edges: Vec::new(),
+            next: 0,
+            full: Vec::new(),
+        }
+    }
+
+    /// Sends to this edge, too, from the next message on.
+    pub fn add(&mut self, collector: C) -> Branch {
+        let branch = Branch(self.next);
+        self.next += 1;
+        self.edges.push((branch, collector));
+        branch
+    }
+
+    /// Sends to this edge no more, and returns it, open as it is. `None` if it has been aborted and
+    /// removed. O(edges).
+    pub fn remove(&mut self, branch: Branch) -> Option<C> {
+        let at = self.edges.iter().position(|(it, _)| *it == branch)?;
+        Some(self.edges.remove(at).1)
+    }
+
+    /// How many edges there are, as of the last message.
+    pub fn len(&self) -> usize {
+        self.edges.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.edges.is_empty()
+    }
+
+    /// The edges.
+    pub fn iter(&self) -> impl Iterator<Item = (Branch, &C)> {
+        self.edges.iter().map(|(branch, edge)| (*branch, edge))
+    }
+}
+
+impl<C: TryCollect> FanOut<C>
+where
+    C::Message: Clone,
+{
+    /// Offers a message to all edges. Those that are full and block, and only those, do not get it: they
+    /// are returned. O(edges).
+    ///
+    /// # Errors
+    /// [`Aborted`] with the message if there are no edges, or none any more.
+    pub fn try_collect(&mut self, message: C::Message) -> Result<Vec<Branch>, Aborted<C::Message>> {
+        self.offer(&message);
+        if self.edges.is_empty() {
+            return Err(Aborted(message));
+        }
+        Ok(self.full.iter().map(|at| self.edges[*at].0).collect())
+    }
+
+    /// As [`TryCollect::close`], all edges.
+    pub fn close(&mut self) {
+        self.edges.iter_mut().for_each(|(_, edge)| edge.close());
+    }
+
+    /// As [`TryCollect::abort`], all edges.
+    pub fn abort(&self) {
+        self.edges.iter().for_each(|(_, edge)| edge.abort());
+    }
+
+    /// Offers a message to all edges, removes those that are aborted, and notes those that are full.
+    fn offer(&mut self, message: &C::Message) {
+        self.full.clear();
+        let mut at = 0;
+        while at < self.edges.len() {
+            match self.edges[at].1.try_collect(message.clone()) {
+                Ok(()) => at += 1,
+                Err(TryCollectError::Full(_)) => {
+                    self.full.push(at);
+                    at += 1;
+                }
+                Err(TryCollectError::Aborted(_)) => drop(self.edges.remove(at)),
+            }
+        }
+    }
+
+    /// Removes those edges that turned out to be aborted while they were waited for.
+    fn finish(
+        &mut self,
+        message: C::Message,
+        mut aborted: Vec<usize>,
+    ) -> Result<(), Aborted<C::Message>> {
+        while let Some(at) = aborted.pop() {
+            self.edges.remove(at);
+        }
+        match self.edges.is_empty() {
+            true => Err(Aborted(message)),
+            false => Ok(()),
+        }
+    }
+}
+
+impl<C: Collect> FanOut<C>
+where
+    C::Message: Clone + Send + Sync,
+{
+    /// Sends a message to all edges, and waits for those that are full and block.
+    ///
+    /// If the future is dropped before it is ready, some of the edges that were full do not get the
+    /// message; all others have it.
+    ///
+    /// # Errors
+    /// [`Aborted`] with the message if there are no edges, or none any more.
+    pub async fn collect(&mut self, message: C::Message) -> Result<(), Aborted<C::Message>> {
+        self.offer(&message);
+        let mut aborted = Vec::new();
+        for at in self.full.drain(..) {
+            if self.edges[at].1.collect(message.clone()).await.is_err() {
+                aborted.push(at);
+            }
+        }
+        self.finish(message, aborted)
+    }
+}
+
+impl<C: BlockingCollect> FanOut<C>
+where
+    C::Message: Clone,
+{
+    /// Sends a message to all edges, and blocks the thread for those that are full and block.
+    ///
+    /// # Errors
+    /// [`Aborted`] with the message if there are no edges, or none any more.
+    pub fn collect_blocking(&mut self, message: C::Message) -> Result<(), Aborted<C::Message>> {
+        self.offer(&message);
+        let mut aborted = Vec::new();
+        for at in self.full.drain(..) {
+            if self.edges[at].1.collect_blocking(message.clone()).is_err() {
+                aborted.push(at);
+            }
+        }
+        self.finish(message, aborted)
+    }
+}
+
+impl<C> Default for FanOut<C> {
+    fn default() -> Self {
+        FanOut::new()
+    }
+}
+
+impl<C> FromIterator<C> for FanOut<C> {
+    fn from_iter<I: IntoIterator<Item = C>>(collectors: I) -> Self {
+        let mut all = FanOut::new();
+        for end in collectors {
+            all.add(end);
+        }
+        all
+    }
+}
+
+impl<C: fmt::Debug> fmt::Debug for FanOut<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map()
+            .entries(self.edges.iter().map(|(branch, edge)| (branch, edge)))
+            .finish()
+    }
+}

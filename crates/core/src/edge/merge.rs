@@ -1,0 +1,235 @@
+//! Many edges read as one.
+
+use super::fan_out::Branch;
+use super::{BlockingEmit, Emit, State, TryEmit, TryEmitError};
+use std::fmt;
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+
+/// Reads from all of its edges, in turns: while one has messages, each of the others is asked once
+/// before it is asked again.
+///
+/// An edge that has ended is removed; when there is none left, `emit` ends. If one of them was
+/// aborted, the merge [`is_aborted`](Merge::is_aborted) from then on, so that whoever reads it can
+/// tell that something is missing, and abort in turn.
+///
+/// Edges come and go by [`add`](Merge::add) and [`remove`](Merge::remove). Dropping it aborts all, as
+/// dropping an emitter does.
+///
+/// ```
+/// use corsair::edge::{self, Merge, Options};
+/// let mut all = Merge::new();
+/// let edges = [1, 2].map(|_| edge::ring::<u32>(Options::new(8)));
+/// let mut collectors = edges.map(|(tx, rx)| {
+///     all.add(rx);
+///     tx
+/// });
+/// for number in 0..4 {
+///     collectors[number % 2].try_collect(number as u32).expect("there is room");
+/// }
+/// drop(collectors);
+/// let mut numbers: Vec<u32> = std::iter::from_fn(|| all.emit_blocking()).collect();
+/// numbers.sort();
+/// assert_eq!(numbers, [0, 1, 2, 3]);
+/// ```
+pub struct Merge<E> {
+    edges: Vec<E>,
+    /// Their names, in the same order.
+    branches: Vec<Branch>,
+    /// Of the next one that is added.
+    named: u64,
+    /// Who is asked first.
+    turn: usize,
+    aborted: bool,
+    /// Whether some of them count that they are waited for.
+    waits: bool,
+}
+
+impl<E> Merge<E> {
+    /// Without edges: `emit` ends at once.
+    pub const fn new() -> Merge<E> {
+        Merge {
+            edges: Vec::new(),
+            branches: Vec::new(),
+            named: 0,
+            turn: 0,
+            aborted: false,
+            waits: false,
+        }
+    }
+
+    /// Reads from this edge, too.
+    pub fn add(&mut self, emitter: E) -> Branch {
+        let branch = Branch(self.named);
+        self.named += 1;
+        self.edges.push(emitter);
+        self.branches.push(branch);
+        branch
+    }
+
+    /// Reads from this edge no more, and returns it as it is. `None` if it has ended and been
+    /// removed. O(edges).
+    pub fn remove(&mut self, branch: Branch) -> Option<E> {
+        let at = self.branches.iter().position(|it| *it == branch)?;
+        Some(self.take_out(at))
+    }
+
+    /// How many edges there are, as of the last message.
+    pub fn len(&self) -> usize {
+        self.edges.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.edges.is_empty()
+    }
+
+    /// Whether one of its edges has been aborted.
+    pub fn is_aborted(&self) -> bool {
+        self.aborted
+    }
+
+    /// The edges.
+    pub fn iter(&self) -> impl Iterator<Item = (Branch, &E)> {
+        self.branches.iter().copied().zip(&self.edges)
+    }
+
+    fn take_out(&mut self, at: usize) -> E {
+        self.branches.remove(at);
+        if at < self.turn {
+            self.turn -= 1;
+        }
+        self.edges.remove(at)
+    }
+
+    /// Whose turn it is after `at`, and how many are still to be asked.
+    fn after(&self, at: usize) -> usize {
+        if at + 1 < self.edges.len() { at + 1 } else { 0 }
+    }
+}
+
+impl<E: TryEmit> Merge<E> {
+    /// The next message of any edge, if there is one.
+    ///
+    /// # Errors
+    /// As [`TryEmit::try_emit`]: [`TryEmitError::Empty`] if all are empty; if none is left,
+    /// [`TryEmitError::Aborted`] if one of them was aborted, else [`TryEmitError::Closed`].
+    pub fn try_emit(&mut self) -> Result<E::Message, TryEmitError> {
+        match self.ask(|edge| match edge.try_emit() {
+            Ok(message) => Poll::Ready(Some(message)),
+            Err(TryEmitError::Empty) => Poll::Pending,
+            Err(TryEmitError::Closed | TryEmitError::Aborted) => Poll::Ready(None),
+        }) {
+            Poll::Ready(Some(message)) => Ok(message),
+            Poll::Pending => Err(TryEmitError::Empty),
+            Poll::Ready(None) if self.aborted => Err(TryEmitError::Aborted),
+            Poll::Ready(None) => Err(TryEmitError::Closed),
+        }
+    }
+
+    /// As [`TryEmit::abort`], all edges.
+    pub fn abort(&self) {
+        self.edges.iter().for_each(E::abort);
+    }
+
+    /// Asks all edges in turns until one has a message; removes those that have ended.
+    fn ask(
+        &mut self,
+        mut ask: impl FnMut(&mut E) -> Poll<Option<E::Message>>,
+    ) -> Poll<Option<E::Message>> {
+        let mut left = self.edges.len();
+        while left > 0 {
+            left -= 1;
+            if self.turn >= self.edges.len() {
+                self.turn = 0;
+            }
+            match ask(&mut self.edges[self.turn]) {
+                Poll::Ready(Some(message)) => {
+                    self.turn = self.after(self.turn);
+                    return Poll::Ready(Some(message));
+                }
+                Poll::Ready(None) => {
+                    let edge = self.take_out(self.turn);
+                    self.aborted |= edge.state() == State::Aborted;
+                }
+                Poll::Pending => self.turn = self.after(self.turn),
+            }
+        }
+        match self.edges.is_empty() {
+            true => Poll::Ready(None),
+            false => Poll::Pending,
+        }
+    }
+}
+
+impl<E: Emit> Merge<E> {
+    /// As [`Emit::poll_emit`].
+    pub fn poll_emit(&mut self, context: &mut Context<'_>) -> Poll<Option<E::Message>> {
+        let message = self.ask(|edge| edge.poll_emit(context));
+        match message.is_pending() {
+            true => self.waits = true,
+            false => self.rest(),
+        }
+        message
+    }
+
+    /// Waits for the next message of any edge; `None` when all have ended. A future that is dropped
+    /// before it is ready has taken nothing.
+    pub async fn emit(&mut self) -> Option<E::Message> {
+        let resting = Resting(self);
+        poll_fn(|context| resting.0.poll_emit(context)).await
+    }
+
+    /// The edges are not waited for any more.
+    fn rest(&mut self) {
+        if std::mem::take(&mut self.waits) {
+            self.edges.iter_mut().for_each(E::rest);
+        }
+    }
+}
+
+/// Ends the wait when it is dropped.
+struct Resting<'a, E: Emit>(&'a mut Merge<E>);
+
+impl<E: Emit> Drop for Resting<'_, E> {
+    fn drop(&mut self) {
+        self.0.rest();
+    }
+}
+
+impl<E: BlockingEmit> Merge<E> {
+    /// Blocks the thread until there is a message of any edge; `None` when all have ended.
+    pub fn emit_blocking(&mut self) -> Option<E::Message> {
+        loop {
+            match self.try_emit() {
+                Ok(message) => return Some(message),
+                Err(TryEmitError::Empty) => E::wait_any(&mut self.edges),
+                Err(_) => return None,
+            }
+        }
+    }
+}
+
+impl<E> Default for Merge<E> {
+    fn default() -> Self {
+        Merge::new()
+    }
+}
+
+impl<E> FromIterator<E> for Merge<E> {
+    fn from_iter<I: IntoIterator<Item = E>>(emitters: I) -> Self {
+        let mut all = Merge::new();
+        for end in emitters {
+            all.add(end);
+        }
+        all
+    }
+}
+
+impl<E: fmt::Debug> fmt::Debug for Merge<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map()
+            .entries(self.branches.iter().zip(&self.edges))
+            .finish()
+    }
+}

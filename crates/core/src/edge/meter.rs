@@ -1,0 +1,105 @@
+//! What an edge has done so far.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Whether an edge still takes messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// It does.
+    Open,
+    /// The collecting end has closed it or is gone. What is buffered is still emitted.
+    Closed,
+    /// It was aborted before everything was emitted.
+    Aborted,
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            State::Open => "open",
+            State::Closed => "closed",
+            State::Aborted => "aborted",
+        })
+    }
+}
+
+/// What an edge has done so far.
+///
+/// Messages count 1 each, or what [`Weigh`](super::Weigh) says. When both ends rest,
+/// `collected == emitted + dropped_by_abort + dropped_by_overflow` and what is buffered; while they
+/// work, numbers may be a few messages apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EdgeStatistics {
+    /// Whether it still takes messages.
+    pub state: State,
+    /// How many messages it holds at most.
+    pub capacity: usize,
+    /// How many messages it holds now.
+    pub buffered: usize,
+    /// The most messages that it has held at once, as its collecting end saw it.
+    pub high_water: usize,
+    /// Of how many `collect` said that they were accepted, dropped ones included.
+    pub collected: u64,
+    /// How many were emitted.
+    pub emitted: u64,
+    /// How many were buffered when the edge was aborted.
+    pub dropped_by_abort: u64,
+    /// How many [`Overflow::DropNewest`](super::Overflow::DropNewest) and
+    /// [`Overflow::DropOldest`](super::Overflow::DropOldest) have dropped.
+    pub dropped_by_overflow: u64,
+    /// How long `collect` has waited for room, up to now.
+    pub blocked_collecting: Duration,
+    /// How long `emit` has waited for messages, up to now.
+    pub blocked_emitting: Duration,
+}
+
+impl EdgeStatistics {
+    /// Those of an edge that does not count.
+    pub(super) fn uncounted(state: State, capacity: usize, buffered: usize) -> EdgeStatistics {
+        EdgeStatistics {
+            state,
+            capacity,
+            buffered,
+            high_water: 0,
+            collected: 0,
+            emitted: 0,
+            dropped_by_abort: 0,
+            dropped_by_overflow: 0,
+            blocked_collecting: Duration::ZERO,
+            blocked_emitting: Duration::ZERO,
+        }
+    }
+}
+
+/// Reads the statistics of one edge, from any thread, also when both ends are gone.
+///
+/// It keeps the edge's memory, but no message. Reading does not disturb the ends, but for the flavour
+/// [`tokio()`](super::tokio()), whose lock it takes for a moment.
+#[derive(Clone)]
+pub struct Meter(Arc<dyn Source>);
+
+impl Meter {
+    pub(super) fn new(source: Arc<dyn Source>) -> Meter {
+        Meter(source)
+    }
+
+    /// What the edge has done so far. Without
+    /// [statistics](super::Options::statistics) everything but `state`, `capacity` and `buffered`
+    /// is 0.
+    pub fn read(&self) -> EdgeStatistics {
+        self.0.read()
+    }
+}
+
+impl fmt::Debug for Meter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Meter").field(&self.read()).finish()
+    }
+}
+
+/// An edge that can be read.
+pub(super) trait Source: Send + Sync {
+    fn read(&self) -> EdgeStatistics;
+}

@@ -1,0 +1,173 @@
+//! How an edge is to be: how much it holds, what happens to more, who can abort it.
+
+use super::AbortHandle;
+use std::fmt;
+use std::str::FromStr;
+
+/// No edge holds more messages than this, 2^24.
+pub const MAX_CAPACITY: usize = 1 << 24;
+
+/// What happens to a message for an edge that is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Overflow {
+    /// `collect` waits until there is room.
+    #[default]
+    Block,
+    /// The message is dropped and counted.
+    DropNewest,
+    /// The oldest message that is buffered is dropped and counted.
+    DropOldest,
+    /// This edge is aborted.
+    Abort,
+}
+
+impl Overflow {
+    /// All of them, in the order in which messages list them.
+    pub const ALL: [Overflow; 4] = [
+        Overflow::Block,
+        Overflow::DropNewest,
+        Overflow::DropOldest,
+        Overflow::Abort,
+    ];
+
+    /// The name that [`FromStr`] reads.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Overflow::Block => "block",
+            Overflow::DropNewest => "drop_newest",
+            Overflow::DropOldest => "drop_oldest",
+            Overflow::Abort => "abort",
+        }
+    }
+}
+
+impl fmt::Display for Overflow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// There is no overflow policy of this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no overflow policy {0:?}; give one of block, drop_newest, drop_oldest, abort")]
+pub struct OverflowError(pub String);
+
+impl FromStr for Overflow {
+    type Err = OverflowError;
+
+    fn from_str(name: &str) -> Result<Overflow, OverflowError> {
+        Overflow::ALL
+            .into_iter()
+            .find(|policy| policy.name() == name)
+            .ok_or_else(|| OverflowError(name.to_owned()))
+    }
+}
+
+/// How an edge is to be. The same for every flavour.
+///
+/// ```
+/// use corsair::edge::{AbortHandle, Options, Overflow};
+/// let graph = AbortHandle::new();
+/// let options = Options::new(64)
+///     .overflow("drop_oldest".parse::<Overflow>()?)
+///     .abort_handle(graph.clone());
+/// # assert_eq!(options.capacity(), 64);
+/// # Ok::<(), corsair::edge::OverflowError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Options {
+    capacity: usize,
+    overflow: Overflow,
+    statistics: bool,
+    handles: Vec<AbortHandle>,
+}
+
+impl Options {
+    /// An edge that holds at most `capacity` messages, but at least one and at most
+    /// [`MAX_CAPACITY`]: what lies outside is brought into that range. It blocks when it is full,
+    /// and keeps statistics.
+    pub const fn new(capacity: usize) -> Options {
+        Options {
+            capacity: match capacity {
+                0 => 1,
+                1..MAX_CAPACITY => capacity,
+                _ => MAX_CAPACITY,
+            },
+            overflow: Overflow::Block,
+            statistics: true,
+            handles: Vec::new(),
+        }
+    }
+
+    /// What happens to a message for a full edge; [`Overflow::Block`] unless given.
+    #[must_use]
+    pub fn overflow(mut self, policy: Overflow) -> Options {
+        self.overflow = policy;
+        self
+    }
+
+    /// Whether the edge keeps statistics; it does unless told. Without, a
+    /// [`Meter`](super::Meter) still tells the state of the edge and how much is buffered.
+    #[must_use]
+    pub fn statistics(mut self, keep: bool) -> Options {
+        self.statistics = keep;
+        self
+    }
+
+    /// The edge can be aborted by this handle. May be given several times, with one handle for
+    /// the whole graph and another for a part of it. If it has aborted already, the edge is
+    /// aborted from the beginning.
+    #[must_use]
+    pub fn abort_handle(mut self, handle: AbortHandle) -> Options {
+        self.handles.push(handle);
+        self
+    }
+
+    /// How many messages the edge holds.
+    pub const fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// What happens to a message for a full edge.
+    pub const fn overflow_policy(&self) -> Overflow {
+        self.overflow
+    }
+
+    /// Whether the edge keeps statistics.
+    pub const fn keeps_statistics(&self) -> bool {
+        self.statistics
+    }
+
+    /// Who can abort it besides its ends.
+    pub(super) fn handles(&self) -> &[AbortHandle] {
+        &self.handles
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_are_read_by_the_names_they_are_shown_with() {
+        for policy in Overflow::ALL {
+            assert_eq!(policy.to_string().parse(), Ok(policy));
+        }
+    }
+
+    #[test]
+    fn an_unknown_policy_is_answered_with_those_there_are() {
+        let error = "newest".parse::<Overflow>().expect_err("there is none");
+        for policy in Overflow::ALL {
+            assert!(error.to_string().contains(policy.name()), "{error}");
+        }
+        assert!(error.to_string().contains("\"newest\""), "{error}");
+    }
+
+    #[test]
+    fn capacities_are_brought_into_range() {
+        assert_eq!(Options::new(0).capacity(), 1);
+        assert_eq!(Options::new(3).capacity(), 3);
+        assert_eq!(Options::new(usize::MAX).capacity(), MAX_CAPACITY);
+    }
+}

@@ -1,0 +1,175 @@
+//! How an end waits: a place for its waker, and a thread that sleeps until it is woken.
+
+use crate::sync::{AtomicBool, Ordering, UnsafeCell};
+use std::task::{Context, Poll, Waker};
+
+/// The waker of one end that waits.
+///
+/// Whose turn it is to touch it is said by a bit of a word elsewhere, *waits*: while it is
+/// clear, the owner, which is the end that waits. Whoever clears the bit that the owner has set may
+/// take the waker once, and says in `full` that this is over.
+#[derive(Debug)]
+pub(super) struct Parked {
+    waker: UnsafeCell<Option<Waker>>,
+    /// A waker was put in, and nobody has taken it, nor the owner its turn back.
+    full: AtomicBool,
+}
+
+// SAFETY: `waker` is touched by turns only, as said above; `full` and the word order the accesses.
+unsafe impl Sync for Parked {}
+
+impl Parked {
+    pub(super) fn new() -> Parked {
+        Parked {
+            waker: UnsafeCell::new(None),
+            full: AtomicBool::new(false),
+        }
+    }
+
+    /// The owner puts its waker in, before it sets *waits*. False if somebody is still taking
+    /// the one before, which takes but a moment: try again.
+    ///
+    /// # Safety
+    /// The caller is the owner, and *waits* is clear.
+    pub(super) unsafe fn put(&self, waker: &Waker) -> bool {
+        if self.full.load(Ordering::Acquire) {
+            return false;
+        }
+        self.waker.with_mut(|kept| {
+            // SAFETY: it is the owner's turn: *waits* is clear, and nobody is still taking.
+            let kept = unsafe { &mut *kept };
+            match kept {
+                Some(kept) => kept.clone_from(waker),
+                None => *kept = Some(waker.clone()),
+            }
+        });
+        self.full.store(true, Ordering::Relaxed);
+        true
+    }
+
+    /// The owner has its turn back: it has cleared *waits* itself, or failed to set it.
+    ///
+    /// # Safety
+    /// The caller is the owner, and the waker that it has put in can no longer be taken.
+    pub(super) unsafe fn take_back(&self) {
+        self.full.store(false, Ordering::Relaxed);
+    }
+
+    /// Wakes the owner.
+    ///
+    /// # Safety
+    /// The caller has cleared *waits*, with an operation that acquires, and calls this once for it.
+    #[cold]
+    pub(super) unsafe fn wake(&self) {
+        // SAFETY: it is the caller's turn, until `full` is cleared.
+        let waker = self.waker.with_mut(|waker| unsafe { (*waker).take() });
+        self.full.store(false, Ordering::Release);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+/// Polls until it is ready; the thread sleeps in between, until it is woken.
+pub(super) fn block_on<R>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+    thread::with_waker(|waker| {
+        let mut context = Context::from_waker(waker);
+        loop {
+            if let Poll::Ready(result) = poll(&mut context) {
+                return result;
+            }
+            thread::park();
+        }
+    })
+}
+
+#[cfg(not(loom))]
+mod thread {
+    use std::sync::Arc;
+    use std::task::{Wake, Waker};
+    use std::thread::{self, Thread};
+
+    pub(super) use std::thread::park;
+
+    struct Sleeper(Thread);
+
+    impl Wake for Sleeper {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+
+        fn wake_by_ref(self: &Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+
+    fn waker() -> Waker {
+        Waker::from(Arc::new(Sleeper(thread::current())))
+    }
+
+    thread_local! {
+        static WAKER: Waker = waker();
+    }
+
+    /// Lends the waker of this thread; makes one if the thread is ending.
+    pub(super) fn with_waker<R>(mut run: impl FnMut(&Waker) -> R) -> R {
+        match WAKER.try_with(Waker::clone) {
+            Ok(waker) => run(&waker),
+            Err(_) => run(&waker()),
+        }
+    }
+}
+
+#[cfg(loom)]
+mod thread {
+    use loom::thread::{self, Thread};
+    use std::sync::Arc;
+    use std::task::{Wake, Waker};
+
+    pub(super) use loom::thread::park;
+
+    struct Sleeper(Thread);
+
+    impl Wake for Sleeper {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+
+    pub(super) fn with_waker<R>(mut run: impl FnMut(&Waker) -> R) -> R {
+        run(&Waker::from(Arc::new(Sleeper(thread::current()))))
+    }
+}
+
+/// Waits for a moment for what another thread is about to do: spins if there is a core on which it
+/// can be done, and then lets others run a few times, which costs less than to sleep and be woken.
+#[cfg(not(loom))]
+pub(super) fn spin_until(done: impl Fn() -> bool) {
+    use std::sync::LazyLock;
+    /// An end and the other end.
+    static SPINS: LazyLock<bool> = LazyLock::new(|| crate::sync::spins(2) > 0);
+    /// The first look comes late enough for the other end to have got some way: two ends that look
+    /// at every step take the line with the index from each other for every message.
+    const FIRST: u32 = 5;
+    const ROUNDS: u32 = 8;
+    const YIELDS: u32 = 10;
+    let rounds = if *SPINS { ROUNDS } else { FIRST };
+    for round in FIRST..rounds {
+        for _ in 0..1 << round {
+            std::hint::spin_loop();
+        }
+        if done() {
+            return;
+        }
+    }
+    for _ in 0..YIELDS {
+        std::thread::yield_now();
+        if done() {
+            return;
+        }
+    }
+}
+
+/// Nothing that a model has to see.
+#[cfg(loom)]
+pub(super) fn spin_until(_: impl Fn() -> bool) {}

@@ -1,0 +1,67 @@
+//! Messages taken from the front of a vector, of which the rest goes back.
+
+/// Lends messages from the front of a vector. What has not been taken is in it again when this is
+/// dropped. If this is leaked, the vector is empty: nothing is in two places.
+pub(super) struct Batch<'a, T> {
+    messages: &'a mut Vec<T>,
+    taken: usize,
+    length: usize,
+}
+
+impl<'a, T> Batch<'a, T> {
+    pub(super) fn new(messages: &'a mut Vec<T>) -> Batch<'a, T> {
+        let length = messages.len();
+        // SAFETY: shorter, so that all that is left is initialised; the rest is this batch's.
+        unsafe { messages.set_len(0) };
+        Batch {
+            messages,
+            taken: 0,
+            length,
+        }
+    }
+
+    /// What has not been taken.
+    pub(super) fn rest(&self) -> &[T] {
+        // SAFETY: from `taken` to `length` the messages are initialised and this batch's.
+        unsafe {
+            std::slice::from_raw_parts(
+                self.messages.as_ptr().add(self.taken),
+                self.length - self.taken,
+            )
+        }
+    }
+
+    /// So many messages of the rest belong to somebody else now, who has copied them.
+    ///
+    /// # Safety
+    /// There are as many, and each has one owner.
+    pub(super) unsafe fn taken(&mut self, count: usize) {
+        self.taken += count;
+    }
+
+    /// Drops the rest.
+    pub(super) fn discard(&mut self) {
+        let first = std::mem::replace(&mut self.taken, self.length);
+        // SAFETY: from `first` on the messages are initialised, and no longer part of the rest.
+        unsafe {
+            let start = self.messages.as_mut_ptr().add(first);
+            std::ptr::drop_in_place(std::ptr::slice_from_raw_parts_mut(
+                start,
+                self.length - first,
+            ));
+        }
+    }
+}
+
+impl<T> Drop for Batch<'_, T> {
+    fn drop(&mut self) {
+        let rest = self.length - self.taken;
+        // SAFETY: the rest is initialised and within the allocation; it moves to the front, where
+        // what was there has been taken.
+        unsafe {
+            let start = self.messages.as_mut_ptr();
+            std::ptr::copy(start.add(self.taken), start, rest);
+            self.messages.set_len(rest);
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! How a message gets into the ring: room for it, the message into it, and the publication.
+
+use super::Collector;
+use crate::edge::abort::Abort;
+use crate::edge::ring::batch::Batch;
+use crate::edge::ring::shared::{ABORTED, IsAborted, own, position};
+use crate::edge::ring::weigh::Weigh;
+use crate::edge::{Aborted, Overflow};
+use crate::sync::Ordering;
+use std::mem::MaybeUninit;
+
+/// Why there is no room.
+pub(super) enum Lack {
+    /// The edge is full, and its policy is to block.
+    Full,
+    /// The policy is to drop the message.
+    Drop,
+    Aborted,
+}
+
+/// What the collector sees of the other end.
+pub(super) enum Look {
+    /// For so many messages.
+    Room(u64),
+    /// None, as long as the head is this.
+    Full(u64),
+    Aborted,
+}
+
+impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
+    /// Whether what the emitter has told makes room, without reaching a new mark.
+    #[inline]
+    pub(super) fn glance(&mut self) -> bool {
+        self.head = self.head.max(self.ring.taken.0.load(Ordering::Acquire));
+        self.tail - self.head < self.limit
+    }
+
+    /// Looks where the emitter is: room for so many messages, at least one and at most `wanted`.
+    pub(super) fn look(&mut self, wanted: u64) -> Look {
+        let seen = self.ring.head.0.load(Ordering::Acquire);
+        if self.closed || seen & ABORTED != 0 {
+            return Look::Aborted;
+        }
+        self.head = position(seen);
+        match self.ring.capacity - (self.tail - self.head) {
+            0 => Look::Full(seen),
+            room => Look::Room(room.min(wanted)),
+        }
+    }
+
+    /// Room for at least one message and at most `wanted`, if the policy can make any.
+    #[cold]
+    pub(super) fn make_room(&mut self, wanted: u64) -> Result<u64, Lack> {
+        loop {
+            let seen = match self.look(wanted) {
+                Look::Room(room) => return Ok(room),
+                Look::Aborted => return Err(Lack::Aborted),
+                Look::Full(seen) => seen,
+            };
+            match self.ring.overflow {
+                Overflow::Block => return Err(Lack::Full),
+                Overflow::DropNewest => return Err(Lack::Drop),
+                Overflow::DropOldest => self.drop_oldest(seen, wanted.min(self.ring.capacity)),
+                Overflow::Abort => {
+                    self.ring.abort();
+                    return Err(Lack::Aborted);
+                }
+            }
+        }
+    }
+
+    /// Drops so many of the messages that lie at the head, if it is still as it was `seen`.
+    pub(super) fn drop_oldest(&mut self, seen: u64, count: u64) {
+        let (Some(free), Some(order)) = (&mut self.free, &self.ring.order) else {
+            unreachable!("an edge that drops the oldest has an order");
+        };
+        let oldest = position(seen);
+        if !self.ring.take(seen, count) {
+            return;
+        }
+        let dropped: Vec<T> = (oldest..oldest + count)
+            .map(|at| {
+                let number = order.number(at);
+                free.put(number);
+                // SAFETY: this end has moved the head past them; so the cells are its own.
+                unsafe { own(self.slots.copy(u64::from(number))) }
+            })
+            .collect();
+        self.count_dropped(&dropped);
+    }
+
+    /// These messages are dropped by the policy.
+    pub(super) fn count_dropped(&self, messages: &[T]) {
+        if self.ring.statistics {
+            let weight = messages.iter().map(W::weight).sum();
+            self.ring.collected.0.dropped.add(weight);
+        }
+    }
+
+    /// `count` messages are about to be put, and the emitter has just been looked for.
+    pub(super) fn raise_mark(&mut self, count: u64) {
+        let filled = self.tail - self.head + count;
+        if filled > self.mark {
+            self.mark = filled;
+            self.ring.collected.0.high_water.set(filled);
+        }
+        self.limit = self.ring.capacity.min(self.mark);
+    }
+
+    /// Puts a message where there is room.
+    #[inline(always)]
+    pub(super) fn put(&mut self, message: T) -> Result<(), Aborted<T>> {
+        let weight = match W::ALL_ONE {
+            true => 0,
+            false => W::weight(&message),
+        };
+        let cell = self.fill(self.tail, MaybeUninit::new(message));
+        // SAFETY: this is the collector, and the message is there.
+        match unsafe { self.ring.publish(self.tail, 1) } {
+            Ok(()) => {
+                self.moved(1, weight);
+                Ok(())
+            }
+            Err(IsAborted) => {
+                self.unfill(1);
+                // SAFETY: it was not published, so it is still this end's, and here is its one owner.
+                Err(Aborted(unsafe { own(self.slots.copy(cell)) }))
+            }
+        }
+    }
+
+    /// Puts as much of a batch as there is room for. Whether that is all of it; if not, the edge is
+    /// full and its policy is to block.
+    pub(super) fn put_all(&mut self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>> {
+        while !batch.rest().is_empty() {
+            let wanted = batch.rest().len() as u64;
+            let count = match self.limit.saturating_sub(self.tail - self.head) {
+                room if room >= wanted => wanted,
+                _ => match self.make_room(wanted) {
+                    Ok(room) => {
+                        self.raise_mark(room);
+                        room
+                    }
+                    Err(Lack::Drop) => {
+                        self.count_dropped(batch.rest());
+                        batch.discard();
+                        return Ok(true);
+                    }
+                    Err(Lack::Full) => return Ok(false),
+                    Err(Lack::Aborted) => return Err(Aborted(())),
+                },
+            };
+            let messages = &batch.rest()[..count as usize];
+            let weight = match W::ALL_ONE {
+                true => 0,
+                false => messages.iter().map(W::weight).sum(),
+            };
+            for (at, message) in (self.tail..).zip(messages) {
+                // SAFETY: a bitwise copy, which is forgotten unless it is published.
+                let copy = unsafe { std::ptr::from_ref(message).cast::<MaybeUninit<T>>().read() };
+                self.fill(at, copy);
+            }
+            // SAFETY: this is the collector, and the messages are there.
+            match unsafe { self.ring.publish(self.tail, count) } {
+                // SAFETY: those published belong to the edge.
+                Ok(()) => unsafe { batch.taken(count as usize) },
+                Err(IsAborted) => {
+                    self.unfill(count);
+                    return Err(Aborted(()));
+                }
+            }
+            self.moved(count, weight);
+        }
+        Ok(true)
+    }
+
+    /// Writes to the slot of a position that is not published and for which there is room. Returns
+    /// which cell that is.
+    #[inline(always)]
+    pub(super) fn fill(&mut self, at: u64, message: MaybeUninit<T>) -> u64 {
+        let cell = match &mut self.free {
+            None => at,
+            Some(free) => match &self.ring.order {
+                Some(order) => free.fill(order, at),
+                None => at,
+            },
+        };
+        // SAFETY: where there is room the emitter has been, and it will be here only after the
+        // publication; a free cell is the collector's.
+        unsafe { self.slots.write(cell, message) };
+        cell
+    }
+
+    /// The cells of so many messages at the tail were filled in vain.
+    #[cold]
+    pub(super) fn unfill(&mut self, count: u64) {
+        if let (Some(free), Some(order)) = (&mut self.free, &self.ring.order) {
+            (self.tail..self.tail + count).for_each(|at| free.put(order.number(at)));
+        }
+    }
+
+    /// So many messages, of this weight together, have been published.
+    #[inline]
+    pub(super) fn moved(&mut self, count: u64, weight: u64) {
+        self.tail += count;
+        // Releases the messages.
+        self.ring.published.0.store(self.tail, Ordering::Release);
+        if !W::ALL_ONE && self.ring.statistics {
+            self.ring.collected.0.weight.add(weight);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! How a message gets out of the ring: where it is, and that it is this end's.
+
+use super::Emitter;
+use crate::edge::State;
+use crate::edge::ring::shared::{ABORTED, CLOSED, IsAborted, own, position};
+use crate::edge::ring::weigh::Weigh;
+use crate::sync::Ordering;
+
+/// Why there is no message.
+pub(super) enum Lack {
+    /// There is none as long as the tail is this.
+    Empty(u64),
+    Closed,
+    Aborted,
+}
+
+impl From<IsAborted> for Lack {
+    fn from(_: IsAborted) -> Lack {
+        Lack::Aborted
+    }
+}
+
+impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
+    /// So many messages have been taken.
+    #[inline]
+    pub(super) fn moved(&mut self, count: u64) {
+        self.head += count;
+        // Releases their slots.
+        self.ring.taken.0.store(self.head, Ordering::Release);
+    }
+
+    /// Whether the collector has told of messages after the head.
+    #[inline]
+    pub(super) fn glance(&mut self) -> bool {
+        let published = self.ring.published.0.load(Ordering::Acquire);
+        let more = published > self.head;
+        if more {
+            self.tail = published;
+        }
+        more
+    }
+
+    /// Looks where the collector is, if it has put anything after `head`.
+    #[cold]
+    pub(super) fn look(&mut self, head: u64) -> Result<(), Lack> {
+        let seen = self.ring.tail.0.load(Ordering::Acquire);
+        if seen & ABORTED != 0 {
+            drop(self.ring.settle(seen));
+            return Err(match self.ring.state() {
+                State::Aborted => Lack::Aborted,
+                _ => Lack::Closed,
+            });
+        }
+        self.tail = position(seen);
+        match (self.tail == head, seen & CLOSED) {
+            (false, _) => Ok(()),
+            (true, 0) => Err(Lack::Empty(seen)),
+            (true, _) => Err(Lack::Closed),
+        }
+    }
+
+    /// The next message.
+    #[inline(always)]
+    pub(super) fn take(&mut self) -> Result<T, Lack> {
+        if self.ordered {
+            return self.take_cell();
+        }
+        if self.head == self.tail && !self.glance() {
+            self.look(self.head)?;
+        }
+        // SAFETY: it is published; the collector writes there only after the head has passed.
+        let copy = unsafe { self.slots.copy(self.head) };
+        // SAFETY: this is the emitter, and the policy is not to drop the oldest.
+        unsafe { self.ring.advance(self.head, 1) }?;
+        self.moved(1);
+        // SAFETY: taken just now; there is no other owner.
+        let message = unsafe { own(copy) };
+        if !W::ALL_ONE {
+            self.count(std::slice::from_ref(&message));
+        }
+        Ok(message)
+    }
+
+    /// Appends the next messages, at least one.
+    pub(super) fn take_many(&mut self, messages: &mut Vec<T>, max: usize) -> Result<usize, Lack> {
+        let max = max.max(1) as u64;
+        let before = messages.len();
+        if self.ordered {
+            self.take_cells(max)?;
+            messages.reserve(self.cells.len());
+            self.empty_cells(|message| messages.push(message));
+            self.count(&messages[before..]);
+            return Ok(messages.len() - before);
+        }
+        if self.tail - self.head < max && !self.glance() {
+            self.look(self.head)?;
+        }
+        let count = max.min(self.tail - self.head);
+        messages.reserve(count as usize);
+        for (at, spare) in (self.head..self.head + count).zip(messages.spare_capacity_mut()) {
+            // SAFETY: as in `take`.
+            *spare = unsafe { self.slots.copy(at) };
+        }
+        // SAFETY: as in `take`.
+        unsafe { self.ring.advance(self.head, count) }?;
+        self.moved(count);
+        // SAFETY: so many were written there, and taken just now; there is no other owner.
+        unsafe { messages.set_len(before + count as usize) };
+        if !W::ALL_ONE {
+            self.count(&messages[before..]);
+        }
+        Ok(count as usize)
+    }
+
+    /// With `drop_oldest`: the next message.
+    #[inline(never)]
+    pub(super) fn take_cell(&mut self) -> Result<T, Lack> {
+        self.take_cells(1)?;
+        let mut message = None;
+        self.empty_cells(|it| message = Some(it));
+        self.count(message.as_slice());
+        message.ok_or(Lack::Closed)
+    }
+
+    /// With `drop_oldest`: takes the cells of the next messages, at least one and at most `max`.
+    pub(super) fn take_cells(&mut self, max: u64) -> Result<(), Lack> {
+        loop {
+            let seen = self.ring.head.0.load(Ordering::Acquire);
+            if seen & ABORTED != 0 {
+                return Err(Lack::Aborted);
+            }
+            let head = position(seen);
+            if self.tail < head.saturating_add(max) {
+                self.look(head)?;
+            }
+            let count = max.min(self.tail - head);
+            let order = self.ring.order.as_ref();
+            self.cells.clear();
+            self.cells.extend(
+                order
+                    .into_iter()
+                    .flat_map(|order| (head..head + count).map(|at| order.number(at))),
+            );
+            if self.ring.take(seen, count) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// With `drop_oldest`: passes the messages of the cells just taken on, and gives the cells back.
+    pub(super) fn empty_cells(&mut self, mut pass: impl FnMut(T)) {
+        let Some(order) = &self.ring.order else {
+            unreachable!("an edge that drops the oldest has an order");
+        };
+        for number in self.cells.drain(..) {
+            // SAFETY: this end has moved the head past the position that held the number, so the cell
+            // and its message are its own until it gives the cell back.
+            let message = unsafe { own(self.slots.copy(u64::from(number))) };
+            order.give_back(self.returns, number);
+            self.returns += 1;
+            pass(message);
+        }
+    }
+
+    /// These have been emitted.
+    pub(super) fn count(&self, messages: &[T]) {
+        if self.ring.statistics {
+            let weight = messages.iter().map(W::weight).sum();
+            self.ring.emitted.0.weight.add(weight);
+        }
+    }
+}

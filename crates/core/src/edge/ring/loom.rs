@@ -1,0 +1,293 @@
+//! Models of what the two ends of a ring and an abort do to each other, checked in every order.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p corsair --release --lib edge::ring::loom`
+
+use super::{Options, ring};
+use crate::edge::{AbortHandle, Overflow, State, TryCollectError, TryEmitError};
+use loom::sync::atomic::{AtomicBool, Ordering};
+use loom::thread;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll, Wake, Waker};
+
+/// Counts how many of it there are; not part of what is checked.
+struct Counted(u32, Arc<AtomicU32>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        assert!(self.1.fetch_sub(1, Relaxed) > 0, "dropped twice");
+    }
+}
+
+#[derive(Clone)]
+struct Alive(Arc<AtomicU32>);
+
+impl Alive {
+    fn new() -> Alive {
+        Alive(Arc::new(AtomicU32::new(0)))
+    }
+
+    fn message(&self, number: u32) -> Counted {
+        self.0.fetch_add(1, Relaxed);
+        Counted(number, Arc::clone(&self.0))
+    }
+
+    /// When both ends are gone.
+    fn none(&self) {
+        assert_eq!(self.0.load(Relaxed), 0, "some message was not dropped");
+    }
+}
+
+/// All orders with at most this many forced changes of thread.
+fn bounded(preemptions: usize) -> loom::model::Builder {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder
+}
+
+#[test]
+fn nothing_is_collected_or_emitted_after_an_abort() {
+    bounded(3).check(|| {
+        let alive = Alive::new();
+        let handle = AbortHandle::new();
+        let (mut tx, mut rx) = ring(Options::new(2).abort_handle(handle.clone()));
+        tx.try_collect(alive.message(0)).expect("there is room");
+        // Somebody knows of the abort.
+        let known = Arc::new(AtomicBool::new(false));
+        let aborter = {
+            let known = Arc::clone(&known);
+            thread::spawn(move || {
+                handle.abort();
+                known.store(true, Ordering::Release);
+            })
+        };
+        let collector = {
+            let (known, message) = (Arc::clone(&known), alive.message(1));
+            thread::spawn(move || {
+                let before = known.load(Ordering::Acquire);
+                match tx.try_collect(message) {
+                    Ok(()) => assert!(!before, "collected after the abort"),
+                    Err(TryCollectError::Aborted(message)) => {
+                        assert_eq!(message.0, 1);
+                        known.store(true, Ordering::Release);
+                    }
+                    Err(TryCollectError::Full(_)) => panic!("there is room"),
+                }
+                tx
+            })
+        };
+        let mut emitted = 0;
+        for _ in 0..2 {
+            let before = known.load(Ordering::Acquire);
+            match rx.try_emit() {
+                Ok(message) => {
+                    assert!(!before, "emitted after the abort");
+                    assert_eq!(message.0, emitted);
+                    emitted += 1;
+                }
+                Err(TryEmitError::Empty) => assert!(!before),
+                Err(TryEmitError::Aborted) => known.store(true, Ordering::Release),
+                Err(TryEmitError::Closed) => panic!("nobody closes"),
+            }
+        }
+        aborter.join().expect("it does not panic");
+        let tx = collector.join().expect("it does not panic");
+        let read = rx.meter().read();
+        assert_eq!(read.state, State::Aborted);
+        assert_eq!(read.emitted, u64::from(emitted));
+        assert_eq!(read.collected, read.emitted + read.dropped_by_abort);
+        alive.none();
+        drop((tx, rx));
+        alive.none();
+    });
+}
+
+#[test]
+fn a_batch_is_collected_whole_or_given_back_whole_at_an_abort() {
+    loom::model(|| {
+        let alive = Alive::new();
+        let (mut tx, mut rx) = ring(Options::new(2));
+        let collector = {
+            let mut batch = vec![alive.message(0), alive.message(1)];
+            thread::spawn(move || {
+                let result = tx.collect_all_blocking(&mut batch);
+                assert_eq!(batch.len(), if result.is_ok() { 0 } else { 2 });
+            })
+        };
+        let mut batch = Vec::new();
+        let emitted = rx.try_emit_many(&mut batch, 2).unwrap_or(0);
+        rx.abort();
+        assert!(emitted == 0 || emitted == 2);
+        assert_eq!(
+            rx.try_emit().err(),
+            if emitted == 2 && rx.state() == State::Closed {
+                Some(TryEmitError::Closed)
+            } else {
+                Some(TryEmitError::Aborted)
+            }
+        );
+        collector.join().expect("it does not panic");
+        drop(batch);
+        drop(rx);
+        alive.none();
+    });
+}
+
+#[test]
+fn an_emitter_that_waits_is_woken_by_a_message_and_by_the_close() {
+    bounded(3).check(|| {
+        let (mut tx, mut rx) = ring::<u32>(Options::new(2));
+        let collector = thread::spawn(move || {
+            tx.try_collect(1).expect("there is room");
+        });
+        assert_eq!(rx.emit_blocking(), Some(1));
+        assert_eq!(rx.emit_blocking(), None);
+        assert_eq!(rx.state(), State::Closed);
+        collector.join().expect("it does not panic");
+    });
+}
+
+#[test]
+fn a_collector_that_waits_is_woken_when_there_is_room() {
+    bounded(3).check(|| {
+        let (mut tx, mut rx) = ring::<u32>(Options::new(1));
+        let collector = thread::spawn(move || {
+            tx.collect_blocking(1).expect("nobody aborts");
+            tx.collect_blocking(2).expect("nobody aborts");
+        });
+        assert_eq!(rx.emit_blocking(), Some(1));
+        assert_eq!(rx.emit_blocking(), Some(2));
+        collector.join().expect("it does not panic");
+    });
+}
+
+#[test]
+fn ends_that_wait_are_woken_by_an_abort() {
+    bounded(3).check(|| {
+        let handle = AbortHandle::new();
+        let options = Options::new(1).abort_handle(handle.clone());
+        let (mut full, _rx) = ring::<u32>(options.clone());
+        let (_tx, mut empty) = ring::<u32>(options);
+        full.try_collect(1).expect("there is room");
+        let collector = thread::spawn(move || {
+            let refused = full.collect_blocking(2).expect_err("there is no room");
+            assert_eq!(refused.into_inner(), 2);
+        });
+        let aborter = thread::spawn(move || handle.abort());
+        assert_eq!(empty.emit_blocking(), None);
+        assert!(empty.is_aborted());
+        aborter.join().expect("it does not panic");
+        collector.join().expect("it does not panic");
+    });
+}
+
+#[derive(Default)]
+struct Woken(AtomicU32);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Relaxed);
+    }
+}
+
+#[test]
+fn an_emitter_polled_again_is_woken_by_its_last_waker() {
+    bounded(3).check(|| {
+        let (mut tx, mut rx) = ring::<u32>(Options::new(2));
+        let collector = thread::spawn(move || {
+            tx.try_collect(1).expect("there is room");
+            tx.try_collect(2).expect("there is room");
+            tx
+        });
+        let wakes = [(); 3].map(|()| Arc::new(Woken::default()));
+        let mut emitted = 0;
+        let mut pending = None;
+        for (at, woken) in wakes.iter().enumerate() {
+            let waker = Waker::from(Arc::clone(woken));
+            match rx.poll_emit(&mut Context::from_waker(&waker)) {
+                Poll::Ready(message) => {
+                    emitted += 1;
+                    assert_eq!(message, Some(emitted));
+                    pending = None;
+                }
+                Poll::Pending => pending = Some(at),
+            }
+        }
+        let _tx = collector.join().expect("it does not panic");
+        if let Some(at) = pending.filter(|_| emitted < 2) {
+            assert!(wakes[at].0.load(Relaxed) > 0, "nobody would poll again");
+        }
+    });
+}
+
+#[test]
+fn the_oldest_is_taken_by_one_end() {
+    bounded(3).check(|| {
+        let alive = Alive::new();
+        let (mut tx, mut rx) = ring(Options::new(1).overflow(Overflow::DropOldest));
+        let meter = tx.meter();
+        // So that cells come back from the emitter.
+        tx.try_collect(alive.message(0)).expect("there is room");
+        let mut last = rx.try_emit().map(|message| message.0).ok();
+        assert_eq!(last, Some(0));
+        let collector = {
+            let messages = [1, 2, 3].map(|number| alive.message(number));
+            thread::spawn(move || {
+                for message in messages {
+                    assert!(tx.try_collect(message).is_ok());
+                }
+            })
+        };
+        for _ in 0..2 {
+            if let Ok(message) = rx.try_emit() {
+                assert!(last < Some(message.0), "older ones do not come later");
+                last = Some(message.0);
+            }
+        }
+        collector.join().expect("it does not panic");
+        let read = meter.read();
+        assert_eq!(read.collected, 4);
+        assert_eq!(
+            read.emitted + read.dropped_by_overflow + read.buffered as u64,
+            4
+        );
+        drop(rx);
+        alive.none();
+    });
+}
+
+#[test]
+fn the_oldest_is_dropped_once_if_an_abort_comes() {
+    bounded(3).check(|| {
+        let alive = Alive::new();
+        let handle = AbortHandle::new();
+        let options = Options::new(1).abort_handle(handle.clone());
+        let (mut tx, mut rx) = ring(options.overflow(Overflow::DropOldest));
+        tx.try_collect(alive.message(0)).expect("there is room");
+        let collector = {
+            let message = alive.message(1);
+            thread::spawn(move || drop(tx.try_collect(message)))
+        };
+        let aborter = thread::spawn(move || handle.abort());
+        drop(rx.try_emit());
+        collector.join().expect("it does not panic");
+        aborter.join().expect("it does not panic");
+        alive.none();
+    });
+}
+
+#[test]
+fn both_ends_may_go_at_once() {
+    loom::model(|| {
+        let alive = Alive::new();
+        let (mut tx, rx) = ring(Options::new(2));
+        let message = alive.message(0);
+        let collector = thread::spawn(move || {
+            drop(tx.try_collect(message));
+        });
+        drop(rx);
+        collector.join().expect("it does not panic");
+        alive.none();
+    });
+}

@@ -1,0 +1,97 @@
+//! Where messages lie if the collector, too, takes them out at the head (`drop_oldest`).
+//!
+//! Positions hold numbers of cells. Who moves the head past a position owns the cell whose number it
+//! has read there before: nobody can have written another number there as long as the head had
+//! not moved. The collector reuses cells it has emptied itself; those emptied by the emitter come
+//! back to it on a second ring. With twice as many cells as the edge holds messages, an emitter may
+//! hold a full batch, and the collector still finds a free one.
+
+use crate::edge::counters::Line;
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+#[derive(Debug)]
+pub(super) struct Order {
+    /// By position: the number of the cell. A power of two of them.
+    numbers: Box<[AtomicU32]>,
+    /// Cells on their way back. As long as `numbers`.
+    returned: Box<[AtomicU32]>,
+    /// How many cells have been returned.
+    returns: Line<AtomicU64>,
+}
+
+impl Order {
+    /// For this many cells, a power of two.
+    pub(super) fn new(cells: usize) -> Order {
+        let numbers = || (0..cells).map(|_| AtomicU32::new(0)).collect();
+        Order {
+            numbers: numbers(),
+            returned: numbers(),
+            returns: Line(AtomicU64::new(0)),
+        }
+    }
+
+    fn at(list: &[AtomicU32], position: u64) -> &AtomicU32 {
+        &list[position as usize & (list.len() - 1)]
+    }
+
+    /// The number at this position. It counts only if the head has not passed the position since.
+    pub(super) fn number(&self, position: u64) -> u32 {
+        Order::at(&self.numbers, position).load(Ordering::Relaxed)
+    }
+
+    /// The collector puts a cell at the tail; publishing the tail publishes the number.
+    fn put(&self, position: u64, number: u32) {
+        Order::at(&self.numbers, position).store(number, Ordering::Relaxed);
+    }
+
+    /// The emitter gives back the cell that it has emptied as its `count`-th, from 0.
+    pub(super) fn give_back(&self, count: u64, number: u32) {
+        Order::at(&self.returned, count).store(number, Ordering::Relaxed);
+        self.returns.0.store(count + 1, Ordering::Release);
+    }
+}
+
+/// The cells that the collector may fill.
+#[derive(Debug)]
+pub(super) struct Free {
+    numbers: Vec<u32>,
+    /// How many of the emitter's returns are in `numbers`.
+    fetched: u64,
+}
+
+impl Free {
+    /// All of this many cells.
+    pub(super) fn all(cells: usize) -> Free {
+        Free {
+            numbers: (0..cells as u32).collect(),
+            fetched: 0,
+        }
+    }
+
+    /// Puts a free cell at this position.
+    pub(super) fn fill(&mut self, order: &Order, at: u64) -> u64 {
+        let number = self.take(order);
+        order.put(at, number);
+        u64::from(number)
+    }
+
+    /// A free cell. There is one whenever the edge holds less than it can.
+    fn take(&mut self, order: &Order) -> u32 {
+        if self.numbers.is_empty() {
+            let returns = order.returns.0.load(Ordering::Acquire);
+            self.numbers.extend(
+                (self.fetched..returns)
+                    .map(|count| Order::at(&order.returned, count).load(Ordering::Relaxed)),
+            );
+            self.fetched = returns;
+        }
+        self.numbers
+            .pop()
+            .expect("twice as many cells as messages leave one free")
+    }
+
+    /// A cell that the collector has emptied itself.
+    pub(super) fn put(&mut self, number: u32) {
+        self.numbers.push(number);
+    }
+}

@@ -1,0 +1,384 @@
+//! What both ends of a ring share, and everything that is decided by its two words.
+
+use super::order::Order;
+use super::slots::Slots;
+use super::weigh::Weigh;
+use crate::edge::abort::Abort;
+use crate::edge::counters::{Collected, Counter, Emitted, Line};
+use crate::edge::meter::Source;
+use crate::edge::park::Parked;
+use crate::edge::{EdgeStatistics, Options, Overflow, State};
+use crate::sync::{AtomicU64, Ordering};
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::task::Waker;
+
+/// No end may move this word any more.
+pub(super) const ABORTED: u64 = 1;
+/// The other end waits for this word to change.
+pub(super) const WAITS: u64 = 2;
+/// In the tail: the collector has closed.
+pub(super) const CLOSED: u64 = 4;
+/// Bits below the position.
+const BITS: u32 = 3;
+
+/// The position in a word; 2^61 messages are some hundred years of them.
+#[inline]
+pub(super) const fn position(word: u64) -> u64 {
+    word >> BITS
+}
+
+/// The word of a position, without bits.
+#[inline]
+const fn word(position: u64) -> u64 {
+    position << BITS
+}
+
+/// The operation came after the abort.
+#[derive(Debug)]
+pub(super) struct IsAborted;
+
+pub(super) struct Ring<T, W> {
+    pub(super) tail: Line<AtomicU64>,
+    pub(super) head: Line<AtomicU64>,
+    /// Up to where the collector has published, told by a plain store after the fact.
+    pub(super) published: Line<AtomicU64>,
+    /// Up to where the emitter has taken, told likewise; not with `drop_oldest`.
+    pub(super) taken: Line<AtomicU64>,
+    pub(super) collected: Line<Collected>,
+    pub(super) emitted: Line<Emitted>,
+    /// The collector that waits for room, by the bit of the head.
+    collector: Line<Parked>,
+    /// The emitter that waits for messages, by the bit of the tail.
+    emitter: Line<Parked>,
+    pub(super) slots: Slots<T>,
+    /// With `drop_oldest`.
+    pub(super) order: Option<Order>,
+    /// Weight of what was buffered at the abort. Not kept if all messages weigh 1.
+    aborted_weight: Counter,
+    pub(super) capacity: u64,
+    pub(super) overflow: Overflow,
+    pub(super) statistics: bool,
+    weigh: PhantomData<fn() -> W>,
+}
+
+// SAFETY: messages are handed from one thread to another, never lent to two, so that `Send` is
+// enough; which thread may touch which cell is decided by the two words, see `ring`.
+unsafe impl<T: Send, W> Sync for Ring<T, W> {}
+
+impl<T, W: Weigh<T>> Ring<T, W> {
+    pub(super) fn new(options: &Options) -> Ring<T, W> {
+        let oldest = options.overflow_policy() == Overflow::DropOldest;
+        let slots = Slots::new(options.capacity() << u32::from(oldest));
+        Ring {
+            tail: Line(AtomicU64::new(0)),
+            head: Line(AtomicU64::new(0)),
+            published: Line(AtomicU64::new(0)),
+            taken: Line(AtomicU64::new(0)),
+            collected: Line(Collected::new()),
+            emitted: Line(Emitted::new()),
+            collector: Line(Parked::new()),
+            emitter: Line(Parked::new()),
+            order: oldest.then(|| Order::new(slots.len())),
+            slots,
+            aborted_weight: Counter::new(),
+            capacity: options.capacity() as u64,
+            overflow: options.overflow_policy(),
+            statistics: options.keeps_statistics(),
+            weigh: PhantomData,
+        }
+    }
+
+    /// Moves the tail over the messages that the collector has put from `from` on.
+    ///
+    /// # Safety
+    /// The caller is the collector, and has put them.
+    #[inline]
+    pub(super) unsafe fn publish(&self, from: u64, count: u64) -> Result<(), IsAborted> {
+        // Releases the messages; acquires the waker.
+        match self.tail.0.compare_exchange(
+            word(from),
+            word(from + count),
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        ) {
+            Ok(_) => Ok(()),
+            Err(found) => self.publish_and_wake(found, count),
+        }
+    }
+
+    /// There is a bit.
+    #[cold]
+    fn publish_and_wake(&self, mut found: u64, count: u64) -> Result<(), IsAborted> {
+        while found & ABORTED == 0 {
+            let to = word(position(found) + count);
+            match self
+                .tail
+                .0
+                .compare_exchange(found, to, Ordering::AcqRel, Ordering::Acquire)
+            {
+                Ok(_) => {
+                    if found & WAITS != 0 {
+                        // SAFETY: this thread has cleared the bit just now.
+                        unsafe { self.emitter.0.wake() };
+                    }
+                    return Ok(());
+                }
+                Err(now) => found = now,
+            }
+        }
+        drop(self.settle(found));
+        Err(IsAborted)
+    }
+
+    /// Moves the head over `count` messages from `from` on: they are the emitter's.
+    ///
+    /// # Safety
+    /// The caller is the emitter, they have been published, and nobody else moves the head, that
+    /// is, the policy is not `drop_oldest`.
+    #[inline]
+    pub(super) unsafe fn advance(&self, from: u64, count: u64) -> Result<(), IsAborted> {
+        // Releases the slots; acquires the waker.
+        match self.head.0.compare_exchange(
+            word(from),
+            word(from + count),
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        ) {
+            Ok(_) => Ok(()),
+            Err(found) => self.advance_and_wake(found, count),
+        }
+    }
+
+    /// There is a bit.
+    #[cold]
+    fn advance_and_wake(&self, mut found: u64, count: u64) -> Result<(), IsAborted> {
+        while found & ABORTED == 0 {
+            let to = word(position(found) + count);
+            match self
+                .head
+                .0
+                .compare_exchange(found, to, Ordering::AcqRel, Ordering::Acquire)
+            {
+                Ok(_) => {
+                    if found & WAITS != 0 {
+                        // SAFETY: this thread has cleared the bit just now.
+                        unsafe { self.collector.0.wake() };
+                    }
+                    return Ok(());
+                }
+                Err(now) => found = now,
+            }
+        }
+        Err(IsAborted)
+    }
+
+    /// With `drop_oldest`, where nobody waits for room: moves the head on from where it was `seen`.
+    /// False if it is no longer there.
+    pub(super) fn take(&self, seen: u64, count: u64) -> bool {
+        debug_assert_eq!(seen & WAITS, 0, "nobody waits for room");
+        self.head
+            .0
+            .compare_exchange(
+                seen,
+                word(position(seen) + count),
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            )
+            .is_ok()
+    }
+
+    /// The collector is to be woken when the head is no longer as it was `seen`. False if that
+    /// is so already.
+    pub(super) fn await_room(&self, seen: u64, waker: &Waker) -> bool {
+        // SAFETY: the collector calls this, by exclusive reference; nobody else has its waker put in.
+        unsafe { await_change(&self.head.0, &self.collector.0, seen, waker) }
+    }
+
+    /// The emitter is to be woken when the tail is no longer as it was `seen`. False if that is so
+    /// already.
+    pub(super) fn await_message(&self, seen: u64, waker: &Waker) -> bool {
+        // SAFETY: as above, of the emitter.
+        unsafe { await_change(&self.tail.0, &self.emitter.0, seen, waker) }
+    }
+
+    /// No more will be published.
+    pub(super) fn close(&self) {
+        let mut found = self.tail.0.load(Ordering::Relaxed);
+        while found & (ABORTED | CLOSED) == 0 {
+            match self.tail.0.compare_exchange(
+                found,
+                found & !WAITS | CLOSED,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => {
+                    if found & WAITS != 0 {
+                        // SAFETY: this thread has cleared the bit just now.
+                        unsafe { self.emitter.0.wake() };
+                    }
+                    return;
+                }
+                Err(now) => found = now,
+            }
+        }
+    }
+
+    /// Completes an abort whose bit is in the tail: aborts the head, and returns what is buffered, to
+    /// be dropped. An edge that was closed and has emitted everything stays as it is.
+    #[cold]
+    pub(super) fn settle(&self, tail: u64) -> Vec<T> {
+        debug_assert_ne!(tail & ABORTED, 0, "then the tail stays as it is");
+        let mut found = self.head.0.load(Ordering::Acquire);
+        loop {
+            let over = tail & CLOSED != 0 && position(found) == position(tail);
+            if over || found & ABORTED != 0 {
+                return Vec::new();
+            }
+            match self.head.0.compare_exchange(
+                found,
+                found & !WAITS | ABORTED,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => break,
+                Err(now) => found = now,
+            }
+        }
+        if found & WAITS != 0 {
+            // SAFETY: this thread has cleared the bit just now.
+            unsafe { self.collector.0.wake() };
+        }
+        let slots = self.slots.view();
+        let buffered: Vec<T> = (position(found)..position(tail))
+            .map(|at| {
+                // SAFETY: both words stay as they are, so nobody writes to what lies between; and
+                // of all threads the one that has set the head's bit, this one, owns that.
+                unsafe { own(slots.copy(self.cell(at))) }
+            })
+            .collect();
+        if !W::ALL_ONE && self.statistics {
+            self.aborted_weight
+                .set(buffered.iter().map(W::weight).sum());
+        }
+        buffered
+    }
+
+    /// Where the message of a position lies, while the head has not passed it.
+    fn cell(&self, at: u64) -> u64 {
+        match &self.order {
+            Some(order) => u64::from(order.number(at)),
+            None => at,
+        }
+    }
+
+    pub(super) fn state(&self) -> State {
+        if self.head.0.load(Ordering::Acquire) & ABORTED != 0 {
+            State::Aborted
+        } else if self.tail.0.load(Ordering::Acquire) & CLOSED != 0 {
+            State::Closed
+        } else {
+            State::Open
+        }
+    }
+}
+
+impl<T: Send, W: Weigh<T>> Abort for Ring<T, W> {
+    #[cold]
+    fn abort(&self) {
+        let found = self.tail.0.fetch_or(ABORTED, Ordering::AcqRel);
+        let buffered = self.settle(found | ABORTED);
+        if found & (ABORTED | WAITS) == WAITS {
+            // SAFETY: nobody clears the bit of an aborted tail, so it belongs to the one who
+            // has aborted it, and that was this thread.
+            unsafe { self.emitter.0.wake() };
+        }
+        // Foreign code, which may panic: when everything else is done.
+        drop(buffered);
+    }
+}
+
+impl<T: Send, W: Weigh<T>> Source for Ring<T, W> {
+    fn read(&self) -> EdgeStatistics {
+        // The head first: what is seen emitted has been seen collected.
+        let emitted_weight = self.emitted.0.weight.get();
+        let head = self.head.0.load(Ordering::Acquire);
+        let tail = self.tail.0.load(Ordering::Acquire);
+        let between = position(tail)
+            .saturating_sub(position(head))
+            .min(self.capacity);
+        let (aborted, buffered) = match head & ABORTED {
+            0 => (0, between),
+            _ => (between, 0),
+        };
+        let mut statistics =
+            EdgeStatistics::uncounted(self.state(), self.capacity as usize, buffered as usize);
+        if !self.statistics {
+            return statistics;
+        }
+        let counts = &self.collected.0;
+        statistics.high_water = counts.high_water.get() as usize;
+        statistics.dropped_by_overflow = counts.dropped.get();
+        statistics.emitted = match W::ALL_ONE && self.order.is_none() {
+            true => position(head),
+            false => emitted_weight,
+        };
+        let published = match W::ALL_ONE {
+            true => position(tail),
+            false => counts.weight.get(),
+        };
+        statistics.collected = match self.overflow {
+            Overflow::DropNewest => published + statistics.dropped_by_overflow,
+            _ => published,
+        };
+        statistics.dropped_by_abort = match W::ALL_ONE {
+            true => aborted,
+            false => self.aborted_weight.get(),
+        };
+        statistics.blocked_collecting = counts.blocked.read();
+        statistics.blocked_emitting = self.emitted.0.blocked.read();
+        statistics
+    }
+}
+
+/// Puts a waker in and sets *waits*, if the word is still as it was `seen`. True: wait to be woken.
+///
+/// # Safety
+/// The caller is the owner of `parked`, whose bit is that of `word`.
+unsafe fn await_change(word: &AtomicU64, parked: &Parked, mut seen: u64, waker: &Waker) -> bool {
+    let change = |from, to| {
+        word.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
+    };
+    if seen & WAITS != 0 {
+        // Asked again without having been woken.
+        if !change(seen, seen & !WAITS) {
+            return false;
+        }
+        seen &= !WAITS;
+        // SAFETY: the owner has cleared the bit itself.
+        unsafe { parked.take_back() };
+    }
+    // SAFETY: the bit is clear.
+    if !unsafe { parked.put(waker) } {
+        // Somebody is just about to call the waker of the wait before.
+        waker.wake_by_ref();
+        return true;
+    }
+    if change(seen, seen | WAITS) {
+        return true;
+    }
+    // SAFETY: the bit was not set.
+    unsafe { parked.take_back() };
+    false
+}
+
+/// A message that was copied and is now owned.
+///
+/// # Safety
+/// The caller owns the message by the words of the ring, and takes no other copy for it.
+#[inline]
+pub(super) unsafe fn own<T>(copy: MaybeUninit<T>) -> T {
+    // SAFETY: what lies at a published position was written there.
+    unsafe { copy.assume_init() }
+}

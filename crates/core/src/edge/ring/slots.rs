@@ -1,0 +1,88 @@
+//! The memory of messages.
+
+use crate::sync::UnsafeCell;
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+
+type Cell<T> = UnsafeCell<MaybeUninit<T>>;
+
+/// Cells for messages. Who may read and write which is said by the positions of the ring, and
+/// never by this.
+#[derive(Debug)]
+pub(super) struct Slots<T> {
+    /// A power of two of them.
+    cells: Box<[Cell<T>]>,
+}
+
+impl<T> Slots<T> {
+    /// At least this many.
+    pub(super) fn new(count: usize) -> Slots<T> {
+        Slots {
+            cells: (0..count.next_power_of_two())
+                .map(|_| UnsafeCell::new(MaybeUninit::uninit()))
+                .collect(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// A view of the cells that is quicker to reach, for as long as these slots exist.
+    pub(super) fn view(&self) -> View<T> {
+        View {
+            cells: NonNull::from(&*self.cells).cast(),
+            mask: self.cells.len() - 1,
+        }
+    }
+}
+
+/// The cells of [`Slots`], which outlive it.
+#[derive(Debug)]
+pub(super) struct View<T> {
+    cells: NonNull<Cell<T>>,
+    mask: usize,
+}
+
+// SAFETY: a view gives access to messages by its unsafe methods only, whose callers own them; so it
+// may be wherever messages may be.
+unsafe impl<T: Send> Send for View<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for View<T> {}
+
+impl<T> View<T> {
+    /// The cell of a position, or of a number.
+    ///
+    /// # Safety
+    /// The slots still exist.
+    #[inline]
+    unsafe fn cell(&self, position: u64) -> &Cell<T> {
+        // SAFETY: there is one cell more than `mask`, a power of two, so the masked index is less.
+        unsafe { self.cells.add(position as usize & self.mask).as_ref() }
+    }
+
+    /// Puts a message into the cell of this position; what is there is overwritten.
+    ///
+    /// # Safety
+    /// The slots still exist, and nobody else reads or writes the cell meanwhile.
+    #[inline]
+    pub(super) unsafe fn write(&self, position: u64, message: MaybeUninit<T>) {
+        // SAFETY: the slots exist by contract.
+        let cell = unsafe { self.cell(position) };
+        // SAFETY: the pointer is valid, and the access is exclusive by contract.
+        cell.with_mut(|cell| unsafe { *cell = message });
+    }
+
+    /// A bitwise copy of what lies in the cell of this position. Of all copies of one message, one may
+    /// be taken for the message.
+    ///
+    /// # Safety
+    /// The slots still exist, and nobody writes the cell meanwhile.
+    #[inline]
+    pub(super) unsafe fn copy(&self, position: u64) -> MaybeUninit<T> {
+        // SAFETY: the slots exist by contract.
+        let cell = unsafe { self.cell(position) };
+        // SAFETY: the pointer is valid, and nobody writes, by contract.
+        cell.with(|cell| unsafe { cell.read() })
+    }
+}

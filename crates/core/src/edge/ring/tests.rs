@@ -1,0 +1,230 @@
+//! Small runs of everything that touches memory by hand, for miri.
+
+use super::*;
+use crate::edge::park::block_on;
+use crate::edge::{
+    AbortHandle, Aborted, BlockingEmit, Overflow, State, TryCollectError, TryEmit, TryEmitError,
+};
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Waker};
+use std::thread;
+
+/// How many messages go through an edge between threads.
+const MANY: usize = if cfg!(miri) { 60 } else { 100_000 };
+
+/// Counts how many of it have been dropped.
+#[derive(Debug)]
+struct Counted(Arc<AtomicUsize>, Box<usize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn wait<R>(future: impl Future<Output = R>) -> R {
+    let mut future = pin!(future);
+    block_on(|context| future.as_mut().poll(context))
+}
+
+/// Polls once, with a waker that does nothing.
+fn once<R>(future: impl Future<Output = R>) -> Poll<R> {
+    pin!(future).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+fn policies() -> impl Iterator<Item = Options> {
+    Overflow::ALL
+        .into_iter()
+        .map(|policy| Options::new(4).overflow(policy))
+}
+
+#[test]
+fn messages_come_out_in_order_around_the_ring() {
+    for options in policies() {
+        let (mut tx, mut rx) = ring::<Box<usize>>(options.clone());
+        let mut next = 0;
+        for round in 0..20 {
+            let many = round % 5;
+            for message in next..next + many {
+                tx.try_collect(Box::new(message)).expect("there is room");
+            }
+            for message in next..next + many {
+                assert_eq!(rx.try_emit().as_deref(), Ok(&message), "{options:?}");
+            }
+            assert_eq!(rx.try_emit(), Err(TryEmitError::Empty));
+            next += many;
+        }
+    }
+}
+
+#[test]
+fn batches_go_through_whole_and_in_order() {
+    for options in policies() {
+        let (mut tx, mut rx) = ring::<Box<usize>>(options);
+        let mut next = 0;
+        for round in 0..20 {
+            let mut batch: Vec<_> = (next..next + round % 5).map(Box::new).collect();
+            next += batch.len();
+            tx.collect_all_blocking(&mut batch).expect("there is room");
+            assert!(batch.is_empty());
+            let mut out = Vec::new();
+            while rx.try_emit_many(&mut out, 3).is_ok() {}
+            assert!(out.iter().map(|it| **it).eq(next - out.len()..next));
+        }
+    }
+}
+
+#[test]
+fn a_batch_longer_than_the_edge_goes_through_in_parts() {
+    let (mut tx, mut rx) = ring::<Box<usize>>(Options::new(3));
+    let mut batch: Vec<_> = (0..10).map(Box::new).collect();
+    assert!(once(tx.collect_all(&mut batch)).is_pending());
+    assert_eq!(
+        batch.len(),
+        7,
+        "what did not fit is left when the future is dropped"
+    );
+    assert!(batch.iter().map(|it| **it).eq(3..10));
+    let sender = thread::spawn(move || tx.collect_all_blocking(&mut batch));
+    let mut out = Vec::new();
+    while rx.emit_many_blocking(&mut out, 2) > 0 {}
+    assert!(out.iter().map(|it| **it).eq(0..10));
+    assert_eq!(sender.join().expect("it does not panic"), Ok(()));
+    assert_eq!(rx.state(), State::Closed);
+}
+
+#[test]
+fn a_leaked_batch_has_no_message_twice() {
+    let (mut tx, mut rx) = ring::<Box<usize>>(Options::new(2));
+    let mut messages: Vec<_> = (0..5).map(Box::new).collect();
+    let mut future = Box::pin(tx.collect_all(&mut messages));
+    let poll = future
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()));
+    assert!(poll.is_pending());
+    let rest = Box::leak(Box::new(future));
+    assert_eq!(rx.try_emit().as_deref(), Ok(&0));
+    assert!(rx.try_emit().is_ok());
+    // So that miri finds no leak.
+    // SAFETY: it is what was leaked above.
+    drop(unsafe { Box::from_raw(rest) });
+    assert_eq!(messages.len(), 3);
+}
+
+#[test]
+fn every_message_is_dropped_once_whoever_ends_the_edge() {
+    type Ending = fn(&AbortHandle, &mut Collector<Counted>, &mut Emitter<Counted>);
+    let endings: [Ending; 4] = [
+        |handle, _, _| handle.abort(),
+        |_, tx, _| tx.abort(),
+        |_, _, rx| rx.abort(),
+        |_, tx, _| tx.close(),
+    ];
+    for options in policies() {
+        for end in endings {
+            let drops = Arc::new(AtomicUsize::new(0));
+            let handle = AbortHandle::new();
+            let (mut tx, mut rx) = ring(options.clone().abort_handle(handle.clone()));
+            let message = |number| Counted(Arc::clone(&drops), Box::new(number));
+            for number in 0..3 {
+                tx.try_collect(message(number)).expect("there is room");
+            }
+            assert_eq!(*rx.try_emit().expect("there are three").1, 0);
+            tx.try_collect(message(3)).expect("there is room");
+            end(&handle, &mut tx, &mut rx);
+            let refused = tx.try_collect(message(4));
+            assert!(matches!(refused, Err(TryCollectError::Aborted(_))));
+            drop(refused);
+            drop(rx);
+            drop(tx);
+            assert_eq!(drops.load(Ordering::Relaxed), 5, "{options:?}");
+        }
+    }
+}
+
+#[test]
+fn the_oldest_make_room_while_the_emitter_reads() {
+    let drops = Arc::new(AtomicUsize::new(0));
+    let (mut tx, mut rx) = ring(Options::new(3).overflow(Overflow::DropOldest));
+    let meter = rx.meter();
+    let emitter = thread::spawn(move || {
+        let (mut last, mut count, mut batch) = (None, 0, Vec::new());
+        loop {
+            if count % 3 == 0 {
+                batch.extend(rx.emit_blocking());
+            } else {
+                rx.emit_many_blocking(&mut batch, 2);
+            }
+            if batch.is_empty() {
+                return count;
+            }
+            for Counted(_, number) in &batch {
+                assert!(last < Some(**number), "older ones do not come later");
+                last = Some(**number);
+                count += 1;
+            }
+            batch.clear();
+        }
+    });
+    for number in 0..MANY {
+        tx.collect_blocking(Counted(Arc::clone(&drops), Box::new(number)))
+            .expect("nobody aborts");
+    }
+    drop(tx);
+    let emitted = emitter.join().expect("it does not panic");
+    assert_eq!(drops.load(Ordering::Relaxed), MANY);
+    let statistics = meter.read();
+    assert_eq!(statistics.emitted as usize, emitted);
+    assert_eq!(
+        statistics.dropped_by_overflow as usize,
+        MANY - emitted,
+        "{statistics:?}"
+    );
+}
+
+#[test]
+fn threads_exchange_messages_one_by_one_and_in_batches() {
+    let (mut tx, mut rx) = ring::<Box<usize>>(Options::new(5));
+    let sender = thread::spawn(move || {
+        let mut batch = Vec::new();
+        for number in 0..MANY {
+            if number % 3 == 0 {
+                tx.collect_all_blocking(&mut batch)?;
+                wait(tx.collect(Box::new(number))).map_err(|_| Aborted(()))?;
+            } else {
+                batch.push(Box::new(number));
+            }
+        }
+        tx.collect_all_blocking(&mut batch)
+    });
+    let mut expected = 0;
+    while let Some(message) = wait(rx.emit()) {
+        assert_eq!(*message, expected);
+        expected += 1;
+        let mut many = Vec::new();
+        if expected % 7 == 0 && wait(rx.emit_many(&mut many, 4)) > 0 {
+            for message in many {
+                assert_eq!(*message, expected);
+                expected += 1;
+            }
+        }
+    }
+    assert_eq!(expected, MANY);
+    assert_eq!(sender.join().expect("it does not panic"), Ok(()));
+}
+
+#[test]
+fn one_thread_waits_for_several_rings() {
+    let (mut tx, first) = ring::<u8>(Options::new(1));
+    let (other, second) = ring::<u8>(Options::new(1));
+    let mut both = [first, second];
+    let sender = thread::spawn(move || tx.collect_blocking(1));
+    Emitter::wait_any(&mut both);
+    assert_eq!(both[0].try_emit(), Ok(1));
+    assert_eq!(sender.join().expect("it does not panic"), Ok(()));
+    drop(other);
+    Emitter::wait_any(&mut both[1..]);
+    assert_eq!(TryEmit::try_emit(&mut both[1]), Err(TryEmitError::Closed));
+    Emitter::wait_any(&mut both[..0]);
+}

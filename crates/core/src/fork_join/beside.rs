@@ -1,0 +1,184 @@
+//! Work beside a thread that is of no pool: the thread keeps working, and a worker joins in.
+
+use super::job::Job;
+use super::pool::Pool;
+use super::sync::AtomicU32;
+use super::worker::Worker;
+use std::cell::UnsafeCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+/// How long a caller waits awake for a worker that has begun, before it sleeps.
+const AWAKE: Duration = Duration::from_micros(100);
+
+/// Waiting to be begun.
+const OFFERED: u32 = 0;
+/// Taken back by who has offered it; a worker that still finds it throws the offer away.
+const TAKEN_BACK: u32 = 1;
+/// A worker runs it.
+const BEGUN: u32 = 2;
+/// A worker runs it, and is to wake who has offered it.
+const AWAITED: u32 = 3;
+/// Its result is in place.
+const OVER: u32 = 4;
+
+/// How far work has come that was offered to a pool: one side begins it, never both.
+pub(super) struct Progress(AtomicU32);
+
+impl Progress {
+    pub(super) fn new() -> Progress {
+        Progress(AtomicU32::new(OFFERED))
+    }
+
+    fn step(&self, from: u32, to: u32) -> bool {
+        self.0
+            .compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    }
+
+    /// For a worker: true if it is now the one to run it, false if it was taken back.
+    pub(super) fn begin(&self) -> bool {
+        self.step(OFFERED, BEGUN)
+    }
+
+    /// For who has offered it: true if no worker has begun it, or will.
+    pub(super) fn take_back(&self) -> bool {
+        self.step(OFFERED, TAKEN_BACK)
+    }
+
+    /// For the worker that has run it: true if the other side sleeps, or is about to.
+    pub(super) fn finish(&self) -> bool {
+        self.0.swap(OVER, Ordering::AcqRel) == AWAITED
+    }
+
+    /// For who has offered it, before it sleeps: false if it is over.
+    pub(super) fn wait(&self) -> bool {
+        self.step(BEGUN, AWAITED) || !self.is_over()
+    }
+
+    /// Whether the result is in place, and visible.
+    pub(super) fn is_over(&self) -> bool {
+        self.0.load(Ordering::Acquire) == OVER
+    }
+}
+
+/// Work on the stack of the thread that has offered it, and its result.
+struct Slot<B, RB> {
+    work: UnsafeCell<Option<B>>,
+    result: UnsafeCell<Option<thread::Result<RB>>>,
+}
+
+/// An offer of the work in a slot. It has a life of its own: a worker may find it in a queue after
+/// it was taken back.
+#[repr(C)]
+struct Ticket<B, RB> {
+    job: Job,
+    progress: Progress,
+    slot: *const Slot<B, RB>,
+    caller: Thread,
+}
+
+impl Pool {
+    /// Runs `here` on the calling thread and `there` on a worker of this pool, potentially at the
+    /// same time, and returns both results.
+    ///
+    /// Unlike [`install`](Pool::install) this leaves the calling thread at work, and it never waits
+    /// for a worker to wake: if none has begun `there` when `here` is over, the calling thread runs
+    /// that too. Waking a worker takes tens of microseconds, so give it work by the hundreds.
+    /// Within `there`, forks are shared among the workers of this pool. One allocation.
+    ///
+    /// ```
+    /// use corsair::fork_join::Pool;
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    /// let pool = Pool::new(1)?;
+    /// let next = AtomicU64::new(0);
+    /// let take = || std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
+    /// let sum = || take().take_while(|n| *n <= 1000).sum::<u64>();
+    /// let (here, there) = pool.beside(sum, sum);
+    /// assert_eq!(here + there, 500_500);
+    /// # Ok::<(), corsair::fork_join::PoolError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If `here` or `there` panics: after both are over, with what `here` panicked with if both did.
+    pub fn beside<A, B, RA, RB>(&self, here: A, there: B) -> (RA, RB)
+    where
+        A: FnOnce() -> RA,
+        B: FnOnce() -> RB + Send,
+        RB: Send,
+    {
+        let slot = Slot {
+            work: UnsafeCell::new(Some(there)),
+            result: UnsafeCell::new(None),
+        };
+        let ticket = NonNull::from(Box::leak(Box::new(Ticket {
+            // SAFETY: the ticket is what `Ticket::run` takes; it is queued once.
+            job: unsafe { Job::new(Ticket::<B, RB>::run) },
+            progress: Progress::new(),
+            slot: &raw const slot,
+            caller: thread::current(),
+        })));
+        // SAFETY: the ticket is freed by the worker that finds it taken back, or else below, when
+        // it is over. The slot stays until it was taken back or is over: nothing before unwinds.
+        unsafe { self.registry.enqueue(ticket.cast()) };
+        let ra = catch_unwind(AssertUnwindSafe(here));
+        // SAFETY: nobody frees the ticket before it is taken back.
+        let rb = if unsafe { ticket.as_ref() }.progress.take_back() {
+            let work = slot.work.into_inner();
+            work.map(|work| catch_unwind(AssertUnwindSafe(work)))
+        } else {
+            // SAFETY: a worker has begun, so it leaves the ticket to this thread.
+            unsafe {
+                self.wait_for(&ticket.as_ref().progress);
+                drop(Box::from_raw(ticket.as_ptr()));
+            }
+            slot.result.into_inner()
+        };
+        match (ra, rb) {
+            (Ok(ra), Some(Ok(rb))) => (ra, rb),
+            (Err(panic), _) | (_, Some(Err(panic))) => resume_unwind(panic),
+            (Ok(_), None) => unreachable!("who begins leaves a result"),
+        }
+    }
+
+    fn wait_for(&self, progress: &Progress) {
+        if let Some(worker) = self.worker() {
+            return worker.work_until(|| progress.is_over());
+        }
+        if self.registry.has_spare_core() {
+            let until = Instant::now() + AWAKE;
+            while !progress.is_over() && Instant::now() < until {
+                std::hint::spin_loop();
+            }
+        }
+        while progress.wait() {
+            thread::park();
+        }
+    }
+}
+
+impl<B: FnOnce() -> RB, RB> Ticket<B, RB> {
+    /// # Safety
+    /// `job` begins a ticket that this caller alone has taken from a queue.
+    unsafe fn run(job: NonNull<Job>, _: &Worker) {
+        let ticket = job.cast::<Self>();
+        // SAFETY: the ticket is there until who has begun or taken back says so. The slot is there
+        // from beginning to end. What is used after the end was copied.
+        unsafe {
+            if !ticket.as_ref().progress.begin() {
+                return drop(Box::from_raw(ticket.as_ptr()));
+            }
+            let slot = ticket.as_ref().slot;
+            let work = (*(*slot).work.get()).take();
+            let result = work.map(|work| catch_unwind(AssertUnwindSafe(work)));
+            *(*slot).result.get() = result;
+            let caller = ticket.as_ref().caller.clone();
+            if ticket.as_ref().progress.finish() {
+                caller.unpark();
+            }
+        }
+    }
+}

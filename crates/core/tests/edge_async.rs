@@ -1,0 +1,171 @@
+//! Edges in `async` code: futures that are dropped half-way, batches, and tasks under load.
+
+#[path = "edge/flavour.rs"]
+mod flavour;
+
+use corsair::edge::{self, AbortHandle, Collect, Emit, Options, Overflow, State, TryCollect};
+use corsair::edge::{TryEmit, TryEmitError};
+use flavour::{Drops, Flavour, Message, many, once, wait};
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+
+/// Runs a test with the ring and with the edge of tokio channels.
+macro_rules! on_every_async_flavour {
+    ($($name:ident)*) => {
+        mod over_ring { $(#[test] fn $name() { super::$name::<super::flavour::RingAsync>(); })* }
+        mod over_tokio { $(#[test] fn $name() { super::$name::<super::flavour::Tokio>(); })* }
+    };
+}
+
+on_every_async_flavour! {
+    an_emit_that_is_dropped_takes_nothing
+    a_collect_that_is_dropped_drops_its_message
+    room_that_was_waited_for_is_there
+    ready_ends_with_the_edge
+    tasks_lose_nothing_when_an_abort_comes
+}
+
+fn runtime() -> Runtime {
+    Builder::new_multi_thread()
+        .worker_threads(4)
+        .build()
+        .expect("a runtime")
+}
+
+fn an_emit_that_is_dropped_takes_nothing<F: Flavour<Tx: Collect, Rx: Emit>>() {
+    let drops = Drops::default();
+    let (mut tx, mut rx) = F::edge(Options::new(2));
+    for number in 0..5 {
+        assert!(once(rx.emit()).is_pending());
+        tx.try_collect(drops.message(number))
+            .expect("there is room");
+        assert_eq!(wait(rx.emit()).map(|it| it.number), Some(number));
+    }
+    assert_eq!(rx.try_emit().err(), Some(TryEmitError::Empty));
+}
+
+fn a_collect_that_is_dropped_drops_its_message<F: Flavour<Tx: Collect, Rx: Emit>>() {
+    let drops = Drops::default();
+    let (mut tx, mut rx) = F::edge(Options::new(1));
+    wait(tx.collect(drops.message(0))).expect("there is room");
+    assert!(once(tx.collect(drops.message(1))).is_pending());
+    assert_eq!(drops.count(), 1);
+    assert_eq!(tx.meter().read().collected, 1);
+    assert_eq!(wait(rx.emit()).map(|it| it.number), Some(0));
+    assert_eq!(rx.try_emit().err(), Some(TryEmitError::Empty));
+}
+
+fn room_that_was_waited_for_is_there<F: Flavour<Tx: Collect, Rx: Emit>>() {
+    let drops = Drops::default();
+    let (mut tx, mut rx) = F::edge(Options::new(1));
+    wait(tx.ready()).expect("it is open");
+    tx.try_collect(drops.message(0)).expect("there is room");
+    assert!(once(tx.ready()).is_pending());
+    drop(rx.try_emit());
+    wait(tx.ready()).expect("it is open");
+    tx.try_collect(drops.message(1)).expect("there is room");
+}
+
+fn ready_ends_with_the_edge<F: Flavour<Tx: Collect, Rx: Emit>>() {
+    let drops = Drops::default();
+    let (mut tx, rx) = F::edge(Options::new(1));
+    tx.try_collect(drops.message(0)).expect("there is room");
+    rx.abort();
+    assert!(wait(tx.ready()).is_err());
+    let (mut tx, _rx) = F::edge(Options::new(1));
+    tx.close();
+    assert!(wait(tx.ready()).is_err());
+}
+
+fn tasks_lose_nothing_when_an_abort_comes<F>()
+where
+    F: Flavour<Tx: Collect, Rx: Emit>,
+{
+    let runtime = runtime();
+    for (round, policy) in (0..many(40)).zip(Overflow::ALL.into_iter().cycle()) {
+        let drops = Drops::default();
+        let handle = AbortHandle::new();
+        let options = Options::new(1 + round % 5).overflow(policy);
+        let (mut tx, mut rx) = F::edge(options.abort_handle(handle.clone()));
+        let meter = tx.meter();
+        let made = runtime.block_on(async {
+            let made = drops.clone();
+            let collector = tokio::spawn(async move {
+                for number in 0..many(20_000) {
+                    if tx.collect(made.message(number)).await.is_err() {
+                        return number + 1;
+                    }
+                }
+                many(20_000)
+            });
+            let emitter = tokio::spawn(async move {
+                let mut last = None;
+                while let Some(message) = rx.emit().await {
+                    assert!(last < Some(message.number), "older ones do not come later");
+                    last = Some(message.number);
+                }
+            });
+            tokio::task::yield_now().await;
+            std::thread::sleep(Duration::from_micros(50 * round as u64));
+            handle.abort();
+            emitter.await.expect("it does not panic");
+            collector.await.expect("it does not panic")
+        });
+        assert_eq!(drops.count(), made, "every message is dropped once");
+        let read = meter.read();
+        assert_eq!(
+            read.collected,
+            read.emitted + read.dropped_by_abort + read.dropped_by_overflow,
+            "{read:?}"
+        );
+    }
+}
+
+#[test]
+fn batches_of_tasks_lose_nothing_when_an_abort_comes() {
+    let runtime = runtime();
+    for round in 0..many(40) {
+        let drops = Drops::default();
+        let (mut tx, mut rx) = edge::ring::<Message>(Options::new(1 + round % 20));
+        let meter = tx.meter();
+        let handle = AbortHandle::new();
+        let until = many(5_000) * (round % 3 + 1) / 3;
+        let (given_back, emitted) = runtime.block_on(async {
+            let made = drops.clone();
+            let collector = tokio::spawn(async move {
+                let mut batch = Vec::new();
+                for number in 0..many(10_000) {
+                    batch.push(made.message(number));
+                    if number % 13 == round % 13 && tx.collect_all(&mut batch).await.is_err() {
+                        return (number + 1, batch.len());
+                    }
+                }
+                tx.collect_all(&mut batch)
+                    .await
+                    .expect_err("the emitter goes before");
+                (many(10_000), batch.len())
+            });
+            let emitter = tokio::spawn(async move {
+                let mut batch = Vec::new();
+                let mut expected = 0;
+                while expected < until && rx.emit_many(&mut batch, 7).await > 0 {
+                    for message in batch.drain(..) {
+                        assert_eq!(message.number, expected);
+                        expected += 1;
+                    }
+                }
+                expected
+            });
+            let emitted = emitter.await.expect("it does not panic");
+            handle.abort();
+            let (made, left) = collector.await.expect("it does not panic");
+            assert_eq!(drops.count(), made);
+            (made - left, emitted)
+        });
+        let read = meter.read();
+        assert_eq!(read.state, State::Aborted);
+        assert_eq!(read.collected as usize, given_back);
+        assert_eq!(read.emitted as usize, emitted);
+        assert_eq!(read.collected, read.emitted + read.dropped_by_abort);
+    }
+}

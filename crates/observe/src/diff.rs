@@ -1,0 +1,349 @@
+//! Where two recorded runs differ first.
+//!
+//! A recorded run is a file that an observer has written, or a directory of them. Events stand on
+//! lines of their own in all formats, so two runs are compared line by line, in memory for one
+//! line of each. Headers (flags, date) may differ; they are no events.
+
+mod events;
+
+use events::{Events, time};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why runs cannot be compared.
+#[derive(Debug, thiserror::Error)]
+pub enum DiffError {
+    /// A file or directory cannot be read.
+    #[error("cannot read {}: {error}; give a file that a run has written, or its directory", .path.display())]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// A file and a directory.
+    #[error("{} is a directory and {} is a file; give two of a kind", .directory.display(), .file.display())]
+    TwoKinds {
+        /// The directory.
+        directory: PathBuf,
+        /// The file.
+        file: PathBuf,
+    },
+    /// Directories in which no file has the same place.
+    #[error("{} and {} have no file in common; give directories that runs have written to", .a.display(), .b.display())]
+    NothingInCommon {
+        /// One directory.
+        a: PathBuf,
+        /// The other.
+        b: PathBuf,
+    },
+}
+
+/// What came of comparing two runs.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Comparison {
+    /// How many files were compared.
+    pub files: usize,
+    /// How many events of them are the same.
+    pub same: u64,
+    /// The first event in time in which they differ.
+    pub first: Option<Difference>,
+    /// Files of the first run alone, below its directory.
+    pub only_a: Vec<PathBuf>,
+    /// Files of the second run alone.
+    pub only_b: Vec<PathBuf>,
+}
+
+impl Comparison {
+    /// Whether the runs are the same as far as they were recorded.
+    pub fn is_same(&self) -> bool {
+        self.first.is_none() && self.only_a.is_empty() && self.only_b.is_empty()
+    }
+}
+
+/// An event in which two runs differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// In which file, below the directories; the file's name if files were given.
+    pub file: PathBuf,
+    /// Which event of it, from 1.
+    pub number: u64,
+    /// When it was, in nanoseconds since 1970, if that is known.
+    pub at: Option<i128>,
+    /// The event of the first run; `None` if it has ended.
+    pub a: Option<String>,
+    /// The event of the second run; `None` if it has ended.
+    pub b: Option<String>,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "event {} of {}", self.number, self.file.display())?;
+        let at = self
+            .at
+            .and_then(|at| jiff::Timestamp::from_nanosecond(at).ok());
+        if let Some(at) = at {
+            write!(f, ", at {at}")?;
+        }
+        let event = |event: &Option<String>| match event {
+            Some(event) => event.clone(),
+            None => "nothing: it has ended".to_owned(),
+        };
+        write!(f, "\n  A: {}\n  B: {}", event(&self.a), event(&self.b))
+    }
+}
+
+/// Compares two runs: two files, or all files of two directories.
+///
+/// O(bytes), in the memory of one event of each.
+///
+/// # Errors
+/// [`DiffError`].
+pub fn diff(a: &Path, b: &Path) -> Result<Comparison, DiffError> {
+    let (a_files, b_files) = match (a.is_dir(), b.is_dir()) {
+        (true, true) => (files(a)?, files(b)?),
+        (false, false) => {
+            let name = a.file_name().map_or_else(|| a.to_owned(), PathBuf::from);
+            let mut comparison = Comparison::default();
+            compare(a, b, &name, &mut comparison)?;
+            return Ok(comparison);
+        }
+        (true, false) | (false, true) => {
+            let (directory, file) = if a.is_dir() { (a, b) } else { (b, a) };
+            if !file.exists() {
+                let error = io::ErrorKind::NotFound.into();
+                let path = file.to_owned();
+                return Err(DiffError::Unreadable { path, error });
+            }
+            return Err(DiffError::TwoKinds {
+                directory: directory.to_owned(),
+                file: file.to_owned(),
+            });
+        }
+    };
+    let only = |these: &BTreeSet<PathBuf>, those: &BTreeSet<PathBuf>| {
+        these.difference(those).cloned().collect::<Vec<_>>()
+    };
+    let mut comparison = Comparison {
+        only_a: only(&a_files, &b_files),
+        only_b: only(&b_files, &a_files),
+        ..Comparison::default()
+    };
+    for name in a_files.intersection(&b_files) {
+        compare(&a.join(name), &b.join(name), name, &mut comparison)?;
+    }
+    if comparison.files == 0 {
+        return Err(DiffError::NothingInCommon {
+            a: a.to_owned(),
+            b: b.to_owned(),
+        });
+    }
+    Ok(comparison)
+}
+
+/// The directories that observers write to.
+const WRITTEN: [&str; 4] = ["json", "gml", "json_metrics", "csv_metrics"];
+
+/// The files below a directory that observers may have written, by their paths below it.
+fn files(directory: &Path) -> Result<BTreeSet<PathBuf>, DiffError> {
+    let mut all = BTreeSet::new();
+    let below = WRITTEN.iter().map(PathBuf::from).chain([PathBuf::new()]);
+    for below in below.filter(|below| directory.join(below).is_dir()) {
+        let unreadable = |error| DiffError::Unreadable {
+            path: directory.join(&below),
+            error,
+        };
+        for entry in std::fs::read_dir(directory.join(&below)).map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            let kind = entry.file_type().map_err(unreadable)?;
+            let hidden = entry.file_name().to_string_lossy().starts_with('.');
+            if kind.is_file() && !hidden {
+                all.insert(below.join(entry.file_name()));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Compares two files and adds what comes of it.
+fn compare(a: &Path, b: &Path, name: &Path, to: &mut Comparison) -> Result<(), DiffError> {
+    let (mut a, mut b) = (Events::open(a)?, Events::open(b)?);
+    to.files += 1;
+    loop {
+        let (more_a, more_b) = (a.advance()?, b.advance()?);
+        if !more_a && !more_b {
+            return Ok(());
+        }
+        if more_a && more_b && a.event() == b.event() {
+            to.same += 1;
+            continue;
+        }
+        let text_a = more_a.then(|| a.text());
+        let text_b = more_b.then(|| b.text());
+        let times = [&text_a, &text_b].map(|text| text.as_deref().and_then(time));
+        let (text_a, text_b) = match (text_a, text_b) {
+            (Some(a), Some(b)) => {
+                let (a, b) = excerpts(&a, &b);
+                (Some(a), Some(b))
+            }
+            (a, b) => (a.map(|a| excerpts(&a, "").0), b.map(|b| excerpts(&b, "").0)),
+        };
+        let found = Difference {
+            file: name.to_owned(),
+            number: a.number.max(b.number),
+            at: times.into_iter().flatten().min(),
+            a: text_a,
+            b: text_b,
+        };
+        // Of several files, that with the first event in time; those that tell no time come last.
+        let key = |difference: &Difference| difference.at.unwrap_or(i128::MAX);
+        if to
+            .first
+            .as_ref()
+            .is_none_or(|first| key(&found) < key(first))
+        {
+            to.first = Some(found);
+        }
+        return Ok(());
+    }
+}
+
+/// Longer events are told in part.
+const LONG: usize = 800;
+
+/// What is told of a long event: so much before the first difference, and so much from it on.
+const BEFORE: usize = 160;
+const AFTER: usize = 320;
+
+/// Two events as people read them: long ones from shortly before the first difference on.
+fn excerpts(a: &str, b: &str) -> (String, String) {
+    let alike = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    let excerpt = |text: &str| {
+        if text.len() <= LONG {
+            return text.to_owned();
+        }
+        let from = text.floor_char_boundary(alike.saturating_sub(BEFORE));
+        let to = text.ceil_char_boundary((alike + AFTER).min(text.len()));
+        let before = if from > 0 { "…" } else { "" };
+        let after = if to < text.len() { "…" } else { "" };
+        format!("{before}{}{after}", &text[from..to])
+    };
+    (excerpt(a), excerpt(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(name: &str, second: u32) -> String {
+        format!(r#"{{"node":"{name}","package":"x","timestamp":"1970-01-01T00:00:0{second}Z"}}"#)
+    }
+
+    fn graph(args: &str, events: &[String]) -> String {
+        format!(
+            "{{\n  \"arch\":\"test\",\n  \"args\":\"{args}\",\n  \"graph\":[\n    {}\n  ]\n}}\n",
+            events.join(",\n    ")
+        )
+    }
+
+    fn write(directory: &Path, name: &str, text: &str) {
+        let path = directory.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn the_first_event_in_time_of_all_files_is_named() {
+        let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (a, b) = (a.path(), b.path());
+        let same = node("one", 1);
+        write(
+            a,
+            "json/test.json",
+            &graph("-s 1", &[same.clone(), node("two", 5)]),
+        );
+        write(b, "json/test.json", &graph("-s 2", &[same, node("TWO", 6)]));
+        let span = |id, micros| format!(r#"{{"id":"{id}","timestamp":{micros}}}"#);
+        let flow = |last| format!("[\n{}\n,{}\n]\n", span("1", 1), span(last, 2_000_000));
+        write(a, "json_metrics/test_flow.json", &flow("2"));
+        write(b, "json_metrics/test_flow.json", &flow("3"));
+        write(a, "csv_metrics/a.csv", "x,y\n1,2\n");
+        let found = diff(a, b).unwrap();
+        assert_eq!((found.files, found.same), (2, 2));
+        assert_eq!(found.only_a, [Path::new("csv_metrics/a.csv")]);
+        let first = found.first.unwrap();
+        assert_eq!(first.file, Path::new("json_metrics/test_flow.json"));
+        assert_eq!((first.number, first.at), (2, Some(2_000_000_000)));
+        let text = first.to_string();
+        assert!(
+            text.starts_with("event 2 of json_metrics/test_flow.json, at 1970-01-01T00:00:02Z\n  A: {\"id\":\"2\"")
+                && text.contains("\n  B: {\"id\":\"3\""),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn runs_that_differ_in_their_flags_alone_are_the_same() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        write(
+            directory.path(),
+            "a.json",
+            &graph("-cpus 1", &[node("one", 1)]),
+        );
+        write(
+            directory.path(),
+            "b.json",
+            &graph("-cpus 4", &[node("one", 1)]),
+        );
+        let found = diff(&at("a.json"), &at("b.json")).unwrap();
+        assert!(found.is_same() && found.same == 1, "{found:?}");
+    }
+
+    #[test]
+    fn a_run_that_ends_earlier_differs_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        write(directory.path(), "a.json", &graph("", &[node("one", 1)]));
+        write(
+            directory.path(),
+            "b.json",
+            &graph("", &[node("one", 1), node("two", 2)]),
+        );
+        let first = diff(&at("a.json"), &at("b.json")).unwrap().first.unwrap();
+        assert_eq!((first.number, &first.a), (2, &None));
+        assert!(first.to_string().contains("A: nothing: it has ended"));
+    }
+
+    #[test]
+    fn of_a_long_event_the_part_that_differs_is_told() {
+        let long = |middle: &str| format!("{}{middle}{}", "é".repeat(5_000), "x".repeat(5_000));
+        let (a, b) = excerpts(&long("one"), &long("two"));
+        assert!(a.contains("éonex"), "{a}");
+        assert!(
+            b.contains("étwox") && b.starts_with('…') && b.ends_with('…'),
+            "{b}"
+        );
+        assert!(a.len() < LONG && b.len() < LONG);
+        assert_eq!(excerpts("short", "texts"), ("short".into(), "texts".into()));
+    }
+
+    #[test]
+    fn what_cannot_be_compared_is_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        write(directory.path(), "x/a.json", "");
+        write(directory.path(), "y/b.json", "");
+        for (a, b, told) in [
+            ("x", "y/b.json", "give two of a kind"),
+            ("x", "nowhere", "cannot read"),
+            ("nowhere", "x/a.json", "cannot read"),
+            ("x", "y", "no file in common"),
+        ] {
+            let said = diff(&at(a), &at(b)).unwrap_err().to_string();
+            assert!(said.contains(told), "{said}");
+        }
+    }
+}

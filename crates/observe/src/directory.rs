@@ -1,0 +1,129 @@
+//! Who is who: the nodes that have appeared, by the numbers of their actors.
+
+use crate::{Addresses, Node};
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+/// The nodes that have appeared so far, in the order of records.
+#[derive(Debug, Default)]
+pub(crate) struct Directory {
+    /// By number of the actor. Numbers are dealt in pages, so most places are used.
+    placed: Vec<Option<Arc<Placed>>>,
+    addresses: Addresses,
+    /// Packages and services come over and over.
+    words: HashMap<String, Arc<str>>,
+}
+
+/// A node that has appeared.
+#[derive(Debug)]
+pub(crate) struct Placed {
+    pub(crate) name: Arc<str>,
+    pub(crate) full_name: Arc<str>,
+    pub(crate) service: Arc<str>,
+    pub(crate) package: Arc<str>,
+    pub(crate) region: Arc<str>,
+    pub(crate) zone: Arc<str>,
+    pub(crate) address: Ipv4Addr,
+    /// As Zipkin writes an endpoint; spans have it many times over.
+    pub(crate) endpoint: Box<RawValue>,
+}
+
+/// The port of all endpoints: spigo's.
+pub(crate) const PORT: u16 = 8080;
+
+#[derive(serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Endpoint<'a> {
+    service_name: &'a str,
+    ipv4: Ipv4Addr,
+    port: u16,
+}
+
+impl Directory {
+    /// An actor has appeared.
+    pub(crate) fn add(&mut self, actor: u32, node: Node) -> Arc<Placed> {
+        let address = self.addresses.next(&node.region, &node.zone);
+        let endpoint = Endpoint {
+            service_name: &node.full_name,
+            ipv4: address,
+            port: PORT,
+        };
+        let endpoint = serde_json::value::to_raw_value(&endpoint)
+            .expect("names and numbers can be written as JSON");
+        let placed = Arc::new(Placed {
+            name: node.name.into(),
+            full_name: node.full_name.into(),
+            service: self.word(node.service),
+            package: self.word(node.package),
+            region: self.word(node.region),
+            zone: self.word(node.zone),
+            address,
+            endpoint,
+        });
+        let place = actor as usize;
+        if place >= self.placed.len() {
+            self.placed.resize(place + 1, None);
+        }
+        self.placed[place] = Some(Arc::clone(&placed));
+        placed
+    }
+
+    /// The node of an actor, if it has appeared.
+    pub(crate) fn get(&self, actor: u32) -> Option<&Arc<Placed>> {
+        self.placed.get(actor as usize)?.as_ref()
+    }
+
+    /// The node of an actor. One that is named before it has appeared gets a node that says so.
+    pub(crate) fn named(&mut self, actor: u32) -> Arc<Placed> {
+        match self.get(actor) {
+            Some(placed) => Arc::clone(placed),
+            None => {
+                let name = format!("actor{actor}");
+                let node = Node {
+                    full_name: name.clone(),
+                    name,
+                    service: "unknown".to_owned(),
+                    package: "unknown".to_owned(),
+                    region: "*".to_owned(),
+                    zone: "*".to_owned(),
+                };
+                self.add(actor, node)
+            }
+        }
+    }
+
+    fn word(&mut self, word: String) -> Arc<str> {
+        let shared = self.words.get(&word).cloned();
+        shared.unwrap_or_else(|| {
+            let shared: Arc<str> = word.as_str().into();
+            self.words.insert(word, Arc::clone(&shared));
+            shared
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_is_written_as_spigo_writes_it() {
+        let mut directory = Directory::default();
+        let node = Node {
+            name: "netflixoss.us-east-1.zoneC.wwwproxy02".into(),
+            full_name: "netflixoss.us-east-1.zoneC..wwwproxy02...wwwproxy.zuul".into(),
+            service: "wwwproxy".into(),
+            package: "zuul".into(),
+            region: "us-east-1".into(),
+            zone: "zoneC".into(),
+        };
+        assert_eq!(
+            directory.add(7, node).endpoint.get(),
+            r#"{"serviceName":"netflixoss.us-east-1.zoneC..wwwproxy02...wwwproxy.zuul","ipv4":"50.19.0.1","port":8080}"#
+        );
+        assert_eq!(&*directory.named(7).package, "zuul");
+        assert_eq!(&*directory.named(3).name, "actor3");
+    }
+}

@@ -1,0 +1,135 @@
+//! Flows: which requests went through which services, as spans.
+//!
+//! The two ends of an exchange are told one by one; [`join`] puts them together. Complete spans go
+//! out in batches while the run goes on, to files and to other systems. How many spans a batch has
+//! depends on nothing but their number, so the files are the same however often they are written.
+
+mod join;
+mod otlp;
+mod outlet;
+mod span;
+mod zipkin;
+
+use crate::directory::Directory;
+use crate::json_array::Marshal;
+use crate::observer::{Observed, WrittenFile};
+use crate::recorder::record::Annotation;
+use crate::{FlowFormat, ObserveError, Settings, Status, TraceContext};
+use join::Join;
+use outlet::Outlet;
+use span::{Names, Span};
+
+/// So many spans are written at once.
+const BATCH: usize = 4096;
+
+/// All flows of a run.
+#[derive(Debug)]
+pub(crate) struct Flows {
+    join: Join,
+    /// Spans that wait for their batch to be full.
+    ready: Vec<Span>,
+    outlets: Vec<Outlet>,
+    marshal: Marshal,
+    kinds: &'static [&'static str],
+    /// The microsecond at which time begins, and the nanosecond.
+    epoch: i128,
+    spans: u64,
+    incomplete: u64,
+}
+
+impl Flows {
+    /// Opens what the settings ask for; `None` if they ask for no flows.
+    pub(crate) fn open(settings: &Settings) -> Result<Option<Flows>, ObserveError> {
+        let mut outlets = Vec::new();
+        for &format in &settings.flows {
+            outlets.push(Outlet::file(settings, format)?);
+        }
+        if let Some(address) = &settings.kafka {
+            outlets.push(Outlet::kafka(address)?);
+        }
+        if let Some(url) = &settings.otlp {
+            outlets.push(Outlet::collector(url, FlowFormat::Otlp)?);
+        }
+        if let Some(url) = &settings.zipkin {
+            outlets.push(Outlet::collector(url, FlowFormat::ZipkinV2)?);
+        }
+        Ok((!outlets.is_empty()).then(|| Flows {
+            join: Join::default(),
+            ready: Vec::with_capacity(BATCH),
+            outlets,
+            marshal: Marshal::with(settings.workers),
+            kinds: settings.kinds,
+            epoch: settings.epoch.as_nanosecond(),
+            spans: 0,
+            incomplete: 0,
+        }))
+    }
+
+    /// One end of an exchange.
+    pub(crate) fn annotate(
+        &mut self,
+        directory: &Directory,
+        end: &End,
+    ) -> Result<(), ObserveError> {
+        self.join.annotate(end, &mut self.ready);
+        match self.ready.len() < BATCH {
+            true => Ok(()),
+            false => self.write(directory),
+        }
+    }
+
+    /// The run is over: what is not complete never will be.
+    pub(crate) fn end(&mut self, directory: &Directory) -> Result<(), ObserveError> {
+        self.join.end(&mut self.ready);
+        self.write(directory)?;
+        for outlet in &mut self.outlets {
+            outlet.end()?;
+        }
+        Ok(())
+    }
+
+    /// Writes all that is ready, a batch at a time.
+    pub(crate) fn write(&mut self, directory: &Directory) -> Result<(), ObserveError> {
+        let names = Names {
+            directory,
+            kinds: self.kinds,
+            epoch: self.epoch,
+        };
+        for batch in self.ready.chunks(BATCH) {
+            self.spans += batch.len() as u64;
+            self.incomplete += batch.iter().filter(|span| !span.is_complete()).count() as u64;
+            for outlet in &mut self.outlets {
+                outlet.write(&self.marshal, &names, batch)?;
+            }
+        }
+        self.ready.clear();
+        Ok(())
+    }
+
+    /// Puts the files in their places, and waits for other systems.
+    pub(crate) fn finish(self, observed: &mut Observed) -> Result<(), ObserveError> {
+        observed.spans = self.spans;
+        observed.incomplete = self.incomplete;
+        for outlet in self.outlets {
+            let (file, loss) = outlet.finish(self.spans)?;
+            observed.files.extend(file.map(|path| WrittenFile {
+                path,
+                count: self.spans,
+                unit: "spans",
+            }));
+            observed.losses.extend(loss);
+        }
+        Ok(())
+    }
+}
+
+/// One end of an exchange, as it was told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct End {
+    pub(crate) at: u64,
+    pub(crate) actor: u32,
+    pub(crate) context: TraceContext,
+    pub(crate) kind: u8,
+    pub(crate) annotation: Annotation,
+    pub(crate) status: Status,
+}

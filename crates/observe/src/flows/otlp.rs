@@ -1,0 +1,271 @@
+//! Spans as OTLP/JSON: requests of the OpenTelemetry protocol
+//! (<https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>), with hexadecimal ids and
+//! times as text.
+//!
+//! There each side of an exchange is a span with an id of its own. The client's has the number of
+//! the exchange; the server's has the same with bit 31 turned over, which no number that
+//! [`corsair::SpanId`] gives has set. What a server sends on is caused by its side.
+
+use super::span::{Hex, LongHex, NEVER, Names, Span};
+use serde::ser::{SerializeSeq, SerializeStruct};
+use serde::{Serialize, Serializer};
+
+/// What tells the server's side from the client's.
+const SERVER_SIDE: u64 = 1 << 31;
+
+/// One side of an exchange.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Side<'a> {
+    actor: u32,
+    server: bool,
+    span: &'a Span,
+}
+
+/// The sides of some spans, those of one actor together: first by number of the actor, then as
+/// the spans come.
+pub(crate) fn sides<'a>(spans: &'a [Span], into: &mut Vec<Side<'a>>) {
+    for span in spans {
+        let told = |at: u64, or: u64| at.min(or) != NEVER;
+        let client = told(span.client_send, span.client_receive).then_some((span.client, false));
+        let server = told(span.server_receive, span.server_send).then_some((span.server, true));
+        let known = [client, server].into_iter().flatten();
+        into.extend(known.map(|(actor, server)| Side {
+            actor,
+            server,
+            span,
+        }));
+    }
+    into.sort_by_key(|side| side.actor);
+}
+
+/// All sides of one actor: an element of `resourceSpans`.
+#[derive(Debug)]
+pub(crate) struct ResourceSpans<'a> {
+    names: Names<'a>,
+    sides: &'a [Side<'a>],
+}
+
+impl<'a> ResourceSpans<'a> {
+    /// An element for each actor.
+    pub(crate) fn of(sides: &'a [Side<'a>], names: &Names<'a>) -> Vec<ResourceSpans<'a>> {
+        let same = |a: &Side<'_>, b: &Side<'_>| a.actor == b.actor;
+        let of_actor = |sides| ResourceSpans {
+            names: *names,
+            sides,
+        };
+        sides.chunk_by(same).map(of_actor).collect()
+    }
+}
+
+#[derive(Serialize)]
+struct Attribute<'a> {
+    key: &'static str,
+    value: Text<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Text<'a> {
+    string_value: &'a str,
+}
+
+#[derive(Serialize)]
+struct Resource<'a> {
+    attributes: Vec<Attribute<'a>>,
+}
+
+#[derive(Serialize)]
+struct Scope {
+    name: &'static str,
+}
+
+#[derive(Serialize)]
+struct ScopeSpans<'a> {
+    scope: Scope,
+    spans: Spans<'a>,
+}
+
+struct Spans<'a>(&'a ResourceSpans<'a>);
+
+impl Serialize for ResourceSpans<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let placed = self
+            .sides
+            .first()
+            .and_then(|side| self.names.placed(side.actor));
+        let text = |key, string_value| Attribute {
+            key,
+            value: Text { string_value },
+        };
+        let attributes = match placed {
+            Some(placed) => vec![
+                text("service.name", &placed.service),
+                text("service.instance.id", &placed.full_name),
+                text("cloud.region", &placed.region),
+                text("cloud.availability_zone", &placed.zone),
+            ],
+            None => vec![text("service.name", "unknown")],
+        };
+        let mut element = to.serialize_struct("ResourceSpans", 2)?;
+        element.serialize_field("resource", &Resource { attributes })?;
+        let scope = Scope { name: "corsair" };
+        let spans = Spans(self);
+        element.serialize_field("scopeSpans", &[ScopeSpans { scope, spans }])?;
+        element.end()
+    }
+}
+
+impl Serialize for Spans<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut list = to.serialize_seq(Some(self.0.sides.len()))?;
+        for side in self.0.sides {
+            list.serialize_element(&WireSpan::new(side, &self.0.names))?;
+        }
+        list.end()
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WireSpan {
+    trace_id: LongHex,
+    span_id: Hex,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_span_id: Option<Hex>,
+    name: &'static str,
+    kind: u8,
+    start_time_unix_nano: Decimal,
+    end_time_unix_nano: Decimal,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<WireStatus>,
+}
+
+/// A number as text: JSON's own have 53 bits.
+struct Decimal(u64);
+
+impl Serialize for Decimal {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&self.0)
+    }
+}
+
+#[derive(Serialize)]
+struct WireStatus {
+    code: u8,
+}
+
+/// `STATUS_CODE_ERROR`.
+const ERROR: u8 = 2;
+
+impl WireSpan {
+    fn new(side: &Side<'_>, names: &Names<'_>) -> WireSpan {
+        let span = side.span;
+        let id = span.context.span().get();
+        // SPAN_KIND_SERVER and _CLIENT, or _CONSUMER and _PRODUCER.
+        let (id, parent, from, to, kind) = match side.server {
+            true => (
+                id ^ SERVER_SIDE,
+                (span.client_send != NEVER).then_some(id),
+                span.server_receive,
+                span.server_send,
+                if span.one_way { 5 } else { 2 },
+            ),
+            false => (
+                id,
+                span.context
+                    .parent()
+                    .map(|parent| parent.get() ^ SERVER_SIDE),
+                span.client_send,
+                span.client_receive,
+                if span.one_way { 4 } else { 3 },
+            ),
+        };
+        let start = from.min(to);
+        let end = match from.max(to) {
+            NEVER => start,
+            end => end,
+        };
+        WireSpan {
+            trace_id: LongHex(span.context.trace().get()),
+            span_id: Hex(id),
+            parent_span_id: parent.map(Hex),
+            name: names.kind(span.kind),
+            kind,
+            start_time_unix_nano: Decimal(names.nanos(start)),
+            end_time_unix_nano: Decimal(names.nanos(end)),
+            status: span.failed.then_some(WireStatus { code: ERROR }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::directory::Directory;
+    use crate::{Node, TraceContext};
+    use serde_json::{Value, json};
+
+    fn node(service: &str) -> Node {
+        Node {
+            name: format!("a.b.c.{service}00"),
+            full_name: format!("a.b.c..{service}00...{service}.karyon"),
+            service: service.into(),
+            package: "karyon".into(),
+            region: "b".into(),
+            zone: "c".into(),
+        }
+    }
+
+    #[test]
+    fn each_side_is_a_span_of_its_own_below_its_service() {
+        let mut directory = Directory::default();
+        directory.add(4, node("login"));
+        directory.add(2, node("store"));
+        let names = Names {
+            directory: &directory,
+            kinds: &["GetRequest"],
+            epoch: 1_000_000_000_000_000_000,
+        };
+        let span = Span {
+            client: 4,
+            server: 2,
+            client_send: 1,
+            server_receive: 2,
+            server_send: 3,
+            client_receive: 4,
+            kind: 0,
+            failed: true,
+            ..Span::new(TraceContext::new(0xabc, 0x4_0000_0007, 0x3_0000_0001).unwrap())
+        };
+        let spans = [span, span];
+        let mut all = Vec::new();
+        sides(&spans, &mut all);
+        let resources = ResourceSpans::of(&all, &names);
+        let text: Value = serde_json::to_value(&resources).unwrap();
+        assert_eq!(text.as_array().unwrap().len(), 2);
+        assert_eq!(
+            text[0]["scopeSpans"][0]["spans"].as_array().unwrap().len(),
+            2
+        );
+        let server = &text[0];
+        let name = json!({"key": "service.name", "value": {"stringValue": "store"}});
+        assert_eq!(server["resource"]["attributes"][0], name);
+        assert_eq!(
+            server["scopeSpans"][0]["spans"][0],
+            json!({
+                "traceId": "00000000000000000000000000000abc",
+                "spanId": "0000000480000007",
+                "parentSpanId": "0000000400000007",
+                "name": "GetRequest",
+                "kind": 2,
+                "startTimeUnixNano": "1000000000000000002",
+                "endTimeUnixNano": "1000000000000000003",
+                "status": {"code": 2},
+            })
+        );
+        let client = &text[1]["scopeSpans"][0]["spans"][0];
+        assert_eq!(client["spanId"], "0000000400000007");
+        assert_eq!(client["parentSpanId"], "0000000380000001");
+        assert_eq!(client["kind"], 3);
+    }
+}

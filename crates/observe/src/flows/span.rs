@@ -1,0 +1,138 @@
+//! Both ends of an exchange.
+
+use crate::TraceContext;
+use crate::directory::{Directory, Placed};
+use serde::{Serialize, Serializer};
+
+/// A time that was not told.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// An actor that is not known.
+pub(crate) const NOBODY: u32 = u32::MAX;
+
+/// Both ends of an exchange, as far as they were told. Times are nanoseconds of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) context: TraceContext,
+    pub(crate) client: u32,
+    pub(crate) server: u32,
+    pub(crate) client_send: u64,
+    pub(crate) server_receive: u64,
+    pub(crate) server_send: u64,
+    pub(crate) client_receive: u64,
+    /// The kind of the message that began it.
+    pub(crate) kind: u8,
+    /// It began with a message that wants no response.
+    pub(crate) one_way: bool,
+    pub(crate) failed: bool,
+}
+
+impl Span {
+    /// A span of which nothing is known yet but its place.
+    pub(crate) fn new(context: TraceContext) -> Span {
+        Span {
+            context,
+            client: NOBODY,
+            server: NOBODY,
+            client_send: NEVER,
+            server_receive: NEVER,
+            server_send: NEVER,
+            client_receive: NEVER,
+            kind: u8::MAX,
+            one_way: false,
+            failed: false,
+        }
+    }
+
+    /// Whether both ends have told all that there is to tell.
+    pub(crate) fn is_complete(&self) -> bool {
+        let sent = self.client_send != NEVER && self.server_receive != NEVER;
+        let answered = self.server_send != NEVER && self.client_receive != NEVER;
+        sent && (self.one_way || answered)
+    }
+
+    /// Whether nothing more is to come: it is complete, or its client has given up.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_complete() || self.failed && self.client_receive != NEVER
+    }
+}
+
+/// What spans are written with: who is who, and when time began.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Names<'a> {
+    pub(crate) directory: &'a Directory,
+    pub(crate) kinds: &'static [&'static str],
+    /// Nanoseconds since 1970.
+    pub(crate) epoch: i128,
+}
+
+impl<'a> Names<'a> {
+    pub(crate) fn kind(&self, kind: u8) -> &'static str {
+        self.kinds
+            .get(usize::from(kind))
+            .copied()
+            .unwrap_or("unknown")
+    }
+
+    pub(crate) fn placed(&self, actor: u32) -> Option<&'a Placed> {
+        self.directory.get(actor).map(|placed| &**placed)
+    }
+
+    /// Microseconds since 1970, as Zipkin wants them: 0 would be an unknown time.
+    pub(crate) fn micros(&self, at: u64) -> u64 {
+        (self.nanos(at) / 1_000).max(1)
+    }
+
+    /// Nanoseconds since 1970; a date before that is none.
+    pub(crate) fn nanos(&self, at: u64) -> u64 {
+        let nanos = self.epoch.saturating_add(i128::from(at));
+        u64::try_from(nanos.max(0)).unwrap_or(u64::MAX)
+    }
+}
+
+/// A number as 16 hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hex(pub(crate) u64);
+
+/// A number as 32 hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LongHex(pub(crate) u64);
+
+fn digits(number: u64, to: &mut [u8]) {
+    for (digit, place) in to.iter_mut().rev().zip(0..) {
+        *digit = b"0123456789abcdef"[(number >> (4 * place) & 15) as usize];
+    }
+}
+
+fn text(digits: &[u8]) -> &str {
+    std::str::from_utf8(digits).expect("hexadecimal digits are text")
+}
+
+impl Serialize for Hex {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut all = [b'0'; 16];
+        digits(self.0, &mut all);
+        to.serialize_str(text(&all))
+    }
+}
+
+impl Serialize for LongHex {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut all = [b'0'; 32];
+        digits(self.0, &mut all[16..]);
+        to.serialize_str(text(&all))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_have_16_or_32_digits() {
+        let short = serde_json::to_string(&Hex(0xfedc_ba98_0000_00a1)).unwrap();
+        assert_eq!(short, "\"fedcba98000000a1\"");
+        let long = serde_json::to_string(&LongHex(0x1a)).unwrap();
+        assert_eq!(long, "\"0000000000000000000000000000001a\"");
+    }
+}

@@ -1,0 +1,29 @@
+//! Graph files: GraphJSON as spigo writes and reads it, version 0.4 (0.3 is read too).
+//!
+//! A file is one JSON object: a header (`arch`, `version`, `args`, `date`) and the array `graph`
+//! of events in the order of time, each an object on a line of its own:
+//!
+//! | event | keys |
+//! |---|---|
+//! | an actor exists | `node`, `package` (`service` in 0.3), `timestamp`, `metadata` |
+//! | it knows another | `edge`, `source`, `target`, `timestamp` |
+//! | and does no longer | `forget`, `source`, `target`, `timestamp` |
+//! | an actor has ended | `done`, `exit`, `timestamp` |
+
+mod error;
+mod markup;
+mod neo4j;
+mod network;
+mod reader;
+mod writer;
+
+pub use error::GraphError;
+pub(crate) use network::GraphSink;
+pub use reader::{GraphFile, GraphNode, read};
+pub use writer::{GraphWriter, Header};
+
+/// The version in the header of files written here. spigo's tools want it by this name.
+const VERSION: &str = "spigo-0.4";
+
+/// The versions that are read.
+const READ: [&str; 2] = ["spigo-0.3", "spigo-0.4"];

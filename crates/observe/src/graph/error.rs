@@ -1,0 +1,100 @@
+//! Why a file is no graph.
+
+use super::READ;
+use std::io;
+use std::path::PathBuf;
+
+/// Why a file is no graph, with the place and what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum GraphError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {error}; write a graph file with -j first", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// It ends too early.
+    #[error("{} is cut off at line {line}, column {column}; write it anew with -j", .path.display())]
+    CutOff {
+        /// The file.
+        path: PathBuf,
+        /// Where it ends, from 1.
+        line: usize,
+        /// Where in the line, from 1.
+        column: usize,
+    },
+    /// It is not JSON.
+    #[error("{} is not JSON: {error}; write it anew with -j", .path.display())]
+    NotJson {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        error: serde_json::Error,
+    },
+    /// It is JSON of another shape.
+    #[error("{} is no graph: {error}; correct it, or write it anew with -j", .path.display())]
+    NoGraph {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        error: serde_json::Error,
+    },
+    /// It does not say its version.
+    #[error(
+        "{} has no \"version\"; a graph file begins with one, such as {}", .path.display(), READ.join(" or ")
+    )]
+    NoVersion {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Its version is another.
+    #[error("{} has version '{version}'; {} can be read", .path.display(), READ.join(" and "))]
+    OtherVersion {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: String,
+    },
+    /// An event is none.
+    #[error(
+        "{}: event {number} of \"graph\" {wrong}; correct it, or write the file anew with -j", .path.display()
+    )]
+    NoEvent {
+        /// The file.
+        path: PathBuf,
+        /// Which event, from 1.
+        number: u64,
+        /// What is wrong with it.
+        wrong: &'static str,
+    },
+    /// There is nothing in it.
+    #[error("{} has no nodes; a graph file lists them under \"graph\"", .path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Two nodes have one name.
+    #[error("{} has the node {name} twice; remove one", .path.display())]
+    Twice {
+        /// The file.
+        path: PathBuf,
+        /// The name.
+        name: String,
+    },
+    /// An edge ends nowhere.
+    #[error(
+        "{} has an edge from {from} to {to}, and no node {missing}; add it, or remove the edge", .path.display()
+    )]
+    NoSuchNode {
+        /// The file.
+        path: PathBuf,
+        /// One end of the edge.
+        from: String,
+        /// The other.
+        to: String,
+        /// The end that is no node.
+        missing: String,
+    },
+}

@@ -1,0 +1,256 @@
+//! The graph in Neo4j, by the database's HTTP API: statements with parameters, many rows each.
+//!
+//! A node has the label `Corsair` and that of its service, and spigo's properties; an edge is a
+//! `CONN`. The graph of an earlier run of the same architecture is replaced.
+
+use crate::directory::Placed;
+use crate::{Exit, Loss, Neo4j, ObserveError};
+use jiff::Timestamp;
+
+#[cfg(feature = "http")]
+pub(crate) use sending::Neo4jGraph;
+
+#[cfg(not(feature = "http"))]
+#[derive(Debug)]
+pub(crate) enum Neo4jGraph {}
+
+#[cfg(not(feature = "http"))]
+impl Neo4jGraph {
+    pub(crate) fn connect(_: &Neo4j, _: &str) -> Result<Neo4jGraph, ObserveError> {
+        Err(ObserveError::LeftOut {
+            what: "Neo4j",
+            feature: "http",
+        })
+    }
+
+    pub(crate) fn node(&mut self, _: Timestamp, _: &Placed) {
+        match *self {}
+    }
+
+    pub(crate) fn edge(&mut self, _: Timestamp, _: u64, _: &str, _: &str) {
+        match *self {}
+    }
+
+    pub(crate) fn forget(&mut self, _: u64, _: &str, _: &str) {
+        match *self {}
+    }
+
+    pub(crate) fn done(&mut self, _: Timestamp, _: Exit, _: &str) {
+        match *self {}
+    }
+
+    pub(crate) fn end(&mut self) {
+        match *self {}
+    }
+
+    pub(crate) fn finish(self) -> Option<Loss> {
+        match self {}
+    }
+}
+
+#[cfg(feature = "http")]
+mod sending {
+    use super::{Exit, Loss, Neo4j, ObserveError, Placed, Timestamp};
+    use crate::remote::Remote;
+    use crate::remote::http::{DATABASE, Post, url};
+    use serde::Deserialize;
+    use serde_json::{Value, json};
+    use std::collections::BTreeMap;
+
+    /// So many events go into one transaction.
+    const BATCH: u64 = 2_000;
+
+    const WHAT: &str = "Neo4j";
+
+    /// A graph that is being written to a database.
+    #[derive(Debug)]
+    pub(crate) struct Neo4jGraph {
+        remote: Remote,
+        arch: String,
+        /// Rows that wait, by the label of the service.
+        nodes: BTreeMap<String, Vec<Value>>,
+        edges: Vec<Value>,
+        forgotten: Vec<Value>,
+        done: Vec<Value>,
+        kept: u64,
+        events: u64,
+    }
+
+    #[derive(Deserialize)]
+    struct Answer {
+        #[serde(default)]
+        errors: Vec<AnswerError>,
+    }
+
+    #[derive(Deserialize)]
+    struct AnswerError {
+        code: String,
+        message: String,
+    }
+
+    /// The first error of an answer; the API answers with status 200 nevertheless.
+    fn complaint(said: &str) -> Option<String> {
+        match serde_json::from_str::<Answer>(said) {
+            Ok(answer) => {
+                let first = answer.errors.into_iter().next()?;
+                Some(format!("{}: {}", first.code, first.message))
+            }
+            Err(_) => Some("it does not answer as a Neo4j database does".to_owned()),
+        }
+    }
+
+    fn statement(text: &str, parameters: Value) -> Value {
+        json!({"statement": text, "parameters": parameters})
+    }
+
+    fn transaction(statements: &[Value]) -> Vec<u8> {
+        json!({ "statements": statements }).to_string().into_bytes()
+    }
+
+    impl Neo4jGraph {
+        /// Logs in, and makes room for the graph of this name.
+        pub(crate) fn connect(database: &Neo4j, arch: &str) -> Result<Neo4jGraph, ObserveError> {
+            let url = url(
+                WHAT,
+                &database.url,
+                "/db/neo4j/tx/commit",
+                "http://localhost:7474",
+            )?;
+            let mut post = Post::new(url.clone(), DATABASE).complaint(complaint);
+            if let Some(password) = &database.password {
+                post = post.login(&database.user, password);
+            }
+            // An index may not be made in the transaction that changes data.
+            let index =
+                "CREATE INDEX corsair_node IF NOT EXISTS FOR (n:Corsair) ON (n.arch, n.node)";
+            post.check(WHAT, &transaction(&[statement(index, json!({}))]))?;
+            let clear = "MATCH (n:Corsair {arch: $arch}) DETACH DELETE n";
+            let clear = statement(clear, json!({ "arch": arch }));
+            post.check(WHAT, &transaction(&[clear]))?;
+            Ok(Neo4jGraph {
+                remote: Remote::start(format!("{WHAT} at {}", database.url), "events", post)?,
+                arch: arch.to_owned(),
+                nodes: BTreeMap::new(),
+                edges: Vec::new(),
+                forgotten: Vec::new(),
+                done: Vec::new(),
+                kept: 0,
+                events: 0,
+            })
+        }
+
+        pub(crate) fn node(&mut self, at: Timestamp, placed: &Placed) {
+            let instance = placed.name.rsplit('.').next().unwrap_or(&placed.name);
+            let row = json!({
+                "arch": self.arch, "node": &*placed.name, "name": instance,
+                "package": &*placed.package, "service": &*placed.service, "timestamp": at,
+                "ip": placed.address, "region": &*placed.region, "zone": &*placed.zone,
+            });
+            let service = placed.service.to_string();
+            self.nodes.entry(service).or_default().push(row);
+            self.kept();
+        }
+
+        pub(crate) fn edge(&mut self, at: Timestamp, number: u64, source: &str, target: &str) {
+            self.edges.push(json!({
+                "edge": format!("e{number}"), "source": source, "target": target, "timestamp": at,
+            }));
+            self.kept();
+        }
+
+        pub(crate) fn forget(&mut self, number: u64, source: &str, target: &str) {
+            self.forgotten.push(json!({
+                "edge": format!("e{number}"), "source": source, "target": target,
+            }));
+            self.kept();
+        }
+
+        pub(crate) fn done(&mut self, at: Timestamp, exit: Exit, node: &str) {
+            self.done
+                .push(json!({"node": node, "done": at, "exit": exit.word()}));
+            self.kept();
+        }
+
+        fn kept(&mut self) {
+            self.kept += 1;
+            if self.kept == BATCH {
+                self.end();
+            }
+        }
+
+        /// Sends what waits. In this order: an edge needs its nodes, and is there to be forgotten.
+        pub(crate) fn end(&mut self) {
+            if self.kept == 0 {
+                return;
+            }
+            let arch = &self.arch;
+            let rows = |text: &str, rows: Vec<Value>| {
+                (!rows.is_empty()).then(|| statement(text, json!({"arch": arch, "rows": rows})))
+            };
+            let nodes = std::mem::take(&mut self.nodes);
+            let mut statements: Vec<Value> = nodes
+                .into_iter()
+                .filter_map(|(service, nodes)| {
+                    // A label is no parameter; in backticks it may be any text.
+                    let label = service.replace('`', "``");
+                    let text = format!(
+                        "UNWIND $rows AS row MERGE (n:Corsair {{arch: row.arch, node: row.node}}) \
+                         SET n += row, n:`{label}`"
+                    );
+                    rows(&text, nodes)
+                })
+                .collect();
+            let ends = "UNWIND $rows AS row \
+                        MATCH (a:Corsair {arch: $arch, node: row.source}), \
+                        (b:Corsair {arch: $arch, node: row.target})";
+            let edges = format!(
+                "{ends} MERGE (a)-[e:CONN {{edge: row.edge}}]->(b) SET e.timestamp = row.timestamp"
+            );
+            let forgotten = format!("{ends} MATCH (a)-[e:CONN {{edge: row.edge}}]->(b) DELETE e");
+            let done = "UNWIND $rows AS row MATCH (n:Corsair {arch: $arch, node: row.node}) \
+                        SET n.done = row.done, n.exit = row.exit";
+            statements.extend(rows(&edges, std::mem::take(&mut self.edges)));
+            statements.extend(rows(&forgotten, std::mem::take(&mut self.forgotten)));
+            statements.extend(rows(done, std::mem::take(&mut self.done)));
+            self.remote.send(transaction(&statements), self.kept);
+            self.events += std::mem::take(&mut self.kept);
+        }
+
+        /// Waits for the database. Says what was lost.
+        pub(crate) fn finish(self) -> Option<Loss> {
+            self.remote.finish(self.events)
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn an_error_within_an_answer_is_one() {
+            assert_eq!(complaint(r#"{"results":[],"errors":[]}"#), None);
+            let wrong = r#"{"errors":[{"code":"Neo.ClientError","message":"no"}]}"#;
+            assert_eq!(complaint(wrong).unwrap(), "Neo.ClientError: no");
+            assert!(complaint("<html>").unwrap().contains("does not answer"));
+        }
+
+        #[test]
+        fn a_wrong_address_is_told_before_the_run() {
+            // A port that was free a moment ago.
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let port = listener.local_addr().unwrap();
+            drop(listener);
+            let database = Neo4j {
+                url: port.to_string(),
+                user: "neo4j".into(),
+                password: None,
+            };
+            let said = Neo4jGraph::connect(&database, "test").unwrap_err();
+            assert!(matches!(said, ObserveError::Unreachable { .. }), "{said}");
+            assert!(
+                said.to_string().contains("Neo4j at http://127.0.0.1"),
+                "{said}"
+            );
+        }
+    }
+}

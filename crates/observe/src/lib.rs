@@ -1,0 +1,46 @@
+//! What comes out of a run: graphs, flows and histograms, in the formats that other tools read.
+//!
+//! Actors tell a [`Recorder`] what happens, on any thread. An [`Observer`] brings what they tell
+//! into one order and writes it while the run goes on:
+//!
+//! * in virtual time the output is the same, byte for byte, for any number of workers: what is
+//!   told is ordered by (time, actor, order of telling), up to the window that is being run;
+//! * memory is bounded: who tells faster than can be written waits, and nothing is dropped;
+//! * a file appears under its name when it is whole, or not at all;
+//! * what cannot be written or reached is an error before the run begins.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod addresses;
+pub mod diff;
+mod directory;
+mod error;
+mod flows;
+pub mod graph;
+mod json_array;
+#[cfg(feature = "metrics")]
+mod metrics;
+mod node;
+mod observer;
+mod recorder;
+#[cfg_attr(
+    not(any(feature = "http", feature = "kafka")),
+    allow(dead_code, reason = "there is nobody to send to")
+)]
+mod remote;
+mod replacement;
+mod settings;
+mod times;
+mod trace;
+pub mod usl;
+
+pub use addresses::Addresses;
+pub use error::ObserveError;
+pub use node::{Exit, Node};
+pub use observer::{Loss, Observed, Observer, WrittenFile};
+pub use recorder::{Clock, Metric, Recorder, ServiceId};
+pub use replacement::{FileError, Replacement};
+pub use settings::{FlowFormat, GraphFormat, Neo4j, Settings};
+pub use times::ServiceTimes;
+pub use times::table::percentile_table;
+pub use trace::{Exchange, Status, TraceContext};

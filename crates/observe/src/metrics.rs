@@ -1,0 +1,88 @@
+//! Serves times over HTTP while a run goes on, for Prometheus to read: `GET /metrics`.
+
+use crate::ObserveError;
+use axum::Router;
+use axum::http::header::CONTENT_TYPE;
+use axum::routing::get;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use tokio::sync::oneshot;
+
+/// A server with a thread of its own; it ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Server {
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Begins to serve what `text` gives, which is asked anew for each request.
+    ///
+    /// # Errors
+    /// [`ObserveError::Metrics`] if the address cannot be had.
+    pub(crate) fn start(
+        address: SocketAddr,
+        text: impl Fn() -> String + Send + Sync + 'static,
+    ) -> Result<Server, ObserveError> {
+        let failed = |error| ObserveError::Metrics { address, error };
+        let listener = TcpListener::bind(address).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(failed)?;
+        let (stop, stopped) = oneshot::channel();
+        let text = Arc::new(text);
+        let serve = async move {
+            let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
+                return;
+            };
+            let metrics = move || {
+                let text = text();
+                async move {
+                    (
+                        [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")],
+                        text,
+                    )
+                }
+            };
+            let routes = Router::new()
+                .route("/metrics", get(metrics))
+                .fallback(|| async { (axum::http::StatusCode::NOT_FOUND, "see /metrics\n") });
+            // Ends at once when told: nobody is owed the rest of an answer.
+            tokio::select! {
+                _ = async { axum::serve(listener, routes).await } => {}
+                _ = stopped => {}
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name("metrics".to_owned())
+            .spawn(move || runtime.block_on(serve))
+            .map_err(ObserveError::Thread)?;
+        Ok(Server {
+            address,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+
+    /// Where it listens: the port is the real one if 0 was asked for.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            // It may have ended by itself.
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

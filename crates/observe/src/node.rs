@@ -1,0 +1,45 @@
+//! What is known of an actor that appears in graphs and flows.
+
+/// An actor as graphs and flows show it.
+///
+/// Actors that have the same name are one node of the graph, which is how instances are collapsed
+/// to services; it is done when the last of them is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Node {
+    /// Its name in graphs: `netflixoss.us-east-1.zoneA.login00`.
+    pub name: String,
+    /// Its name in flows, with all parts of the hierarchy:
+    /// `netflixoss.us-east-1.zoneA..login00...login.karyon`.
+    pub full_name: String,
+    /// The service that it is an instance of: `login`.
+    pub service: String,
+    /// What implements it: `karyon`.
+    pub package: String,
+    /// Where it is: `us-east-1`; `*` if everywhere.
+    pub region: String,
+    /// Where in the region: `zoneA`; `*` if everywhere.
+    pub zone: String,
+}
+
+/// How an actor ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Exit {
+    /// It was told that the run is over.
+    #[default]
+    Normal,
+    /// It was killed while the run went on.
+    Killed,
+    /// It failed.
+    Failed,
+}
+
+impl Exit {
+    /// The word that graph files have for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Exit::Normal => "normal",
+            Exit::Killed => "killed",
+            Exit::Failed => "failed",
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Writes what a run tells, while it runs.
+//!
+//! A thread takes the records of all lanes, orders those that may be ordered, and hands them to
+//! the sinks: graph files, flows, the log of messages. What cannot be written ends the output and
+//! cuts the run; until the run has ended, the thread goes on emptying lanes, so that nobody waits
+//! for it in vain.
+
+mod merge;
+mod sinks;
+
+#[cfg(feature = "metrics")]
+use crate::Clock;
+use crate::recorder::Wanted;
+use crate::recorder::lane::{Next, Shared};
+use crate::times::{csv, guess};
+use crate::{ObserveError, Recorder, ServiceTimes, Settings};
+use corsair::Cut;
+use merge::Merge;
+use sinks::Sinks;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// Observes one run: see the [crate](crate).
+///
+/// Dropped without [`Observer::finish`] it leaves no file behind.
+#[derive(Debug)]
+pub struct Observer {
+    shared: Arc<Shared>,
+    settings: Settings,
+    #[cfg(feature = "metrics")]
+    server: Option<crate::metrics::Server>,
+    writer: Option<JoinHandle<Result<Sinks, ObserveError>>>,
+}
+
+/// What was written about a run.
+#[derive(Clone, Debug, Default)]
+pub struct Observed {
+    /// The files, and what is in them.
+    pub files: Vec<WrittenFile>,
+    /// Spans that were written.
+    pub spans: u64,
+    /// Spans among them of which one end was never told: a server that was killed, a message that
+    /// was lost, a run that was over.
+    pub incomplete: u64,
+    /// What could not be sent to other systems.
+    pub losses: Vec<Loss>,
+    /// The times of each service, by its name.
+    pub times: BTreeMap<String, ServiceTimes>,
+}
+
+/// A file that was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenFile {
+    /// Where.
+    pub path: PathBuf,
+    /// How many of what it has.
+    pub count: u64,
+    /// What that is: `events`, `spans`, `values`.
+    pub unit: &'static str,
+}
+
+/// What could not be sent to another system, after it had been reached at first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// Which: `Kafka at localhost:9092`.
+    pub system: String,
+    /// How many were lost.
+    pub lost: u64,
+    /// How many of all.
+    pub of: u64,
+    /// What they are: `spans`.
+    pub unit: &'static str,
+    /// What happened first.
+    pub reason: String,
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Loss {
+            system,
+            lost,
+            of,
+            unit,
+            reason,
+        } = self;
+        write!(f, "{system} did not take {lost} of {of} {unit}: {reason}")
+    }
+}
+
+impl Observer {
+    /// Opens files, reaches for other systems, and begins to listen.
+    ///
+    /// # Errors
+    /// What cannot be written or reached.
+    pub fn start(mut settings: Settings) -> Result<Observer, ObserveError> {
+        if settings.kinds.len() > crate::recorder::NO_KIND {
+            return Err(ObserveError::Kinds(settings.kinds.len()));
+        }
+        let mut sinks = Sinks::open(&mut settings)?;
+        let wanted = Wanted {
+            times: settings.times || settings.metrics.is_some(),
+            ..sinks.wanted()
+        };
+        let shared = Arc::new(Shared::new(settings.clock.clone(), wanted));
+        #[cfg(feature = "metrics")]
+        let server = settings
+            .metrics
+            .map(|address| serve(address, &settings, &shared))
+            .transpose()?;
+        #[cfg(not(feature = "metrics"))]
+        if settings.metrics.is_some() {
+            return Err(ObserveError::LeftOut {
+                what: "serving metrics",
+                feature: "metrics",
+            });
+        }
+        let cut = settings.cut.clone();
+        let theirs = Arc::clone(&shared);
+        let writer = std::thread::Builder::new()
+            .name("observer".to_owned())
+            .spawn(move || {
+                write(&theirs, &mut sinks, cut.as_ref())?;
+                Ok(sinks)
+            })
+            .map_err(ObserveError::Thread)?;
+        Ok(Observer {
+            shared,
+            settings,
+            #[cfg(feature = "metrics")]
+            server,
+            writer: Some(writer),
+        })
+    }
+
+    /// What actors tell their records to.
+    pub fn recorder(&self) -> Recorder {
+        Recorder::on(Arc::clone(&self.shared))
+    }
+
+    /// Where metrics are served, if they are: the port is the real one if 0 was asked for.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        #[cfg(feature = "metrics")]
+        return self.server.as_ref().map(crate::metrics::Server::address);
+        #[cfg(not(feature = "metrics"))]
+        None
+    }
+
+    /// The times measured so far, by the names of services. Costs as much as there are histograms.
+    pub fn times(&self) -> BTreeMap<String, ServiceTimes> {
+        self.shared.times.by_service()
+    }
+
+    /// Writes what is left, and puts all files in their places. The run must have ended: what is
+    /// told from here on may be lost.
+    ///
+    /// # Errors
+    /// What could not be written, now or while the run went on; no file is left then.
+    pub fn finish(mut self) -> Result<Observed, ObserveError> {
+        let sinks = self.join().unwrap_or_else(|| Ok(Sinks::default()))?;
+        let mut observed = sinks.finish()?;
+        observed.times = self.times();
+        if self.settings.times {
+            let times = &observed.times;
+            observed.files.extend(csv::write(&self.settings, times)?);
+            observed.files.extend(guess::write(&self.settings, times)?);
+        }
+        Ok(observed)
+    }
+
+    fn join(&mut self) -> Option<Result<Sinks, ObserveError>> {
+        self.shared.close();
+        self.writer.take().map(|writer| {
+            writer.join().unwrap_or_else(|panic| {
+                let words = panic.downcast_ref::<String>().map(String::as_str);
+                let words = words.or_else(|| panic.downcast_ref::<&str>().copied());
+                Err(ObserveError::Panicked(words.unwrap_or("no words").into()))
+            })
+        })
+    }
+}
+
+/// Serves the times of a run while it goes on.
+#[cfg(feature = "metrics")]
+fn serve(
+    address: SocketAddr,
+    settings: &Settings,
+    shared: &Arc<Shared>,
+) -> Result<crate::metrics::Server, ObserveError> {
+    let (arch, clock) = (settings.arch.clone(), settings.clock.clone());
+    let (shared, began) = (Arc::clone(shared), std::time::Instant::now());
+    crate::metrics::Server::start(address, move || {
+        let seconds = match &clock {
+            Clock::Virtual(progress) => progress.time().elapsed(),
+            Clock::Wall => began.elapsed(),
+        };
+        let times = shared.times.by_service();
+        crate::times::prometheus::text(&arch, seconds.as_secs_f64(), &times)
+    })
+}
+
+impl Drop for Observer {
+    fn drop(&mut self) {
+        // What went wrong belongs to whoever asks by `finish`.
+        let _ = self.join();
+    }
+}
+
+/// The work of the thread that writes.
+fn write(shared: &Shared, sinks: &mut Sinks, cut: Option<&Cut>) -> Result<(), ObserveError> {
+    let _ending = Ending { shared, cut };
+    let mut merge = Merge::default();
+    let mut spare = Vec::new();
+    let mut outcome = Ok(());
+    loop {
+        let next = shared.next();
+        let watermark = match next {
+            Next::Look => shared.watermark(),
+            Next::Last => u64::MAX,
+        };
+        shared.take(merge.inbox(), &mut spare);
+        let ready = merge.before(watermark, next == Next::Last);
+        let count = ready.len() as u64;
+        if outcome.is_ok() {
+            outcome = sinks.write(ready);
+            if let (Err(_), Some(cut)) = (&outcome, cut) {
+                cut.cut();
+            }
+        }
+        shared.wrote(count, watermark);
+        if next == Next::Last {
+            break;
+        }
+    }
+    if outcome.is_ok() {
+        outcome = sinks.end();
+    }
+    outcome
+}
+
+/// Lets nobody wait for a writer that is no more, and ends a run whose writer has panicked:
+/// nobody would take what it tells.
+struct Ending<'a> {
+    shared: &'a Shared,
+    cut: Option<&'a Cut>,
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.shared.close();
+        if let (true, Some(cut)) = (std::thread::panicking(), self.cut) {
+            cut.cut();
+        }
+    }
+}

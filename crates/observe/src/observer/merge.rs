@@ -1,0 +1,175 @@
+//! Brings the records of all lanes into one order.
+
+use crate::recorder::record::Record;
+use std::collections::BTreeMap;
+use std::vec::Drain;
+
+/// Records that have been taken from lanes, and cannot be written yet.
+///
+/// What comes out is the same for any distribution of the records over lanes and any times at
+/// which they are taken, as long as each actor's records of one instant are told in their order
+/// in one lane, and [`Merge::before`] is called with times that everybody has passed.
+///
+/// A record is sorted once, together with those that are written with it. Until then it lies
+/// beside others of about the same time, in the order of arrival.
+#[derive(Debug, Default)]
+pub(crate) struct Merge {
+    /// What has come since `before` was last called to some effect.
+    arrived: Vec<Record>,
+    /// What is later than that time, by the slice of time that it belongs to.
+    later: BTreeMap<u64, Vec<Record>>,
+    ready: Vec<Record>,
+    /// The time for which `before` was last called.
+    seen: u64,
+}
+
+/// A slice is 2^20 ns, about as long as a window.
+const SLICE: u32 = 20;
+
+impl Merge {
+    /// Where new records go, behind those that are there.
+    pub(crate) fn inbox(&mut self) -> &mut Vec<Record> {
+        &mut self.arrived
+    }
+
+    /// Takes out, in order, all records that are earlier than `time`; with `all` also those at
+    /// the end of time. O(n log n) in what is taken out and O(1) for each record that stays.
+    pub(crate) fn before(&mut self, time: u64, all: bool) -> Drain<'_, Record> {
+        // As long as time stands still, nothing that arrives is earlier. On the wall clock the
+        // time is always the end of time.
+        if time == self.seen && time != u64::MAX && !all {
+            return self.ready.drain(..);
+        }
+        self.seen = time;
+        let is_due = |record: &Record| all || record.at < time;
+        // Slices that begin before the time, and what has come, in the order of arrival: what one
+        // actor tells of one instant keeps its order.
+        let due = match all {
+            true => std::mem::take(&mut self.later),
+            false => {
+                let not_due = self.later.split_off(&((time >> SLICE).saturating_add(1)));
+                std::mem::replace(&mut self.later, not_due)
+            }
+        };
+        let arrived = due.into_values().flatten().chain(self.arrived.drain(..));
+        for record in arrived {
+            match is_due(&record) {
+                true => self.ready.push(record),
+                false => {
+                    let slice = self.later.entry(record.at >> SLICE).or_default();
+                    slice.push(record);
+                }
+            }
+        }
+        self.ready.sort_by_key(Record::key);
+        self.ready.drain(..)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder::record::What;
+    use proptest::prelude::*;
+
+    /// How far a window reaches: a slice has several, or several have one.
+    const WINDOW: u64 = 1 << (SLICE - 2);
+
+    /// What is told in a window: by which actor, how much later than the window begins, and
+    /// whether the observer looks through the lanes after it.
+    #[derive(Clone, Debug)]
+    struct Told {
+        actor: u32,
+        later: u64,
+        node: bool,
+        looks: bool,
+    }
+
+    fn told() -> impl Strategy<Value = Told> {
+        (
+            0..6u32,
+            prop_oneof![0..4 * WINDOW, Just(0), Just(WINDOW)],
+            prop::bool::weighted(0.1),
+            any::<bool>(),
+        )
+            .prop_map(|(actor, later, node, looks)| Told {
+                actor,
+                later,
+                node,
+                looks,
+            })
+    }
+
+    /// The mark of a record: its number in the order of telling of its actor.
+    fn record(at: u64, actor: u32, mark: u32, node: bool) -> Record {
+        let what = match node {
+            true => What::Node(Box::new(crate::Node {
+                name: mark.to_string(),
+                full_name: String::new(),
+                service: String::new(),
+                package: String::new(),
+                region: String::new(),
+                zone: String::new(),
+            })),
+            false => What::Edge(mark),
+        };
+        Record { at, actor, what }
+    }
+
+    fn mark(record: &Record) -> (u64, u32, String) {
+        let mark = match &record.what {
+            What::Node(node) => node.name.clone(),
+            What::Edge(mark) => mark.to_string(),
+            _ => unreachable!("no other records are made here"),
+        };
+        (record.at, record.actor, mark)
+    }
+
+    proptest! {
+        /// Windows of records, told by actors that are dealt over lanes, looked at now and then.
+        #[test]
+        fn any_interleaving_of_threads_gives_the_same_order(
+            windows in prop::collection::vec(prop::collection::vec(told(), 0..30), 1..12),
+            lanes in 1..5usize,
+            shift in 0..5u32,
+        ) {
+            let mut merge = Merge::default();
+            let mut waiting: Vec<Vec<Record>> = (0..lanes).map(|_| Vec::new()).collect();
+            let mut out = Vec::new();
+            let mut expected = Vec::new();
+            let mut marks = 0;
+            for (window, all) in (0u64..).zip(&windows) {
+                let begins = window * WINDOW;
+                for told in all {
+                    marks += 1;
+                    let at = begins + told.later;
+                    expected.push(record(at, told.actor, marks, told.node));
+                    let lane = (told.actor + shift) as usize % lanes;
+                    waiting[lane].push(record(at, told.actor, marks, told.node));
+                    if told.looks {
+                        for lane in &mut waiting {
+                            merge.inbox().append(lane);
+                        }
+                        out.extend(merge.before(begins, false).map(|record| mark(&record)));
+                    }
+                }
+            }
+            for lane in &mut waiting {
+                merge.inbox().append(lane);
+            }
+            out.extend(merge.before(u64::MAX, true).map(|record| mark(&record)));
+            expected.sort_by_key(Record::key);
+            let expected: Vec<_> = expected.iter().map(mark).collect();
+            prop_assert_eq!(out, expected);
+        }
+    }
+
+    #[test]
+    fn a_node_comes_before_what_names_it_at_the_same_instant() {
+        let mut merge = Merge::default();
+        merge.inbox().push(record(5, 1, 1, false));
+        merge.inbox().push(record(5, 2, 2, true));
+        let order: Vec<u32> = merge.before(6, false).map(|record| record.actor).collect();
+        assert_eq!(order, [2, 1]);
+    }
+}

@@ -1,0 +1,278 @@
+//! What actors tell while they run, cheaply, on any thread.
+//!
+//! A thread writes to a lane of its own (one of a fixed number), behind a lock that nobody else
+//! wants except the [`Observer`](crate::Observer), a few hundred times a second. Nothing is
+//! formatted, hashed or counted here.
+//!
+//! # Order
+//! In virtual time the output is ordered by (time, actor, order of telling), and nodes come before
+//! everything else of their instant. This needs no shared counter: an actor runs on one shard, so
+//! all that it tells lies in one lane in the order of telling, and a stable sort by time and actor
+//! does the rest. What may be sorted is what is earlier than the window being run
+//! ([`corsair::Progress::time`]): all shards have finished with that time. A record may be later
+//! than now (a server that knows when it will answer); it waits until its time has come.
+//!
+//! On the wall clock the order is that of arrival.
+//!
+//! # Memory
+//! When more than [`BACKLOG`] records wait, whoever tells the next block of [`BLOCK`] waits until
+//! they are written. In virtual time only what is earlier than the current window can be written,
+//! so a thread never waits for its own window: the bound is [`BACKLOG`] plus one window's records.
+
+pub(crate) mod lane;
+pub(crate) mod record;
+
+use crate::{Exchange, Exit, Node, Status, TraceContext};
+use corsair::{Addr, Progress, Time};
+use lane::Shared;
+use record::{Annotation, What};
+use std::fmt;
+use std::sync::Arc;
+
+#[cfg(doc)]
+use lane::{BACKLOG, BLOCK};
+
+/// What time means in a run, which decides what may be written.
+#[derive(Clone, Debug)]
+pub enum Clock {
+    /// Virtual time; the run tells how far it has come by the progress in its
+    /// [`Config`](corsair::Config).
+    Virtual(Progress),
+    /// The wall clock: what has arrived may be written.
+    Wall,
+}
+
+/// A service whose times are measured: an index into those that [`Recorder::service`] has seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct ServiceId(pub(crate) u16);
+
+/// What a time is that is measured at a service. Times are in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
+pub enum Metric {
+    /// From sending a request to receiving its response, as its client sees it.
+    Response,
+    /// From receiving a request to sending the response, as the server sees it.
+    Service,
+    /// On the way, from sending a message to receiving it.
+    Network,
+}
+
+impl Metric {
+    /// All of them, in the order in which files and tables list them.
+    pub const ALL: [Metric; 3] = [Metric::Response, Metric::Service, Metric::Network];
+
+    /// Its name in file names and tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Metric::Response => "response",
+            Metric::Service => "service",
+            Metric::Network => "network",
+        }
+    }
+}
+
+/// Where actors tell what happens. Clones tell the same observer; a clone is one pointer.
+///
+/// A recorder that nobody listens to ([`Recorder::off`], the default) does nothing. So does each
+/// call whose kind of record nobody wants: actors need not ask first, unless what they would tell
+/// is costly to make.
+#[derive(Clone, Default)]
+pub struct Recorder(Option<Arc<Shared>>);
+
+/// Which records somebody wants.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wanted {
+    pub(crate) graph: bool,
+    pub(crate) flows: bool,
+    pub(crate) times: bool,
+    pub(crate) messages: bool,
+}
+
+impl Recorder {
+    /// A recorder that nobody listens to.
+    pub const fn off() -> Recorder {
+        Recorder(None)
+    }
+
+    pub(crate) const fn on(shared: Arc<Shared>) -> Recorder {
+        Recorder(Some(shared))
+    }
+
+    #[inline]
+    fn wanted(&self) -> Wanted {
+        self.0
+            .as_ref()
+            .map_or(Wanted::default(), |shared| shared.wanted)
+    }
+
+    /// Whether edges are wanted.
+    #[inline]
+    pub fn wants_graph(&self) -> bool {
+        self.wanted().graph
+    }
+
+    /// Whether spans are wanted.
+    #[inline]
+    pub fn wants_flows(&self) -> bool {
+        self.wanted().flows
+    }
+
+    /// Whether times are wanted.
+    #[inline]
+    pub fn wants_times(&self) -> bool {
+        self.wanted().times
+    }
+
+    /// Whether a line per message is wanted.
+    #[inline]
+    pub fn wants_messages(&self) -> bool {
+        self.wanted().messages
+    }
+
+    /// An actor has appeared. Tell it before, or at the instant of, anything that names the actor.
+    pub fn node(&self, at: Time, actor: Addr, node: Node) {
+        if let Some(shared) = &self.0 {
+            shared.push(at, actor, What::Node(Box::new(node)));
+        }
+    }
+
+    /// An actor has got to know another.
+    pub fn edge(&self, at: Time, source: Addr, target: Addr) {
+        self.push_if(|w| w.graph, at, source, What::Edge(target.as_u32()));
+    }
+
+    /// An actor does not know another any longer.
+    pub fn forget(&self, at: Time, source: Addr, target: Addr) {
+        self.push_if(|w| w.graph, at, source, What::Forget(target.as_u32()));
+    }
+
+    /// An actor has ended.
+    pub fn done(&self, at: Time, actor: Addr, exit: Exit) {
+        self.push_if(|w| w.graph, at, actor, What::Done(exit));
+    }
+
+    /// A client has sent a message of this kind, an index into the observer's list of kinds.
+    #[inline]
+    pub fn client_send(
+        &self,
+        at: Time,
+        client: Addr,
+        context: TraceContext,
+        kind: usize,
+        exchange: Exchange,
+    ) {
+        let annotation = match exchange {
+            Exchange::OneWay => Annotation::Tell,
+            Exchange::Request => Annotation::ClientSend,
+        };
+        self.span(at, client, context, kind, annotation, Status::Ok);
+    }
+
+    /// A server has received a message of this kind.
+    #[inline]
+    pub fn server_receive(&self, at: Time, server: Addr, context: TraceContext, kind: usize) {
+        let annotation = Annotation::ServerReceive;
+        self.span(at, server, context, kind, annotation, Status::Ok);
+    }
+
+    /// A server has sent its response. `at` may be later than now.
+    #[inline]
+    pub fn server_send(&self, at: Time, server: Addr, context: TraceContext, status: Status) {
+        let annotation = Annotation::ServerSend;
+        self.span(at, server, context, NO_KIND, annotation, status);
+    }
+
+    /// A client has received the response, or given up waiting for it ([`Status::Error`]).
+    #[inline]
+    pub fn client_receive(&self, at: Time, client: Addr, context: TraceContext, status: Status) {
+        let annotation = Annotation::ClientReceive;
+        self.span(at, client, context, NO_KIND, annotation, status);
+    }
+
+    #[inline]
+    fn span(
+        &self,
+        at: Time,
+        actor: Addr,
+        context: TraceContext,
+        kind: usize,
+        annotation: Annotation,
+        status: Status,
+    ) {
+        let what = What::Span {
+            context,
+            kind: kind.min(NO_KIND) as u8,
+            annotation,
+            status,
+        };
+        self.push_if(|w| w.flows, at, actor, what);
+    }
+
+    /// A message was received: a line of the log of messages. `payload` is asked only if there is
+    /// a log.
+    pub fn message(
+        &self,
+        at: Time,
+        receiver: Addr,
+        sender: Addr,
+        kind: usize,
+        payload: impl FnOnce() -> String,
+    ) {
+        if self.wants_messages() {
+            let what = What::Message {
+                sender: sender.as_u32(),
+                kind: kind.min(NO_KIND) as u8,
+                payload: payload().into_boxed_str(),
+            };
+            self.push_if(|w| w.messages, at, receiver, what);
+        }
+    }
+
+    #[inline]
+    fn push_if(&self, wanted: impl Fn(&Wanted) -> bool, at: Time, actor: Addr, what: What) {
+        if let Some(shared) = &self.0
+            && wanted(&shared.wanted)
+        {
+            shared.push(at, actor, what);
+        }
+    }
+
+    /// The service of this name, for [`Recorder::sample`]; known by its name from then on.
+    ///
+    /// # Panics
+    /// If there are more than 65,535 services.
+    pub fn service(&self, name: &str) -> ServiceId {
+        self.0
+            .as_ref()
+            .map_or(ServiceId(0), |shared| shared.times.service(name))
+    }
+
+    /// A time was measured at a service.
+    #[inline]
+    pub fn sample(&self, service: ServiceId, metric: Metric, nanos: u64) {
+        if let Some(shared) = &self.0
+            && shared.wanted.times
+        {
+            shared.times.sample(lane::number(), service, metric, nanos);
+        }
+    }
+
+    /// A request to a service has failed.
+    #[inline]
+    pub fn error(&self, service: ServiceId) {
+        if let Some(shared) = &self.0
+            && shared.wanted.times
+        {
+            shared.times.error(lane::number(), service);
+        }
+    }
+}
+
+/// The kind of records that have none.
+pub(crate) const NO_KIND: usize = u8::MAX as usize;
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Recorder").field(&self.wanted()).finish()
+    }
+}

@@ -1,0 +1,302 @@
+//! The lanes that threads write to, and the gate at which they wait when too much is unwritten.
+
+use super::record::{Record, What};
+use super::{Clock, Wanted};
+use crate::times::Times;
+use corsair::{Addr, Time};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How many lanes there are. Threads beyond that many share.
+const LANES: usize = 64;
+
+/// A thread asks at the gate once for this many records.
+pub(crate) const BLOCK: u64 = 4096;
+
+/// So many records may be unwritten before threads wait: 48 bytes each, so 24 MB.
+pub(crate) const BACKLOG: u64 = 1 << 19;
+
+/// The writer looks for work this often, even if nobody calls it.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// What all clones of a recorder and its observer share.
+pub(crate) struct Shared {
+    pub(crate) wanted: Wanted,
+    pub(crate) times: Times,
+    clock: Clock,
+    lanes: Box<[Lane]>,
+    /// Records told, in whole blocks per lane.
+    told: AtomicU64,
+    backlog: u64,
+    gate: Mutex<Gate>,
+    /// The writer waits here for records.
+    work: Condvar,
+    /// Threads wait here for the writer.
+    room: Condvar,
+}
+
+/// In cache lines of its own (two, as they are fetched in pairs).
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Lane(Mutex<Records>);
+
+#[derive(Debug, Default)]
+struct Records {
+    records: Vec<Record>,
+    /// How many have ever been told here.
+    told: u64,
+}
+
+#[derive(Debug, Default)]
+struct Gate {
+    /// Records that the writer has written.
+    written: u64,
+    /// All records before this time are written.
+    caught_up: u64,
+    /// Somebody has told a block since the writer last looked.
+    called: bool,
+    /// The run is over, or the writer has ended: nobody waits any longer.
+    closed: bool,
+}
+
+/// What the writer is to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Look through the lanes.
+    Look,
+    /// Look for the last time: the run is over.
+    Last,
+}
+
+static NEXT_THREAD: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    static THREAD: usize = NEXT_THREAD.fetch_add(1, Ordering::Relaxed);
+}
+
+/// The number of this thread among all that have asked.
+#[inline]
+pub(crate) fn number() -> usize {
+    THREAD.with(|number| *number)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Records are plain data, whole at any time; a panic elsewhere does not spoil them.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    pub(crate) fn new(clock: Clock, wanted: Wanted) -> Shared {
+        Shared::with_backlog(clock, wanted, BACKLOG)
+    }
+
+    pub(crate) fn with_backlog(clock: Clock, wanted: Wanted, backlog: u64) -> Shared {
+        Shared {
+            wanted,
+            times: Times::default(),
+            clock,
+            lanes: (0..LANES).map(|_| Lane::default()).collect(),
+            told: AtomicU64::new(0),
+            backlog,
+            gate: Mutex::default(),
+            work: Condvar::new(),
+            room: Condvar::new(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn push(&self, at: Time, actor: Addr, what: What) {
+        let record = Record {
+            at: at.as_nanos(),
+            actor: actor.as_u32(),
+            what,
+        };
+        let mut lane = lock(&self.lanes[number() % LANES].0);
+        lane.records.push(record);
+        lane.told += 1;
+        let whole = lane.told.is_multiple_of(BLOCK);
+        drop(lane);
+        if whole {
+            self.block_told();
+        }
+    }
+
+    /// Counts a block, calls the writer, and waits if too much is unwritten that could be.
+    #[cold]
+    fn block_told(&self) {
+        self.told.fetch_add(BLOCK, Ordering::Relaxed);
+        let mut gate = lock(&self.gate);
+        loop {
+            gate.called = true;
+            self.work.notify_one();
+            let told = self.told.load(Ordering::Relaxed);
+            let full = told.saturating_sub(gate.written) > self.backlog;
+            // Nothing can be written before the window ends, for which it may need this thread.
+            let stuck = !self.by_arrival() && self.watermark() <= gate.caught_up;
+            if gate.closed || !full || stuck {
+                return;
+            }
+            gate = self.room.wait(gate).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Everything earlier than this has been told. On the wall clock there is no such time, and
+    /// everything that has been told may be written.
+    pub(crate) fn watermark(&self) -> u64 {
+        match &self.clock {
+            // The store of this time comes after the meeting of all shards, and so after every
+            // record of earlier windows. Whoever reads the time and locks a lane afterwards finds
+            // them: had the lane been locked before such a record was told, the read would have
+            // happened before the store that it saw.
+            Clock::Virtual(progress) => progress.time().as_nanos(),
+            Clock::Wall => u64::MAX,
+        }
+    }
+
+    /// Whether order is that of arrival.
+    pub(crate) fn by_arrival(&self) -> bool {
+        matches!(self.clock, Clock::Wall)
+    }
+
+    /// Waits until there is something to do.
+    pub(crate) fn next(&self) -> Next {
+        let mut gate = lock(&self.gate);
+        if !gate.called && !gate.closed {
+            let waited = self.work.wait_timeout(gate, PATIENCE);
+            gate = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        gate.called = false;
+        match gate.closed {
+            true => Next::Last,
+            false => Next::Look,
+        }
+    }
+
+    /// Moves the records of all lanes behind those in `to`, in the order of lanes. `spare` is an
+    /// empty buffer, the same from call to call.
+    pub(crate) fn take(&self, to: &mut Vec<Record>, spare: &mut Vec<Record>) {
+        for lane in &self.lanes {
+            // The lock is held for a swap, not for the copy.
+            let mut records = lock(&lane.0);
+            if records.records.is_empty() {
+                continue;
+            }
+            // Buffers change places, so that lanes need not grow theirs again.
+            if to.is_empty() {
+                std::mem::swap(&mut records.records, to);
+                continue;
+            }
+            std::mem::swap(&mut records.records, spare);
+            drop(records);
+            to.append(spare);
+        }
+    }
+
+    /// The writer has written so many records, and all that are earlier than `time`.
+    pub(crate) fn wrote(&self, records: u64, time: u64) {
+        let mut gate = lock(&self.gate);
+        gate.written += records;
+        gate.caught_up = time;
+        drop(gate);
+        self.room.notify_all();
+    }
+
+    /// Nobody waits any longer, and the writer looks for the last time.
+    pub(crate) fn close(&self) {
+        lock(&self.gate).closed = true;
+        self.work.notify_all();
+        self.room.notify_all();
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("wanted", &self.wanted)
+            .field("clock", &self.clock)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use corsair::Progress;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    const EVERYTHING: Wanted = Wanted {
+        graph: true,
+        flows: true,
+        times: true,
+        messages: true,
+    };
+
+    fn tell(shared: &Shared, actor: u32, count: u64) {
+        for at in 0..count {
+            shared.push(Time::from_nanos(at), Addr::from_u32(actor), What::Edge(0));
+        }
+    }
+
+    #[test]
+    fn who_tells_faster_than_can_be_written_waits() {
+        const BACKLOG: u64 = 4 * BLOCK;
+        const EACH: u64 = 50 * BLOCK;
+        let shared = Arc::new(Shared::with_backlog(Clock::Wall, EVERYTHING, BACKLOG));
+        let done = Arc::new(AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            for actor in 0..3 {
+                let (shared, done) = (&shared, &done);
+                scope.spawn(move || {
+                    tell(shared, actor, EACH);
+                    done.fetch_add(1, Ordering::SeqCst);
+                });
+            }
+            let (mut taken, mut most) = (0, 0);
+            while taken < 3 * EACH {
+                // A writer that is slower than those who tell: it takes everything, and says so
+                // only after a while.
+                assert_eq!(shared.next(), Next::Look);
+                let mut records = Vec::new();
+                shared.take(&mut records, &mut Vec::new());
+                std::thread::sleep(Duration::from_micros(500));
+                most = most.max(records.len() as u64);
+                taken += records.len() as u64;
+                shared.wrote(records.len() as u64, u64::MAX);
+            }
+            // Each thread may have told a block more, and one that is not whole.
+            assert!(most <= BACKLOG + 3 * 2 * BLOCK, "{most}");
+        });
+        assert_eq!(done.load(Ordering::SeqCst), 3);
+    }
+
+    #[test]
+    fn nobody_waits_for_the_window_that_is_being_run() {
+        // Virtual time stands at 0, so nothing can be written: a thread that waited would keep
+        // the window from ending.
+        let progress = Progress::default();
+        let shared = Shared::with_backlog(Clock::Virtual(progress), EVERYTHING, BLOCK);
+        tell(&shared, 0, 20 * BLOCK);
+        let mut records = Vec::new();
+        shared.take(&mut records, &mut Vec::new());
+        assert_eq!(records.len() as u64, 20 * BLOCK);
+    }
+
+    #[test]
+    fn nobody_waits_for_a_writer_that_is_no_more() {
+        let shared = Arc::new(Shared::with_backlog(Clock::Wall, EVERYTHING, BLOCK));
+        let told = Arc::new(AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                tell(&shared, 0, 10 * BLOCK);
+                told.store(true, Ordering::SeqCst);
+            });
+            std::thread::sleep(Duration::from_millis(20));
+            shared.close();
+        });
+        assert!(told.load(Ordering::SeqCst));
+        assert_eq!(shared.next(), Next::Last);
+    }
+}

@@ -1,0 +1,75 @@
+//! What a lane holds: who tells what, and when.
+
+use crate::{Exit, Node, Status, TraceContext};
+
+/// One thing that was told.
+#[derive(Debug)]
+pub(crate) struct Record {
+    /// When, in nanoseconds of the run.
+    pub(crate) at: u64,
+    /// The number of the actor that tells.
+    pub(crate) actor: u32,
+    /// What.
+    pub(crate) what: What,
+}
+
+/// What was told. Small, because a run may tell millions of them a second.
+#[derive(Debug)]
+pub(crate) enum What {
+    /// The actor has appeared.
+    Node(Box<Node>),
+    /// It knows the actor with this number.
+    Edge(u32),
+    /// It does no longer.
+    Forget(u32),
+    /// It has ended.
+    Done(Exit),
+    /// Its end of an exchange.
+    Span {
+        context: TraceContext,
+        kind: u8,
+        annotation: Annotation,
+        status: Status,
+    },
+    /// It has received a message.
+    Message {
+        sender: u32,
+        kind: u8,
+        payload: Box<str>,
+    },
+}
+
+/// Which end of an exchange, and which way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Annotation {
+    /// Client send, of a message without a response.
+    Tell,
+    /// Client send, of a request.
+    ClientSend,
+    /// Server receive.
+    ServerReceive,
+    /// Server send.
+    ServerSend,
+    /// Client receive.
+    ClientReceive,
+}
+
+impl Record {
+    /// What the output is ordered by; equal keys keep the order in which they were told. Nodes
+    /// come first, so that whatever names them at the same instant finds them.
+    #[inline]
+    pub(crate) fn key(&self) -> (u64, u64) {
+        let later = u64::from(!matches!(self.what, What::Node(_)));
+        (self.at, later << 32 | u64::from(self.actor))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_has_less_than_a_cache_line() {
+        assert_eq!(size_of::<Record>(), 48);
+    }
+}

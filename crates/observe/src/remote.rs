@@ -1,0 +1,170 @@
+//! Sending to another system while the run goes on.
+//!
+//! A thread of its own sends one payload after the other. While the system is slow, the run waits
+//! once a few payloads are queued: nothing is dropped. When it fails, what could not be sent is
+//! counted and the run goes on: payloads are given up unsent for a while (1 s, then twice as long
+//! each time), and then one is tried again. So a system that is dead costs the run a time-out
+//! every now and then, and one that comes back is used again.
+
+#[cfg(feature = "http")]
+pub(crate) mod http;
+#[cfg(feature = "kafka")]
+pub(crate) mod kafka;
+
+use crate::{Loss, ObserveError};
+use std::fmt;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Payloads that may wait.
+const QUEUE: usize = 16;
+
+/// How long a system that has failed is left alone at first, and at most.
+const PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// A system that takes payloads.
+pub(crate) trait Destination: Send + 'static {
+    /// Sends one.
+    ///
+    /// # Errors
+    /// Why it was not taken, in words.
+    fn send(&mut self, payload: &[u8]) -> Result<(), String>;
+}
+
+struct Payload {
+    bytes: Vec<u8>,
+    /// How many spans or events it has.
+    count: u64,
+}
+
+/// The queue to a system, and the thread that sends.
+pub(crate) struct Remote {
+    queue: SyncSender<Payload>,
+    thread: JoinHandle<Sent>,
+    /// What payloads have many of.
+    unit: &'static str,
+    system: String,
+}
+
+/// What came of the payloads.
+#[derive(Debug, Default)]
+struct Sent {
+    sent: u64,
+    lost: u64,
+    reason: Option<String>,
+}
+
+impl Remote {
+    /// Begins to send to a system, of this name in messages.
+    pub(crate) fn start(
+        system: String,
+        unit: &'static str,
+        destination: impl Destination,
+    ) -> Result<Remote, ObserveError> {
+        let (queue, payloads) = sync_channel(QUEUE);
+        let thread = std::thread::Builder::new()
+            .name("sender".to_owned())
+            .spawn(move || send_all(&payloads, destination))
+            .map_err(ObserveError::Thread)?;
+        Ok(Remote {
+            queue,
+            thread,
+            unit,
+            system,
+        })
+    }
+
+    /// Queues a payload of so many; waits if the queue is full.
+    pub(crate) fn send(&self, bytes: Vec<u8>, count: u64) {
+        // The thread takes payloads as long as there is a queue; if it has panicked, `finish`
+        // counts them as lost.
+        let _ = self.queue.send(Payload { bytes, count });
+    }
+
+    /// Waits until all is sent or given up. Says what was lost of `all`.
+    pub(crate) fn finish(self, all: u64) -> Option<Loss> {
+        drop(self.queue);
+        let sent = self.thread.join().unwrap_or_else(|_| Sent {
+            lost: all,
+            reason: Some("the thread that sends has panicked".to_owned()),
+            sent: 0,
+        });
+        debug_assert_eq!(sent.sent + sent.lost, all);
+        (sent.lost > 0).then(|| Loss {
+            system: self.system,
+            lost: sent.lost,
+            of: all,
+            unit: self.unit,
+            reason: sent.reason.unwrap_or_default(),
+        })
+    }
+}
+
+fn send_all(payloads: &Receiver<Payload>, mut destination: impl Destination) -> Sent {
+    let mut result = Sent::default();
+    let mut pause = PAUSE;
+    let mut alone_until: Option<Instant> = None;
+    for payload in payloads {
+        if alone_until.is_some_and(|until| Instant::now() < until) {
+            result.lost += payload.count;
+            continue;
+        }
+        match destination.send(&payload.bytes) {
+            Ok(()) => {
+                result.sent += payload.count;
+                (pause, alone_until) = (PAUSE, None);
+            }
+            Err(reason) => {
+                result.lost += payload.count;
+                result.reason.get_or_insert(reason);
+                alone_until = Some(Instant::now() + pause);
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+        }
+    }
+    result
+}
+
+impl fmt::Debug for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Remote").field(&self.system).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes so many payloads, and then none.
+    struct Dying(u32);
+
+    impl Destination for Dying {
+        fn send(&mut self, _: &[u8]) -> Result<(), String> {
+            self.0 = self.0.checked_sub(1).ok_or("it died")?;
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_a_dying_system_does_not_take_is_counted_with_the_reason() {
+        let remote = Remote::start("x at y".into(), "spans", Dying(2)).unwrap();
+        for _ in 0..100 {
+            remote.send(b"payload".to_vec(), 10);
+        }
+        let loss = remote.finish(1_000).unwrap();
+        assert_eq!((loss.lost, loss.of), (980, 1_000));
+        assert_eq!(
+            (loss.system.as_str(), loss.reason.as_str()),
+            ("x at y", "it died")
+        );
+    }
+
+    #[test]
+    fn nothing_is_lost_on_a_system_that_lives() {
+        let remote = Remote::start("x".into(), "spans", Dying(100)).unwrap();
+        (0..100).for_each(|_| remote.send(Vec::new(), 1));
+        assert_eq!(remote.finish(100), None);
+    }
+}

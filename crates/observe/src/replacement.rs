@@ -1,0 +1,163 @@
+//! Files that appear whole or not at all.
+//!
+//! A file is written beside its place, under another name, and takes its place when it is done.
+//! Until then an older file of that name stays as it was; if the run fails, nothing is left.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Why a file could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// It, or its directory, could not be created.
+    #[error("cannot write {}: {error}; choose another place, or change its permissions", .path.display())]
+    Create {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// Writing failed on the way.
+    #[error("cannot write {}: {error}", .path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: io::Error,
+    },
+}
+
+/// A file that is being written and will replace the one at its path.
+#[derive(Debug)]
+pub struct Replacement {
+    path: PathBuf,
+    beside: PathBuf,
+    file: Option<BufWriter<File>>,
+}
+
+impl Replacement {
+    /// Creates the file beside `path`, and the directory if it is missing.
+    ///
+    /// # Errors
+    /// If the directory or the file cannot be created, or `path` is a directory.
+    pub fn begin(path: &Path) -> Result<Replacement, FileError> {
+        let directory = path
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty());
+        let cannot = |path: &Path, error| FileError::Create {
+            path: path.to_owned(),
+            error,
+        };
+        if let Some(directory) = directory {
+            std::fs::create_dir_all(directory).map_err(|error| cannot(directory, error))?;
+        }
+        let name = path.file_name().filter(|_| !path.is_dir());
+        let name = name.ok_or_else(|| cannot(path, io::Error::other("it is a directory")))?;
+        let beside = format!(".{}.{}", name.to_string_lossy(), std::process::id());
+        let beside = path.with_file_name(beside);
+        let file = File::create(&beside).map_err(|error| cannot(path, error))?;
+        let file = Some(BufWriter::with_capacity(1 << 18, file));
+        Ok(Replacement {
+            path: path.to_owned(),
+            beside,
+            file,
+        })
+    }
+
+    /// Where to write.
+    ///
+    /// # Panics
+    /// After [`finish`](Replacement::finish), which takes the file.
+    pub fn writer(&mut self) -> &mut impl Write {
+        self.file
+            .as_mut()
+            .expect("the file is open until it is finished")
+    }
+
+    /// Puts the file in its place.
+    ///
+    /// # Errors
+    /// If what is still buffered cannot be written, or the file cannot be renamed.
+    pub fn finish(mut self) -> Result<(), FileError> {
+        let written = match self.file.take() {
+            Some(file) => file
+                .into_inner()
+                .map(drop)
+                .map_err(io::IntoInnerError::into_error),
+            None => Ok(()),
+        };
+        written
+            .and_then(|()| std::fs::rename(&self.beside, &self.path))
+            .map_err(|error| self.failed(error))
+    }
+
+    /// Where the file will be.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The error that writing failed.
+    pub fn failed(&self, error: io::Error) -> FileError {
+        FileError::Write {
+            path: self.path.clone(),
+            error,
+        }
+    }
+}
+
+impl Write for Replacement {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer().write(bytes)
+    }
+
+    fn write_vectored(&mut self, slices: &[io::IoSlice<'_>]) -> io::Result<usize> {
+        self.writer().write_vectored(slices)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer().flush()
+    }
+}
+
+impl Drop for Replacement {
+    fn drop(&mut self) {
+        // Once renamed, the file beside is gone; that it cannot be removed then is no fault.
+        let _ = std::fs::remove_file(&self.beside);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_old_file_stays_until_the_new_one_is_finished() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("new/graph.json");
+        let write = |text: &str, finish: bool| {
+            let mut file = Replacement::begin(&path).unwrap();
+            file.writer().write_all(text.as_bytes()).unwrap();
+            if finish {
+                file.finish().unwrap();
+            }
+            std::fs::read_to_string(&path).ok()
+        };
+        assert_eq!(write("one", false), None);
+        assert_eq!(write("two", true).as_deref(), Some("two"));
+        assert_eq!(write("three", false).as_deref(), Some("two"));
+        assert_eq!(
+            std::fs::read_dir(path.parent().unwrap()).unwrap().count(),
+            1
+        );
+    }
+
+    #[test]
+    fn a_directory_in_the_way_is_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let said = Replacement::begin(directory.path())
+            .unwrap_err()
+            .to_string();
+        assert!(said.contains("it is a directory"), "{said}");
+    }
+}

@@ -1,0 +1,164 @@
+//! What an observer is to write, and where.
+
+use crate::{Clock, Replacement};
+use corsair::Cut;
+use jiff::Timestamp;
+use std::fmt;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+#[cfg(doc)]
+use crate::Observer;
+
+/// What an [`Observer`] is to write, and where. Nothing, until fields are set.
+pub struct Settings {
+    /// The name of the architecture, which is in the names of files.
+    pub arch: String,
+    /// The step of a migration; graph files of steps from 1 on have it in their names, as spigo's.
+    pub step: u32,
+    /// The flags of the run, as files quote them.
+    pub args: String,
+    /// The date of time zero.
+    pub epoch: Timestamp,
+    /// The names of the kinds of messages, which records index; at most 255.
+    pub kinds: &'static [&'static str],
+    /// What time means, which decides what may be written.
+    pub clock: Clock,
+    /// The directory below which files are written.
+    pub out: PathBuf,
+    /// Graphs to write, in `json/` and `gml/`.
+    pub graphs: Vec<GraphFormat>,
+    /// Write the graph to Neo4j.
+    pub neo4j: Option<Neo4j>,
+    /// Flows to write, in `json_metrics/`.
+    pub flows: Vec<FlowFormat>,
+    /// Write flows to this Kafka broker, `HOST:PORT`, topic `zipkin`.
+    pub kafka: Option<String>,
+    /// Send flows to this collector by OTLP: `http://HOST:4318`.
+    pub otlp: Option<String>,
+    /// Send flows to this collector by Zipkin v2: `http://HOST:9411`.
+    pub zipkin: Option<String>,
+    /// Measure times, and write them to `csv_metrics/` and, for Guesstimate, to `json_metrics/`.
+    pub times: bool,
+    /// Measure times, and serve them at this address while the run goes on.
+    pub metrics: Option<SocketAddr>,
+    /// Log every message here.
+    pub messages: Option<Box<dyn Write + Send>>,
+    /// Cut the run if its output cannot be written any longer.
+    pub cut: Option<Cut>,
+    /// Threads that marshal flows, beside those of the run.
+    pub workers: usize,
+}
+
+impl Settings {
+    /// To write nothing about a run of this architecture.
+    pub fn new(arch: impl Into<String>, clock: Clock) -> Settings {
+        Settings {
+            arch: arch.into(),
+            step: 0,
+            args: String::new(),
+            epoch: Timestamp::UNIX_EPOCH,
+            kinds: &[],
+            clock,
+            out: PathBuf::from("."),
+            graphs: Vec::new(),
+            neo4j: None,
+            flows: Vec::new(),
+            kafka: None,
+            otlp: None,
+            zipkin: None,
+            times: false,
+            metrics: None,
+            messages: None,
+            cut: None,
+            workers: 1,
+        }
+    }
+
+    /// The name of the architecture and the step, as files have it.
+    pub(crate) fn stem(&self) -> String {
+        match self.step {
+            0 => self.arch.clone(),
+            step => format!("{}{step}", self.arch),
+        }
+    }
+
+    /// Begins a file below the directory.
+    pub(crate) fn begin(
+        &self,
+        directory: &str,
+        name: &str,
+    ) -> Result<Replacement, crate::FileError> {
+        Replacement::begin(&self.out.join(directory).join(name))
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("arch", &self.arch)
+            .field("out", &self.out)
+            .field("graphs", &self.graphs)
+            .field("flows", &self.flows)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a graph file looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum GraphFormat {
+    /// GraphJSON, spigo's version 0.4: `json/<arch><step>.json`.
+    Json,
+    /// GraphML, which yEd reads: `gml/<arch><step>.graphml`.
+    GraphMl,
+    /// GEXF 1.3 with times, which Gephi reads: `gml/<arch><step>.gexf`.
+    Gexf,
+}
+
+/// What flows look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FlowFormat {
+    /// Zipkin v1, an array, as spigo writes it: `json_metrics/<arch>_flow.json`.
+    ZipkinV1,
+    /// Zipkin v2, an array: `json_metrics/<arch>_flow.zipkin.json`.
+    ZipkinV2,
+    /// OTLP/JSON, a request per line: `json_metrics/<arch>_flow.otlp.jsonl`.
+    Otlp,
+}
+
+/// Where a Neo4j database is.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Neo4j {
+    /// Its HTTP address: `http://localhost:7474`, or `localhost:7474`.
+    pub url: String,
+    /// Who logs in.
+    pub user: String,
+    /// With what; `None` where the database asks for nothing.
+    pub password: Option<String>,
+}
+
+impl Neo4j {
+    /// The database that the environment names: `NEO4JURL`, and `NEO4JPASSWORD` for the user
+    /// `neo4j`. `None` if there is no `NEO4JURL`.
+    pub fn from_environment() -> Option<Neo4j> {
+        let url = std::env::var("NEO4JURL")
+            .ok()
+            .filter(|url| !url.is_empty())?;
+        Some(Neo4j {
+            url,
+            user: "neo4j".to_owned(),
+            password: std::env::var("NEO4JPASSWORD").ok(),
+        })
+    }
+}
+
+impl fmt::Debug for Neo4j {
+    /// Without the password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Neo4j")
+            .field("url", &self.url)
+            .field("user", &self.user)
+            .finish_non_exhaustive()
+    }
+}

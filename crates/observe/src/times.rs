@@ -1,0 +1,187 @@
+//! How long things take at each service: histograms of response, service and network time.
+//!
+//! The histograms (HDR) grow with what is measured: nothing is clamped, and values keep three
+//! significant digits. Threads count in different sets of histograms, and sets add up to the same
+//! whatever the order, so the sums do not depend on who measured what.
+
+pub(crate) mod csv;
+pub(crate) mod guess;
+#[cfg(feature = "metrics")]
+pub(crate) mod prometheus;
+pub(crate) mod table;
+
+use crate::{Metric, ServiceId};
+use hdrhistogram::Histogram;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+
+/// Sets of histograms. Threads beyond that many share; a set may have megabytes.
+const SETS: usize = 8;
+
+/// Digits of a value that a histogram keeps.
+const DIGITS: u8 = 3;
+
+/// The times of all services.
+#[derive(Debug, Default)]
+pub(crate) struct Times {
+    names: RwLock<Vec<String>>,
+    sets: [Set; SETS],
+}
+
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Set(Mutex<Vec<ServiceTimes>>);
+
+/// The times of one service. Times are in nanoseconds.
+#[derive(Clone, Debug, Default)]
+pub struct ServiceTimes {
+    /// A histogram for each of [`Metric::ALL`], once there is a value.
+    histograms: [Option<Histogram<u64>>; 3],
+    /// The exact sum of each metric.
+    sums: [u128; 3],
+    errors: u64,
+}
+
+/// How names of files have a metric, as spigo's do.
+pub(crate) fn suffix(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Response => "resp",
+        Metric::Service => "serv",
+        Metric::Network => "net",
+    }
+}
+
+impl ServiceTimes {
+    /// The histogram of a metric; `None` if nothing was measured.
+    pub fn histogram(&self, metric: Metric) -> Option<&Histogram<u64>> {
+        self.histograms[metric as usize].as_ref()
+    }
+
+    /// How many requests have failed.
+    pub fn errors(&self) -> u64 {
+        self.errors
+    }
+
+    /// The sum of all values of a metric, exactly.
+    pub fn sum(&self, metric: Metric) -> u128 {
+        self.sums[metric as usize]
+    }
+
+    pub(crate) fn error(&mut self) {
+        self.errors += 1;
+    }
+
+    pub(crate) fn sample(&mut self, metric: Metric, nanos: u64) {
+        self.sums[metric as usize] += u128::from(nanos);
+        // The saturating form would clamp instead of growing.
+        self.histogram_mut(metric)
+            .record(nanos)
+            .expect("a histogram that grows takes any value");
+    }
+
+    fn histogram_mut(&mut self, metric: Metric) -> &mut Histogram<u64> {
+        self.histograms[metric as usize].get_or_insert_with(|| {
+            Histogram::new(DIGITS).expect("a histogram may have three digits")
+        })
+    }
+
+    fn add(&mut self, other: &ServiceTimes) {
+        self.errors += other.errors;
+        for (sum, other) in self.sums.iter_mut().zip(other.sums) {
+            *sum += other;
+        }
+        for metric in Metric::ALL {
+            if let Some(theirs) = other.histogram(metric) {
+                let mine = self.histogram_mut(metric);
+                mine.add(theirs)
+                    .expect("a histogram that grows takes any other");
+            }
+        }
+    }
+}
+
+fn lock(set: &Set) -> MutexGuard<'_, Vec<ServiceTimes>> {
+    set.0.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Times {
+    /// The number of the service of this name.
+    pub(crate) fn service(&self, name: &str) -> ServiceId {
+        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+        let number = names
+            .iter()
+            .position(|known| known == name)
+            .unwrap_or_else(|| {
+                names.push(name.to_owned());
+                names.len() - 1
+            });
+        ServiceId(u16::try_from(number).expect("a run has at most 65,535 services"))
+    }
+
+    #[inline]
+    pub(crate) fn sample(&self, thread: usize, service: ServiceId, metric: Metric, nanos: u64) {
+        self.with(thread, service, |times| times.sample(metric, nanos));
+    }
+
+    #[inline]
+    pub(crate) fn error(&self, thread: usize, service: ServiceId) {
+        self.with(thread, service, ServiceTimes::error);
+    }
+
+    #[inline]
+    fn with(&self, thread: usize, service: ServiceId, act: impl FnOnce(&mut ServiceTimes)) {
+        let mut set = lock(&self.sets[thread % SETS]);
+        let index = usize::from(service.0);
+        if index >= set.len() {
+            set.resize_with(index + 1, ServiceTimes::default);
+        }
+        act(&mut set[index]);
+    }
+
+    /// The times measured so far, by the names of services.
+    pub(crate) fn by_service(&self) -> BTreeMap<String, ServiceTimes> {
+        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        let mut sums = vec![ServiceTimes::default(); names.len()];
+        for set in &self.sets {
+            // `sums` ends with the services that had a name a moment ago.
+            for (sum, times) in sums.iter_mut().zip(lock(set).iter()) {
+                sum.add(times);
+            }
+        }
+        names.iter().cloned().zip(sums).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_longer_than_a_millisecond_are_what_they_are() {
+        let times = Times::default();
+        let www = times.service("www");
+        for millis in [1, 20, 3_000] {
+            times.sample(0, www, Metric::Response, millis * 1_000_000);
+        }
+        let all = times.by_service();
+        let response = all["www"].histogram(Metric::Response).unwrap();
+        assert_eq!(response.len(), 3);
+        let longest = response.max();
+        assert!(longest.abs_diff(3_000_000_000) < 3_000_000, "{longest}");
+        assert!(all["www"].histogram(Metric::Service).is_none());
+    }
+
+    #[test]
+    fn sets_add_up_and_services_are_found_by_name() {
+        let times = Times::default();
+        let (a, b) = (times.service("a"), times.service("b"));
+        assert_eq!(times.service("a"), a);
+        for thread in 0..20 {
+            times.sample(thread, b, Metric::Network, 5);
+            times.error(thread, a);
+        }
+        let all = times.by_service();
+        assert_eq!(all["b"].histogram(Metric::Network).unwrap().len(), 20);
+        assert_eq!(all["a"].errors(), 20);
+    }
+}

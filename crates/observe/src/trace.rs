@@ -1,0 +1,110 @@
+//! Which exchange of messages something belongs to.
+
+use corsair::{Envelope, SpanId};
+use std::fmt;
+use std::num::NonZeroU64;
+
+/// The place of one exchange (a message, or a request and its response) in its trace.
+///
+/// Neither the trace nor the span is ever 0. Both are printed as 16 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TraceContext {
+    trace: NonZeroU64,
+    span: NonZeroU64,
+    parent: Option<NonZeroU64>,
+}
+
+impl TraceContext {
+    /// The context of these numbers; a `parent` of 0 is none. `None` if `trace` or `span` is 0.
+    #[inline]
+    pub const fn new(trace: u64, span: u64, parent: u64) -> Option<TraceContext> {
+        match (NonZeroU64::new(trace), NonZeroU64::new(span)) {
+            (Some(trace), Some(span)) => Some(TraceContext {
+                trace,
+                span,
+                parent: NonZeroU64::new(parent),
+            }),
+            _ => None,
+        }
+    }
+
+    /// The context of a message that was received: of the exchange that it began.
+    ///
+    /// `None` for timers, which belong to no message.
+    #[inline]
+    pub const fn of(envelope: &Envelope) -> Option<TraceContext> {
+        TraceContext::new(
+            envelope.trace.as_u64(),
+            envelope.span.as_u64(),
+            envelope.parent.as_u64(),
+        )
+    }
+
+    /// The context of the question that a received message answers. The parent is not known to
+    /// the answer; whoever joins the two ends of the exchange has it from the question.
+    ///
+    /// `None` if the message is no answer.
+    #[inline]
+    pub const fn answered(envelope: &Envelope) -> Option<TraceContext> {
+        TraceContext::new(envelope.trace.as_u64(), envelope.answers.as_u64(), 0)
+    }
+
+    /// The context of a message that is being sent as `span` while `cause` is handled; without a
+    /// cause it begins a trace.
+    ///
+    /// `None` if `span` is [`SpanId::NONE`].
+    #[inline]
+    pub const fn sent(span: SpanId, cause: Option<TraceContext>) -> Option<TraceContext> {
+        match cause {
+            Some(cause) => TraceContext::new(cause.trace.get(), span.as_u64(), cause.span.get()),
+            None => TraceContext::new(span.as_u64(), span.as_u64(), 0),
+        }
+    }
+
+    /// The number of the trace: that of its first span.
+    #[inline]
+    pub const fn trace(&self) -> NonZeroU64 {
+        self.trace
+    }
+
+    /// The number of the span.
+    #[inline]
+    pub const fn span(&self) -> NonZeroU64 {
+        self.span
+    }
+
+    /// The number of the span that caused this one, if there is one and it is known.
+    #[inline]
+    pub const fn parent(&self) -> Option<NonZeroU64> {
+        self.parent
+    }
+}
+
+impl fmt::Debug for TraceContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}/{:016x}", self.trace, self.span)?;
+        match self.parent {
+            Some(parent) => write!(f, "<{parent:016x}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a client expects of a message that it sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Exchange {
+    /// Nothing: the span is complete when the server has received it.
+    OneWay,
+    /// A response: the span is complete when the client has received that.
+    Request,
+}
+
+/// How an exchange went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
+pub enum Status {
+    /// As it should.
+    #[default]
+    Ok,
+    /// It failed: the server answered so, or the client gave up waiting.
+    Error,
+}

@@ -1,0 +1,220 @@
+//! The universal scalability law (Gunther), fitted to measured throughputs.
+//!
+//! The throughput at a load of N is
+//!
+//! ```text
+//!                 λ N
+//! X(N) = ──────────────────────────
+//!         1 + α (N − 1) + β N (N − 1)
+//! ```
+//!
+//! with the throughput λ of one, the contention α (the share of work that is serial) and the
+//! coherency β (what each pair costs). Source: N. J. Gunther, "Guerrilla Capacity Planning",
+//! Springer 2007, chapters 4 and 5.
+//!
+//! ```
+//! use corsair_observe::usl::{Point, Usl};
+//! let points: Vec<Point> = [(1.0, 955.16), (2.0, 1878.91), (4.0, 3548.68), (8.0, 6531.08), (16.0, 9897.24), (32.0, 11967.98)]
+//!     .map(|(load, throughput)| Point { load, throughput })
+//!     .to_vec();
+//! let usl = Usl::fit(&points)?;
+//! assert!(usl.r_squared > 0.99);
+//! assert!((30.0..45.0).contains(&usl.peak().unwrap().load));
+//! # Ok::<(), corsair_observe::usl::UslError>(())
+//! ```
+
+mod fit;
+mod parse;
+mod plot;
+
+pub use parse::{parse, parse_pairs};
+pub use plot::plot;
+
+/// A throughput that was measured at a load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// How many work at once: clients, threads, nodes.
+    pub load: f64,
+    /// What they get done, in any unit.
+    pub throughput: f64,
+}
+
+/// The law with fitted parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Usl {
+    /// The throughput at a load of one.
+    pub lambda: f64,
+    /// Contention, α; at least 0.
+    pub alpha: f64,
+    /// Coherency, β; at least 0.
+    pub beta: f64,
+    /// How much of the variance of the throughputs the law explains; 1 is all.
+    pub r_squared: f64,
+}
+
+/// Why nothing can be fitted.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum UslError {
+    /// A value that is no positive number.
+    #[error("point {number} is ({load}, {throughput}); loads and throughputs are above 0")]
+    NotPositive {
+        /// Which point, from 1.
+        number: usize,
+        /// Its load.
+        load: f64,
+        /// Its throughput.
+        throughput: f64,
+    },
+    /// Too few loads to tell three parameters.
+    #[error(
+        "there are {0} different loads; the law has three parameters, so measure at 3 loads at least, better 6"
+    )]
+    TooFew(usize),
+    /// A line that is no point.
+    #[error(
+        "line {line}: '{text}' is no pair of numbers; write a load and a throughput, as 16 9897.2"
+    )]
+    NoPair {
+        /// Where, from 1.
+        line: usize,
+        /// What stands there.
+        text: String,
+    },
+}
+
+impl Usl {
+    /// Fits the law by least squares of the throughputs, with α and β at least 0.
+    ///
+    /// O(points) for each of some dozen steps.
+    ///
+    /// # Errors
+    /// [`UslError::NotPositive`], or [`UslError::TooFew`] with fewer than three different loads.
+    pub fn fit(points: &[Point]) -> Result<Usl, UslError> {
+        fit::fit(points)
+    }
+
+    /// The throughput that the law gives for a load.
+    pub fn throughput(&self, load: f64) -> f64 {
+        let n = load;
+        self.lambda * n / (1.0 + self.alpha * (n - 1.0) + self.beta * n * (n - 1.0))
+    }
+
+    /// The load of the highest throughput, and that throughput; `None` if there is no peak
+    /// because more load always gives more (β is 0 and α below 1).
+    pub fn peak(&self) -> Option<Point> {
+        let load = match self.alpha {
+            1.0.. => 1.0,
+            alpha if self.beta > 0.0 => ((1.0 - alpha) / self.beta).sqrt().max(1.0),
+            _ => return None,
+        };
+        Some(Point {
+            load,
+            throughput: self.throughput(load),
+        })
+    }
+
+    /// The throughput that no load exceeds: that of the peak, or λ/α, which is approached; `None`
+    /// if it is unbounded.
+    pub fn limit(&self) -> Option<f64> {
+        match self.peak() {
+            Some(peak) => Some(peak.throughput),
+            None => (self.alpha > 0.0).then(|| self.lambda / self.alpha),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn points(usl: &Usl, loads: &[f64]) -> Vec<Point> {
+        let point = |&load| Point {
+            load,
+            throughput: usl.throughput(load),
+        };
+        loads.iter().map(point).collect()
+    }
+
+    const LOADS: [f64; 8] = [1.0, 2.0, 3.0, 4.0, 8.0, 16.0, 32.0, 64.0];
+
+    proptest! {
+        #[test]
+        fn a_law_is_found_again_from_its_throughputs(
+            lambda in 0.01..1e6f64,
+            alpha in 0.0..0.5f64,
+            beta in 0.0..0.01f64,
+        ) {
+            let law = Usl { lambda, alpha, beta, r_squared: 1.0 };
+            let found = Usl::fit(&points(&law, &LOADS)).unwrap();
+            prop_assert!((found.lambda / lambda - 1.0).abs() < 1e-4, "{found:?}");
+            prop_assert!((found.alpha - alpha).abs() < 1e-4, "{found:?}");
+            prop_assert!((found.beta - beta).abs() < 1e-5, "{found:?}");
+            prop_assert!(found.r_squared > 0.999_999 || lambda < 0.1, "{found:?}");
+        }
+
+        #[test]
+        fn any_positive_points_give_a_law_without_negative_parameters(
+            throughputs in prop::collection::vec(0.1..1e5f64, 3..20),
+        ) {
+            let points: Vec<Point> = (1u32..)
+                .zip(throughputs)
+                .map(|(load, throughput)| Point { load: load.into(), throughput })
+                .collect();
+            let usl = Usl::fit(&points).unwrap();
+            prop_assert!(usl.lambda > 0.0 && usl.alpha >= 0.0 && usl.beta >= 0.0, "{usl:?}");
+            prop_assert!(usl.r_squared <= 1.0 && usl.throughput(7.0).is_finite(), "{usl:?}");
+            if let Some(peak) = usl.peak() {
+                for factor in [0.8, 0.99, 1.01, 1.2] {
+                    let near = (peak.load * factor).max(1.0);
+                    prop_assert!(usl.throughput(near) <= peak.throughput * (1.0 + 1e-9));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_published_example_specsdm91_is_fitted() {
+        // Gunther's example of a SPEC benchmark: load generators, and script executions per hour.
+        let measured = [
+            (1.0, 64.9),
+            (18.0, 995.9),
+            (36.0, 1652.4),
+            (72.0, 1853.2),
+            (108.0, 1828.9),
+            (144.0, 1775.0),
+            (216.0, 1702.2),
+        ];
+        let points: Vec<Point> = measured
+            .map(|(load, throughput)| Point { load, throughput })
+            .to_vec();
+        let usl = Usl::fit(&points).unwrap();
+        assert!((usl.lambda - 89.99).abs() < 0.05, "{usl:?}");
+        assert!((usl.alpha - 0.027_73).abs() < 1e-4, "{usl:?}");
+        assert!((usl.beta - 0.000_104_35).abs() < 1e-6, "{usl:?}");
+        assert!((usl.peak().unwrap().load - 96.5).abs() < 0.1, "{usl:?}");
+        assert!(usl.r_squared > 0.98, "{usl:?}");
+    }
+
+    #[test]
+    fn without_coherency_there_is_a_limit_and_no_peak() {
+        let amdahl = Usl {
+            lambda: 10.0,
+            alpha: 0.05,
+            beta: 0.0,
+            r_squared: 1.0,
+        };
+        assert_eq!((amdahl.peak(), amdahl.limit()), (None, Some(200.0)));
+    }
+
+    #[test]
+    fn what_cannot_be_fitted_is_told() {
+        let point = |load, throughput| Point { load, throughput };
+        let twice = [point(1.0, 1.0), point(1.0, 2.0), point(2.0, 2.0)];
+        assert_eq!(Usl::fit(&twice), Err(UslError::TooFew(2)));
+        for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let said = Usl::fit(&[point(1.0, 1.0), point(2.0, wrong)]).unwrap_err();
+            assert!(said.to_string().contains("point 2 is (2, "), "{said}");
+        }
+    }
+}

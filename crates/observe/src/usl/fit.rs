@@ -1,0 +1,194 @@
+//! Least squares by Levenberg's and Marquardt's method, within bounds.
+//!
+//! Three parameters may not be negative. A parameter that wants to be is held at 0, and the others
+//! are fitted again: of the four cases (α and β free or held) the best one that is allowed wins.
+
+use super::{Point, Usl, UslError};
+
+/// Parameters: λ, α, β.
+type Three = [f64; 3];
+
+/// Steps at most; a fit takes about ten.
+const STEPS: usize = 200;
+
+pub(super) fn fit(points: &[Point]) -> Result<Usl, UslError> {
+    let positive = |value: f64| value > 0.0 && value.is_finite();
+    let wrong = points
+        .iter()
+        .position(|point| !positive(point.load) || !positive(point.throughput));
+    if let Some(wrong) = wrong {
+        return Err(UslError::NotPositive {
+            number: wrong + 1,
+            load: points[wrong].load,
+            throughput: points[wrong].throughput,
+        });
+    }
+    let mut loads: Vec<f64> = points.iter().map(|point| point.load).collect();
+    loads.sort_by(f64::total_cmp);
+    loads.dedup();
+    if loads.len() < 3 {
+        return Err(UslError::TooFew(loads.len()));
+    }
+    // Throughputs near 1, whatever their unit.
+    let scale = points
+        .iter()
+        .map(|point| point.throughput)
+        .fold(0.0, f64::max);
+    let scaled: Vec<Point> = points
+        .iter()
+        .map(|point| Point {
+            load: point.load,
+            throughput: point.throughput / scale,
+        })
+        .collect();
+    let cases = [[true, true], [false, true], [true, false], [false, false]];
+    let best = cases
+        .into_iter()
+        .map(|[alpha, beta]| minimise(&scaled, [true, alpha, beta]))
+        .filter(|(parameters, _)| {
+            parameters[0] > 0.0 && parameters[1] >= 0.0 && parameters[2] >= 0.0
+        })
+        .min_by(|(_, a), (_, b)| a.total_cmp(b));
+    // With α and β held, λ is a ratio of positive sums.
+    let ([lambda, alpha, beta], left) = best.expect("λ alone can always be fitted");
+    let mean = scaled.iter().map(|point| point.throughput).sum::<f64>() / scaled.len() as f64;
+    let all: f64 = scaled
+        .iter()
+        .map(|point| (point.throughput - mean).powi(2))
+        .sum();
+    Ok(Usl {
+        lambda: lambda * scale,
+        alpha,
+        beta,
+        r_squared: match all > 0.0 {
+            true => 1.0 - left / all,
+            // Throughputs that are all the same have nothing to explain.
+            false => f64::from(u8::from(left < 1e-12)),
+        },
+    })
+}
+
+/// The denominator of the law.
+fn cost(load: f64, [_, alpha, beta]: Three) -> f64 {
+    1.0 + alpha * (load - 1.0) + beta * load * (load - 1.0)
+}
+
+fn squares(points: &[Point], parameters: Three) -> f64 {
+    points
+        .iter()
+        .map(|point| {
+            let cost = cost(point.load, parameters);
+            match cost > 0.0 {
+                true => (point.throughput - parameters[0] * point.load / cost).powi(2),
+                // Beyond a pole the law means nothing.
+                false => f64::INFINITY,
+            }
+        })
+        .sum()
+}
+
+/// The parameters with the least sum of squares, those that are held staying 0, and that sum.
+fn minimise(points: &[Point], free: [bool; 3]) -> (Three, f64) {
+    let start = |alpha: f64, beta: f64| {
+        let held = |free: bool, value: f64| if free { value } else { 0.0 };
+        let parameters = [1.0, held(free[1], alpha), held(free[2], beta)];
+        // For these α and β, the best λ is known.
+        let shape = |point: &Point| point.load / cost(point.load, parameters);
+        let top: f64 = points.iter().map(|p| p.throughput * shape(p)).sum();
+        let bottom: f64 = points.iter().map(|p| shape(p).powi(2)).sum();
+        [top / bottom, parameters[1], parameters[2]]
+    };
+    // From several places, so that a flat valley far off is no trap.
+    [
+        (0.01, 1e-4),
+        (0.3, 1e-3),
+        (0.9, 1e-6),
+        (1e-4, 0.05),
+        (0.0, 0.0),
+    ]
+    .into_iter()
+    .map(|(alpha, beta)| descend(points, start(alpha, beta), free))
+    .min_by(|(_, a), (_, b)| a.total_cmp(b))
+    .expect("there are several places")
+}
+
+fn descend(points: &[Point], mut at: Three, free: [bool; 3]) -> (Three, f64) {
+    let mut sum = squares(points, at);
+    let mut damping = 1e-3;
+    for _ in 0..STEPS {
+        // JᵀJ and Jᵀr of the residuals.
+        let (mut normal, mut slope) = ([[0.0; 3]; 3], [0.0; 3]);
+        for point in points {
+            let (n, cost) = (point.load, cost(point.load, at));
+            let model = at[0] * n / cost;
+            let by = -model / cost;
+            let gradient = [n / cost, by * (n - 1.0), by * n * (n - 1.0)];
+            let residual = point.throughput - model;
+            for row in 0..3 {
+                slope[row] += gradient[row] * residual;
+                for column in 0..3 {
+                    normal[row][column] += gradient[row] * gradient[column];
+                }
+            }
+        }
+        let mut better = false;
+        while damping < 1e12 {
+            let mut damped = normal;
+            let mut wanted = slope;
+            for place in 0..3 {
+                damped[place][place] *= 1.0 + damping;
+                if !free[place] {
+                    wanted[place] = 0.0;
+                    damped[place] = [0.0; 3];
+                    for row in &mut damped {
+                        row[place] = 0.0;
+                    }
+                    damped[place][place] = 1.0;
+                }
+            }
+            let Some(step) = solve(damped, wanted) else {
+                damping *= 10.0;
+                continue;
+            };
+            let next = [at[0] + step[0], at[1] + step[1], at[2] + step[2]];
+            let now = squares(points, next);
+            if now < sum {
+                better = sum - now > 1e-15 * sum;
+                (at, sum) = (next, now);
+                damping = (damping / 10.0).max(1e-12);
+                break;
+            }
+            damping *= 10.0;
+        }
+        if !better {
+            break;
+        }
+    }
+    (at, sum)
+}
+
+/// Solves three equations by Gauss's elimination with pivots; `None` if they are no three.
+fn solve(mut a: [[f64; 3]; 3], mut b: Three) -> Option<Three> {
+    for place in 0..3 {
+        let pivot = (place..3).max_by(|&x, &y| a[x][place].abs().total_cmp(&a[y][place].abs()))?;
+        a.swap(place, pivot);
+        b.swap(place, pivot);
+        if a[place][place].abs() < f64::MIN_POSITIVE || !a[place][place].is_finite() {
+            return None;
+        }
+        for row in place + 1..3 {
+            let factor = a[row][place] / a[place][place];
+            let upper = a[place];
+            for (value, above) in a[row].iter_mut().zip(upper).skip(place) {
+                *value -= factor * above;
+            }
+            b[row] -= factor * b[place];
+        }
+    }
+    let mut x = [0.0; 3];
+    for place in (0..3).rev() {
+        let known: f64 = (place + 1..3).map(|other| a[place][other] * x[other]).sum();
+        x[place] = (b[place] - known) / a[place][place];
+    }
+    x.iter().all(|value| value.is_finite()).then_some(x)
+}

@@ -1,0 +1,111 @@
+//! What is written does not depend on how many threads have told it.
+
+use crate::fleet::{Fleet, config, everything};
+use corsair::Executor;
+use corsair_observe::{Clock, Observer, Settings};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+/// All files below a directory and what is in them.
+fn bytes(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(bytes(&path));
+        } else {
+            all.insert(path.clone(), std::fs::read(&path).unwrap());
+        }
+    }
+    all.into_iter()
+        .map(|(path, bytes)| {
+            (
+                path.strip_prefix(directory).unwrap_or(&path).to_owned(),
+                bytes,
+            )
+        })
+        .collect()
+}
+
+const FLEET: Fleet = Fleet {
+    clients: 300,
+    servers: 700,
+    requests: 20,
+};
+
+#[test]
+fn files_are_the_same_for_any_number_of_workers() {
+    let run = |workers| {
+        let directory = tempfile::tempdir().unwrap();
+        let (report, observed) = FLEET.observed(workers, directory.path());
+        assert_eq!(observed.spans, 300 * 20 * 2);
+        (report.digest, bytes(directory.path()))
+    };
+    let (digest, one) = run(1);
+    assert_eq!(one.len(), 9, "{:?}", one.keys());
+    for workers in [1, 2, 3, 4] {
+        let (again, other) = run(workers);
+        assert_eq!(again, digest);
+        for (path, bytes) in &one {
+            assert!(
+                other[path] == *bytes,
+                "{} on {workers} workers",
+                path.display()
+            );
+        }
+    }
+}
+
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn the_log_of_messages_is_in_the_order_of_time() {
+    let log = |workers| {
+        let out = Shared::default();
+        let config = config(workers);
+        let clock = Clock::Virtual(config.progress.clone());
+        let observer = Observer::start(Settings {
+            messages: Some(Box::new(out.clone())),
+            kinds: everything(Path::new("."), Clock::Wall).kinds,
+            ..Settings::new("fleet", clock)
+        });
+        let observer = observer.unwrap();
+        FLEET.run(Executor::Virtual, &config, &observer);
+        observer.finish().unwrap();
+        String::from_utf8(std::mem::take(&mut *out.0.lock().unwrap())).unwrap()
+    };
+    let one = log(1);
+    let times = one.lines().map(|line| line.split(' ').next().unwrap());
+    assert!(times.clone().count() > 3 * 300 * 20);
+    assert!(times.is_sorted(), "times have the same number of digits");
+    assert!(
+        one.lines()
+            .any(|line| line.contains(" GetRequest ") && line.contains("server"))
+    );
+    assert!(log(3) == one);
+}
+
+#[test]
+fn on_the_wall_clock_nothing_is_missing() {
+    let directory = tempfile::tempdir().unwrap();
+    for executor in [Executor::Tokio, Executor::Pool] {
+        let observer = Observer::start(everything(directory.path(), Clock::Wall)).unwrap();
+        FLEET.run(executor, &config(2), &observer);
+        let observed = observer.finish().unwrap();
+        assert_eq!(observed.spans, 300 * 20 * 2);
+        assert_eq!(observed.incomplete, 0);
+    }
+}

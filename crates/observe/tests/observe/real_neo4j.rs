@@ -1,0 +1,53 @@
+//! A real Neo4j database: `ci/observe.sh` starts one and runs these.
+
+use crate::fleet::{Fleet, config};
+use corsair::Executor;
+use corsair_observe::{Clock, Neo4j, Observer, Settings};
+use serde_json::{Value, json};
+
+const FLEET: Fleet = Fleet {
+    clients: 1_500,
+    servers: 1_000,
+    requests: 1,
+};
+
+/// What a statement gives: one row of one number.
+fn number(database: &Neo4j, statement: &str) -> u64 {
+    let url = format!("{}/db/neo4j/tx/commit", database.url);
+    let body = json!({"statements": [{"statement": statement}]}).to_string();
+    let mut answer = ureq::post(url)
+        .header("content-type", "application/json")
+        .send(body.as_bytes())
+        .unwrap();
+    let answer: Value = serde_json::from_str(&answer.body_mut().read_to_string().unwrap()).unwrap();
+    assert_eq!(answer["errors"], json!([]));
+    answer["results"][0]["data"][0]["row"][0].as_u64().unwrap()
+}
+
+#[test]
+#[ignore = "needs a database: ci/observe.sh"]
+fn the_graph_is_in_the_database_once_however_often_it_is_run() {
+    let database = Neo4j::from_environment().expect("NEO4JURL is the address of a database");
+    for _ in 0..2 {
+        let config = config(2);
+        let observer = Observer::start(Settings {
+            neo4j: Some(database.clone()),
+            ..Settings::new("fleet", Clock::Virtual(config.progress.clone()))
+        });
+        let observer = observer.unwrap();
+        FLEET.run(Executor::Virtual, &config, &observer);
+        let observed = observer.finish().unwrap();
+        assert!(observed.losses.is_empty(), "{:?}", observed.losses);
+        let count = |statement| number(&database, statement);
+        let nodes = "MATCH (n:Corsair {arch: 'fleet'}) RETURN count(n)";
+        assert_eq!(count(nodes), 2_500);
+        let edges = "MATCH (:client)-[e:CONN]->(:server) RETURN count(e)";
+        assert_eq!(count(edges), 1_500);
+        let done = "MATCH (n:Corsair {arch: 'fleet', exit: 'normal'}) RETURN count(n)";
+        assert_eq!(count(done), 2_500);
+        let known = "MATCH (n:client {name: 'client07', zone: 'zoneB', package: 'karyon'}) \
+                     WHERE n.ip STARTS WITH '54.221.' AND n.timestamp STARTS WITH '1970-01-01T' \
+                     RETURN count(n)";
+        assert_eq!(count(known), 1);
+    }
+}

@@ -1,0 +1,54 @@
+//! Workers that are fed the values one by one, whatever brings the indices.
+
+use crate::Format;
+use crate::batch::Placement;
+use crate::failure::FirstFailure;
+use crate::part::Part;
+use serde::Serialize;
+
+/// One of them: what it encodes with, and where to.
+pub(super) struct Fed<'a, F, T> {
+    format: &'a F,
+    values: &'a [T],
+    first: &'a FirstFailure,
+    /// The number of its part among those of the run.
+    number: usize,
+    part: &'a mut Part,
+}
+
+impl<'a, F: Format, T: Serialize> Fed<'a, F, T> {
+    /// A worker for each of the parts.
+    pub(super) fn each(
+        format: &'a F,
+        values: &'a [T],
+        first: &'a FirstFailure,
+        parts: &'a mut [Part],
+    ) -> impl Iterator<Item = Fed<'a, F, T>> {
+        parts.iter_mut().enumerate().map(move |(number, part)| Fed {
+            format,
+            values,
+            first,
+            number,
+            part,
+        })
+    }
+
+    /// Encodes the value at `index`, and says where it is; `None` if it, or one before it, has
+    /// failed.
+    pub(super) fn encode(&mut self, index: usize) -> Option<(usize, Placement)> {
+        if !self.first.is_after(index) {
+            return None;
+        }
+        let placement = Placement {
+            part: self.number,
+            entry: self.part.len(),
+        };
+        match self.part.encode(self.format, index, &self.values[index]) {
+            Ok(()) => Some((index, placement)),
+            Err(error) => {
+                self.first.record(error);
+                None
+            }
+        }
+    }
+}

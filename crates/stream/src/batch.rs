@@ -1,0 +1,173 @@
+//! What travels over the edges of a task: selections of rows of shared blocks, and windows of them.
+
+use crate::block::Block;
+use std::sync::Arc;
+
+/// The points that a node hands to the next: rows of one block, in order, of one group.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// Shared with every other task and node that has points of it.
+    pub block: Arc<Block>,
+    /// Which of its rows.
+    pub rows: Rows,
+    /// The tags by which it was grouped.
+    pub group: Arc<Group>,
+}
+
+/// Some rows of a block, ascending.
+#[derive(Clone, Debug)]
+pub enum Rows {
+    /// From the first to before the second.
+    Range(u32, u32),
+    /// These.
+    List(Arc<[u32]>),
+}
+
+/// The values of the tags by which points are grouped, by name. Points that were never grouped have
+/// none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Group {
+    /// Name and value, ordered by name; a missing tag has the empty value.
+    pub tags: Vec<(Arc<str>, Arc<str>)>,
+}
+
+/// The points of a stretch of time, of one group.
+#[derive(Clone, Debug)]
+pub struct Window {
+    /// Its end, nanoseconds since 1970; points at this instant belong to the next one.
+    pub end: i64,
+    /// Its length in nanoseconds.
+    pub period: i64,
+    /// Its points, in the order in which they came. At least one batch, all of one group.
+    pub batches: Vec<Batch>,
+}
+
+/// What travels over an edge.
+#[derive(Clone, Debug)]
+pub enum Flow {
+    /// Points as they come.
+    Points(Batch),
+    /// Points that belong together.
+    Window(Window),
+}
+
+impl Flow {
+    /// How many points.
+    pub fn points(&self) -> usize {
+        match self {
+            Flow::Points(batch) => batch.rows.len(),
+            Flow::Window(window) => window.batches.iter().map(|batch| batch.rows.len()).sum(),
+        }
+    }
+
+    /// Its group.
+    ///
+    /// # Panics
+    /// If it is a window without a batch.
+    pub fn group(&self) -> &Arc<Group> {
+        match self {
+            Flow::Points(batch) => &batch.group,
+            Flow::Window(window) => &window.batches[0].group,
+        }
+    }
+
+    /// Its batches, one or more.
+    pub fn batches(&self) -> &[Batch] {
+        match self {
+            Flow::Points(batch) => std::slice::from_ref(batch),
+            Flow::Window(window) => &window.batches,
+        }
+    }
+
+    /// The batch of a node that a pipeline feeds points.
+    ///
+    /// # Panics
+    /// If it is a window.
+    pub(crate) fn into_points(self) -> Batch {
+        match self {
+            Flow::Points(batch) => batch,
+            Flow::Window(_) => {
+                unreachable!("a pipeline feeds windows to aggregates and sinks only")
+            }
+        }
+    }
+}
+
+impl Batch {
+    /// The same points, some of the rows.
+    pub fn with_rows(&self, rows: Rows) -> Batch {
+        Batch {
+            block: self.block.clone(),
+            rows,
+            group: self.group.clone(),
+        }
+    }
+
+    /// All points of a block, not grouped.
+    pub fn all(block: Arc<Block>, group: Arc<Group>) -> Batch {
+        let rows = Rows::Range(0, block.rows() as u32);
+        Batch { block, rows, group }
+    }
+}
+
+impl Rows {
+    /// How many.
+    pub fn len(&self) -> usize {
+        match self {
+            Rows::Range(from, to) => (to - from) as usize,
+            Rows::List(rows) => rows.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The row at this place.
+    ///
+    /// # Panics
+    /// If `at` is not less than [`Rows::len`].
+    pub fn get(&self, at: usize) -> usize {
+        match self {
+            Rows::Range(from, to) => {
+                assert!(at < (to - from) as usize, "row {at} of {}", self.len());
+                *from as usize + at
+            }
+            Rows::List(rows) => rows[at] as usize,
+        }
+    }
+
+    /// From the place `from` to before the place `to`.
+    ///
+    /// # Panics
+    /// If `from` is greater than `to`, or `to` than [`Rows::len`].
+    pub fn slice(&self, from: usize, to: usize) -> Rows {
+        assert!(
+            from <= to && to <= self.len(),
+            "{from}..{to} of {}",
+            self.len()
+        );
+        match self {
+            _ if from == 0 && to == self.len() => self.clone(),
+            Rows::Range(first, _) => Rows::Range(first + from as u32, first + to as u32),
+            Rows::List(rows) => Rows::from_iter(rows[from..to].iter().copied()),
+        }
+    }
+
+    /// Each of them, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + Clone + '_ {
+        let (range, list) = match self {
+            Rows::Range(from, to) => (*from..*to, &[][..]),
+            Rows::List(rows) => (0..0, &rows[..]),
+        };
+        range.chain(list.iter().copied()).map(|row| row as usize)
+    }
+}
+
+/// From rows that ascend.
+impl FromIterator<u32> for Rows {
+    fn from_iter<I: IntoIterator<Item = u32>>(rows: I) -> Rows {
+        Rows::List(rows.into_iter().collect())
+    }
+}

@@ -1,0 +1,286 @@
+//! Points of one measurement, column by column.
+//!
+//! A block is made once, by a write, and shared by every task that its points go to. Rows keep the
+//! order of the lines.
+
+use crate::{Kind, Value};
+use std::sync::Arc;
+
+mod builder;
+mod column;
+mod spelling;
+mod table;
+mod write;
+
+pub use builder::{Builder, Fed};
+
+/// Where points were written to. Equal origins of one engine are the same `Arc`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// `db` of the write.
+    pub database: Arc<str>,
+    /// `rp` of the write; may be empty.
+    pub policy: Arc<str>,
+    /// The points' measurement.
+    pub measurement: Arc<str>,
+}
+
+/// Points of one measurement, column by column. All columns have as many cells as there are times.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// Where they were written to.
+    pub origin: Arc<Origin>,
+    /// Nanoseconds since 1970.
+    pub times: Arc<[i64]>,
+    /// Tags before fields, each in order of first appearance. Names are unique per role.
+    pub columns: Vec<Column>,
+}
+
+/// The values of one tag or field.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Its key.
+    pub name: Arc<str>,
+    /// Its cells, shared by the blocks that are derived from one.
+    pub data: Arc<Data>,
+}
+
+/// The cells of a column. A cell may be missing: lines need not have the same keys.
+#[derive(Clone, Debug)]
+pub enum Data {
+    /// A tag: each word once.
+    Tag(Words),
+    /// A field of floats.
+    Float(Cells<f64>),
+    /// A field of integers.
+    Integer(Cells<i64>),
+    /// A field of unsigned integers.
+    Unsigned(Cells<u64>),
+    /// A field of booleans.
+    Boolean(Cells<bool>),
+    /// A field of strings.
+    Text(Cells<Arc<str>>),
+    /// A field whose type changes within the block.
+    Mixed(Vec<Option<Value>>),
+}
+
+/// Values of one type.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cells<T> {
+    /// A value per row; the default where it is missing.
+    pub values: Vec<T>,
+    /// Whether a row has one; `None`: every row has.
+    pub present: Option<Vec<bool>>,
+}
+
+/// Words that repeat: a number per row, each word once.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Words {
+    /// The place in `words` of each row's word, or [`Words::MISSING`].
+    pub codes: Vec<u32>,
+    /// In order of first appearance.
+    pub words: Vec<Arc<str>>,
+}
+
+impl Words {
+    /// The code of a row without this tag.
+    pub const MISSING: u32 = u32::MAX;
+
+    /// The word of a row.
+    pub fn get(&self, row: usize) -> Option<&Arc<str>> {
+        self.words.get(self.codes[row] as usize)
+    }
+}
+
+impl<T> Cells<T> {
+    /// The value of a row, if it has one.
+    #[inline]
+    pub fn get(&self, row: usize) -> Option<&T> {
+        match &self.present {
+            Some(present) if !present[row] => None,
+            _ => Some(&self.values[row]),
+        }
+    }
+}
+
+impl Data {
+    /// How many rows.
+    pub fn rows(&self) -> usize {
+        match self {
+            Data::Tag(words) => words.codes.len(),
+            Data::Float(cells) => cells.values.len(),
+            Data::Integer(cells) => cells.values.len(),
+            Data::Unsigned(cells) => cells.values.len(),
+            Data::Boolean(cells) => cells.values.len(),
+            Data::Text(cells) => cells.values.len(),
+            Data::Mixed(cells) => cells.len(),
+        }
+    }
+
+    /// The value of a row, if it has one.
+    pub fn get(&self, row: usize) -> Option<Value> {
+        match self {
+            Data::Tag(words) => words.get(row).cloned().map(Value::Text),
+            Data::Float(cells) => cells.get(row).copied().map(Value::Float),
+            Data::Integer(cells) => cells.get(row).copied().map(Value::Integer),
+            Data::Unsigned(cells) => cells.get(row).copied().map(Value::Unsigned),
+            Data::Boolean(cells) => cells.get(row).copied().map(Value::Boolean),
+            Data::Text(cells) => cells.get(row).cloned().map(Value::Text),
+            Data::Mixed(cells) => cells[row].clone(),
+        }
+    }
+}
+
+impl<T: Clone> Cells<T> {
+    fn gather(&self, rows: &[u32]) -> Cells<T> {
+        let at = |&row: &u32| row as usize;
+        Cells {
+            values: rows
+                .iter()
+                .map(|row| self.values[at(row)].clone())
+                .collect(),
+            present: self
+                .present
+                .as_ref()
+                .map(|present| rows.iter().map(|row| present[at(row)]).collect()),
+        }
+    }
+}
+
+impl Data {
+    /// These rows only. O(rows), and O(words) for a tag.
+    fn gather(&self, rows: &[u32]) -> Data {
+        match self {
+            Data::Tag(words) => Data::Tag(Words {
+                codes: rows.iter().map(|&row| words.codes[row as usize]).collect(),
+                words: words.words.clone(),
+            }),
+            Data::Float(cells) => Data::Float(cells.gather(rows)),
+            Data::Integer(cells) => Data::Integer(cells.gather(rows)),
+            Data::Unsigned(cells) => Data::Unsigned(cells.gather(rows)),
+            Data::Boolean(cells) => Data::Boolean(cells.gather(rows)),
+            Data::Text(cells) => Data::Text(cells.gather(rows)),
+            Data::Mixed(cells) => Data::Mixed(
+                rows.iter()
+                    .map(|&row| cells[row as usize].clone())
+                    .collect(),
+            ),
+        }
+    }
+}
+
+/// A column of one row.
+impl From<Value> for Data {
+    fn from(value: Value) -> Data {
+        fn one<T>(value: T) -> Cells<T> {
+            Cells {
+                values: vec![value],
+                present: None,
+            }
+        }
+        match value {
+            Value::Float(value) => Data::Float(one(value)),
+            Value::Integer(value) => Data::Integer(one(value)),
+            Value::Unsigned(value) => Data::Unsigned(one(value)),
+            Value::Text(value) => Data::Text(one(value)),
+            Value::Boolean(value) => Data::Boolean(one(value)),
+        }
+    }
+}
+
+/// A cell per row, of one type if all values are.
+impl From<Vec<Option<Value>>> for Data {
+    fn from(cells: Vec<Option<Value>>) -> Data {
+        fn typed<T: Clone>(
+            cells: &[Option<Value>],
+            missing: T,
+            get: impl Fn(&Value) -> Option<T>,
+        ) -> Option<Cells<T>> {
+            let value = |cell: &Option<Value>| match cell {
+                Some(value) => get(value),
+                None => Some(missing.clone()),
+            };
+            let present = cells.iter().any(Option::is_none);
+            Some(Cells {
+                values: cells.iter().map(value).collect::<Option<_>>()?,
+                present: present.then(|| cells.iter().map(Option::is_some).collect()),
+            })
+        }
+        let typed = match cells.iter().flatten().next().map(Value::kind) {
+            None | Some(Kind::Float) => typed(&cells, 0.0, |value| match value {
+                Value::Float(value) => Some(*value),
+                _ => None,
+            })
+            .map(Data::Float),
+            Some(Kind::Integer) => typed(&cells, 0, |value| match value {
+                Value::Integer(value) => Some(*value),
+                _ => None,
+            })
+            .map(Data::Integer),
+            Some(Kind::Unsigned) => typed(&cells, 0, |value| match value {
+                Value::Unsigned(value) => Some(*value),
+                _ => None,
+            })
+            .map(Data::Unsigned),
+            Some(Kind::Boolean) => typed(&cells, false, |value| match value {
+                Value::Boolean(value) => Some(*value),
+                _ => None,
+            })
+            .map(Data::Boolean),
+            Some(Kind::Text) => typed(&cells, Arc::from(""), |value| match value {
+                Value::Text(value) => Some(value.clone()),
+                _ => None,
+            })
+            .map(Data::Text),
+        };
+        typed.unwrap_or(Data::Mixed(cells))
+    }
+}
+
+impl Column {
+    /// Whether it is a tag.
+    pub fn is_tag(&self) -> bool {
+        matches!(*self.data, Data::Tag(_))
+    }
+}
+
+impl Block {
+    /// How many points.
+    pub fn rows(&self) -> usize {
+        self.times.len()
+    }
+
+    /// A block of these rows only. O(columns × rows).
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn gather(&self, rows: &[u32]) -> Block {
+        let columns = self.columns.iter().map(|column| Column {
+            name: column.name.clone(),
+            data: Arc::new(column.data.gather(rows)),
+        });
+        Block {
+            origin: self.origin.clone(),
+            times: rows.iter().map(|&row| self.times[row as usize]).collect(),
+            columns: columns.collect(),
+        }
+    }
+
+    /// The field of this name, or else the tag. O(columns).
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        let named = |column: &&Column| &*column.name == name;
+        self.fields()
+            .find(named)
+            .or_else(|| self.tags().find(named))
+    }
+
+    /// The fields.
+    pub fn fields(&self) -> impl Iterator<Item = &Column> {
+        self.columns.iter().filter(|column| !column.is_tag())
+    }
+
+    /// The tags.
+    pub fn tags(&self) -> impl Iterator<Item = &Column> {
+        self.columns.iter().filter(|column| column.is_tag())
+    }
+}

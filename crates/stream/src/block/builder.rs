@@ -1,0 +1,280 @@
+//! From lines to blocks.
+
+use super::column::NONE;
+use super::spelling::{Piece, Spelling};
+use super::table::Table;
+use super::{Block, Origin};
+use crate::line::{LineError, LineErrorKind, Precision, Reader, Role, Span, Tokens};
+use hashbrown::{DefaultHashBuilder, HashTable};
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+/// Makes blocks of lines: fed with the text of a write, it gives a block for each measurement that
+/// anybody wants.
+///
+/// Lines go straight into columns. A line costs no allocation but what columns need to grow, words of
+/// tags that are new in their block, and strings that differ from the one in the row before.
+///
+/// - Blocks are in the order of their first lines, rows in the order of lines.
+/// - A field whose type changes within a block is [`Data::Mixed`](super::Data::Mixed): each value
+///   keeps its type, so that integers stay exact.
+/// - A field that a line has twice has its last value.
+/// - Lines of one measurement that have few keys in common make several blocks: a block of more than
+///   one row has at most 1024 cells and four for each value.
+///
+/// ```
+/// use corsair_stream::block::{Builder, Origin};
+/// use corsair_stream::line::Precision;
+/// use std::sync::Arc;
+///
+/// let mut builder = Builder::new();
+/// let text = b"cpu,host=a load=1 10\nmem free=5i\ncpu load=2 20\ncpu load=x";
+/// let mut errors = Vec::new();
+/// let wanted = |measurement: &str| {
+///     (measurement == "cpu").then(|| {
+///         Arc::new(Origin {
+///             database: "telegraf".into(),
+///             policy: "".into(),
+///             measurement: measurement.into(),
+///         })
+///     })
+/// };
+/// let fed = builder.feed(text, Precision::Seconds, 0, wanted, |error| errors.push(error));
+/// assert_eq!((fed.stored, fed.unwanted, fed.bad), (2, 1, 1));
+/// assert_eq!(errors[0].line, 4);
+/// let blocks = builder.finish();
+/// assert_eq!(&*blocks[0].times, [10_000_000_000, 20_000_000_000]);
+/// ```
+#[derive(Debug)]
+pub struct Builder {
+    tokens: Tokens,
+    hasher: DefaultHashBuilder,
+    measurements: Vec<Measurement>,
+    index: HashTable<u32>,
+    /// The measurement of the line before.
+    last: u32,
+    /// Blocks that are complete, and the numbers of their first lines.
+    done: Vec<(usize, Block)>,
+    /// Lines that are in blocks.
+    stored: usize,
+    /// The longest line that is taken, in bytes.
+    max_line: usize,
+}
+
+/// What became of the lines of a text. Blank lines and comments do not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fed {
+    /// Points that went into blocks.
+    pub stored: usize,
+    /// Good lines of measurements that nobody wants.
+    pub unwanted: usize,
+    /// Lines that are no points.
+    pub bad: usize,
+}
+
+/// Measurements, tags and fields for which memory is kept from write to write; more is given back.
+const KEPT: usize = 1024;
+
+#[derive(Debug)]
+struct Measurement {
+    spelling: Spelling,
+    /// `None`: nobody wants it.
+    origin: Option<Arc<Origin>>,
+    table: Table,
+    /// The number of the first line in its table.
+    born: usize,
+    /// The measurement that came after it when it was there last.
+    next: u32,
+}
+
+impl Fed {
+    /// Lines that are points, whether anybody wants them or not.
+    pub fn accepted(self) -> usize {
+        self.stored + self.unwanted
+    }
+}
+
+impl Default for Builder {
+    fn default() -> Builder {
+        Builder::new()
+    }
+}
+
+impl Builder {
+    /// One that has been fed nothing. Lines may be of any length.
+    pub fn new() -> Builder {
+        Builder {
+            tokens: Tokens::default(),
+            hasher: DefaultHashBuilder::default(),
+            measurements: Vec::new(),
+            index: HashTable::new(),
+            last: 0,
+            done: Vec::new(),
+            stored: 0,
+            max_line: usize::MAX,
+        }
+    }
+
+    /// Lets it refuse lines of more bytes than this.
+    pub fn max_line(mut self, bytes: usize) -> Builder {
+        self.max_line = bytes;
+        self
+    }
+
+    /// Takes the lines of a text.
+    ///
+    /// Timestamps are in `precision`; lines without have the time `now`, in nanoseconds. `wanted`
+    /// says for a measurement where its points belong, or that nobody wants them: they are checked,
+    /// then, and not stored. It is asked once for each measurement until [`Builder::finish`], also
+    /// for those of which all lines turn out to be bad. `bad` is told of each bad line; the others
+    /// are taken. Errors count lines from the beginning of this text.
+    ///
+    /// Linear in the length of the text, whatever it is.
+    pub fn feed(
+        &mut self,
+        text: &[u8],
+        precision: Precision,
+        now: i64,
+        mut wanted: impl FnMut(&str) -> Option<Arc<Origin>>,
+        mut bad: impl FnMut(LineError),
+    ) -> Fed {
+        let mut fed = Fed::default();
+        let mut reader = Reader::new(text);
+        let mut tokens = std::mem::take(&mut self.tokens);
+        let unit = precision.unit();
+        let mut keep = false;
+        while let Some(read) = reader.line(&mut tokens, |region, name| {
+            keep = self.select(region, name, &mut wanted);
+            keep
+        }) {
+            let time = match (read, tokens.time) {
+                (Ok(end), _) if end - tokens.measurement.from > self.max_line => {
+                    Err(reader.error(tokens.measurement.from, LineErrorKind::LineTooLong))
+                }
+                (Ok(_), None) => Ok(now),
+                (Ok(_), Some(time)) => time.checked_mul(unit).ok_or_else(|| {
+                    reader.error(tokens.time_at, LineErrorKind::TimestampOutOfRange)
+                }),
+                (Err(error), _) => Err(error),
+            };
+            match time {
+                Ok(time) if keep => {
+                    self.push(reader.region(), &tokens, time);
+                    fed.stored += 1;
+                }
+                Ok(_) => fed.unwanted += 1,
+                Err(error) => {
+                    fed.bad += 1;
+                    bad(error);
+                }
+            }
+        }
+        self.tokens = tokens;
+        fed
+    }
+
+    /// The blocks of all that it has been fed since the last time; then it is as new, and keeps the
+    /// memory of writes that are not extraordinary.
+    pub fn finish(&mut self) -> Vec<Block> {
+        let mut done = std::mem::take(&mut self.done);
+        for mut measurement in self.measurements.drain(..) {
+            if let Some(origin) = measurement.origin
+                && measurement.table.rows() > 0
+            {
+                done.push((measurement.born, measurement.table.finish(origin)));
+            }
+        }
+        self.index.clear();
+        if self.measurements.capacity() > KEPT {
+            self.measurements = Vec::new();
+            self.index = HashTable::new();
+        }
+        if self
+            .tokens
+            .tags
+            .capacity()
+            .max(self.tokens.fields.capacity())
+            > KEPT
+        {
+            self.tokens = Tokens::default();
+        }
+        self.last = 0;
+        self.stored = 0;
+        done.sort_unstable_by_key(|(born, _)| *born);
+        done.into_iter().map(|(_, block)| block).collect()
+    }
+
+    /// Makes this the measurement of the present line; whether anybody wants it.
+    #[inline]
+    fn select(
+        &mut self,
+        region: &str,
+        name: Span,
+        wanted: impl FnMut(&str) -> Option<Arc<Origin>>,
+    ) -> bool {
+        let name = Piece::new(region, name);
+        let get = |place: u32| self.measurements.get(place as usize);
+        let is = |place: u32| get(place).is_some_and(|known| known.spelling.is(name));
+        // A write often has one measurement for long, or the same ones in turn.
+        self.last = match get(self.last).map(|last| last.next) {
+            Some(_) if is(self.last) => self.last,
+            Some(next) if is(next) => next,
+            _ => self.find(name, wanted),
+        };
+        self.measurements[self.last as usize].origin.is_some()
+    }
+
+    /// The place of a measurement that is not the expected one.
+    #[inline(never)]
+    fn find(
+        &mut self,
+        name: Piece<'_>,
+        mut wanted: impl FnMut(&str) -> Option<Arc<Origin>>,
+    ) -> u32 {
+        let known = &mut self.measurements;
+        let entry = self.index.entry(
+            self.hasher.hash_one(name.bytes()),
+            |&place| known[place as usize].spelling.is(name),
+            |&place| self.hasher.hash_one(known[place as usize].spelling.bytes()),
+        );
+        let place = match entry {
+            hashbrown::hash_table::Entry::Occupied(entry) => *entry.get(),
+            hashbrown::hash_table::Entry::Vacant(entry) => {
+                let origin = wanted(&name.meaning(Role::Measurement));
+                let place = known.len() as u32;
+                entry.insert(place);
+                known.push(Measurement {
+                    spelling: name.keep(),
+                    origin,
+                    table: Table::default(),
+                    born: 0,
+                    next: NONE,
+                });
+                place
+            }
+        };
+        if let Some(last) = self.measurements.get_mut(self.last as usize) {
+            last.next = place;
+        }
+        place
+    }
+
+    /// Stores the present line, which somebody wants. Inlined, it would take registers from reading.
+    #[inline(never)]
+    fn push(&mut self, region: &str, tokens: &Tokens, time: i64) {
+        let measurement = &mut self.measurements[self.last as usize];
+        let Some(origin) = &measurement.origin else {
+            return;
+        };
+        let table = &mut measurement.table;
+        if table.is_sparse_with(tokens) && table.rows() > 0 {
+            let block = table.finish(origin.clone());
+            self.done.push((measurement.born, block));
+        }
+        if table.rows() == 0 {
+            measurement.born = self.stored;
+        }
+        table.push(region, tokens, time, &self.hasher);
+        self.stored += 1;
+    }
+}

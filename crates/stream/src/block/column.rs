@@ -1,0 +1,290 @@
+//! Columns that grow row by row.
+//!
+//! A column may lag behind the rows of its table: what is missing is filled in once it has a value
+//! again, or at the end. So a row costs what it has, not how many columns there are.
+
+use super::spelling::{Piece, Spelling};
+use super::{Cells, Data, Words};
+use crate::line::{Escaped, RawValue, Role};
+use crate::{Kind, Value};
+use hashbrown::{DefaultHashBuilder, HashTable};
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+/// No place.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// What columns of either role have in common: they are found by their keys.
+pub(super) trait Keyed {
+    fn key(&self) -> &Spelling;
+    /// The place of the column that came after this one in the line before.
+    fn next(&mut self) -> &mut u32;
+}
+
+/// The values of a tag.
+#[derive(Debug)]
+pub(super) struct TagColumn {
+    key: Spelling,
+    next: u32,
+    codes: Vec<u32>,
+    words: Vec<Spelling>,
+    /// For each word the one that came after it when it was there last.
+    follower: Vec<u32>,
+    last: u32,
+    index: HashTable<u32>,
+}
+
+/// The values of a field.
+#[derive(Debug)]
+pub(super) struct FieldColumn {
+    key: Spelling,
+    next: u32,
+    data: Data,
+}
+
+impl Keyed for TagColumn {
+    fn key(&self) -> &Spelling {
+        &self.key
+    }
+
+    fn next(&mut self) -> &mut u32 {
+        &mut self.next
+    }
+}
+
+impl Keyed for FieldColumn {
+    fn key(&self) -> &Spelling {
+        &self.key
+    }
+
+    fn next(&mut self) -> &mut u32 {
+        &mut self.next
+    }
+}
+
+impl TagColumn {
+    pub fn new(key: Spelling) -> TagColumn {
+        TagColumn {
+            key,
+            next: NONE,
+            codes: Vec::new(),
+            words: Vec::new(),
+            follower: Vec::new(),
+            last: NONE,
+            index: HashTable::new(),
+        }
+    }
+
+    /// The word of this row; rows only grow.
+    #[inline]
+    pub fn push(&mut self, row: usize, word: Piece<'_>, hasher: &DefaultHashBuilder) {
+        if self.codes.len() < row {
+            self.codes.resize(row, Words::MISSING);
+        }
+        let is = |code: u32| {
+            self.words
+                .get(code as usize)
+                .is_some_and(|same| same.is(word))
+        };
+        // A write often has one word for long, or the same words in turn.
+        let follower = self.follower.get(self.last as usize);
+        self.last = match follower {
+            Some(_) if is(self.last) => self.last,
+            Some(&code) if is(code) => code,
+            _ => self.find(word, hasher),
+        };
+        self.codes.push(self.last);
+    }
+
+    /// The code of a word that is not the expected one.
+    #[inline(never)]
+    fn find(&mut self, word: Piece<'_>, hasher: &DefaultHashBuilder) -> u32 {
+        let bytes = word.bytes();
+        let words = &mut self.words;
+        let entry = self.index.entry(
+            hasher.hash_one(bytes),
+            |&code| words[code as usize].is(word),
+            |&code| hasher.hash_one(words[code as usize].bytes()),
+        );
+        let code = match entry {
+            hashbrown::hash_table::Entry::Occupied(entry) => *entry.get(),
+            hashbrown::hash_table::Entry::Vacant(entry) => {
+                let code = words.len() as u32;
+                entry.insert(code);
+                words.push(word.keep());
+                self.follower.push(NONE);
+                code
+            }
+        };
+        if let Some(follower) = self.follower.get_mut(self.last as usize) {
+            *follower = code;
+        }
+        code
+    }
+
+    /// Its name and cells, as many as there are rows.
+    pub fn finish(mut self, rows: usize) -> (Arc<str>, Data) {
+        self.codes.resize(rows, Words::MISSING);
+        let words = self.words.into_iter();
+        let data = Data::Tag(Words {
+            codes: self.codes,
+            words: words.map(|word| word.meaning(Role::Name)).collect(),
+        });
+        (self.key.meaning(Role::Name), data)
+    }
+}
+
+impl FieldColumn {
+    /// A column for values like this one.
+    pub fn new(key: Spelling, like: RawValue) -> FieldColumn {
+        let data = match like {
+            RawValue::Float(_) => Data::Float(Cells::default()),
+            RawValue::Integer(_) => Data::Integer(Cells::default()),
+            RawValue::Unsigned(_) => Data::Unsigned(Cells::default()),
+            RawValue::Boolean(_) => Data::Boolean(Cells::default()),
+            RawValue::Text(_) => Data::Text(Cells::default()),
+        };
+        FieldColumn {
+            key,
+            next: NONE,
+            data,
+        }
+    }
+
+    /// The value of this row; rows only grow. If the row has one already, it is replaced.
+    #[inline]
+    pub fn push(&mut self, row: usize, value: RawValue, region: &str) {
+        match (&mut self.data, value) {
+            (Data::Float(cells), RawValue::Float(value)) => cells.put(row, value),
+            (Data::Integer(cells), RawValue::Integer(value)) => cells.put(row, value),
+            (Data::Unsigned(cells), RawValue::Unsigned(value)) => cells.put(row, value),
+            (Data::Boolean(cells), RawValue::Boolean(value)) => cells.put(row, value),
+            (Data::Text(cells), RawValue::Text(span)) => {
+                let text = Escaped::new(&region[span.from..span.to], Role::Text);
+                let text = match cells.values.last() {
+                    Some(last) if text == **last => last.clone(),
+                    _ => text.unescape().into(),
+                };
+                cells.put(row, text);
+            }
+            _ => self.push_mixed(row, value, region),
+        }
+    }
+
+    /// A value of another type than those before.
+    #[cold]
+    fn push_mixed(&mut self, row: usize, value: RawValue, region: &str) {
+        if !matches!(self.data, Data::Mixed(_)) {
+            let cells = (0..self.data.rows()).map(|row| self.data.get(row));
+            self.data = Data::Mixed(cells.collect());
+        }
+        let Data::Mixed(cells) = &mut self.data else {
+            return;
+        };
+        cells.resize(row, None);
+        cells.push(Some(match value {
+            RawValue::Float(value) => Value::Float(value),
+            RawValue::Integer(value) => Value::Integer(value),
+            RawValue::Unsigned(value) => Value::Unsigned(value),
+            RawValue::Boolean(value) => Value::Boolean(value),
+            RawValue::Text(span) => {
+                let text = Escaped::new(&region[span.from..span.to], Role::Text);
+                Value::Text(text.unescape().into())
+            }
+        }));
+    }
+
+    /// Its name and cells, as many as there are rows.
+    pub fn finish(mut self, rows: usize) -> (Arc<str>, Data) {
+        match &mut self.data {
+            Data::Float(cells) => cells.fill(rows),
+            Data::Integer(cells) => cells.fill(rows),
+            Data::Unsigned(cells) => cells.fill(rows),
+            Data::Boolean(cells) => cells.fill(rows),
+            Data::Text(cells) => cells.fill(rows),
+            Data::Mixed(cells) => cells.resize(rows, None),
+            Data::Tag(_) => {}
+        }
+        let data = match self.data {
+            Data::Mixed(cells) => unmix(cells),
+            data => data,
+        };
+        (self.key.meaning(Role::Name), data)
+    }
+}
+
+/// Cells of one type, if they are: a line that gives a field twice may have replaced the only value
+/// of another type.
+fn unmix(mixed: Vec<Option<Value>>) -> Data {
+    let mut kinds = mixed.iter().flatten().map(Value::kind);
+    let first = kinds.next();
+    if kinds.any(|kind| Some(kind) != first) {
+        return Data::Mixed(mixed);
+    }
+    fn cells<T: Clone + Default>(
+        mixed: &[Option<Value>],
+        of: impl Fn(&Value) -> Option<T>,
+    ) -> Cells<T> {
+        let mut cells = Cells::default();
+        for (row, value) in mixed.iter().enumerate() {
+            if let Some(value) = value.as_ref().and_then(&of) {
+                cells.put(row, value);
+            }
+        }
+        cells.fill(mixed.len());
+        cells
+    }
+    macro_rules! typed {
+        ($kind:ident) => {
+            Data::$kind(cells(&mixed, |value| match value {
+                Value::$kind(value) => Some(value.clone()),
+                _ => None,
+            }))
+        };
+    }
+    match first {
+        Some(Kind::Float) => typed!(Float),
+        Some(Kind::Integer) => typed!(Integer),
+        Some(Kind::Unsigned) => typed!(Unsigned),
+        Some(Kind::Boolean) => typed!(Boolean),
+        Some(Kind::Text) => typed!(Text),
+        None => Data::Mixed(mixed),
+    }
+}
+
+impl<T> Default for Cells<T> {
+    fn default() -> Cells<T> {
+        Cells {
+            values: Vec::new(),
+            present: None,
+        }
+    }
+}
+
+impl<T: Clone + Default> Cells<T> {
+    /// The value of this row; those of rows since the last one are missing.
+    #[inline]
+    fn put(&mut self, row: usize, value: T) {
+        if self.values.len() != row {
+            self.values.truncate(row);
+            if let Some(present) = &mut self.present {
+                present.truncate(row);
+            }
+            self.fill(row);
+        }
+        self.values.push(value);
+        if let Some(present) = &mut self.present {
+            present.push(true);
+        }
+    }
+
+    /// Makes it as long as there are rows.
+    fn fill(&mut self, rows: usize) {
+        let length = self.values.len();
+        if length < rows {
+            self.values.resize(rows, T::default());
+            let present = self.present.get_or_insert_with(|| vec![true; length]);
+            present.resize(rows, false);
+        }
+    }
+}

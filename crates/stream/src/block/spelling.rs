@@ -1,0 +1,145 @@
+//! Names as they are spelled in lines, compared without a call where they are short.
+
+use crate::line::{Escaped, Role, Span};
+use std::sync::Arc;
+
+/// A name as it is spelled in the text that is being read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece<'a> {
+    /// Its first eight bytes, and zeros if it has fewer.
+    head: u64,
+    region: &'a str,
+    span: Span,
+}
+
+/// A name as it was spelled in a text, kept.
+#[derive(Clone, Debug)]
+pub(super) struct Spelling {
+    head: u64,
+    text: Arc<str>,
+}
+
+impl<'a> Piece<'a> {
+    /// The name at this place.
+    #[inline]
+    pub fn new(region: &'a str, span: Span) -> Piece<'a> {
+        let rest = region.as_bytes().get(span.from..).unwrap_or_default();
+        let length = span.to - span.from;
+        let head = match rest.first_chunk() {
+            // Shifted twice, since a shift by 64 is none.
+            Some(head) if length < 8 => {
+                let others = 8 * (7 - length);
+                (u64::from_le_bytes(*head) << 8 << others) >> 8 >> others
+            }
+            Some(head) => u64::from_le_bytes(*head),
+            None => {
+                let mut head = [0; 8];
+                head[..length].copy_from_slice(&rest[..length]);
+                u64::from_le_bytes(head)
+            }
+        };
+        Piece { head, region, span }
+    }
+
+    /// Its bytes.
+    #[inline]
+    pub fn bytes(self) -> &'a [u8] {
+        &self.region.as_bytes()[self.span.from..self.span.to]
+    }
+
+    /// What it means.
+    pub fn meaning(self, role: Role) -> std::borrow::Cow<'a, str> {
+        Escaped::new(self.text(), role).unescape()
+    }
+
+    /// Kept beyond the text.
+    pub fn keep(self) -> Spelling {
+        Spelling {
+            head: self.head,
+            text: self.text().into(),
+        }
+    }
+
+    fn text(self) -> &'a str {
+        &self.region[self.span.from..self.span.to]
+    }
+}
+
+impl Spelling {
+    /// Whether this is the same name.
+    #[inline]
+    pub fn is(&self, piece: Piece<'_>) -> bool {
+        if self.head != piece.head || self.text.len() != piece.span.to - piece.span.from {
+            return false;
+        }
+        self.text.len() <= 8 || self.is_long(piece)
+    }
+
+    /// Whether the last bytes are the same.
+    #[inline]
+    fn is_long(&self, piece: Piece<'_>) -> bool {
+        let (kept, bytes) = (self.text.as_bytes(), piece.bytes());
+        let tail = |bytes: &[u8]| bytes.last_chunk().map(|tail| u64::from_le_bytes(*tail));
+        // Head and tail cover sixteen bytes.
+        tail(kept) == tail(bytes) && (kept.len() <= 16 || kept == bytes)
+    }
+
+    /// Its bytes.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
+
+    /// What it means; the same allocation if nothing is escaped.
+    pub fn meaning(self, role: Role) -> Arc<str> {
+        match Escaped::new(&self.text, role).unescape() {
+            std::borrow::Cow::Borrowed(_) => self.text,
+            std::borrow::Cow::Owned(meaning) => meaning.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_any_length_are_the_same_only_if_every_byte_is() {
+        let text = "abcdefghijklmnopqrstuvwxyz0123456789";
+        for from in 0..text.len() {
+            for to in from..=text.len() {
+                let span = Span { from, to };
+                let kept = Piece::new(text, span).keep();
+                // At the end of a text, and amid one.
+                for after in ["", "=1,the rest"] {
+                    let whole = format!("{}{after}", &text[..to]);
+                    assert!(kept.is(Piece::new(&whole, span)), "{from}..{to}");
+                    for at in from..to {
+                        let mut other = whole.clone();
+                        other.replace_range(at..at + 1, "!");
+                        assert!(!kept.is(Piece::new(&other, span)), "{from}..{to} at {at}");
+                    }
+                    if to > from {
+                        let shorter = Span { from, to: to - 1 };
+                        assert!(!kept.is(Piece::new(&whole, shorter)), "{from}..{to}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_zero_byte_is_part_of_a_name() {
+        let name = |text| {
+            Piece::new(
+                text,
+                Span {
+                    from: 0,
+                    to: text.len(),
+                },
+            )
+        };
+        assert!(!name("a\0").keep().is(name("a")));
+        assert!(!name("a").keep().is(name("a\0")));
+    }
+}

@@ -1,0 +1,159 @@
+//! A block that grows.
+
+use super::column::{FieldColumn, Keyed, NONE, TagColumn};
+use super::spelling::Piece;
+use super::{Block, Column, Origin};
+use crate::line::Tokens;
+use hashbrown::{DefaultHashBuilder, HashTable};
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+/// Cells that a table may have without regard to how many of them are missing.
+const FREE_CELLS: usize = 1024;
+
+/// Beyond that, a table has at most so many cells per value.
+const CELLS_PER_VALUE: usize = 4;
+
+/// Points of one measurement.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    times: Vec<i64>,
+    tags: Columns<TagColumn>,
+    fields: Columns<FieldColumn>,
+    /// Values there are.
+    values: usize,
+}
+
+/// Columns of one role, in order of first appearance.
+#[derive(Debug)]
+struct Columns<C> {
+    columns: Vec<C>,
+    index: HashTable<u32>,
+    /// The first one in the line before.
+    first: u32,
+}
+
+impl<C> Default for Columns<C> {
+    fn default() -> Columns<C> {
+        Columns {
+            columns: Vec::new(),
+            index: HashTable::new(),
+            first: NONE,
+        }
+    }
+}
+
+impl Table {
+    /// How many points.
+    pub fn rows(&self) -> usize {
+        self.times.len()
+    }
+
+    /// Whether one more row could leave most cells empty: lines that share no keys would make
+    /// a table whose size is the square of theirs.
+    #[inline]
+    pub fn is_sparse_with(&self, tokens: &Tokens) -> bool {
+        let more = tokens.tags.len() + tokens.fields.len();
+        let columns = self.tags.columns.len() + self.fields.columns.len() + more;
+        let cells = (self.rows() + 1).saturating_mul(columns);
+        cells > FREE_CELLS + CELLS_PER_VALUE * (self.values + more)
+    }
+
+    /// One more row. Amortised O(tokens); no allocation for what has been there before.
+    #[inline]
+    pub fn push(&mut self, region: &str, tokens: &Tokens, time: i64, hasher: &DefaultHashBuilder) {
+        let row = self.rows();
+        self.times.push(time);
+        self.values += tokens.tags.len() + tokens.fields.len();
+        let mut before = NONE;
+        for &(key, value) in &tokens.tags {
+            let key = Piece::new(region, key);
+            before = self
+                .tags
+                .find(key, before, hasher, || TagColumn::new(key.keep()));
+            let column = &mut self.tags.columns[before as usize];
+            column.push(row, Piece::new(region, value), hasher);
+        }
+        let mut before = NONE;
+        for &(key, value) in &tokens.fields {
+            let key = Piece::new(region, key);
+            let new = || FieldColumn::new(key.keep(), value);
+            before = self.fields.find(key, before, hasher, new);
+            self.fields.columns[before as usize].push(row, value, region);
+        }
+    }
+
+    /// All that there is, as a block; the table is empty then.
+    pub fn finish(&mut self, origin: Arc<Origin>) -> Block {
+        let table = std::mem::take(self);
+        let rows = table.rows();
+        let tags = table.tags.columns.into_iter().map(|tag| tag.finish(rows));
+        let fields = table
+            .fields
+            .columns
+            .into_iter()
+            .map(|field| field.finish(rows));
+        let column = |(name, data)| Column {
+            name,
+            data: Arc::new(data),
+        };
+        Block {
+            origin,
+            times: table.times.into(),
+            columns: tags.chain(fields).map(column).collect(),
+        }
+    }
+}
+
+impl<C: Keyed> Columns<C> {
+    /// The place of the column with this key, in a line where it comes after the one at `before`.
+    /// One comparison if it did so in the line before.
+    #[inline]
+    fn find(
+        &mut self,
+        key: Piece<'_>,
+        before: u32,
+        hasher: &DefaultHashBuilder,
+        new: impl FnOnce() -> C,
+    ) -> u32 {
+        let expected = match self.columns.get_mut(before as usize) {
+            Some(column) => *column.next(),
+            None => self.first,
+        };
+        match self.columns.get(expected as usize) {
+            Some(column) if column.key().is(key) => expected,
+            _ => self.search(key, before, hasher, new),
+        }
+    }
+
+    /// The same where another column was expected.
+    #[inline(never)]
+    fn search(
+        &mut self,
+        key: Piece<'_>,
+        before: u32,
+        hasher: &DefaultHashBuilder,
+        new: impl FnOnce() -> C,
+    ) -> u32 {
+        let columns = &mut self.columns;
+        let entry = self.index.entry(
+            hasher.hash_one(key.bytes()),
+            |&place| columns[place as usize].key().is(key),
+            |&place| hasher.hash_one(columns[place as usize].key().bytes()),
+        );
+        let place = match entry {
+            hashbrown::hash_table::Entry::Occupied(entry) => *entry.get(),
+            hashbrown::hash_table::Entry::Vacant(entry) => {
+                let place = columns.len() as u32;
+                entry.insert(place);
+                columns.push(new());
+                place
+            }
+        };
+        match self.columns.get_mut(before as usize) {
+            Some(column) => *column.next() = place,
+            None => self.first = place,
+        }
+        place
+    }
+}

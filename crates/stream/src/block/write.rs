@@ -1,0 +1,110 @@
+//! Rows as lines.
+
+use super::{Block, Column, Data};
+use crate::Value;
+use crate::line::{Role, escape};
+use std::fmt::Write;
+
+impl Block {
+    /// Appends a row as a line of the line protocol, without a newline; the time in nanoseconds.
+    ///
+    /// Whatever was read from a line is read from this one again. What no line can say is left out:
+    /// floats that are not finite, tags with an empty value, columns of a reserved name, and names
+    /// that are empty, contain a newline or end with a backslash. If no field remains, or the
+    /// measurement is such a name or begins with `#` or a tab, nothing is appended.
+    ///
+    /// Returns whether there is a line. O(columns).
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn write_line(&self, row: usize, line: &mut String) -> bool {
+        let begin = line.len();
+        let time = self.times[row];
+        let measurement = &*self.origin.measurement;
+        if !can_be_said(measurement) || measurement.starts_with(['#', '\t']) {
+            return false;
+        }
+        escape(measurement, Role::Measurement, line);
+        for column in self.tags() {
+            let Data::Tag(words) = &*column.data else {
+                continue;
+            };
+            let word = words.get(row).filter(|word| can_be_said(word));
+            let reserved = matches!(&*column.name, "time" | "_field" | "_measurement");
+            if let Some(word) = word
+                && can_be_said(&column.name)
+                && !reserved
+            {
+                line.push(',');
+                escape(&column.name, Role::Name, line);
+                line.push('=');
+                escape(word, Role::Name, line);
+            }
+        }
+        let mut separator = ' ';
+        // A tab before the first field is no part of its name, so that it must not be the first one.
+        let tabbed = |column: &&Column| column.name.starts_with('\t');
+        let fields = self.fields().filter(|column| !tabbed(column));
+        for column in fields.chain(self.fields().filter(tabbed)) {
+            let value = column.data.get(row).filter(is_finite);
+            if let Some(value) = value
+                && can_be_said(&column.name)
+                && &*column.name != "time"
+                && !(separator == ' ' && tabbed(&column))
+            {
+                line.push(separator);
+                separator = ',';
+                escape(&column.name, Role::Name, line);
+                line.push('=');
+                write_value(&value, line);
+            }
+        }
+        if separator == ' ' {
+            line.truncate(begin);
+            return false;
+        }
+        push(line, format_args!(" {time}"));
+        true
+    }
+
+    /// All rows as lines, each with a newline. See [`Block::write_line`]. O(rows × columns).
+    pub fn to_lines(&self) -> String {
+        let mut lines = String::new();
+        for row in 0..self.rows() {
+            if self.write_line(row, &mut lines) {
+                lines.push('\n');
+            }
+        }
+        lines
+    }
+}
+
+/// Whether a line can have this name.
+fn can_be_said(name: &str) -> bool {
+    !name.is_empty() && !name.contains('\n') && !name.ends_with('\\')
+}
+
+fn is_finite(value: &Value) -> bool {
+    !matches!(value, Value::Float(value) if !value.is_finite())
+}
+
+/// Appends the value of a field.
+fn write_value(value: &Value, line: &mut String) {
+    match value {
+        // Always with a point or an exponent, and never with more digits than it takes.
+        Value::Float(value) => push(line, format_args!("{value:?}")),
+        Value::Integer(value) => push(line, format_args!("{value}i")),
+        Value::Unsigned(value) => push(line, format_args!("{value}u")),
+        Value::Boolean(value) => push(line, format_args!("{value}")),
+        Value::Text(text) => {
+            line.push('"');
+            escape(text, Role::Text, line);
+            line.push('"');
+        }
+    }
+}
+
+fn push(line: &mut String, text: std::fmt::Arguments<'_>) {
+    // A string takes whatever is written to it.
+    let _ = line.write_fmt(text);
+}

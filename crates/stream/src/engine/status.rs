@@ -1,0 +1,137 @@
+//! How a task is getting on: what is shown of it as JSON, and as a graph.
+
+use corsair::edge::EdgeStatistics;
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+use std::fmt::Write;
+
+/// How a task is getting on.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct TaskStatus {
+    /// Its name.
+    pub name: String,
+    /// Whether it runs.
+    #[serde(flatten)]
+    pub state: TaskState,
+    /// Its pipeline in canonical form.
+    pub text: String,
+    /// Its nodes, each after those that feed it.
+    pub nodes: Vec<NodeStatus>,
+    /// Its edges.
+    pub edges: Vec<EdgeStatus>,
+}
+
+/// Whether a task runs.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum TaskState {
+    /// It does.
+    Running,
+    /// All that was written has gone through it, and nothing more comes.
+    Ended,
+    /// A node could not go on.
+    Failed {
+        /// Which.
+        node: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What a node has counted, beside what its edges have.
+#[derive(Clone, Debug)]
+pub struct NodeStatus {
+    /// Its name in the pipeline.
+    pub name: String,
+    /// Such as `late` of a window.
+    pub counters: Vec<(&'static str, u64)>,
+}
+
+/// What has gone over an edge, in points.
+#[derive(Clone, Debug)]
+pub struct EdgeStatus {
+    /// The node it comes from; `stream`: the writes.
+    pub from: String,
+    /// The node it leads to.
+    pub to: String,
+    /// Its counters.
+    pub statistics: EdgeStatistics,
+}
+
+impl Serialize for NodeStatus {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut node = to.serialize_struct("NodeStatus", self.counters.len() + 1)?;
+        node.serialize_field("name", &self.name)?;
+        for (name, count) in &self.counters {
+            node.serialize_field(name, count)?;
+        }
+        node.end()
+    }
+}
+
+impl Serialize for EdgeStatus {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let counters = self.counters();
+        let mut edge = to.serialize_struct("EdgeStatus", counters.len() + 2)?;
+        edge.serialize_field("from", &self.from)?;
+        edge.serialize_field("to", &self.to)?;
+        for (name, count) in counters {
+            edge.serialize_field(name, &count)?;
+        }
+        edge.end()
+    }
+}
+
+impl EdgeStatus {
+    /// Its counters under their names. Counts are points, times nanoseconds.
+    pub fn counters(&self) -> [(&'static str, u64); 8] {
+        let s = &self.statistics;
+        let nanos = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        [
+            ("collected", s.collected),
+            ("emitted", s.emitted),
+            ("dropped_by_abort", s.dropped_by_abort),
+            ("dropped_by_overflow", s.dropped_by_overflow),
+            ("buffered", s.buffered as u64),
+            ("high_water", s.high_water as u64),
+            ("collect_blocked_ns", nanos(s.blocked_collecting)),
+            ("emit_blocked_ns", nanos(s.blocked_emitting)),
+        ]
+    }
+}
+
+impl TaskStatus {
+    /// Its graph in the DOT language of Graphviz, with what has gone over each edge.
+    pub fn dot(&self) -> String {
+        let mut dot = String::new();
+        let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
+        let _ = writeln!(dot, "digraph \"{}\" {{", quoted(&self.name));
+        let _ = writeln!(
+            dot,
+            "  rankdir=LR;\n  node [shape=box];\n  stream [shape=oval];"
+        );
+        for node in &self.nodes {
+            let mut label = node.name.clone();
+            for (name, count) in &node.counters {
+                let _ = write!(label, "\\n{name} {count}");
+            }
+            let failed =
+                matches!(&self.state, TaskState::Failed { node: at, .. } if *at == node.name);
+            let color = if failed { ", color=red" } else { "" };
+            let _ = writeln!(dot, "  {} [label=\"{label}\"{color}];", node.name);
+        }
+        for edge in &self.edges {
+            let EdgeStatus {
+                from,
+                to,
+                statistics: s,
+            } = edge;
+            let (emitted, collected) = (s.emitted, s.collected);
+            let _ = writeln!(
+                dot,
+                "  {from} -> {to} [label=\"{emitted} of {collected}\"];"
+            );
+        }
+        dot.push_str("}\n");
+        dot
+    }
+}

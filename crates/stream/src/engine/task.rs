@@ -1,0 +1,142 @@
+//! A task that runs: its nodes, its edges, and how it ends.
+
+use super::status::{EdgeStatus, NodeStatus, TaskState, TaskStatus};
+use crate::node::sink::Latest;
+use crate::node::{Counter, NodeError};
+use crate::pipeline::{Pipeline, What};
+use corsair::edge::{AbortHandle, Meter};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use tokio::sync::Notify;
+
+/// A task that runs, or has ended.
+#[derive(Debug)]
+pub(super) struct Task {
+    pub(super) name: Arc<str>,
+    pub(super) pipeline: Pipeline,
+    pub(super) nodes: Vec<NodeParts>,
+    pub(super) edges: Vec<EdgeParts>,
+    pub(super) abort: AbortHandle,
+    /// How many of its nodes have not ended.
+    pub(super) running: AtomicUsize,
+    pub(super) failure: OnceLock<Failure>,
+    pub(super) end: Notify,
+    /// The first edge of each `from`, by its place in the pipeline.
+    pub(super) entrances: Vec<Arc<super::routes::Entrance>>,
+}
+
+/// What others see of a node.
+#[derive(Debug)]
+pub(super) struct NodeParts {
+    pub(super) counters: Vec<(&'static str, Counter)>,
+    pub(super) latest: Option<Latest>,
+}
+
+/// What others see of an edge.
+#[derive(Debug)]
+pub(super) struct EdgeParts {
+    /// `None`: the writes.
+    pub(super) from: Option<usize>,
+    pub(super) to: usize,
+    pub(super) meter: Meter,
+}
+
+/// Why a task has ended before its time.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) node: usize,
+    pub(super) error: NodeError,
+}
+
+impl Task {
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Drops what lies on its edges; its nodes end.
+    pub(super) fn abort(&self) {
+        self.abort.abort();
+    }
+
+    /// A node cannot go on: neither can the task. The first reason counts.
+    pub(super) fn fail(&self, node: usize, error: NodeError) {
+        let _ = self.failure.set(Failure { node, error });
+        self.abort();
+    }
+
+    /// One of its nodes has ended. Whether it was the last one.
+    pub(super) fn node_ended(&self) -> bool {
+        let last = self.running.fetch_sub(1, Ordering::AcqRel) == 1;
+        if last {
+            self.end.notify_waiters();
+        }
+        last
+    }
+
+    /// The run has ended under it.
+    pub(super) fn lost(&self, reason: &str) {
+        if self.running.swap(0, Ordering::AcqRel) > 0 {
+            self.fail(0, NodeError::Run(reason.into()));
+            self.end.notify_waiters();
+        }
+    }
+
+    /// Waits until all its nodes have ended.
+    pub(super) async fn ended(&self) {
+        loop {
+            let notified = self.end.notified();
+            let mut notified = std::pin::pin!(notified);
+            notified.as_mut().enable();
+            if self.running.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            notified.await;
+        }
+    }
+
+    /// What the `http_out` of this name shows.
+    pub(super) fn endpoint(&self, name: &str) -> Option<&Latest> {
+        let nodes = self.pipeline.nodes().iter().zip(&self.nodes);
+        nodes
+            .filter(
+                |(node, _)| matches!(&node.what, What::HttpOut { endpoint } if **endpoint == *name),
+            )
+            .find_map(|(_, parts)| parts.latest.as_ref())
+    }
+
+    pub(super) fn status(&self) -> TaskStatus {
+        let nodes = self.pipeline.nodes();
+        let state = match self.failure.get() {
+            Some(Failure { node, error }) => TaskState::Failed {
+                node: nodes[*node].name.to_string(),
+                reason: error.to_string(),
+            },
+            None if self.running.load(Ordering::Acquire) == 0 => TaskState::Ended,
+            None => TaskState::Running,
+        };
+        TaskStatus {
+            name: self.name.to_string(),
+            state,
+            text: self.pipeline.to_string(),
+            nodes: nodes
+                .iter()
+                .zip(&self.nodes)
+                .map(|(node, parts)| NodeStatus {
+                    name: node.name.to_string(),
+                    counters: parts.counters.iter().map(|(n, c)| (*n, c.get())).collect(),
+                })
+                .collect(),
+            edges: self
+                .edges
+                .iter()
+                .map(|edge| EdgeStatus {
+                    from: edge
+                        .from
+                        .map_or("stream".into(), |at| nodes[at].name.to_string()),
+                    to: nodes[edge.to].name.to_string(),
+                    statistics: edge.meter.read(),
+                })
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! An expression over rows of a block.
+
+use super::arithmetic::{arithmetic, minus};
+use super::compare::compare;
+use super::scalar::Fault;
+use super::select::marked;
+use super::truth::Truth;
+use super::vector::{Lane, Vector, spread};
+use super::{Binary, Expression, ExpressionError, Unary};
+use crate::Value;
+use crate::batch::Rows;
+use crate::block::{Block, Data};
+use std::borrow::Cow;
+
+impl Expression {
+    /// The rows, out of these, for which it is true, as a condition. A range if they follow one
+    /// another, and no copy if they are all of them. O(rows × size).
+    ///
+    /// # Errors
+    /// If it has no result for one of the rows, or one that is no boolean.
+    ///
+    /// # Panics
+    /// If the block has no such rows.
+    pub fn select(&self, block: &Block, rows: &Rows) -> Result<Rows, ExpressionError> {
+        Ok(match self.truth(block, rows)? {
+            Truth::Constant(true) => rows.clone(),
+            Truth::Constant(false) | Truth::Missing => Rows::Range(0, 0),
+            truth => marked(rows, &truth.equals(true, rows.len())),
+        })
+    }
+
+    /// Its values as a column of the block: a cell for every row, those of other rows missing.
+    ///
+    /// This is what a new column beside the others of the block needs. It costs O(block) memory
+    /// even for few rows; see [`Expression::values`]. Strings come as [`Data::Text`], also those of
+    /// tags. Floats may be infinite or not a number, after a division.
+    ///
+    /// # Errors
+    /// If it has no result for one of the rows.
+    ///
+    /// # Panics
+    /// If the block has no such rows.
+    pub fn column(&self, block: &Block, rows: &Rows) -> Result<Data, ExpressionError> {
+        let values = self.values(block, rows)?;
+        if rows.len() == block.rows() {
+            return Ok(values);
+        }
+        Ok(spread(values, rows, block.rows()))
+    }
+
+    /// Its values for these rows only, in their order: [`Expression::column`] without the other
+    /// rows. O(rows × size).
+    ///
+    /// # Errors
+    /// If it has no result for one of the rows.
+    ///
+    /// # Panics
+    /// If the block has no such rows.
+    pub fn values(&self, block: &Block, rows: &Rows) -> Result<Data, ExpressionError> {
+        let vector = match rows.is_empty() {
+            true => Vector::Missing,
+            false => self.vector(block, rows)?,
+        };
+        Ok(vector.into_data(rows.len()))
+    }
+
+    /// There is at least one row. Recursion is for what stands on the right or in parentheses: the
+    /// left sides, which make chains as long as one likes, are a loop.
+    fn vector<'a>(&self, block: &'a Block, rows: &'a Rows) -> Result<Vector<'a>, ExpressionError> {
+        let mut chain = Vec::new();
+        let mut first = self;
+        while let Expression::Binary(operator, left, right) = first {
+            chain.push((first, *operator, left, right));
+            first = left;
+        }
+        let mut value = first.operand(block, rows)?;
+        while let Some((whole, operator, left, right)) = chain.pop() {
+            value = match operator {
+                Binary::And | Binary::Or => {
+                    let left = left.condition(value)?;
+                    connect(operator == Binary::Or, left, right, block, rows)?.into_vector()
+                }
+                _ => {
+                    let right = right.vector(block, rows)?;
+                    whole.operation(operator, &value, &right)?
+                }
+            };
+        }
+        Ok(value)
+    }
+
+    /// What is no operation of two operands.
+    fn operand<'a>(&self, block: &'a Block, rows: &'a Rows) -> Result<Vector<'a>, ExpressionError> {
+        match self {
+            Expression::Literal(value) => Ok(Vector::Constant(value.clone())),
+            Expression::Duration(nanos) => Ok(Vector::Constant(Value::Integer(*nanos))),
+            Expression::Key(name) => Ok(match block.column(name) {
+                Some(column) => Vector::read(&column.data, rows),
+                None => Vector::Missing,
+            }),
+            Expression::Unary(Unary::Not, operand) => {
+                Ok(operand.truth(block, rows)?.not().into_vector())
+            }
+            Expression::Unary(Unary::Minus, operand) => {
+                minus(operand.vector(block, rows)?).map_err(|fault| self.error(fault))
+            }
+            Expression::Binary(..) => unreachable!("`{self}` has two operands"),
+        }
+    }
+
+    /// A calculation or comparison.
+    fn operation(
+        &self,
+        operator: Binary,
+        left: &Vector<'_>,
+        right: &Vector<'_>,
+    ) -> Result<Vector<'static>, ExpressionError> {
+        match operator.is_comparison() {
+            true => compare(operator, left, right),
+            false => arithmetic(operator, left, right),
+        }
+        .map_err(|fault| self.error(fault))
+    }
+
+    fn truth<'a>(&self, block: &'a Block, rows: &'a Rows) -> Result<Truth<'a>, ExpressionError> {
+        match rows.is_empty() {
+            true => Ok(Truth::Missing),
+            false => self.condition(self.vector(block, rows)?),
+        }
+    }
+
+    /// Its value as a condition.
+    fn condition<'a>(&self, value: Vector<'a>) -> Result<Truth<'a>, ExpressionError> {
+        Truth::of(value).map_err(|kind| ExpressionError::Condition {
+            kind,
+            expression: self.to_string(),
+        })
+    }
+
+    /// A comparison without further operations: so cheap that rows are compared in vain rather than
+    /// gathered.
+    fn is_plain_comparison(&self) -> bool {
+        match self {
+            Expression::Binary(operator, left, right) => {
+                operator.is_comparison() && left.is_leaf() && right.is_leaf()
+            }
+            _ => false,
+        }
+    }
+
+    fn is_leaf(&self) -> bool {
+        !matches!(self, Expression::Unary(..) | Expression::Binary(..))
+    }
+
+    fn error(&self, fault: Fault) -> ExpressionError {
+        let operator = match self {
+            Expression::Unary(operator, _) => operator.symbol(),
+            Expression::Binary(operator, ..) => operator.symbol(),
+            Expression::Literal(_) | Expression::Duration(_) | Expression::Key(_) => "",
+        };
+        let expression = self.to_string();
+        match fault {
+            Fault::Types(left, right) => ExpressionError::Types {
+                operator,
+                left,
+                right,
+                expression,
+            },
+            Fault::Type(operand) => ExpressionError::Type {
+                operator,
+                operand,
+                expression,
+            },
+            Fault::Zero => ExpressionError::Zero { expression },
+            Fault::Overflow => ExpressionError::Overflow { expression },
+        }
+    }
+}
+
+/// `OR` if the value that decides is true, `AND` if it is false. The right side is evaluated where
+/// the left one does not decide.
+fn connect<'a>(
+    decides: bool,
+    left: Truth<'a>,
+    right: &Expression,
+    block: &'a Block,
+    rows: &'a Rows,
+) -> Result<Truth<'a>, ExpressionError> {
+    let count = rows.len();
+    let open = match &left {
+        Truth::Constant(one) if *one == decides => return Ok(left),
+        Truth::Constant(_) => return right.truth(block, rows),
+        Truth::Missing => return Ok(left.combine(decides, right.truth(block, rows)?, count)),
+        Truth::Each(_) => left.equals(decides, count),
+    };
+    let decided = open.iter().filter(|decided| **decided).count();
+    if decided == count {
+        drop(open);
+        return Ok(left);
+    }
+    if decided == 0 {
+        drop(open);
+        return Ok(left.combine(decides, right.truth(block, rows)?, count));
+    }
+    // Where this fails, it may have failed on a row that must not be looked at.
+    if decided < count / 8 * 7
+        && right.is_plain_comparison()
+        && let Ok(right) = right.truth(block, rows)
+    {
+        drop(open);
+        return Ok(left.combine(decides, right, count));
+    }
+    let open: Vec<bool> = open.iter().map(|decided| !decided).collect();
+    let subset = marked(rows, &open);
+    let some = right.truth(block, &subset)?;
+    let right = scatter(some, &open);
+    Ok(left.combine(decides, right, count))
+}
+
+/// The truths of the open rows among all; the others are missing.
+fn scatter(some: Truth<'_>, open: &[bool]) -> Truth<'static> {
+    let lane = match some {
+        Truth::Missing => return Truth::Missing,
+        Truth::Constant(one) => Lane {
+            values: Cow::Owned(vec![one; open.len()]),
+            present: Some(Cow::Owned(open.to_vec())),
+        },
+        Truth::Each(some) => {
+            let mut present = vec![false; open.len()];
+            let mut values = vec![false; open.len()];
+            let places = open.iter().enumerate().filter(|(_, open)| **open);
+            for (next, (at, _)) in places.enumerate() {
+                if let Some(one) = some.get(next) {
+                    present[at] = true;
+                    values[at] = one;
+                }
+            }
+            Lane {
+                values: Cow::Owned(values),
+                present: Some(Cow::Owned(present)),
+            }
+        }
+    };
+    Truth::Each(lane)
+}
+
+impl Binary {
+    fn is_comparison(self) -> bool {
+        self.is_equality()
+            || matches!(
+                self,
+                Binary::Less | Binary::LessOrEqual | Binary::Greater | Binary::GreaterOrEqual
+            )
+    }
+}

@@ -1,0 +1,94 @@
+//! What an expression refers to, and how deep it is.
+
+use super::{Expression, Level, Unary};
+use crate::Value;
+use rustc_hash::FxHashSet;
+use std::sync::Arc;
+
+impl Expression {
+    /// How deep parentheses, `NOT` and signs may be nested: to evaluate them takes stack, and an
+    /// actor on a thread of its own has little.
+    pub const MAX_DEPTH: usize = 50;
+
+    /// How many operators may follow one another, as in `a OR b OR c`, those around them included.
+    pub const MAX_CHAIN: usize = 500;
+
+    /// The fields and tags that it refers to, each once, from left to right. O(size).
+    pub fn keys(&self) -> Vec<&Arc<str>> {
+        let mut seen = FxHashSet::default();
+        let mut keys = Vec::new();
+        self.visit(|part, _| {
+            if let Expression::Key(key) = part
+                && seen.insert(key)
+            {
+                keys.push(key);
+            }
+        });
+        keys
+    }
+
+    /// Whether it is deeper than [`Expression::MAX_DEPTH`] or [`Expression::MAX_CHAIN`] allow.
+    /// O(size), without recursion.
+    pub fn is_too_deep(&self) -> bool {
+        let mut found = false;
+        self.visit(|_, place| {
+            found |= place.above > Expression::MAX_CHAIN || place.nesting > Expression::MAX_DEPTH;
+        });
+        found
+    }
+
+    /// Whether it has a number that no text can stand for.
+    pub(crate) fn has_infinite_literal(&self) -> bool {
+        let mut found = false;
+        self.visit(|part, _| {
+            if let Expression::Literal(Value::Float(number)) = part {
+                found |= !number.is_finite();
+            }
+        });
+        found
+    }
+
+    /// Every part with its place, an operator before its operands, from left to right.
+    fn visit<'a>(&'a self, mut each: impl FnMut(&'a Expression, Place)) {
+        let mut pending = vec![(self, Place::default())];
+        while let Some((part, place)) = pending.pop() {
+            each(part, place);
+            match part {
+                Expression::Literal(_) | Expression::Duration(_) | Expression::Key(_) => {}
+                Expression::Unary(operator, operand) => {
+                    let number = *operator == Unary::Minus && operand.is_number();
+                    let nesting = 1 + usize::from(number) + operand.parentheses(operator.level());
+                    pending.push((operand, place.below(nesting)));
+                }
+                Expression::Binary(operator, left, right) => {
+                    pending.push((right, place.below(1)));
+                    let nesting = left.parentheses(operator.operands().0);
+                    pending.push((left, place.below(nesting)));
+                }
+            }
+        }
+    }
+
+    /// How many pairs of parentheses it needs in a place that asks for this level.
+    fn parentheses(&self, least: Level) -> usize {
+        usize::from(self.level() < least)
+    }
+}
+
+/// Where a part of an expression stands.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    /// How many operators are above it.
+    above: usize,
+    /// How many of them cost stack: all but those of which it is the left side without parentheses.
+    nesting: usize,
+}
+
+impl Place {
+    fn below(self, nesting: usize) -> Place {
+        Place {
+            above: self.above + 1,
+            nesting: self.nesting + nesting,
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Numbers of one or of many rows, and how two types of them meet.
+
+use super::Binary;
+use super::scalar::Fault;
+use super::vector::Vector;
+use crate::Value;
+use std::borrow::Cow;
+
+/// Numbers of one type: the same for all rows, or one per row.
+pub(super) enum Side<'v, T: Copy> {
+    One(T),
+    Each(Cow<'v, [T]>),
+}
+
+/// One operand.
+pub(super) enum Numbers<'v> {
+    Float(Side<'v, f64>),
+    Integer(Side<'v, i64>),
+    Unsigned(Side<'v, u64>),
+}
+
+/// Two operands in the type in which they are compared and calculated with. Wide is for integers
+/// with unsigned ones; its result is an integer.
+pub(super) enum Pair<'v> {
+    Float(Side<'v, f64>, Side<'v, f64>),
+    Integer(Side<'v, i64>, Side<'v, i64>),
+    Unsigned(Side<'v, u64>, Side<'v, u64>),
+    Wide(Side<'v, i128>, Side<'v, i128>),
+}
+
+impl<'v, T: Copy> Side<'v, T> {
+    fn map<U: Copy>(self, convert: impl Fn(T) -> U) -> Side<'v, U> {
+        match self {
+            Side::One(value) => Side::One(convert(value)),
+            Side::Each(values) => Side::Each(values.iter().copied().map(convert).collect()),
+        }
+    }
+
+    /// The number of the first row.
+    ///
+    /// # Panics
+    /// If there is no row.
+    pub(super) fn first(&self) -> T {
+        match self {
+            Side::One(value) => *value,
+            Side::Each(values) => values[0],
+        }
+    }
+}
+
+impl<'v> Numbers<'v> {
+    /// A value that is a number.
+    pub(super) fn one(value: &Value) -> Option<Numbers<'static>> {
+        match *value {
+            Value::Float(number) => Some(Numbers::Float(Side::One(number))),
+            Value::Integer(number) => Some(Numbers::Integer(Side::One(number))),
+            Value::Unsigned(number) => Some(Numbers::Unsigned(Side::One(number))),
+            Value::Text(_) | Value::Boolean(_) => None,
+        }
+    }
+
+    /// An operand of which every value is a number, all of one type.
+    pub(super) fn of(vector: &'v Vector<'_>) -> Option<Numbers<'v>> {
+        match vector {
+            Vector::Constant(value) => Numbers::one(value),
+            Vector::Float(lane) => Some(Numbers::Float(lane.side())),
+            Vector::Integer(lane) => Some(Numbers::Integer(lane.side())),
+            Vector::Unsigned(lane) => Some(Numbers::Unsigned(lane.side())),
+            Vector::Missing | Vector::Boolean(_) | Vector::Text(_) | Vector::Mixed(_) => None,
+        }
+    }
+
+    fn floats(self) -> Side<'v, f64> {
+        match self {
+            Numbers::Float(side) => side,
+            Numbers::Integer(side) => side.map(|number| number as f64),
+            Numbers::Unsigned(side) => side.map(|number| number as f64),
+        }
+    }
+}
+
+impl<'v> Pair<'v> {
+    /// The type for calculating, and for comparing.
+    pub(super) fn of(left: Numbers<'v>, right: Numbers<'v>) -> Pair<'v> {
+        use Numbers::{Float, Integer, Unsigned};
+        match (left, right) {
+            (Integer(left), Integer(right)) => Pair::Integer(left, right),
+            (Unsigned(left), Unsigned(right)) => Pair::Unsigned(left, right),
+            (left @ Float(_), right) | (left, right @ Float(_)) => {
+                Pair::Float(left.floats(), right.floats())
+            }
+            (Integer(left), Unsigned(right)) => {
+                Pair::Wide(left.map(i128::from), right.map(i128::from))
+            }
+            (Unsigned(left), Integer(right)) => {
+                Pair::Wide(left.map(i128::from), right.map(i128::from))
+            }
+        }
+    }
+
+    /// The type for comparing. The literal `10` is an integer: with a column of unsigned integers
+    /// it is compared as one of them.
+    pub(super) fn comparable(left: Numbers<'v>, right: Numbers<'v>) -> Pair<'v> {
+        use Numbers::{Integer, Unsigned};
+        match (left, right) {
+            (Unsigned(left), Integer(Side::One(right))) if right >= 0 => {
+                Pair::Unsigned(left, Side::One(right as u64))
+            }
+            (Integer(Side::One(left)), Unsigned(right)) if left >= 0 => {
+                Pair::Unsigned(Side::One(left as u64), right)
+            }
+            (left, right) => Pair::of(left, right),
+        }
+    }
+}
+
+/// Numbers that `+ - * / %` are defined for.
+pub(super) trait Arithmetic: Copy {
+    type Result: Copy + Default;
+
+    /// The result of one operation.
+    fn apply(self, operator: Binary, right: Self) -> Result<Self::Result, Fault>;
+}
+
+impl Arithmetic for f64 {
+    type Result = f64;
+
+    #[inline(always)]
+    fn apply(self, operator: Binary, right: f64) -> Result<f64, Fault> {
+        Ok(match operator {
+            Binary::Add => self + right,
+            Binary::Subtract => self - right,
+            Binary::Multiply => self * right,
+            Binary::Divide => self / right,
+            Binary::Remainder => self % right,
+            _ => unreachable!("{operator:?} is no arithmetic"),
+        })
+    }
+}
+
+macro_rules! integers {
+    ($($number:ty => $result:ty;)*) => {
+        $(
+            impl Arithmetic for $number {
+                type Result = $result;
+
+                #[inline(always)]
+                fn apply(self, operator: Binary, right: $number) -> Result<$result, Fault> {
+                    let divides = matches!(operator, Binary::Divide | Binary::Remainder);
+                    if divides && right == 0 {
+                        return Err(Fault::Zero);
+                    }
+                    let result = match operator {
+                        Binary::Add => self.checked_add(right),
+                        Binary::Subtract => self.checked_sub(right),
+                        Binary::Multiply => self.checked_mul(right),
+                        Binary::Divide => self.checked_div(right),
+                        // The least integer by -1 leaves 0, although their quotient does not fit.
+                        Binary::Remainder => Some(self.wrapping_rem(right)),
+                        _ => unreachable!("{operator:?} is no arithmetic"),
+                    };
+                    result
+                        .and_then(|exact| <$result>::try_from(exact).ok())
+                        .ok_or(Fault::Overflow)
+                }
+            }
+        )*
+    };
+}
+
+integers! {
+    i64 => i64;
+    u64 => u64;
+    i128 => i64;
+}

@@ -1,0 +1,148 @@
+//! Strings of many rows: numbers of words, as tags have them.
+//!
+//! A tag has few words and many rows: what can be done per word is done per word. A field's words
+//! are its cells, one per row.
+
+use super::Binary;
+use super::scalar::{holds, joined};
+use crate::batch::Rows;
+use crate::block::{Cells, Words};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// A string per row.
+#[derive(Debug)]
+pub(super) struct Texts<'a> {
+    /// The place of each row's word, or [`Words::MISSING`].
+    codes: Cow<'a, [u32]>,
+    words: Cow<'a, [Arc<str>]>,
+    /// Whether no word stands twice.
+    distinct: bool,
+}
+
+impl<'a> Texts<'a> {
+    pub(super) fn of_tag(words: &'a Words, codes: Cow<'a, [u32]>) -> Texts<'a> {
+        Texts {
+            codes,
+            words: Cow::Borrowed(&words.words),
+            distinct: true,
+        }
+    }
+
+    pub(super) fn of_field(cells: &'a Cells<Arc<str>>, rows: &Rows) -> Texts<'a> {
+        let code = |row: usize| match &cells.present {
+            Some(present) if !present[row] => Words::MISSING,
+            _ => row as u32,
+        };
+        Texts {
+            codes: rows.iter().map(code).collect(),
+            words: Cow::Borrowed(&cells.values),
+            distinct: false,
+        }
+    }
+
+    pub(super) fn get(&self, at: usize) -> Option<&Arc<str>> {
+        self.words.get(self.codes[at] as usize)
+    }
+
+    pub(super) fn present(&self) -> Option<Vec<bool>> {
+        self.codes.contains(&Words::MISSING).then(|| {
+            self.codes
+                .iter()
+                .map(|&code| code != Words::MISSING)
+                .collect()
+        })
+    }
+
+    /// Whether each word is worth a look of its own: there are fewer of them than rows.
+    fn repeats(&self) -> bool {
+        self.distinct && self.words.len() <= self.codes.len()
+    }
+
+    /// A comparison with one string. Where a word is missing, there stands any.
+    pub(super) fn compare_one(&self, operator: Binary, one: &str) -> Vec<bool> {
+        let test = |word: &str| holds(operator, Some(word.cmp(one)));
+        if !self.repeats() {
+            let row = |&code: &u32| self.words.get(code as usize).is_some_and(|word| test(word));
+            return self.codes.iter().map(row).collect();
+        }
+        if operator.is_equality() {
+            let same = |word: &Arc<str>| **word == *one;
+            let place = self.words.iter().position(same);
+            let code = place.map_or(Words::MISSING, |place| place as u32);
+            let negated = operator == Binary::NotEqual;
+            return self
+                .codes
+                .iter()
+                .map(|&row| (row == code) != negated)
+                .collect();
+        }
+        let verdicts: Vec<bool> = self.words.iter().map(|word| test(word)).collect();
+        let row = |&code: &u32| verdicts.get(code as usize).copied().unwrap_or_default();
+        self.codes.iter().map(row).collect()
+    }
+
+    /// A comparison row by row. Where a word is missing, there stands any.
+    pub(super) fn compare(&self, operator: Binary, other: &Texts<'_>) -> Vec<bool> {
+        (0..self.codes.len())
+            .map(|at| match (self.get(at), other.get(at)) {
+                (Some(left), Some(right)) => holds(operator, Some(left.cmp(right))),
+                _ => false,
+            })
+            .collect()
+    }
+
+    /// Each string with one before or behind it.
+    pub(super) fn join_one(&self, one: &str, before: bool) -> Texts<'static> {
+        let joined = |word: &Arc<str>| match before {
+            true => joined(one, word),
+            false => joined(word, one),
+        };
+        if self.repeats() {
+            return Texts {
+                codes: Cow::Owned(self.codes.to_vec()),
+                words: self.words.iter().map(joined).collect(),
+                distinct: true,
+            };
+        }
+        Texts::of_rows((0..self.codes.len()).map(|at| self.get(at).map(joined)))
+    }
+
+    /// The strings of each row joined.
+    pub(super) fn join(&self, other: &Texts<'_>) -> Texts<'static> {
+        Texts::of_rows((0..self.codes.len()).map(|at| {
+            let (left, right) = (self.get(at)?, other.get(at)?);
+            Some(joined(left, right))
+        }))
+    }
+
+    fn of_rows(rows: impl Iterator<Item = Option<Arc<str>>>) -> Texts<'static> {
+        let mut words = Vec::with_capacity(rows.size_hint().0);
+        let codes = rows
+            .map(|row| match row {
+                Some(word) => {
+                    words.push(word);
+                    words.len() as u32 - 1
+                }
+                None => Words::MISSING,
+            })
+            .collect();
+        Texts {
+            codes: Cow::Owned(codes),
+            words: Cow::Owned(words),
+            distinct: false,
+        }
+    }
+
+    /// As the cells of a field.
+    pub(super) fn into_cells(self) -> Cells<Arc<str>> {
+        let present = self.present();
+        let nothing = Arc::<str>::default();
+        Cells {
+            values: (0..self.codes.len())
+                .map(|at| self.get(at).unwrap_or(&nothing).clone())
+                .collect(),
+            present,
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! What a request gets that cannot be served.
+
+use crate::engine::TaskError;
+use axum::Json;
+use axum::http::StatusCode;
+use axum::http::header::RETRY_AFTER;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+/// A status, and a JSON object with `code`, `message` and perhaps more.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    status: StatusCode,
+    body: Value,
+}
+
+impl Refusal {
+    pub(super) fn new(status: StatusCode, code: &str, message: impl Into<String>) -> Refusal {
+        Refusal {
+            status,
+            body: json!({ "code": code, "message": message.into() }),
+        }
+    }
+
+    /// One more entry of the object.
+    pub(super) fn with(mut self, key: &str, value: impl Into<Value>) -> Refusal {
+        self.body[key] = value.into();
+        self
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(self.body)).into_response();
+        if self.status == StatusCode::TOO_MANY_REQUESTS {
+            response.headers_mut().insert(RETRY_AFTER, 1.into());
+        }
+        response
+    }
+}
+
+impl From<TaskError> for Refusal {
+    fn from(error: TaskError) -> Refusal {
+        let message = error.to_string();
+        match error {
+            TaskError::Language(error) => Refusal::new(StatusCode::BAD_REQUEST, "text", message)
+                .with("line", error.line())
+                .with("column", error.column()),
+            TaskError::Name(_) => Refusal::new(StatusCode::BAD_REQUEST, "name", message),
+            TaskError::Duplicate(_) => Refusal::new(StatusCode::CONFLICT, "duplicate", message),
+            TaskError::Unknown { .. } => {
+                Refusal::new(StatusCode::NOT_FOUND, "unknown_task", message)
+            }
+            TaskError::Closed => {
+                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "shutting_down", message)
+            }
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Pipelines as text.
+//!
+//! ```
+//! let pipeline = corsair_stream::language::parse(
+//!     "stream | from().measurement('m1') | where(value > 10 AND host = 'a')
+//!             | window(10s, every 10s) | count(value) | http_out('counts')",
+//! )?;
+//! assert_eq!(pipeline.nodes().len(), 5);
+//! # Ok::<(), corsair_stream::language::LanguageError>(())
+//! ```
+//!
+//! # Grammar
+//!
+//! In EBNF; words in quotes stand for themselves. Space and comments (`//` or `#` to the end of the
+//! line) may stand between all tokens.
+//!
+//! ```text
+//! program    = { [ "var" name "=" ] chain } ;
+//! chain      = ( "stream" ( "|" | "." ) from | name ) { ( "|" | "." ) node } ;
+//! from       = "from" [ "(" [ string ] ")" ] { "." from-property } ;
+//! from-property
+//!            = ( "database" | "retentionPolicy" | "measurement" ) "(" string ")"
+//!            | where | groupBy ;
+//! node       = where | groupBy | window | aggregate | eval | join | alert | sink ;
+//! where      = "where" "(" condition ")" ;
+//! groupBy    = "groupBy" "(" field { "," field } ")" ;
+//! window     = "window" [ "(" [ [ "every" ] duration { "," [ "every" ] duration } ] ")" ]
+//!              { "." ( "period" | "every" ) "(" duration ")" } ;
+//! aggregate  = ( "count" | "sum" | "mean" | "min" | "max" ) "(" field ")" [ as ]
+//!            | "percentile" "(" field "," number ")" [ as ] ;
+//! eval       = "eval" "(" condition { "," condition } ")" as ;
+//! join       = "join" "(" name [ "," "tolerance" duration ] ")"
+//!              { as | "." "tolerance" "(" duration ")" } ;
+//! alert      = "alert" [ "(" ")" ] { "." ( ( "info" | "warn" | "crit" ) "(" condition ")"
+//!                                        | "id" "(" string ")" ) } ;
+//! sink       = "log" [ "(" [ string ] ")" ] [ "." "prefix" "(" string ")" ]
+//!            | ( "http_out" | "httpOut" | "http_post" | "httpPost" ) "(" string ")" ;
+//! as         = "." "as" "(" string { "," string } ")" ;
+//!
+//! condition  = [ "lambda" ":" ] expression ;
+//! expression = conjunction { ( "OR" | "||" ) conjunction } ;
+//! conjunction
+//!            = negation { ( "AND" | "&&" ) negation } ;
+//! negation   = { "NOT" } comparison ;
+//! comparison = sum [ ( "=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">=" ) sum ] ;
+//! sum        = product { ( "+" | "-" ) product } ;
+//! product    = signed { ( "*" | "/" | "%" ) signed } ;
+//! signed     = { "-" | "!" } primary ;
+//! primary    = key | string | number | duration | "TRUE" | "FALSE"
+//!            | "unsigned" "(" integer ")" | "(" expression ")" ;
+//!
+//! field      = key | string ;
+//! key        = name { "." name } | '"' { character } '"' ;
+//! string     = "'" { character } "'" ;
+//! number     = integer | digits "." digits [ exponent ] | digits exponent ;
+//! integer    = digits ;
+//! exponent   = ( "e" | "E" ) [ "+" | "-" ] digits ;
+//! duration   = digits ( "ns" | "u" | "ms" | "s" | "m" | "h" | "d" | "w" ) ;
+//! name       = ( letter | "_" ) { letter | digit | "_" } ;
+//! ```
+//!
+//! Nothing may be given twice, and what a node needs may not be left out. A chain that is only a name
+//! must stand behind a `var`, and every var must be used. What [`Rule`](crate::pipeline::Rule) asks
+//! of nodes is checked afterwards.
+//!
+//! `AND OR NOT TRUE FALSE` may be written in small letters; keys of these names, and of the names
+//! `lambda` and `unsigned`, are written in double quotes. No space may stand within a dotted key. In
+//! quotes, a backslash makes a quote of the same kind or another backslash a character like others;
+//! before anything else it stands for itself. An integer beyond 2⁶³ − 1 is unsigned; a minus before a number belongs to it.
+//! Parentheses, `NOT` and signs nest at most
+//! [`MAX_DEPTH`](crate::expression::Expression::MAX_DEPTH) deep, and at most
+//! [`MAX_CHAIN`](crate::expression::Expression::MAX_CHAIN) operators follow one another.
+//!
+//! # What is left out
+//!
+//! - `window(10s)`: `every` is the period.
+//! - `count(value)`: the result is called as the function is.
+//! - `m1 | join(m2)`: the fields are prefixed with the names of the vars, and with `left` if the
+//!   chain begins with `stream`; the tolerance is zero.
+
+mod error;
+mod expression;
+mod lexer;
+mod nodes;
+mod parser;
+mod program;
+
+pub use error::{LanguageError, Problem};
+
+use crate::expression::Expression;
+use crate::pipeline::Pipeline;
+use parser::Parser;
+
+/// The pipeline that a text describes. O(text).
+///
+/// # Errors
+/// The first thing that is wrong with it, and where.
+pub fn parse(text: &str) -> Result<Pipeline, LanguageError> {
+    program::parse(text).map_err(|failure| LanguageError::new(text, *failure))
+}
+
+/// The expression that a text is, such as `value > 10 AND host = 'a'`. O(text).
+///
+/// # Errors
+/// The first thing that is wrong with it, and where.
+pub fn parse_expression(text: &str) -> Result<Expression, LanguageError> {
+    let mut parser = Parser::new(text);
+    parser
+        .condition()
+        .and_then(|expression| parser.end().map(|()| expression))
+        .map_err(|failure| LanguageError::new(text, *failure))
+}

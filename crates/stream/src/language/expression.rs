@@ -1,0 +1,167 @@
+//! Expressions, by precedence climbing.
+
+use super::error::Problem;
+use super::lexer::Token;
+use super::parser::{Parsed, Parser, fail};
+use crate::Value;
+use crate::expression::{Binary, Expression, Level, Unary};
+
+/// An expression, and how many operators are above the deepest part of it.
+type Measured = (Expression, usize);
+
+impl Parser<'_> {
+    /// An expression, with or without `lambda:`.
+    pub(super) fn condition(&mut self) -> Parsed<Expression> {
+        if self.is_word("lambda") && self.following == Token::Symbol(":") {
+            self.advance();
+            self.advance();
+        }
+        let begin = self.span;
+        let (expression, _) = self.operation(Level::Or)?;
+        match expression.is_too_deep() {
+            true => fail(Problem::Deep, begin),
+            false => Ok(expression),
+        }
+    }
+
+    /// An expression of operators that bind at least so tightly.
+    fn operation(&mut self, least: Level) -> Parsed<Measured> {
+        let (mut left, mut depth) = self.prefixed(least)?;
+        while let Some(operator) = self.operator()
+            && operator.level() >= least
+        {
+            let (_, span) = self.advance();
+            let (right, other) = self.operation(operator.operands().1)?;
+            if operator.level() == Level::Compare
+                && let Some(next) = self.operator()
+                && next.level() == Level::Compare
+            {
+                return fail(Problem::Chained, self.span);
+            }
+            depth = depth.max(other) + 1;
+            left = Expression::Binary(operator, Box::new(left), Box::new(right));
+            if depth > Expression::MAX_CHAIN {
+                return fail(Problem::Deep, span);
+            }
+        }
+        Ok((left, depth))
+    }
+
+    /// The operator that comes next.
+    fn operator(&self) -> Option<Binary> {
+        let symbol = match self.token {
+            Token::Symbol(symbol) => symbol,
+            Token::Word(_) if self.is_word("AND") => "&&",
+            Token::Word(_) if self.is_word("OR") => "||",
+            _ => return None,
+        };
+        Some(match symbol {
+            "+" => Binary::Add,
+            "-" => Binary::Subtract,
+            "*" => Binary::Multiply,
+            "/" => Binary::Divide,
+            "%" => Binary::Remainder,
+            "=" | "==" => Binary::Equal,
+            "!=" | "<>" => Binary::NotEqual,
+            "<" => Binary::Less,
+            "<=" => Binary::LessOrEqual,
+            ">" => Binary::Greater,
+            ">=" => Binary::GreaterOrEqual,
+            "&&" => Binary::And,
+            "||" => Binary::Or,
+            _ => return None,
+        })
+    }
+
+    /// What begins with a sign, `!`, `NOT`, or none of them.
+    fn prefixed(&mut self, least: Level) -> Parsed<Measured> {
+        let (operator, binds) = match self.token {
+            Token::Symbol("-") => (Unary::Minus, Level::Minus),
+            Token::Symbol("!") => (Unary::Not, Level::Minus),
+            Token::Word(_) if self.is_word("NOT") => (Unary::Not, Level::Not),
+            _ => return self.primary(false),
+        };
+        if binds < least {
+            return fail(Problem::Not, self.span);
+        }
+        self.advance();
+        let number = matches!(
+            self.token,
+            Token::Integer(_) | Token::Float(_) | Token::Duration(_)
+        );
+        if operator == Unary::Minus && number {
+            return self.primary(true);
+        }
+        let (operand, depth) = self.nested(|parser| parser.operation(binds))?;
+        Ok((Expression::Unary(operator, Box::new(operand)), depth + 1))
+    }
+
+    /// Guards the stack.
+    fn nested(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<Measured>) -> Parsed<Measured> {
+        if self.nesting == Expression::MAX_DEPTH {
+            return fail(Problem::Deep, self.span);
+        }
+        self.nesting += 1;
+        let result = inner(self);
+        self.nesting -= 1;
+        result
+    }
+
+    /// A literal, a key, or something in parentheses. A minus before a number belongs to it.
+    fn primary(&mut self, negative: bool) -> Parsed<Measured> {
+        let expression = match self.token {
+            Token::Integer(number) => self.integer(number, negative)?,
+            Token::Float(number) if negative => Expression::Literal(Value::Float(-number)),
+            Token::Float(number) => Expression::Literal(Value::Float(number)),
+            Token::Duration(nanos) => match signed(nanos, negative) {
+                Some(nanos) => Expression::Duration(nanos),
+                None => return self.beyond(),
+            },
+            Token::Text(ref text) => Expression::Literal(Value::Text(text.clone())),
+            Token::Word(_) if self.is_word("TRUE") => Expression::Literal(Value::Boolean(true)),
+            Token::Word(_) if self.is_word("FALSE") => Expression::Literal(Value::Boolean(false)),
+            Token::Word(_) if self.is_word("unsigned") && self.following == Token::Symbol("(") => {
+                self.advance();
+                self.advance();
+                let Token::Integer(number) = self.token else {
+                    return self.unexpected("a whole number");
+                };
+                self.advance();
+                self.expect(")", "`)`")?;
+                return Ok((Expression::Literal(Value::Unsigned(number)), 0));
+            }
+            Token::Word(_) | Token::Key(_) => return Ok((Expression::Key(self.key()?), 0)),
+            Token::Symbol("(") => {
+                self.advance();
+                let inner = self.nested(|parser| parser.operation(Level::Or))?;
+                self.expect(")", "an operator or `)`")?;
+                return Ok(inner);
+            }
+            _ => return self.unexpected("a key, a number, a string or `(`"),
+        };
+        self.advance();
+        Ok((expression, 0))
+    }
+
+    fn integer(&self, number: u64, negative: bool) -> Parsed<Expression> {
+        let value = match signed(number, negative) {
+            Some(number) => Value::Integer(number),
+            None if negative => return self.beyond(),
+            None => Value::Unsigned(number),
+        };
+        Ok(Expression::Literal(value))
+    }
+
+    /// The next token is too large, or too small, for its type.
+    fn beyond<T>(&self) -> Parsed<T> {
+        fail(Problem::Number(self.written().into()), self.span)
+    }
+}
+
+/// As a signed number, if it is one.
+fn signed(number: u64, negative: bool) -> Option<i64> {
+    match negative {
+        true => 0i64.checked_sub_unsigned(number),
+        false => i64::try_from(number).ok(),
+    }
+}

@@ -1,0 +1,203 @@
+//! From characters to tokens.
+
+use super::error::Problem;
+use crate::expression::{UNITS, is_word_part, is_word_start};
+use std::sync::Arc;
+
+/// A part of the text, in bytes: from the first to before the second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Span {
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+/// A word, a symbol, or a literal.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Token<'t> {
+    Word(&'t str),
+    /// In double quotes.
+    Key(Arc<str>),
+    /// In single quotes.
+    Text(Arc<str>),
+    Integer(u64),
+    Float(f64),
+    /// In nanoseconds.
+    Duration(u64),
+    Symbol(&'static str),
+    /// No token. Nothing is read beyond it.
+    Bad(Problem),
+    End,
+}
+
+/// Longer ones before those that they begin with.
+const SYMBOLS: [&str; 22] = [
+    "||", "&&", "==", "!=", "<>", "<=", ">=", "|", ".", ",", "(", ")", "=", "<", ">", "+", "-",
+    "*", "/", "%", "!", ":",
+];
+
+/// The tokens of a text, one after the other.
+#[derive(Debug)]
+pub(super) struct Lexer<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl<'t> Lexer<'t> {
+    pub(super) fn new(text: &'t str) -> Lexer<'t> {
+        Lexer { text, at: 0 }
+    }
+
+    /// The next token; at the end, and after a bad one, the end forever.
+    pub(super) fn next(&mut self) -> (Token<'t>, Span) {
+        self.skip_space();
+        let start = self.at;
+        let token = self.token();
+        let span = Span {
+            start,
+            end: self.at,
+        };
+        if let Token::Bad(_) = token {
+            self.at = self.text.len();
+        }
+        (token, span)
+    }
+
+    fn rest(&self) -> &'t str {
+        &self.text[self.at..]
+    }
+
+    /// The characters from here on for which this holds.
+    fn take_while(&mut self, holds: impl Fn(char) -> bool) -> &'t str {
+        let rest = self.rest();
+        let length = rest.find(|c| !holds(c)).unwrap_or(rest.len());
+        self.at += length;
+        &rest[..length]
+    }
+
+    fn skip_space(&mut self) {
+        loop {
+            self.take_while(char::is_whitespace);
+            if !self.rest().starts_with("//") && !self.rest().starts_with('#') {
+                return;
+            }
+            self.take_while(|c| c != '\n');
+        }
+    }
+
+    fn token(&mut self) -> Token<'t> {
+        let Some(first) = self.rest().chars().next() else {
+            return Token::End;
+        };
+        if is_word_start(first) {
+            return Token::Word(self.take_while(is_word_part));
+        }
+        if first.is_ascii_digit() {
+            return self.number();
+        }
+        if first == '"' || first == '\'' {
+            return self.quoted(first);
+        }
+        let symbol = SYMBOLS
+            .iter()
+            .find(|symbol| self.rest().starts_with(**symbol));
+        match symbol {
+            Some(symbol) => {
+                self.at += symbol.len();
+                Token::Symbol(symbol)
+            }
+            None => {
+                self.at += first.len_utf8();
+                Token::Bad(Problem::Character(first))
+            }
+        }
+    }
+
+    fn quoted(&mut self, quote: char) -> Token<'t> {
+        let opening = self.at;
+        self.at += 1;
+        let mut content = String::new();
+        loop {
+            content.push_str(self.take_while(|c| c != quote && c != '\\'));
+            let mut rest = self.rest().chars();
+            match (rest.next(), rest.next()) {
+                (Some('\\'), Some(escaped)) if escaped == quote || escaped == '\\' => {
+                    content.push(escaped);
+                    self.at += 2;
+                }
+                (Some('\\'), _) => {
+                    content.push('\\');
+                    self.at += 1;
+                }
+                (Some(_), _) => {
+                    self.at += 1;
+                    let content = content.into();
+                    return match quote {
+                        '"' => Token::Key(content),
+                        _ => Token::Text(content),
+                    };
+                }
+                (None, _) => {
+                    self.at = opening + 1;
+                    return Token::Bad(Problem::Unterminated(quote));
+                }
+            }
+        }
+    }
+
+    fn number(&mut self) -> Token<'t> {
+        let start = self.at;
+        let digits = self.take_while(|c| c.is_ascii_digit());
+        let fraction = self.skip_fraction();
+        let exponent = self.skip_exponent();
+        let number = &self.text[start..self.at];
+        let unit = self.take_while(is_word_part);
+        let written = || self.text[start..self.at].to_owned();
+        if fraction || exponent {
+            return match number.parse::<f64>() {
+                Ok(float) if unit.is_empty() && float.is_finite() => Token::Float(float),
+                Ok(_) if unit.is_empty() => Token::Bad(Problem::Float(written())),
+                _ => Token::Bad(Problem::Unit(written())),
+            };
+        }
+        let count = digits.parse::<u64>().ok();
+        if unit.is_empty() {
+            return match count {
+                Some(count) => Token::Integer(count),
+                None => Token::Bad(Problem::Number(written())),
+            };
+        }
+        let Some((_, nanos)) = UNITS.iter().find(|(name, _)| *name == unit) else {
+            return Token::Bad(Problem::Unit(written()));
+        };
+        // The negative of the longest one may be one longer.
+        let longest = i64::MIN.unsigned_abs();
+        match count.and_then(|count| count.checked_mul(*nanos)) {
+            Some(nanos) if nanos <= longest => Token::Duration(nanos),
+            _ => Token::Bad(Problem::Number(written())),
+        }
+    }
+
+    /// A point with digits behind it; other points are no part of the number.
+    fn skip_fraction(&mut self) -> bool {
+        let mut rest = self.rest().chars();
+        let found = rest.next() == Some('.') && rest.next().is_some_and(|c| c.is_ascii_digit());
+        if found {
+            self.at += 1;
+            self.take_while(|c| c.is_ascii_digit());
+        }
+        found
+    }
+
+    fn skip_exponent(&mut self) -> bool {
+        let Some(rest) = self.rest().strip_prefix(['e', 'E']) else {
+            return false;
+        };
+        let digits = rest.strip_prefix(['+', '-']).unwrap_or(rest);
+        let found = digits.starts_with(|c: char| c.is_ascii_digit());
+        if found {
+            self.at += 1 + (rest.len() - digits.len());
+            self.take_while(|c| c.is_ascii_digit());
+        }
+        found
+    }
+}

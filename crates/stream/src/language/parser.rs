@@ -1,0 +1,253 @@
+//! What all parts of the grammar need: the next tokens, and sentences about what they are not.
+
+use super::error::{Failure, Problem};
+use super::lexer::{Lexer, Span, Token};
+use crate::expression::is_reserved;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A part of the program, or the first thing that is wrong.
+pub(super) type Parsed<T> = Result<T, Box<Failure>>;
+
+/// Reads a text from left to right; it looks at most two tokens ahead.
+#[derive(Debug)]
+pub(super) struct Parser<'t> {
+    text: &'t str,
+    lexer: Lexer<'t>,
+    /// The next token.
+    pub(super) token: Token<'t>,
+    pub(super) span: Span,
+    /// The one behind it.
+    pub(super) following: Token<'t>,
+    following_span: Span,
+    /// Where the last one that was taken ends.
+    taken: usize,
+    /// How many parentheses and prefixes are open.
+    pub(super) nesting: usize,
+}
+
+pub(super) fn fail<T>(problem: Problem, span: Span) -> Parsed<T> {
+    Err(Box::new((problem, span)))
+}
+
+/// Gives a value to what has none yet.
+pub(super) fn set<T>(
+    slot: &mut Option<T>,
+    value: T,
+    property: &'static str,
+    span: Span,
+) -> Parsed<()> {
+    match slot.replace(value) {
+        None => Ok(()),
+        Some(_) => fail(Problem::Twice(property), span),
+    }
+}
+
+impl<'t> Parser<'t> {
+    pub(super) fn new(text: &'t str) -> Parser<'t> {
+        let mut lexer = Lexer::new(text);
+        let (token, span) = lexer.next();
+        let (following, following_span) = lexer.next();
+        Parser {
+            text,
+            lexer,
+            token,
+            span,
+            following,
+            following_span,
+            taken: 0,
+            nesting: 0,
+        }
+    }
+
+    /// Takes the next token.
+    pub(super) fn advance(&mut self) -> (Token<'t>, Span) {
+        let (newest, newest_span) = self.lexer.next();
+        let token = std::mem::replace(
+            &mut self.token,
+            std::mem::replace(&mut self.following, newest),
+        );
+        let span = std::mem::replace(
+            &mut self.span,
+            std::mem::replace(&mut self.following_span, newest_span),
+        );
+        self.taken = span.end;
+        (token, span)
+    }
+
+    /// What is wrong with the next token, if this should stand there.
+    pub(super) fn unexpected<T>(&self, expected: &'static str) -> Parsed<T> {
+        let problem = match &self.token {
+            Token::Bad(problem) => problem.clone(),
+            Token::End => Problem::Unexpected {
+                expected,
+                found: "the end of the text".into(),
+            },
+            _ => Problem::Unexpected {
+                expected,
+                found: format!("`{}`", shortened(self.written())),
+            },
+        };
+        fail(problem, self.span)
+    }
+
+    /// The next token as it is written.
+    pub(super) fn written(&self) -> &'t str {
+        &self.text[self.span.start..self.span.end]
+    }
+
+    /// There must be nothing more.
+    pub(super) fn end(&self) -> Parsed<()> {
+        match self.token {
+            Token::End => Ok(()),
+            _ => self.unexpected("the end of the text"),
+        }
+    }
+
+    pub(super) fn is(&self, symbol: &'static str) -> bool {
+        self.token == Token::Symbol(symbol)
+    }
+
+    /// Takes this symbol if it comes next.
+    pub(super) fn eat(&mut self, symbol: &'static str) -> bool {
+        let found = self.is(symbol);
+        if found {
+            self.advance();
+        }
+        found
+    }
+
+    pub(super) fn expect(&mut self, symbol: &'static str, expected: &'static str) -> Parsed<()> {
+        match self.eat(symbol) {
+            true => Ok(()),
+            false => self.unexpected(expected),
+        }
+    }
+
+    /// Whether the next token is this word.
+    pub(super) fn is_word(&self, word: &str) -> bool {
+        matches!(self.token, Token::Word(found) if found.eq_ignore_ascii_case(word))
+    }
+
+    /// A word.
+    pub(super) fn word(&mut self, expected: &'static str) -> Parsed<(&'t str, Span)> {
+        match self.token {
+            Token::Word(word) => Ok((word, self.advance().1)),
+            _ => self.unexpected(expected),
+        }
+    }
+
+    /// A string.
+    pub(super) fn string(&mut self) -> Parsed<Arc<str>> {
+        match &self.token {
+            Token::Text(text) => {
+                let text = text.clone();
+                self.advance();
+                Ok(text)
+            }
+            _ => self.unexpected("a string in single quotes"),
+        }
+    }
+
+    /// A key, bare or quoted; there is one.
+    pub(super) fn key(&mut self) -> Parsed<Arc<str>> {
+        let (token, span) = self.advance();
+        let word = match token {
+            Token::Word(word) => word,
+            Token::Key(name) => return Ok(name),
+            other => unreachable!("{other:?} is no key"),
+        };
+        if is_reserved(word) {
+            return fail(Problem::Reserved(word.into()), span);
+        }
+        while self.is(".") && self.touches_word() {
+            self.advance();
+            self.advance();
+        }
+        Ok(self.text[span.start..self.taken].into())
+    }
+
+    /// Whether no space stands around the next token, and a word behind it.
+    fn touches_word(&self) -> bool {
+        matches!(self.following, Token::Word(_))
+            && self.taken == self.span.start
+            && self.span.end == self.following_span.start
+    }
+
+    /// The name of a field or tag: a key, or a string.
+    pub(super) fn field(&mut self) -> Parsed<Arc<str>> {
+        match self.token {
+            Token::Word(_) | Token::Key(_) => self.key(),
+            Token::Text(_) => self.string(),
+            _ => self.unexpected("the name of a field or tag"),
+        }
+    }
+
+    pub(super) fn duration(&mut self) -> Parsed<Duration> {
+        match self.token {
+            Token::Duration(nanos) => {
+                self.advance();
+                Ok(Duration::from_nanos(nanos))
+            }
+            _ => self.unexpected("a duration, such as `10s`"),
+        }
+    }
+
+    pub(super) fn number(&mut self) -> Parsed<f64> {
+        let sign = if self.eat("-") { -1.0 } else { 1.0 };
+        let number = match self.token {
+            Token::Integer(number) => number as f64,
+            Token::Float(number) => number,
+            _ => return self.unexpected("a number"),
+        };
+        self.advance();
+        Ok(sign * number)
+    }
+
+    /// Arguments in parentheses, separated by commas; none if there are no parentheses.
+    pub(super) fn arguments(
+        &mut self,
+        mut each: impl FnMut(&mut Parser<'t>) -> Parsed<()>,
+    ) -> Parsed<()> {
+        if !self.eat("(") || self.eat(")") {
+            return Ok(());
+        }
+        loop {
+            each(self)?;
+            if !self.eat(",") {
+                return self.expect(")", "`,` or `)`");
+            }
+        }
+    }
+
+    /// One argument in parentheses.
+    pub(super) fn argument<T>(
+        &mut self,
+        one: impl FnOnce(&mut Parser<'t>) -> Parsed<T>,
+    ) -> Parsed<T> {
+        self.expect("(", "`(`")?;
+        let value = one(self)?;
+        self.expect(")", "`)`")?;
+        Ok(value)
+    }
+
+    /// Takes `.` and the name of one of these properties, if they come next.
+    pub(super) fn property(
+        &mut self,
+        names: &'static [&'static str],
+    ) -> Option<(&'static str, Span)> {
+        let Token::Word(word) = self.following else {
+            return None;
+        };
+        let name = names.iter().find(|name| **name == word)?;
+        self.eat(".").then(|| (*name, self.advance().1))
+    }
+}
+
+/// Enough of it to know what is meant.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(40) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.into(),
+    }
+}

@@ -1,0 +1,32 @@
+//! Streams of points: the InfluxDB line protocol in, tasks over edges, results out.
+//!
+//! ```text
+//!  POST /write ─ line ─▶ block ─▶ route ─edge─▶ from ─edge─▶ where ─edge─▶ window ─edge─▶ count …
+//! ```
+//!
+//! A write is parsed into [blocks](block::Block): the points of one measurement, column by column.
+//! What travels between the nodes of a task is a [`Batch`](batch::Batch), a selection of rows of a
+//! shared block: a point is never copied on its way, however many tasks it goes to. Every node is
+//! an actor, and every arrow is an [edge](corsair::edge).
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod batch;
+pub mod block;
+pub mod engine;
+pub mod expression;
+pub mod http;
+pub mod language;
+pub mod line;
+pub mod measure;
+mod node;
+mod passage;
+pub mod pipeline;
+pub mod replay;
+mod series;
+mod value;
+
+pub use node::NodeError;
+pub use node::sink::Latest;
+
+pub use value::{Kind, Value};

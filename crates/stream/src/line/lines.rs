@@ -1,0 +1,173 @@
+//! Lines as an iterator, for those who want them one by one.
+
+use super::error::LineError;
+use super::escape::{Escaped, Role};
+use super::reader::Reader;
+use super::scan::{RawValue, Scanner, Span, Tokens};
+use std::fmt;
+
+/// The lines of a text, good and bad. See [`parse`].
+#[derive(Debug)]
+pub struct Lines<'a> {
+    reader: Reader<'a>,
+    tokens: Tokens,
+}
+
+/// A line: one point. It borrows the text and has been checked.
+#[derive(Clone, Copy)]
+pub struct Line<'a> {
+    /// Up to the end of the line.
+    text: &'a str,
+    measurement: Span,
+    fields_at: usize,
+    /// In the precision in which it was given, which a line does not tell.
+    pub time: Option<i64>,
+}
+
+/// The value of a field.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FieldValue<'a> {
+    /// `1`, `-1.5e3`: finite.
+    Float(f64),
+    /// `42i`
+    Integer(i64),
+    /// `42u`
+    Unsigned(u64),
+    /// `"text"`
+    Text(Escaped<'a>),
+    /// `t`, `T`, `true`, `True`, `TRUE`, `f`, `F`, `false`, `False`, `FALSE`
+    Boolean(bool),
+}
+
+/// The tags of a line, in its order: key and value.
+#[derive(Clone, Debug)]
+pub struct Tags<'a> {
+    text: &'a str,
+    scanner: Scanner<'a>,
+    /// Before the next tag, at its comma; at the space after the last one.
+    at: usize,
+}
+
+/// The fields of a line, in its order: key and value.
+#[derive(Clone, Debug)]
+pub struct Fields<'a> {
+    text: &'a str,
+    scanner: Scanner<'a>,
+    /// The next field, if there is one.
+    next: Option<usize>,
+}
+
+/// The points of a text, line by line, and what is wrong with lines that are none.
+///
+/// Nothing is copied, and no line costs an allocation; an error does, and so may the first line with
+/// more tags than any before it. Each byte is looked at a bounded number of times, whatever the text;
+/// only the keys of a line's tags may have to be sorted, to find one that is there twice.
+pub fn parse(text: &[u8]) -> Lines<'_> {
+    Lines {
+        reader: Reader::new(text),
+        tokens: Tokens::default(),
+    }
+}
+
+impl Lines<'_> {
+    /// How many bytes of the text have been read: where the next line begins.
+    pub fn offset(&self) -> usize {
+        self.reader.position()
+    }
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = Result<Line<'a>, LineError>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let read = self.reader.line(&mut self.tokens, |_, _| false)?;
+        Some(read.map(|end| Line {
+            text: &self.reader.region()[..end],
+            measurement: self.tokens.measurement,
+            fields_at: self.tokens.fields_at,
+            time: self.tokens.time,
+        }))
+    }
+}
+
+impl<'a> Line<'a> {
+    /// Its measurement.
+    #[inline]
+    pub fn measurement(&self) -> Escaped<'a> {
+        piece(self.text, self.measurement, Role::Measurement)
+    }
+
+    /// Its tags; no key is there twice.
+    #[inline]
+    pub fn tags(&self) -> Tags<'a> {
+        Tags {
+            text: self.text,
+            scanner: Scanner::new(self.text.as_bytes(), self.measurement.to + 1),
+            at: self.measurement.to,
+        }
+    }
+
+    /// Its fields, of which there is at least one. If a key is there twice, the last one counts.
+    #[inline]
+    pub fn fields(&self) -> Fields<'a> {
+        Fields {
+            text: self.text,
+            scanner: Scanner::new(self.text.as_bytes(), self.fields_at),
+            next: Some(self.fields_at),
+        }
+    }
+
+    /// As it stands in the text, without the newline.
+    pub fn as_str(&self) -> &'a str {
+        let line = &self.text[self.measurement.from..];
+        line.strip_suffix('\r').unwrap_or(line)
+    }
+}
+
+impl fmt::Debug for Line<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Line").field(&self.as_str()).finish()
+    }
+}
+
+/// A token as a name or string.
+#[inline]
+fn piece(text: &str, span: Span, role: Role) -> Escaped<'_> {
+    Escaped::new(&text[span.from..span.to], role)
+}
+
+// A line has been checked, so that its tokens are found again where they were.
+
+impl<'a> Iterator for Tags<'a> {
+    type Item = (Escaped<'a>, Escaped<'a>);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.scanner.byte(self.at) != b',' {
+            return None;
+        }
+        let (key, value, end) = self.scanner.tag(self.at + 1).ok()?;
+        self.at = end;
+        let name = |span| piece(self.text, span, Role::Name);
+        Some((name(key), name(value)))
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = (Escaped<'a>, FieldValue<'a>);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let (key, value, end) = self.scanner.field(self.next?).ok()?;
+        self.next = (self.scanner.byte(end) == b',').then_some(end + 1);
+        let value = match value {
+            RawValue::Float(value) => FieldValue::Float(value),
+            RawValue::Integer(value) => FieldValue::Integer(value),
+            RawValue::Unsigned(value) => FieldValue::Unsigned(value),
+            RawValue::Boolean(value) => FieldValue::Boolean(value),
+            RawValue::Text(span) => FieldValue::Text(piece(self.text, span, Role::Text)),
+        };
+        Some((piece(self.text, key, Role::Name), value))
+    }
+}

@@ -1,0 +1,167 @@
+//! Lines of bytes that need not be text.
+//!
+//! Everything up to the first broken character is checked to be UTF-8 at once. A line that reaches
+//! there is bad; after it, the next region begins.
+
+use super::error::{LineError, LineErrorKind, excerpt};
+use super::scan::{Fault, Scanner, Span, Tokens};
+
+/// Reads the lines of a text one by one.
+#[derive(Clone, Debug)]
+pub(crate) struct Reader<'a> {
+    bytes: &'a [u8],
+    /// Where the present region begins.
+    base: usize,
+    /// The region: UTF-8 from `base` on, up to the end or the first broken character.
+    region: &'a str,
+    scanner: Scanner<'a>,
+    /// Where the next line begins, in the region; beyond its end once it is read.
+    next: usize,
+    /// How many newlines there are before `counted`, a place in `bytes`.
+    newlines: usize,
+    counted: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(bytes: &'a [u8]) -> Reader<'a> {
+        let mut reader = Reader {
+            bytes,
+            base: 0,
+            region: "",
+            scanner: Scanner::new(b"", 0),
+            next: 0,
+            newlines: 0,
+            counted: 0,
+        };
+        reader.begin(0);
+        reader
+    }
+
+    /// The text that the tokens of the last line are places of.
+    #[inline]
+    pub fn region(&self) -> &'a str {
+        self.region
+    }
+
+    /// Where the next line begins, in all bytes.
+    #[inline]
+    pub fn position(&self) -> usize {
+        (self.base + self.next).min(self.bytes.len())
+    }
+
+    /// The next line that is neither blank nor a comment: what it consists of goes to `tokens`, and
+    /// its end is returned; an error if it is bad. `keep` is asked for the measurement whether its
+    /// fields are to be kept, and may be asked for bad lines, too.
+    #[inline]
+    pub fn line(
+        &mut self,
+        tokens: &mut Tokens,
+        mut keep: impl FnMut(&'a str, Span) -> bool,
+    ) -> Option<Result<usize, LineError>> {
+        loop {
+            if self.next > self.region.len() {
+                return None;
+            }
+            let from = self.scanner.blanks(self.next);
+            let read = match self.scanner.byte(from) {
+                b'\n' | b'\r' if let Some(newline) = self.scanner.end_of_line(from) => {
+                    if self.cut(newline) {
+                        return Some(Err(self.broken()));
+                    }
+                    self.next = newline + 1;
+                    continue;
+                }
+                b'#' => {
+                    self.skip(from);
+                    continue;
+                }
+                _ => {
+                    let region = self.region;
+                    self.scanner.line(from, tokens, |name| keep(region, name))
+                }
+            };
+            return Some(match read {
+                Ok(end) if !self.cut(end) => {
+                    self.next = end + 1;
+                    Ok(end)
+                }
+                Ok(_) => Err(self.broken()),
+                Err(fault) => Err(self.fault(fault)),
+            });
+        }
+    }
+
+    /// An error of the line that was read last, which goes on behind it.
+    #[cold]
+    pub fn error(&mut self, at: usize, kind: LineErrorKind) -> LineError {
+        let at = self.base + at;
+        self.newlines += memchr::memchr_iter(b'\n', &self.bytes[self.counted..at]).count();
+        self.counted = at;
+        let begin = memchr::memrchr(b'\n', &self.bytes[..at]).map_or(0, |newline| newline + 1);
+        // Every byte but those that continue a character begins one.
+        let continues = |byte: &&u8| (**byte as i8) < -0x40;
+        let before = &self.bytes[begin..at];
+        LineError {
+            line: 1 + self.newlines,
+            column: 1 + before.len() - before.iter().filter(continues).count(),
+            excerpt: excerpt(&self.bytes[at..]),
+            kind,
+        }
+    }
+
+    /// Begins the region at `from`.
+    fn begin(&mut self, from: usize) {
+        let bytes = &self.bytes[from..];
+        self.region = match std::str::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => {
+                let valid = &bytes[..error.valid_up_to()];
+                std::str::from_utf8(valid).unwrap_or_default()
+            }
+        };
+        self.base = from;
+        self.next = 0;
+        self.scanner = Scanner::new(self.region.as_bytes(), 0);
+    }
+
+    /// Whether a line that ends here does so because the region does.
+    #[inline]
+    fn cut(&self, end: usize) -> bool {
+        end == self.region.len() && self.base + end < self.bytes.len()
+    }
+
+    /// What is wrong with a line, of which the rest is skipped.
+    #[cold]
+    fn fault(&mut self, fault: Fault) -> LineError {
+        let rest = &self.region.as_bytes()[fault.at.min(self.region.len())..];
+        if memchr::memchr(b'\n', rest).is_none() && self.cut(self.region.len()) {
+            return self.broken();
+        }
+        let error = self.error(fault.at, fault.kind);
+        self.skip(fault.at);
+        error
+    }
+
+    /// What is wrong with a line that reaches the end of the region.
+    #[cold]
+    fn broken(&mut self) -> LineError {
+        let at = self.region.len();
+        let error = self.error(at, LineErrorKind::InvalidUtf8);
+        self.skip(at);
+        error
+    }
+
+    /// Goes on after the first newline from `at` on.
+    fn skip(&mut self, at: usize) {
+        let rest = &self.bytes[self.base + at..];
+        let next = at + memchr::memchr(b'\n', rest).unwrap_or(rest.len()) + 1;
+        if self.base + next > self.bytes.len() {
+            self.next = self.region.len() + 1;
+        } else if next > self.region.len() {
+            self.begin(self.base + next);
+        } else {
+            self.next = next;
+            self.scanner.seek(next);
+        }
+    }
+}

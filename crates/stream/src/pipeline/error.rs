@@ -1,0 +1,125 @@
+//! Why nodes are no pipeline.
+
+use crate::expression::Expression;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Why nodes are no pipeline.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PipelineError {
+    /// There is nothing.
+    #[error("there is no `from`: a pipeline begins with `stream | from()`")]
+    Empty,
+    /// A node breaks a rule.
+    #[error("{node}: {rule}")]
+    Node {
+        /// Its name.
+        node: Arc<str>,
+        /// Its place among the nodes, from 0, in the order in which they were written.
+        place: usize,
+        /// What is wrong.
+        rule: Rule,
+    },
+}
+
+/// So many windows may overlap.
+pub(super) const MAX_WINDOWS: u128 = 10_000;
+
+/// What a node must heed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Rule {
+    /// Aggregates are of windows.
+    #[error("it needs windows, and `{input}` gives points: put a `window` between them")]
+    NeedsWindow {
+        /// The node that feeds it.
+        input: Arc<str>,
+    },
+    /// Windows hold points.
+    #[error("`{input}` already gives windows: a window cannot be put into another")]
+    WindowOfWindows {
+        /// The node that feeds it.
+        input: Arc<str>,
+    },
+    /// Joins are of points.
+    #[error(
+        "`{input}` gives windows, and only points can be joined: join before the `window`, or after an aggregate of it"
+    )]
+    JoinOfWindows {
+        /// The node that feeds it.
+        input: Arc<str>,
+    },
+    /// All but aggregates and sinks are of points.
+    #[error(
+        "it needs points, and `{input}` gives windows: put it before the `window`, or after an aggregate of it"
+    )]
+    NeedsPoints {
+        /// The node that feeds it.
+        input: Arc<str>,
+    },
+    /// Windows have a length and a distance.
+    #[error("`{property}` must be longer than nothing")]
+    NotPositive {
+        /// `period` or `every`.
+        property: &'static str,
+    },
+    /// A point goes into every window that reaches back to it.
+    #[error(
+        "a point would be in {windows} windows, and at most {MAX_WINDOWS} overlap: make `every` longer or `period` shorter"
+    )]
+    Overlap {
+        /// How many `every` a `period` has.
+        windows: u128,
+    },
+    /// 64 bits of nanoseconds.
+    #[error("`{property}` is {duration:?}, and the longest duration is 292 years")]
+    TooLong {
+        /// `period`, `every` or `tolerance`.
+        property: &'static str,
+        /// What it is.
+        duration: Duration,
+    },
+    /// Percent.
+    #[error("a percentile lies between 0 and 100, and this is {0}")]
+    Percentile(f64),
+    /// A name for two things.
+    #[error("the name '{0}' is there twice")]
+    DuplicateName(Arc<str>),
+    /// A name of no letters.
+    #[error("a name must not be empty")]
+    EmptyName,
+    /// Grouping by nothing.
+    #[error("it needs at least one tag: `groupBy('host')`")]
+    NoTags,
+    /// Nothing to compute.
+    #[error("it needs at least one expression: `eval(value * 2).as('double')`")]
+    NoExpressions,
+    /// An alert that can never be.
+    #[error("it needs a condition: `.info(…)`, `.warn(…)` or `.crit(…)`")]
+    NoCondition,
+    /// Two outputs at one address.
+    #[error("`{other}` already has the endpoint '{endpoint}': a task's endpoints must differ")]
+    DuplicateEndpoint {
+        /// The address.
+        endpoint: Arc<str>,
+        /// The node that has it.
+        other: Arc<str>,
+    },
+    /// An endpoint that is no part of a URL.
+    #[error("the endpoint '{0}' is no part of a URL: use letters, digits, `-`, `_`, `.` and `~`")]
+    Endpoint(Arc<str>),
+    /// An address that cannot be posted to.
+    #[error(
+        "'{0}' is no URL to post to: it must be like 'http://host/path' or 'https://host/path'"
+    )]
+    Url(Arc<str>),
+    /// An expression on which evaluation would run out of stack.
+    #[error(
+        "operators are nested more than {} deep, or more than {} follow one another",
+        Expression::MAX_DEPTH,
+        Expression::MAX_CHAIN
+    )]
+    TooDeep,
+    /// A float that is infinite or not a number.
+    #[error("a number in an expression must be finite")]
+    NotFinite,
+}

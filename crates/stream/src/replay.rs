@@ -1,0 +1,154 @@
+//! Replays a recording: lines from a file into an engine, as fast as it takes them or in the points'
+//! own time.
+
+use crate::engine::{BadLine, Engine, Write, WriteError, Written};
+use crate::line;
+use std::io::{self, Read};
+use std::time::Duration;
+use tokio::time::{Instant, sleep_until};
+
+/// How fast lines are written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// As fast as the engine takes them.
+    Fast,
+    /// As far apart as their timestamps, divided by this.
+    Own(f64),
+}
+
+/// What was replayed.
+#[derive(Clone, Debug, Default)]
+pub struct Replayed {
+    /// Lines accepted.
+    pub accepted: usize,
+    /// Lines that are none.
+    pub rejected: usize,
+    /// The first of them, at most [`Written::MOST_ERRORS`].
+    pub errors: Vec<BadLine>,
+    /// Bytes read.
+    pub bytes: u64,
+}
+
+/// Why a replay ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// The recording could not be read.
+    #[error("reading the recording failed: {0}")]
+    Read(#[from] io::Error),
+    /// The engine takes no more.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// So much is read at once.
+const CHUNK: usize = 1 << 18;
+
+/// Writes all lines of `from` to the engine. Memory: one chunk of 256 KiB, or the longest line.
+///
+/// # Errors
+/// See [`ReplayError`]; what was written before stays written.
+pub async fn replay(
+    engine: &Engine,
+    to: &Write,
+    mut from: impl Read,
+    pace: Pace,
+) -> Result<Replayed, ReplayError> {
+    let mut replayed = Replayed::default();
+    let mut buffer: Vec<u8> = Vec::new();
+    let mut lines_before = 0;
+    let mut clock = Clock::new(pace);
+    loop {
+        let kept = buffer.len();
+        // A line longer than a chunk: each look at it is twice as far apart as the one before.
+        let wanted = CHUNK.max(kept) as u64;
+        let read = from.by_ref().take(wanted).read_to_end(&mut buffer)?;
+        replayed.bytes += read as u64;
+        let whole = if read == 0 {
+            buffer.len()
+        } else {
+            line::complete(&buffer, engine.options().max_line)
+        };
+        let mut lines = &buffer[..whole];
+        while !lines.is_empty() {
+            let due = clock.until_due(lines, to).await;
+            let (now, later) = lines.split_at(due);
+            let written = engine.write(to, now).await?;
+            replayed.add(written, lines_before);
+            lines_before += memchr::memchr_iter(b'\n', now).count();
+            lines = later;
+        }
+        buffer.drain(..whole);
+        if read == 0 {
+            return Ok(replayed);
+        }
+    }
+}
+
+impl Replayed {
+    fn add(&mut self, written: Written, lines_before: usize) {
+        self.accepted += written.accepted;
+        self.rejected += written.rejected;
+        let room = Written::MOST_ERRORS - self.errors.len();
+        let errors = written.errors.into_iter().take(room);
+        self.errors.extend(errors.map(|error| BadLine {
+            line: error.line + lines_before,
+            ..error
+        }));
+    }
+}
+
+/// When lines are due.
+struct Clock {
+    pace: Pace,
+    /// The first timestamp, and when it was replayed.
+    origin: Option<(i64, Instant)>,
+}
+
+/// As good as forever, and no instant overflows.
+const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Lines that are due so soon after each other are written together.
+const TOGETHER: Duration = Duration::from_millis(1);
+
+impl Clock {
+    fn new(pace: Pace) -> Clock {
+        Clock { pace, origin: None }
+    }
+
+    /// Waits until the first of these lines is due, and says how many bytes of them are by then.
+    async fn until_due(&mut self, lines: &[u8], to: &Write) -> usize {
+        let Pace::Own(speed) = self.pace else {
+            return lines.len();
+        };
+        let mut waited = None;
+        let mut parsed = line::parse(lines);
+        let mut begin = 0;
+        while let Some(line) = parsed.next() {
+            let end = parsed.offset();
+            // Bad lines, and those without a time, go with the line before.
+            let time = line
+                .ok()
+                .and_then(|line| to.precision.nanoseconds(line.time?));
+            if let Some(time) = time {
+                let due = self.due(time, speed);
+                match waited {
+                    None => {
+                        sleep_until(due).await;
+                        waited = Some(due);
+                    }
+                    Some(waited) if due > waited + TOGETHER => return begin,
+                    Some(_) => {}
+                }
+            }
+            begin = end;
+        }
+        lines.len()
+    }
+
+    fn due(&mut self, time: i64, speed: f64) -> Instant {
+        let (first, begun) = *self.origin.get_or_insert_with(|| (time, Instant::now()));
+        let after = Duration::from_nanos(time.saturating_sub(first).max(0) as u64);
+        let after = Duration::try_from_secs_f64(after.as_secs_f64() / speed);
+        begun + after.unwrap_or(YEAR).min(YEAR)
+    }
+}

@@ -1,0 +1,119 @@
+//! Points as JSON: series of rows, in the form in which InfluxDB answers queries.
+//!
+//! ```json
+//! {"series":[{"name":"cpu","tags":{"host":"a"},"columns":["time","count"],"values":[[1000000000,4]]}]}
+//! ```
+//! Times are nanoseconds since 1970. Tags by which points are not grouped are columns like fields.
+
+use crate::Value;
+use crate::batch::{Batch, Flow};
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use std::sync::Arc;
+
+/// What is written of flows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Document<'a> {
+    /// A series each.
+    pub(crate) flows: &'a [Flow],
+}
+
+struct Series<'a> {
+    flow: &'a Flow,
+    columns: Vec<&'a Arc<str>>,
+}
+
+struct Values<'a>(&'a Series<'a>);
+
+struct Row<'a> {
+    series: &'a Series<'a>,
+    batch: &'a Batch,
+    row: usize,
+}
+
+impl Serialize for Document<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(1))?;
+        let series: Vec<_> = self.flows.iter().map(Series::new).collect();
+        map.serialize_entry("series", &series)?;
+        map.end()
+    }
+}
+
+impl<'a> Series<'a> {
+    fn new(flow: &'a Flow) -> Series<'a> {
+        let grouped = |name: &Arc<str>| flow.group().tags.iter().any(|(tag, _)| tag == name);
+        let mut columns: Vec<&Arc<str>> = Vec::new();
+        for column in flow.batches().iter().flat_map(|batch| &batch.block.columns) {
+            let told = column.is_tag() && grouped(&column.name);
+            if !told && !columns.contains(&&column.name) {
+                columns.push(&column.name);
+            }
+        }
+        Series { flow, columns }
+    }
+}
+
+impl Serialize for Series<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(None)?;
+        let first = self.flow.batches().first();
+        map.serialize_entry("name", first.map_or("", |b| &*b.block.origin.measurement))?;
+        let tags = &self.flow.group().tags;
+        if !tags.is_empty() {
+            map.serialize_entry("tags", &Tags(tags))?;
+        }
+        let time = std::iter::once("time");
+        let columns: Vec<&str> = time
+            .chain(self.columns.iter().map(|name| &***name))
+            .collect();
+        map.serialize_entry("columns", &columns)?;
+        map.serialize_entry("values", &Values(self))?;
+        map.end()
+    }
+}
+
+struct Tags<'a>(&'a [(Arc<str>, Arc<str>)]);
+
+impl Serialize for Tags<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.0.iter().map(|(name, value)| (&**name, &**value)))
+    }
+}
+
+impl Serialize for Values<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut rows = to.serialize_seq(Some(self.0.flow.points()))?;
+        for batch in self.0.flow.batches() {
+            for row in batch.rows.iter() {
+                rows.serialize_element(&Row {
+                    series: self.0,
+                    batch,
+                    row,
+                })?;
+            }
+        }
+        rows.end()
+    }
+}
+
+impl Serialize for Row<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let block = &self.batch.block;
+        let mut cells = to.serialize_seq(Some(self.series.columns.len() + 1))?;
+        cells.serialize_element(&block.times[self.row])?;
+        for name in &self.series.columns {
+            let value = block
+                .column(name)
+                .and_then(|column| column.data.get(self.row));
+            match value {
+                None => cells.serialize_element(&None::<()>)?,
+                Some(Value::Float(value)) => cells.serialize_element(&value)?,
+                Some(Value::Integer(value)) => cells.serialize_element(&value)?,
+                Some(Value::Unsigned(value)) => cells.serialize_element(&value)?,
+                Some(Value::Text(value)) => cells.serialize_element(&*value)?,
+                Some(Value::Boolean(value)) => cells.serialize_element(&value)?,
+            }
+        }
+        cells.end()
+    }
+}

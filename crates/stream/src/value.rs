@@ -1,0 +1,59 @@
+//! The five types of a field.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A value of a field, or a tag's (always [`Value::Text`]).
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// 64 bits, IEEE 754; finite.
+    Float(f64),
+    /// `42i`
+    Integer(i64),
+    /// `42u`
+    Unsigned(u64),
+    /// UTF-8.
+    Text(Arc<str>),
+    /// `t` or `f`.
+    Boolean(bool),
+}
+
+/// The type of a [`Value`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// See [`Value::Float`].
+    Float,
+    /// See [`Value::Integer`].
+    Integer,
+    /// See [`Value::Unsigned`].
+    Unsigned,
+    /// See [`Value::Text`].
+    Text,
+    /// See [`Value::Boolean`].
+    Boolean,
+}
+
+impl Value {
+    /// Its type.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Value::Float(_) => Kind::Float,
+            Value::Integer(_) => Kind::Integer,
+            Value::Unsigned(_) => Kind::Unsigned,
+            Value::Text(_) => Kind::Text,
+            Value::Boolean(_) => Kind::Boolean,
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Float => "float",
+            Kind::Integer => "integer",
+            Kind::Unsigned => "unsigned integer",
+            Kind::Text => "string",
+            Kind::Boolean => "boolean",
+        })
+    }
+}
