@@ -10,7 +10,7 @@ mod crowd;
 mod idle;
 mod series;
 
-pub use compare::{Comparison, Posters, Target, bare, compare};
+pub use compare::{Bare, Comparison, Posters, Target, compare};
 pub use idle::{Idle, idle};
 pub use series::Series;
 
@@ -80,6 +80,9 @@ pub enum LoadError {
     /// The plan makes no sense.
     #[error("{0}")]
     Plan(String),
+    /// There is no port for the handler that durable POSTs are compared with.
+    #[error("cannot listen on 127.0.0.1: {0}")]
+    Listen(std::io::Error),
     /// A client failed.
     #[error(transparent)]
     Client(#[from] ClientError),

@@ -119,7 +119,7 @@ pub async fn run(args: &BenchArgs) -> Result<()> {
         (None, Some(url)) => {
             if args.compare.is_some() {
                 bail!(
-                    "--compare needs a node made for it, which has the handler that stores nothing; leave out --url"
+                    "--compare needs a node in the process of the handler that stores nothing; leave out --url"
                 );
             }
             measure(args, &host(url)?).await?
@@ -170,7 +170,7 @@ async fn node(data: &std::path::Path) -> Result<Serving> {
         limits,
         ..Options::default()
     });
-    Ok(serve(node.await?, "127.0.0.1:0", load::bare()).await?)
+    Ok(serve(node.await?, "127.0.0.1:0").await?)
 }
 
 /// A node in another process, whose memory is its own.

@@ -40,12 +40,11 @@ pub struct Serving {
     accepting: JoinHandle<()>,
 }
 
-/// Listens on an address, and serves the node's routes, and `more` before them, until
-/// [`Serving::stop`].
+/// Listens on an address, and serves the node's routes until [`Serving::stop`].
 ///
 /// # Errors
 /// [`StartError::Listen`].
-pub async fn serve(node: Node, address: &str, more: Router) -> Result<Serving, StartError> {
+pub async fn serve(node: Node, address: &str) -> Result<Serving, StartError> {
     let refused = |source| StartError::Listen {
         address: address.to_owned(),
         source,
@@ -53,7 +52,7 @@ pub async fn serve(node: Node, address: &str, more: Router) -> Result<Serving, S
     let listener = TcpListener::bind(address).await.map_err(refused)?;
     let bound = listener.local_addr().map_err(refused)?;
     let (stop, stopped) = watch::channel(false);
-    let router = node.router().merge(more);
+    let router = node.router();
     let accepting = tokio::spawn(accept(listener, router, node.clone(), stopped));
     Ok(Serving {
         address: bound,
