@@ -11,9 +11,9 @@
 
 use super::{Entry, Feed, Log, LogError, Reply};
 use crate::command::Command;
+use crate::database;
 use crate::error::StartError;
 use prometheus_client::metrics::counter::Counter;
-use redb::backends::InMemoryBackend;
 use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 use std::future::{Future, ready};
 use std::path::Path;
@@ -73,14 +73,7 @@ impl Embedded {
         feed: Feed,
         groups: Counter,
     ) -> Result<(Embedded, JoinHandle<()>), StartError> {
-        let path = dir.map_or_else(|| "(memory)".into(), |dir| dir.join(FILE));
-        let mut builder = Database::builder();
-        builder.set_cache_size(CACHE);
-        let database = match dir {
-            Some(_) => builder.create(&path),
-            None => builder.create_with_backend(InMemoryBackend::new()),
-        };
-        let database = database.map_err(|error| StartError::database(&path, error.into()))?;
+        let (database, path) = database::open(dir, FILE, CACHE)?;
         let (left, oldest) =
             read(&database, after).map_err(|error| StartError::database(&path, error))?;
         let last = left.last().map_or(after, |entry| entry.position);
