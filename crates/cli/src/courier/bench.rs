@@ -42,7 +42,7 @@ pub struct BenchArgs {
     /// Bytes of a text
     #[arg(long, value_name = "BYTES", default_value = "100", value_parser = at_least_one)]
     text: usize,
-    /// A node that runs already, as http://HOST:PORT
+    /// A node that runs already, as http://HOST:PORT; its --rate has to allow the load
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// Compare POSTs with a handler that stores nothing, for so long a round
