@@ -46,7 +46,7 @@ pub(crate) trait Log: Send + Sync + 'static {
     /// The entries up to this position are durable elsewhere too: this node will not ask for them.
     fn forget(&self, position: u64);
 
-    /// How long a command may take to come out; `None` if nothing but this process can delay it.
+    /// How long a command may take to come out; `None`: as long as the disk of this machine takes.
     fn patience(&self) -> Option<Duration>;
 
     /// Whether the log takes commands now.
