@@ -3,9 +3,8 @@
 //!
 //! Server and clients share the process and its cores.
 
-use axum::Router;
 use corsair_courier::client::{Http, Said, Socket};
-use corsair_courier::load::{Posters, Target, bare};
+use corsair_courier::load::{Bare, Posters, Target};
 use corsair_courier::{Limits, Node, Options, Serving, serve};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::num::NonZeroU32;
@@ -16,7 +15,7 @@ use tokio::runtime::Runtime;
 const POSTERS: usize = 64;
 
 /// A node with its data in this directory.
-async fn node(data: &Path, more: Router) -> Serving {
+async fn node(data: &Path) -> Serving {
     let node = Node::start(Options {
         data: Some(data.to_owned()),
         limits: Limits {
@@ -28,15 +27,16 @@ async fn node(data: &Path, more: Router) -> Serving {
         ..Options::default()
     });
     let node = node.await.expect("an empty directory");
-    serve(node, "127.0.0.1:0", more).await.expect("a free port")
+    serve(node, "127.0.0.1:0").await.expect("a free port")
 }
 
 fn post(c: &mut Criterion) {
     let runtime = Runtime::new().expect("threads");
     let data = tempfile::tempdir().expect("a directory");
-    let serving = runtime.block_on(node(data.path(), bare()));
+    let serving = runtime.block_on(node(data.path()));
     let host = serving.address().to_string();
-    let posters = runtime.block_on(Posters::connect(&host, POSTERS));
+    let bare = runtime.block_on(Bare::start()).expect("a free port");
+    let posters = runtime.block_on(Posters::connect(&host, &bare.host(), POSTERS));
     let mut posters = posters.expect("users");
     let mut group = c.benchmark_group("courier/post");
     group
@@ -58,7 +58,7 @@ fn post(c: &mut Criterion) {
 fn post_to_socket(c: &mut Criterion) {
     let runtime = Runtime::new().expect("threads");
     let data = tempfile::tempdir().expect("a directory");
-    let serving = runtime.block_on(node(data.path(), Router::new()));
+    let serving = runtime.block_on(node(data.path()));
     let host = serving.address().to_string();
     let (mut http, token, room, mut socket) = runtime.block_on(async {
         let mut http = Http::connect(&host).await.expect("a node");

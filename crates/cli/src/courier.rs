@@ -6,6 +6,7 @@ mod tables;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::process::ExitCode;
 use tokio::runtime::{Builder, Runtime};
 
@@ -30,11 +31,23 @@ enum Command {
 /// # Errors
 /// If the node does not start, or the load does not come through.
 pub fn run(args: &CourierArgs) -> Result<ExitCode> {
+    raise_open_files();
     match &args.command {
         Command::Serve(args) => runtime()?.block_on(serve::run(args)),
         Command::Bench(args) => runtime()?.block_on(bench::run(args)),
     }?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Allows as many open files as the system lets this process have: every connection is one. Where
+/// it does not, the limit stays, and connections beyond it wait.
+fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    let _ = setrlimit(Resource::Nofile, raised);
 }
 
 fn runtime() -> Result<Runtime> {

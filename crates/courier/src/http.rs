@@ -14,11 +14,8 @@ mod websocket;
 pub(crate) use openapi::ROUTES;
 pub use serve::{Serving, serve};
 
-use crate::metrics::Status;
 use crate::node::Node;
-use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::middleware::{Next, from_fn_with_state};
-use axum::response::Response;
+use axum::extract::DefaultBodyLimit;
 use axum::routing::{MethodRouter, delete, get, post};
 use axum::{Router, http::Method};
 use problem::Problem;
@@ -34,7 +31,6 @@ impl Node {
             .fallback(|| async { Problem::no_route() })
             .method_not_allowed_fallback(|| async { Problem::no_method() })
             .layer(DefaultBodyLimit::disable())
-            .layer(from_fn_with_state(self.clone(), count))
             .with_state(self.clone())
     }
 }
@@ -59,13 +55,4 @@ fn handler(method: &Method, path: &str) -> MethodRouter<Node> {
         ("GET", "/openapi.json") => get(openapi::document),
         _ => unreachable!("{method} {path} is listed and has no handler"),
     }
-}
-
-/// Counts answers by status.
-async fn count(State(node): State<Node>, request: Request, next: Next) -> Response {
-    let response = next.run(request).await;
-    let status = response.status().as_u16();
-    let requests = &node.inner.metrics.requests;
-    requests.get_or_create(&Status { status }).inc();
-    response
 }

@@ -1,8 +1,8 @@
 //! Where messages meet sockets: a run of the core in which every online user is an actor.
 //!
-//! The run shares the tokio runtime of the HTTP side; a thread of its own waits for its end. Its root, the [`Harbour`](root::Harbour), gives users a
-//! [berth](berth) each: an actor that holds the user's sockets, writes to them what comes, and
-//! reads from them what the client says. Actors outlive their users and serve others later, so that
+//! The run shares the tokio runtime of the HTTP side; a thread of its own waits for its end. Its
+//! root, the [`Harbour`](root::Harbour), gives users a [berth](berth) each: an actor that holds the
+//! user's sockets, writes to them what comes, and reads from them what the client says. Actors outlive their users and serve others later, so that
 //! there are as many as there ever were users online at once.
 //!
 //! **Nothing is lost on the way, and nothing piles up.** A message for a user who is online goes

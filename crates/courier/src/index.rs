@@ -20,12 +20,12 @@ mod writer;
 pub(crate) use read::{Page, Queued};
 
 use crate::command::Delivery;
+use crate::database;
 use crate::error::StartError;
 use crate::log::Entry;
 use crate::model::{SessionId, UserId};
 use apply::{Machine, State, decode};
 use crossbeam_channel::{Receiver, Sender};
-use redb::backends::InMemoryBackend;
 use redb::{Database, ReadTransaction, ReadableDatabase, TableError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -91,14 +91,7 @@ impl From<redb::Error> for IndexError {
 impl Opened {
     /// Opens the index in this directory, or one in memory.
     pub fn open(dir: Option<&Path>) -> Result<Opened, StartError> {
-        let path = dir.map_or_else(|| PathBuf::from("(memory)"), |dir| dir.join(FILE));
-        let mut builder = Database::builder();
-        builder.set_cache_size(CACHE);
-        let database = match dir {
-            Some(_) => builder.create(&path),
-            None => builder.create_with_backend(InMemoryBackend::new()),
-        };
-        let database = database.map_err(|error| StartError::database(&path, error.into()))?;
+        let (database, path) = database::open(dir, FILE, CACHE)?;
         let state = state(&database).map_err(|error| StartError::database(&path, error))?;
         let state = state.unwrap_or(State {
             format: tables::FORMAT,

@@ -20,6 +20,7 @@
 mod acknowledgements;
 pub mod client;
 mod command;
+mod database;
 mod error;
 mod frame;
 mod http;

@@ -24,8 +24,8 @@ pub struct Limits {
     pub frame: usize,
     /// Messages or conversations of one page; more are given as so many.
     pub page: usize,
-    /// How often a socket is pinged. One from which nothing has come for two and a half times as
-    /// long is dead.
+    /// How often a socket is pinged. One from which nothing comes any more is dead within three
+    /// times as long.
     pub heartbeat: Duration,
     /// How long a token is good for.
     pub session: Duration,

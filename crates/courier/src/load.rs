@@ -8,23 +8,31 @@
 mod compare;
 mod crowd;
 mod idle;
+mod pace;
 mod series;
+mod worker;
 
-pub use compare::{Comparison, Posters, Target, bare, compare};
+pub use compare::{Bare, Comparison, Posters, Target, compare};
 pub use idle::{Idle, idle};
 pub use series::Series;
 
+use crate::UserId;
 use crate::client::{ClientError, Http};
-use crate::{ConversationId, UserId};
 use crowd::{Board, Crowd, Listener};
+use pace::Due;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep, timeout};
+use worker::Worker;
 
 /// How long to wait for messages after the last POST.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Messages of a load, of each of which is kept when it was sent.
+const MOST: u64 = 100_000_000;
+/// The longest load.
+const LONGEST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// A worker talks in turn in so many conversations.
 const CONVERSATIONS: usize = 16;
 
@@ -80,6 +88,9 @@ pub enum LoadError {
     /// The plan makes no sense.
     #[error("{0}")]
     Plan(String),
+    /// There is no port for the handler that durable POSTs are compared with.
+    #[error("cannot listen on 127.0.0.1: {0}")]
+    Listen(std::io::Error),
     /// A client failed.
     #[error(transparent)]
     Client(#[from] ClientError),
@@ -112,7 +123,7 @@ impl Progress {
 impl Plan {
     /// All messages that are posted.
     pub fn total(&self) -> u64 {
-        self.workers as u64 * self.messages as u64
+        (self.workers as u64).saturating_mul(self.messages as u64)
     }
 
     /// The smallest number of users that this kind of load needs.
@@ -129,6 +140,8 @@ impl Plan {
         let least = Plan::least_users(self.kind, self.workers);
         let wrong = if self.workers == 0 || self.messages == 0 {
             "a load needs a worker and a message at least".to_owned()
+        } else if self.total() > MOST {
+            format!("a load has {MOST} messages at most; lower --workers or --messages")
         } else if self.users < least {
             format!("{least} users are needed, the workers and recipients; raise --users")
         } else if self
@@ -136,6 +149,12 @@ impl Plan {
             .is_some_and(|rate| !(rate > 0.0 && rate.is_finite()))
         {
             "a rate is a number above 0; leave it out to post as fast as is answered".to_owned()
+        } else if self
+            .rate
+            .is_some_and(|rate| self.total() as f64 / rate > LONGEST.as_secs_f64())
+        {
+            let days = LONGEST.as_secs() / (24 * 60 * 60);
+            format!("at this rate the load takes more than {days} days; raise --rate")
         } else {
             return Ok(());
         };
@@ -155,8 +174,16 @@ pub async fn run(host: &str, plan: &Plan, progress: &Progress) -> Result<Measure
     let listeners = crowd.listen(host, &board).await?;
 
     let start = Instant::now() + Duration::from_millis(50);
+    let mut due: Vec<Option<Due>> = match plan.rate {
+        None => Vec::new(),
+        Some(rate) => {
+            let due = pace::start(rate, start, plan.workers, plan.messages)?;
+            due.into_iter().map(Some).collect()
+        }
+    };
+    due.resize_with(plan.workers, || None);
     let mut workers = Vec::new();
-    for (number, rooms) in conversations.into_iter().enumerate() {
+    for ((number, rooms), due) in conversations.into_iter().enumerate().zip(due) {
         let worker = Worker {
             http: Http::connect(host).await?,
             token: crowd.token(number).to_owned(),
@@ -165,6 +192,7 @@ pub async fn run(host: &str, plan: &Plan, progress: &Progress) -> Result<Measure
             plan: plan.clone(),
             number,
             start,
+            due,
             progress: progress.clone(),
         };
         workers.push(tokio::spawn(worker.run()));
@@ -192,56 +220,6 @@ pub async fn run(host: &str, plan: &Plan, progress: &Progress) -> Result<Measure
         deliveries,
         wall,
     })
-}
-
-/// Where a worker posts, and how many get it.
-#[derive(Clone, Copy, Debug)]
-struct Room {
-    conversation: ConversationId,
-    recipients: u64,
-}
-
-/// Somebody who posts.
-struct Worker {
-    http: Http,
-    token: String,
-    rooms: Vec<Room>,
-    board: Arc<Board>,
-    plan: Plan,
-    number: usize,
-    start: Instant,
-    progress: Progress,
-}
-
-impl Worker {
-    /// Posts all messages: how long each took, and how many are to come out of sockets.
-    async fn run(mut self) -> Result<(Series, u64), LoadError> {
-        let (mut series, mut expected) = (Series::new(), 0);
-        let begun = Instant::now();
-        sleep_until(self.start.max(begun)).await;
-        for turn in 0..self.plan.messages {
-            let meant = match self.plan.rate {
-                None => Instant::now(),
-                Some(rate) => {
-                    let before = (turn * self.plan.workers + self.number) as f64;
-                    let meant = self.start + Duration::from_secs_f64(before / rate);
-                    sleep_until(meant).await;
-                    meant
-                }
-            };
-            let room = self.rooms[turn % self.rooms.len()];
-            let id = self.number * self.plan.messages + turn;
-            self.board.meant(id, meant);
-            let text = self.board.text(id, self.plan.text);
-            self.http
-                .post(&self.token, room.conversation, &text, None)
-                .await?;
-            series.record(meant.elapsed());
-            expected += room.recipients;
-            self.progress.posted.fetch_add(1, Relaxed);
-        }
-        Ok((series, expected))
-    }
 }
 
 async fn joined<T>(task: tokio::task::JoinHandle<T>) -> Result<T, LoadError> {
@@ -319,5 +297,17 @@ mod tests {
             ..six
         };
         assert!(still.check().is_err());
+        let large = Plan {
+            messages: usize::MAX,
+            rate: None,
+            ..still
+        };
+        assert!(large.check().is_err());
+        let endless = Plan {
+            rate: Some(1e-300),
+            ..still
+        };
+        let said = endless.check().unwrap_err().to_string();
+        assert!(said.contains("30 days"), "{said}");
     }
 }

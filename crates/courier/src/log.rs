@@ -14,6 +14,7 @@ pub(crate) mod jetstream;
 use crate::command::{Command, Outcome};
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// Where the outcome of a command goes.
@@ -44,6 +45,9 @@ pub(crate) trait Log: Send + Sync + 'static {
 
     /// The entries up to this position are durable elsewhere too: this node will not ask for them.
     fn forget(&self, position: u64);
+
+    /// How long a command may take to come out; `None`: as long as the disk of this machine takes.
+    fn patience(&self) -> Option<Duration>;
 
     /// Whether the log takes commands now.
     fn is_up(&self) -> bool;

@@ -72,7 +72,11 @@ impl Metrics {
         let mut registry = Registry::with_prefix("courier");
         let all = self.clone();
         registry.register("requests", "Requests answered", all.requests);
-        registry.register("refused", "Requests and frames over a limit", all.refused);
+        registry.register(
+            "refused",
+            "Requests and frames refused, by reason",
+            all.refused,
+        );
         registry.register(
             "groups",
             "Group commits of the log, one fsync each",

@@ -23,8 +23,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 
-/// How long a command may take to become durable before its client is told to ask again.
-const LONGEST_COMMAND: Duration = Duration::from_secs(20);
 /// How often rates of users who have not asked for long are forgotten.
 const TIDY: Duration = Duration::from_secs(60);
 
@@ -93,9 +91,9 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Index(#[from] IndexError),
     #[error(
-        "this was not stored within {} s; whether it will be is not known, so try again with the same Idempotency-Key", LONGEST_COMMAND.as_secs()
+        "this was not stored within {} s; whether it will be is not known, so try again with the same Idempotency-Key", .0.as_secs()
     )]
-    Late,
+    Late(Duration),
 }
 
 impl Node {
@@ -214,10 +212,15 @@ impl Inner {
     pub async fn command(&self, command: Command) -> Result<Done, Failure> {
         let (reply, outcome) = oneshot::channel();
         self.log.submit(command, reply)?;
-        match tokio::time::timeout(LONGEST_COMMAND, outcome).await {
-            Ok(Ok(outcome)) => Ok(outcome??),
-            Ok(Err(_)) => Err(LogError::Closed.into()),
-            Err(_) => Err(Failure::Late),
+        let outcome = match self.log.patience() {
+            None => outcome.await,
+            Some(patience) => tokio::time::timeout(patience, outcome)
+                .await
+                .map_err(|_| Failure::Late(patience))?,
+        };
+        match outcome {
+            Ok(outcome) => Ok(outcome??),
+            Err(_) => Err(LogError::Closed.into()),
         }
     }
 

@@ -42,7 +42,7 @@ pub struct BenchArgs {
     /// Bytes of a text
     #[arg(long, value_name = "BYTES", default_value = "100", value_parser = at_least_one)]
     text: usize,
-    /// A node that runs already, as http://HOST:PORT
+    /// A node that runs already, as http://HOST:PORT; its --rate has to allow the load
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// Compare POSTs with a handler that stores nothing, for so long a round
@@ -119,7 +119,7 @@ pub async fn run(args: &BenchArgs) -> Result<()> {
         (None, Some(url)) => {
             if args.compare.is_some() {
                 bail!(
-                    "--compare needs a node made for it, which has the handler that stores nothing; leave out --url"
+                    "--compare needs a node in the process of the handler that stores nothing; leave out --url"
                 );
             }
             measure(args, &host(url)?).await?
@@ -170,7 +170,7 @@ async fn node(data: &std::path::Path) -> Result<Serving> {
         limits,
         ..Options::default()
     });
-    Ok(serve(node.await?, "127.0.0.1:0", load::bare()).await?)
+    Ok(serve(node.await?, "127.0.0.1:0").await?)
 }
 
 /// A node in another process, whose memory is its own.

@@ -45,7 +45,7 @@ pub struct ServeArgs {
     /// Recipients of a conversation
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().recipients, value_parser = at_least_one)]
     recipients: usize,
-    /// How often sockets are pinged; a peer silent for two and a half times as long is dead
+    /// How often sockets are pinged; a peer that falls silent is dead within three times as long
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = pause)]
     heartbeat: Duration,
     /// Memory that hashing a password takes, in KiB
@@ -92,7 +92,7 @@ pub async fn run(args: &ServeArgs) -> Result<()> {
     let mut terminate = signal(SignalKind::terminate()).context("cannot wait for signals")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for signals")?;
     let node = Node::start(args.options()).await?;
-    let serving = serve(node, &args.listen, axum::Router::new()).await?;
+    let serving = serve(node, &args.listen).await?;
     // Whoever has started it waits for this line; nobody may be there.
     let address = serving.address();
     let _ = writeln!(

@@ -8,8 +8,9 @@ use crate::limits::LONGEST_KEY;
 use crate::model::{ConversationId, Message, Millis};
 use crate::node::{Failure, Node};
 use axum::Json;
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::extract::{FromRequestParts, State};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 use utoipa::ToSchema;
@@ -67,7 +68,7 @@ pub(crate) async fn create(
     State(node): State<Node>,
     who: Authenticated,
     InPath(conversation): InPath,
-    headers: HeaderMap,
+    Key(key): Key,
     StrictJson(NewMessage { text }): StrictJson<NewMessage>,
 ) -> Result<(StatusCode, Json<Posted>), Problem> {
     let begun = Instant::now();
@@ -88,7 +89,7 @@ pub(crate) async fn create(
         sender: who.user,
         conversation,
         text,
-        key: key(&headers)?,
+        key,
         at: Millis::now(),
     };
     let Done::Posted {
@@ -116,19 +117,26 @@ pub(crate) async fn create(
 }
 
 /// The hash of the idempotency key, if there is one.
-fn key(headers: &HeaderMap) -> Result<Option<[u8; 16]>, Problem> {
-    let mut keys = headers.get_all("idempotency-key").iter();
-    let Some(key) = keys.next() else {
-        return Ok(None);
-    };
-    let length = key.as_bytes().len();
-    if !(1..=LONGEST_KEY).contains(&length) || keys.next().is_some() {
-        let message = format!("there is one Idempotency-Key, of 1 to {LONGEST_KEY} bytes");
-        return Err(Problem::invalid("idempotency_key", message));
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Key(Option<[u8; 16]>);
+
+impl FromRequestParts<Node> for Key {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Node) -> Result<Self, Problem> {
+        let mut keys = parts.headers.get_all("idempotency-key").iter();
+        let Some(key) = keys.next() else {
+            return Ok(Key(None));
+        };
+        let length = key.as_bytes().len();
+        if !(1..=LONGEST_KEY).contains(&length) || keys.next().is_some() {
+            let message = format!("there is one Idempotency-Key, of 1 to {LONGEST_KEY} bytes");
+            return Err(Problem::invalid("idempotency_key", message));
+        }
+        let mut half = [0; 16];
+        half.copy_from_slice(&blake3::hash(key.as_bytes()).as_bytes()[..16]);
+        Ok(Key(Some(half)))
     }
-    let mut half = [0; 16];
-    half.copy_from_slice(&blake3::hash(key.as_bytes()).as_bytes()[..16]);
-    Ok(Some(half))
 }
 
 /// The messages of a conversation, page by page.

@@ -130,7 +130,7 @@ impl From<Failure> for Problem {
             Failure::Log(LogError::Closed) => "closing",
             Failure::Log(LogError::Failed(_)) => "log_failed",
             Failure::Index(_) => "index_failed",
-            Failure::Late => "late",
+            Failure::Late(_) => "late",
         };
         Problem {
             retry_after: Some(Duration::from_secs(1)),

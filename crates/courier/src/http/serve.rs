@@ -2,6 +2,7 @@
 
 use super::read::Peer;
 use crate::error::StartError;
+use crate::metrics::Status;
 use crate::node::Node;
 use axum::Router;
 use axum::body::Body;
@@ -10,6 +11,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -38,12 +40,11 @@ pub struct Serving {
     accepting: JoinHandle<()>,
 }
 
-/// Listens on an address, and serves the node's routes, and `more` before them, until
-/// [`Serving::stop`].
+/// Listens on an address, and serves the node's routes until [`Serving::stop`].
 ///
 /// # Errors
 /// [`StartError::Listen`].
-pub async fn serve(node: Node, address: &str, more: Router) -> Result<Serving, StartError> {
+pub async fn serve(node: Node, address: &str) -> Result<Serving, StartError> {
     let refused = |source| StartError::Listen {
         address: address.to_owned(),
         source,
@@ -51,7 +52,7 @@ pub async fn serve(node: Node, address: &str, more: Router) -> Result<Serving, S
     let listener = TcpListener::bind(address).await.map_err(refused)?;
     let bound = listener.local_addr().map_err(refused)?;
     let (stop, stopped) = watch::channel(false);
-    let router = node.router().merge(more);
+    let router = node.router();
     let accepting = tokio::spawn(accept(listener, router, node.clone(), stopped));
     Ok(Serving {
         address: bound,
@@ -122,10 +123,17 @@ async fn connection(
     mut stopped: watch::Receiver<bool>,
 ) {
     node.inner.metrics.connections.inc();
+    let requests = node.inner.metrics.requests.clone();
     let service = service_fn(move |request: Request<Incoming>| {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(peer.clone());
-        router.clone().oneshot(request)
+        let (answer, requests) = (router.clone().oneshot(request), requests.clone());
+        async move {
+            let answer = answer.await?;
+            let status = answer.status().as_u16();
+            requests.get_or_create(&Status { status }).inc();
+            Ok::<_, Infallible>(answer)
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

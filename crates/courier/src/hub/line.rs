@@ -215,10 +215,10 @@ impl Line {
         match said {
             Ok(Said::Ack { sequence }) if sequence > self.sent => {
                 let sent = self.sent;
-                self.fault(
-                    "ack_ahead",
-                    &format!("sequence {sequence} was not sent yet, the last one was {sent}; acknowledge what you have got"),
+                let message = format!(
+                    "sequence {sequence} was not sent yet, the last one was {sent}; acknowledge what you have got"
                 );
+                self.fault("ack_ahead", &message, &around.shared.metrics);
             }
             Ok(Said::Ack { sequence }) => {
                 around.shared.metrics.acknowledged.inc();
@@ -228,15 +228,16 @@ impl Line {
                     sequence,
                 });
             }
-            Err(error) => self.fault(
-                "malformed_frame",
-                &format!(r#"{error}; send {{"type":"ack","sequence":NUMBER}}"#),
-            ),
+            Err(error) => {
+                let message = format!(r#"{error}; send {{"type":"ack","sequence":NUMBER}}"#);
+                self.fault("malformed_frame", &message, &around.shared.metrics);
+            }
         }
     }
 
     /// Tells the client what was wrong, and closes if that was so too often.
-    fn fault(&mut self, code: &'static str, message: &str) {
+    fn fault(&mut self, code: &'static str, message: &str, metrics: &Metrics) {
+        metrics.refuse(code);
         self.faults += 1;
         let frame = Notice::Error { code, message }.frame();
         if self.outbox.len() < OUTBOX {

@@ -7,12 +7,13 @@ use crate::client::{ClientError, Http};
 use axum::Router;
 use axum::body::Bytes;
 use axum::routing::post;
+use axum::serve::ListenerExt;
 use hyper::Method;
+use std::net::SocketAddr;
 use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
-
-/// Where the handler that stores nothing is.
-const BARE: &str = "/bare";
 
 /// Rates that were measured in turn.
 #[derive(Clone, Debug)]
@@ -37,17 +38,50 @@ impl Comparison {
     }
 }
 
-/// A handler that reads the body and answers 200, to be served beside a node's routes.
-pub fn bare() -> Router {
-    Router::new().route(
-        BARE,
-        post(|body: Bytes| async move {
-            std::hint::black_box(body);
-        }),
-    )
+/// A handler that reads the body, stores nothing and answers 200, served by axum as it comes, until
+/// this is dropped.
+#[derive(Debug)]
+pub struct Bare {
+    address: SocketAddr,
+    serving: JoinHandle<()>,
 }
 
-/// Measures at a node that serves [`bare`], too: rounds of this time, of both sides in turn.
+impl Bare {
+    /// Serves it on a free port of loopback.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub async fn start() -> Result<Bare, LoadError> {
+        let listener = TcpListener::bind("127.0.0.1:0").await;
+        let listener = listener.map_err(LoadError::Listen)?;
+        let address = listener.local_addr().map_err(LoadError::Listen)?;
+        let answer = post(|body: Bytes| async move {
+            std::hint::black_box(body);
+        });
+        let router = Router::new().route("/", answer);
+        let serving = tokio::spawn(async move {
+            let listener = listener.tap_io(|stream| {
+                let _ = stream.set_nodelay(true);
+            });
+            // It ends with its task only.
+            let _ = axum::serve(listener, router).await;
+        });
+        Ok(Bare { address, serving })
+    }
+
+    /// Where it listens, as `host:port`.
+    pub fn host(&self) -> String {
+        self.address.to_string()
+    }
+}
+
+impl Drop for Bare {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+/// Measures a node of this process beside [`Bare`]: rounds of this time, of both sides in turn.
 ///
 /// # Errors
 /// If a client fails.
@@ -57,7 +91,8 @@ pub async fn compare(
     rounds: usize,
     time: Duration,
 ) -> Result<Comparison, LoadError> {
-    let mut posters = Posters::connect(host, posters).await?;
+    let bare = Bare::start().await?;
+    let mut posters = Posters::connect(host, &bare.host(), posters).await?;
     let (mut durable, mut bare) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
         durable.push(posters.rate(Target::Durable, time).await?);
@@ -71,7 +106,7 @@ pub async fn compare(
 pub enum Target {
     /// A conversation of two, of whom the other is not online.
     Durable,
-    /// The handler of [`bare`].
+    /// [`Bare`].
     Bare,
 }
 
@@ -83,7 +118,8 @@ pub struct Posters {
 
 #[derive(Debug)]
 struct Poster {
-    http: Http,
+    durable: Http,
+    bare: Http,
     token: String,
     conversation: ConversationId,
 }
@@ -97,21 +133,22 @@ enum Until {
 }
 
 impl Posters {
-    /// Makes users and their conversations.
+    /// Makes users and their conversations at the node `host`, and connects them to both.
     ///
     /// # Errors
-    /// If the node refuses.
-    pub async fn connect(host: &str, count: usize) -> Result<Posters, LoadError> {
+    /// If the node refuses, or a connection fails.
+    pub async fn connect(host: &str, bare: &str, count: usize) -> Result<Posters, LoadError> {
         // The recipients are not online: what a POST costs, and nothing else.
         let crowd = Crowd::gather(host, 2 * count).await?;
         let mut posters = Vec::new();
         for number in 0..count {
-            let mut http = Http::connect(host).await?;
+            let mut durable = Http::connect(host).await?;
             let token = crowd.token(number).to_owned();
             let to = [crowd.logins()[count + number].user];
-            let conversation = http.converse(&token, &to).await?;
+            let conversation = durable.converse(&token, &to).await?;
             posters.push(Poster {
-                http,
+                durable,
+                bare: Http::connect(bare).await?,
                 token,
                 conversation,
             });
@@ -156,9 +193,12 @@ impl Posters {
 
 impl Poster {
     async fn post(mut self, target: Target, until: Until) -> Result<(u64, Poster), ClientError> {
-        let path = match target {
-            Target::Durable => format!("/conversations/{}/messages", self.conversation),
-            Target::Bare => BARE.to_owned(),
+        let (http, path) = match target {
+            Target::Durable => {
+                let path = format!("/conversations/{}/messages", self.conversation);
+                (&mut self.durable, path)
+            }
+            Target::Bare => (&mut self.bare, "/".to_owned()),
         };
         let bearer = format!("Bearer {}", self.token);
         let headers = [
@@ -173,7 +213,7 @@ impl Poster {
                 Until::Count(count) if posted >= count => break,
                 _ => {}
             }
-            let sent = self.http.send(Method::POST, &path, &headers, body.clone());
+            let sent = http.send(Method::POST, &path, &headers, body.clone());
             let (status, answer) = sent.await?;
             if !status.is_success() {
                 return Err(ClientError::Refused {

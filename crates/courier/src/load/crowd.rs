@@ -1,7 +1,8 @@
 //! The users of a load: made, talking with each other, and listening.
 
 use super::series::Series;
-use super::{Kind, LoadError, Plan, Room, joined, recipients};
+use super::worker::Room;
+use super::{Kind, LoadError, Plan, joined, recipients};
 use crate::UserId;
 use crate::client::{ClientError, Http, Login, Said, Socket};
 use std::sync::Arc;

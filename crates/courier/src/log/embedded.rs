@@ -5,15 +5,16 @@
 //! one `fsync`, and under load one `fsync` serves all that came in during the one before. Nobody
 //! waits for company.
 //!
-//! The file holds what the index may not have on disk yet. It consists of segments, tables of
-//! 2^14 entries, because a table is dropped at once where its rows would be removed one by one.
+//! A group is one row, so that it costs one insertion. The file holds what the index may not have on
+//! disk yet. It consists of segments, tables of about 2^14 entries, because a table is dropped at
+//! once where its rows would be removed one by one.
 
 use super::{Entry, Feed, Log, LogError, Reply};
 use crate::command::Command;
+use crate::database;
 use crate::error::StartError;
 use prometheus_client::metrics::counter::Counter;
-use redb::backends::InMemoryBackend;
-use redb::{Database, Durability, ReadableDatabase, TableDefinition, TableHandle};
+use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 use std::future::{Future, ready};
 use std::path::Path;
 use std::pin::Pin;
@@ -21,13 +22,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// The log's file in the directory of the data.
 const FILE: &str = "log.redb";
-/// A segment has 2^14 entries.
+/// A segment has the rows that begin within 2^14 entries.
 const SEGMENT_BITS: u32 = 14;
 /// At most so many commands become durable together.
 const LARGEST_GROUP: usize = 4096;
+/// A row is full when it has so many bytes.
+const LARGEST_ROW: usize = 1 << 20;
 /// At most so many are under way.
 const MOST_WAITING: usize = 1 << 16;
 /// Pages that redb keeps in memory, in bytes: the log is written once and not read.
@@ -60,24 +64,18 @@ struct Shared {
 }
 
 impl Embedded {
-    /// Opens the log in this directory, or one in memory, and feeds what it holds after `after`, then what is
-    /// submitted, and counts the groups that become durable. The thread ends when the log is closed or
-    /// dropped.
+    /// Opens the log in this directory, or one in memory. Feeds what it holds after `after`, then
+    /// what is submitted, and counts the groups that become durable. The thread ends when the log is
+    /// closed or dropped.
     pub fn open(
         dir: Option<&Path>,
         after: u64,
         feed: Feed,
         groups: Counter,
     ) -> Result<(Embedded, JoinHandle<()>), StartError> {
-        let path = dir.map_or_else(|| "(memory)".into(), |dir| dir.join(FILE));
-        let mut builder = Database::builder();
-        builder.set_cache_size(CACHE);
-        let database = match dir {
-            Some(_) => builder.create(&path),
-            None => builder.create_with_backend(InMemoryBackend::new()),
-        };
-        let database = database.map_err(|error| StartError::database(&path, error.into()))?;
-        let left = read(&database, after).map_err(|error| StartError::database(&path, error))?;
+        let (database, path) = database::open(dir, FILE, CACHE)?;
+        let (left, oldest) =
+            read(&database, after).map_err(|error| StartError::database(&path, error))?;
         let last = left.last().map_or(after, |entry| entry.position);
         let (submissions, submitted) = crossbeam_channel::unbounded();
         let shared = Arc::new(Shared {
@@ -91,7 +89,7 @@ impl Embedded {
             feed,
             groups,
             last,
-            oldest: after >> SEGMENT_BITS,
+            oldest,
         };
         let thread = std::thread::Builder::new()
             .name("courier log".to_owned())
@@ -128,6 +126,10 @@ impl Log for Embedded {
 
     fn forget(&self, position: u64) {
         self.shared.forgotten.fetch_max(position, Release);
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        None
     }
 
     fn is_up(&self) -> bool {
@@ -221,25 +223,24 @@ impl Writer {
         let mut txn = self.database.begin_write()?;
         txn.set_durability(Durability::Immediate)
             .map_err(redb::Error::from)?;
-        let mut position = self.last;
+        let mut next = self.last + 1;
         let mut group = group.iter().peekable();
         while group.peek().is_some() {
-            let number = (position + 1) >> SEGMENT_BITS;
-            let name = segment_name(number);
-            let mut table = txn.open_table(segment(&name))?;
-            while (position + 1) >> SEGMENT_BITS == number {
-                let Some(submission) = group.next() else {
-                    break;
-                };
-                position += 1;
-                bytes.clear();
+            let first = next;
+            bytes.clear();
+            while bytes.len() < LARGEST_ROW
+                && let Some(submission) = group.next()
+            {
                 *bytes = postcard::to_extend(&submission.command, std::mem::take(bytes))
                     .map_err(|error| redb::Error::Corrupted(error.to_string()))?;
-                table.insert(position, bytes.as_slice())?;
+                next += 1;
             }
+            let name = segment_name(first >> SEGMENT_BITS);
+            txn.open_table(segment(&name))?
+                .insert(first, bytes.as_slice())?;
         }
         // Of those that are not needed, whole segments go.
-        let needed = (self.shared.forgotten.load(Acquire) + 1) >> SEGMENT_BITS;
+        let needed = needed(self.shared.forgotten.load(Acquire));
         while self.oldest < needed {
             txn.delete_table(segment(&segment_name(self.oldest)))?;
             self.oldest += 1;
@@ -247,6 +248,12 @@ impl Writer {
         txn.commit()?;
         Ok(())
     }
+}
+
+/// The first segment that may hold something after this position: a row lies in the segment of its
+/// first entry.
+fn needed(position: u64) -> u64 {
+    (position + 1).saturating_sub(LARGEST_GROUP as u64) >> SEGMENT_BITS
 }
 
 fn segment_name(number: u64) -> String {
@@ -257,8 +264,8 @@ fn segment(name: &str) -> TableDefinition<'_, u64, &'static [u8]> {
     TableDefinition::new(name)
 }
 
-/// What the log holds after this position, in order.
-fn read(database: &Database, after: u64) -> Result<Vec<Entry>, redb::Error> {
+/// What the log holds after this position, in order, and the oldest segment there is.
+fn read(database: &Database, after: u64) -> Result<(Vec<Entry>, u64), redb::Error> {
     let txn = database.begin_read()?;
     let tables = txn.list_tables()?;
     let mut segments: Vec<u64> = tables
@@ -267,30 +274,41 @@ fn read(database: &Database, after: u64) -> Result<Vec<Entry>, redb::Error> {
     segments.sort_unstable();
     let mut entries = Vec::new();
     let mut last = after;
-    for number in segments {
+    let oldest = segments.first().copied().unwrap_or(needed(after));
+    for number in segments
+        .into_iter()
+        .filter(|&number| number >= needed(after))
+    {
         let name = segment_name(number);
         let table = txn.open_table(segment(&name))?;
-        for row in table.range(after + 1..)? {
-            let (position, bytes) = row?;
-            let position = position.value();
-            if position != last + 1 {
+        for row in table.iter()? {
+            let (first, bytes) = row?;
+            let mut position = first.value();
+            if position > last + 1 {
                 return Err(redb::Error::Corrupted(format!(
                     "the log goes on at {position} where {} was to come",
                     last + 1
                 )));
             }
-            last = position;
-            let command = postcard::from_bytes(bytes.value()).map_err(|error| {
-                redb::Error::Corrupted(format!("entry {position} of the log: {error}"))
-            })?;
-            entries.push(Entry {
-                position,
-                command,
-                reply: None,
-            });
+            let mut rest = bytes.value();
+            while !rest.is_empty() {
+                let (command, more) = postcard::take_from_bytes(rest).map_err(|error| {
+                    redb::Error::Corrupted(format!("entry {position} of the log: {error}"))
+                })?;
+                rest = more;
+                if position > last {
+                    entries.push(Entry {
+                        position,
+                        command,
+                        reply: None,
+                    });
+                    last = position;
+                }
+                position += 1;
+            }
         }
     }
-    Ok(entries)
+    Ok((entries, oldest))
 }
 
 #[cfg(test)]

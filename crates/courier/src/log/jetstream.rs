@@ -225,6 +225,11 @@ impl Log for JetStream {
     /// The stream keeps everything, for nodes that begin from nothing.
     fn forget(&self, _: u64) {}
 
+    fn patience(&self) -> Option<Duration> {
+        // Published, it still has to come back.
+        Some(LONGEST + 2 * ACK)
+    }
+
     fn is_up(&self) -> bool {
         let connected = self.shared.client.connection_state() == State::Connected;
         connected && !self.shared.failed.load(SeqCst)

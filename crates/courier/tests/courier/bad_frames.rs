@@ -1,6 +1,6 @@
 //! Frames that are wrong: an error or the end of that socket, and the node goes on.
 
-use crate::node::{host, http, in_memory, message, quiet, said, users};
+use crate::node::{counted, host, http, in_memory, message, quiet, said, users};
 use corsair_courier::client::{Said, Socket};
 use hyper::header::HeaderValue;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -45,6 +45,7 @@ async fn an_acknowledgement_of_what_was_never_sent_is_an_error_and_changes_nothi
         .await
         .unwrap_err();
     assert_eq!(ahead.status(), Some(422));
+    assert!(counted(&mut http, "ack_ahead").await);
     node.stop().await;
 }
 
@@ -58,17 +59,19 @@ async fn frames_that_mean_nothing_are_errors_and_too_many_end_the_socket() {
         Frame::text("{"),
         Frame::text(r#"{"type":"post","text":"a"}"#),
         Frame::text(r#"{"type":"ack","sequence":"1"}"#),
+        Frame::text(r#"{"type":"ack","sequence":0,"more":1}"#),
         Frame::binary(vec![0xff, 0xfe]),
     ] {
         socket.send(frame).await.unwrap();
         assert_eq!(fault(&mut socket).await, "malformed_frame");
     }
-    for _ in 0..12 {
+    for _ in 0..11 {
         socket.send(Frame::text("nonsense")).await.unwrap();
     }
     while let Some(said) = socket.next().await.unwrap() {
         assert!(matches!(said, Said::Error { .. }), "{said:?}");
     }
+    assert!(counted(&mut http, "malformed_frame").await);
     quiet(&node, &people[0], "").await.close().await.unwrap();
     node.stop().await;
 }
@@ -160,6 +163,7 @@ async fn oversized_broken_and_unmasked_frames_end_their_socket_with_a_code() {
         !String::from_utf8_lossy(&rest).contains("error"),
         "{rest:x?}"
     );
+    assert!(counted(&mut http, "frame").await);
     node.stop().await;
 }
 
@@ -185,6 +189,7 @@ async fn pages_of_other_origins_may_not_connect() {
     from(&own).await.unwrap();
     let refused = from("https://evil.example").await.unwrap_err();
     assert_eq!(refused.status(), Some(403));
+    assert!(counted(&mut http, "origin").await);
     node.stop().await;
 }
 

@@ -1,17 +1,10 @@
 //! What is too much is refused, counted, and no trouble to others.
 
-use crate::node::{host, http, limits, quiet, users, with};
+use crate::node::{counted, host, http, limits, quiet, users, with};
 use corsair_courier::Limits;
-use corsair_courier::client::{Http, Socket};
+use corsair_courier::client::Socket;
 use hyper::Method;
 use std::num::NonZeroU32;
-
-/// Whether the node has counted a refusal.
-async fn counted(http: &mut Http, why: &str) -> bool {
-    let line = format!("courier_refused_total{{why=\"{why}\"}}");
-    let metrics = http.metrics().await.unwrap();
-    metrics.lines().any(|found| found.starts_with(&line))
-}
 
 #[tokio::test]
 async fn bodies_texts_and_recipients_over_their_limit_are_413() {
@@ -89,6 +82,7 @@ async fn a_body_that_does_not_come_is_408() {
     let mut answer = [0; 12];
     stream.read_exact(&mut answer).await.unwrap();
     assert_eq!(&answer, b"HTTP/1.1 408");
+    assert!(counted(&mut http(&node).await, "slow_body").await);
     node.stop().await;
 }
 
@@ -162,6 +156,7 @@ async fn sockets_of_one_user_have_a_limit() {
         }
     };
     assert_eq!(third.status(), Some(429));
+    assert!(counted(&mut http, "sockets").await);
     quiet(&node, &people[1], "").await;
     first.close().await.unwrap();
     loop {

@@ -8,5 +8,6 @@ mod idempotency;
 mod limits;
 mod model;
 mod node;
+mod pages;
 mod presence;
 mod slow_readers;

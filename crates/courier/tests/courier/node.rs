@@ -24,9 +24,7 @@ pub fn limits() -> Limits {
 
 pub async fn start(options: Options) -> Serving {
     let node = Node::start(options).await.unwrap();
-    serve(node, "127.0.0.1:0", axum::Router::new())
-        .await
-        .unwrap()
+    serve(node, "127.0.0.1:0").await.unwrap()
 }
 
 /// A node with its data in memory.
@@ -79,6 +77,13 @@ pub async fn quiet(serving: &Serving, who: &Login, query: &str) -> Socket {
     Socket::open(&host(serving), &who.token, &query)
         .await
         .unwrap()
+}
+
+/// Whether the node has counted a refusal.
+pub async fn counted(http: &mut Http, why: &str) -> bool {
+    let line = format!("courier_refused_total{{why=\"{why}\"}}");
+    let metrics = http.metrics().await.unwrap();
+    metrics.lines().any(|found| found.starts_with(&line))
 }
 
 /// What the node says next.

@@ -37,7 +37,7 @@ pub async fn be_a_node() {
     };
     match Node::start(options).await {
         Ok(node) => {
-            let serving = serve(node, &listen, axum::Router::new()).await.unwrap();
+            let serving = serve(node, &listen).await.unwrap();
             std::future::pending::<()>().await;
             drop(serving);
         }

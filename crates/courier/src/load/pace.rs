@@ -1,0 +1,61 @@
+//! When to post, told exactly.
+//!
+//! A timer of the runtime fires at the next whole millisecond, which would be counted as latency. So
+//! a thread of its own sleeps until each POST is due, to the few dozen microseconds that the system
+//! allows, and wakes whoever is to make it.
+
+use super::LoadError;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+/// When a worker's next POST is meant to be sent.
+pub(super) type Due = mpsc::UnboundedReceiver<Instant>;
+
+/// Starts the thread: POST `n` of all is due `n / rate` seconds after `start`, and made by worker
+/// `n % workers`. It ends after the last one, or when nobody waits for any.
+///
+/// # Errors
+/// If there is no thread.
+pub(super) fn start(
+    rate: f64,
+    start: Instant,
+    workers: usize,
+    messages: usize,
+) -> Result<Vec<Due>, LoadError> {
+    let (tell, due): (Vec<_>, Vec<_>) = (0..workers).map(|_| mpsc::unbounded_channel()).unzip();
+    let pace = move || {
+        for number in 0..workers * messages {
+            let at = start + Duration::from_secs_f64(number as f64 / rate);
+            std::thread::sleep(at.saturating_duration_since(Instant::now()));
+            if tell[number % workers].send(at).is_err() {
+                return;
+            }
+        }
+    };
+    std::thread::Builder::new()
+        .name("courier pace".to_owned())
+        .spawn(pace)
+        .map_err(|error| LoadError::Task(error.to_string()))?;
+    Ok(due)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn every_worker_is_told_its_times_in_order_and_never_early() {
+        let begun = Instant::now();
+        let due = start(10_000.0, begun, 3, 5).unwrap();
+        for (worker, mut due) in due.into_iter().enumerate() {
+            for turn in 0..5 {
+                let at = due.recv().await.unwrap();
+                let number = (turn * 3 + worker) as f64;
+                assert_eq!(at, begun + Duration::from_secs_f64(number / 10_000.0));
+                assert!(Instant::now() >= at);
+            }
+            assert!(due.recv().await.is_none());
+        }
+    }
+}
