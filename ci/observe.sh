@@ -128,8 +128,10 @@ start_neo4j() {
     await Neo4j "$pid" "$work/neo4j.log" grep -q "^ready at" "$work/neo4j.log"
 }
 
+# One after the other, because they count what is there.
 tests() {
-    cargo test -p corsair-observe --features kafka --test observe -- --ignored --nocapture "$@"
+    cargo test -p corsair-observe --features kafka --test observe -- \
+        --ignored --nocapture --test-threads=1 "$@"
 }
 
 wanted=("$@")

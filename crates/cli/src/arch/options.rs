@@ -118,7 +118,7 @@ impl ArchOptions {
             },
             reload,
             duration: values.read("duration", text::seconds)?.unwrap_or_default(),
-            chat: values.read("kv", chat)?,
+            chat: values.read("kv", options::chat)?,
             poll: values
                 .read("eurekapoll", text::duration)?
                 .unwrap_or_default(),
@@ -184,17 +184,6 @@ fn step(values: &Values, arch: &str) -> Result<u32> {
         );
     }
     Ok(step)
-}
-
-/// `chat:10ms`.
-fn chat(text: &str) -> Result<Duration, String> {
-    match text.split_once(':') {
-        Some(("chat", value)) => text::duration(value),
-        Some((key, _)) => Err(format!(
-            "there is nothing called '{key}' to tune; there is chat, as in chat:10ms"
-        )),
-        None => Err(format!("'{text}' is no KEY:VALUE; write chat:10ms")),
-    }
 }
 
 /// The formats of flows: those named, or spigo's if flows are collected.
