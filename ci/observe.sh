@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The tests of crates/observe that need real systems: writes flows to a Kafka broker and a graph to
-# a Neo4j database, both started here on loopback, and reads them back.
+# The tests of crates/observe that need real systems: the library and the command write flows to a
+# Kafka broker and a graph to a Neo4j database, both started here on loopback, and what has arrived
+# is read back and counted.
 #
 #   ci/observe.sh                 both
 #   ci/observe.sh kafka           only Kafka
@@ -84,7 +85,7 @@ listens() {
     (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
-# A broker that is its own controller.
+# A broker that is its own controller; started again, it has what it had.
 start_kafka() {
     fetch kafka org.apache.kafka kafka_2.13 "$kafka_version"
     cat >"$work/kafka.properties" <<PROPERTIES
@@ -99,15 +100,18 @@ offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 PROPERTIES
-    local id
-    id=$(java -cp "$libraries/*" kafka.tools.StorageTool random-uuid 2>/dev/null | tail -n 1)
-    java -cp "$libraries/*" kafka.tools.StorageTool format \
-        --cluster-id "$id" --config "$work/kafka.properties" >"$work/format.log" 2>&1
+    if [ ! -d "$work/kafka" ]; then
+        local id
+        id=$(java -cp "$libraries/*" kafka.tools.StorageTool random-uuid 2>/dev/null | tail -n 1)
+        java -cp "$libraries/*" kafka.tools.StorageTool format \
+            --cluster-id "$id" --config "$work/kafka.properties" >"$work/format.log" 2>&1
+    fi
     java -Xmx512m -cp "$libraries/*" kafka.Kafka "$work/kafka.properties" \
         >"$work/kafka.log" 2>&1 &
     kafka_pid=$!
     started+=("$kafka_pid")
     await Kafka "$kafka_pid" "$work/kafka.log" listens "$kafka_port"
+    export CORSAIR_KAFKA="127.0.0.1:$kafka_port" CORSAIR_KAFKA_PID="$kafka_pid"
 }
 
 start_neo4j() {
@@ -124,8 +128,10 @@ start_neo4j() {
     await Neo4j "$pid" "$work/neo4j.log" grep -q "^ready at" "$work/neo4j.log"
 }
 
+# One after the other, because they count what is there.
 tests() {
-    cargo test -p corsair-observe --features kafka --test observe -- --ignored --nocapture "$@"
+    cargo test -p corsair-observe --features kafka --test observe -- \
+        --ignored --nocapture --test-threads=1 "$@"
 }
 
 wanted=("$@")
@@ -134,14 +140,19 @@ if [ ${#wanted[@]} -eq 0 ]; then
 fi
 # What takes longest goes first, while nothing else runs.
 cargo test -p corsair-observe --features kafka --test observe --no-run
+cargo build -p corsair-cli --features kafka
+target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
+export CORSAIR="$target/debug/corsair"
 for system in "${wanted[@]}"; do
     case "$system" in
     kafka)
         start_kafka
-        export CORSAIR_KAFKA="127.0.0.1:$kafka_port" CORSAIR_KAFKA_PID="$kafka_pid"
         tests real_kafka::spans_are_in_the_topic
-        # Ends the broker.
-        tests real_kafka::a_broker_that_dies
+        tests real_kafka::the_command
+        # These two end the broker.
+        tests real_kafka::a_broker_that_dies_half_way
+        start_kafka
+        tests real_kafka::a_broker_that_dies_costs_the_command
         ;;
     neo4j)
         start_neo4j

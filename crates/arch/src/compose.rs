@@ -4,7 +4,7 @@
 //! |---|---|
 //! | a service | a service; its image says the package, its replicas the count |
 //! | `links`, `depends_on`, `volumes_from` | dependencies |
-//! | a network (version 2 and 3) | an elb before the services that it publishes, or all of it |
+//! | a network (version 2 and 3) | an elb before those of its services that are published, if dependencies say how the others are reached; else before all |
 //! | `ports` | a denominator `www-<service>` before the network, or the service |
 //!
 //! Stateless services have three instances and storage one, unless the file says how many. What a
@@ -270,16 +270,16 @@ fn build(composed: &BTreeMap<String, Composed>) -> Vec<ServiceDefinition> {
         true => format!("{wanted}-net"),
         false => wanted,
     };
+    let says_who_calls = composed.values().any(|one| !one.dependencies.is_empty());
     for (network, members) in &networks {
         let published = members
             .iter()
             .copied()
             .filter(|key| composed[*key].published);
         let published: Vec<&str> = published.collect();
-        let behind = if published.is_empty() {
-            members
-        } else {
-            &published
+        let behind = match says_who_calls && !published.is_empty() {
+            true => &published,
+            false => members,
         };
         let mut service = ServiceDefinition::new(free((*network).to_owned()), "elb");
         service.machine = "network".to_owned();

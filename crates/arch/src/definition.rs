@@ -118,9 +118,27 @@ pub struct ServiceDefinition {
     /// What goes wrong, and when.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
-    /// What stands for this service's measured times in Guesstimate's models.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub guesstimate: Option<Guesstimate>,
+    /// In Guesstimate's models, `guesstimateValue` stands for the measured times of this service.
+    #[serde(
+        rename = "useCustomGuesstimate",
+        default,
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub use_custom_guesstimate: bool,
+    /// Guesstimate's word for what the value is, such as POINT, NORMAL or FUNCTION.
+    #[serde(
+        rename = "guesstimateType",
+        default,
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub guesstimate_type: String,
+    /// The value or formula, as one types it into a cell of Guesstimate's.
+    #[serde(
+        rename = "guesstimateValue",
+        default,
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub guesstimate_value: String,
 }
 
 impl ServiceDefinition {
@@ -141,7 +159,9 @@ impl ServiceDefinition {
             concurrency: None,
             error_rate: None,
             faults: Vec::new(),
-            guesstimate: None,
+            use_custom_guesstimate: false,
+            guesstimate_type: String::new(),
+            guesstimate_value: String::new(),
         }
     }
 
@@ -183,21 +203,6 @@ pub enum FaultKind {
     /// The instance is cut off from other zones: what it sends there, and gets from there, is
     /// lost.
     Partition,
-}
-
-/// What stands for a service's measured times in Guesstimate's models.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Guesstimate {
-    /// The formula.
-    #[serde(default)]
-    pub expression: String,
-    /// Guesstimate's word for it, such as FUNCTION, NORMAL or DATA.
-    #[serde(default)]
-    pub guesstimate_type: String,
-    /// Data instead of a formula.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub data: Vec<f64>,
 }
 
 /// The JSON schema of definitions (draft 2020-12), as one line per key.

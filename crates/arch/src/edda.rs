@@ -1,5 +1,6 @@
 //! edda: logs nodes and edges as they appear, are forgotten, and are done.
 
+use crate::log;
 use crate::message::Msg;
 use crate::model::Model;
 use corsair::{Actor, Addr, Context, Event, Flow};
@@ -41,6 +42,7 @@ impl Actor<Msg> for Edda {
         let Event::Message { from, body } = event else {
             return Flow::Continue;
         };
+        log::received(&self.model, &body, cx);
         let now = cx.now();
         let recorder = &self.model.recorder;
         match body {

@@ -109,6 +109,16 @@ impl Geography {
         }
     }
 
+    /// The same times everywhere.
+    pub fn same_everywhere(times: &Distribution) -> Geography {
+        let times = times.sampler();
+        Geography {
+            between: vec![times.clone(); REGIONS.len() * REGIONS.len()],
+            same_zone: times.clone(),
+            same_region: times,
+        }
+    }
+
     /// How long messages travel from one place to another.
     pub fn between(&self, from: Zone, to: Zone) -> &Sampler {
         match (from.region, to.region) {
@@ -163,6 +173,19 @@ mod tests {
         assert!(least(at(0, 0), at(0, 0)) < least(at(0, 0), at(0, 1)));
         assert!(least(at(0, 0), at(0, 1)) < least(at(0, 0), at(1, 0)));
         assert_eq!(least(Zone::EVERYWHERE, at(3, 0)), least(at(0, 0), at(0, 1)));
+    }
+
+    #[test]
+    fn everywhere_can_be_the_same() {
+        let times = Distribution::uniform(Duration::from_millis(1), Duration::from_millis(2));
+        let geography = Geography::same_everywhere(&times);
+        for (a, b) in [
+            (at(0, 0), at(0, 0)),
+            (at(0, 0), at(0, 1)),
+            (at(0, 0), at(5, 2)),
+        ] {
+            assert_eq!(*geography.between(a, b), times.sampler());
+        }
     }
 
     #[test]

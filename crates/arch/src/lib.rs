@@ -12,6 +12,7 @@ mod distribution;
 mod duration_text;
 mod edda;
 mod geography;
+mod log;
 mod message;
 mod migration;
 mod model;
@@ -28,14 +29,16 @@ mod totals;
 pub use capacity::{Capacity, Point, Search, capacity};
 pub use compose::{ComposeError, compose};
 pub use definition::{
-    BUILT_IN, Checked, Definition, DefinitionError, Fault, FaultKind, Guesstimate, Network, Place,
-    Problem, ServiceDefinition, read, read_text, schema,
+    BUILT_IN, Checked, Definition, DefinitionError, Fault, FaultKind, Network, Place, Problem,
+    ServiceDefinition, read, read_text, schema,
 };
 pub use distribution::{Distribution, DistributionError, Sampler};
 pub use duration_text::TimeSpan;
 pub use geography::{Geography, MAX_REGIONS, REGIONS, ZONES, Zone};
 pub use message::{Answer, Call, Change, Key, Msg};
 pub use migration::{LAST_STEP, MigrationError, step};
+pub use model::LEAST_TRAVEL;
+pub use nearest::nearest;
 pub use package::Package;
 pub use reload::ReloadError;
 pub use simulate::{KINDS, Plan, SimulateError, config, connections, simulate};

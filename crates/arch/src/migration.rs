@@ -29,8 +29,8 @@ pub fn step(step: u32, scale: Scale) -> Result<(Checked, Scale), MigrationError>
     }
     let regions = match step {
         0..=6 => scale.regions,
-        7 | 8 => 2,
-        _ => 3,
+        7 | 8 => scale.regions.max(2),
+        _ => scale.regions.max(3),
     };
     let definition = Definition {
         arch: "migration".to_owned(),
@@ -164,7 +164,7 @@ mod tests {
             regions: 3,
             percent: 100,
         };
-        assert_eq!(step(4, three).unwrap().1.regions, 3);
+        assert_eq!([4, 7, 9].map(|n| step(n, three).unwrap().1.regions), [3; 3]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicU64;
 
 /// Messages travel at least this long, in nanoseconds, whatever a distribution gives: virtual time
 /// advances in windows of that width.
-pub(crate) const LEAST_TRAVEL: u64 = 10_000;
+pub const LEAST_TRAVEL: u64 = 10_000;
 
 /// What all actors of a run share.
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub(crate) struct Model {
     pub(crate) patience: u64,
     /// When the load begins, in nanoseconds.
     pub(crate) load_at: u64,
+    /// When it ends.
+    pub(crate) load_ends: u64,
     /// The rings of tokens, by service and zone.
     rings: HashMap<(u32, Zone), Arc<Ring>>,
     /// Which services have instances in which zones.
@@ -46,6 +48,8 @@ pub(crate) struct Terms {
     pub(crate) base: u64,
     pub(crate) poll: u64,
     pub(crate) patience: u64,
+    /// How long the load lasts, in nanoseconds.
+    pub(crate) duration: u64,
     pub(crate) recorder: Recorder,
 }
 
@@ -68,11 +72,13 @@ impl Model {
             .collect();
         let farthest = topology.geography.all(topology.regions);
         let farthest = farthest.map(|times| times.typical()).max().unwrap_or(0);
+        // Hello, registered, asked, answered, and its edges logged: six ways at most.
+        let load_at = 8 * farthest.max(LEAST_TRAVEL) + 32 * terms.base;
         Model {
             measured,
             faults: hit(&topology, terms.seed),
-            // Hello, registered, asked, answered, and its edges logged: six ways at most.
-            load_at: 8 * farthest.max(LEAST_TRAVEL) + 32 * terms.base,
+            load_at,
+            load_ends: load_at.saturating_add(terms.duration),
             topology,
             recorder: terms.recorder,
             base: terms.base,
@@ -234,6 +240,7 @@ mod tests {
             base: LEAST_TRAVEL,
             poll: 1_000_000_000,
             patience: 1_000_000_000,
+            duration: 0,
             recorder: Recorder::off(),
         };
         Model::new(topology, terms)

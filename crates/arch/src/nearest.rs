@@ -2,10 +2,7 @@
 
 /// The candidate most like what was typed, if any is like it: by a slip of the finger or two, or
 /// by its beginning.
-pub(crate) fn nearest<'a>(
-    typed: &str,
-    among: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(typed: &str, among: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = typed.to_lowercase();
     let (mut closest, mut likest) = (None, None);
     for name in among {

@@ -24,6 +24,7 @@ pub(crate) use pending::{Job, Pending, Waiting, Want};
 use role::Role;
 pub(crate) use routes::Routes;
 
+use crate::log;
 use crate::message::{Answer, Msg, kind};
 use crate::model::Model;
 use crate::totals::Totals;
@@ -244,6 +245,8 @@ impl Node {
 
     fn timer<C: Context<Msg>>(&mut self, token: Token, cx: &mut C) {
         match token {
+            // After the load nobody asks: the answers would come to those who have left.
+            TO_POLL if cx.now().as_nanos() >= self.model.load_ends => {}
             TO_POLL => {
                 if !self.health.is_down() {
                     for place in 0..self.dependencies.len() {
@@ -260,12 +263,7 @@ impl Node {
     }
 
     fn hear<C: Context<Msg>>(&mut self, message: Msg, cx: &mut C) -> Flow {
-        if self.model.recorder.wants_messages() {
-            let (now, from) = (cx.now(), cx.envelope().from);
-            let kind = corsair::Message::kind(&message);
-            let (recorder, topology) = (&self.model.recorder, &self.model.topology);
-            recorder.message(now, cx.me(), from, kind, || message.payload(topology));
-        }
+        log::received(&self.model, &message, cx);
         let (want, call) = match message {
             Msg::GetRequest(call) => (Want::Get, call),
             Msg::Put(call) => (Want::Put, call),

@@ -4,6 +4,7 @@
 //! far in the log they were told: an answer has only what has changed since. Registries of one
 //! region tell each other what they learn; edges and nodes they pass on to the log, edda.
 
+use crate::log;
 use crate::message::{Change, Msg};
 use crate::model::{LEAST_TRAVEL, Model};
 use corsair::{Actor, Addr, Context, Event, Flow};
@@ -109,6 +110,7 @@ impl Actor<Msg> for Registry {
         let Event::Message { from, body } = event else {
             return Flow::Continue;
         };
+        log::received(&self.model, &body, cx);
         match body {
             Msg::Register { node } => self.learn(Change { node, there: true }, body, cx),
             Msg::Delete { node, .. } => self.learn(Change { node, there: false }, body, cx),

@@ -131,7 +131,7 @@ impl Topology {
                 all_regions: package.is_ring(),
                 costs: Costs::default(),
                 faults: Vec::new(),
-                guesstimate: None,
+                guess: None,
             });
         }
         let edges = graph.edges.iter();

@@ -2,11 +2,13 @@
 //! way the chaos monkey comes, the load ends, and everybody says goodbye.
 
 use crate::edda::Edda;
+use crate::log;
 use crate::message::Msg;
 use crate::model::Model;
 use crate::node::{Common, Node};
 use crate::package::Package;
 use crate::registry::Registry;
+use crate::topology::{EDDA, SCENARIO};
 use corsair::{Actor, AddrRange, AsyncContext, Context, Event, Flow, Scenario, Spawn, Time, Token};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +17,7 @@ use std::time::Duration;
 /// mailboxes outgrow their room.
 const CHUNK: u32 = 1024;
 
-/// After the load has ended, requests under way have so long to be answered.
+/// After the load has ended, requests under way have at least so long to be answered.
 const DRAIN: Duration = Duration::from_millis(500);
 
 /// What the scenario waits for at most between two goodbyes; longer silence means that a full
@@ -48,7 +50,9 @@ impl Scenario<Msg> for Simulation {
         }
         cx.sleep(self.duration - self.duration / 2).await;
         self.talk(actors, Duration::ZERO, &mut cx);
-        cx.sleep(DRAIN).await;
+        // What registries were asked last is answered, too: there and back.
+        let farthest = Duration::from_nanos(self.common.model.load_at / 2);
+        cx.sleep(DRAIN.max(farthest)).await;
         self.say_goodbye(actors, &mut cx).await;
     }
 }
@@ -67,7 +71,7 @@ impl Simulation {
             .map(|actor| match actor {
                 instance if instance < instances => model.topology.full_name(instance),
                 registry if registry < edda => model.topology.registry_name(registry - instances),
-                _ => format!("{}.edda", model.topology.arch),
+                _ => model.topology.only_name(EDDA),
             })
             .collect();
         let (common, collapse) = (self.common.clone(), self.collapse);
@@ -88,6 +92,16 @@ impl Simulation {
                 let about = about(model, instance, collapse);
                 recorder.node(cx.now(), actors.get(instance), about);
             }
+        }
+        // The others are in no graph; the log of messages has their names.
+        for registry in 0..model.topology.registries() {
+            let actor = actors.get(model.registry(registry));
+            recorder.name(cx.now(), actor, || {
+                model.topology.short_registry_name(registry)
+            });
+        }
+        for (actor, label) in [(actors.get(edda), EDDA), (cx.me(), SCENARIO)] {
+            recorder.name(cx.now(), actor, || model.topology.only_name(label));
         }
         actors
     }
@@ -172,7 +186,7 @@ impl Simulation {
                 cx.send(actors.get(actor), Msg::Goodbye);
                 asked += 1;
                 let room = if actor + 1 == last { 0 } else { CHUNK };
-                if !goodbyes(cx, &mut answered, asked, room).await {
+                if !self.goodbyes(cx, &mut answered, asked, room).await {
                     break;
                 }
             }
@@ -180,36 +194,41 @@ impl Simulation {
             cx.sleep(settled).await;
         }
     }
-}
 
-/// Waits until at most `room` of those asked have not said goodbye. Whether they do: not where
-/// full mailboxes drop messages.
-async fn goodbyes<C: AsyncContext<Msg>>(
-    cx: &mut C,
-    answered: &mut u32,
-    asked: u32,
-    room: u32,
-) -> bool {
-    if asked - *answered <= room {
-        return true;
-    }
-    let mut last = *answered;
-    cx.timer(SILENCE, TO_SILENCE);
-    while asked - *answered > room {
-        match cx.recv().await {
-            Event::Message {
-                body: Msg::Goodbye, ..
-            } => *answered += 1,
-            // Timers that were set for earlier goodbyes come too; they find that some have come.
-            Event::Timer(TO_SILENCE) if last == *answered => return false,
-            Event::Timer(TO_SILENCE) => {
-                last = *answered;
-                cx.timer(SILENCE, TO_SILENCE);
-            }
-            _ => {}
+    /// Waits until at most `room` of those asked have not said goodbye. Whether they do: not where
+    /// full mailboxes drop messages.
+    async fn goodbyes<C: AsyncContext<Msg>>(
+        &self,
+        cx: &mut C,
+        answered: &mut u32,
+        asked: u32,
+        room: u32,
+    ) -> bool {
+        if asked - *answered <= room {
+            return true;
         }
+        let mut last = *answered;
+        cx.timer(SILENCE, TO_SILENCE);
+        while asked - *answered > room {
+            let event = cx.recv().await;
+            if let Event::Message { body, .. } = &event {
+                log::received(self.model(), body, cx);
+            }
+            match event {
+                Event::Message {
+                    body: Msg::Goodbye, ..
+                } => *answered += 1,
+                // Timers that were set for earlier goodbyes come too; they find that some have come.
+                Event::Timer(TO_SILENCE) if last == *answered => return false,
+                Event::Timer(TO_SILENCE) => {
+                    last = *answered;
+                    cx.timer(SILENCE, TO_SILENCE);
+                }
+                _ => {}
+            }
+        }
+        true
     }
-    true
 }
 
 /// What graphs and flows show of an instance.

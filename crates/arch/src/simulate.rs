@@ -75,6 +75,7 @@ pub fn connections(topology: &Topology) -> u64 {
         base: LEAST_TRAVEL,
         poll: 0,
         patience: 0,
+        duration: 0,
         recorder: Recorder::off(),
     };
     match &topology.edges {
@@ -133,6 +134,7 @@ pub fn simulate(
         },
         poll: nanos(plan.poll),
         patience: nanos(plan.patience),
+        duration: nanos(plan.duration),
         recorder: plan.recorder.clone(),
     };
     let totals = Arc::new(Mutex::new(Totals::default()));

@@ -7,13 +7,15 @@ mod name;
 mod scale;
 
 pub use name::first_part;
+pub(crate) use name::{EDDA, SCENARIO};
 pub use scale::{Scale, ScaleError};
 
-use crate::definition::{Checked, Fault, FaultKind, Guesstimate, ServiceDefinition};
+use crate::definition::{Checked, Fault, FaultKind, ServiceDefinition};
 use crate::distribution::Sampler;
 use crate::geography::{Geography, ZONES, Zone};
 use crate::package::Package;
-use std::collections::HashMap;
+use corsair_observe::Guess;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 /// A service and where its instances are.
@@ -39,8 +41,8 @@ pub struct Service {
     pub costs: Costs,
     /// What goes wrong, and when.
     pub faults: Vec<TimedFault>,
-    /// What stands for its times in Guesstimate's models.
-    pub guesstimate: Option<Guesstimate>,
+    /// What stands for its measured times in Guesstimate's models, if something does.
+    pub guess: Option<Guess>,
 }
 
 /// What requests to a service cost.
@@ -102,6 +104,13 @@ pub struct Topology {
 }
 
 impl Topology {
+    /// What stands for the measured times of services in Guesstimate's models, by their names, as
+    /// [`corsair_observe::Settings::guesses`] wants it.
+    pub fn guesses(&self) -> BTreeMap<String, Guess> {
+        let guess = |service: &Service| Some((service.name.clone(), service.guess.clone()?));
+        self.services.iter().filter_map(guess).collect()
+    }
+
     /// The instances of a definition at this scale.
     ///
     /// # Errors
@@ -228,7 +237,10 @@ impl Service {
             all_regions: service.dependencies().iter().any(|name| name == "eureka"),
             costs: Costs::new(service),
             faults: service.faults.iter().map(TimedFault::new).collect(),
-            guesstimate: service.guesstimate.clone(),
+            guess: service.use_custom_guesstimate.then(|| Guess {
+                kind: service.guesstimate_type.clone(),
+                expression: service.guesstimate_value.clone(),
+            }),
         }
     }
 }

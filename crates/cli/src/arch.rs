@@ -7,15 +7,19 @@ mod summary;
 use crate::console::{Console, complain};
 use crate::interrupt;
 use crate::memory;
+use crate::per_actor;
 use crate::profile::Profile;
 use crate::progress::{Bar, Measure};
 use anyhow::{Context, Result, anyhow};
-use corsair::{Executor, Outcome};
+use corsair::{Executor, Outcome, Report};
 use corsair_arch::{KINDS, Plan, SimulateError, Topology, simulate};
-use corsair_observe::{Clock, GraphFormat, Neo4j, ObserveError, Observed, Observer, Settings};
+use corsair_observe::{
+    Clock, GraphFormat, Neo4j, ObserveError, Observed, Observer, Replacement, Settings,
+};
 use jiff::Timestamp;
 use options::ArchOptions;
 use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use summary::Summary;
@@ -30,8 +34,14 @@ pub fn run(options: &ArchOptions, args: &str) -> Result<ExitCode> {
     memory::check_architecture(topology.len(), connections).context("-p")?;
     let settings = settings(options, args, &topology)?;
     let profile = options.profile.as_deref().map(Profile::begin).transpose()?;
+    let per_actor = PerActor::begin(options, &topology).context("--per-actor")?;
     let observer = Observer::start(settings).map_err(|error| blame(options, error))?;
     let console = Arc::new(Console::new(!options.json));
+    if let Some(address) = observer.metrics_address() {
+        console.line(format_args!(
+            "corsair: serving times at http://{address}/metrics"
+        ));
+    }
     interrupt::on_ctrl_c(options.config.cut.clone());
     let measure = match options.executor {
         Executor::Virtual => Measure::Virtual(options.config.progress.clone()),
@@ -65,6 +75,10 @@ pub fn run(options: &ArchOptions, args: &str) -> Result<ExitCode> {
         complain(lost(loss));
     }
     let mut files = files(&observed);
+    if let Some(per_actor) = per_actor {
+        let written = per_actor.write(&report).context("--per-actor")?;
+        files.push(written.display().to_string());
+    }
     files.extend(
         options
             .profile
@@ -77,6 +91,30 @@ pub fn run(options: &ArchOptions, args: &str) -> Result<ExitCode> {
         Outcome::Completed => ExitCode::SUCCESS,
         Outcome::Cut => ExitCode::from(interrupt::EXIT_CODE),
     })
+}
+
+/// The file of every actor's totals, begun before the run, and the names of the actors.
+struct PerActor {
+    file: Replacement,
+    names: Vec<String>,
+}
+
+impl PerActor {
+    fn begin(options: &ArchOptions, topology: &Topology) -> Result<Option<PerActor>> {
+        let begin = |path: &PathBuf| -> Result<PerActor> {
+            let file = Replacement::begin(path)?;
+            let names = topology.actor_names().collect();
+            Ok(PerActor { file, names })
+        };
+        options.per_actor.as_ref().map(begin).transpose()
+    }
+
+    /// Puts the file in its place, and says where that is.
+    fn write(self, report: &Report) -> Result<PathBuf> {
+        let path = self.file.path().to_owned();
+        per_actor::write(self.file, self.names.iter(), &report.per_actor)?;
+        Ok(path)
+    }
 }
 
 /// What the summary says of the topology, which the run takes.
@@ -129,6 +167,7 @@ fn settings(options: &ArchOptions, args: &str, topology: &Topology) -> Result<Se
     }
     settings.flows.clone_from(&options.flows);
     settings.times = options.collect;
+    settings.guesses = topology.guesses();
     settings.kafka.clone_from(&options.kafka);
     settings.otlp.clone_from(&options.otlp);
     settings.zipkin.clone_from(&options.zipkin);

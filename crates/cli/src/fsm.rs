@@ -4,7 +4,6 @@ mod graph_file;
 mod message_log;
 mod names;
 mod observer;
-mod per_actor;
 mod record;
 
 use crate::console::{Console, complain};
@@ -12,7 +11,7 @@ use crate::options::Options;
 use crate::profile::Profile;
 use crate::progress::{Bar, Measure};
 use crate::summary::{Delivery, Summary};
-use crate::{interrupt, memory};
+use crate::{interrupt, memory, per_actor};
 use anyhow::{Context, Result, anyhow};
 use corsair::fsm::{self, Fsm, FsmError};
 use corsair::{Executor, Outcome, Report};
@@ -121,7 +120,9 @@ pub fn run(options: &Options, args: &str) -> Result<ExitCode> {
         files.push(format!("{} ({events} events)", path.display()));
     }
     if let (Some(file), Some(path)) = (per_actor, &options.per_actor) {
-        per_actor::write(file, &names, &report.per_actor).context("--per-actor")?;
+        let totals = &report.per_actor;
+        let called = totals.iter().map(|totals| names.of(totals.who));
+        per_actor::write(file, called, totals).context("--per-actor")?;
         files.push(path.display().to_string());
     }
     files.extend(

@@ -14,6 +14,7 @@ mod interrupt;
 mod marshal;
 mod memory;
 mod options;
+mod per_actor;
 mod profile;
 mod progress;
 mod stream;

@@ -208,17 +208,15 @@ fn latency(text: &str) -> Result<Latency, String> {
     }
 }
 
-/// `chat:10ms`.
-fn chat(text: &str) -> Result<Duration, String> {
-    let (key, value) = text
-        .split_once(':')
-        .ok_or_else(|| format!("'{text}' is no KEY:VALUE; write chat:10ms"))?;
-    if key != "chat" {
-        return Err(format!(
-            "fsm has nothing called '{key}' to tune; it has chat, as in chat:10ms"
-        ));
+/// `chat:10ms`, as `-kv` has it.
+pub fn chat(text: &str) -> Result<Duration, String> {
+    match text.split_once(':') {
+        Some(("chat", value)) => text::duration(value),
+        Some((key, _)) => Err(format!(
+            "there is nothing called '{key}' to tune; there is chat, as in chat:10ms"
+        )),
+        None => Err(format!("'{text}' is no KEY:VALUE; write chat:10ms")),
     }
-    text::duration(value)
 }
 
 pub fn epoch(text: &str) -> Result<Timestamp, String> {

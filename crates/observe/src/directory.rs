@@ -45,6 +45,23 @@ impl Directory {
     /// An actor has appeared.
     pub(crate) fn add(&mut self, actor: u32, node: Node) -> Arc<Placed> {
         let address = self.addresses.next(&node.region, &node.zone);
+        self.place(actor, node, address)
+    }
+
+    /// An actor that no graph shows is called so. It takes no address from those that are shown.
+    pub(crate) fn call(&mut self, actor: u32, name: &str) -> Arc<Placed> {
+        let node = Node {
+            name: name.to_owned(),
+            full_name: name.to_owned(),
+            service: "unknown".to_owned(),
+            package: "unknown".to_owned(),
+            region: "*".to_owned(),
+            zone: "*".to_owned(),
+        };
+        self.place(actor, node, Ipv4Addr::UNSPECIFIED)
+    }
+
+    fn place(&mut self, actor: u32, node: Node, address: Ipv4Addr) -> Arc<Placed> {
         let endpoint = Endpoint {
             service_name: &node.full_name,
             ipv4: address,
@@ -79,18 +96,7 @@ impl Directory {
     pub(crate) fn named(&mut self, actor: u32) -> Arc<Placed> {
         match self.get(actor) {
             Some(placed) => Arc::clone(placed),
-            None => {
-                let name = format!("actor{actor}");
-                let node = Node {
-                    full_name: name.clone(),
-                    name,
-                    service: "unknown".to_owned(),
-                    package: "unknown".to_owned(),
-                    region: "*".to_owned(),
-                    zone: "*".to_owned(),
-                };
-                self.add(actor, node)
-            }
+            None => self.call(actor, &format!("actor{actor}")),
         }
     }
 

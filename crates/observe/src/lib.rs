@@ -40,7 +40,7 @@ pub use node::{Exit, Node};
 pub use observer::{Loss, Observed, Observer, WrittenFile};
 pub use recorder::{Clock, Metric, Recorder, ServiceId};
 pub use replacement::{FileError, Replacement};
-pub use settings::{FlowFormat, GraphFormat, Neo4j, Settings};
+pub use settings::{FlowFormat, GraphFormat, Guess, Neo4j, Settings};
 pub use times::ServiceTimes;
 pub use times::table::percentile_table;
 pub use trace::{Exchange, Status, TraceContext};

@@ -136,6 +136,15 @@ impl Recorder {
         }
     }
 
+    /// An actor that no graph shows is called so in the log of messages. Tell it before, or at the
+    /// instant of, its first message.
+    pub fn name(&self, at: Time, actor: Addr, name: impl FnOnce() -> String) {
+        if self.wants_messages() {
+            let what = What::Name(name().into_boxed_str());
+            self.push_if(|w| w.messages, at, actor, what);
+        }
+    }
+
     /// An actor has got to know another.
     pub fn edge(&self, at: Time, source: Addr, target: Addr) {
         self.push_if(|w| w.graph, at, source, What::Edge(target.as_u32()));

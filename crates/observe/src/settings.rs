@@ -3,6 +3,7 @@
 use crate::{Clock, Replacement};
 use corsair::Cut;
 use jiff::Timestamp;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -41,6 +42,9 @@ pub struct Settings {
     pub zipkin: Option<String>,
     /// Measure times, and write them to `csv_metrics/` and, for Guesstimate, to `json_metrics/`.
     pub times: bool,
+    /// What stands for the measured times of services in the file for Guesstimate, by the
+    /// services' names.
+    pub guesses: BTreeMap<String, Guess>,
     /// Measure times, and serve them at this address while the run goes on.
     pub metrics: Option<SocketAddr>,
     /// Log every message here.
@@ -69,6 +73,7 @@ impl Settings {
             otlp: None,
             zipkin: None,
             times: false,
+            guesses: BTreeMap::new(),
             metrics: None,
             messages: None,
             cut: None,
@@ -125,6 +130,15 @@ pub enum FlowFormat {
     ZipkinV2,
     /// OTLP/JSON, a request per line: `json_metrics/<arch>_flow.otlp.jsonl`.
     Otlp,
+}
+
+/// What stands for the measured times of a service in Guesstimate's models.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guess {
+    /// Guesstimate's word for what the expression is: `POINT`, `NORMAL`, `FUNCTION`.
+    pub kind: String,
+    /// The value or formula, as one types it into a cell.
+    pub expression: String,
 }
 
 /// Where a Neo4j database is.

@@ -86,6 +86,29 @@ networks:
 }
 
 #[test]
+fn a_network_leads_to_all_its_services_where_nothing_says_who_calls_whom() {
+    let text = "
+version: '2'
+services:
+  proxy: {build: ./proxy, ports: ['8080:8080'], networks: [front]}
+  app: {build: ./app, networks: [front, back]}
+  db: {image: postgres, networks: [back]}
+networks: {front: , back: }
+";
+    assert_eq!(
+        shape(text),
+        [
+            "app monolith 3: ",
+            "db store 1: ",
+            "proxy monolith 3: ",
+            "back elb 0: app db",
+            "front elb 0: app proxy",
+            "www-proxy denominator 0: front",
+        ]
+    );
+}
+
+#[test]
 fn version_3_has_replicas_and_maps_where_lists_were() {
     let text = "
 version: '3.8'

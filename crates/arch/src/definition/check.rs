@@ -94,6 +94,14 @@ pub enum Problem {
     NotSlow { service: String },
     #[error("'{pair}' is no pair of regions; write one as {}..{}{meant}", REGIONS[0], REGIONS[1])]
     Pair { pair: String, meant: String },
+    #[error(
+        "service '{service}' has useCustomGuesstimate and no {key}; give it one, such as {example}"
+    )]
+    Guesstimate {
+        service: String,
+        key: &'static str,
+        example: &'static str,
+    },
 }
 
 /// A problem, and the way to it in the document.
@@ -118,6 +126,7 @@ pub(super) fn check(definition: Definition) -> Result<Checked, Wrong<'static>> {
         packages.push(package(service).map_err(|problem| at(index, "package", problem))?);
         check_numbers(service).map_err(|(key, problem)| at(index, key, problem))?;
         check_faults(service).map_err(|problem| at(index, "faults", problem))?;
+        check_guesstimate(service).map_err(|problem| at(index, "useCustomGuesstimate", problem))?;
     }
     for (index, service) in definition.services.iter().enumerate() {
         for (number, dependency) in service.dependencies().iter().enumerate() {
@@ -241,6 +250,23 @@ fn check_faults(service: &ServiceDefinition) -> Result<(), Problem> {
         }
     }
     Ok(())
+}
+
+/// What stands for measured times must be something.
+fn check_guesstimate(service: &ServiceDefinition) -> Result<(), Problem> {
+    let keys = [
+        ("guesstimateType", &service.guesstimate_type, "NORMAL"),
+        ("guesstimateValue", &service.guesstimate_value, "[100,200]"),
+    ];
+    let empty = keys.into_iter().find(|(_, text, _)| text.is_empty());
+    match empty.filter(|_| service.use_custom_guesstimate) {
+        None => Ok(()),
+        Some((key, _, example)) => Err(Problem::Guesstimate {
+            service: service.name.clone(),
+            key,
+            example,
+        }),
+    }
 }
 
 fn check_dependency(

@@ -161,7 +161,7 @@ const KEYS: [&str; 8] = [
     "services",
 ];
 
-const SERVICE_KEYS: [&str; 15] = [
+const SERVICE_KEYS: [&str; 17] = [
     "name",
     "machine",
     "instance",
@@ -176,7 +176,9 @@ const SERVICE_KEYS: [&str; 15] = [
     "concurrency",
     "error_rate",
     "faults",
-    "guesstimate",
+    "useCustomGuesstimate",
+    "guesstimateType",
+    "guesstimateValue",
 ];
 
 /// The first key that is almost one of those that mean something. Keys that are nothing like them

@@ -88,13 +88,18 @@ impl Node {
         }
     }
 
-    /// elb, zuul, karyon, monolith: any instance that may be called does it.
+    /// elb, zuul, karyon, monolith: any instance that may be called does it. A service that depends
+    /// on no other does all of it by itself.
     fn pass_on<C: Context<Msg>>(&mut self, job: Job, delay: u64, cx: &mut C) {
         let Role::Forward(routes) = &self.role else {
             return;
         };
         let Some(to) = routes.pick(cx.random()) else {
-            return self.finish(job, Answer::Nobody, delay, cx);
+            let answer = match self.dependencies.is_empty() {
+                true => Answer::Found,
+                false => Answer::Nobody,
+            };
+            return self.finish(job, answer, delay, cx);
         };
         if job.want == Want::Get {
             self.ask(job, to, job.key, 0, delay, cx);

@@ -3,6 +3,7 @@
 //! `arch.region.zone.machine.instance.container.process.service.package`
 
 use super::{Instance, Service, Topology};
+use crate::geography::Zone;
 use std::borrow::Cow;
 use std::fmt::Write;
 
@@ -60,20 +61,46 @@ impl Topology {
 
     /// The name of a registry: `netflixoss.us-east-1.zoneA..eureka00...eureka.eureka`.
     pub fn registry_name(&self, registry: u32) -> String {
-        let at = self.registry_at(registry);
-        format!(
-            "{}.{}.{}..eureka{registry:02}...eureka.eureka",
-            self.arch,
-            at.region_name(),
-            at.zone_name()
-        )
+        let place = self.part_of(self.registry_at(registry));
+        format!("{place}..eureka{registry:02}...eureka.eureka")
+    }
+
+    /// The names of all actors of a run in the order of their addresses, as graphs and logs show
+    /// them: the scenario, the instances, the registries, and edda, the log of nodes and edges.
+    pub fn actor_names(&self) -> impl Iterator<Item = String> {
+        let scenario = std::iter::once_with(|| self.only_name(SCENARIO));
+        let instances = (0..self.len()).map(|instance| self.short_name(instance));
+        let registries = (0..self.registries()).map(|registry| self.short_registry_name(registry));
+        let edda = std::iter::once_with(|| self.only_name(EDDA));
+        scenario.chain(instances).chain(registries).chain(edda)
+    }
+
+    /// What logs show of a registry: `netflixoss.us-east-1.zoneA.eureka00`.
+    pub(crate) fn short_registry_name(&self, registry: u32) -> String {
+        let place = self.part_of(self.registry_at(registry));
+        format!("{place}.eureka{registry:02}")
+    }
+
+    /// What logs show of an actor of which there is one: `netflixoss.*.*.edda`.
+    pub(crate) fn only_name(&self, label: &str) -> String {
+        format!("{}.{label}", self.part_of(Zone::EVERYWHERE))
     }
 
     fn place(&self, instance: u32) -> String {
-        let at = self.instances[instance as usize].at;
+        self.part_of(self.instances[instance as usize].at)
+    }
+
+    /// The parts of a name that say where it is.
+    fn part_of(&self, at: Zone) -> String {
         format!("{}.{}.{}", self.arch, at.region_name(), at.zone_name())
     }
 }
+
+/// What the actor is called that makes all others.
+pub(crate) const SCENARIO: &str = "scenario";
+
+/// What the log of nodes and edges is called.
+pub(crate) const EDDA: &str = "edda";
 
 /// What an architecture is called in names: without what would begin another part, or a path.
 pub fn first_part(arch: &str) -> String {

@@ -88,3 +88,15 @@ fn neighbours_on_a_ring_do_not_wait_for_each_other_forever() {
     assert!(ran.service("db").longest_queue > 1);
     assert_eq!((ran.entry().errors, ran.entry().unanswered()), (0, 0));
 }
+
+#[test]
+fn a_service_that_depends_on_no_other_answers_by_itself() {
+    let ran = run_services(
+        r#"{"name": "web", "package": "monolith", "count": 3, "regions": 1},
+        {"name": "www", "package": "denominator", "dependencies": ["web"]}"#,
+        &plan(),
+    );
+    assert!(ran.entry().requests > 50);
+    assert_eq!(ran.entry().errors, 0);
+    assert_eq!(ran.service("web").errors, 0);
+}

@@ -6,7 +6,7 @@ use crate::options;
 use crate::text;
 use anyhow::{Result, anyhow, bail};
 use corsair::{Config, Executor};
-use corsair_arch::Scale;
+use corsair_arch::{Distribution, LEAST_TRAVEL, Scale};
 use corsair_observe::FlowFormat;
 use jiff::Timestamp;
 use std::net::SocketAddr;
@@ -34,6 +34,8 @@ pub struct ArchOptions {
     pub poll: Duration,
     /// Show services instead of instances.
     pub collapse: bool,
+    /// How long messages travel wherever they go, if not by place.
+    pub latency: Option<Distribution>,
     /// Who runs it.
     pub executor: Executor,
     /// How it runs.
@@ -62,6 +64,8 @@ pub struct ArchOptions {
     pub metrics: Option<SocketAddr>,
     /// Print every message.
     pub messages: bool,
+    /// Write every actor's totals here.
+    pub per_actor: Option<PathBuf>,
     /// One JSON object instead of lines.
     pub json: bool,
     /// Write a CPU profile here.
@@ -103,6 +107,8 @@ impl ArchOptions {
             }
         }
         let collect = values.switch("collect")?;
+        let per_actor = values.given("per-actor").map(PathBuf::from);
+        let config = options::config(values)?;
         Ok(ArchOptions {
             directory: PathBuf::from(values.text("arch-dir")),
             step,
@@ -112,13 +118,17 @@ impl ArchOptions {
             },
             reload,
             duration: values.read("duration", text::seconds)?.unwrap_or_default(),
-            chat: values.read("kv", chat)?,
+            chat: values.read("kv", options::chat)?,
             poll: values
                 .read("eurekapoll", text::duration)?
                 .unwrap_or_default(),
             collapse: values.switch("filter")?,
             executor: options::executor(values)?,
-            config: options::config(values)?,
+            latency: latency(values, &config)?,
+            config: Config {
+                per_actor: per_actor.is_some(),
+                ..config
+            },
             epoch: values.read("epoch", options::epoch)?,
             out,
             graph_json: values.switch("graphjson")?,
@@ -131,6 +141,7 @@ impl ArchOptions {
             zipkin: values.given("zipkin").map(str::to_owned),
             metrics: values.read("metrics", address)?,
             messages,
+            per_actor,
             json,
             profile: values.given("cpuprofile").map(PathBuf::from),
             arch,
@@ -140,18 +151,25 @@ impl ArchOptions {
 
 /// Refuses flags that say how pirates run.
 fn refuse_what_pirates_have(values: &Values) -> Result<()> {
-    if values.given("latency").is_some() {
-        bail!(
-            "--latency is for fsm: an architecture says how long messages travel under \"network\" in its definition; leave it out"
-        );
-    }
     if options::word(values, "form")? != "handler" {
         bail!("--form is for fsm: services are handlers; leave it out");
     }
-    if values.given("per-actor").is_some() {
-        bail!("--per-actor is for fsm: -c measures every service; leave it out, or use -c");
-    }
     Ok(())
+}
+
+/// How long messages travel, if that was given: it takes the place of what the definition says of
+/// the network.
+fn latency(values: &Values, config: &Config) -> Result<Option<Distribution>> {
+    if values.given("latency").is_none() {
+        return Ok(None);
+    }
+    let (min, max) = (config.latency.min(), config.latency.max());
+    let least = Duration::from_nanos(LEAST_TRAVEL);
+    if min < least {
+        let short = format!("{min:?} is too short: between services {least:?} is the least");
+        return Err(values.wrong("latency", short));
+    }
+    Ok(Some(Distribution::uniform(min, max)))
 }
 
 /// The step of the migration, which no other architecture has.
@@ -166,17 +184,6 @@ fn step(values: &Values, arch: &str) -> Result<u32> {
         );
     }
     Ok(step)
-}
-
-/// `chat:10ms`.
-fn chat(text: &str) -> Result<Duration, String> {
-    match text.split_once(':') {
-        Some(("chat", value)) => text::duration(value),
-        Some((key, _)) => Err(format!(
-            "there is nothing called '{key}' to tune; there is chat, as in chat:10ms"
-        )),
-        None => Err(format!("'{text}' is no KEY:VALUE; write chat:10ms")),
-    }
 }
 
 /// The formats of flows: those named, or spigo's if flows are collected.

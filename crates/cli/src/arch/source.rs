@@ -3,7 +3,7 @@
 use super::of_flag;
 use super::options::ArchOptions;
 use anyhow::Result;
-use corsair_arch::{Scale, Topology};
+use corsair_arch::{Geography, Scale, Topology};
 use corsair_observe::graph;
 use std::path::Path;
 
@@ -12,6 +12,14 @@ use std::path::Path;
 /// # Errors
 /// What is wrong with it, with the flag that says so.
 pub fn topology(options: &ArchOptions) -> Result<Topology> {
+    let mut topology = at_its_own_distances(options)?;
+    if let Some(latency) = &options.latency {
+        topology.geography = Geography::same_everywhere(latency);
+    }
+    Ok(topology)
+}
+
+fn at_its_own_distances(options: &ArchOptions) -> Result<Topology> {
     let Some(file) = &options.reload else {
         return defined(
             &options.arch,

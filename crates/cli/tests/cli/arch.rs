@@ -129,10 +129,93 @@ fn messages_are_logged_with_names_and_kinds() {
         log.contains(" NameDrop lamp.us-east-1.zoneA..memcache00"),
         "{log}"
     );
+    for known in [
+        ".webserver00 lamp.*.*.scenario Hello",
+        "lamp.us-east-1.zoneA.eureka00 lamp.us-east-1.zoneA.webserver00 Put",
+        "lamp.*.*.edda lamp.us-east-1.zoneB.eureka01 ",
+    ] {
+        assert!(log.contains(known), "{known} is not in\n{log}");
+    }
+    assert!(!log.contains(" actor"), "everybody has a name");
+    let at = |line: &&str| line.starts_with(|c: char| c.is_ascii_digit());
+    let received = log.lines().filter(at).count();
+    let counted = format!("\n  messages     {received} (");
+    assert!(log.contains(&counted), "{received} lines");
     assert!(
         log.contains("corsair: lamp complete"),
         "after the messages comes the summary"
     );
+}
+
+#[test]
+fn a_latency_is_that_of_all_ways() {
+    let terminal = Terminal::new();
+    let run = terminal.json("-a lamp -d 1 --latency 7ms");
+    // www, balancer, web server, storage, and back: six ways.
+    let shortest = run["entries"]["www"]["p50_seconds"].as_f64().unwrap();
+    assert!((0.042..0.0425).contains(&shortest), "{run}");
+    let far = terminal.json("-a netflixoss -w 6 -d 1 --latency 1ms..2ms");
+    let longest = far["entries"]["www"]["p999_seconds"].as_f64().unwrap();
+    assert!(longest < 12.0 * 0.002, "{far}");
+}
+
+#[test]
+fn what_every_actor_sent_and_received_adds_up() {
+    let terminal = Terminal::new();
+    for executor in ["virtual", "tokio"] {
+        let run = terminal.json(&format!(
+            "-a lamp -d 200ms --per-actor totals.csv --executor {executor}"
+        ));
+        let totals = terminal.read("totals.csv");
+        let rows: Vec<Vec<&str>> = totals
+            .lines()
+            .map(|line| line.split(',').collect())
+            .collect();
+        assert_eq!(rows[0], ["actor", "sent", "received", "ended"]);
+        // Instances, registries, the log of nodes and edges, and the scenario.
+        assert_eq!(rows.len(), 1 + 23 + 3 + 1 + 1, "{totals}");
+        for (row, name) in [
+            (1, "lamp.*.*.scenario"),
+            (2, "lamp.us-east-1.zoneA.rds-mysql00"),
+            (25, "lamp.us-east-1.zoneA.eureka00"),
+            (28, "lamp.*.*.edda"),
+        ] {
+            assert_eq!(rows[row][0], name);
+        }
+        let sum = |column: usize| -> u64 {
+            let numbers = rows[1..].iter().map(|row| row[column].parse::<u64>());
+            numbers.map(Result::unwrap).sum()
+        };
+        assert_eq!(Some(sum(2)), run["messages_total"].as_u64(), "{executor}");
+        assert!(sum(1) >= sum(2), "{executor}");
+    }
+}
+
+#[test]
+fn what_stands_for_measured_times_is_in_the_file_for_guesstimate() {
+    let terminal = Terminal::new();
+    let text = r#"{"arch": "q", "services": [
+        {"name": "db", "package": "store", "count": 1, "regions": 1, "useCustomGuesstimate": true,
+         "guesstimateType": "NORMAL", "guesstimateValue": "[100,200]"},
+        {"name": "www", "package": "denominator", "dependencies": ["db"]}]}"#;
+    terminal.write("json_arch/q_arch.json", text);
+    terminal.succeed("-a q -d 1 -c");
+    let guess: serde_json::Value =
+        serde_json::from_str(&terminal.read("json_metrics/q.guess")).unwrap();
+    let graph = &guess["space"]["graph"];
+    let metrics = graph["metrics"].as_array().unwrap();
+    let cells = graph["guesstimates"].as_array().unwrap();
+    assert_eq!(metrics.len(), cells.len());
+    for (metric, cell) in metrics.iter().zip(cells) {
+        let name = metric["name"].as_str().unwrap();
+        let (kind, expression) = match name.starts_with("q.db_") {
+            true => ("NORMAL", "[100,200]"),
+            false => ("DATA", ""),
+        };
+        assert_eq!(cell["guesstimateType"], kind, "{name}");
+        assert_eq!(cell["expression"], expression, "{name}");
+        assert_eq!(cell["data"].is_null(), kind == "NORMAL", "{name}");
+    }
 }
 
 #[test]

@@ -100,9 +100,8 @@ fn architectures_that_cannot_be_as_asked() {
         ("-a lamp -u 5", &["-u", "5s or 5ms"]),
         ("-a lamp -kv chat:10ns", &["-kv", "at least 1us"]),
         ("-a lamp -kv rum:1ms", &["-kv", "'rum'", "chat"]),
-        ("-a lamp --latency 1ms", &["--latency", "\"network\""]),
+        ("-a lamp --latency 1us", &["--latency", "1µs", "10µs"]),
         ("-a lamp --form async", &["--form", "fsm"]),
-        ("-a lamp --per-actor x.csv", &["--per-actor", "-c"]),
         (
             "-a lamp --flow-format zipkin3",
             &["--flow-format", "'zipkin3'", "did you mean zipkin"],

@@ -2,9 +2,12 @@
 
 mod arch;
 mod bad_input;
+#[path = "../../../observe/tests/observe/collector.rs"]
+mod collector;
 mod config;
 mod courier;
 mod diff;
+mod exporters;
 mod flags;
 mod graph;
 mod output;

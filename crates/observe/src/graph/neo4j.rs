@@ -88,11 +88,15 @@ mod sending {
         message: String,
     }
 
+    /// Another run has made the index at the same moment: it is there, which is all that is wanted.
+    const INDEX_IS_THERE: &str = "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists";
+
     /// The first error of an answer; the API answers with status 200 nevertheless.
     fn complaint(said: &str) -> Option<String> {
         match serde_json::from_str::<Answer>(said) {
             Ok(answer) => {
-                let first = answer.errors.into_iter().next()?;
+                let mut errors = answer.errors.into_iter();
+                let first = errors.find(|error| error.code != INDEX_IS_THERE)?;
                 Some(format!("{}: {}", first.code, first.message))
             }
             Err(_) => Some("it does not answer as a Neo4j database does".to_owned()),
@@ -225,6 +229,14 @@ mod sending {
     #[cfg(test)]
     mod tests {
         use super::*;
+
+        #[test]
+        fn an_index_that_another_run_has_just_made_is_no_error() {
+            let said = format!(
+                r#"{{"results":[],"errors":[{{"code":"{INDEX_IS_THERE}","message":"exists"}}]}}"#
+            );
+            assert_eq!(complaint(&said), None);
+        }
 
         #[test]
         fn an_error_within_an_answer_is_one() {

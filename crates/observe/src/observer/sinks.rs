@@ -109,6 +109,10 @@ impl Sinks {
                     .as_mut()
                     .map_or(Ok(()), |graph| graph.node(at, &placed))
             }
+            (What::Name(name), ..) => {
+                self.directory.call(actor, &name);
+                Ok(())
+            }
             (What::Edge(target), Some(graph), ..) => {
                 let ends = (self.directory.named(actor), self.directory.named(target));
                 graph.edge(at, &ends.0, &ends.1)

@@ -18,6 +18,8 @@ pub(crate) struct Record {
 pub(crate) enum What {
     /// The actor has appeared.
     Node(Box<Node>),
+    /// The actor, which no graph shows, is called so.
+    Name(Box<str>),
     /// It knows the actor with this number.
     Edge(u32),
     /// It does no longer.
@@ -56,11 +58,12 @@ pub(crate) enum Annotation {
 
 impl Record {
     /// What the output is ordered by; equal keys keep the order in which they were told. Nodes
-    /// come first, so that whatever names them at the same instant finds them.
+    /// and names come first, so that whatever names them at the same instant finds them.
+    /// One number, because millions of them are compared.
     #[inline]
-    pub(crate) fn key(&self) -> (u64, u64) {
-        let later = u64::from(!matches!(self.what, What::Node(_)));
-        (self.at, later << 32 | u64::from(self.actor))
+    pub(crate) fn key(&self) -> u128 {
+        let later = u64::from(!matches!(self.what, What::Node(_) | What::Name(_)));
+        u128::from(self.at) << 64 | u128::from(later << 32 | u64::from(self.actor))
     }
 }
 

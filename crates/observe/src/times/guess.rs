@@ -19,13 +19,13 @@ struct Space<'a> {
     name: &'a str,
     description: &'static str,
     is_private: &'static str,
-    graph: Graph,
+    graph: Graph<'a>,
 }
 
 #[derive(Serialize)]
-struct Graph {
+struct Graph<'a> {
     metrics: Vec<Cell>,
-    guesstimates: Vec<Guesstimate>,
+    guesstimates: Vec<Guesstimate<'a>>,
 }
 
 /// A cell of the sheet.
@@ -44,15 +44,15 @@ struct Location {
     column: usize,
 }
 
-/// What a cell has: values, in nanoseconds.
+/// What a cell has: values, in nanoseconds; or an expression, and no values.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Guesstimate {
+struct Guesstimate<'a> {
     metric: String,
     input: Option<&'static str>,
-    expression: &'static str,
-    guesstimate_type: &'static str,
-    data: Vec<u64>,
+    expression: &'a str,
+    guesstimate_type: &'a str,
+    data: Option<Vec<u64>>,
 }
 
 /// Rows of the sheet; then comes the next column.
@@ -86,27 +86,28 @@ pub(crate) fn write(
     let measured = times.iter().flat_map(|(service, times)| {
         Metric::ALL.into_iter().filter_map(move |metric| {
             let histogram = times.histogram(metric)?;
-            Some((format!("{service}_{}", suffix(metric)), histogram))
+            Some((service, suffix(metric), histogram))
         })
     });
     let (mut metrics, mut guesstimates) = (Vec::new(), Vec::new());
-    for (place, (name, histogram)) in measured.enumerate() {
+    for (place, (service, suffix, histogram)) in measured.enumerate() {
         let id = id(place);
         metrics.push(Cell {
             id: id.clone(),
             readable_id: id.clone(),
-            name: format!("{}.{name}", settings.arch),
+            name: format!("{}.{service}_{suffix}", settings.arch),
             location: Location {
                 row: place % ROWS + 1,
                 column: place / ROWS + 1,
             },
         });
+        let guess = settings.guesses.get(service);
         guesstimates.push(Guesstimate {
             metric: id,
             input: None,
-            expression: "",
-            guesstimate_type: "DATA",
-            data: values(histogram),
+            expression: guess.map_or("", |guess| &guess.expression),
+            guesstimate_type: guess.map_or("DATA", |guess| &guess.kind),
+            data: guess.is_none().then(|| values(histogram)),
         });
     }
     if metrics.is_empty() {
@@ -136,7 +137,7 @@ pub(crate) fn write(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Clock;
+    use crate::{Clock, Guess};
 
     #[test]
     fn cells_are_named_row_first() {
@@ -161,6 +162,33 @@ mod tests {
             std::fs::read_to_string(file.path).unwrap(),
             r#"{"space":{"name":"netflixoss","description":"Times measured by corsair, in nanoseconds","is_private":"true","graph":{"metrics":[{"id":"AA","readableId":"AA","name":"netflixoss.www_resp","location":{"row":1,"column":1}}],"guesstimates":[{"metric":"AA","input":null,"expression":"","guesstimateType":"DATA","data":[10,20,30]}]}}}"#
         );
+    }
+
+    #[test]
+    fn what_stands_for_the_times_of_a_service_is_written_instead_of_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let guess = Guess {
+            kind: "NORMAL".to_owned(),
+            expression: "[100,200]".to_owned(),
+        };
+        let settings = Settings {
+            out: directory.path().to_owned(),
+            guesses: BTreeMap::from([("db".to_owned(), guess)]),
+            ..Settings::new("netflixoss", Clock::Wall)
+        };
+        let mut measured = ServiceTimes::default();
+        measured.sample(Metric::Response, 7);
+        let services = ["db", "dbproxy"].map(|name| (name.to_owned(), measured.clone()));
+        let file = write(&settings, &BTreeMap::from(services))
+            .unwrap()
+            .unwrap();
+        let text = std::fs::read_to_string(file.path).unwrap();
+        for cell in [
+            r#"{"metric":"AA","input":null,"expression":"[100,200]","guesstimateType":"NORMAL","data":null}"#,
+            r#"{"metric":"BA","input":null,"expression":"","guesstimateType":"DATA","data":[7]}"#,
+        ] {
+            assert!(text.contains(cell), "{cell} is not in\n{text}");
+        }
     }
 
     #[test]

@@ -1,76 +1,12 @@
 //! Collectors, as small servers of this process: what they get, and what happens when they die.
 
+use crate::collector::Collector;
 use crate::fleet::{Fleet, config};
 use corsair::Executor;
 use corsair_observe::{Clock, ObserveError, Observed, Observer, Settings};
-use serde_json::Value;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-
-/// A collector that answers 202 to so many requests and then hangs up.
-struct Collector {
-    address: SocketAddr,
-    requests: Arc<Mutex<Vec<(String, Value)>>>,
-}
-
-impl Collector {
-    fn start(answers: usize) -> Collector {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let requests: Arc<Mutex<Vec<(String, Value)>>> = Arc::default();
-        let left = Arc::new(AtomicUsize::new(answers));
-        let theirs = Arc::clone(&requests);
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (requests, left) = (Arc::clone(&theirs), Arc::clone(&left));
-                std::thread::spawn(move || serve(stream.unwrap(), &requests, &left));
-            }
-        });
-        Collector { address, requests }
-    }
-
-    fn spans(&self) -> Vec<Value> {
-        let requests = self.requests.lock().unwrap();
-        let arrays = requests.iter().filter_map(|(_, body)| body.as_array());
-        arrays.flatten().cloned().collect()
-    }
-}
-
-fn serve(stream: TcpStream, requests: &Mutex<Vec<(String, Value)>>, left: &AtomicUsize) {
-    let mut reader = BufReader::new(stream.try_clone().unwrap());
-    let mut stream = stream;
-    loop {
-        let mut first = String::new();
-        if reader.read_line(&mut first).unwrap_or(0) == 0 {
-            return;
-        }
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            reader.read_line(&mut line).unwrap();
-            let line = line.trim().to_ascii_lowercase();
-            if line.is_empty() {
-                break;
-            }
-            if let Some(text) = line.strip_prefix("content-length:") {
-                length = text.trim().parse().unwrap();
-            }
-        }
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body).unwrap();
-        let count = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
-        if count.is_err() {
-            return;
-        }
-        let path = first.split(' ').nth(1).unwrap().to_owned();
-        let body = serde_json::from_slice(&body).unwrap();
-        requests.lock().unwrap().push((path, body));
-        write!(stream, "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n").unwrap();
-    }
-}
 
 const FLEET: Fleet = Fleet {
     clients: 100,
@@ -101,7 +37,7 @@ fn a_zipkin_collector_gets_both_sides_of_every_span() {
     assert_eq!(spans.len() as u64, 2 * SPANS);
     let kinds = |kind| spans.iter().filter(|span| span["kind"] == kind).count() as u64;
     assert_eq!((kinds("CLIENT"), kinds("SERVER")), (SPANS, SPANS));
-    let requests = zipkin.requests.lock().unwrap();
+    let requests = zipkin.requests();
     assert!(requests.iter().all(|(path, _)| path == "/api/v2/spans"));
 }
 
@@ -111,13 +47,9 @@ fn an_otlp_collector_gets_both_sides_of_every_span() {
     let url = format!("http://{}", otlp.address);
     let observed = run(|to| to.otlp = Some(url)).unwrap();
     assert!(observed.losses.is_empty());
-    let requests = otlp.requests.lock().unwrap();
+    let requests = otlp.requests();
     assert!(requests.iter().all(|(path, _)| path == "/v1/traces"));
-    let spans = requests
-        .iter()
-        .flat_map(|(_, body)| body["resourceSpans"].as_array().unwrap())
-        .map(|resource| resource["scopeSpans"][0]["spans"].as_array().unwrap().len() as u64);
-    assert_eq!(spans.sum::<u64>(), 2 * SPANS);
+    assert_eq!(otlp.resource_spans().len() as u64, 2 * SPANS);
 }
 
 #[test]

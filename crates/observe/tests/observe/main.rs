@@ -1,6 +1,8 @@
 //! Runs that are observed, from the actors to the bytes.
 
+mod collector;
 mod collectors;
+mod command;
 mod files;
 mod fleet;
 mod order;

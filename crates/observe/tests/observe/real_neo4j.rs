@@ -1,5 +1,6 @@
 //! A real Neo4j database: `ci/observe.sh` starts one and runs these.
 
+use crate::command::{Said, command};
 use crate::fleet::{Fleet, config};
 use corsair::Executor;
 use corsair_observe::{Clock, Neo4j, Observer, Settings};
@@ -50,4 +51,33 @@ fn the_graph_is_in_the_database_once_however_often_it_is_run() {
                      RETURN count(n)";
         assert_eq!(count(known), 1);
     }
+}
+
+#[test]
+#[ignore = "needs a database and the command: ci/observe.sh"]
+fn the_command_writes_the_graph_of_an_architecture_as_its_file_has_it() {
+    let database = Neo4j::from_environment().expect("NEO4JURL is the address of a database");
+    let out = tempfile::tempdir().unwrap();
+    let flags = format!("-a netflixoss -d 2 -j -n --out {}", out.path().display());
+    let Said { summary, stderr } = command(&flags).output().into();
+    assert_eq!(stderr, "");
+    let text = std::fs::read_to_string(out.path().join("json/netflixoss.json")).unwrap();
+    let file: Value = serde_json::from_str(&text).unwrap();
+    let events = file["graph"].as_array().unwrap();
+    let events = |key: &str| {
+        events
+            .iter()
+            .filter(|event| event.get(key).is_some())
+            .count() as u64
+    };
+    let count = |statement| number(&database, statement);
+    let nodes = count("MATCH (n:Corsair {arch: 'netflixoss'}) RETURN count(n)");
+    assert_eq!(
+        (nodes, Some(nodes)),
+        (events("node"), summary["instances"].as_u64())
+    );
+    let edges = count("MATCH (:Corsair {arch: 'netflixoss'})-[e:CONN]->() RETURN count(e)");
+    assert_eq!(edges, events("edge") - events("forget"));
+    let killed = "MATCH (n:homepage {arch: 'netflixoss', exit: 'killed'}) RETURN count(n)";
+    assert_eq!(count(killed), 1);
 }

@@ -191,3 +191,24 @@ fn keys_that_mean_nothing_here_are_left_alone() {
     let text = with(&[r#"{"name": "db", "package": "store", "x-owner": "ops"}"#]);
     assert!(read_text(&text, "").is_ok());
 }
+
+#[test]
+fn what_stands_for_measured_times_needs_a_type_and_a_value() {
+    let db = |keys: &str| {
+        with(&[&format!(
+            r#"{{"name": "db", "package": "store", "useCustomGuesstimate": true{keys}}}"#
+        )])
+    };
+    assert_eq!(
+        refusal(&db("")),
+        "shop.json:3: service 'db' has useCustomGuesstimate and no guesstimateType; give it one, \
+         such as NORMAL"
+    );
+    assert_eq!(
+        refusal(&db(r#", "guesstimateType": "NORMAL""#)),
+        "shop.json:3: service 'db' has useCustomGuesstimate and no guesstimateValue; give it one, \
+         such as [100,200]"
+    );
+    let both = db(r#", "guesstimateType": "NORMAL", "guesstimateValue": "[100,200]""#);
+    assert!(read_text(&both, "shop.json").is_ok());
+}

@@ -1,0 +1,356 @@
+//! The flags: one entry for each, in the order of the help.
+
+use super::{Flag, Group, Pending, Value};
+
+/// The plain flag from which the entries of [`FLAGS`] differ.
+const PLAIN: Flag = Flag {
+    name: "",
+    letter: None,
+    value: Value::Switch,
+    default: "",
+    group: Group::Simulation,
+    help: "",
+    shapes: false,
+    pending: None,
+};
+
+/// Every flag, in the order of the help.
+pub static FLAGS: &[Flag] = &[
+    Flag {
+        name: "arch",
+        letter: Some('a'),
+        value: Value::One("NAME"),
+        default: "netflixoss",
+        help: "Architecture: fsm, migration, one of json_arch/, or a built-in one",
+        shapes: true,
+        ..PLAIN
+    },
+    Flag {
+        name: "population",
+        letter: Some('p'),
+        value: Value::One("N"),
+        default: "100",
+        help: "How many pirates; for other architectures, percent",
+        shapes: true,
+        ..PLAIN
+    },
+    Flag {
+        name: "duration",
+        letter: Some('d'),
+        value: Value::One("SECONDS"),
+        default: "10",
+        help: "How long they talk, or how long there is load; 500ms or 1m30s work too",
+        shapes: true,
+        ..PLAIN
+    },
+    Flag {
+        name: "kv",
+        value: Value::One("KEY:VALUE"),
+        help: "Tuning: chat:10ms lets every pirate or entry point talk with this period",
+        shapes: true,
+        ..PLAIN
+    },
+    Flag {
+        name: "reload",
+        letter: Some('r'),
+        value: Value::Optional("FILE"),
+        help: "Start from the graph in json/<arch><step>.json, or in FILE (--reload FILE)",
+        shapes: true,
+        ..PLAIN
+    },
+    Flag {
+        name: "regions",
+        letter: Some('w'),
+        value: Value::One("N"),
+        default: "1",
+        help: "Regions to replicate the architecture into",
+        shapes: true,
+        pending: Some(Pending {
+            what: "more than one region",
+            instead: "leave it out, or give -w 1",
+        }),
+        ..PLAIN
+    },
+    Flag {
+        name: "stopstep",
+        letter: Some('s'),
+        value: Value::One("N"),
+        default: "0",
+        help: "The step of -a migration: 0 to 9",
+        shapes: true,
+        pending: Some(Pending {
+            what: "steps of a migration",
+            instead: "leave it out",
+        }),
+        ..PLAIN
+    },
+    Flag {
+        name: "eurekapoll",
+        letter: Some('u'),
+        value: Value::One("DURATION"),
+        default: "1s",
+        help: "How often services ask their registry",
+        shapes: true,
+        pending: Some(Pending {
+            what: "service registries",
+            instead: "leave it out",
+        }),
+        ..PLAIN
+    },
+    Flag {
+        name: "seed",
+        value: Value::One("N"),
+        default: "0",
+        help: "Where all random numbers come from; the same seed, the same run",
+        shapes: true,
+        ..PLAIN
+    },
+    Flag {
+        name: "executor",
+        value: Value::Word(&["virtual", "tokio", "threads", "pool"]),
+        default: "virtual",
+        group: Group::Execution,
+        help: "Virtual time; or by the clock: tasks, a thread per actor, a pool of threads",
+        shapes: true,
+        ..PLAIN
+    },
+    Flag {
+        name: "form",
+        value: Value::Word(&["async", "handler"]),
+        default: "handler",
+        group: Group::Execution,
+        help: "Run pirates as async bodies or as handlers; the result is the same",
+        ..PLAIN
+    },
+    Flag {
+        name: "cpus",
+        value: Value::One("N"),
+        group: Group::Execution,
+        help: "Worker threads [default: one per core]",
+        ..PLAIN
+    },
+    Flag {
+        name: "workers",
+        value: Value::One("N"),
+        group: Group::Execution,
+        help: "The same as -cpus",
+        ..PLAIN
+    },
+    Flag {
+        name: "latency",
+        value: Value::One("TIME|MIN..MAX"),
+        group: Group::Execution,
+        help: "How long messages travel: 2ms, 1ms..5ms [default: 1.05ms..2.1ms; services: by place]",
+        shapes: true,
+        ..PLAIN
+    },
+    Flag {
+        name: "lookahead",
+        value: Value::One("TIME"),
+        group: Group::Execution,
+        help: "Width of the windows of virtual time [default: the smallest latency]",
+        ..PLAIN
+    },
+    Flag {
+        name: "end",
+        value: Value::One("TIME"),
+        group: Group::Execution,
+        help: "Fail if the run goes past this time",
+        ..PLAIN
+    },
+    Flag {
+        name: "mailbox",
+        value: Value::One("N"),
+        default: "256",
+        group: Group::Execution,
+        help: "Events that a mailbox holds (tokio, threads, pool)",
+        ..PLAIN
+    },
+    Flag {
+        name: "overflow",
+        value: Value::Word(&["block", "drop_newest", "drop_oldest", "fail"]),
+        default: "block",
+        group: Group::Execution,
+        help: "What happens if a mailbox is full",
+        ..PLAIN
+    },
+    Flag {
+        name: "strict",
+        group: Group::Execution,
+        help: "Messages to actors that have ended, and actors left waiting, are errors",
+        ..PLAIN
+    },
+    Flag {
+        name: "graphjson",
+        letter: Some('j'),
+        group: Group::Output,
+        help: "Write nodes and edges to json/<arch><step>.json (GraphJSON 0.4)",
+        ..PLAIN
+    },
+    Flag {
+        name: "msglog",
+        letter: Some('m'),
+        group: Group::Output,
+        help: "Print every message, in the order of time",
+        ..PLAIN
+    },
+    Flag {
+        name: "graphml",
+        letter: Some('g'),
+        group: Group::Output,
+        help: "Write nodes and edges to gml/<arch><step>.graphml and .gexf",
+        pending: Some(Pending {
+            what: "GraphML",
+            instead: "leave it out, or use -j for GraphJSON",
+        }),
+        ..PLAIN
+    },
+    Flag {
+        name: "neo4j",
+        letter: Some('n'),
+        group: Group::Output,
+        help: "Write nodes and edges to Neo4j at NEO4JURL, with NEO4JPASSWORD",
+        pending: Some(Pending {
+            what: "Neo4j",
+            instead: "leave it out, or use -j for GraphJSON",
+        }),
+        ..PLAIN
+    },
+    Flag {
+        name: "collect",
+        letter: Some('c'),
+        group: Group::Output,
+        help: "Measure times (csv_metrics/) and write flows (json_metrics/)",
+        pending: Some(Pending {
+            what: "flows and histograms",
+            instead: "leave it out, or use --per-actor FILE for the totals of every actor",
+        }),
+        ..PLAIN
+    },
+    Flag {
+        name: "kafka",
+        letter: Some('k'),
+        value: Value::One("HOST:PORT"),
+        group: Group::Output,
+        help: "Send flows to Kafka",
+        pending: Some(Pending {
+            what: "Kafka",
+            instead: "leave it out",
+        }),
+        ..PLAIN
+    },
+    Flag {
+        name: "flow-format",
+        value: Value::One("FORMATS"),
+        group: Group::Output,
+        help: "Write flows as zipkin1,zipkin2,otlp or all [with -c: zipkin1]",
+        pending: Some(Pending {
+            what: "flows",
+            instead: "leave it out",
+        }),
+        ..PLAIN
+    },
+    Flag {
+        name: "otlp",
+        value: Value::One("URL"),
+        group: Group::Output,
+        help: "Send flows to a collector by OTLP/JSON, as to http://localhost:4318",
+        pending: Some(Pending {
+            what: "flows",
+            instead: "leave it out",
+        }),
+        ..PLAIN
+    },
+    Flag {
+        name: "zipkin",
+        value: Value::One("URL"),
+        group: Group::Output,
+        help: "Send flows to a Zipkin server, as to http://localhost:9411",
+        pending: Some(Pending {
+            what: "flows",
+            instead: "leave it out",
+        }),
+        ..PLAIN
+    },
+    Flag {
+        name: "metrics",
+        value: Value::One("ADDRESS"),
+        group: Group::Output,
+        help: "Serve times for Prometheus while running, as at 127.0.0.1:9090",
+        pending: Some(Pending {
+            what: "times of services",
+            instead: "leave it out",
+        }),
+        ..PLAIN
+    },
+    Flag {
+        name: "filter",
+        letter: Some('f'),
+        group: Group::Output,
+        help: "Collapse instances into services in what is written",
+        pending: Some(Pending {
+            what: "collapsing instances",
+            instead: "leave it out",
+        }),
+        ..PLAIN
+    },
+    Flag {
+        name: "format",
+        value: Value::Word(&["text", "json"]),
+        default: "text",
+        group: Group::Output,
+        help: "Lines, or one JSON object on stdout and nothing else",
+        ..PLAIN
+    },
+    Flag {
+        name: "arch-dir",
+        value: Value::One("DIR"),
+        default: "json_arch",
+        help: "Where definitions are: NAME_arch.json",
+        ..PLAIN
+    },
+    Flag {
+        name: "out",
+        value: Value::One("DIR"),
+        default: ".",
+        group: Group::Output,
+        help: "Where json/, gml/, json_metrics/ and csv_metrics/ are written, and json/ is read",
+        ..PLAIN
+    },
+    Flag {
+        name: "epoch",
+        value: Value::One("DATE"),
+        group: Group::Output,
+        help: "The date of time zero in files [default: 1970-01-01T00:00:00Z, or now by the clock]",
+        shapes: true,
+        ..PLAIN
+    },
+    Flag {
+        name: "per-actor",
+        value: Value::One("FILE"),
+        group: Group::Output,
+        help: "Write what every actor sent and received, as CSV",
+        ..PLAIN
+    },
+    Flag {
+        name: "cpuprofile",
+        value: Value::One("FILE"),
+        group: Group::Output,
+        help: "Write a CPU profile for `go tool pprof`",
+        ..PLAIN
+    },
+    Flag {
+        name: "config",
+        value: Value::One("NAME"),
+        group: Group::Files,
+        help: "Read flags from json/NAME_conf.json or json_arch/NAME_conf.json",
+        ..PLAIN
+    },
+    Flag {
+        name: "saveconfig",
+        value: Value::Optional("NAME"),
+        group: Group::Files,
+        help: "Write the flags of this run to json/NAME_conf.json [default: the architecture]",
+        ..PLAIN
+    },
+];
