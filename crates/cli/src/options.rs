@@ -53,7 +53,7 @@ impl Options {
     /// available yet.
     pub fn read(values: &Values) -> Result<Options> {
         let arch = values.text("arch").to_owned();
-        refuse_pending(values, &arch)?;
+        refuse_services_only(values, &arch)?;
         let executor = executor(values)?;
         let json = word(values, "format")? == "json";
         let messages = values.switch("msglog")?;
@@ -105,21 +105,21 @@ impl Options {
     }
 }
 
-/// Refuses flags that ask for what is not available yet.
-fn refuse_pending(values: &Values, arch: &str) -> Result<()> {
+/// Refuses flags that ask for what only services have.
+fn refuse_services_only(values: &Values, arch: &str) -> Result<()> {
     for (flag, text) in values.differing() {
         let asked = flag.value != Value::Switch || values.switch(flag.name)?;
-        if let (Some(pending), true) = (&flag.pending, asked) {
+        if let (Some(services_only), true) = (&flag.services_only, asked) {
             let shown = if flag.value == Value::Switch {
                 String::new()
             } else {
                 format!(" {text}")
             };
             bail!(
-                "{}{shown} ({}) is not available yet for {arch}; {}",
+                "{}{shown} ({}) is for architectures of services, not for {arch}; {}",
                 flag.spelled(),
-                pending.what,
-                pending.instead
+                services_only.what,
+                services_only.instead
             );
         }
     }
