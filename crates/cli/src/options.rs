@@ -35,6 +35,12 @@ pub struct Options {
     pub epoch: Option<Timestamp>,
     /// Write the graph here.
     pub graph: Option<PathBuf>,
+    /// Write the graph as GraphML and GEXF, below `out`.
+    pub graph_ml: bool,
+    /// Write the graph to Neo4j.
+    pub neo4j: bool,
+    /// The directory below which files are written.
+    pub out: PathBuf,
     /// Print every message.
     pub messages: bool,
     /// One JSON object instead of lines.
@@ -49,8 +55,8 @@ impl Options {
     /// Reads the values.
     ///
     /// # Errors
-    /// The first value that is wrong, that does not go with another, or that asks for what is not
-    /// available yet.
+    /// The first value that is wrong, that does not go with another, or that asks for what
+    /// only services have.
     pub fn read(values: &Values) -> Result<Options> {
         let arch = values.text("arch").to_owned();
         refuse_services_only(values, &arch)?;
@@ -96,6 +102,9 @@ impl Options {
             },
             epoch: values.read("epoch", epoch)?,
             graph: values.switch("graphjson")?.then_some(graph_file),
+            graph_ml: values.switch("graphml")?,
+            neo4j: values.switch("neo4j")?,
+            out,
             messages,
             json,
             per_actor,

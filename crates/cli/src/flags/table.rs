@@ -199,10 +199,6 @@ pub static FLAGS: &[Flag] = &[
         letter: Some('g'),
         group: Group::Output,
         help: "Write nodes and edges to gml/<arch><step>.graphml and .gexf",
-        services_only: Some(ServicesOnly {
-            what: "GraphML",
-            instead: "leave it out, or use -j for GraphJSON",
-        }),
         ..PLAIN
     },
     Flag {
@@ -210,10 +206,6 @@ pub static FLAGS: &[Flag] = &[
         letter: Some('n'),
         group: Group::Output,
         help: "Write nodes and edges to Neo4j at NEO4JURL, with NEO4JPASSWORD",
-        services_only: Some(ServicesOnly {
-            what: "Neo4j",
-            instead: "leave it out, or use -j for GraphJSON",
-        }),
         ..PLAIN
     },
     Flag {
