@@ -1,5 +1,6 @@
 //! The graph of a run in formats of other tools (`-g`) and in a database (`-n`).
 
+use super::graph_file::PIRATE;
 use super::names::Names;
 use super::record::{Change, What};
 use crate::observed;
@@ -10,9 +11,6 @@ use corsair_observe::{
     Clock, Exit, GraphFormat, Node, ObserveError, Observed, Observer, Recorder, Settings,
 };
 use jiff::Timestamp;
-
-/// What the service and the package of all pirates are called.
-const PIRATE: &str = "pirate";
 
 /// Files that were begun, and a database that was reached, before the run.
 #[derive(Debug)]
