@@ -140,7 +140,7 @@ if [ ${#wanted[@]} -eq 0 ]; then
 fi
 # What takes longest goes first, while nothing else runs.
 cargo test -p corsair-observe --features kafka --test observe --no-run
-cargo build -p corsair-cli --features kafka
+cargo build -p corsair-cli
 target=$(cargo metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
 export CORSAIR="$target/debug/corsair"
 for system in "${wanted[@]}"; do

@@ -18,7 +18,7 @@ mod staash;
 mod store;
 mod traffic;
 
-pub(crate) use denominator::Load;
+pub(crate) use denominator::{Load, histogram};
 use health::{Health, Held};
 pub(crate) use pending::{Job, Pending, Waiting, Want};
 use role::Role;
@@ -31,7 +31,7 @@ use crate::totals::Totals;
 use corsair::{Actor, Addr, Context, Event, Flow, Token};
 use corsair_observe::{Metric, Status};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// The timer to ask the registry.
@@ -299,6 +299,18 @@ impl Node {
             false => self.arrive(job, call.travel, cx),
         }
         Flow::Continue
+    }
+}
+
+/// What it has done is handed in when it is gone: after its goodbye, or because the run was cut.
+impl Drop for Node {
+    fn drop(&mut self) {
+        let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        totals.add_node(self.service, &self.served, self.waiting.len() as u64);
+        if let Role::Denominator(load) = &self.role {
+            let name = &self.model.topology.services[self.service as usize].name;
+            totals.add_entry(name, load);
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a run has done, by entry point and by service.
 
-use crate::node::{Load, Served};
+use crate::node::{Load, Served, histogram};
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 
@@ -92,17 +92,24 @@ impl Totals {
         totals.nanos += served.nanos;
         totals.longest_queue = totals.longest_queue.max(served.longest_queue);
         totals.unanswered += unanswered;
-        self.goodbyes += 1;
     }
 
     pub(crate) fn add_entry(&mut self, name: &str, load: &Load) {
-        let entry = Entry {
-            requests: load.requests,
-            puts: load.puts,
-            errors: load.errors,
-            missing: load.missing,
-            times: load.times.clone(),
-        };
-        self.entries.insert(name.to_owned(), entry);
+        let entry = self.entries.entry(name.to_owned());
+        let entry = entry.or_insert_with(|| Entry {
+            requests: 0,
+            puts: 0,
+            errors: 0,
+            missing: 0,
+            times: histogram(),
+        });
+        entry.requests += load.requests;
+        entry.puts += load.puts;
+        entry.errors += load.errors;
+        entry.missing += load.missing;
+        entry
+            .times
+            .add(&load.times)
+            .expect("a histogram that grows takes any other");
     }
 }

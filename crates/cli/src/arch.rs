@@ -7,6 +7,7 @@ mod summary;
 use crate::console::{Console, complain};
 use crate::interrupt;
 use crate::memory;
+use crate::observed;
 use crate::per_actor;
 use crate::profile::Profile;
 use crate::progress::{Bar, Measure};
@@ -14,7 +15,7 @@ use anyhow::{Context, Result, anyhow};
 use corsair::{Executor, Outcome, Report};
 use corsair_arch::{KINDS, Plan, SimulateError, Topology, simulate};
 use corsair_observe::{
-    Clock, GraphFormat, Neo4j, ObserveError, Observed, Observer, Replacement, Settings,
+    Clock, GraphFormat, ObserveError, Observed, Observer, Replacement, Settings,
 };
 use jiff::Timestamp;
 use options::ArchOptions;
@@ -71,10 +72,7 @@ pub fn run(options: &ArchOptions, args: &str) -> Result<ExitCode> {
     for panic in &report.panics {
         complain(panic);
     }
-    for loss in &observed.losses {
-        complain(lost(loss));
-    }
-    let mut files = files(&observed);
+    let mut files = observed::tell(&observed);
     if let Some(per_actor) = per_actor {
         let written = per_actor.write(&report).context("--per-actor")?;
         files.push(written.display().to_string());
@@ -159,11 +157,7 @@ fn settings(options: &ArchOptions, args: &str, topology: &Topology) -> Result<Se
             .extend([GraphFormat::GraphMl, GraphFormat::Gexf]);
     }
     if options.neo4j {
-        settings.neo4j = Some(Neo4j::from_environment().ok_or_else(|| {
-            anyhow!(
-                "-n: the environment says no NEO4JURL; set it, as in NEO4JURL=http://localhost:7474"
-            )
-        })?);
+        settings.neo4j = Some(observed::neo4j()?);
     }
     settings.flows.clone_from(&options.flows);
     settings.times = options.collect;
@@ -228,17 +222,7 @@ fn blame(options: &ArchOptions, error: ObserveError) -> anyhow::Error {
         ObserveError::File(_) if options.collect && !options.graph_json => "-c",
         ObserveError::Messages(_) => "-m",
         ObserveError::Metrics { .. } => "--metrics",
-        ObserveError::Address { what, .. }
-        | ObserveError::Unreachable { what, .. }
-        | ObserveError::Refused { what, .. }
-        | ObserveError::LeftOut { what, .. } => match what.to_lowercase() {
-            what if what.contains("kafka") => "-k",
-            what if what.contains("neo4j") => "-n",
-            what if what.contains("zipkin") => "--zipkin",
-            what if what.contains("otlp") => "--otlp",
-            _ => "",
-        },
-        _ => "",
+        error => observed::flag_of(error).unwrap_or_default(),
     };
     let error = anyhow!(error);
     match flag {
@@ -264,20 +248,6 @@ fn failed(error: SimulateError, console: &Console) -> anyhow::Error {
         _ => {}
     }
     anyhow!("{}", error.to_string().trim_end())
-}
-
-fn files(observed: &Observed) -> Vec<String> {
-    let line = |file: &corsair_observe::WrittenFile| {
-        format!("{} ({} {})", file.path.display(), file.count, file.unit)
-    };
-    observed.files.iter().map(line).collect()
-}
-
-fn lost(loss: &corsair_observe::Loss) -> String {
-    format!(
-        "{}: {} of {} {} were lost: {}",
-        loss.system, loss.lost, loss.of, loss.unit, loss.reason
-    )
 }
 
 /// Prints the summary, and the times of all services if they were asked for.

@@ -31,7 +31,7 @@ pub struct Flag {
     /// Whether the course of a run, or what it writes of itself, depends on it.
     pub shapes: bool,
     /// Set where fsm does not do what it asks for, and architectures of services do.
-    pub pending: Option<Pending>,
+    pub services_only: Option<ServicesOnly>,
 }
 
 /// What follows a flag.
@@ -74,7 +74,7 @@ impl Group {
 
 /// A flag that fsm understands and does not obey.
 #[derive(Debug)]
-pub struct Pending {
+pub struct ServicesOnly {
     /// What it would do.
     pub what: &'static str,
     /// What to do instead.

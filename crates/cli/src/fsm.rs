@@ -1,5 +1,6 @@
 //! `corsair -a fsm`: builds the run that the options ask for, runs it, and writes what it left.
 
+mod exports;
 mod graph_file;
 mod message_log;
 mod names;
@@ -11,12 +12,13 @@ use crate::options::Options;
 use crate::profile::Profile;
 use crate::progress::{Bar, Measure};
 use crate::summary::{Delivery, Summary};
-use crate::{interrupt, memory, per_actor};
+use crate::{interrupt, memory, observed, per_actor};
 use anyhow::{Context, Result, anyhow};
 use corsair::fsm::{self, Fsm, FsmError};
 use corsair::{Executor, Outcome, Report};
 use corsair_observe::Replacement;
 use corsair_observe::graph::Header;
+use exports::Exports;
 use jiff::Timestamp;
 use names::Names;
 use observer::{Observer, Told};
@@ -49,7 +51,8 @@ pub fn run(options: &Options, args: &str) -> Result<ExitCode> {
         _ => anyhow!("-p: {wrong}"),
     })?;
     let pirates = scenario.count();
-    let record = options.graph.is_some() || options.messages;
+    let changes = options.graph.is_some() || options.graph_ml || options.neo4j;
+    let record = changes || options.messages;
     memory::check(options.executor, record, pirates).context("-p")?;
 
     // Whatever cannot be written is told before the run, not after it.
@@ -71,8 +74,9 @@ pub fn run(options: &Options, args: &str) -> Result<ExitCode> {
         _ => Timestamp::now(),
     });
 
+    let exports = Exports::begin(options, args, epoch)?;
     let console = Arc::new(Console::new(!options.json));
-    let observer = Observer::install(Arc::clone(&console), graph.is_some(), options.messages);
+    let observer = Observer::install(Arc::clone(&console), changes, options.messages);
     interrupt::on_ctrl_c(options.config.cut.clone());
     let bar = Bar::begin(
         &console,
@@ -110,14 +114,18 @@ pub fn run(options: &Options, args: &str) -> Result<ExitCode> {
         Err(error) => return Err(failed(error, &console)),
     };
     let mut files = Vec::new();
+    let changes = observer.changes();
     if let (Some(file), Some(path)) = (graph, &options.graph) {
         let header = Header {
             arch: &options.arch,
             args,
             date: epoch,
         };
-        let events = graph_file::write(file, &header, &names, &observer.changes()).context("-j")?;
+        let events = graph_file::write(file, &header, &names, &changes).context("-j")?;
         files.push(format!("{} ({events} events)", path.display()));
+    }
+    if let Some(exports) = exports {
+        files.extend(observed::tell(&exports.write(&names, &changes)?));
     }
     if let (Some(file), Some(path)) = (per_actor, &options.per_actor) {
         let totals = &report.per_actor;

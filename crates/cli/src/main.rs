@@ -13,6 +13,7 @@ mod fsm;
 mod interrupt;
 mod marshal;
 mod memory;
+mod observed;
 mod options;
 mod per_actor;
 mod profile;

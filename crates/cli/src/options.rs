@@ -35,6 +35,12 @@ pub struct Options {
     pub epoch: Option<Timestamp>,
     /// Write the graph here.
     pub graph: Option<PathBuf>,
+    /// Write the graph as GraphML and GEXF, below `out`.
+    pub graph_ml: bool,
+    /// Write the graph to Neo4j.
+    pub neo4j: bool,
+    /// The directory below which files are written.
+    pub out: PathBuf,
     /// Print every message.
     pub messages: bool,
     /// One JSON object instead of lines.
@@ -49,11 +55,11 @@ impl Options {
     /// Reads the values.
     ///
     /// # Errors
-    /// The first value that is wrong, that does not go with another, or that asks for what is not
-    /// available yet.
+    /// The first value that is wrong, that does not go with another, or that asks for what
+    /// only services have.
     pub fn read(values: &Values) -> Result<Options> {
         let arch = values.text("arch").to_owned();
-        refuse_pending(values, &arch)?;
+        refuse_services_only(values, &arch)?;
         let executor = executor(values)?;
         let json = word(values, "format")? == "json";
         let messages = values.switch("msglog")?;
@@ -96,6 +102,9 @@ impl Options {
             },
             epoch: values.read("epoch", epoch)?,
             graph: values.switch("graphjson")?.then_some(graph_file),
+            graph_ml: values.switch("graphml")?,
+            neo4j: values.switch("neo4j")?,
+            out,
             messages,
             json,
             per_actor,
@@ -105,21 +114,21 @@ impl Options {
     }
 }
 
-/// Refuses flags that ask for what is not available yet.
-fn refuse_pending(values: &Values, arch: &str) -> Result<()> {
+/// Refuses flags that ask for what only services have.
+fn refuse_services_only(values: &Values, arch: &str) -> Result<()> {
     for (flag, text) in values.differing() {
         let asked = flag.value != Value::Switch || values.switch(flag.name)?;
-        if let (Some(pending), true) = (&flag.pending, asked) {
+        if let (Some(services_only), true) = (&flag.services_only, asked) {
             let shown = if flag.value == Value::Switch {
                 String::new()
             } else {
                 format!(" {text}")
             };
             bail!(
-                "{}{shown} ({}) is not available yet for {arch}; {}",
+                "{}{shown} ({}) is for architectures of services, not for {arch}; {}",
                 flag.spelled(),
-                pending.what,
-                pending.instead
+                services_only.what,
+                services_only.instead
             );
         }
     }

@@ -132,4 +132,23 @@ mod tests {
         assert_eq!(&*directory.named(7).package, "zuul");
         assert_eq!(&*directory.named(3).name, "actor3");
     }
+
+    #[test]
+    fn an_actor_in_no_graph_has_a_name_and_takes_no_address() {
+        let mut directory = Directory::default();
+        let edda = directory.call(1, "netflixoss.*.*.edda");
+        assert_eq!(
+            (&*edda.name, edda.address),
+            ("netflixoss.*.*.edda", Ipv4Addr::UNSPECIFIED)
+        );
+        let www = Node {
+            name: "netflixoss.*.*.www00".into(),
+            full_name: "netflixoss.*.*..www00...www.denominator".into(),
+            service: "www".into(),
+            package: "denominator".into(),
+            region: "*".into(),
+            zone: "*".into(),
+        };
+        assert_eq!(directory.add(2, www).address, Ipv4Addr::new(54, 198, 0, 1));
+    }
 }

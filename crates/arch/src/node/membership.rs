@@ -1,9 +1,9 @@
 //! Whom an instance knows, and who knows it: registries, the services it depends on, the scenario.
 
-use super::role::Role;
 use super::{Node, TO_FAULT, TO_POLL};
 use crate::message::Msg;
 use corsair::{Context, Flow, Token};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 impl Node {
@@ -100,14 +100,8 @@ impl Node {
         if !self.health.is_down() {
             self.unregister(false, cx);
         }
-        let mut totals = self.totals.lock().unwrap_or_else(|e| e.into_inner());
-        totals.add_node(self.service, &self.served, self.waiting.len() as u64);
-        if let Role::Denominator(load) = &self.role {
-            totals.add_entry(
-                &self.model.topology.services[self.service as usize].name,
-                load,
-            );
-        }
+        let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        totals.goodbyes += 1;
         drop(totals);
         cx.send(self.root, Msg::Goodbye);
     }

@@ -100,3 +100,19 @@ fn a_service_that_depends_on_no_other_answers_by_itself() {
     assert_eq!(ran.entry().errors, 0);
     assert_eq!(ran.service("web").errors, 0);
 }
+
+#[test]
+fn instances_of_one_entry_point_are_counted_together() {
+    let services = |count: u32| {
+        format!(
+            r#"{{"name": "db", "package": "store", "count": 1, "regions": 1}},
+            {{"name": "www", "package": "denominator", "count": {count}, "regions": 1,
+            "dependencies": ["db"]}}"#
+        )
+    };
+    let one = run_services(&services(1), &plan());
+    let three = run_services(&services(3), &plan());
+    let made = |ran: &crate::scene::Ran| ran.entry().requests + ran.entry().puts;
+    assert_eq!(made(&three), 3 * made(&one));
+    assert_eq!(three.entry().times.len(), three.entry().requests);
+}

@@ -127,14 +127,14 @@ fn arg(flag: &'static Flag, purpose: Purpose) -> Arg {
 /// The line of help of a flag. Its default is said here and not set in the parser, because what
 /// was not given is looked up in configuration files first.
 fn help(flag: &Flag) -> String {
-    let pending = if flag.pending.is_some() {
+    let services_only = if flag.services_only.is_some() {
         " (not for fsm)"
     } else {
         ""
     };
     match flag.default {
-        "" | "." => format!("{}{pending}", flag.help),
-        default => format!("{}{pending} [default: {default}]", flag.help),
+        "" | "." => format!("{}{services_only}", flag.help),
+        default => format!("{}{services_only} [default: {default}]", flag.help),
     }
 }
 

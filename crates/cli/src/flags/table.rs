@@ -1,6 +1,6 @@
 //! The flags: one entry for each, in the order of the help.
 
-use super::{Flag, Group, Pending, Value};
+use super::{Flag, Group, ServicesOnly, Value};
 
 /// The plain flag from which the entries of [`FLAGS`] differ.
 const PLAIN: Flag = Flag {
@@ -11,7 +11,7 @@ const PLAIN: Flag = Flag {
     group: Group::Simulation,
     help: "",
     shapes: false,
-    pending: None,
+    services_only: None,
 };
 
 /// Every flag, in the order of the help.
@@ -65,7 +65,7 @@ pub static FLAGS: &[Flag] = &[
         default: "1",
         help: "Regions to replicate the architecture into",
         shapes: true,
-        pending: Some(Pending {
+        services_only: Some(ServicesOnly {
             what: "more than one region",
             instead: "leave it out, or give -w 1",
         }),
@@ -78,7 +78,7 @@ pub static FLAGS: &[Flag] = &[
         default: "0",
         help: "The step of -a migration: 0 to 9",
         shapes: true,
-        pending: Some(Pending {
+        services_only: Some(ServicesOnly {
             what: "steps of a migration",
             instead: "leave it out",
         }),
@@ -91,7 +91,7 @@ pub static FLAGS: &[Flag] = &[
         default: "1s",
         help: "How often services ask their registry",
         shapes: true,
-        pending: Some(Pending {
+        services_only: Some(ServicesOnly {
             what: "service registries",
             instead: "leave it out",
         }),
@@ -199,10 +199,6 @@ pub static FLAGS: &[Flag] = &[
         letter: Some('g'),
         group: Group::Output,
         help: "Write nodes and edges to gml/<arch><step>.graphml and .gexf",
-        pending: Some(Pending {
-            what: "GraphML",
-            instead: "leave it out, or use -j for GraphJSON",
-        }),
         ..PLAIN
     },
     Flag {
@@ -210,10 +206,6 @@ pub static FLAGS: &[Flag] = &[
         letter: Some('n'),
         group: Group::Output,
         help: "Write nodes and edges to Neo4j at NEO4JURL, with NEO4JPASSWORD",
-        pending: Some(Pending {
-            what: "Neo4j",
-            instead: "leave it out, or use -j for GraphJSON",
-        }),
         ..PLAIN
     },
     Flag {
@@ -221,7 +213,7 @@ pub static FLAGS: &[Flag] = &[
         letter: Some('c'),
         group: Group::Output,
         help: "Measure times (csv_metrics/) and write flows (json_metrics/)",
-        pending: Some(Pending {
+        services_only: Some(ServicesOnly {
             what: "flows and histograms",
             instead: "leave it out, or use --per-actor FILE for the totals of every actor",
         }),
@@ -233,7 +225,7 @@ pub static FLAGS: &[Flag] = &[
         value: Value::One("HOST:PORT"),
         group: Group::Output,
         help: "Send flows to Kafka",
-        pending: Some(Pending {
+        services_only: Some(ServicesOnly {
             what: "Kafka",
             instead: "leave it out",
         }),
@@ -244,7 +236,7 @@ pub static FLAGS: &[Flag] = &[
         value: Value::One("FORMATS"),
         group: Group::Output,
         help: "Write flows as zipkin1,zipkin2,otlp or all [with -c: zipkin1]",
-        pending: Some(Pending {
+        services_only: Some(ServicesOnly {
             what: "flows",
             instead: "leave it out",
         }),
@@ -255,7 +247,7 @@ pub static FLAGS: &[Flag] = &[
         value: Value::One("URL"),
         group: Group::Output,
         help: "Send flows to a collector by OTLP/JSON, as to http://localhost:4318",
-        pending: Some(Pending {
+        services_only: Some(ServicesOnly {
             what: "flows",
             instead: "leave it out",
         }),
@@ -266,7 +258,7 @@ pub static FLAGS: &[Flag] = &[
         value: Value::One("URL"),
         group: Group::Output,
         help: "Send flows to a Zipkin server, as to http://localhost:9411",
-        pending: Some(Pending {
+        services_only: Some(ServicesOnly {
             what: "flows",
             instead: "leave it out",
         }),
@@ -277,7 +269,7 @@ pub static FLAGS: &[Flag] = &[
         value: Value::One("ADDRESS"),
         group: Group::Output,
         help: "Serve times for Prometheus while running, as at 127.0.0.1:9090",
-        pending: Some(Pending {
+        services_only: Some(ServicesOnly {
             what: "times of services",
             instead: "leave it out",
         }),
@@ -288,7 +280,7 @@ pub static FLAGS: &[Flag] = &[
         letter: Some('f'),
         group: Group::Output,
         help: "Collapse instances into services in what is written",
-        pending: Some(Pending {
+        services_only: Some(ServicesOnly {
             what: "collapsing instances",
             instead: "leave it out",
         }),

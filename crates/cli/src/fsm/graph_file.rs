@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 /// What the nodes of the FSM's graphs are.
-const PIRATE: &str = "pirate";
+pub(super) const PIRATE: &str = "pirate";
 
 /// Writes the changes of a run, which began at the date in the header. Returns how many there are.
 ///

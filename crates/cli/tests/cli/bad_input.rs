@@ -173,20 +173,15 @@ fn graphs_compose_files_and_searches_that_make_no_sense() {
 }
 
 #[test]
-fn flags_of_open_issues() {
+fn flags_of_architectures_do_not_go_with_pirates() {
     refused(&[
-        ("-a fsm -g", &["-g", "GraphML", "not available yet", "-j"]),
-        ("-a fsm -n", &["-n", "Neo4j", "not available yet"]),
-        ("-a fsm -c", &["-c", "not available yet", "--per-actor"]),
-        (
-            "-a fsm -k localhost:9092",
-            &["-k", "Kafka", "not available yet"],
-        ),
-        ("-a fsm -s 3", &["-s 3", "not available yet"]),
-        ("-a fsm -u 2s", &["-u 2s", "not available yet"]),
-        ("-a fsm -f", &["-f", "not available yet"]),
-        ("-a fsm -w 2", &["-w 2", "not available yet", "-w 1"]),
-        ("-a fsm -j -d 0 -g=true", &["-g", "not available yet"]),
+        ("-a fsm -n", &["-n", "NEO4JURL"]),
+        ("-a fsm -c", &["-c", "not for fsm", "--per-actor"]),
+        ("-a fsm -k localhost:9092", &["-k", "Kafka", "not for fsm"]),
+        ("-a fsm -s 3", &["-s 3", "not for fsm"]),
+        ("-a fsm -u 2s", &["-u 2s", "not for fsm"]),
+        ("-a fsm -f", &["-f", "not for fsm"]),
+        ("-a fsm -w 2", &["-w 2", "not for fsm", "-w 1"]),
     ]);
 }
 

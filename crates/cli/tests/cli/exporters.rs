@@ -60,7 +60,7 @@ fn an_address_where_nobody_is_ends_the_command_before_the_run() {
     let nobody = listener.local_addr().unwrap();
     drop(listener);
     let terminal = Terminal::new();
-    for flag in ["--zipkin", "--otlp"] {
+    for flag in ["--zipkin", "--otlp", "-k"] {
         let said = terminal.refuse(&format!("-a lamp -j -c {flag} {nobody}"));
         assert!(said.starts_with(flag), "{said}");
         assert!(said.contains("cannot be reached"), "{said}");

@@ -56,6 +56,24 @@ fn the_file_is_the_same_for_any_number_of_workers() {
 }
 
 #[test]
+fn files_for_other_tools_have_the_same_pirates_and_edges() {
+    let terminal = Terminal::new();
+    let files = ["--workers 1", "--workers 2"].map(|how| {
+        let run = format!("-a fsm -p 40 -d 2 -j -g {how}");
+        assert!(terminal.succeed(&run).contains("gml/fsm.gexf"));
+        ["gml/fsm.graphml", "gml/fsm.gexf"].map(|file| terminal.read(file))
+    });
+    assert!(files[0] == files[1], "they depend on the workers");
+    let graph: Value = serde_json::from_str(&terminal.read("json/fsm.json")).unwrap();
+    let edges = events(&graph, "edge").len();
+    for file in &files[0] {
+        assert_eq!(file.matches("<node ").count(), 40);
+        assert_eq!(file.matches("<edge ").count(), edges);
+        assert!(file.contains("fsm.atlantic.bermuda.blackbeard7.pirate"));
+    }
+}
+
+#[test]
 fn timestamps_rise_from_the_epoch_in_virtual_time() {
     let terminal = Terminal::new();
     terminal.succeed("-a fsm -p 40 -d 2 -j --out here");
