@@ -35,8 +35,7 @@ pub fn run(args: &CourierArgs) -> Result<ExitCode> {
     match &args.command {
         Command::Serve(args) => runtime()?.block_on(serve::run(args)),
         Command::Bench(args) => runtime()?.block_on(bench::run(args)),
-    }?;
-    Ok(ExitCode::SUCCESS)
+    }
 }
 
 /// Allows as many open files as the system lets this process have: every connection is one. Where

@@ -17,28 +17,35 @@ pub fn on_ctrl_c(cut: Cut) {
     let _ = ctrlc::set_handler(handler);
 }
 
-/// Waits for Ctrl-C or a request to terminate. Another one ends the process.
-pub async fn asked_to_end() {
-    signalled().await;
-    tokio::spawn(async {
-        signalled().await;
-        std::process::exit(EXIT_CODE.into());
-    });
+/// Waits for Ctrl-C or a request to terminate, which counts from this call on. Another one ends the
+/// process.
+pub fn asked_to_end() -> impl Future<Output = ()> + Send {
+    let first = signalled();
+    async {
+        first.await;
+        tokio::spawn(async {
+            signalled().await;
+            std::process::exit(EXIT_CODE.into());
+        });
+    }
 }
 
 #[cfg(unix)]
-async fn signalled() {
+fn signalled() -> impl Future<Output = ()> + Send {
     use tokio::signal::unix::{SignalKind, signal};
-    // Where the system gives no handler, the signal ends the process as it would anyway.
-    let (Ok(mut interrupt), Ok(mut terminate)) = (
+    let signals = (
         signal(SignalKind::interrupt()),
         signal(SignalKind::terminate()),
-    ) else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+    );
+    async {
+        // Where the system gives no handler, the signal ends the process as it would anyway.
+        let (Ok(mut interrupt), Ok(mut terminate)) = signals else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
     }
 }
 

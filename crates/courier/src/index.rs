@@ -4,13 +4,16 @@
 //! One thread applies the log's entries in their order, within a transaction that stays open as
 //! long as nobody wants to read what it has changed. Nothing is lost with it: the log has every
 //! entry, and the index says up to which one it has come, in the same transaction as what that
-//! entry did. It is written to disk now and then (a *checkpoint*), after which the log may forget.
+//! entry did. Messages and queues are put into their tables many at a time, after those who posted
+//! them were answered, and before the transaction ends. All is written to disk now and then (a
+//! *checkpoint*), after which the log may forget.
 //!
 //! Whoever reads gets everything that was applied before it asked: [`Index::read`] has the open
 //! transaction committed first, if there is one.
 
 mod apply;
 mod keys;
+mod pending;
 mod read;
 mod tables;
 #[cfg(test)]

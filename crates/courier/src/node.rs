@@ -236,7 +236,7 @@ impl Inner {
             return Ok(Some(bearer));
         }
         // It may have been given out by another node a moment ago.
-        self.caught_up().await?;
+        Box::pin(self.caught_up()).await?;
         Ok(self.sessions.find(token, &self.index).await?)
     }
 

@@ -41,7 +41,8 @@ impl Sessions {
         let cached = self.cached(token.session);
         let known = match cached {
             Some(known) => known,
-            None => match self.look_up(token.session, index).await? {
+            // Seldom, so that the futures of requests need no room for it.
+            None => match Box::pin(self.look_up(token.session, index)).await? {
                 Some(known) => known,
                 None => return Ok(None),
             },

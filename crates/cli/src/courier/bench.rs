@@ -2,6 +2,7 @@
 
 use super::serve::at_least_one;
 use super::tables;
+use crate::interrupt;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use corsair_courier::load::{self, Comparison, Idle, Kind, Measured, Plan, Progress};
@@ -9,7 +10,7 @@ use corsair_courier::{Limits, Node, Options, Serving, serve};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::num::NonZeroU32;
-use std::process::Stdio;
+use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
@@ -106,8 +107,9 @@ fn rate(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Makes the load and prints what was measured.
-pub async fn run(args: &BenchArgs) -> Result<()> {
+/// Makes the load and prints what was measured. Ctrl-C ends it, and takes the data of a node that
+/// was made for it along.
+pub async fn run(args: &BenchArgs) -> Result<ExitCode> {
     let results = match (args.idle, &args.url) {
         (Some(sockets), Some(url)) => idle(&host(url)?, sockets).await?,
         (Some(sockets), None) => {
@@ -126,12 +128,20 @@ pub async fn run(args: &BenchArgs) -> Result<()> {
         }
         (None, None) => {
             let data = std::env::temp_dir().join(format!("corsair-courier-{}", std::process::id()));
+            let end = interrupt::asked_to_end();
             let serving = node(&data).await?;
-            let results = measure(args, &serving.address().to_string()).await;
+            let host = serving.address().to_string();
+            let results = tokio::select! {
+                results = measure(args, &host) => Some(results),
+                () = end => None,
+            };
             serving.stop().await;
             // What is left there is of no use to anybody, and the system tidies up, too.
             let _ = std::fs::remove_dir_all(&data);
-            results?
+            match results {
+                Some(results) => results?,
+                None => return Ok(ExitCode::from(interrupt::EXIT_CODE)),
+            }
         }
     };
     let text = match args.format {
@@ -139,7 +149,7 @@ pub async fn run(args: &BenchArgs) -> Result<()> {
         Format::Json => tables::json(&results)?,
     };
     crate::console::Console::new(true).print(|out| out.write_all(text.as_bytes()));
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The `host:port` of a URL.

@@ -1,13 +1,14 @@
 //! `corsair courier serve`.
 
-use anyhow::{Context, Result};
+use crate::interrupt;
+use anyhow::Result;
 use clap::Args;
 use corsair_courier::{Limits, Node, Options, serve};
 use std::io::Write;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Duration;
-use tokio::signal::unix::{SignalKind, signal};
 
 /// The flags of `corsair courier serve`.
 #[derive(Args, Clone, Debug)]
@@ -88,9 +89,8 @@ impl ServeArgs {
 }
 
 /// Serves until Ctrl-C or SIGTERM.
-pub async fn run(args: &ServeArgs) -> Result<()> {
-    let mut terminate = signal(SignalKind::terminate()).context("cannot wait for signals")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for signals")?;
+pub async fn run(args: &ServeArgs) -> Result<ExitCode> {
+    let end = interrupt::asked_to_end();
     let node = Node::start(args.options()).await?;
     let serving = serve(node, &args.listen).await?;
     // Whoever has started it waits for this line; nobody may be there.
@@ -105,10 +105,7 @@ pub async fn run(args: &ServeArgs) -> Result<()> {
             "corsair: the messages are in memory and end with this process; --data DIR keeps them"
         );
     }
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
+    end.await;
     serving.stop().await;
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }

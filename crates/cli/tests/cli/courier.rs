@@ -3,7 +3,8 @@
 use crate::terminal::{Terminal, refuse};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
+use std::time::Duration;
 
 #[test]
 fn a_small_load_prints_both_tables() {
@@ -154,13 +155,39 @@ fn a_node_serves_a_load_from_elsewhere_and_ends_when_it_is_told() {
     );
     let taken = refuse_in(&terminal, &taken);
     assert!(taken.contains("cannot listen"), "{taken}");
-    let pid = node.id().to_string();
+    tell("-TERM", &node);
+    assert_eq!(node.wait().unwrap().code(), Some(0));
+}
+
+/// Sends a signal.
+fn tell(signal: &str, process: &Child) {
+    let pid = process.id().to_string();
     let told = std::process::Command::new("kill")
-        .args(["-TERM", &pid])
+        .args([signal, &pid])
         .status()
         .unwrap();
     assert!(told.success());
-    assert_eq!(node.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_load_that_is_interrupted_leaves_nothing_behind() {
+    let terminal = Terminal::new();
+    let temporary = terminal.path("temporary");
+    std::fs::create_dir(&temporary).unwrap();
+    let data = || std::fs::read_dir(&temporary).unwrap().count();
+    let mut load = terminal
+        .command("courier bench --workers 1 --messages 1000 --rate 1")
+        .env("TMPDIR", &temporary)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    while data() == 0 {
+        assert!(load.try_wait().unwrap().is_none(), "it has ended");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    tell("-INT", &load);
+    assert_eq!(load.wait().unwrap().code(), Some(130));
+    assert_eq!(data(), 0);
 }
 
 /// Sends a request by hand, and gives back all of the answer.

@@ -1,10 +1,12 @@
 //! What requests say, read strictly: everything that is not expected is an error with a sentence.
 
 use super::problem::Problem;
+use crate::limits::Limits;
 use crate::model::ConversationId;
 use crate::node::{Inner, Node};
 use crate::sessions::Bearer;
 use crate::token::Token;
+use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -113,51 +115,67 @@ pub(crate) struct StrictJson<T>(pub T);
 impl<T: DeserializeOwned> FromRequest<Node> for StrictJson<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, node: &Node) -> Result<Self, Problem> {
-        let (parts, body) = request.into_parts();
-        if !is_json(&parts.headers) {
-            return Err(Problem::new(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "not_json",
-                "the body must be JSON; send the header Content-Type: application/json",
-            ));
-        }
-        let most = node.inner.limits.body;
-        let too_large = || {
-            node.inner.metrics.refuse("body");
-            let message = format!("the body may have {most} bytes at most; send less");
-            Problem::too_large("body", message)
-        };
-        // Refused before it is sent, if its length is told.
-        let told = parts.headers.get(header::CONTENT_LENGTH);
-        let told = told.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-        if told.is_some_and(|length| length > most as u64) {
-            return Err(too_large());
-        }
-        let collect = Limited::new(body, most).collect();
-        let Ok(collected) = tokio::time::timeout(node.inner.limits.head, collect).await else {
-            node.inner.metrics.refuse("slow_body");
-            let message = "the body took too long; send the request again";
-            return Err(Problem::new(
-                StatusCode::REQUEST_TIMEOUT,
-                "slow_body",
-                message,
-            ));
-        };
-        let bytes = match collected {
-            Ok(collected) => collected.to_bytes(),
-            Err(error) if error.is::<LengthLimitError>() => return Err(too_large()),
-            Err(error) => {
-                let message = format!("the body broke off: {error}; send the request again");
-                return Err(Problem::new(
-                    StatusCode::BAD_REQUEST,
-                    "broken_body",
-                    message,
-                ));
-            }
-        };
-        json(&bytes).map(StrictJson)
+    // The head is done with before the body is waited for: what waits keeps the body only.
+    fn from_request(
+        request: Request,
+        node: &Node,
+    ) -> impl Future<Output = Result<Self, Problem>> + Send {
+        let body = admit(request, node);
+        async move { json(&read(body?, node).await?).map(StrictJson) }
     }
+}
+
+/// The body of a request, unless its head says that it is not wanted.
+fn admit(request: Request, node: &Node) -> Result<Body, Problem> {
+    let headers = request.headers();
+    if !is_json(headers) {
+        return Err(Problem::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "not_json",
+            "the body must be JSON; send the header Content-Type: application/json",
+        ));
+    }
+    let told = headers.get(header::CONTENT_LENGTH);
+    let told = told.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if told.is_some_and(|length| length > node.inner.limits.body as u64) {
+        return Err(too_large(node));
+    }
+    Ok(request.into_body())
+}
+
+/// All of a body.
+async fn read(body: Body, node: &Node) -> Result<Bytes, Problem> {
+    let Limits {
+        body: most, head, ..
+    } = node.inner.limits;
+    let body = Limited::new(body, most);
+    let Ok(collected) = tokio::time::timeout(head, body.collect()).await else {
+        node.inner.metrics.refuse("slow_body");
+        return Err(Problem::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "slow_body",
+            "the body took too long; send the request again",
+        ));
+    };
+    match collected {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(too_large(node)),
+        Err(error) => {
+            let message = format!("the body broke off: {error}; send the request again");
+            Err(Problem::new(
+                StatusCode::BAD_REQUEST,
+                "broken_body",
+                message,
+            ))
+        }
+    }
+}
+
+fn too_large(node: &Node) -> Problem {
+    node.inner.metrics.refuse("body");
+    let most = node.inner.limits.body;
+    let message = format!("the body may have {most} bytes at most; send less");
+    Problem::too_large("body", message)
 }
 
 /// Reads JSON.
@@ -205,9 +223,9 @@ impl FromRequestParts<Node> for InPath {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, node: &Node) -> Result<Self, Problem> {
-        let text = Path::<String>::from_request_parts(parts, node).await;
-        let number = text.ok().and_then(|Path(text)| text.parse().ok());
-        number.map(|id| InPath(ConversationId(id))).ok_or_else(|| {
+        let number = Path::<u64>::from_request_parts(parts, node).await;
+        let id = number.map(|Path(id)| InPath(ConversationId(id)));
+        id.map_err(|_| {
             Problem::new(
                 StatusCode::NOT_FOUND,
                 "unknown_conversation",

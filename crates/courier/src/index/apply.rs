@@ -4,6 +4,7 @@
 //! node. What it keeps beside the tables is a cache of them.
 
 use super::keys::Recent;
+use super::pending::Pending;
 use super::tables::{STATE, Tables};
 use crate::command::{Acknowledgement, Command, Delivery, Done, Outcome, Refusal};
 use crate::model::{
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Caches are emptied when they hold so many entries.
+/// Caches are emptied when they hold about so many entries.
 const CACHED: usize = 1 << 20;
 
 /// The counters, kept in the index along with what they count.
@@ -46,6 +47,7 @@ pub(super) struct Machine {
     numbers: HashMap<ConversationId, u64>,
     sequences: HashMap<UserId, u64>,
     members: HashMap<ConversationId, Arc<[UserId]>>,
+    pending: Pending,
     scratch: Vec<u8>,
 }
 
@@ -62,8 +64,23 @@ impl Machine {
         self.state.day
     }
 
-    /// Writes the counters down.
+    /// Whether it is time to [write](Machine::write) what was applied.
+    pub fn has_many_rows(&self) -> bool {
+        self.pending.are_many()
+    }
+
+    /// Puts what was applied into the tables, as far as it is not there yet.
+    pub fn write(&mut self, tables: &mut Tables<'_>) -> Result<(), redb::Error> {
+        self.pending.write(tables)?;
+        // Not before: who is not in these caches is looked for in the tables.
+        bound(&mut self.numbers);
+        bound(&mut self.sequences);
+        Ok(())
+    }
+
+    /// Writes everything down, the counters too.
     pub fn save(&mut self, tables: &mut Tables<'_>) -> Result<(), redb::Error> {
+        self.write(tables)?;
         let Machine { state, scratch, .. } = self;
         tables.meta.insert(STATE, encode(state, scratch))?;
         Ok(())
@@ -227,6 +244,8 @@ impl Machine {
                     if of != conversation.0 || before != fingerprint {
                         return Ok(Err(Refusal::KeyReused));
                     }
+                    // It may not lie in its table yet.
+                    self.write(tables)?;
                     let sent = sent_at(tables, conversation, number)?.unwrap_or(message.sent);
                     return Ok(Ok(Done::Posted {
                         number,
@@ -247,14 +266,13 @@ impl Machine {
             text: &message.text,
         };
         let bytes = encode(&stored, &mut self.scratch);
-        tables.messages.insert((conversation.0, number), bytes)?;
+        self.pending.message((conversation.0, number), bytes);
         self.numbers.insert(conversation, number);
         let message = Arc::new(message);
         for &to in members.iter().filter(|&&member| member != sender) {
             let sequence = self.last_sequence(tables, to)? + 1;
-            tables
-                .queues
-                .insert((to.0, sequence), (conversation.0, number))?;
+            self.pending
+                .queued((to.0, sequence), (conversation.0, number));
             self.sequences.insert(to, sequence);
             let message = message.clone();
             deliveries.push(Delivery {
@@ -326,7 +344,6 @@ impl Machine {
         if let Some(&last) = self.numbers.get(&conversation) {
             return Ok(last + 1);
         }
-        bound(&mut self.numbers);
         let of = conversation.0;
         let mut rows = tables.messages.range((of, 0)..=(of, u64::MAX))?;
         let last = rows.next_back().transpose()?;
@@ -337,7 +354,6 @@ impl Machine {
         if let Some(&last) = self.sequences.get(&user) {
             return Ok(last);
         }
-        bound(&mut self.sequences);
         let mut rows = tables.queues.range((user.0, 0)..=(user.0, u64::MAX))?;
         let last = rows.next_back().transpose()?;
         let last = last.map_or(0, |(key, _)| key.value().1);

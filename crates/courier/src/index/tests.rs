@@ -159,6 +159,49 @@ async fn who_reads_sees_what_was_applied_before() {
 }
 
 #[tokio::test]
+async fn many_messages_of_several_conversations_are_all_there_in_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut fed = Fed::open(Some(dir.path()));
+    let (a, b, c) = (
+        fed.user("a").await,
+        fed.user("b").await,
+        fed.user("c").await,
+    );
+    let both = fed.room(a, &[b, c]).await;
+    let only = fed.room(a, &[b]).await;
+    fed.post(a, only, Some(1), 7).await.unwrap();
+    // More rows than are kept, in turn.
+    for turn in 0..2500 {
+        let room = if turn % 2 == 0 { both } else { only };
+        fed.post(a, room, None, 8).await.unwrap();
+    }
+    // What a key was used for may not have been written yet, or long ago.
+    fed.post(a, both, Some(2), 9).await.unwrap();
+    for (room, key, expected, at) in [(only, 1, 1, 7), (both, 2, 1251, 9)] {
+        let outcome = fed.post(a, room, Some(key), 10).await;
+        let repeated = Done::Posted {
+            number: expected,
+            sent: Millis(at),
+            repeated: true,
+        };
+        assert_eq!(outcome, Ok(repeated));
+    }
+    fed.close();
+    let fed = Fed::open(Some(dir.path()));
+    for (room, count) in [(both, 1251), (only, 1251)] {
+        let page = fed.index.messages(room, 0, 9999).await.unwrap();
+        let numbers: Vec<_> = page.items.iter().map(|message| message.number).collect();
+        assert_eq!(numbers, (1..=count).collect::<Vec<_>>());
+    }
+    for (user, count) in [(b, 2502), (c, 1251)] {
+        let page = fed.index.queue(user, 0, 9999).await.unwrap();
+        let sequences: Vec<_> = page.items.iter().map(|queued| queued.sequence).collect();
+        assert_eq!(sequences, (1..=count).collect::<Vec<_>>());
+    }
+    fed.close();
+}
+
+#[tokio::test]
 async fn what_was_not_written_to_disk_is_asked_for_again() {
     let dir = tempfile::tempdir().unwrap();
     let mut fed = Fed::open(Some(dir.path()));

@@ -168,6 +168,10 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         if !deliveries.is_empty() {
             self.effects.deliver(&mut deliveries);
         }
+        // After everybody was told: nobody waits for the tables.
+        if self.machine.has_many_rows() {
+            self.machine.write(tables)?;
+        }
         Ok(())
     }
 
