@@ -32,10 +32,9 @@ step_clippy() {
     cargo clippy --workspace --all-targets -- -D warnings
 }
 
-# The README's command, `cargo test`, and all other members: they are one, as benches/versus has no
-# tests. Leaving that out keeps its dependencies from being built.
+# The README's command. It leaves out benches/versus, which has no tests.
 step_tests() {
-    cargo test --workspace --exclude versus
+    cargo test
 }
 
 step_docs() {
@@ -57,13 +56,14 @@ step_examples() {
     done
 }
 
-# Every benchmark once, with the results that it checks; how fast it is does not matter here.
+# Every benchmark once, with the results that it checks; how fast it is does not matter here. The
+# members are those of the tests, because others would have other features and all be built again.
 step_benches() {
-    cargo test -p corsair-benches --benches
+    cargo test --bench '*'
 }
 
 # The README shows the example `hello` as it is. Every fenced `sh` block of the README that follows a
-# line `<!-- ci: run -->` is run literally.
+# line `<!-- ci: run -->` is run literally, but for `cargo test`, which is the step tests.
 step_readme() {
     local commands
     if ! awk '/^```/ { inside = ($0 == "```rust"); next } inside' README.md |
@@ -74,6 +74,7 @@ step_readme() {
     commands=$(awk '
         /^<!-- ci: run -->[ \t]*$/ { marked = 1; next }
         inside && /^```/           { inside = 0; next }
+        inside && /^cargo test$/   { next }
         inside                     { print; next }
         marked && /^```sh/         { inside = 1; marked = 0; next }
         /[^ \t]/                   { marked = 0 }
