@@ -1,9 +1,9 @@
 //! `corsair courier`: a node in a process, a small load, and what is refused.
 
-use crate::terminal::{Terminal, refuse};
+use crate::terminal::{Terminal, refuse, signal};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 #[test]
@@ -155,18 +155,8 @@ fn a_node_serves_a_load_from_elsewhere_and_ends_when_it_is_told() {
     );
     let taken = refuse_in(&terminal, &taken);
     assert!(taken.contains("cannot listen"), "{taken}");
-    tell("-TERM", &node);
+    signal("-TERM", &node);
     assert_eq!(node.wait().unwrap().code(), Some(0));
-}
-
-/// Sends a signal.
-fn tell(signal: &str, process: &Child) {
-    let pid = process.id().to_string();
-    let told = std::process::Command::new("kill")
-        .args([signal, &pid])
-        .status()
-        .unwrap();
-    assert!(told.success());
 }
 
 #[test]
@@ -185,7 +175,7 @@ fn a_load_that_is_interrupted_leaves_nothing_behind() {
         assert!(load.try_wait().unwrap().is_none(), "it has ended");
         std::thread::sleep(Duration::from_millis(5));
     }
-    tell("-INT", &load);
+    signal("-INT", &load);
     assert_eq!(load.wait().unwrap().code(), Some(130));
     assert_eq!(data(), 0);
 }
@@ -240,9 +230,7 @@ fn no_secret_is_printed() {
             "{answer}"
         );
     }
-    let pid = node.id().to_string();
-    let told = std::process::Command::new("kill").arg(&pid).status();
-    assert!(told.unwrap().success());
+    signal("-TERM", &node);
     assert_eq!(node.wait().unwrap().code(), Some(0));
     stdout.read_to_string(&mut printed).unwrap();
     let mut stderr = node.stderr.take().unwrap();

@@ -1,6 +1,6 @@
 //! What a run prints: spigo's lines, a summary, a JSON object, a log of messages.
 
-use crate::terminal::{Terminal, succeed};
+use crate::terminal::{Terminal, signal, succeed};
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
@@ -167,12 +167,7 @@ fn interrupted(args: &str) -> (Option<i32>, String) {
     while !printed.contains("Talk") {
         assert_ne!(stdout.read_line(&mut printed).unwrap(), 0, "{printed}");
     }
-    let process = child.id().to_string();
-    let kill = std::process::Command::new("kill")
-        .args(["-INT", &process])
-        .status()
-        .unwrap();
-    assert!(kill.success());
+    signal("-INT", &child);
     stdout.read_to_string(&mut printed).unwrap();
     (child.wait().unwrap().code(), printed)
 }

@@ -1,6 +1,6 @@
 //! `corsair stream`: recordings through tasks, the server on loopback, bad input.
 
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, signal};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
@@ -216,11 +216,7 @@ fn a_server_takes_points_shows_tasks_and_drains_when_it_is_asked_to_end() {
     assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
     let answer = server.get("/tasks/count");
     assert!(answer.contains("\"state\":\"running\""), "{answer}");
-    let killed = std::process::Command::new("kill")
-        .args(["-TERM", &server.child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(killed.success());
+    signal("-TERM", &server.child);
     let mut rest = String::new();
     server.stdout.read_to_string(&mut rest).unwrap();
     assert!(rest.contains("task count: 3 points"), "{rest}");

@@ -1,7 +1,7 @@
 //! Runs the command in a directory of its own and keeps what it said.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 /// A directory in which the command is run, gone afterwards.
 pub struct Terminal {
@@ -102,4 +102,11 @@ pub fn succeed(args: &str) -> String {
 /// Runs the command in a directory that is not looked at, and returns why it refuses.
 pub fn refuse(args: &str) -> String {
     Terminal::new().refuse(args)
+}
+
+/// Sends a signal, as `-TERM`, to a process.
+pub fn signal(signal: &str, process: &Child) {
+    let pid = process.id().to_string();
+    let sent = Command::new("kill").args([signal, &pid]).status();
+    assert!(sent.unwrap().success());
 }

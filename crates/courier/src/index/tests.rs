@@ -84,6 +84,19 @@ impl Fed {
         }
     }
 
+    /// Three users, a room of the first with both others, and one with the second only.
+    async fn rooms(&mut self) -> ([UserId; 3], ConversationId, ConversationId) {
+        let users = [
+            self.user("a").await,
+            self.user("b").await,
+            self.user("c").await,
+        ];
+        let [a, b, c] = users;
+        let both = self.room(a, &[b, c]).await;
+        let only = self.room(a, &[b]).await;
+        (users, both, only)
+    }
+
     async fn post(
         &mut self,
         by: UserId,
@@ -119,13 +132,7 @@ fn number(outcome: &Outcome) -> (u64, bool) {
 #[tokio::test]
 async fn each_recipients_sequences_have_no_gaps_whatever_the_conversation() {
     let mut fed = Fed::open(None);
-    let (a, b, c) = (
-        fed.user("a").await,
-        fed.user("b").await,
-        fed.user("c").await,
-    );
-    let both = fed.room(a, &[b, c]).await;
-    let only = fed.room(a, &[b]).await;
+    let ([a, b, c], both, only) = fed.rooms().await;
     for room in [both, only, both, only, only] {
         fed.post(a, room, None, 0).await.unwrap();
     }
@@ -162,13 +169,7 @@ async fn who_reads_sees_what_was_applied_before() {
 async fn many_messages_of_several_conversations_are_all_there_in_order() {
     let dir = tempfile::tempdir().unwrap();
     let mut fed = Fed::open(Some(dir.path()));
-    let (a, b, c) = (
-        fed.user("a").await,
-        fed.user("b").await,
-        fed.user("c").await,
-    );
-    let both = fed.room(a, &[b, c]).await;
-    let only = fed.room(a, &[b]).await;
+    let ([a, b, c], both, only) = fed.rooms().await;
     fed.post(a, only, Some(1), 7).await.unwrap();
     // More rows than are kept, in turn.
     for turn in 0..2500 {
