@@ -9,8 +9,8 @@
 //! A fork has to look out for two rare things: the end of the stack, and a worker without work.
 //! Both are one comparison: the address of the fork against the *guard*, which is the end of the
 //! usable stack, or above every address when another worker has asked. Who asks does so at most
-//! every 50 microseconds per worker, so that a fork of next to nothing is not handed out at a cost far
-//! above its own. Before a worker falls asleep it asks everybody, without regard to the pace: the
+//! every 50 microseconds per worker, so that a fork of next to nothing is not handed out at a cost
+//! far above its own. Before a worker falls asleep it asks everybody, without regard to the pace: the
 //! next fork anywhere wakes it up.
 
 mod work;
