@@ -14,7 +14,7 @@
 //! window ([`parcel`]), and read once, there. Between shards whole buffers change hands, and no message
 //! costs an allocation, a lock or an atomic operation. Within a window the events are grouped by
 //! receiver and each group is ordered by itself ([`order`]). Timers wait in a hierarchical wheel
-//! ([`wheel`]), the actors of one spawn side by side in memory ([`population`], [`pages`]).
+//! ([`wheel`]), the actors of one spawn side by side in memory ([`residents`], [`pages`]).
 //!
 //! Actors are spawned when the shards meet, in an order that all of them agree on; so addresses do
 //! not depend on the number of shards either, and with them random numbers and latencies.
@@ -29,7 +29,9 @@ mod kept;
 mod order;
 mod pages;
 mod parcel;
+mod places;
 mod population;
+mod residents;
 mod scheduled;
 mod shard;
 mod wheel;
@@ -40,6 +42,7 @@ use crate::{
 use engine::End;
 use exchange::{Alone, Matrix};
 use population::Blueprint;
+use shard::Shard;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -49,7 +52,7 @@ pub(crate) fn run<M: Message>(
     scenario: impl Scenario<M>,
 ) -> Result<Report, RunError> {
     let started = Instant::now();
-    let root: Arc<dyn Blueprint<M>> =
+    let root: Arc<dyn Blueprint<M, Shard<M>>> =
         Arc::new(context::root_form(move |context| scenario.root(context)));
     let outcomes = run_shards(config, root)?;
     conclude::<M>(config, started, outcomes)
@@ -58,7 +61,7 @@ pub(crate) fn run<M: Message>(
 /// Runs all shards, the first one on this thread.
 fn run_shards<M: Message>(
     config: &Config,
-    root: Arc<dyn Blueprint<M>>,
+    root: Arc<dyn Blueprint<M, Shard<M>>>,
 ) -> Result<Vec<engine::Outcome>, RunError> {
     let shards = config.workers.get();
     if shards == 1 {

@@ -1,6 +1,7 @@
 //! How actors reach their shard.
 
-use super::population::{Form, SpawnRequest};
+use super::population::SpawnRequest;
+use super::residents::Form;
 use super::scheduled::{Kind, Scheduled};
 use super::shard::Shard;
 use crate::time::nanos;
@@ -115,17 +116,17 @@ impl<M, R: Reach<M>> VirtualContext<M, R> {
 impl<M: Message, R: Reach<M>> Context<M> for VirtualContext<M, R> {
     #[inline(always)]
     fn me(&self) -> Addr {
-        Addr(self.shard().me)
+        Addr(self.shard().turn.me)
     }
 
     fn parent(&self) -> Addr {
-        let me = self.shard().me;
-        Addr(self.shard().parent_of(me))
+        let me = self.shard().turn.me;
+        Addr(self.shard().places.parent_of(me))
     }
 
     #[inline(always)]
     fn now(&self) -> Time {
-        Time(self.shard().now)
+        Time(self.shard().turn.now)
     }
 
     #[inline]
@@ -200,7 +201,7 @@ impl<M: Message, R: Reach<M>> Context<M> for VirtualContext<M, R> {
 /// Notes a spawn to be done when the shards meet.
 fn request<M: Message>(shard: &mut Shard<M>, spawn: Spawn, form: impl Form<M>) -> u32 {
     let request = shard.request();
-    let (time, parent) = (shard.now, shard.me);
+    let (time, parent) = (shard.turn.now, shard.turn.me);
     shard.spawns.push(SpawnRequest {
         time,
         parent,
@@ -284,7 +285,7 @@ impl<M: Message> Future for Recv<M> {
         {
             return Poll::Ready(event);
         }
-        shard().waiting = Waiting::Message;
+        shard().turn.waiting = Waiting::Message;
         Poll::Pending
     }
 }
@@ -357,7 +358,7 @@ impl<M: Message, W: Fn(&Event<M>, &Envelope) -> bool> Future for RecvWhere<M, W>
                 Look::Neither => {}
             }
         }
-        self.context.shard().waiting = self.why;
+        self.context.shard().turn.waiting = self.why;
         Poll::Pending
     }
 }
@@ -396,7 +397,7 @@ impl<M: Message, A: Actor<M>, F: Fn(u32) -> A + Send + Sync + 'static> Form<M> f
 
     unsafe fn ask(_: *mut A, shard: *mut Shard<M>) {
         // SAFETY: the shard is valid.
-        unsafe { (*shard).waiting = Waiting::Message }
+        unsafe { (*shard).turn.waiting = Waiting::Message }
     }
 }
 
@@ -471,7 +472,7 @@ where
                 }
                 return Flow::Stop;
             }
-            if !(*shard).arrived.is_null() {
+            if !(*shard).turn.arrived.is_null() {
                 keep_arrived(shard);
             }
         }
@@ -481,7 +482,7 @@ where
     unsafe fn ask(actor: *mut B, shard: *mut Shard<M>) {
         // SAFETY: as in `handle`.
         unsafe {
-            (*shard).waiting = Waiting::Other;
+            (*shard).turn.waiting = Waiting::Other;
             let body = Pin::new_unchecked(&mut *actor);
             let _ = body.poll(&mut task::Context::from_waker(Waker::noop()));
         }

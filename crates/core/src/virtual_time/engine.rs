@@ -10,7 +10,8 @@ use super::exchange::{Exchange, Vote};
 use super::order::Order;
 use super::pages::{MAX_PAGES, PAGE, Page};
 use super::parcel::{Buffer, Parcel, RING, next_pending};
-use super::population::{Blueprint, Group, Population, SpawnRequest};
+use super::places::Group;
+use super::population::{Blueprint, Population, SpawnRequest};
 use super::scheduled::{Head, Kind, Scheduled};
 use super::shard::{ROOT, Shard};
 use crate::{Addr, Config, Message, Spawn};
@@ -33,12 +34,12 @@ pub(super) enum End {
 /// A shard and what only its loop needs.
 struct Engine<M: Message> {
     shard: *mut Shard<M>,
-    populations: Vec<Option<Box<dyn Population<M>>>>,
+    populations: Vec<Option<Box<dyn Population<M, Shard<M>>>>>,
     /// Events from other shards by window mod 64, with the shard each buffer is from.
     inbound: Vec<Vec<(usize, Buffer<M>)>>,
     inbound_pending: u64,
-    out: Vec<Parcel<M>>,
-    inbox: Vec<Parcel<M>>,
+    out: Vec<Parcel<M, Shard<M>>>,
+    inbox: Vec<Parcel<M, Shard<M>>>,
     /// The events of the window being run.
     events: Buffer<M>,
     order: Order,
@@ -49,11 +50,11 @@ struct Engine<M: Message> {
 }
 
 /// Runs one shard of a run from its beginning to its end.
-pub(super) fn run_shard<M: Message, X: Exchange<Parcel<M>>>(
+pub(super) fn run_shard<M: Message, X: Exchange<Parcel<M, Shard<M>>>>(
     config: &Config,
     index: usize,
     exchange: X,
-    root: Arc<dyn Blueprint<M>>,
+    root: Arc<dyn Blueprint<M, Shard<M>>>,
 ) -> Outcome {
     let shard = Box::into_raw(Shard::new(config, index));
     // SAFETY: the shard is freed below, after `running` and the engine are gone, and no other
@@ -95,7 +96,7 @@ impl<M: Message> Engine<M> {
     }
 
     /// Spawns the root, and runs its start at time 0.
-    fn begin(&mut self, root: Arc<dyn Blueprint<M>>) {
+    fn begin(&mut self, root: Arc<dyn Blueprint<M, Shard<M>>>) {
         let spawn = Spawn::one("root");
         let first = self.add_group(Addr::NONE.as_u32(), spawn, root);
         if first == Some(ROOT) && self.shard().owns(ROOT) {
@@ -106,7 +107,7 @@ impl<M: Message> Engine<M> {
     }
 
     /// Windows one after the other until all shards agree to stop.
-    fn run<X: Exchange<Parcel<M>>>(&mut self, config: &Config, mut exchange: X) -> End {
+    fn run<X: Exchange<Parcel<M, Shard<M>>>>(&mut self, config: &Config, mut exchange: X) -> End {
         loop {
             let vote = self.vote(config);
             self.hand_over();
@@ -115,8 +116,8 @@ impl<M: Message> Engine<M> {
                 return End::Halted;
             }
             let shard = self.shard();
-            let limit = shard.limit.min(agreed.end);
-            shard.limit = limit;
+            let limit = shard.window.limit.min(agreed.end);
+            shard.window.limit = limit;
             if agreed.next == u64::MAX {
                 return if agreed.end == u64::MAX {
                     End::Quiet
@@ -125,8 +126,8 @@ impl<M: Message> Engine<M> {
                 };
             }
             // The window that was run last reaches to the limit, or the next one begins after it.
-            let bits = shard.window_bits;
-            let last = shard.base | ((1 << bits) - 1);
+            let bits = shard.rules.window_bits;
+            let last = shard.window.base | ((1 << bits) - 1);
             if last >= limit || agreed.next << bits > limit {
                 if limit == agreed.end {
                     return End::Root;
@@ -150,11 +151,11 @@ impl<M: Message> Engine<M> {
         // SAFETY: as in `shard`; the buffers of other shards are not part of the shard.
         let shard = unsafe { &*self.shard };
         let time = |place: usize, event: &Scheduled<M>| {
-            let first = shard.window + 1;
+            let first = shard.window.number + 1;
             let ahead = (place as u64).wrapping_sub(first) % RING;
-            ((first + ahead) << shard.window_bits) + event.head.offset() as u64
+            ((first + ahead) << shard.rules.window_bits) + event.head.offset() as u64
         };
-        let own = shard.out[shard.index].ring.iter().enumerate();
+        let own = shard.queues.out[shard.index].ring.iter().enumerate();
         let own = own.flat_map(|(place, buffer)| buffer.iter().map(move |event| (place, event)));
         let inbound = self
             .inbound
@@ -165,7 +166,7 @@ impl<M: Message> Engine<M> {
                 events.map(move |event| (place, event))
             });
         let near = own.chain(inbound).map(|(place, event)| time(place, event));
-        let later = [shard.timers.earliest(), shard.far.earliest()];
+        let later = [shard.queues.timers.earliest(), shard.queues.far.earliest()];
         near.chain(later.into_iter().flatten())
             .fold(shard.tally.beyond, u64::min)
     }
@@ -176,11 +177,11 @@ impl<M: Message> Engine<M> {
         let shard = self.shard();
         let beyond = match shard.tally.beyond {
             u64::MAX => u64::MAX,
-            time => time >> shard.window_bits,
+            time => time >> shard.rules.window_bits,
         };
         let next = shard
             .next_window()
-            .min(next_pending(inbound, shard.window))
+            .min(next_pending(inbound, shard.window.number))
             .min(beyond);
         let failed = shard.tally.failure.is_some() || shard.tally.too_many;
         Vote {
@@ -194,12 +195,12 @@ impl<M: Message> Engine<M> {
     fn hand_over(&mut self) {
         // SAFETY: as in `shard`; the parcels are not part of the shard.
         let shard = unsafe { &mut *self.shard };
-        let window = shard.window;
+        let window = shard.window.number;
         for (to, parcel) in self.out.iter_mut().enumerate() {
             if to == shard.index {
                 continue;
             }
-            let out = &mut shard.out[to];
+            let out = &mut shard.queues.out[to];
             while out.pending != 0 {
                 let next = next_pending(out.pending, window);
                 let place = next % RING;
@@ -223,8 +224,11 @@ impl<M: Message> Engine<M> {
                 self.inbound_pending |= 1 << (window % RING);
                 self.inbound[(window % RING) as usize].push((from, buffer));
             }
-            parcel.far.drain(..).for_each(|far| shard.far.push(far));
-            shard.spare.append(&mut parcel.spent);
+            parcel
+                .far
+                .drain(..)
+                .for_each(|far| shard.queues.far.push(far));
+            shard.queues.spare.append(&mut parcel.spent);
             spawns.append(&mut parcel.spawns);
         }
         if !spawns.is_empty() {
@@ -233,7 +237,7 @@ impl<M: Message> Engine<M> {
     }
 
     /// Every shard does the same spawns in the same order, and so gives the same addresses.
-    fn spawn_all(&mut self, mut spawns: Vec<SpawnRequest<M>>) {
+    fn spawn_all(&mut self, mut spawns: Vec<SpawnRequest<M, Shard<M>>>) {
         spawns.sort_by_key(|spawn| (spawn.time, spawn.parent, spawn.request));
         for SpawnRequest {
             time,
@@ -269,20 +273,20 @@ impl<M: Message> Engine<M> {
         &mut self,
         parent: u32,
         spawn: Spawn,
-        blueprint: Arc<dyn Blueprint<M>>,
+        blueprint: Arc<dyn Blueprint<M, Shard<M>>>,
     ) -> Option<u32> {
         let count = spawn.count();
         let pages = count.div_ceil(PAGE);
         let shard = self.shard();
-        let page = shard.next_page();
+        let page = shard.places.next_page();
         if pages > MAX_PAGES - page {
             shard.tally.too_many = true;
             return None;
         }
         let first = page * PAGE;
-        let group = shard.groups.len() as u32;
+        let group = shard.places.groups.len() as u32;
         let slots_of = |number: u32| (count - (number - page) * PAGE).min(PAGE) as usize;
-        let mine = |number: &u32| shard.owner_of_page(*number) == shard.index;
+        let mine = |number: &u32| shard.places.owner_of_page(*number) == shard.index;
         let slots = (page..page + pages).filter(mine).map(slots_of).sum();
         let population = (slots > 0).then(|| blueprint.build(first, count, slots));
         let (mut place, slot) = population
@@ -293,13 +297,16 @@ impl<M: Message> Engine<M> {
                 slots: std::ptr::null_mut(),
                 group,
             };
-            if shard.owner_of_page(number) == shard.index {
+            if shard.places.owner_of_page(number) == shard.index {
                 page.slots = place;
                 place = place.wrapping_add(slots_of(number) * slot);
             }
-            shard.add_page(page);
+            shard.places.add_page(page);
+            if shard.rules.per_actor {
+                shard.tally.received.push(Vec::new());
+            }
         }
-        shard.groups.push(Group {
+        shard.places.groups.push(Group {
             first,
             parent,
             spawn,
@@ -315,17 +322,18 @@ impl<M: Message> Engine<M> {
         self.inbound_pending &= !(1 << (window % RING));
         // SAFETY: as in `shard`; buffers and parcels are not part of the shard.
         let shard = unsafe { &mut *self.shard };
-        shard.window = window;
-        shard.base = window << shard.window_bits;
-        shard.timers.advance(window);
-        shard.far.advance(window);
+        shard.window.number = window;
+        shard.window.base = window << shard.rules.window_bits;
+        shard.queues.timers.advance(window);
+        shard.queues.far.advance(window);
 
-        let own = &mut shard.out[shard.index];
+        let own = &mut shard.queues.out[shard.index];
         if own.pending >> (window % RING) & 1 == 1 {
             own.pending &= !(1 << (window % RING));
             std::mem::swap(&mut self.events, &mut own.ring[(window % RING) as usize]);
             // The place's next buffer is a spare one.
             shard
+                .queues
                 .spare
                 .push(std::mem::take(&mut own.ring[(window % RING) as usize]));
         }
@@ -336,14 +344,17 @@ impl<M: Message> Engine<M> {
             self.events.append(&mut buffer);
             self.out[from].spent.push(buffer);
         }
-        shard.far.drain(|far| self.events.push(far.event));
-        let (base, mut order) = (shard.base, 0);
-        shard.timers.drain(|timer| {
+        shard.queues.far.drain(|far| self.events.push(far.event));
+        let (base, mut order) = (shard.window.base, 0);
+        shard.queues.timers.drain(|timer| {
             self.events.push(timer.event(base, order));
             order += 1;
         });
-        let end = shard.base.saturating_add((1 << shard.window_bits) - 1);
-        if end > shard.limit {
+        let end = shard
+            .window
+            .base
+            .saturating_add((1 << shard.rules.window_bits) - 1);
+        if end > shard.window.limit {
             self.hold_back();
         }
         self.run_events();
@@ -352,7 +363,7 @@ impl<M: Message> Engine<M> {
     /// Takes the events after the limit out of the window.
     #[cold]
     fn hold_back(&mut self) {
-        let (base, limit) = (self.shard().base, self.shard().limit);
+        let (base, limit) = (self.shard().window.base, self.shard().window.limit);
         let time = |event: &Scheduled<M>| base + event.head.offset() as u64;
         let first = self
             .events
@@ -380,11 +391,11 @@ impl<M: Message> Engine<M> {
             // reference to the shard is held while populations run.
             unsafe {
                 let receiver = (*events.add(order[at] as usize)).head.to;
-                let group = (*self.shard).group_index(receiver);
+                let group = (*self.shard).places.group_index(receiver);
                 let population = group.and_then(|group| self.populations[group].as_deref());
                 let Some(population) = population else {
                     let event = events.add(order[at] as usize).read();
-                    (*self.shard).now = (*self.shard).base + event.head.offset() as u64;
+                    (*self.shard).turn.now = (*self.shard).window.base + event.head.offset() as u64;
                     let kind = event.message_kind();
                     drop((*self.shard).undeliverable(event, kind));
                     at += 1;
@@ -394,7 +405,7 @@ impl<M: Message> Engine<M> {
                 at = match catch_unwind(run) {
                     Ok(next) => next,
                     Err(panic) => {
-                        let cursor = (*self.shard).cursor;
+                        let cursor = (*self.shard).window.cursor;
                         let event = events.add(order[cursor] as usize);
                         note_panic(self.shard, population, event, &*panic);
                         cursor + 1

@@ -21,18 +21,18 @@ impl<M> Due for Far<M> {
 }
 
 /// What one shard hands to another between two windows. Handing over moves buffers, not events.
-pub(super) struct Parcel<M> {
+pub(super) struct Parcel<M, S> {
     /// Events for the receiver's actors, by window.
     pub(super) windows: Vec<(u64, Buffer<M>)>,
     /// Those too far ahead.
     pub(super) far: Vec<Far<M>>,
     /// Spawns that actors of the sender asked for.
-    pub(super) spawns: Vec<SpawnRequest<M>>,
+    pub(super) spawns: Vec<SpawnRequest<M, S>>,
     /// Buffers that the receiver once sent, empty.
     pub(super) spent: Vec<Buffer<M>>,
 }
 
-impl<M> Default for Parcel<M> {
+impl<M, S> Default for Parcel<M, S> {
     fn default() -> Self {
         Parcel {
             windows: Vec::new(),

@@ -2,7 +2,8 @@
 
 use super::{End, Engine};
 use crate::virtual_time::header::{Header, State};
-use crate::virtual_time::population::{Group, Population};
+use crate::virtual_time::places::Group;
+use crate::virtual_time::population::Population;
 use crate::virtual_time::scheduled::Scheduled;
 use crate::virtual_time::shard::{Shard, Tally};
 use crate::{ActorTotals, Addr, Config, Message, PanicReport, Report, Time, Waiting, WaitingActor};
@@ -47,14 +48,14 @@ impl<M: Message> Engine<M> {
                     let kept = (*shard).kept.len(kept);
                     let ask = AssertUnwindSafe(|| population.ask(shard, actor));
                     if catch_unwind(ask).is_err() {
-                        (*shard).waiting = Waiting::Other;
+                        (*shard).turn.waiting = Waiting::Other;
                     }
-                    let why = (*shard).waiting;
+                    let why = (*shard).turn.waiting;
                     let whose = match why {
-                        Waiting::Answer(whose) => Some((*shard).name_of(whose.as_u32())),
+                        Waiting::Answer(whose) => Some((*shard).places.name_of(whose.as_u32())),
                         _ => None,
                     };
-                    let name = (*shard).name_of(actor);
+                    let name = (*shard).places.name_of(actor);
                     waiting.push(WaitingActor {
                         who: Addr(actor),
                         name,
@@ -72,7 +73,7 @@ impl<M: Message> Engine<M> {
         }
         self.populations.clear();
         let tally = std::mem::replace(&mut self.shard().tally, Tally::new(0));
-        let groups = std::mem::take(&mut self.shard().groups);
+        let groups = std::mem::take(&mut self.shard().places.groups);
         let (spawned, windows, next) = (self.spawned, self.windows, self.next);
         Outcome {
             end,
@@ -95,17 +96,17 @@ impl<M: Message> Engine<M> {
 #[cold]
 pub(super) unsafe fn note_panic<M: Message>(
     shard: *mut Shard<M>,
-    population: &dyn Population<M>,
+    population: &dyn Population<M, Shard<M>>,
     event: *mut Scheduled<M>,
     panic: &(dyn std::any::Any + Send),
 ) {
     // SAFETY: the contract. The event at the cursor has not been moved out if it is `arrived`; the
     // head of the event being handled can be read even if it was.
     unsafe {
-        let (who, now) = ((*shard).me, (*shard).now);
+        let (who, now) = ((*shard).turn.me, (*shard).turn.now);
         let report = PanicReport {
             who: Addr(who),
-            name: (*shard).name_of(who),
+            name: (*shard).places.name_of(who),
             time: Time(now),
             event: (*shard).describe_current(),
             message: crate::report::panic_text(panic),
@@ -117,10 +118,10 @@ pub(super) unsafe fn note_panic<M: Message>(
         {
             *failure = Some(report);
         }
-        if (*shard).arrived == event {
+        if (*shard).turn.arrived == event {
             drop((*shard).take_arrived());
         }
-        (*shard).arrived = std::ptr::null_mut();
+        (*shard).turn.arrived = std::ptr::null_mut();
         // A second panic, of a destructor, is the same actor's and adds nothing.
         let discard = AssertUnwindSafe(|| population.discard(shard, who));
         let _ = catch_unwind(discard);

@@ -68,12 +68,12 @@ impl<M: Message> Shard<M> {
     #[inline(always)]
     pub(in super::super) fn count_message(&mut self, kind: usize, fingerprint: u64) {
         self.tally.messages[kind] += 1;
-        self.kind = kind;
+        self.turn.kind = kind;
         let head = self.current();
         let parties = (head.to as u64) << 32 | head.from as u64;
         let what = (head.seq as u64) << 32 | kind as u64;
         self.digest(parties, what, fingerprint);
-        if self.per_actor {
+        if self.rules.per_actor {
             self.count_received();
         }
     }
@@ -82,7 +82,7 @@ impl<M: Message> Shard<M> {
     #[inline(always)]
     pub(in super::super) fn count_timer(&mut self, token: u64) {
         self.tally.fired += 1;
-        let parties = (self.me as u64) << 32 | TIMER_FROM as u64;
+        let parties = (self.turn.me as u64) << 32 | TIMER_FROM as u64;
         // The library's own tokens only need to differ; their numbers depend on the shard.
         self.digest(parties, 0, token.min(Token::OWN as u64));
     }
@@ -93,7 +93,7 @@ impl<M: Message> Shard<M> {
     #[inline(always)]
     fn digest(&mut self, parties: u64, what: u64, contents: u64) {
         let inner = fold(
-            self.now ^ 0x8BB8_4B93_962E_ACC9,
+            self.turn.now ^ 0x8BB8_4B93_962E_ACC9,
             contents ^ 0x2D35_8DCC_AA6C_78A5,
         );
         let outer = fold(
@@ -101,14 +101,14 @@ impl<M: Message> Shard<M> {
             what.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ inner.rotate_left(32) | 1,
         );
         self.tally.digest = self.tally.digest.wrapping_add(outer);
-        self.tally.last = self.tally.last.max(self.now);
+        self.tally.last = self.tally.last.max(self.turn.now);
     }
 
     #[cold]
     fn count_received(&mut self) {
-        let page = &mut self.tally.received[(self.me >> PAGE_BITS) as usize];
+        let page = &mut self.tally.received[(self.turn.me >> PAGE_BITS) as usize];
         page.resize(PAGE as usize, 0);
-        page[(self.me % PAGE) as usize] += 1;
+        page[(self.turn.me % PAGE) as usize] += 1;
     }
 
     /// An event has reached an actor that has ended, or an address without one. `kind` is its
@@ -124,7 +124,7 @@ impl<M: Message> Shard<M> {
         let head = event.head;
         let Some(kind) = kind else { return Some(event) };
         self.tally.dead[kind] += 1;
-        let order = (self.now, head.to, head.from);
+        let order = (self.turn.now, head.to, head.from);
         if self
             .tally
             .first_dead
@@ -134,8 +134,11 @@ impl<M: Message> Shard<M> {
             self.tally.first_dead = Some(FirstDead { order, kind });
         }
         if head.kind() == Kind::Question {
-            let latency = self.latency.of(self.seed, Addr(head.to), Addr(head.from));
-            let time = self.now.saturating_add(latency);
+            let latency = self
+                .rules
+                .latency
+                .of(self.rules.seed, Addr(head.to), Addr(head.from));
+            let time = self.turn.now.saturating_add(latency);
             self.announce(
                 time,
                 Kind::Unanswered,
@@ -145,11 +148,11 @@ impl<M: Message> Shard<M> {
                 head.span(),
             );
         }
-        if !self.to_root || head.to == ROOT {
+        if !self.rules.to_root || head.to == ROOT {
             return Some(event);
         }
-        let time = self.now.saturating_add(self.latency.min);
-        self.schedule(time, event.returned_to(ROOT, self.now));
+        let time = self.turn.now.saturating_add(self.rules.latency.min);
+        self.schedule(time, event.returned_to(ROOT, self.turn.now));
         None
     }
 
@@ -160,9 +163,13 @@ impl<M: Message> Shard<M> {
         let own = head.parent as u32 >= Token::OWN;
         match head.kind() {
             Kind::Message | Kind::Question | Kind::Reply => {
-                format!("{} from {}", M::KINDS[self.kind], self.name_of(head.from))
+                format!(
+                    "{} from {}",
+                    M::KINDS[self.turn.kind],
+                    self.places.name_of(head.from)
+                )
             }
-            Kind::DeadLetter => format!("a dead letter for {}", self.name_of(head.from)),
+            Kind::DeadLetter => format!("a dead letter for {}", self.places.name_of(head.from)),
             Kind::Timer if own => "the end of a wait".to_owned(),
             Kind::Timer => format!("timer {}", head.parent),
             Kind::Start => "its start".to_owned(),

@@ -1,0 +1,73 @@
+//! What is to happen: events on their way and timers, until their window is run.
+
+use super::timer::Timer;
+use crate::virtual_time::parcel::{Far, Outbox, RING, next_pending};
+use crate::virtual_time::scheduled::Scheduled;
+use crate::virtual_time::wheel::Wheel;
+
+/// Events that a shard's actors have sent, and their timers.
+pub(in super::super) struct Queues<M> {
+    /// What was sent, by the receivers' shard.
+    pub(in super::super) out: Vec<Outbox<M>>,
+    pub(in super::super) timers: Wheel<Timer>,
+    /// Events for windows beyond the ring.
+    pub(in super::super) far: Wheel<Far<M>>,
+    /// Emptied buffers.
+    pub(in super::super) spare: Vec<Vec<Scheduled<M>>>,
+}
+
+impl<M> Queues<M> {
+    pub(super) fn new(shards: usize, window_bits: u32) -> Queues<M> {
+        Queues {
+            out: (0..shards).map(|_| Outbox::new()).collect(),
+            timers: Wheel::new(window_bits),
+            far: Wheel::new(window_bits),
+            spare: Vec::new(),
+        }
+    }
+
+    /// Puts an event where `window`, one of the next 63, will find it.
+    #[inline(always)]
+    pub(super) fn push_near(&mut self, to: usize, window: u64, event: Scheduled<M>) {
+        let out = &mut self.out[to];
+        let place = window % RING;
+        out.pending |= 1 << place;
+        let buffer = &mut out.ring[place as usize];
+        if buffer.len() == buffer.capacity() {
+            make_room(buffer, &mut self.spare);
+        }
+        buffer.push(event);
+    }
+
+    /// Puts an event that is due beyond the ring on its way; `own`: to an actor of this shard.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn push_far(&mut self, to: usize, own: bool, far: Far<M>) {
+        if own {
+            self.far.push(far);
+        } else {
+            self.out[to].far.push(far);
+        }
+    }
+
+    /// The first window after `window` for which there is anything.
+    pub(super) fn next_window(&self, window: u64, window_bits: u32) -> u64 {
+        let out = self.out.iter().map(|out| {
+            let far = out.far.iter().map(|far| far.time >> window_bits).min();
+            next_pending(out.pending, window).min(far.unwrap_or(u64::MAX))
+        });
+        out.fold(self.timers.next().min(self.far.next()), u64::min)
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn make_room<M>(buffer: &mut Vec<Scheduled<M>>, spare: &mut Vec<Vec<Scheduled<M>>>) {
+    if buffer.capacity() == 0
+        && let Some(spare) = spare.pop()
+    {
+        *buffer = spare;
+    } else {
+        buffer.reserve(buffer.len().max(64));
+    }
+}

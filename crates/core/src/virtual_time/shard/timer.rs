@@ -1,0 +1,30 @@
+//! A timer that waits.
+
+use crate::virtual_time::scheduled::{Head, Kind, Scheduled, TIMER_FROM};
+use crate::virtual_time::wheel::Due;
+
+/// Of a timer: when, whose, which.
+#[derive(Clone, Copy)]
+pub(in super::super) struct Timer {
+    pub(in super::super) time: u64,
+    pub(in super::super) actor: u32,
+    pub(in super::super) token: u32,
+}
+
+impl Timer {
+    /// Its event in the window that begins at `base`, as the `seq`-th timer there.
+    #[inline]
+    pub(in super::super) fn event<M>(self, base: u64, seq: u32) -> Scheduled<M> {
+        let offset = (self.time - base) as u32;
+        let mut head = Head::new(offset, Kind::Timer, self.actor, TIMER_FROM, seq, self.time);
+        head.parent = self.token as u64;
+        Scheduled::bare(head)
+    }
+}
+
+impl Due for Timer {
+    #[inline]
+    fn time(&self) -> u64 {
+        self.time
+    }
+}

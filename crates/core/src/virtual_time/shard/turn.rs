@@ -1,0 +1,64 @@
+//! What a shard is in the middle of: its window, and the event being handled.
+
+use super::ROOT;
+use super::aside::Aside;
+use super::timer::Timer;
+use crate::virtual_time::header::Header;
+use crate::virtual_time::scheduled::{Head, Scheduled};
+use crate::{Latency, Waiting};
+
+/// What the run was told; the same on all shards.
+pub(in super::super) struct Rules {
+    pub(in super::super) seed: u64,
+    pub(in super::super) latency: Latency,
+    /// log2 of a window's width in nanoseconds.
+    pub(in super::super) window_bits: u32,
+    /// The root gets dead letters.
+    pub(in super::super) to_root: bool,
+    pub(in super::super) per_actor: bool,
+}
+
+/// The window being run.
+pub(in super::super) struct Window {
+    pub(in super::super) number: u64,
+    /// Its begin.
+    pub(in super::super) base: u64,
+    /// Nothing happens after this time.
+    pub(in super::super) limit: u64,
+    /// The place in its order of the event being handled.
+    pub(in super::super) cursor: usize,
+}
+
+/// The event being handled, and whose it is.
+pub(in super::super) struct Turn<M> {
+    pub(in super::super) me: u32,
+    pub(in super::super) now: u64,
+    pub(in super::super) header: *mut Header,
+    pub(in super::super) current: *const Head,
+    /// The event, as long as nobody has taken it.
+    pub(in super::super) arrived: *mut Scheduled<M>,
+    /// The kind of the message last delivered.
+    pub(in super::super) kind: usize,
+    /// Timers of the actor being run that are due within the window, the first one last.
+    pub(in super::super) near: Vec<Timer>,
+    /// What the actor being asked says it waits for.
+    pub(in super::super) waiting: Waiting,
+    pub(super) aside: Aside,
+}
+
+impl<M> Turn<M> {
+    pub(super) fn new() -> Turn<M> {
+        let aside = Aside::new();
+        Turn {
+            me: ROOT,
+            now: 0,
+            header: aside.header(),
+            current: aside.head(),
+            arrived: std::ptr::null_mut(),
+            kind: 0,
+            near: Vec::new(),
+            waiting: Waiting::Other,
+            aside,
+        }
+    }
+}
