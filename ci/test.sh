@@ -62,8 +62,8 @@ step_benches() {
     cargo test --bench '*'
 }
 
-# The README shows the example `hello` as it is. Every fenced `sh` block of the README that follows a
-# line `<!-- ci: run -->` is run literally, but for `cargo test`, which is the step tests.
+# The README shows the example `hello` as it is. Every fenced `sh` block of it and of the crates' READMEs
+# that follows a line `<!-- ci: run -->` is run literally, but for `cargo test`, which is the step tests.
 step_readme() {
     local commands
     if ! awk '/^```/ { inside = ($0 == "```rust"); next } inside' README.md |
@@ -78,7 +78,7 @@ step_readme() {
         inside                     { print; next }
         marked && /^```sh/         { inside = 1; marked = 0; next }
         /[^ \t]/                   { marked = 0 }
-    ' README.md)
+    ' README.md crates/*/README.md)
     if [ -z "$commands" ]; then
         echo "README.md has no sh block marked with <!-- ci: run -->" >&2
         return 1

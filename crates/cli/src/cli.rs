@@ -11,7 +11,6 @@ use crate::flags::values::Values;
 use crate::flags::{Value, normalise, refusal};
 use crate::marshal::{self, MarshalArgs};
 use crate::options::Options;
-use crate::stream::{self, StreamArgs};
 use crate::sum::{self, SumArgs};
 use crate::usl::{self, UslArgs};
 use crate::{arch, config_file, fsm};
@@ -25,11 +24,21 @@ use std::process::ExitCode;
 /// The exit code where something was refused, or a run failed.
 pub const REFUSED: u8 = 2;
 
+/// Services that are programs of their own, and the packages that build them.
+const PROGRAMS: [(&str, &str); 1] = [("stream", "corsair-stream")];
+
 /// Does what the arguments (without the program's name) ask for.
 ///
 /// # Errors
 /// One sentence about what is wrong.
 pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
+    let mut args = args.peekable();
+    let first = args.peek().and_then(|word| word.to_str());
+    if let Some((word, package)) = PROGRAMS.iter().find(|(word, _)| Some(*word) == first) {
+        return Err(anyhow!(
+            "`corsair {word}` is a program of its own; run `cargo run -p {package} -- --help`"
+        ));
+    }
     let program = std::iter::once(OsString::from("corsair"));
     let args: Vec<OsString> = program.chain(normalise::normalise(args)).collect();
     let matches = match command(Purpose::Parse).try_get_matches_from(&args) {
@@ -65,7 +74,6 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
             marshal::run(&MarshalArgs::from_arg_matches(given)?)?;
             Ok(ExitCode::SUCCESS)
         }
-        Some(("stream", given)) => stream::run(&StreamArgs::from_arg_matches(given)?),
         Some(("courier", given)) => courier::run(&CourierArgs::from_arg_matches(given)?),
         _ => simulate(&matches),
     }

@@ -18,7 +18,6 @@ mod options;
 mod per_actor;
 mod profile;
 mod progress;
-mod stream;
 mod sum;
 mod summary;
 mod text;

@@ -24,7 +24,7 @@ pub use write::{BadLine, Write, WriteError, Written};
 use crate::language::{self, LanguageError};
 use crate::node::sink::Latest;
 use crate::passage::Passages;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Pipeline, What};
 use actors::{Command, Commands};
 use corsair::{Executor, Report, RunError};
 use routes::Routes;
@@ -80,6 +80,16 @@ pub enum TaskError {
     /// Its text is no pipeline.
     #[error(transparent)]
     Language(#[from] LanguageError),
+    /// It posts to a URL for which this build has no TLS.
+    #[error(
+        "`{node}` posts to {url}, and this build has no TLS; build with `--features corsair-stream/tls`, or post to a plain http URL"
+    )]
+    Tls {
+        /// The node.
+        node: Arc<str>,
+        /// The URL.
+        url: Arc<str>,
+    },
     /// A name that cannot be part of a URL.
     #[error(
         "`{0}` is no name for a task; use 1 to 128 letters, digits, `-`, `_` and `.`, and begin with a letter or digit"
@@ -160,6 +170,9 @@ impl Engine {
         let shared = &self.shared;
         if !is_name(name) {
             return Err(TaskError::Name(name.into()));
+        }
+        if !cfg!(feature = "tls") {
+            refuse_tls(&pipeline)?;
         }
         let (task, plan) = plan::plan(shared, name, pipeline, &options);
         {
@@ -326,6 +339,23 @@ impl Shared {
         let mut routes = self.routes.write().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut routes)
     }
+}
+
+/// Refuses a pipeline that posts to an https URL.
+fn refuse_tls(pipeline: &Pipeline) -> Result<(), TaskError> {
+    let secure = |url: &str| {
+        url.get(..8)
+            .is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"))
+    };
+    for node in pipeline.nodes() {
+        if let What::HttpPost { url } = &node.what
+            && secure(url)
+        {
+            let (node, url) = (node.name.clone(), url.clone());
+            return Err(TaskError::Tls { node, url });
+        }
+    }
+    Ok(())
 }
 
 /// Locks what is in order even if somebody panicked with it.

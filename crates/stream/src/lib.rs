@@ -18,6 +18,7 @@ pub mod expression;
 pub mod http;
 pub mod language;
 pub mod line;
+#[cfg(feature = "measure")]
 pub mod measure;
 mod node;
 mod passage;

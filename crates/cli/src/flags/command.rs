@@ -6,7 +6,6 @@ use crate::compose::ComposeArgs;
 use crate::courier::CourierArgs;
 use crate::diff::DiffArgs;
 use crate::marshal::MarshalArgs;
-use crate::stream::StreamArgs;
 use crate::sum::SumArgs;
 use crate::usl::UslArgs;
 use clap::builder::PossibleValuesParser;
@@ -27,7 +26,7 @@ pub fn command(purpose: Purpose) -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("Simulates actors that talk: pirates, and architectures of services")
         .override_usage(
-            "corsair -a NAME [FLAGS]\n       corsair capacity -a NAME [FLAGS]\n       corsair compose2arch FILE | corsair schema\n       corsair diff RUN_A RUN_B | corsair usl FILE\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair stream serve|replay|bench [FLAGS]\n       corsair courier serve|bench [FLAGS]\n       corsair completions SHELL | corsair man",
+            "corsair -a NAME [FLAGS]\n       corsair capacity -a NAME [FLAGS]\n       corsair compose2arch FILE | corsair schema\n       corsair diff RUN_A RUN_B | corsair usl FILE\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair courier serve|bench [FLAGS]\n       corsair completions SHELL | corsair man",
         )
         .after_help(AFTER_HELP)
         .args_override_self(true)
@@ -66,9 +65,6 @@ pub fn command(purpose: Purpose) -> Command {
         ))
         .subcommand(MarshalArgs::augment_args(
             Command::new("marshal").about("Time the strategies of bulk marshalling, side by side"),
-        ))
-        .subcommand(StreamArgs::augment_args(
-            Command::new("stream").about("Send points of the line protocol through tasks"),
         ))
 }
 

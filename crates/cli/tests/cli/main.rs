@@ -12,6 +12,5 @@ mod flags;
 mod graph;
 mod output;
 mod profile;
-mod stream;
 mod terminal;
 mod usl;

@@ -46,6 +46,7 @@ impl From<TaskError> for Refusal {
             TaskError::Language(error) => Refusal::new(StatusCode::BAD_REQUEST, "text", message)
                 .with("line", error.line())
                 .with("column", error.column()),
+            TaskError::Tls { .. } => Refusal::new(StatusCode::BAD_REQUEST, "tls", message),
             TaskError::Name(_) => Refusal::new(StatusCode::BAD_REQUEST, "name", message),
             TaskError::Duplicate(_) => Refusal::new(StatusCode::CONFLICT, "duplicate", message),
             TaskError::Unknown { .. } => {

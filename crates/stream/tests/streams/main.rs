@@ -5,5 +5,7 @@ mod http;
 mod limits;
 mod nodes;
 mod post;
+mod program;
 mod routing;
 mod tasks;
+mod terminal;

@@ -131,6 +131,30 @@ async fn bad_descriptions_are_refused_with_what_to_do() {
     assert!(service.engine.statuses().is_empty());
 }
 
+#[cfg(not(feature = "tls"))]
+#[tokio::test]
+async fn an_https_hook_is_refused_where_tls_is_not_built() {
+    let service = Service::new();
+    for scheme in ["https", "HTTPS"] {
+        let text = format!("stream | from('m') | http_post('{scheme}://localhost/hook')");
+        let (status, refusal) = add(&service, "t", &text).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST);
+        assert_eq!(refusal["code"], "tls");
+        let message = refusal["message"].as_str().unwrap();
+        assert!(
+            message.contains("--features corsair-stream/tls"),
+            "{message}"
+        );
+    }
+    add(
+        &service,
+        "t",
+        "stream | from('m') | http_post('http://localhost/hook')",
+    )
+    .await;
+    assert_eq!(service.get("/tasks/t").await.0, StatusCode::OK);
+}
+
 #[tokio::test]
 async fn an_unknown_task_is_not_found_and_the_nearest_is_named() {
     let service = Service::new();

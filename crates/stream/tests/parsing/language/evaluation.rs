@@ -1,8 +1,8 @@
 //! Evaluation over columns: the shape of what comes out, and that it is what row by row gives.
 
-use crate::blocks::{all, block, cells, list, sparse, tag, values};
-use crate::random::{Typed, any_expression, any_rows, blocks};
-use crate::reference::{evaluate, same};
+use super::blocks::{all, block, cells, list, sparse, tag, values};
+use super::random::{Typed, any_expression, any_rows, blocks};
+use super::reference::{evaluate, same};
 use corsair_stream::Value::{self, Boolean};
 use corsair_stream::batch::Rows;
 use corsair_stream::block::{Block, Cells, Data};

@@ -1,6 +1,6 @@
 //! Programs that are too deep, or very long.
 
-use crate::blocks::{all, block, cells};
+use super::blocks::{all, block, cells};
 use corsair_stream::block::Data;
 use corsair_stream::expression::{Expression, key};
 use corsair_stream::language::{Problem, parse, parse_expression};

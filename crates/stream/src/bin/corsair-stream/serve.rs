@@ -1,8 +1,9 @@
-//! `corsair stream serve`: the engine behind a socket.
+//! `corsair-stream serve`: the engine behind a socket.
 
-use super::{EngineArgs, TaskArgs, runtime};
-use crate::console::{Console, complain};
+use crate::REFUSED;
+use crate::arguments::{EngineArgs, TaskArgs, runtime};
 use crate::interrupt;
+use crate::terminal::{complain, say};
 use anyhow::Context;
 use corsair_stream::engine::{Engine, TaskState};
 use corsair_stream::http::router;
@@ -11,9 +12,9 @@ use std::num::NonZeroUsize;
 use std::process::ExitCode;
 use tokio::net::TcpListener;
 
-/// The flags of `corsair stream serve`.
+/// The flags of `corsair-stream serve`.
 #[derive(Debug, clap::Args)]
-pub(super) struct ServeArgs {
+pub(crate) struct ServeArgs {
     /// Where to listen
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9092")]
     addr: SocketAddr,
@@ -36,7 +37,7 @@ pub(super) struct ServeArgs {
 }
 
 /// Serves until Ctrl-C; then lets what was accepted go its way, and says what became of it.
-pub(super) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let mut options = args.engine.options();
     options.max_body = args.max_body;
     options.max_line = args.max_line;
@@ -48,22 +49,19 @@ pub(super) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
             .with_context(|| format!("cannot listen at {}", args.addr))?;
         let engine = Engine::start(options)?;
         args.tasks.start(&engine).await?;
-        let console = Console::new(true);
         let at = listener.local_addr().unwrap_or(args.addr);
-        console.line(format_args!("corsair: listening at http://{at}"));
+        say(format_args!("corsair-stream: listening at http://{at}"));
         axum::serve(listener, router(engine.clone()))
             .with_graceful_shutdown(interrupt::asked_to_end())
             .await
             .context("the server failed")?;
-        console.line(format_args!(
-            "corsair: ending, what was accepted goes its way"
-        ));
-        close(&engine, &console).await
+        say("corsair-stream: ending, what was accepted goes its way");
+        close(&engine).await
     })
 }
 
 /// Closes the engine, and says how it went.
-pub(super) async fn close(engine: &Engine, console: &Console) -> anyhow::Result<ExitCode> {
+pub(crate) async fn close(engine: &Engine) -> anyhow::Result<ExitCode> {
     engine.drain().await;
     let mut code = ExitCode::SUCCESS;
     for task in engine.statuses() {
@@ -72,9 +70,9 @@ pub(super) async fn close(engine: &Engine, console: &Console) -> anyhow::Result<
         match &task.state {
             TaskState::Failed { node, reason } => {
                 complain(format_args!("task {}: {node} failed: {reason}", task.name));
-                code = ExitCode::from(crate::cli::REFUSED);
+                code = ExitCode::from(REFUSED);
             }
-            _ => console.line(format_args!("task {}: {points} points", task.name)),
+            _ => say(format_args!("task {}: {points} points", task.name)),
         }
     }
     if let Some(report) = engine.close().await {

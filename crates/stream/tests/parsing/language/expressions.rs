@@ -1,6 +1,6 @@
 //! What operators mean, rule by rule.
 
-use crate::blocks::{all, block, cells, list, sparse, tag, text};
+use super::blocks::{all, block, cells, list, sparse, tag, text};
 use corsair_stream::Value::{self, Boolean, Float, Integer, Text, Unsigned};
 use corsair_stream::block::Data;
 use corsair_stream::expression::ExpressionError;

@@ -1,6 +1,6 @@
 //! Random blocks and expressions.
 
-use crate::blocks::{block, sparse, tag};
+use super::blocks::{block, sparse, tag};
 use corsair_stream::Value;
 use corsair_stream::batch::Rows;
 use corsair_stream::block::{Block, Cells, Data};

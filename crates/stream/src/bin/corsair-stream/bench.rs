@@ -1,7 +1,7 @@
-//! `corsair stream bench`: the published benchmark's work, timed.
+//! `corsair-stream bench`: the published benchmark's work, timed.
 
-use super::{EngineArgs, runtime};
-use crate::console::Console;
+use crate::arguments::{EngineArgs, runtime};
+use crate::terminal::print;
 use clap::ValueEnum;
 use corsair_stream::measure::Workload;
 use std::fmt::Write;
@@ -9,9 +9,9 @@ use std::num::NonZeroUsize;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// The flags of `corsair stream bench`.
+/// The flags of `corsair-stream bench`.
 #[derive(Debug, clap::Args)]
-pub(super) struct BenchArgs {
+pub(crate) struct BenchArgs {
     /// How many tasks run at once
     #[arg(
         long,
@@ -54,7 +54,7 @@ const ALERT: &str = "stream | from().measurement('m1') | alert().info(value > 10
 const PACKETS: &str = "stream | from().measurement('packets')";
 
 /// Times the work, and prints a table.
-pub(super) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     let lines = args.lines.get();
     let mut table = String::from("work        tasks      ms a write   ns a delivery\n");
     let runtime = runtime()?;
@@ -84,7 +84,7 @@ pub(super) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
             row(&mut table, name, &workload, &mut times);
         }
     }
-    Console::new(true).print(|out| out.write_all(table.as_bytes()));
+    print(&table);
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,6 +1,6 @@
 //! What is written is read as the same.
 
-use crate::random::{Typed, any_expression, names};
+use super::random::{Typed, any_expression, names};
 use corsair_stream::expression::Expression;
 use corsair_stream::language::{parse, parse_expression};
 use corsair_stream::pipeline::{Aggregate, Alert, Chain, Pipeline, Stream};

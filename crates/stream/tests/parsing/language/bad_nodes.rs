@@ -1,6 +1,6 @@
 //! Nodes that are refused, and the sentences that say why.
 
-use crate::bad_programs::refused;
+use super::bad_programs::refused;
 
 #[test]
 fn nodes_that_lack_something_or_have_too_much() {

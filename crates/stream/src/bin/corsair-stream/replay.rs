@@ -1,8 +1,9 @@
-//! `corsair stream replay`: a recording through tasks.
+//! `corsair-stream replay`: a recording through tasks.
 
-use super::serve::close;
-use super::{EngineArgs, TaskArgs, precision, runtime};
-use crate::console::{Console, complain};
+use crate::REFUSED;
+use crate::arguments::{EngineArgs, TaskArgs, precision, runtime};
+use crate::serve::close;
+use crate::terminal::{complain, say};
 use anyhow::Context;
 use corsair_stream::engine::{Engine, Write};
 use corsair_stream::line::Precision;
@@ -14,9 +15,9 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// The flags of `corsair stream replay`.
+/// The flags of `corsair-stream replay`.
 #[derive(Debug, clap::Args)]
-pub(super) struct ReplayArgs {
+pub(crate) struct ReplayArgs {
     /// Lines of the line protocol; `-`: standard input
     file: PathBuf,
     /// The database that they are written to
@@ -45,7 +46,7 @@ fn speed(text: &str) -> Result<f64, String> {
 }
 
 /// Replays a recording and says what became of it. Points of `log` nodes go to standard output.
-pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let from = open(&args.file)?;
     let mut options = args.engine.options();
     options.log = Arc::new(Mutex::new(io::stdout()));
@@ -60,14 +61,14 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
         args.tasks.start(&engine).await?;
         let begun = Instant::now();
         let replayed = replay(&engine, &to, from, pace).await?;
-        let code = close(&engine, &Console::new(true)).await?;
+        let code = close(&engine).await?;
         let seconds = begun.elapsed().as_secs_f64();
         for error in &replayed.errors {
             complain(format_args!("line {}: {}", error.line, error.message));
         }
         let (accepted, rejected) = (replayed.accepted, replayed.rejected);
         let megabytes = replayed.bytes as f64 / 1e6;
-        Console::new(true).line(format_args!(
+        say(format_args!(
             "{accepted} lines, {megabytes:.1} MB in {seconds:.3} s: {:.0} lines/s, {:.1} MB/s",
             accepted as f64 / seconds,
             megabytes / seconds
@@ -76,7 +77,7 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
             complain(format_args!(
                 "{rejected} lines are no points and were left out"
             ));
-            return Ok(ExitCode::from(crate::cli::REFUSED));
+            return Ok(ExitCode::from(REFUSED));
         }
         Ok(code)
     })

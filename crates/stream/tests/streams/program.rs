@@ -1,6 +1,6 @@
-//! `corsair stream`: recordings through tasks, the server on loopback, bad input.
+//! The program: recordings through tasks, the server on loopback, bad input.
 
-use crate::terminal::{Terminal, signal};
+use super::terminal::{Terminal, signal};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
@@ -21,7 +21,7 @@ fn terminal() -> Terminal {
 #[test]
 fn a_recording_goes_through_a_task() {
     for executor in ["tokio", "threads", "pool"] {
-        let args = format!("stream replay points.lp --task count.tick --executor {executor}");
+        let args = format!("replay points.lp --task count.tick --executor {executor}");
         let stdout = terminal().succeed(&args);
         let lines: Vec<&str> = stdout.lines().collect();
         assert_eq!(lines[0], "count cpu count=2i 10000000000");
@@ -34,7 +34,7 @@ fn a_recording_goes_through_a_task() {
 #[test]
 fn a_recording_is_replayed_in_its_own_time() {
     let begun = std::time::Instant::now();
-    let stdout = terminal().succeed("stream replay points.lp --task count.tick --own-time 100");
+    let stdout = terminal().succeed("replay points.lp --task count.tick --own-time 100");
     assert!(
         begun.elapsed().as_millis() >= 100,
         "ten seconds, a hundred times as fast"
@@ -46,7 +46,7 @@ fn a_recording_is_replayed_in_its_own_time() {
 fn bad_lines_of_a_recording_are_named_and_the_rest_goes_through() {
     let terminal = terminal();
     terminal.write("bad.lp", "cpu value=1 1\ncpu value= 2\n\ncpu value=3 3\n");
-    let said = terminal.run("stream replay bad.lp --task count.tick");
+    let said = terminal.run("replay bad.lp --task count.tick");
     assert_eq!(said.code, Some(2), "{said:?}");
     assert!(said.stderr.contains("line 2: "), "{said:?}");
     assert!(said.stdout.contains("task count: 2 points"), "{said:?}");
@@ -56,7 +56,7 @@ fn bad_lines_of_a_recording_are_named_and_the_rest_goes_through() {
 fn a_task_that_fails_says_why() {
     let terminal = terminal();
     terminal.write("bad.tick", "stream | from('cpu') | where(value > 'x')\n");
-    let said = terminal.run("stream replay points.lp --task bad.tick --task count.tick");
+    let said = terminal.run("replay points.lp --task bad.tick --task count.tick");
     assert_eq!(said.code, Some(2), "{said:?}");
     assert!(
         said.stderr.contains("task bad: where1 failed: "),
@@ -71,32 +71,26 @@ fn bad_input_is_refused() {
     terminal.write("wrong.tick", "stream | from() | windaw(10s)\n");
     terminal.write("a b.tick", COUNT);
     for (args, parts) in [
-        ("stream replay none.lp --task count.tick", &["none.lp"][..]),
-        ("stream replay points.lp --task none.tick", &["none.tick"]),
+        ("replay none.lp --task count.tick", &["none.lp"][..]),
+        ("replay points.lp --task none.tick", &["none.tick"]),
         (
-            "stream replay points.lp --task count.tick count.tick",
+            "replay points.lp --task count.tick count.tick",
             &["count", "already"],
         ),
-        ("stream replay points.lp --precision days", &["days", "ms"]),
-        ("stream replay points.lp --own-time 0", &["greater than 0"]),
+        ("replay points.lp --precision days", &["days", "ms"]),
+        ("replay points.lp --own-time 0", &["greater than 0"]),
+        ("replay points.lp --executor virtual", &["virtual", "tokio"]),
         (
-            "stream replay points.lp --executor virtual",
-            &["virtual", "tokio"],
-        ),
-        (
-            "stream replay points.lp --overflow never",
+            "replay points.lp --overflow never",
             &["never", "drop_newest"],
         ),
-        ("stream replay points.lp --capacity 0", &["capacity", "0"]),
-        ("stream serve --addr nowhere", &["nowhere"]),
-        ("stream serve --addr 192.0.2.1:1", &["192.0.2.1:1"]),
-        ("stream bench --tasks 0", &["tasks", "0"]),
-        (
-            "stream",
-            &["`corsair stream serve`", "`corsair stream bench`"],
-        ),
-        ("stream replay", &["<FILE>", "corsair stream replay --help"]),
-        ("stream serve --adr x", &["--adr", "did you mean --addr?"]),
+        ("replay points.lp --capacity 0", &["capacity", "0"]),
+        ("serve --addr nowhere", &["nowhere"]),
+        ("serve --addr 192.0.2.1:1", &["192.0.2.1:1"]),
+        ("bench --tasks 0", &["tasks", "0"]),
+        ("", &["`corsair-stream serve`", "`corsair-stream bench`"]),
+        ("replay", &["<FILE>", "corsair-stream --help"]),
+        ("serve --adr x", &["--adr", "did you mean --addr?"]),
     ] {
         let said = terminal.run(args);
         assert_eq!(said.code, Some(2), "{args}: {said:?}");
@@ -108,7 +102,7 @@ fn bad_input_is_refused() {
             );
         }
     }
-    let said = terminal.run("stream replay points.lp --task wrong.tick");
+    let said = terminal.run("replay points.lp --task wrong.tick");
     assert_eq!(said.code, Some(2));
     for part in [
         "wrong.tick",
@@ -127,14 +121,14 @@ fn bad_input_is_refused() {
 
 #[test]
 fn help_is_that_of_the_subcommand() {
-    let help = Terminal::new().succeed("stream replay --help");
+    let help = Terminal::new().succeed("replay --help");
     assert!(help.contains("--own-time"), "{help}");
-    assert!(!help.contains("--regions"), "{help}");
+    assert!(!help.contains("--max-body"), "{help}");
 }
 
 #[test]
 fn the_bench_prints_a_line_for_each_work_and_number_of_tasks() {
-    let args = "stream bench --tasks 1,3 --lines 50 --rounds 1";
+    let args = "bench --tasks 1,3 --lines 50 --rounds 1";
     let table = Terminal::new().succeed(args);
     for work in ["from", "none", "count", "alert", "packets"] {
         let lines = table.lines().filter(|line| line.starts_with(work)).count();
@@ -151,7 +145,7 @@ struct Server {
 
 impl Server {
     fn start(terminal: &Terminal, args: &str) -> Server {
-        let mut command = terminal.command(&format!("stream serve --addr 127.0.0.1:0 {args}"));
+        let mut command = terminal.command(&format!("serve --addr 127.0.0.1:0 {args}"));
         let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -242,7 +236,7 @@ fn a_server_takes_points_shows_tasks_and_drains_when_it_is_asked_to_end() {
 fn an_address_in_use_is_told() {
     let terminal = terminal();
     let server = Server::start(&terminal, "");
-    let said = terminal.run(&format!("stream serve --addr {}", server.address));
+    let said = terminal.run(&format!("serve --addr {}", server.address));
     assert_eq!(said.code, Some(2));
     assert!(said.stderr.contains(&server.address), "{said:?}");
 }

@@ -1,0 +1,177 @@
+//! The flags, and what is said of those that are wrong.
+
+use crate::bench::BenchArgs;
+use crate::replay::ReplayArgs;
+use crate::serve::ServeArgs;
+use anyhow::{Context, anyhow, bail};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use corsair::Executor;
+use corsair::edge::Overflow;
+use corsair_stream::engine::{Engine, EngineOptions, TaskOptions};
+use corsair_stream::line::Precision;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use tokio::runtime::{Builder, Runtime};
+
+/// Sends points of the InfluxDB line protocol through tasks.
+#[derive(Debug, Parser)]
+#[command(name = "corsair-stream", version, disable_help_subcommand = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) what: What,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum What {
+    /// Serve POST /write, /tasks and /metrics until Ctrl-C
+    Serve(ServeArgs),
+    /// Send a recording of lines through tasks
+    Replay(ReplayArgs),
+    /// Time one POST /write through many tasks until all have drained
+    Bench(BenchArgs),
+}
+
+/// Where the nodes of tasks run.
+#[derive(Debug, Args)]
+pub(crate) struct EngineArgs {
+    /// What runs the nodes
+    #[arg(long, value_enum, default_value_t = On::Tokio)]
+    executor: On,
+    /// Worker threads for the nodes [default: one per core]
+    #[arg(long, value_name = "N")]
+    workers: Option<NonZeroUsize>,
+}
+
+/// The tasks to begin with.
+#[derive(Debug, Args)]
+pub(crate) struct TaskArgs {
+    /// A file with a task; its name without the extension is the task's. May be given again
+    #[arg(long = "task", value_name = "FILE", num_args = 1..)]
+    tasks: Vec<PathBuf>,
+    /// How many batches an edge of these tasks holds
+    #[arg(long, value_name = "N", default_value = "64")]
+    capacity: NonZeroUsize,
+    /// What happens to a batch for a full edge: block, drop_newest, drop_oldest or abort
+    #[arg(long, value_name = "POLICY", default_value_t = Overflow::Block)]
+    overflow: Overflow,
+}
+
+/// Executors of wall-clock time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum On {
+    /// A tokio task per node
+    Tokio,
+    /// An OS thread per node
+    Threads,
+    /// All nodes on a fixed pool of OS threads
+    Pool,
+}
+
+impl EngineArgs {
+    pub(crate) fn options(&self) -> EngineOptions {
+        let default = EngineOptions::default();
+        EngineOptions {
+            executor: match self.executor {
+                On::Tokio => Executor::Tokio,
+                On::Threads => Executor::Threads,
+                On::Pool => Executor::Pool,
+            },
+            workers: self.workers.unwrap_or(default.workers),
+            ..default
+        }
+    }
+}
+
+impl TaskArgs {
+    /// Starts them all.
+    pub(crate) async fn start(&self, engine: &Engine) -> anyhow::Result<()> {
+        for path in &self.tasks {
+            let text = fs::read_to_string(path)
+                .with_context(|| format!("cannot read the task {}", path.display()))?;
+            let Some(name) = path.file_stem().and_then(|name| name.to_str()) else {
+                bail!("{} has no name that a task could have", path.display());
+            };
+            let options = TaskOptions {
+                capacity: self.capacity,
+                overflow: self.overflow,
+            };
+            let added = engine.add(name, &text, options).await;
+            added.map_err(|error| anyhow!("{}: {error}", path.display()))?;
+        }
+        Ok(())
+    }
+}
+
+/// A runtime for what surrounds the engine.
+pub(crate) fn runtime() -> anyhow::Result<Runtime> {
+    Builder::new_multi_thread()
+        .thread_name("corsair-http")
+        .enable_all()
+        .build()
+        .context("no threads for the server")
+}
+
+/// For clap: a unit of timestamps.
+pub(crate) fn precision(text: &str) -> Result<Precision, String> {
+    text.parse().map_err(|error| format!("{error}"))
+}
+
+/// One sentence about arguments that the parser refused: what is wrong, and what to type instead.
+pub(crate) fn sentence(error: &clap::Error) -> String {
+    let help = "`corsair-stream --help` lists them all";
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        Some(ContextValue::Strings(texts)) => texts.first().map(String::as_str),
+        _ => None,
+    };
+    match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let flag = text(ContextKind::InvalidArg).unwrap_or_default();
+            match text(ContextKind::SuggestedArg) {
+                Some(near) => format!("there is no flag {flag}; did you mean {near}?"),
+                None => format!("there is no flag {flag}; {help}"),
+            }
+        }
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let command = Arguments::command();
+            let names = command.get_subcommands().map(clap::Command::get_name);
+            let names: Vec<_> = names
+                .map(|name| format!("`corsair-stream {name}`"))
+                .collect();
+            format!("what is to be done? Type {}", names.join(" or "))
+        }
+        ErrorKind::MissingRequiredArgument => {
+            let missing = text(ContextKind::InvalidArg).unwrap_or_default();
+            format!("{missing} is missing; `corsair-stream --help` tells what it is")
+        }
+        ErrorKind::InvalidValue => {
+            let (flag, value) = (
+                text(ContextKind::InvalidArg).unwrap_or_default(),
+                text(ContextKind::InvalidValue).unwrap_or_default(),
+            );
+            match error.get(ContextKind::ValidValue) {
+                Some(ContextValue::Strings(words)) if !words.is_empty() => {
+                    format!("{flag}: '{value}' is none of {}", words.join(", "))
+                }
+                _ => format!("{flag} needs a value; {help}"),
+            }
+        }
+        _ => {
+            let text = error.to_string();
+            let line = text.lines().next().unwrap_or_default();
+            line.strip_prefix("error: ").unwrap_or(line).to_owned()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_is_well_formed() {
+        Arguments::command().debug_assert();
+    }
+}

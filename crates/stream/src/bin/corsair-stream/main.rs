@@ -1,0 +1,41 @@
+//! The program `corsair-stream`: points over HTTP or from a file, through tasks.
+
+mod arguments;
+mod bench;
+mod interrupt;
+mod replay;
+mod serve;
+mod terminal;
+
+use arguments::{Arguments, What};
+use clap::Parser;
+use std::process::ExitCode;
+use terminal::complain;
+
+/// The exit code where something was refused, or a task has failed.
+const REFUSED: u8 = 2;
+
+fn main() -> ExitCode {
+    terminal::log_to_stderr();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) if error.use_stderr() => {
+            complain(arguments::sentence(&error));
+            return ExitCode::from(REFUSED);
+        }
+        // Help and version.
+        Err(error) => {
+            terminal::print(&error.to_string());
+            return ExitCode::SUCCESS;
+        }
+    };
+    let done = match &arguments.what {
+        What::Serve(arguments) => serve::run(arguments),
+        What::Replay(arguments) => replay::run(arguments),
+        What::Bench(arguments) => bench::run(arguments),
+    };
+    done.unwrap_or_else(|error| {
+        complain(format_args!("{error:#}"));
+        ExitCode::from(REFUSED)
+    })
+}
