@@ -42,7 +42,7 @@ pub use pirate::{MAX_BUDDIES, Pirate};
 pub use tally::Tally;
 pub use watch::Watch;
 
-use crate::{AsyncContext, Config, DeadLetters, Executor, Report, RunError, Scenario};
+use crate::contract::{AsyncContext, Config, DeadLetters, Executor, Report, RunError, Scenario};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 

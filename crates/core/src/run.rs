@@ -1,15 +1,7 @@
 //! One way to run a scenario on any executor.
 
-use crate::{AsyncContext, Config, Executor, Message, Report, RunError};
+use crate::contract::{Config, Executor, Message, Report, RunError, Scenario};
 use tokio::runtime::Handle;
-
-/// A run's beginning: the body of its root actor, for any executor.
-///
-/// The root spawns the others. When it returns, the run is over.
-pub trait Scenario<M: Message>: Send + 'static {
-    /// The root's body.
-    fn root<C: AsyncContext<M>>(self, cx: C) -> impl Future<Output = ()> + Send;
-}
 
 /// Runs a scenario on an executor and reports what it did.
 ///

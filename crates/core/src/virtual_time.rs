@@ -36,7 +36,7 @@ mod scheduled;
 mod shard;
 mod wheel;
 
-use crate::{
+use crate::contract::{
     Config, Executor, KindCount, Message, Outcome, Report, RunError, Scenario, Time, peak_memory,
 };
 use engine::End;

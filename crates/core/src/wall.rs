@@ -34,7 +34,7 @@ pub(crate) mod threads;
 mod timers;
 pub(crate) mod tokio;
 
-use crate::{Config, Executor, Message, Report, RunError, Scenario, Time};
+use crate::contract::{Config, Executor, Message, Report, RunError, Scenario, Time};
 use clock::Clock;
 use mailbox::Mailbox;
 use shared::Shared;

@@ -1,6 +1,6 @@
 //! What the FSM and the pirates say: eight bytes.
 
-use crate::{Addr, Message};
+use crate::contract::{Addr, Message};
 use std::num::NonZeroU16;
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 use super::message::millis;
 use super::pirate::Pirate;
 use super::{AFTER_NUMBER, BEFORE_NUMBER, Form, Fsm, Msg, Network, Tally, Watch};
-use crate::{Addr, AddrRange, AsyncContext, Context, Event, Random, Spawn, Token};
+use crate::contract::{Addr, AddrRange, AsyncContext, Context, Event, Random, Spawn, Token};
 use std::num::NonZeroU16;
 use std::time::Duration;
 

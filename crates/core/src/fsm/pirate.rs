@@ -3,8 +3,8 @@
 //! The state machine is written once, for any context; the two forms differ in who calls it.
 
 use super::{Msg, Watch};
-use crate::random::below;
-use crate::{Actor, Addr, AsyncContext, Context, Event, Flow, Token};
+use crate::contract::random::below;
+use crate::contract::{Actor, Addr, AsyncContext, Context, Event, Flow, Token};
 use std::num::NonZeroU16;
 use std::time::Duration;
 

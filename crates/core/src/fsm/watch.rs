@@ -1,7 +1,7 @@
 //! Who is told what happens in a run.
 
 use super::{Msg, Tally};
-use crate::{Addr, AddrRange, Envelope, Time};
+use crate::contract::{Addr, AddrRange, Envelope, Time};
 use std::time::Duration;
 
 /// Who is told what happens: prints, files and clocks belong here, the scenario has none.

@@ -4,8 +4,8 @@ use super::population::SpawnRequest;
 use super::residents::Form;
 use super::scheduled::{Kind, Scheduled};
 use super::shard::Shard;
-use crate::time::nanos;
-use crate::{
+use crate::contract::time::nanos;
+use crate::contract::{
     Actor, Addr, AsyncContext, Context, Envelope, Event, Flow, Message, SpanId, Spawn, Ticket,
     Time, Token, Waiting,
 };

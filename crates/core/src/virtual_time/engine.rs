@@ -14,7 +14,7 @@ use super::places::Group;
 use super::population::{Blueprint, Population, SpawnRequest};
 use super::scheduled::{Head, Kind, Scheduled};
 use super::shard::{ROOT, Shard};
-use crate::{Addr, Config, Message, Spawn};
+use crate::contract::{Addr, Config, Message, Spawn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 

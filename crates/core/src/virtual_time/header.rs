@@ -1,6 +1,6 @@
 //! What the engine keeps in front of every actor.
 
-use crate::Reason;
+use crate::contract::Reason;
 
 /// 16 bytes; all zero is an actor that has not begun.
 #[derive(Debug, Default)]

@@ -128,7 +128,7 @@ fn sort(group: &mut [(u128, u32)]) {
 mod tests {
     use super::super::scheduled::{Head, Kind};
     use super::*;
-    use crate::Random;
+    use crate::contract::Random;
 
     fn event(to: u32, offset: u32, from: u32, seq: u32) -> Scheduled<()> {
         Scheduled::bare(Head::new(offset, Kind::Stop, to, from, seq, 0))

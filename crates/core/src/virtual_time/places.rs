@@ -1,7 +1,7 @@
 //! Where actors are, as one shard sees it: the shard of every page, and who was spawned there.
 
 use super::pages::{PAGE_BITS, Page};
-use crate::{Addr, Spawn};
+use crate::contract::{Addr, Spawn};
 
 /// What all shards know about the actors of one spawn.
 pub(super) struct Group {

@@ -4,7 +4,7 @@
 
 use super::header::Header;
 use super::scheduled::Scheduled;
-use crate::Spawn;
+use crate::contract::Spawn;
 use std::sync::Arc;
 
 /// A spawn that an actor has asked for.

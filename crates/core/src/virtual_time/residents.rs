@@ -9,7 +9,7 @@ use super::pages::{PAGE, PAGE_BITS, Page, Region};
 use super::population::{Blueprint, Population};
 use super::scheduled::{Kind, Scheduled};
 use super::shard::{ROOT, Shard, Timer};
-use crate::{Flow, Message, Reason};
+use crate::contract::{Flow, Message, Reason};
 use std::alloc::Layout;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;

@@ -1,7 +1,7 @@
 //! Events on their way: written once by the sender's shard, read once by the receiver's.
 
 use super::header::Header;
-use crate::{Addr, Envelope, Event, Reason, SpanId, Time, Token};
+use crate::contract::{Addr, Envelope, Event, Reason, SpanId, Time, Token};
 use std::mem::{ManuallyDrop, MaybeUninit, needs_drop};
 
 /// What kind of event it is. Up to [`Kind::DeadLetter`] an event carries a message.
@@ -317,7 +317,7 @@ impl<M> Scheduled<M> {
     /// The index of its kind, if it is a message that one actor sent another.
     pub(super) fn message_kind(&self) -> Option<usize>
     where
-        M: crate::Message,
+        M: crate::contract::Message,
     {
         self.body().filter(|_| self.head.is_message()).map(M::kind)
     }

@@ -19,7 +19,7 @@ use super::parcel::{Far, RING};
 use super::places::Places;
 use super::population::SpawnRequest;
 use super::scheduled::{Head, Kind, MAX_WINDOW_BITS, Scheduled};
-use crate::{Addr, Config, DeadLetters, Message, SpanId, Token};
+use crate::contract::{Addr, Config, DeadLetters, Message, SpanId, Token};
 use queues::Queues;
 use std::sync::atomic::{AtomicU32, Ordering};
 use turn::{Rules, Turn, Window};
@@ -218,7 +218,7 @@ impl<M: Message> Shard<M> {
         let header = self.header();
         let drawn = header.drawn;
         header.drawn = drawn.wrapping_add(1);
-        crate::random::nth(self.rules.seed, self.turn.me, drawn)
+        crate::contract::random::nth(self.rules.seed, self.turn.me, drawn)
     }
 
     pub(super) fn request(&mut self) -> u32 {

@@ -151,7 +151,7 @@ impl<T: Due> Wheel<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Random;
+    use crate::contract::Random;
     use std::collections::BTreeMap;
 
     #[derive(Clone, Copy, PartialEq, Debug)]

@@ -15,7 +15,7 @@
 
 use super::letter::Letter;
 use super::mailbox::{Mailbox, Pushed};
-use crate::{Addr, Event, Message};
+use crate::contract::{Addr, Event, Message};
 use crossbeam_channel::{Receiver, Sender, TrySendError};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::SeqCst;

@@ -5,7 +5,7 @@
 //! milliseconds whether the run was cut, has gone past its end, or stands still.
 
 use super::letter::Letter;
-use crate::{Addr, Time};
+use crate::contract::{Addr, Time};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -8,7 +8,7 @@ use super::shared::{Cell, Shared};
 use super::tally::Ledger;
 use super::timers::Timers;
 use super::{Alarm, Runtime};
-use crate::{
+use crate::contract::{
     Actor, Addr, AsyncContext, Context, Envelope, Event, Message, SpanId, Spawn, Ticket, Time,
     Token, Waiting,
 };
@@ -358,7 +358,7 @@ impl<M: Message, R: Runtime> Context<M> for WallContext<M, R> {
 
     #[inline]
     fn random(&mut self) -> u64 {
-        let bits = crate::random::nth(self.shared.config.seed, self.me.0, self.draws);
+        let bits = crate::contract::random::nth(self.shared.config.seed, self.me.0, self.draws);
         self.draws = self.draws.wrapping_add(1);
         bits
     }

@@ -1,6 +1,6 @@
 //! What lies in a mailbox: an event and what is known about it.
 
-use crate::{Addr, Envelope, Event, SpanId, Time};
+use crate::contract::{Addr, Envelope, Event, SpanId, Time};
 
 /// An event on its way to an actor.
 #[derive(Debug)]

@@ -19,7 +19,7 @@
 //! [`Channel`](super::channel::Channel) for actors that are threads.
 
 use super::letter::Letter;
-use crate::{Addr, Event, Message};
+use crate::contract::{Addr, Event, Message};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;

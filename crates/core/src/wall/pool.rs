@@ -14,7 +14,7 @@ use super::clock::Clock;
 use super::mailbox::Queue;
 use super::shared::{Shared, lock};
 use super::{Alarm, Runtime, launch, nothing};
-use crate::{Config, Executor, Message, Report, RunError, Scenario, Time};
+use crate::contract::{Config, Executor, Message, Report, RunError, Scenario, Time};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::io;
 use std::pin::Pin;

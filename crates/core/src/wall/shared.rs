@@ -11,8 +11,8 @@ use super::mailbox::{Mailbox, Pushed};
 use super::table::Table;
 use super::tally::{Scan, Tally};
 use super::{Runtime, summary::Left};
-use crate::spawn::{Names, Spawn};
-use crate::{
+use crate::contract::spawn::{Names, Spawn};
+use crate::contract::{
     Addr, AddrRange, Config, DeadLetters, Event, Message, Overflow, PanicReport, Reason, Scenario,
     Time,
 };

@@ -2,7 +2,7 @@
 
 use super::Runtime;
 use super::shared::{End, Shared, lock};
-use crate::{
+use crate::contract::{
     ActorTotals, Addr, Config, Executor, KindCount, Message, Outcome, Report, RunError, Time,
     Waiting, WaitingActor, peak_memory,
 };

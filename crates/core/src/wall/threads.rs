@@ -9,7 +9,7 @@ use super::clock::Clock;
 use super::limit;
 use super::shared::Shared;
 use super::{Alarm, Runtime, launch};
-use crate::{Config, Executor, Message, Report, RunError, Scenario, Time};
+use crate::contract::{Config, Executor, Message, Report, RunError, Scenario, Time};
 use std::cell::RefCell;
 use std::io;
 use std::pin::pin;

@@ -5,7 +5,7 @@
 //! so there is one place for theirs, and a new one takes the place of one that nobody waits for
 //! any more. A million questions answered in time leave nothing behind.
 
-use crate::{Time, Token};
+use crate::contract::{Time, Token};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

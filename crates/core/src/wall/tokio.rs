@@ -9,7 +9,7 @@ use super::clock::Clock;
 use super::mailbox::{Mailbox, Queue};
 use super::shared::{Shared, lock};
 use super::{Alarm, Runtime, launch, nothing};
-use crate::{Config, Cut, Executor, Message, Report, RunError, Scenario, Time};
+use crate::contract::{Config, Cut, Executor, Message, Report, RunError, Scenario, Time};
 use std::io;
 use std::num::NonZeroUsize;
 use std::pin::Pin;

@@ -1,12 +1,14 @@
 //! The end of a shard: what it has counted, who still waits, who has panicked.
 
 use super::{End, Engine};
+use crate::contract::{
+    ActorTotals, Addr, Config, Message, PanicReport, Report, Time, Waiting, WaitingActor,
+};
 use crate::virtual_time::header::{Header, State};
 use crate::virtual_time::places::Group;
 use crate::virtual_time::population::Population;
 use crate::virtual_time::scheduled::Scheduled;
 use crate::virtual_time::shard::{Shard, Tally};
-use crate::{ActorTotals, Addr, Config, Message, PanicReport, Report, Time, Waiting, WaitingActor};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What a shard has to say when the loop has ended.
@@ -109,7 +111,7 @@ pub(super) unsafe fn note_panic<M: Message>(
             name: (*shard).places.name_of(who),
             time: Time(now),
             event: (*shard).describe_current(),
-            message: crate::report::panic_text(panic),
+            message: crate::contract::report::panic_text(panic),
         };
         let failure = &mut (*shard).tally.failure;
         if failure

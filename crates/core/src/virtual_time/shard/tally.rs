@@ -1,11 +1,11 @@
 //! What a shard counts while it runs, the digest of it, and what it says of single actors.
 
 use super::{ROOT, Shard};
-use crate::config::fold;
+use crate::contract::config::fold;
+use crate::contract::{ActorTotals, Addr, Message, PanicReport, Token};
 use crate::virtual_time::header::Header;
 use crate::virtual_time::pages::{PAGE, PAGE_BITS};
 use crate::virtual_time::scheduled::{Kind, Scheduled, TIMER_FROM};
-use crate::{ActorTotals, Addr, Message, PanicReport, Token};
 
 /// The first message for an actor that had ended, for strict runs.
 pub(in super::super) struct FirstDead {

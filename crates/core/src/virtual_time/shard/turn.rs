@@ -3,9 +3,9 @@
 use super::ROOT;
 use super::aside::Aside;
 use super::timer::Timer;
+use crate::contract::{Latency, Waiting};
 use crate::virtual_time::header::Header;
 use crate::virtual_time::scheduled::{Head, Scheduled};
-use crate::{Latency, Waiting};
 
 /// What the run was told; the same on all shards.
 pub(in super::super) struct Rules {

@@ -5,10 +5,10 @@
 //! says of an actor that still waited.
 
 use super::WallContext;
+use crate::contract::{Message, Token};
 use crate::wall::Runtime;
 use crate::wall::letter::Letter;
 use crate::wall::shared::lock;
-use crate::{Message, Token};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 

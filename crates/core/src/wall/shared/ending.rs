@@ -1,10 +1,10 @@
 //! How actors end, and how the run does.
 
 use super::{Cell, End, LIVE, PANICKED, RETURNED, STOPPED, STOPPING, Shared, lock};
+use crate::contract::{Addr, Event, Message, Reason, Time};
 use crate::wall::Runtime;
 use crate::wall::letter::Letter;
 use crate::wall::mailbox::Mailbox;
-use crate::{Addr, Event, Message, Reason, Time};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release, SeqCst};
 

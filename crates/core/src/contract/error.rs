@@ -1,6 +1,8 @@
 //! What can go wrong in a run.
 
-use crate::{ConfigError, PanicReport, Report, Time, WaitingActor};
+use super::config::ConfigError;
+use super::report::{PanicReport, Report, WaitingActor};
+use super::time::Time;
 use std::fmt;
 
 /// Why a run failed. Where it had begun, its report so far comes along.

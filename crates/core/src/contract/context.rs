@@ -1,9 +1,12 @@
 //! What an actor can do to the outside world.
 
-use crate::spawn::Spawn;
-use crate::{
-    Actor, Addr, AddrRange, Envelope, Event, Message, Random, SpanId, Ticket, Time, Token,
-};
+use super::actor::Actor;
+use super::address::{Addr, AddrRange};
+use super::event::{Envelope, Event, SpanId, Ticket, Token};
+use super::message::Message;
+use super::random::Random;
+use super::spawn::Spawn;
+use super::time::Time;
 use std::panic::Location;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -36,7 +39,7 @@ pub trait Context<M: Message>: Send {
     /// A random number below `bound`; 0 if `bound` is 0.
     #[inline]
     fn below(&mut self, bound: u32) -> u32 {
-        crate::random::below(self.random(), bound)
+        super::random::below(self.random(), bound)
     }
 
     /// A generator seeded from this actor's stream, for code that wants many numbers.

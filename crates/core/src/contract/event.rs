@@ -1,6 +1,7 @@
 //! What an actor receives, and what is known about it.
 
-use crate::{Addr, Time};
+use super::address::Addr;
+use super::time::Time;
 use std::fmt;
 
 /// What an actor receives.

@@ -1,6 +1,10 @@
 //! What a run has done.
 
-use crate::{Addr, Executor, Reason, Time, Waiting};
+use super::address::Addr;
+use super::config::Executor;
+use super::context::Waiting;
+use super::event::Reason;
+use super::time::Time;
 use std::fmt;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! How a run is to go.
 
-use crate::time::nanos;
-use crate::{Addr, Time};
+use super::address::Addr;
+use super::time::{Time, nanos};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

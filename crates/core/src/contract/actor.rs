@@ -1,6 +1,8 @@
 //! The handler form of an actor, and how it becomes a body.
 
-use crate::{AsyncContext, Context, Event, Message};
+use super::context::{AsyncContext, Context};
+use super::event::Event;
+use super::message::Message;
 
 /// Whether an actor goes on after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,28 @@
+//! The contract between actors and executors: what an actor can do, what it receives, what goes
+//! into a run and what comes out. It knows no executor; every executor keeps it.
+
+mod actor;
+mod address;
+pub(crate) mod config;
+mod context;
+mod error;
+mod event;
+mod message;
+pub(crate) mod random;
+pub(crate) mod report;
+mod scenario;
+pub(crate) mod spawn;
+pub(crate) mod time;
+
+pub use actor::{Actor, Flow, drive};
+pub use address::{Addr, AddrRange};
+pub use config::{Config, ConfigError, Cut, DeadLetters, Executor, Latency, Overflow, Progress};
+pub use context::{AskError, AsyncContext, Context, Waiting};
+pub use error::RunError;
+pub use event::{Envelope, Event, Reason, SpanId, Ticket, Token};
+pub use message::Message;
+pub use random::Random;
+pub use report::{ActorTotals, KindCount, Outcome, PanicReport, Report, WaitingActor, peak_memory};
+pub use scenario::Scenario;
+pub use spawn::Spawn;
+pub use time::Time;
