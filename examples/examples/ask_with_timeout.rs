@@ -5,30 +5,13 @@
 use corsair::{AskError, AsyncContext, Config, Event, Executor, Message, RunError, Scenario, run};
 use std::time::Duration;
 
+#[derive(Message)]
 enum Msg {
     /// How deep is the water? Measuring takes so many milliseconds.
     Depth {
         takes_ms: u64,
     },
     Fathoms(u64),
-}
-
-impl Message for Msg {
-    const KINDS: &'static [&'static str] = &["Depth", "Fathoms"];
-
-    fn kind(&self) -> usize {
-        match self {
-            Msg::Depth { .. } => 0,
-            Msg::Fathoms(_) => 1,
-        }
-    }
-
-    fn fingerprint(&self) -> u64 {
-        match self {
-            Msg::Depth { takes_ms } => *takes_ms,
-            Msg::Fathoms(fathoms) => *fathoms,
-        }
-    }
 }
 
 /// Measures the depth for whoever asks.

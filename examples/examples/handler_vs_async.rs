@@ -9,21 +9,10 @@ use corsair::{
 };
 
 /// A barrel that is rolled to and fro, so many more times, next to the partner.
+#[derive(Message)]
 struct Barrel {
     times: u32,
     partner: Addr,
-}
-
-impl Message for Barrel {
-    const KINDS: &'static [&'static str] = &["Barrel"];
-
-    fn kind(&self) -> usize {
-        0
-    }
-
-    fn fingerprint(&self) -> u64 {
-        u64::from(self.times)
-    }
 }
 
 /// Rolls a barrel to the partner, and in the end to the root.

@@ -6,27 +6,10 @@
 use corsair::{AsyncContext, Config, Event, Executor, Message, RunError, Scenario, Spawn, run};
 use std::time::Duration;
 
+#[derive(Message)]
 enum Say {
     Ahoy,
     AyeAye { sailor: u32 },
-}
-
-impl Message for Say {
-    const KINDS: &'static [&'static str] = &["Ahoy", "AyeAye"];
-
-    fn kind(&self) -> usize {
-        match self {
-            Say::Ahoy => 0,
-            Say::AyeAye { .. } => 1,
-        }
-    }
-
-    fn fingerprint(&self) -> u64 {
-        match self {
-            Say::Ahoy => 0,
-            Say::AyeAye { sailor } => u64::from(*sailor),
-        }
-    }
 }
 
 /// A sailor answers every hail, after a while.

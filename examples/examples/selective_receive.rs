@@ -8,28 +8,12 @@ use corsair::{
 };
 use std::time::Duration;
 
+#[derive(Message)]
 enum Msg {
     GiveMeRum,
     Rum,
     WhereIsTheKey,
     Key,
-}
-
-impl Message for Msg {
-    const KINDS: &'static [&'static str] = &["GiveMeRum", "Rum", "WhereIsTheKey", "Key"];
-
-    fn kind(&self) -> usize {
-        match self {
-            Msg::GiveMeRum => 0,
-            Msg::Rum => 1,
-            Msg::WhereIsTheKey => 2,
-            Msg::Key => 3,
-        }
-    }
-
-    fn fingerprint(&self) -> u64 {
-        0
-    }
 }
 
 /// Asks for rum and waits for it.

@@ -7,30 +7,13 @@ use corsair::{
     AsyncContext, Config, Event, Executor, Message, Reason, RunError, Scenario, Spawn, run,
 };
 
+#[derive(Message)]
 enum Msg {
     /// Fire this cannon.
     Fire {
         cannon: u64,
     },
     Boom,
-}
-
-impl Message for Msg {
-    const KINDS: &'static [&'static str] = &["Fire", "Boom"];
-
-    fn kind(&self) -> usize {
-        match self {
-            Msg::Fire { .. } => 0,
-            Msg::Boom => 1,
-        }
-    }
-
-    fn fingerprint(&self) -> u64 {
-        match self {
-            Msg::Fire { cannon } => *cannon,
-            Msg::Boom => 0,
-        }
-    }
 }
 
 async fn gunner<C: AsyncContext<Msg>>(mut cx: C, _: u32) {

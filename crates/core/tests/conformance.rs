@@ -12,32 +12,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 /// The message of these scenarios.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Message)]
 enum Note {
     Ping,
     Number(u32),
     Ask(u32),
     Pass(Ticket),
-}
-
-impl Message for Note {
-    const KINDS: &'static [&'static str] = &["Ping", "Number", "Ask", "Pass"];
-
-    fn kind(&self) -> usize {
-        match self {
-            Note::Ping => 0,
-            Note::Number(_) => 1,
-            Note::Ask(_) => 2,
-            Note::Pass(_) => 3,
-        }
-    }
-
-    fn fingerprint(&self) -> u64 {
-        match self {
-            Note::Number(n) | Note::Ask(n) => (*n).into(),
-            Note::Ping | Note::Pass(_) => 0,
-        }
-    }
 }
 
 const MS: Duration = Duration::from_millis(1);

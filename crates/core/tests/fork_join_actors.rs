@@ -28,27 +28,11 @@ enum Form {
     BlockOn,
 }
 
+#[derive(Message)]
 enum Msg {
     /// Add up all numbers up to this one.
     Sum(u64),
     Total(u64),
-}
-
-impl Message for Msg {
-    const KINDS: &'static [&'static str] = &["Sum", "Total"];
-
-    fn kind(&self) -> usize {
-        match self {
-            Msg::Sum(_) => 0,
-            Msg::Total(_) => 1,
-        }
-    }
-
-    fn fingerprint(&self) -> u64 {
-        match self {
-            Msg::Sum(number) | Msg::Total(number) => *number,
-        }
-    }
 }
 
 fn closures(low: u64, high: u64) -> u64 {

@@ -11,24 +11,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// A number, or a shared mark whose owners are counted.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Message)]
 enum Note {
     Number(u32),
-    #[expect(dead_code, reason = "it is there to be dropped")]
     Mark(Arc<()>),
-}
-
-impl Message for Note {
-    const KINDS: &'static [&'static str] = &["Number", "Mark"];
-    fn kind(&self) -> usize {
-        matches!(self, Note::Mark(_)) as usize
-    }
-    fn fingerprint(&self) -> u64 {
-        match self {
-            Note::Number(n) => u64::from(*n),
-            Note::Mark(_) => 0,
-        }
-    }
 }
 
 /// Enough for three pages of addresses, or for miri's patience.

@@ -18,20 +18,8 @@ fn config() -> Config {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Message)]
 struct Number(u32);
-
-impl Message for Number {
-    const KINDS: &'static [&'static str] = &["Number"];
-
-    fn kind(&self) -> usize {
-        0
-    }
-
-    fn fingerprint(&self) -> u64 {
-        self.0.into()
-    }
-}
 
 /// Panics at 13.
 async fn superstitious<C: AsyncContext<Number>>(mut cx: C) {

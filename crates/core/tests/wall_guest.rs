@@ -10,20 +10,8 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::mpsc;
 
-#[derive(Debug)]
+#[derive(Debug, Message)]
 struct Number(u64);
-
-impl Message for Number {
-    const KINDS: &'static [&'static str] = &["Number"];
-
-    fn kind(&self) -> usize {
-        0
-    }
-
-    fn fingerprint(&self) -> u64 {
-        self.0
-    }
-}
 
 fn runtime() -> Runtime {
     Builder::new_multi_thread()

@@ -7,20 +7,8 @@ use corsair::{
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Message)]
 struct Number(u32);
-
-impl Message for Number {
-    const KINDS: &'static [&'static str] = &["Number"];
-
-    fn kind(&self) -> usize {
-        0
-    }
-
-    fn fingerprint(&self) -> u64 {
-        self.0.into()
-    }
-}
 
 const EXECUTORS: [Executor; 3] = [Executor::Tokio, Executor::Threads, Executor::Pool];
 

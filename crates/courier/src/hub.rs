@@ -46,7 +46,9 @@ pub(crate) const MAILBOX: u32 = 128;
 const ORDERS: usize = 1024;
 
 /// What actors of the run say to each other: the root to berths.
-#[derive(Debug)]
+/// There is no digest on the wall clock.
+#[derive(Debug, corsair::Message)]
+#[message(skip)]
 pub(crate) enum Word {
     /// A message for this user.
     Message {
@@ -58,25 +60,6 @@ pub(crate) enum Word {
     Tidings { user: UserId, tidings: Arc<Tidings> },
     /// Look at your [`Entry`].
     Look,
-}
-
-impl corsair::Message for Word {
-    const KINDS: &'static [&'static str] = &["Message", "Tidings", "Look"];
-
-    fn kind(&self) -> usize {
-        match self {
-            Word::Message { .. } => 0,
-            Word::Tidings { .. } => 1,
-            Word::Look => 2,
-        }
-    }
-
-    fn fingerprint(&self) -> u64 {
-        match self {
-            Word::Message { sequence, .. } => *sequence,
-            Word::Tidings { .. } | Word::Look => 0,
-        }
-    }
 }
 
 /// Frames about who came and went, the same for everybody.

@@ -6,27 +6,83 @@
 /// (an event of the virtual executor is 40 bytes plus the message) and own what it carries.
 ///
 /// ```
-/// # use corsair::Message;
+/// use corsair::Message;
+///
+/// #[derive(Message)]
 /// enum Greeting {
 ///     Hello,
 ///     Number(u32),
 /// }
+/// assert_eq!(Greeting::KINDS, ["Hello", "Number"]);
+/// assert_eq!(Greeting::Number(7).kind(), 1);
+/// assert_eq!(Greeting::Number(7).fingerprint(), 7);
+/// ```
+///
+/// # The derive macro
+///
+/// `#[derive(Message)]` makes a kind of each variant, or one of a struct, and a [`Fingerprint`] of
+/// all fields, which are [`Hash`] or floating-point numbers. Attributes change that:
+///
+/// | attribute | on | effect |
+/// |---|---|---|
+/// | `#[message(skip)]` | a field, a variant, a type | it does not enter the fingerprint |
+/// | `#[message(fingerprint = f)]` | a field, a type | its fingerprint is `f(&it)`, a `u64` |
+/// | `#[message(kind = "Name")]` | a variant, a struct | the name of its kind; variants of one name are one kind |
+///
+/// ```
+/// use corsair::{Message, Ticket};
+///
+/// #[derive(Message)]
+/// enum Shop {
+///     #[message(kind = "Order")]
+///     Buy { pieces: u32, price: f64 },
+///     #[message(kind = "Order")]
+///     Sell { pieces: u32, price: f64 },
+///     /// The pixels are no part of the digest.
+///     Picture { name: String, #[message(skip)] pixels: Vec<f32> },
+///     #[message(skip)]
+///     Forward(Box<dyn FnOnce() + Send>),
+///     Answer { #[message(fingerprint = sum)] prices: Vec<f64>, to: Ticket },
+/// }
+///
+/// fn sum(prices: &Vec<f64>) -> u64 {
+///     prices.iter().sum::<f64>().to_bits()
+/// }
+///
+/// assert_eq!(Shop::KINDS, ["Order", "Picture", "Forward", "Answer"]);
+/// let (buy, sell) = (Shop::Buy { pieces: 1, price: 0.5 }, Shop::Sell { pieces: 1, price: 0.5 });
+/// assert_eq!(buy.kind(), sell.kind());
+/// assert_ne!(buy.fingerprint(), sell.fingerprint());
+/// ```
+///
+/// By hand, the first example is
+///
+/// ```
+/// # use corsair::Message;
+/// # enum Greeting {
+/// #     Hello,
+/// #     Number(u32),
+/// # }
 /// impl Message for Greeting {
 ///     const KINDS: &'static [&'static str] = &["Hello", "Number"];
+///
 ///     fn kind(&self) -> usize {
 ///         match self {
 ///             Greeting::Hello => 0,
 ///             Greeting::Number(_) => 1,
 ///         }
 ///     }
+///
 ///     fn fingerprint(&self) -> u64 {
 ///         match self {
 ///             Greeting::Hello => 0,
-///             Greeting::Number(n) => *n as u64,
+///             Greeting::Number(n) => u64::from(*n),
 ///         }
 ///     }
 /// }
 /// ```
+///
+/// [`Fingerprint`]: crate::Fingerprint
 pub trait Message: Send + 'static {
     /// The names of the kinds, as reports print them.
     const KINDS: &'static [&'static str];

@@ -5,7 +5,7 @@ use std::num::NonZeroU16;
 use std::time::Duration;
 
 /// What the FSM and the pirates say to each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Message)]
 pub enum Msg {
     /// You are the pirate with this index, and I am the FSM.
     Hello {
@@ -29,31 +29,6 @@ pub enum Msg {
         /// What the pirate had at its end; zero from the FSM.
         gold: u32,
     },
-}
-
-impl Message for Msg {
-    const KINDS: &'static [&'static str] = &["Hello", "NameDrop", "GoldCoin", "Chat", "Goodbye"];
-
-    #[inline]
-    fn kind(&self) -> usize {
-        match self {
-            Msg::Hello { .. } => 0,
-            Msg::NameDrop { .. } => 1,
-            Msg::GoldCoin(_) => 2,
-            Msg::Chat { .. } => 3,
-            Msg::Goodbye { .. } => 4,
-        }
-    }
-
-    #[inline]
-    fn fingerprint(&self) -> u64 {
-        match *self {
-            Msg::Hello { name } => name.into(),
-            Msg::NameDrop { buddy } => buddy.as_u32().into(),
-            Msg::GoldCoin(gold) | Msg::Goodbye { gold } => gold.into(),
-            Msg::Chat { period_ms } => period_ms.get().into(),
-        }
-    }
 }
 
 /// A chat period as the message has it; none if it is zero, too long, or not a whole number of

@@ -13,39 +13,16 @@ use std::path::Path;
 use std::time::Duration;
 
 /// What they say to each other.
+#[derive(Message)]
 pub enum Msg {
     Begin(AddrRange),
     Put,
+    #[message(kind = "GetRequest")]
     Get,
+    #[message(kind = "GetResponse")]
     Got,
     Finished,
     Goodbye,
-}
-
-impl Message for Msg {
-    const KINDS: &'static [&'static str] = &[
-        "Begin",
-        "Put",
-        "GetRequest",
-        "GetResponse",
-        "Finished",
-        "Goodbye",
-    ];
-
-    fn kind(&self) -> usize {
-        match self {
-            Msg::Begin(_) => 0,
-            Msg::Put => PUT,
-            Msg::Get => GET,
-            Msg::Got => 3,
-            Msg::Finished => 4,
-            Msg::Goodbye => 5,
-        }
-    }
-
-    fn fingerprint(&self) -> u64 {
-        0
-    }
 }
 
 const PUT: usize = 1;

@@ -17,28 +17,14 @@ use std::thread::{self, JoinHandle};
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 
-/// What the root is told from outside.
+/// What the root is told from outside. There is no digest on the wall clock.
+#[derive(Message)]
+#[message(skip)]
 pub(super) enum Command {
     /// Start the nodes of a task.
     Start(Plan),
     /// End the run. All tasks have ended.
     End,
-}
-
-impl Message for Command {
-    const KINDS: &'static [&'static str] = &["Start", "End"];
-
-    fn kind(&self) -> usize {
-        match self {
-            Command::Start(_) => 0,
-            Command::End => 1,
-        }
-    }
-
-    /// There is no digest on the wall clock.
-    fn fingerprint(&self) -> u64 {
-        0
-    }
 }
 
 /// The way to the root for anybody.

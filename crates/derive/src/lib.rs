@@ -1,0 +1,16 @@
+//! `#[derive(Message)]` of [`corsair`](../corsair/index.html), which re-exports it.
+#![forbid(unsafe_code)]
+
+mod message;
+
+use proc_macro::TokenStream;
+
+/// Implements [`Message`](../corsair/trait.Message.html): a kind per variant, named after it, and a
+/// fingerprint of all fields. The trait's documentation describes the attributes.
+#[proc_macro_derive(Message, attributes(message))]
+pub fn derive_message(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as syn::DeriveInput);
+    message::expand(&input)
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}

@@ -1,0 +1,108 @@
+//! The attributes: `#[message(skip, kind = "...", fingerprint = path)]`.
+
+use syn::{Attribute, Error, LitStr, Path, Result};
+
+/// What an attribute stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Struct,
+    Enum,
+    Variant,
+    Field,
+}
+
+impl Place {
+    /// The attributes that make sense here.
+    fn known(self) -> &'static [&'static str] {
+        match self {
+            Place::Struct => &["skip", "kind", "fingerprint"],
+            Place::Enum | Place::Field => &["skip", "fingerprint"],
+            Place::Variant => &["skip", "kind"],
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Place::Struct => "a struct",
+            Place::Enum => "an enum",
+            Place::Variant => "a variant",
+            Place::Field => "a field",
+        }
+    }
+}
+
+/// What the attributes of a type, a variant or a field say.
+#[derive(Default)]
+pub(super) struct Attributes {
+    /// It does not enter the fingerprint.
+    pub(super) skip: bool,
+    /// The name of the kind.
+    kind: Option<String>,
+    /// The function that makes a number of it.
+    pub(super) fingerprint: Option<Path>,
+}
+
+impl Attributes {
+    pub(super) fn read(attributes: &[Attribute], place: Place) -> Result<Attributes> {
+        let mut read = Attributes::default();
+        for attribute in attributes {
+            if !attribute.path().is_ident("message") {
+                continue;
+            }
+            attribute.parse_nested_meta(|meta| {
+                let given = meta
+                    .path
+                    .get_ident()
+                    .map(ToString::to_string)
+                    .unwrap_or_default();
+                if !place.known().contains(&given.as_str()) {
+                    let known: Vec<_> = place.known().iter().map(|name| usage(name)).collect();
+                    return Err(meta.error(format!(
+                        "unknown attribute of {}; there are {}",
+                        place.name(),
+                        known.join(", ")
+                    )));
+                }
+                let twice = match given.as_str() {
+                    "skip" => std::mem::replace(&mut read.skip, true),
+                    "kind" => {
+                        let name = meta.value()?.parse::<LitStr>()?.value();
+                        read.kind.replace(name).is_some()
+                    }
+                    _ => {
+                        let function = meta.value()?.parse::<Path>()?;
+                        read.fingerprint.replace(function).is_some()
+                    }
+                };
+                if twice {
+                    return Err(meta.error(format!("`{given}` is given twice; remove one")));
+                }
+                Ok(())
+            })?;
+            if read.skip && read.fingerprint.is_some() {
+                return Err(Error::new_spanned(
+                    attribute,
+                    "`skip` and `fingerprint` contradict each other; remove one",
+                ));
+            }
+        }
+        Ok(read)
+    }
+
+    /// The name of the kind: the one that is given, or the identifier's.
+    pub(super) fn kind_or(&self, ident: &syn::Ident) -> String {
+        use syn::ext::IdentExt;
+        self.kind
+            .clone()
+            .unwrap_or_else(|| ident.unraw().to_string())
+    }
+}
+
+/// How an attribute is written.
+fn usage(name: &str) -> &'static str {
+    match name {
+        "skip" => "`skip`",
+        "kind" => "`kind = \"Name\"`",
+        _ => "`fingerprint = function`",
+    }
+}
