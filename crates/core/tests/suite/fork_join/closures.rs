@@ -254,7 +254,7 @@ fn recursion_without_end() {
 #[test]
 fn where_memory_ends_there_is_a_panic_that_says_so_and_no_overflow() {
     let test = std::env::current_exe().expect("the test runs from a file");
-    let script = "ulimit -v 450000; exec \"$0\" --exact recursion_without_end --ignored";
+    let script = "ulimit -v 450000; exec \"$0\" --exact fork_join::closures::recursion_without_end --ignored";
     let output = std::process::Command::new("sh")
         .args(["-c", script])
         .arg(test)

@@ -1,5 +1,4 @@
 //! All flavours of edges behind one trait, so that one test runs over each; and messages that count.
-#![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use corsair::edge::{
     self, Aborted, BlockingCollect, BlockingEmit, Collect, Emit, Options, TryCollect, TryEmit,
@@ -99,7 +98,6 @@ impl Flavour for Tokio {
 }
 
 /// A test of each of these functions on every flavour.
-#[macro_export]
 macro_rules! on_every_flavour {
     ($($name:ident)*) => {
         on_every_flavour!(ring_async RingAsync: $($name)*);
@@ -109,7 +107,7 @@ macro_rules! on_every_flavour {
     };
     ($module:ident $flavour:ident: $($name:ident)*) => {
         mod $module {
-            $(#[test] fn $name() { super::$name::<super::flavour::$flavour>(); })*
+            $(#[test] fn $name() { super::$name::<crate::edge::flavour::$flavour>(); })*
         }
     };
 }

@@ -1,10 +1,7 @@
 //! Any sequence of operations on an edge does what a plain queue does.
 
-#[path = "edge/flavour.rs"]
-mod flavour;
-
+use super::flavour::{Crossbeam, Drops, Flavour, Message, RingBlocking, Tokio, once};
 use corsair::edge::{Options, Overflow, State, TryCollect, TryCollectError, TryEmit, TryEmitError};
-use flavour::{Crossbeam, Drops, Flavour, RingBlocking, Tokio};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
@@ -107,8 +104,8 @@ fn compare<F: Flavour>(
     calls: &[Call],
     capacity: usize,
     overflow: Overflow,
-    mut collect_all: impl FnMut(&mut F::Tx, Vec<flavour::Message>) -> usize,
-    mut emit_many: impl FnMut(&mut F::Rx, usize) -> Result<Vec<flavour::Message>, TryEmitError>,
+    mut collect_all: impl FnMut(&mut F::Tx, Vec<Message>) -> usize,
+    mut emit_many: impl FnMut(&mut F::Rx, usize) -> Result<Vec<Message>, TryEmitError>,
 ) {
     let drops = Drops::default();
     let (mut tx, mut rx) = F::edge(Options::new(capacity).overflow(overflow));
@@ -238,7 +235,7 @@ proptest! {
             overflow,
             |tx, mut batch| {
                 // Not waited for: what does not fit is left.
-                let _ = flavour::once(tx.collect_all(&mut batch));
+                let _ = once(tx.collect_all(&mut batch));
                 batch.len()
             },
             |rx, max| {

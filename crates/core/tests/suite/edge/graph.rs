@@ -1,11 +1,8 @@
 //! Graphs of edges: fan-out, merge, and aborts that go through them.
 
-#[path = "edge/flavour.rs"]
-mod flavour;
-
+use super::flavour::{many, once, wait};
 use corsair::edge::{self, AbortHandle, BlockingCollect, BlockingEmit, FanOut, Merge, Options};
 use corsair::edge::{Collector, Overflow, State, TryEmitError};
-use flavour::{many, once, wait};
 use std::sync::Arc;
 use std::thread;
 

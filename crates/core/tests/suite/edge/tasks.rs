@@ -1,19 +1,16 @@
 //! Edges in `async` code: futures that are dropped half-way, batches, and tasks under load.
 
-#[path = "edge/flavour.rs"]
-mod flavour;
-
+use super::flavour::{Drops, Flavour, Message, many, once, wait};
 use corsair::edge::{self, AbortHandle, Collect, Emit, Options, Overflow, State, TryCollect};
 use corsair::edge::{TryEmit, TryEmitError};
-use flavour::{Drops, Flavour, Message, many, once, wait};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
 /// Runs a test with the ring and with the edge of tokio channels.
 macro_rules! on_every_async_flavour {
     ($($name:ident)*) => {
-        mod over_ring { $(#[test] fn $name() { super::$name::<super::flavour::RingAsync>(); })* }
-        mod over_tokio { $(#[test] fn $name() { super::$name::<super::flavour::Tokio>(); })* }
+        mod over_ring { $(#[test] fn $name() { super::$name::<crate::edge::flavour::RingAsync>(); })* }
+        mod over_tokio { $(#[test] fn $name() { super::$name::<crate::edge::flavour::Tokio>(); })* }
     };
 }
 

@@ -1,11 +1,8 @@
 //! What every flavour of edge keeps to: one suite, run over all of them.
 
-#[path = "edge/flavour.rs"]
-mod flavour;
-
+use super::flavour::{Drops, Flavour, many, until};
 use corsair::edge::{AbortHandle, Options, Overflow, State, TryCollect, TryCollectError};
 use corsair::edge::{TryEmit, TryEmitError};
-use flavour::{Drops, Flavour, many, until};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

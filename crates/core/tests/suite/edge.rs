@@ -1,0 +1,9 @@
+//! Edges, in every flavour.
+
+#[macro_use]
+mod flavour;
+
+mod contract;
+mod graph;
+mod model;
+mod tasks;

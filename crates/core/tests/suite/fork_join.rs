@@ -1,0 +1,7 @@
+//! Fork-join, in both forms.
+
+mod actors;
+mod bulk;
+mod closures;
+mod futures;
+mod scope;

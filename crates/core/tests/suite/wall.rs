@@ -1,0 +1,5 @@
+//! What only the wall-clock executors promise.
+
+mod faults;
+mod guest;
+mod overflow;
