@@ -1,4 +1,36 @@
 //! Asynchronous actors: one source, any executor.
+//!
+//! Actors are written over [`AsyncContext`] or as an [`Actor`], a [`Scenario`] is where a run of them
+//! begins, and [`run()`] runs it on an [`Executor`]: in deterministic virtual time, on tokio, on a
+//! pool of threads, or with an OS thread for each actor.
+//!
+//! ```
+//! use corsair::{AsyncContext, Config, Event, Executor, Message, RunError, Scenario, run};
+//!
+//! #[derive(Message)]
+//! struct Number(u32);
+//!
+//! /// Sends itself a number.
+//! struct Echo;
+//!
+//! impl Scenario<Number> for Echo {
+//!     async fn root<C: AsyncContext<Number>>(self, mut cx: C) {
+//!         let me = cx.me();
+//!         cx.send(me, Number(7));
+//!         let event = cx.recv().await;
+//!         assert!(matches!(event, Event::Message { body: Number(7), .. }));
+//!     }
+//! }
+//!
+//! for executor in [Executor::Virtual, Executor::Tokio, Executor::Pool, Executor::Threads] {
+//!     let report = run(executor, &Config::default(), Echo)?;
+//!     assert_eq!(report.delivered(), 1);
+//! }
+//! # Ok::<(), RunError>(())
+//! ```
+//!
+//! [`edge`] and [`fork_join`] know nothing of actors: bounded connections with abort, and parallel
+//! recursion.
 #![warn(missing_docs)]
 
 mod contract;
@@ -9,6 +41,11 @@ mod run;
 mod sync;
 mod virtual_time;
 mod wall;
+
+/// The examples of the manual are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 // So that derive macros, which name the crate, also work within it.
 extern crate self as corsair;

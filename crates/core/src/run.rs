@@ -5,6 +5,36 @@ use tokio::runtime::Handle;
 
 /// Runs a scenario on an executor and reports what it did.
 ///
+/// ```
+/// use corsair::{AsyncContext, Config, Executor, Message, Report, RunError, Scenario, Spawn, run};
+///
+/// #[derive(Message)]
+/// struct Hello;
+///
+/// struct Greet {
+///     count: u32,
+/// }
+///
+/// impl Scenario<Hello> for Greet {
+///     async fn root<C: AsyncContext<Hello>>(self, mut cx: C) {
+///         let listeners = cx
+///             .spawn(Spawn::many(self.count, "listener", ""), |mut cx, _| async move {
+///                 cx.recv().await;
+///             })
+///             .await;
+///         listeners.iter().for_each(|listener| {
+///             cx.send(listener, Hello);
+///         });
+///         cx.settle().await;
+///     }
+/// }
+///
+/// let report: Report = run(Executor::Virtual, &Config::default(), Greet { count: 100 })?;
+/// assert_eq!(report.delivered(), 100);
+/// assert_eq!(report.ended, 100);
+/// # Ok::<(), RunError>(())
+/// ```
+///
 /// # Errors
 /// See [`RunError`]. A cut run is no error ([`Outcome::Cut`](crate::Outcome::Cut)).
 pub fn run<M: Message>(

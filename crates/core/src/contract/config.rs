@@ -32,6 +32,10 @@ pub enum Executor {
 ///     ..Config::default()
 /// };
 /// assert!(config.check().is_ok());
+///
+/// // The windows of virtual time may not be wider than the smallest latency.
+/// let config = Config { lookahead: Some(Duration::from_millis(3)), ..config };
+/// assert!(config.check().is_err());
 /// ```
 #[derive(Clone, Debug)]
 pub struct Config {

@@ -49,6 +49,27 @@ pub trait Context<M: Message>: Send {
 
     /// Sends a message. Never waits, never fails: if the receiver has ended by then, the message
     /// is counted as a dead letter. Returns the name of this sending.
+    ///
+    /// ```
+    /// # use corsair::*;
+    /// # use std::time::Duration;
+    /// # #[derive(Message, Debug, PartialEq)]
+    /// # enum Msg { Ping, Pong }
+    /// # struct Root;
+    /// # impl Scenario<Msg> for Root {
+    /// # async fn root<C: AsyncContext<Msg>>(self, mut cx: C) {
+    /// let echo = cx.spawn_one("echo", |mut cx: C| async move {
+    ///     if let Event::Message { from, body } = cx.recv().await {
+    ///         cx.send(from, body);
+    ///     }
+    /// }).await;
+    /// cx.send(echo, Msg::Ping);
+    /// assert_eq!(cx.recv().await, Event::Message { from: echo, body: Msg::Ping });
+    /// # }
+    /// # }
+    /// # run(Executor::Virtual, &Config::default(), Root)?;
+    /// # Ok::<(), RunError>(())
+    /// ```
     fn send(&mut self, to: Addr, body: M) -> SpanId;
 
     /// Sends a message `delay` later than now; the latency comes on top.
@@ -94,6 +115,28 @@ pub trait Context<M: Message>: Send {
 pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     /// Waits for the next event: first what selective receives have skipped, in order of arrival,
     /// then what arrives.
+    ///
+    /// ```
+    /// # use corsair::*;
+    /// # use std::time::Duration;
+    /// # #[derive(Message, Debug, PartialEq)]
+    /// # enum Msg { Ping, Pong }
+    /// # struct Root;
+    /// # impl Scenario<Msg> for Root {
+    /// # async fn root<C: AsyncContext<Msg>>(self, mut cx: C) {
+    /// cx.timer(Duration::from_millis(5), Token::new(1));
+    /// match cx.recv().await {
+    ///     Event::Message { from, body } => println!("{body:?} from {from}"),
+    ///     Event::Timer(token) => assert_eq!(token, Token::new(1)),
+    ///     Event::Down { who, reason } => println!("{who} has ended: {reason:?}"),
+    ///     Event::Spawned { .. } | Event::DeadLetter { .. } => {}
+    /// }
+    /// assert_eq!(cx.now().elapsed(), Duration::from_millis(5));
+    /// # }
+    /// # }
+    /// # run(Executor::Virtual, &Config::default(), Root)?;
+    /// # Ok::<(), RunError>(())
+    /// ```
     fn recv(&mut self) -> impl Future<Output = Event<M>> + Send;
 
     /// Waits for an event for which `wanted` is true; what it skips is kept, in order, for later
@@ -144,6 +187,29 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     /// Sends a question and waits for its answer, at most for `timeout`. Other events that arrive
     /// meanwhile are kept. An answer that comes after the time-out arrives as an ordinary message.
     ///
+    /// ```
+    /// # use corsair::*;
+    /// # use std::time::Duration;
+    /// # #[derive(Message, Debug, PartialEq)]
+    /// # enum Msg { Ping, Pong }
+    /// # struct Root;
+    /// # impl Scenario<Msg> for Root {
+    /// # async fn root<C: AsyncContext<Msg>>(self, mut cx: C) {
+    /// let server = cx.spawn_one("server", |mut cx: C| async move {
+    ///     cx.recv().await;
+    ///     let question = cx.envelope().ticket();
+    ///     cx.reply(question, Msg::Pong);
+    /// }).await;
+    /// let second = Duration::from_secs(1);
+    /// assert_eq!(cx.ask(server, Msg::Ping, second).await, Ok(Msg::Pong));
+    /// // The server has returned, so that no answer can come any more.
+    /// assert_eq!(cx.ask(server, Msg::Ping, second).await, Err(AskError::Ended { to: server }));
+    /// # }
+    /// # }
+    /// # run(Executor::Virtual, &Config::default(), Root)?;
+    /// # Ok::<(), RunError>(())
+    /// ```
+    ///
     /// # Errors
     /// [`AskError::TimedOut`], or [`AskError::Ended`] if there is nobody to answer.
     fn ask(
@@ -170,6 +236,29 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     }
 
     /// Spawns actors with async bodies and waits for their addresses.
+    ///
+    /// ```
+    /// # use corsair::*;
+    /// # use std::time::Duration;
+    /// # #[derive(Message, Debug, PartialEq)]
+    /// # enum Msg { Ping, Pong }
+    /// # struct Root;
+    /// # impl Scenario<Msg> for Root {
+    /// # async fn root<C: AsyncContext<Msg>>(self, mut cx: C) {
+    /// async fn worker<C: AsyncContext<Msg>>(mut cx: C, index: u32) {
+    ///     cx.recv().await;
+    ///     println!("worker {index} has work");
+    /// }
+    ///
+    /// let workers = cx.spawn(Spawn::many(10, "worker", "").watched(), worker).await;
+    /// cx.send(workers.get(3), Msg::Ping);
+    /// let down = Event::Down { who: workers.get(3), reason: Reason::Returned };
+    /// assert_eq!(cx.recv().await, down);
+    /// # }
+    /// # }
+    /// # run(Executor::Virtual, &Config::default(), Root)?;
+    /// # Ok::<(), RunError>(())
+    /// ```
     fn spawn<B, F>(&mut self, how: Spawn, make: F) -> impl Future<Output = AddrRange> + Send
     where
         B: Future<Output = ()> + Send + 'static,

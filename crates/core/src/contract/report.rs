@@ -9,6 +9,21 @@ use std::fmt;
 use std::time::Duration;
 
 /// What a run has done, complete or not.
+///
+/// ```
+/// use corsair::fsm::{self, Fsm};
+/// use corsair::{Config, Executor, Outcome};
+///
+/// let scenario = Fsm { population: 10, ..Fsm::default() };
+/// let (report, _) = fsm::run(Executor::Virtual, &Config::default(), scenario)?;
+/// assert_eq!(report.outcome, Outcome::Completed);
+/// assert_eq!(report.delivered(), report.messages.iter().map(|kind| kind.count).sum());
+/// println!("{} actors, {:.0} messages/s, until {}", report.spawned, report.rate(), report.time);
+/// for panic in &report.panics {
+///     eprintln!("{panic}");
+/// }
+/// # Ok::<(), corsair::fsm::FsmError>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// The executor that ran it.

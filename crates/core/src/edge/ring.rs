@@ -69,6 +69,26 @@ use shared::Ring;
 use std::sync::Arc;
 
 /// Makes a ring edge. O(capacity).
+///
+/// ```
+/// use corsair::edge::{self, Options};
+/// use std::thread;
+///
+/// let (mut tx, mut rx) = edge::ring(Options::new(16));
+/// let reader = thread::spawn(move || {
+///     let mut sum = 0;
+///     while let Some(number) = rx.emit_blocking() {
+///         sum += number;
+///     }
+///     sum
+/// });
+/// for number in 1..=100 {
+///     tx.collect_blocking(number)?;
+/// }
+/// drop(tx); // closes: what is buffered is still emitted
+/// assert_eq!(reader.join().unwrap(), 5050);
+/// # Ok::<(), edge::Aborted<u32>>(())
+/// ```
 pub fn ring<T: Send + 'static>(options: Options) -> (Collector<T>, Emitter<T>) {
     ring_weighed(options)
 }

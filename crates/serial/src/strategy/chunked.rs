@@ -43,6 +43,16 @@ const WORTH_WAKING: usize = 160 << 10;
 /// Never slower than [`Serial`](crate::Serial) for a handful of values, because it then does the
 /// same. In steady state a run allocates at most a fixed number of times, however many values and
 /// workers there are.
+///
+/// ```
+/// use corsair_serial::{Batch, Chunked, Json, Strategy};
+///
+/// let chunked = Chunked::new(2)?;
+/// let mut batch = Batch::new();
+/// chunked.marshal_into(&Json, &[("ahoy", 1), ("aye", 2)], &mut batch)?;
+/// assert_eq!(batch.get(1), Some(&br#"["aye",2]"#[..]));
+/// # Ok::<(), corsair_serial::MarshalError>(())
+/// ```
 #[derive(Debug)]
 pub struct Chunked {
     /// The workers besides the caller; `None` if the caller is the only one.
