@@ -3,9 +3,9 @@
 //!
 //! Server and clients share the process and its cores.
 
-use corsair_courier::client::{Http, Said, Socket};
-use corsair_courier::load::{Bare, Posters, Target};
 use corsair_courier::{Limits, Node, Options, Serving, serve};
+use corsair_courier_load::client::{Http, Said, Socket};
+use corsair_courier_load::{Bare, Posters, Target};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::num::NonZeroU32;
 use std::path::Path;

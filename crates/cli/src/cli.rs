@@ -4,7 +4,6 @@ use crate::arch::options::ArchOptions;
 use crate::capacity::{self, CapacityArgs};
 use crate::compose::{self, ComposeArgs};
 use crate::console::Console;
-use crate::courier::{self, CourierArgs};
 use crate::diff::{self, DiffArgs};
 use crate::flags::command::{Purpose, command};
 use crate::flags::values::Values;
@@ -25,7 +24,7 @@ use std::process::ExitCode;
 pub const REFUSED: u8 = 2;
 
 /// Services that are programs of their own, and the packages that build them.
-const PROGRAMS: [(&str, &str); 1] = [("stream", "corsair-stream")];
+const PROGRAMS: [(&str, &str); 2] = [("stream", "corsair-stream"), ("courier", "corsair-courier")];
 
 /// Does what the arguments (without the program's name) ask for.
 ///
@@ -74,7 +73,6 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
             marshal::run(&MarshalArgs::from_arg_matches(given)?)?;
             Ok(ExitCode::SUCCESS)
         }
-        Some(("courier", given)) => courier::run(&CourierArgs::from_arg_matches(given)?),
         _ => simulate(&matches),
     }
 }

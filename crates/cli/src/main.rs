@@ -6,7 +6,6 @@ mod cli;
 mod compose;
 mod config_file;
 mod console;
-mod courier;
 mod diff;
 mod flags;
 mod fsm;

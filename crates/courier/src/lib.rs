@@ -18,7 +18,6 @@
 #![forbid(unsafe_code)]
 
 mod acknowledgements;
-pub mod client;
 mod command;
 mod database;
 mod error;
@@ -27,13 +26,13 @@ mod http;
 mod hub;
 mod index;
 mod limits;
-pub mod load;
 mod log;
 mod metrics;
 mod model;
 mod node;
 mod password;
 mod presence;
+pub mod process;
 mod rates;
 mod sessions;
 mod token;

@@ -3,7 +3,6 @@
 use super::{FLAGS, Flag, Value};
 use crate::capacity::CapacityArgs;
 use crate::compose::ComposeArgs;
-use crate::courier::CourierArgs;
 use crate::diff::DiffArgs;
 use crate::marshal::MarshalArgs;
 use crate::sum::SumArgs;
@@ -26,7 +25,7 @@ pub fn command(purpose: Purpose) -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("Simulates actors that talk: pirates, and architectures of services")
         .override_usage(
-            "corsair -a NAME [FLAGS]\n       corsair capacity -a NAME [FLAGS]\n       corsair compose2arch FILE | corsair schema\n       corsair diff RUN_A RUN_B | corsair usl FILE\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair courier serve|bench [FLAGS]\n       corsair completions SHELL | corsair man",
+            "corsair -a NAME [FLAGS]\n       corsair capacity -a NAME [FLAGS]\n       corsair compose2arch FILE | corsair schema\n       corsair diff RUN_A RUN_B | corsair usl FILE\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair completions SHELL | corsair man",
         )
         .after_help(AFTER_HELP)
         .args_override_self(true)
@@ -59,9 +58,6 @@ pub fn command(purpose: Purpose) -> Command {
         ))
         .subcommand(SumArgs::augment_args(
             Command::new("sum").about("Add up a range with a process per half: fork-join, timed"),
-        ))
-        .subcommand(CourierArgs::augment_args(
-            Command::new("courier").about("The messaging service: run a node, or load one"),
         ))
         .subcommand(MarshalArgs::augment_args(
             Command::new("marshal").about("Time the strategies of bulk marshalling, side by side"),

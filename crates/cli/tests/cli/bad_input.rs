@@ -17,10 +17,13 @@ fn refused(cases: &[(&str, &[&str])]) {
 
 #[test]
 fn a_service_that_is_a_program_of_its_own_is_told_with_how_to_run_it() {
-    refused(&[(
-        "stream serve --addr 127.0.0.1:0",
-        &["cargo run -p corsair-stream"],
-    )]);
+    refused(&[
+        (
+            "stream serve --addr 127.0.0.1:0",
+            &["cargo run -p corsair-stream"],
+        ),
+        ("courier serve", &["cargo run -p corsair-courier"]),
+    ]);
 }
 
 #[test]

@@ -5,7 +5,6 @@ mod bad_input;
 #[path = "../../../observe/tests/observe/collector.rs"]
 mod collector;
 mod config;
-mod courier;
 mod diff;
 mod exporters;
 mod flags;

@@ -214,13 +214,9 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
 
     /// Says that the index has failed. With this thread its channels end, which everybody sees who
     /// waits for an answer.
-    #[expect(
-        clippy::print_stderr,
-        reason = "there is nobody left to return this to"
-    )]
     pub fn fail(&self, path: &Path, error: &redb::Error) {
-        eprintln!(
-            "corsair: the index {} has failed: {error}; the log has everything, so start the node again when the cause is gone",
+        tracing::error!(
+            "the index {} has failed: {error}; the log has everything, so start the node again when the cause is gone",
             path.display()
         );
     }

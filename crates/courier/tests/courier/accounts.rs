@@ -1,7 +1,7 @@
 //! Users, logins, tokens.
 
 use crate::node::{PASSWORD, http, in_memory, on_disk, quiet, users};
-use corsair_courier::client::Http;
+use corsair_courier_load::client::Http;
 use hyper::{Method, StatusCode};
 
 async fn conversations_with(http: &mut Http, authorization: &str) -> (StatusCode, String) {

@@ -1,7 +1,7 @@
 //! Frames that are wrong: an error or the end of that socket, and the node goes on.
 
 use crate::node::{counted, host, http, in_memory, message, quiet, said, users};
-use corsair_courier::client::{Said, Socket};
+use corsair_courier_load::client::{Said, Socket};
 use hyper::header::HeaderValue;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

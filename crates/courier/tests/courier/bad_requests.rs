@@ -1,7 +1,7 @@
 //! Requests that are wrong: a status, a code, a sentence, and the node goes on.
 
 use crate::node::{http, in_memory, users};
-use corsair_courier::client::Http;
+use corsair_courier_load::client::Http;
 use hyper::Method;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 

@@ -2,7 +2,7 @@
 
 use crate::node::{counted, host, http, limits, quiet, users, with};
 use corsair_courier::Limits;
-use corsair_courier::client::Socket;
+use corsair_courier_load::client::Socket;
 use hyper::Method;
 use std::num::NonZeroU32;
 

@@ -2,8 +2,8 @@
 //! list of messages per user.
 
 use crate::node::{PATIENCE, http, in_memory, quiet};
-use corsair_courier::client::{Http, Login, Said, Socket};
 use corsair_courier::{ConversationId, Serving};
+use corsair_courier_load::client::{Http, Login, Said, Socket};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use tokio::time::timeout;

@@ -1,7 +1,7 @@
 //! A node for one test, and people who use it.
 
-use corsair_courier::client::{Http, Login, Said, Socket};
 use corsair_courier::{Limits, Message, Node, Options, Serving, serve};
+use corsair_courier_load::client::{Http, Login, Said, Socket};
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Lists that come page by page.
 
 use crate::node::{http, in_memory, quiet, users};
-use corsair_courier::client::Http;
+use corsair_courier_load::client::Http;
 use hyper::Method;
 use serde_json::{Value, json};
 

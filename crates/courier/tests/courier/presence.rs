@@ -2,7 +2,7 @@
 
 use crate::node::{host, http, in_memory, limits, quiet, said, users, with};
 use corsair_courier::Limits;
-use corsair_courier::client::{Said, Socket};
+use corsair_courier_load::client::{Said, Socket};
 use hyper::Method;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Users that post and listen whatever happens to the nodes, and the account of it.
 
-use corsair_courier::client::{ClientError, Http, Login, Said, Socket, Stored};
 use corsair_courier::{ConversationId, Message, UserId};
+use corsair_courier_load::client::{ClientError, Http, Login, Said, Socket, Stored};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;

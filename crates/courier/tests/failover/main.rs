@@ -12,13 +12,6 @@ use process::{Nats, NodeProcess, free_port};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Not a test: what the tests start as a node. It runs until it is killed.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "the other tests start it"]
-async fn node_process() {
-    process::be_a_node().await;
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_killed_among_group_commits_loses_nothing_that_was_acknowledged() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
 //! Several nodes on one NATS server: any of them does for any user.
 
 use crate::process::{Nats, NodeProcess, free_port};
-use corsair_courier::client::{Http, Said, Socket};
+use corsair_courier_load::client::{Http, Said, Socket};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::time::timeout;

@@ -1,9 +1,7 @@
 //! Processes that can be killed: nodes, and a NATS server.
 
-use corsair_courier::client::Http;
-use corsair_courier::{Limits, Node, Options, serve};
+use corsair_courier_load::client::Http;
 use std::net::TcpListener;
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -16,36 +14,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
-}
-
-/// Runs a node as the environment says, until this process is killed.
-pub async fn be_a_node() {
-    let Ok(listen) = std::env::var("COURIER_LISTEN") else {
-        return;
-    };
-    let many = NonZeroU32::MAX;
-    let options = Options {
-        data: std::env::var_os("COURIER_DATA").map(PathBuf::from),
-        nats: std::env::var("COURIER_NATS").ok(),
-        limits: Limits {
-            rate: many,
-            strangers: many,
-            password_memory: 8,
-            ..Limits::default()
-        },
-        ..Options::default()
-    };
-    match Node::start(options).await {
-        Ok(node) => {
-            let serving = serve(node, &listen).await.unwrap();
-            std::future::pending::<()>().await;
-            drop(serving);
-        }
-        Err(error) => {
-            eprintln!("{error}");
-            std::process::exit(2);
-        }
-    }
 }
 
 /// A node in a process of its own; killed when this is dropped.
@@ -117,15 +85,17 @@ impl Drop for NodeProcess {
 }
 
 fn spawn(port: u16, data: &Path, nats: Option<&str>, stderr: Stdio) -> Child {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    let many = u32::MAX.to_string();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_corsair-courier"));
     command
-        .args(["node_process", "--exact", "--ignored", "--nocapture"])
-        .env("COURIER_LISTEN", format!("127.0.0.1:{port}"))
-        .env("COURIER_DATA", data)
+        .args(["serve", "--listen", &format!("127.0.0.1:{port}")])
+        .args(["--rate", &many, "--strangers", &many])
+        .args(["--password-memory", "8", "--data"])
+        .arg(data)
         .stdout(Stdio::null())
         .stderr(stderr);
     if let Some(nats) = nats {
-        command.env("COURIER_NATS", nats);
+        command.args(["--nats", nats]);
     }
     command.spawn().unwrap()
 }

@@ -42,7 +42,9 @@ pub(super) async fn follow(shared: Arc<Shared>, mut last: u64, feed: Feed) {
             End::Broken => sleep(PAUSE).await,
             End::Closed => break,
             End::Wrong(what) => {
-                complain(&what);
+                tracing::error!(
+                    "the stream {STREAM} cannot be followed: {what}; this node stops taking messages"
+                );
                 break;
             }
         }
@@ -50,13 +52,6 @@ pub(super) async fn follow(shared: Arc<Shared>, mut last: u64, feed: Feed) {
     shared.failed.store(true, SeqCst);
     // Their replies end with this, which says that it is not known what came of them.
     lock(&shared.waiting).clear();
-}
-
-#[expect(clippy::print_stderr, reason = "there is nobody to return this to")]
-fn complain(what: &str) {
-    eprintln!(
-        "corsair: the stream {STREAM} cannot be followed: {what}; this node stops taking messages"
-    );
 }
 
 /// Follows until something is in the way.

@@ -1,10 +1,14 @@
-//! The load generator: users that post, users that listen, and how long it took.
+//! A load generator for the messaging service: users that post, users that listen, and how long it
+//! took. [`client`] is what it speaks with a node.
 //!
 //! Two times are measured of every message: of its POST, until the answer, and from the POST until
 //! it comes out of a recipient's socket. With a rate the loop is open: both count from when the
 //! POST was *meant* to be sent, so that a server that stalls is not flattered by clients that wait
 //! for it.
 
+#![forbid(unsafe_code)]
+
+pub mod client;
 mod compare;
 mod crowd;
 mod idle;
@@ -16,8 +20,8 @@ pub use compare::{Bare, Comparison, Posters, Target, compare};
 pub use idle::{Idle, idle};
 pub use series::Series;
 
-use crate::UserId;
-use crate::client::{ClientError, Http};
+use client::{ClientError, Http};
+use corsair_courier::UserId;
 use crowd::{Board, Crowd, Listener};
 use pace::Due;
 use std::sync::Arc;

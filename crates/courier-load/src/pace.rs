@@ -4,20 +4,20 @@
 //! a thread of its own sleeps until each POST is due, to the few dozen microseconds that the system
 //! allows, and wakes whoever is to make it.
 
-use super::LoadError;
+use crate::LoadError;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 /// When a worker's next POST is meant to be sent.
-pub(super) type Due = mpsc::UnboundedReceiver<Instant>;
+pub(crate) type Due = mpsc::UnboundedReceiver<Instant>;
 
 /// Starts the thread: POST `n` of all is due `n / rate` seconds after `start`, and made by worker
 /// `n % workers`. It ends after the last one, or when nobody waits for any.
 ///
 /// # Errors
 /// If there is no thread.
-pub(super) fn start(
+pub(crate) fn start(
     rate: f64,
     start: Instant,
     workers: usize,

@@ -6,8 +6,8 @@ mod socket;
 
 pub use socket::{Said, Socket};
 
-use crate::{ConversationId, Message, UserId};
 use bytes::Bytes;
+use corsair_courier::{ConversationId, Message, UserId};
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST};

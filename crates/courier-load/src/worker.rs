@@ -1,24 +1,24 @@
 //! Somebody who posts what the plan says.
 
-use super::crowd::Board;
-use super::pace::Due;
-use super::series::Series;
-use super::{LoadError, Plan, Progress};
-use crate::ConversationId;
 use crate::client::Http;
+use crate::crowd::Board;
+use crate::pace::Due;
+use crate::series::Series;
+use crate::{LoadError, Plan, Progress};
+use corsair_courier::ConversationId;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use tokio::time::{Instant, sleep_until};
 
 /// Where a worker posts, and how many get it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Room {
+pub(crate) struct Room {
     pub conversation: ConversationId,
     pub recipients: u64,
 }
 
 /// Somebody who posts.
-pub(super) struct Worker {
+pub(crate) struct Worker {
     pub http: Http,
     pub token: String,
     pub rooms: Vec<Room>,

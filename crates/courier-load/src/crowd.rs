@@ -1,10 +1,10 @@
 //! The users of a load: made, talking with each other, and listening.
 
-use super::series::Series;
-use super::worker::Room;
-use super::{Kind, LoadError, Plan, joined, recipients};
-use crate::UserId;
 use crate::client::{ClientError, Http, Login, Said, Socket};
+use crate::series::Series;
+use crate::worker::Room;
+use crate::{Kind, LoadError, Plan, joined, recipients};
+use corsair_courier::UserId;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -20,7 +20,7 @@ const ACKNOWLEDGED: u64 = 32;
 
 /// Users who are logged in.
 #[derive(Debug)]
-pub(super) struct Crowd {
+pub(crate) struct Crowd {
     logins: Vec<Login>,
 }
 
@@ -112,7 +112,7 @@ async fn patient(http: &mut Http, name: &str) -> Result<Login, ClientError> {
 
 /// When every message was meant to be sent.
 #[derive(Debug)]
-pub(super) struct Board {
+pub(crate) struct Board {
     origin: Instant,
     /// Nanoseconds since the origin; 0 of those not sent yet.
     meant: Vec<AtomicU64>,
@@ -164,7 +164,7 @@ impl Board {
 
 /// Somebody who listens.
 #[derive(Debug)]
-pub(super) struct Listener {
+pub(crate) struct Listener {
     task: JoinHandle<Result<Series, ClientError>>,
     board: Arc<Board>,
 }

@@ -1,8 +1,8 @@
 //! What sockets cost that say nothing.
 
-use super::LoadError;
-use super::crowd::Crowd;
+use crate::LoadError;
 use crate::client::{ClientError, Http, Socket};
+use crate::crowd::Crowd;
 use std::time::Duration;
 use tokio::time::sleep;
 
@@ -49,7 +49,7 @@ pub async fn idle(host: &str, sockets: usize) -> Result<Idle, LoadError> {
             })
             .collect();
         for socket in opening {
-            open.push(super::joined(socket).await??);
+            open.push(crate::joined(socket).await??);
         }
     }
     sleep(SETTLE).await;

@@ -1,9 +1,8 @@
-//! What `corsair courier bench` prints.
+//! What is printed.
 
-use super::bench::Results;
-use crate::text::{GoDuration, bytes};
+use super::Results;
 use anyhow::Result;
-use corsair_courier::load::{Comparison, Idle, Kind, Series};
+use corsair_courier_load::{Comparison, Idle, Kind, Series};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -72,7 +71,7 @@ fn row(name: &str, series: &Series) -> String {
         series.min(),
         series.max(),
     ] {
-        let _ = write!(row, " {:>10}", GoDuration::rounded(time).to_string());
+        let _ = write!(row, " {:>10}", format!("{time:.1?}"));
     }
     row.push('\n');
     row
@@ -89,6 +88,15 @@ fn compared(comparison: &Comparison) -> String {
         list(&comparison.bare),
         100.0 * comparison.ratio(),
     )
+}
+
+/// Bytes in the unit that leaves at least one.
+fn bytes(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
 }
 
 /// Everything as one JSON object; times in nanoseconds.

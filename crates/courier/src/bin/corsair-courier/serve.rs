@@ -1,8 +1,8 @@
-//! `corsair courier serve`.
+//! `corsair-courier serve`.
 
-use crate::interrupt;
 use anyhow::Result;
 use clap::Args;
+use corsair_courier::process::asked_to_end;
 use corsair_courier::{Limits, Node, Options, serve};
 use std::io::Write;
 use std::num::NonZeroU32;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// The flags of `corsair courier serve`.
+/// The flags of `corsair-courier serve`.
 #[derive(Args, Clone, Debug)]
 pub struct ServeArgs {
     /// Where to listen; port 0 takes any that is free
@@ -54,15 +54,32 @@ pub struct ServeArgs {
     password_memory: u32,
 }
 
-/// Reads a number of things there has to be one of.
-pub fn at_least_one(text: &str) -> Result<usize, String> {
-    crate::text::whole(text, 1, u64::from(u32::MAX >> 3)).map(|number| number as usize)
+/// Reads a number that is not 0.
+fn at_least_one(text: &str) -> Result<usize, String> {
+    const MOST: u32 = u32::MAX >> 3;
+    match text.parse::<i128>() {
+        Ok(0) => Err("0 is too small; give 1 or more".to_owned()),
+        Ok(number) if (1..=i128::from(MOST)).contains(&number) => Ok(number as usize),
+        Ok(number) if number < 0 => Err(format!("{text} is too small; give 1 or more")),
+        Ok(_) => Err(format!("{text} is too large; give {MOST} or less")),
+        Err(_) => Err(format!("'{text}' is no whole number")),
+    }
 }
 
+/// Reads a duration with its unit that is not 0.
 fn pause(text: &str) -> Result<Duration, String> {
-    match crate::text::duration(text)? {
-        Duration::ZERO => Err("a heart that never rests; give 1ms or more".to_owned()),
-        pause => Ok(pause),
+    let parsed = jiff::fmt::friendly::SpanParser::new().parse_unsigned_duration(text);
+    match parsed {
+        Ok(Duration::ZERO) => {
+            Err("the heart has to rest between beats; give 1ms or more".to_owned())
+        }
+        Ok(pause) => Ok(pause),
+        Err(_) if text.parse::<f64>().is_ok() => {
+            Err(format!("'{text}' has no unit; write {text}s or {text}ms"))
+        }
+        Err(_) => Err(format!(
+            "'{text}' is no duration; write one as 500ms, 2s or 1m30s"
+        )),
     }
 }
 
@@ -90,19 +107,19 @@ impl ServeArgs {
 
 /// Serves until Ctrl-C or SIGTERM.
 pub async fn run(args: &ServeArgs) -> Result<ExitCode> {
-    let end = interrupt::asked_to_end();
+    let end = asked_to_end();
     let node = Node::start(args.options()).await?;
     let serving = serve(node, &args.listen).await?;
-    // Whoever has started it waits for this line; nobody may be there.
+    // A script may wait for this line; a closed pipe is no reason to end.
     let address = serving.address();
     let _ = writeln!(
         std::io::stdout(),
-        "corsair: courier listens on http://{address}, Ctrl-C stops it"
+        "corsair-courier: listens on http://{address}, Ctrl-C stops it"
     );
     if args.data.is_none() && args.nats.is_none() {
         let _ = writeln!(
             std::io::stdout(),
-            "corsair: the messages are in memory and end with this process; --data DIR keeps them"
+            "corsair-courier: the messages are in memory and end with this process; --data DIR keeps them"
         );
     }
     end.await;

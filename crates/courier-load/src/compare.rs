@@ -1,13 +1,13 @@
 //! Durable POSTs beside POSTs that store nothing: the same client, the same bodies, in turn.
 
-use super::crowd::Crowd;
-use super::{LoadError, joined};
-use crate::ConversationId;
 use crate::client::{ClientError, Http};
+use crate::crowd::Crowd;
+use crate::{LoadError, joined};
 use axum::Router;
 use axum::body::Bytes;
 use axum::routing::post;
 use axum::serve::ListenerExt;
+use corsair_courier::ConversationId;
 use hyper::Method;
 use std::net::SocketAddr;
 use std::time::Duration;

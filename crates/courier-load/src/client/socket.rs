@@ -1,7 +1,7 @@
 //! The WebSocket of a client.
 
 use super::ClientError;
-use crate::{Face, Message};
+use corsair_courier::{Face, Message};
 use futures_util::{SinkExt, StreamExt};
 use hyper::header::HeaderName;
 use serde::Deserialize;

@@ -1,0 +1,188 @@
+//! The flags.
+
+use anyhow::{Result, bail};
+use clap::{Parser, ValueEnum};
+use corsair_courier_load::{Kind, Plan};
+use std::time::Duration;
+
+/// Load the messaging service, and print how long messages took
+#[derive(Clone, Debug, Parser)]
+#[command(name = "corsair-courier-load", version)]
+pub struct Flags {
+    /// To how many each message goes
+    #[arg(long, value_enum, default_value = "1on1")]
+    pub kind: KindArg,
+    /// Who post, each over a connection of its own
+    #[arg(long, value_name = "NUMBER", default_value = "8", value_parser = at_least_one)]
+    pub workers: usize,
+    /// Messages of each worker
+    #[arg(long, value_name = "NUMBER", default_value = "100", value_parser = at_least_one)]
+    pub messages: usize,
+    /// Users online [default: twice the workers, 16 at least]
+    #[arg(long, value_name = "NUMBER", value_parser = at_least_one)]
+    pub users: Option<usize>,
+    /// POSTs per second of all workers together, whatever the answers take
+    #[arg(long, value_name = "NUMBER", value_parser = rate)]
+    pub rate: Option<f64>,
+    /// Bytes of a text
+    #[arg(long, value_name = "BYTES", default_value = "100", value_parser = at_least_one)]
+    pub text: usize,
+    /// A node that runs already, as http://HOST:PORT; its --rate has to allow the load
+    #[arg(long, value_name = "URL")]
+    pub url: Option<String>,
+    /// Compare POSTs with a handler that stores nothing, one round of this length each
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub compare: Option<Duration>,
+    /// Open this many idle sockets instead, and print what each costs a node of its own process
+    #[arg(long, value_name = "NUMBER", value_parser = at_least_one)]
+    pub idle: Option<usize>,
+    /// From which recipients are drawn
+    #[arg(long, value_name = "NUMBER", default_value = "1")]
+    pub seed: u64,
+    /// Tables, or one JSON object
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: Format,
+    /// Only run the node of --idle, in memory, until stdin ends
+    #[arg(long, hide = true)]
+    pub node: bool,
+}
+
+/// To how many a message goes.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum KindArg {
+    /// To one
+    #[value(name = "1on1")]
+    One,
+    /// To two
+    #[value(name = "1on2")]
+    Two,
+    /// To five
+    #[value(name = "1on5")]
+    Five,
+    /// To some, from one to everybody
+    #[value(name = "1onAny")]
+    Any,
+    /// To everybody online
+    #[value(name = "1onAll")]
+    All,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Tables
+    Text,
+    /// One JSON object
+    Json,
+}
+
+impl Flags {
+    /// The load that is asked for.
+    pub fn plan(&self) -> Plan {
+        let kind = match self.kind {
+            KindArg::One => Kind::OneOnOne,
+            KindArg::Two => Kind::OneOnTwo,
+            KindArg::Five => Kind::OneOnFive,
+            KindArg::Any => Kind::OneOnAny,
+            KindArg::All => Kind::OneOnAll,
+        };
+        Plan {
+            kind,
+            workers: self.workers,
+            messages: self.messages,
+            users: self.users.unwrap_or(self.workers.saturating_mul(2).max(16)),
+            rate: self.rate,
+            text: self.text,
+            seed: self.seed,
+        }
+    }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if rate > 0.0 && rate.is_finite() => Ok(rate),
+        _ => Err("give a number above 0, as 1000".to_owned()),
+    }
+}
+
+/// Reads a number that is not 0.
+fn at_least_one(text: &str) -> Result<usize, String> {
+    const MOST: u32 = u32::MAX >> 3;
+    match text.parse::<u32>() {
+        Ok(number) if (1..=MOST).contains(&number) => Ok(number as usize),
+        _ => Err(format!("give a whole number from 1 to {MOST}")),
+    }
+}
+
+/// Reads a duration with its unit.
+fn duration(text: &str) -> Result<Duration, String> {
+    let parsed = jiff::fmt::friendly::SpanParser::new().parse_unsigned_duration(text);
+    parsed.map_err(|_| format!("'{text}' is no duration; write one as 500ms, 2s or 1m30s"))
+}
+
+/// The `host:port` of a URL.
+pub fn host(url: &str) -> Result<String> {
+    let Some(rest) = url.strip_prefix("http://") else {
+        bail!("--url {url}: a node speaks plain HTTP; write it as http://HOST:PORT");
+    };
+    let host = rest.trim_end_matches('/');
+    if host.is_empty() || host.contains('/') {
+        bail!("--url {url}: write it as http://HOST:PORT, without a path");
+    }
+    Ok(match host.contains(':') {
+        true => host.to_owned(),
+        false => format!("{host}:80"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accepts(line: &str) -> bool {
+        let words = std::iter::once("load").chain(line.split_whitespace());
+        Flags::try_parse_from(words).is_ok()
+    }
+
+    #[test]
+    fn the_documented_lines_are_accepted() {
+        for line in [
+            "--kind 1on1",
+            "--kind 1onAll --workers 8 --messages 100 --users 50 --rate 1000",
+            "--kind 1onAny --url http://127.0.0.1:8080 --format json",
+            "--idle 100",
+        ] {
+            assert!(accepts(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for line in [
+            "bench",
+            "--kind 2on1",
+            "--workers 0",
+            "--messages 0",
+            "--rate 0",
+            "--rate fast",
+            "--text -1",
+        ] {
+            assert!(!accepts(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_url_is_http_a_host_and_a_port() {
+        for (url, expected) in [
+            ("http://127.0.0.1:8080", "127.0.0.1:8080"),
+            ("http://node:1/", "node:1"),
+            ("http://node", "node:80"),
+        ] {
+            assert_eq!(host(url).unwrap(), expected);
+        }
+        for wrong in ["node:1", "https://node", "http://", "http://node/path"] {
+            let said = host(wrong).unwrap_err().to_string();
+            assert!(said.contains("--url"), "{said}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Nodes made for a load.
+
+use anyhow::{Context, Result};
+use corsair_courier::{Limits, Node, Options, Serving, serve};
+use std::io::Write;
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::process::Stdio;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+/// Hashing the passwords of a load is not what is measured.
+const PASSWORD_MEMORY: u32 = 8;
+
+/// A node in this process, with limits that a load does not meet.
+pub async fn in_this_process(data: Option<&Path>) -> Result<Serving> {
+    let limits = Limits {
+        rate: NonZeroU32::MAX,
+        strangers: NonZeroU32::MAX,
+        password_memory: PASSWORD_MEMORY,
+        ..Limits::default()
+    };
+    let node = Node::start(Options {
+        data: data.map(Path::to_owned),
+        limits,
+        ..Options::default()
+    });
+    Ok(serve(node.await?, "127.0.0.1:0").await?)
+}
+
+/// A node in a process of its own, whose memory holds nothing else.
+pub async fn in_another_process() -> Result<(Child, String)> {
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let mut child = Command::new(program)
+        .arg("--node")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .context("cannot start a node")?;
+    let stdout = child.stdout.take().context("a node without stdout")?;
+    let line = BufReader::new(stdout).lines().next_line().await;
+    let host = line.context("the node has ended")?;
+    Ok((
+        child,
+        host.context("the node does not say where it listens")?,
+    ))
+}
+
+/// The other side of [`in_another_process`]: prints where it listens, and serves until stdin ends.
+pub async fn until_stdin_ends() -> Result<()> {
+    let serving = in_this_process(None).await?;
+    writeln!(std::io::stdout(), "{}", serving.address())?;
+    let mut rest = Vec::new();
+    let _ = tokio::io::stdin().read_to_end(&mut rest).await;
+    serving.stop().await;
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! `corsair-courier serve`: a node of the messaging service.
+
+mod refusal;
+mod serve;
+
+use anyhow::{Context, Result};
+use clap::{Parser, Subcommand};
+use corsair_courier::process;
+use std::process::ExitCode;
+use tokio::runtime::Builder;
+
+/// The messaging service: POST in, WebSocket out, nothing lost
+#[derive(Debug, Parser)]
+#[command(name = "corsair-courier", version, disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a node: HTTP and WebSockets
+    Serve(Box<serve::ServeArgs>),
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return refusal::answer(&error),
+    };
+    tell_on_stderr();
+    process::raise_open_files();
+    run(&arguments).unwrap_or_else(|error| {
+        refusal::complain(&format!("{error:#}"));
+        ExitCode::from(refusal::REFUSED)
+    })
+}
+
+fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let runtime = Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.context("cannot start tokio")?;
+    match &arguments.command {
+        Command::Serve(args) => runtime.block_on(serve::run(args)),
+    }
+}
+
+/// Has warnings and errors of the library written to stderr, a line each.
+fn tell_on_stderr() {
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_max_level(tracing::Level::WARN)
+        .with_ansi(false)
+        .init();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accepts(line: &str) -> bool {
+        let words = std::iter::once("courier").chain(line.split_whitespace());
+        Arguments::try_parse_from(words).is_ok()
+    }
+
+    #[test]
+    fn the_documented_lines_are_accepted() {
+        for line in [
+            "serve",
+            "serve --listen 127.0.0.1:0 --data d --nats nats://127.0.0.1:4222 --rate 5",
+        ] {
+            assert!(accepts(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for line in ["", "deliver", "serve --rate 0", "serve --connections 0"] {
+            assert!(!accepts(line), "{line}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Arguments that the parser refuses, and everything else that ends the program, in one sentence.
+
+use clap::error::ErrorKind;
+use std::process::ExitCode;
+
+/// The exit code if something was refused or failed.
+pub const REFUSED: u8 = 2;
+
+/// Prints help or the version if that was asked for, else what is wrong with the arguments.
+pub fn answer(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            // A closed pipe wants no more of it.
+            let _ = error.print();
+            ExitCode::SUCCESS
+        }
+        _ => {
+            complain(&sentence(error));
+            ExitCode::from(REFUSED)
+        }
+    }
+}
+
+/// Says on stderr why the program ends.
+#[expect(clippy::print_stderr, reason = "a program says why it ends")]
+pub fn complain(sentence: &str) {
+    eprintln!("corsair-courier: {sentence}");
+}
+
+fn sentence(error: &clap::Error) -> String {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return "say what to do; type `corsair-courier serve`, or --help for its flags".to_owned();
+    }
+    let text = error.to_string();
+    // Below the first line clap repeats the usage.
+    let line = text.lines().next().unwrap_or_default();
+    let line = line.strip_prefix("error: ").unwrap_or(line);
+    format!("{line}; `corsair-courier serve --help` lists the flags")
+}

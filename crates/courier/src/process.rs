@@ -1,0 +1,55 @@
+//! What a program that runs a node asks of its process: open files, and the signals that end it.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// The exit code of a process that a signal has ended.
+pub const INTERRUPTED: u8 = 130;
+
+/// Allows as many open files as the system lets this process have: every connection is one. If the
+/// system refuses, the limit stays, and connections beyond it wait.
+pub fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    let _ = setrlimit(Resource::Nofile, raised);
+}
+
+/// Waits for Ctrl-C or SIGTERM, counted from this call on. A second one ends the process.
+pub fn asked_to_end() -> impl Future<Output = ()> + Send {
+    let first = signalled();
+    async {
+        first.await;
+        tokio::spawn(async {
+            signalled().await;
+            std::process::exit(INTERRUPTED.into());
+        });
+    }
+}
+
+#[cfg(unix)]
+fn signalled() -> impl Future<Output = ()> + Send {
+    use tokio::signal::unix::{SignalKind, signal};
+    let signals = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+    );
+    async {
+        // If the system gives no handler, the signal ends the process as it would anyway.
+        let (Ok(mut interrupt), Ok(mut terminate)) = signals else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    }
+}
+
+#[cfg(not(unix))]
+async fn signalled() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending().await
+    }
+}
