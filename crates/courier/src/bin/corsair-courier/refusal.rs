@@ -32,8 +32,10 @@ fn sentence(error: &clap::Error) -> String {
         return "say what to do; type `corsair-courier serve`, or --help for its flags".to_owned();
     }
     let text = error.to_string();
-    // Below the first line clap repeats the usage.
-    let line = text.lines().next().unwrap_or_default();
-    let line = line.strip_prefix("error: ").unwrap_or(line);
+    // Below the first paragraph clap repeats the usage.
+    let lines = text.lines().take_while(|line| !line.is_empty());
+    let lines: Vec<&str> = lines.map(str::trim).collect();
+    let line = lines.join(" ");
+    let line = line.strip_prefix("error: ").unwrap_or(&line);
     format!("{line}; `corsair-courier serve --help` lists the flags")
 }
