@@ -14,33 +14,38 @@
 //! window ([`parcel`]), and read once, there. Between shards whole buffers change hands, and no message
 //! costs an allocation, a lock or an atomic operation. Within a window the events are grouped by
 //! receiver and each group is ordered by itself ([`order`]). Timers wait in a hierarchical wheel
-//! ([`wheel`]), the actors of one spawn side by side in memory ([`residents`], [`pages`]).
+//! ([`wheel`]), the actors of one spawn side by side in memory ([`residents`], [`region`]).
 //!
 //! Actors are spawned when the shards meet, in an order that all of them agree on; so addresses do
 //! not depend on the number of shards either, and with them random numbers and latencies.
 //!
 //! The executor does no I/O, and reads the clock of the wall once before and once after a run.
 
+mod addresses;
 mod context;
 mod engine;
 mod exchange;
+mod form;
 mod header;
 mod kept;
 mod order;
-mod pages;
 mod parcel;
 mod places;
 mod population;
+mod region;
 mod residents;
 mod scheduled;
 mod shard;
+mod slab;
 mod wheel;
 
 use crate::contract::{
-    Config, Executor, KindCount, Message, Outcome, Report, RunError, Scenario, Time, peak_memory,
+    Config, Executor, KindCount, Message, Outcome, Report, RunError, Scenario, Time, Waiting,
+    peak_memory,
 };
 use engine::End;
 use exchange::{Alone, Matrix};
+use places::Directory;
 use population::Blueprint;
 use shard::Shard;
 use std::sync::Arc;
@@ -101,8 +106,12 @@ fn run_shards<M: Message>(
 fn conclude<M: Message>(
     config: &Config,
     started: Instant,
-    outcomes: Vec<engine::Outcome>,
+    mut outcomes: Vec<engine::Outcome>,
 ) -> Result<Report, RunError> {
+    let names = outcomes
+        .iter_mut()
+        .flat_map(|outcome| outcome.names.drain(..));
+    let directory = Directory::new(names.collect());
     let tallies = || outcomes.iter().map(|outcome| &outcome.tally);
     let by_kind = |counts: fn(&shard::Tally) -> &Vec<u64>| {
         let count = |kind: usize| tallies().map(|tally| counts(tally)[kind]).sum();
@@ -123,6 +132,11 @@ fn conclude<M: Message>(
         .collect();
     waiting.sort_by_key(|actor| actor.who);
     waiting.truncate(Report::MOST_WAITING);
+    for actor in &mut waiting {
+        if let Waiting::Answer(whose) = actor.waiting {
+            actor.whose = Some(directory.name_of(whose.as_u32()));
+        }
+    }
     let mut per_actor: Vec<_> = outcomes
         .iter()
         .flat_map(|outcome| outcome.totals.iter().copied())
@@ -130,7 +144,12 @@ fn conclude<M: Message>(
     per_actor.sort_by_key(|totals| totals.who);
     let failure = tallies()
         .filter_map(|tally| tally.failure.clone())
-        .min_by_key(|f| (f.time, f.who));
+        .min_by_key(shard::Failure::order)
+        .map(|shard::Failure { mut report, whose }| {
+            let name = whose.map(|whose| directory.name_of(whose));
+            report.event.extend(name);
+            report
+        });
     let end = outcomes[0].end;
     let report = Report {
         executor: Executor::Virtual,
@@ -167,7 +186,7 @@ fn conclude<M: Message>(
             Err(RunError::Panicked { panic, report })
         }
         End::Halted if too_many => Err(RunError::TooManyActors {
-            page: pages::PAGE,
+            page: addresses::PAGE,
             report,
         }),
         End::Quiet => Err(RunError::Deadlock { report }),
@@ -185,7 +204,7 @@ fn conclude<M: Message>(
             })
         }
         End::Root if config.strict && dead > 0 => {
-            let first = first_dead::<M>(&outcomes);
+            let first = first_dead::<M>(&outcomes, &directory);
             Err(RunError::DeadLetters {
                 count: dead,
                 first,
@@ -200,8 +219,8 @@ fn conclude<M: Message>(
 }
 
 /// The first dead letter of the run, in words.
-fn first_dead<M: Message>(outcomes: &[engine::Outcome]) -> String {
-    let name = |addr: u32| engine::name_of(&outcomes[0].groups, addr);
+fn first_dead<M: Message>(outcomes: &[engine::Outcome], directory: &Directory) -> String {
+    let name = |addr: u32| directory.name_of(addr);
     let firsts = outcomes
         .iter()
         .filter_map(|outcome| outcome.tally.first_dead.as_ref());

@@ -1,7 +1,8 @@
 //! How actors reach their shard.
 
+use super::form::Form;
 use super::population::SpawnRequest;
-use super::residents::Form;
+
 use super::scheduled::{Kind, Scheduled};
 use super::shard::Shard;
 use crate::contract::time::nanos;

@@ -1,20 +1,22 @@
 //! The loop of a shard: meet, run a window, meet again.
 
 mod outcome;
+mod spawning;
 
+pub(super) use outcome::Outcome;
 use outcome::note_panic;
-pub(super) use outcome::{Outcome, name_of};
 
 use super::context::Running;
 use super::exchange::{Exchange, Vote};
 use super::order::Order;
-use super::pages::{MAX_PAGES, PAGE, Page};
 use super::parcel::{Buffer, Parcel, RING, next_pending};
-use super::places::Group;
-use super::population::{Blueprint, Population, SpawnRequest};
+use super::population::{Blueprint, Population};
 use super::scheduled::{Head, Kind, Scheduled};
 use super::shard::{ROOT, Shard};
+use super::slab::Slab;
 use crate::contract::{Addr, Config, Message, Spawn};
+use std::any::TypeId;
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -34,7 +36,9 @@ pub(super) enum End {
 /// A shard and what only its loop needs.
 struct Engine<M: Message> {
     shard: *mut Shard<M>,
-    populations: Vec<Option<Box<dyn Population<M, Shard<M>>>>>,
+    populations: Slab<Box<dyn Population<M, Shard<M>>>>,
+    /// The populations of actors that share pages, by their type.
+    sharers: HashMap<TypeId, u32>,
     /// Events from other shards by window mod 64, with the shard each buffer is from.
     inbound: Vec<Vec<(usize, Buffer<M>)>>,
     inbound_pending: u64,
@@ -75,7 +79,8 @@ impl<M: Message> Engine<M> {
     fn new(shard: *mut Shard<M>, shards: usize) -> Engine<M> {
         Engine {
             shard,
-            populations: Vec::new(),
+            populations: Slab::new(),
+            sharers: HashMap::new(),
             inbound: (0..RING).map(|_| Vec::new()).collect(),
             inbound_pending: 0,
             out: (0..shards).map(|_| Parcel::default()).collect(),
@@ -98,8 +103,8 @@ impl<M: Message> Engine<M> {
     /// Spawns the root, and runs its start at time 0.
     fn begin(&mut self, root: Arc<dyn Blueprint<M, Shard<M>>>) {
         let spawn = Spawn::one("root");
-        let first = self.add_group(Addr::NONE.as_u32(), spawn, root);
-        if first == Some(ROOT) && self.shard().owns(ROOT) {
+        let first = self.place(Addr::NONE.as_u32(), spawn, root, 0);
+        if first == Some(ROOT) && self.shard().places.owns(ROOT) {
             self.events
                 .push(Scheduled::bare(Head::new(0, Kind::Start, ROOT, ROOT, 0, 0)));
             self.run_events();
@@ -136,7 +141,7 @@ impl<M: Message> Engine<M> {
                 self.next = self.earliest();
                 return End::Past;
             }
-            if shard.owns(ROOT) {
+            if shard.places.owns(ROOT) {
                 config.progress.reached(agreed.next << bits);
             }
             self.absorb();
@@ -236,86 +241,6 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// Every shard does the same spawns in the same order, and so gives the same addresses.
-    fn spawn_all(&mut self, mut spawns: Vec<SpawnRequest<M, Shard<M>>>) {
-        spawns.sort_by_key(|spawn| (spawn.time, spawn.parent, spawn.request));
-        for SpawnRequest {
-            time,
-            parent,
-            request,
-            spawn,
-            blueprint,
-        } in spawns
-        {
-            let count = spawn.count();
-            let on_demand = spawn.on_demand;
-            let Some(first) = self.add_group(parent, spawn, blueprint) else {
-                return;
-            };
-            let shard = self.shard();
-            let at = time.saturating_add(shard.min_latency());
-            if shard.owns(parent) {
-                let addresses = (first as u64) << 32 | count as u64;
-                shard.announce(at, Kind::Spawned, parent, parent, request, addresses);
-            }
-            if !on_demand {
-                for actor in first..first + count {
-                    if shard.owns(actor) {
-                        shard.announce(at, Kind::Start, actor, parent, request, 0);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Gives addresses and memory to actors spawned together. Returns the first address.
-    fn add_group(
-        &mut self,
-        parent: u32,
-        spawn: Spawn,
-        blueprint: Arc<dyn Blueprint<M, Shard<M>>>,
-    ) -> Option<u32> {
-        let count = spawn.count();
-        let pages = count.div_ceil(PAGE);
-        let shard = self.shard();
-        let page = shard.places.next_page();
-        if pages > MAX_PAGES - page {
-            shard.tally.too_many = true;
-            return None;
-        }
-        let first = page * PAGE;
-        let group = shard.places.groups.len() as u32;
-        let slots_of = |number: u32| (count - (number - page) * PAGE).min(PAGE) as usize;
-        let mine = |number: &u32| shard.places.owner_of_page(*number) == shard.index;
-        let slots = (page..page + pages).filter(mine).map(slots_of).sum();
-        let population = (slots > 0).then(|| blueprint.build(first, count, slots));
-        let (mut place, slot) = population
-            .as_ref()
-            .map_or((std::ptr::null_mut(), 0), |p| p.slots());
-        for number in page..page + pages {
-            let mut page = Page {
-                slots: std::ptr::null_mut(),
-                group,
-            };
-            if shard.places.owner_of_page(number) == shard.index {
-                page.slots = place;
-                place = place.wrapping_add(slots_of(number) * slot);
-            }
-            shard.places.add_page(page);
-            if shard.rules.per_actor {
-                shard.tally.received.push(Vec::new());
-            }
-        }
-        shard.places.groups.push(Group {
-            first,
-            parent,
-            spawn,
-        });
-        self.spawned += count as u64;
-        self.populations.push(population);
-        Some(first)
-    }
-
     /// Runs the events of one window.
     fn run_window(&mut self, window: u64) {
         let inbound = &mut self.inbound[(window % RING) as usize];
@@ -391,8 +316,8 @@ impl<M: Message> Engine<M> {
             // reference to the shard is held while populations run.
             unsafe {
                 let receiver = (*events.add(order[at] as usize)).head.to;
-                let group = (*self.shard).places.group_index(receiver);
-                let population = group.and_then(|group| self.populations[group].as_deref());
+                let number = (*self.shard).places.population(receiver);
+                let population = number.and_then(|number| self.populations.get(number));
                 let Some(population) = population else {
                     let event = events.add(order[at] as usize).read();
                     (*self.shard).turn.now = (*self.shard).window.base + event.head.offset() as u64;
@@ -407,12 +332,13 @@ impl<M: Message> Engine<M> {
                     Err(panic) => {
                         let cursor = (*self.shard).window.cursor;
                         let event = events.add(order[cursor] as usize);
-                        note_panic(self.shard, population, event, &*panic);
+                        note_panic(self.shard, &**population, event, &*panic);
                         cursor + 1
                     }
                 };
             }
         }
         self.shard().leave();
+        self.forget_ended();
     }
 }

@@ -1,84 +1,500 @@
-//! Where actors are, as one shard sees it: the shard of every page, and who was spawned there.
+//! Where actors are, as one shard sees it: which shard has an address, who was spawned there, and
+//! where the shard's own actors lie in memory.
+//!
+//! Which shard has a page is a matter of the page's number, whether anything was spawned there or
+//! not; so an event finds the same shard before and after. A shard knows only its own actors, and
+//! forgets those that were spawned together when all of them have ended.
 
-use super::pages::{PAGE_BITS, Page};
+use super::addresses::{Addresses, PAGE, PAGE_BITS};
+use super::slab::Slab;
+use crate::contract::spawn::Names;
 use crate::contract::{Addr, Spawn};
+use std::ptr::NonNull;
 
-/// What all shards know about the actors of one spawn.
-pub(super) struct Group {
-    pub(super) first: u32,
-    pub(super) parent: u32,
-    pub(super) spawn: Spawn,
+/// Actors that were spawned together and have pages of their own, or some of them.
+struct Group {
+    first: u32,
+    parent: u32,
+    population: u32,
+    spawn: Spawn,
+    /// How many of them this shard has and have not ended.
+    living: u32,
 }
 
-/// The pages of all shards, and the groups whose actors live there.
-pub(super) struct Places {
-    /// The shard of each page.
-    owners: Vec<u16>,
-    pub(super) pages: Vec<Page>,
-    pub(super) groups: Vec<Group>,
-    shards: usize,
+/// A few actors that were spawned together, in a page with others: all on this shard. 40 bytes,
+/// because there may be one for every actor.
+struct Crew {
+    first: u32,
+    parent: u32,
+    population: u32,
+    count: u8,
+    living: u8,
+    watched: bool,
+    /// The first actor's slot.
+    slots: NonNull<u8>,
+    name: CrewName,
 }
 
-impl Places {
-    pub(super) fn new(shards: usize) -> Places {
-        Places {
-            owners: Vec::new(),
-            pages: Vec::new(),
-            groups: Vec::new(),
-            shards,
+/// What a crew is called: mostly a word in the program.
+enum CrewName {
+    Static(&'static str),
+    Other(Box<Names>),
+}
+
+impl CrewName {
+    fn new(names: Names) -> CrewName {
+        match names {
+            Names::One(std::borrow::Cow::Borrowed(name)) => CrewName::Static(name),
+            other => CrewName::Other(Box::new(other)),
         }
     }
 
-    /// The shard that has an address; nobody's and unknown ones are the first shard's.
+    fn to_names(&self) -> Names {
+        match self {
+            CrewName::Static(name) => Names::One((*name).into()),
+            CrewName::Other(names) => (**names).clone(),
+        }
+    }
+
+    fn into_names(self) -> Names {
+        match self {
+            CrewName::Static(name) => Names::One(name.into()),
+            CrewName::Other(names) => *names,
+        }
+    }
+}
+
+/// A page of this shard.
+#[derive(Clone, Copy)]
+enum Page {
+    /// Another shard's, not given out, or forgotten.
+    None,
+    /// All of one group.
+    Whole { group: u32 },
+    /// The actors of several crews.
+    Shared { page: u32 },
+}
+
+/// The crews of a page that they share.
+struct Shared {
+    /// For each address one more than the number of the crew; 0: no actor.
+    crews: [u32; PAGE as usize],
+    living: u16,
+    /// There will be no more.
+    closed: bool,
+}
+
+/// log2 of how many pages a leaf of the directory has.
+const LEAF_BITS: u32 = 10;
+
+/// So many pages in a row are dealt out to the shards before it begins anew.
+const ROUND: u32 = 1024;
+
+/// Names of actors that have ended are kept if their addresses are below this: enough for what
+/// people read, and bounded for what runs for long.
+const NAMED: u32 = 64 * PAGE;
+
+/// Where an actor is that shares a page.
+#[derive(Clone, Copy)]
+pub(super) struct Quarters {
+    /// The slots of all that were spawned with it.
+    pub(super) slots: NonNull<u8>,
+    pub(super) population: u32,
+    /// The actor's place among them.
+    pub(super) index: u32,
+    /// How many there are.
+    pub(super) count: usize,
+}
+
+/// Who spawned an actor.
+#[derive(Clone, Copy)]
+pub(super) struct Kin {
+    pub(super) parent: u32,
+    /// The parent wants to know of every end.
+    pub(super) watched: bool,
+}
+
+/// The actors of one spawn by name.
+#[derive(Debug)]
+pub(super) struct Named {
+    pub(super) first: u32,
+    pub(super) count: u32,
+    pub(super) names: Names,
+}
+
+/// Which actors there are, and where.
+pub(super) struct Places {
+    index: usize,
+    shards: usize,
+    /// The shard of each page, by its number modulo [`ROUND`].
+    owners: Box<[u16]>,
+    pub(super) addresses: Addresses,
+    directory: Vec<Option<Box<[Page; 1 << LEAF_BITS]>>>,
+    groups: Slab<Group>,
+    crews: Slab<Crew>,
+    shared: Slab<Box<Shared>>,
+    /// First addresses of spawns of which nobody is left on this shard.
+    pub(super) over: Vec<u32>,
+    /// Those that have been forgotten and whose names are kept.
+    ended: Vec<Named>,
+}
+
+// SAFETY: the pointers are to memory that belongs to the shard's populations, which are used by the
+// shard's thread only; nothing here follows them.
+unsafe impl Send for Places {}
+
+impl Places {
+    pub(super) fn new(index: usize, shards: usize) -> Places {
+        Places {
+            index,
+            shards,
+            owners: (0..ROUND)
+                .map(|page| (page as usize % shards) as u16)
+                .collect(),
+            addresses: Addresses::new(),
+            directory: Vec::new(),
+            groups: Slab::new(),
+            crews: Slab::new(),
+            shared: Slab::new(),
+            over: Vec::new(),
+            ended: Vec::new(),
+        }
+    }
+
+    /// The shard that has an address, whether there is an actor or not.
     #[inline(always)]
     pub(super) fn owner(&self, to: u32) -> usize {
         if self.shards == 1 {
             return 0;
         }
-        self.owners
-            .get((to >> PAGE_BITS) as usize)
-            .map_or(0, |&shard| shard as usize)
+        self.owners[(to >> PAGE_BITS) as usize % ROUND as usize] as usize
     }
 
-    /// The next page's number.
-    pub(super) fn next_page(&self) -> u32 {
-        self.pages.len() as u32
-    }
-
-    /// The shard to which a page falls.
-    pub(super) fn owner_of_page(&self, page: u32) -> usize {
-        page as usize % self.shards
-    }
-
-    pub(super) fn add_page(&mut self, page: Page) {
-        self.owners
-            .push(self.owner_of_page(self.next_page()) as u16);
-        self.pages.push(page);
-    }
-
-    /// The index of the group that an address belongs to, if it is one of an actor.
+    /// Whether this shard has the address.
     #[inline]
-    pub(super) fn group_index(&self, addr: u32) -> Option<usize> {
-        let page = self.pages.get((addr >> PAGE_BITS) as usize)?;
-        let group = &self.groups[page.group as usize];
-        (addr.wrapping_sub(group.first) < group.spawn.count()).then_some(page.group as usize)
+    pub(super) fn owns(&self, addr: u32) -> bool {
+        self.owner(addr) == self.index
     }
 
-    /// The group that an address belongs to, if it is one of an actor.
-    pub(super) fn group_of(&self, addr: u32) -> Option<&Group> {
-        self.group_index(addr).map(|index| &self.groups[index])
-    }
-
-    /// An actor's name, made now.
-    pub(super) fn name_of(&self, addr: u32) -> String {
-        match self.group_of(addr) {
-            Some(group) => group.spawn.name(addr - group.first),
-            None => Addr(addr).to_string(),
+    #[inline(always)]
+    fn page(&self, number: u32) -> Page {
+        match self.directory.get((number >> LEAF_BITS) as usize) {
+            Some(Some(leaf)) => leaf[number as usize % (1 << LEAF_BITS)],
+            _ => Page::None,
         }
     }
 
-    /// Who spawned an actor.
+    fn set_page(&mut self, number: u32, page: Page) {
+        let leaf = (number >> LEAF_BITS) as usize;
+        if self.directory.len() <= leaf {
+            self.directory.resize_with(leaf + 1, || None);
+        }
+        let leaf =
+            self.directory[leaf].get_or_insert_with(|| Box::new([Page::None; 1 << LEAF_BITS]));
+        leaf[number as usize % (1 << LEAF_BITS)] = page;
+    }
+
+    /// Forgets a page, and its leaf if nothing is left in it.
+    fn clear_page(&mut self, number: u32) {
+        let Some(place) = self.directory.get_mut((number >> LEAF_BITS) as usize) else {
+            return;
+        };
+        if let Some(leaf) = place {
+            leaf[number as usize % (1 << LEAF_BITS)] = Page::None;
+            if leaf.iter().all(|page| matches!(page, Page::None)) {
+                *place = None;
+            }
+        }
+    }
+
+    /// The number of the population of an address, if it is that of an actor of this shard.
+    #[inline]
+    pub(super) fn population(&self, addr: u32) -> Option<u32> {
+        match self.page(addr >> PAGE_BITS) {
+            Page::None => None,
+            Page::Whole { group } => {
+                let group = self.groups.get(group)?;
+                let mine = addr.wrapping_sub(group.first) < group.spawn.count();
+                mine.then_some(group.population)
+            }
+            Page::Shared { .. } => self.crew(addr).map(|crew| crew.population),
+        }
+    }
+
+    #[inline(always)]
+    fn crew_number(&self, addr: u32) -> Option<u32> {
+        let Page::Shared { page } = self.page(addr >> PAGE_BITS) else {
+            return None;
+        };
+        self.shared.get(page)?.crews[(addr % PAGE) as usize].checked_sub(1)
+    }
+
+    #[inline(always)]
+    fn crew(&self, addr: u32) -> Option<&Crew> {
+        self.crews.get(self.crew_number(addr)?)
+    }
+
+    /// Where an actor that shares a page is.
+    #[inline(always)]
+    pub(super) fn quarters(&self, addr: u32) -> Option<Quarters> {
+        self.crew(addr).map(|crew| Quarters {
+            slots: crew.slots,
+            population: crew.population,
+            index: addr - crew.first,
+            count: crew.count.into(),
+        })
+    }
+
+    /// Whose an actor of this shard is.
+    pub(super) fn kin(&self, addr: u32) -> Option<Kin> {
+        match self.page(addr >> PAGE_BITS) {
+            Page::None => None,
+            Page::Whole { group } => self.groups.get(group).map(|group| Kin {
+                parent: group.parent,
+                watched: group.spawn.watched,
+            }),
+            Page::Shared { .. } => self.crew(addr).map(|crew| Kin {
+                parent: crew.parent,
+                watched: crew.watched,
+            }),
+        }
+    }
+
+    /// Who spawned an actor of this shard.
     pub(super) fn parent_of(&self, addr: u32) -> u32 {
-        self.group_of(addr).map_or(u32::MAX, |group| group.parent)
+        self.kin(addr).map_or(u32::MAX, |kin| kin.parent)
+    }
+
+    /// An actor's name, made now; the address if it is another shard's.
+    pub(super) fn name_of(&self, addr: u32) -> String {
+        let name = match self.page(addr >> PAGE_BITS) {
+            Page::None => None,
+            Page::Whole { group } => {
+                let group = self.groups.get(group);
+                group.map(|group| group.spawn.name(addr - group.first))
+            }
+            Page::Shared { .. } => {
+                let crew = self.crew(addr);
+                crew.map(|crew| crew.name.to_names().get(addr - crew.first))
+            }
+        };
+        name.unwrap_or_else(|| Addr(addr).to_string())
+    }
+
+    /// Notes actors that have pages of their own from `page` on, `mine` of them on this shard.
+    pub(super) fn add_group(
+        &mut self,
+        page: u32,
+        parent: u32,
+        spawn: Spawn,
+        mine: u32,
+        population: u32,
+    ) {
+        let pages = page..page + spawn.count().div_ceil(PAGE);
+        let group = self.groups.insert(Group {
+            first: page << PAGE_BITS,
+            parent,
+            population,
+            spawn,
+            living: mine,
+        });
+        for number in pages {
+            if self.owns(number << PAGE_BITS) {
+                self.set_page(number, Page::Whole { group });
+            }
+        }
+    }
+
+    /// Notes actors of this shard that share a page, and where they are.
+    pub(super) fn add_crew(
+        &mut self,
+        first: u32,
+        parent: u32,
+        spawn: Spawn,
+        population: u32,
+        slots: NonNull<u8>,
+    ) {
+        let count = u8::try_from(spawn.count()).expect("fewer than half a page");
+        let number = self.crews.insert(Crew {
+            first,
+            parent,
+            population,
+            count,
+            living: count,
+            watched: spawn.watched,
+            slots,
+            name: CrewName::new(spawn.names),
+        });
+        let page = match self.page(first >> PAGE_BITS) {
+            Page::Shared { page } => page,
+            _ => {
+                let page = self.shared.insert(Box::new(Shared {
+                    crews: [0; PAGE as usize],
+                    living: 0,
+                    closed: false,
+                }));
+                self.set_page(first >> PAGE_BITS, Page::Shared { page });
+                page
+            }
+        };
+        let shared = self.shared.get_mut(page).expect("just seen or made");
+        let place = (first % PAGE) as usize;
+        shared.crews[place..place + usize::from(count)].fill(number + 1);
+        shared.living += 1;
+        // The last address is given out.
+        shared.closed |= place + usize::from(count) == PAGE as usize;
+    }
+
+    /// A page gets no more actors.
+    pub(super) fn close_page(&mut self, number: u32) {
+        if let Page::Shared { page } = self.page(number)
+            && let Some(shared) = self.shared.get_mut(page)
+        {
+            shared.closed = true;
+            self.forget_page(number, page);
+        }
+    }
+
+    /// Forgets a page that crews have shared, if nobody is left in it and nobody will come.
+    fn forget_page(&mut self, number: u32, page: u32) {
+        let shared = self.shared.get(page);
+        if shared.is_some_and(|shared| shared.closed && shared.living == 0) {
+            self.shared.remove(page);
+            self.clear_page(number);
+        }
+    }
+
+    /// An actor of this shard has ended.
+    pub(super) fn ended(&mut self, addr: u32) {
+        let over = match self.page(addr >> PAGE_BITS) {
+            Page::None => None,
+            Page::Whole { group } => self.groups.get_mut(group).and_then(|group| {
+                group.living -= 1;
+                (group.living == 0).then_some(group.first)
+            }),
+            Page::Shared { .. } => {
+                let crew = self.crew_number(addr);
+                let crew = crew.and_then(|number| self.crews.get_mut(number));
+                crew.and_then(|crew| {
+                    crew.living -= 1;
+                    (crew.living == 0).then_some(crew.first)
+                })
+            }
+        };
+        self.over.extend(over);
+    }
+
+    /// Forgets the actors that were spawned with this first address, of which nobody is left here.
+    /// Returns whether their population was theirs alone.
+    pub(super) fn forget(&mut self, first: u32) -> bool {
+        let number = first >> PAGE_BITS;
+        let named = match self.page(number) {
+            Page::None => return false,
+            Page::Whole { group } => {
+                let Some(group) = self.groups.remove(group) else {
+                    return false;
+                };
+                let count = group.spawn.count();
+                for number in number..number + count.div_ceil(PAGE) {
+                    if self.owns(number << PAGE_BITS) {
+                        self.clear_page(number);
+                    }
+                }
+                let names = group.spawn.names;
+                self.remember(Named {
+                    first,
+                    count,
+                    names,
+                });
+                return true;
+            }
+            Page::Shared { page } => {
+                let crew = self.crew_number(first);
+                let Some(crew) = crew.and_then(|number| self.crews.remove(number)) else {
+                    return false;
+                };
+                let shared = self.shared.get_mut(page).expect("its crew was there");
+                let place = (first % PAGE) as usize;
+                shared.crews[place..place + usize::from(crew.count)].fill(0);
+                shared.living -= 1;
+                self.forget_page(number, page);
+                Named {
+                    first,
+                    count: crew.count.into(),
+                    names: crew.name.into_names(),
+                }
+            }
+        };
+        self.remember(named);
+        false
+    }
+
+    /// Keeps the names of actors that have been forgotten.
+    fn remember(&mut self, named: Named) {
+        if named.first < NAMED {
+            self.ended.push(named);
+        }
+    }
+
+    /// The names of all actors that this shard knows.
+    pub(super) fn names(&mut self) -> Vec<Named> {
+        let mut names = std::mem::take(&mut self.ended);
+        names.extend(self.groups.iter().map(|group| Named {
+            first: group.first,
+            count: group.spawn.count(),
+            names: group.spawn.names.clone(),
+        }));
+        names.extend(self.crews.iter().map(|crew| Named {
+            first: crew.first,
+            count: crew.count.into(),
+            names: crew.name.to_names(),
+        }));
+        names
+    }
+
+    /// The first addresses of all spawns of which this shard has actors, and their populations.
+    pub(super) fn spawns(&self) -> impl Iterator<Item = (u32, u32)> {
+        let groups = self.groups.iter();
+        let groups = groups.map(|group| (group.first, group.population));
+        let crews = self.crews.iter().map(|crew| (crew.first, crew.population));
+        groups.chain(crews)
+    }
+
+    /// All actors of this shard in the order of their addresses, and their populations.
+    pub(super) fn actors(&self) -> impl Iterator<Item = (u32, u32)> {
+        let leaves = self.directory.iter().enumerate();
+        let pages = leaves.filter_map(|(leaf, pages)| Some((leaf as u32, pages.as_ref()?)));
+        let numbers = pages.flat_map(|(leaf, pages)| {
+            let number = move |page: usize| leaf << LEAF_BITS | page as u32;
+            (0..pages.len())
+                .filter(|&page| !matches!(pages[page], Page::None))
+                .map(number)
+        });
+        let addresses =
+            numbers.flat_map(|number| (0..PAGE).map(move |at| number << PAGE_BITS | at));
+        addresses.filter_map(|addr| Some((addr, self.population(addr)?)))
+    }
+}
+
+/// What addresses were dealt to whom, so that names can be told.
+pub(super) struct Directory {
+    /// In the order of addresses.
+    named: Vec<Named>,
+}
+
+impl Directory {
+    /// The names that all shards know.
+    pub(super) fn new(mut named: Vec<Named>) -> Directory {
+        named.sort_by_key(|named| named.first);
+        Directory { named }
+    }
+
+    /// An actor's name; its address if nobody of its spawn is left and it was not among the first.
+    pub(super) fn name_of(&self, addr: u32) -> String {
+        let after = self.named.partition_point(|named| named.first <= addr);
+        match after.checked_sub(1).map(|index| &self.named[index]) {
+            Some(named) if addr - named.first < named.count => named.names.get(addr - named.first),
+            _ => Addr(addr).to_string(),
+        }
     }
 }

@@ -5,6 +5,8 @@
 use super::header::Header;
 use super::scheduled::Scheduled;
 use crate::contract::Spawn;
+use std::any::TypeId;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// A spawn that an actor has asked for.
@@ -26,11 +28,31 @@ impl<M, S> Clone for SpawnRequest<M, S> {
     }
 }
 
+/// Addresses in pages of their own, as one shard sees them.
+pub(super) struct Pages {
+    pub(super) first: u32,
+    pub(super) count: u32,
+    /// From when on the actors are there.
+    pub(super) born: u64,
+    /// The pages that this shard has, counted from the first one, and how many actors are in each.
+    pub(super) own: Vec<(u32, u32)>,
+}
+
 /// From which every shard makes its part of a population.
 pub(super) trait Blueprint<M, S>: Send + Sync {
-    /// The actors `first..first + count` of which this shard has the pages; `slots` of them, or up
-    /// to the ends of its pages.
-    fn build(self: Arc<Self>, first: u32, count: u32, slots: usize) -> Box<dyn Population<M, S>>;
+    /// The actors of these pages, a population by themselves.
+    fn build(self: Arc<Self>, pages: &Pages) -> Box<dyn Population<M, S>>;
+
+    /// What tells one type of actors from another.
+    fn kind(&self) -> TypeId;
+
+    /// The population, with this number on its shard, of all actors of this type that share pages
+    /// with others.
+    fn sharers(&self, number: u32) -> Box<dyn Population<M, S>>;
+
+    /// Memory for so many actors of that population, who are there from `born` on. It is given back
+    /// by [`Population::clear`].
+    fn settle(self: Arc<Self>, count: usize, born: u64) -> NonNull<u8>;
 }
 
 /// Some actors of one type.
@@ -55,12 +77,11 @@ pub(super) trait Population<M, S> {
     /// As for [`Population::run`]; `actor` is one of this population.
     unsafe fn discard(&self, shard: *mut S, actor: u32);
 
-    /// Calls `each` for every actor of this shard that has begun or was sent to, in the order of
-    /// addresses, until it returns false.
+    /// The header of an actor; null if it is not one of this population.
     ///
     /// # Safety
-    /// As for [`Population::run`].
-    unsafe fn visit(&self, shard: *mut S, each: &mut dyn FnMut(u32, *mut Header) -> bool);
+    /// As for [`Population::run`]; this shard has the address.
+    unsafe fn header(&self, shard: *mut S, actor: u32) -> *mut Header;
 
     /// Lets an actor say what it waits for, in the shard's `waiting`.
     ///
@@ -68,12 +89,10 @@ pub(super) trait Population<M, S> {
     /// As for [`Population::run`]; `actor` is one of this population and lives on this shard.
     unsafe fn ask(&self, shard: *mut S, actor: u32);
 
-    /// The first byte of the slots, and the bytes of each.
-    fn slots(&self) -> (*mut u8, usize);
-
-    /// Drops all bodies.
+    /// Drops what is left of the actors that were spawned with this first address. If they share
+    /// pages with others, their memory is given back.
     ///
     /// # Safety
-    /// As for [`Population::run`]; nothing else is called afterwards.
-    unsafe fn drop_all(&mut self, shard: *mut S);
+    /// As for [`Population::run`]; nothing else is done with these actors afterwards.
+    unsafe fn clear(&self, shard: *mut S, first: u32);
 }

@@ -10,7 +10,7 @@ mod tally;
 mod timer;
 mod turn;
 
-pub(super) use tally::Tally;
+pub(super) use tally::{Failure, Tally};
 pub(super) use timer::Timer;
 
 use super::header::Header;
@@ -75,7 +75,7 @@ impl<M: Message> Shard<M> {
                 cursor: 0,
             },
             turn: Turn::new(),
-            places: Places::new(shards),
+            places: Places::new(index, shards),
             queues: Queues::new(shards, window_bits),
             spawns: Vec::new(),
             kept: Kept::new(),
@@ -101,11 +101,6 @@ impl<M: Message> Shard<M> {
             .latency
             .min
             .saturating_add(self.rules.latency.spread)
-    }
-
-    /// Whether this shard has the actor.
-    pub(super) fn owns(&self, actor: u32) -> bool {
-        self.places.owner(actor) == self.index
     }
 
     /// The header of the actor being run.

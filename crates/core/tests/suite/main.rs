@@ -7,5 +7,6 @@ mod fork_join;
 mod fsm;
 mod message;
 mod progress;
+mod virtual_space;
 mod virtual_time;
 mod wall;

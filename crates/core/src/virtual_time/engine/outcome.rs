@@ -4,11 +4,12 @@ use super::{End, Engine};
 use crate::contract::{
     ActorTotals, Addr, Config, Message, PanicReport, Report, Time, Waiting, WaitingActor,
 };
-use crate::virtual_time::header::{Header, State};
-use crate::virtual_time::places::Group;
+use crate::virtual_time::header::State;
+use crate::virtual_time::places::Named;
 use crate::virtual_time::population::Population;
 use crate::virtual_time::scheduled::Scheduled;
-use crate::virtual_time::shard::{Shard, Tally};
+use crate::virtual_time::shard::{Failure, Shard, Tally};
+use crate::virtual_time::slab::Slab;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What a shard has to say when the loop has ended.
@@ -22,7 +23,7 @@ pub(in super::super) struct Outcome {
     pub(in super::super) waiting: Vec<WaitingActor>,
     pub(in super::super) totals: Vec<ActorTotals>,
     /// For the names in reports.
-    pub(in super::super) groups: Vec<Group>,
+    pub(in super::super) names: Vec<Named>,
 }
 
 impl<M: Message> Engine<M> {
@@ -31,51 +32,50 @@ impl<M: Message> Engine<M> {
         let mut totals = Vec::new();
         let mut waiting = Vec::new();
         let shard = self.shard;
-        for population in self.populations.iter().flatten() {
-            // SAFETY: no reference to the shard is held while populations are visited or asked.
-            unsafe {
-                let wanted = ((*shard).tally.live() as usize).min(Report::MOST_WAITING);
-                let mut asked = Vec::new();
-                let listed = waiting.len();
-                population.visit(shard, &mut |actor, header: *mut Header| {
-                    if listed + asked.len() < wanted && (*header).state == State::Live {
-                        asked.push((actor, (*header).kept));
-                    }
-                    if config.per_actor {
-                        totals.push((*shard).totals_of(actor, &*header));
-                    }
-                    config.per_actor || listed + asked.len() < wanted
-                });
-                for (actor, kept) in asked {
-                    let kept = (*shard).kept.len(kept);
-                    let ask = AssertUnwindSafe(|| population.ask(shard, actor));
-                    if catch_unwind(ask).is_err() {
-                        (*shard).turn.waiting = Waiting::Other;
-                    }
-                    let why = (*shard).turn.waiting;
-                    let whose = match why {
-                        Waiting::Answer(whose) => Some((*shard).places.name_of(whose.as_u32())),
-                        _ => None,
-                    };
-                    let name = (*shard).places.name_of(actor);
-                    waiting.push(WaitingActor {
-                        who: Addr(actor),
-                        name,
-                        waiting: why,
-                        whose,
-                        kept,
-                    });
+        // SAFETY: no reference to the shard is held while populations or actors are asked.
+        unsafe {
+            let wanted = ((*shard).tally.live() as usize).min(Report::MOST_WAITING);
+            let mut asked = Vec::new();
+            for (actor, number) in (*shard).places.actors() {
+                if asked.len() == wanted && !config.per_actor {
+                    break;
                 }
-                (*shard).leave();
+                let Some(population) = self.populations.get(number) else {
+                    continue;
+                };
+                let header = population.header(shard, actor);
+                if asked.len() < wanted && (*header).state == State::Live {
+                    asked.push((actor, population));
+                }
+                if config.per_actor {
+                    totals.push((*shard).totals_of(actor, &*header));
+                }
+            }
+            for (actor, population) in asked {
+                let kept = (*shard).kept.len((*population.header(shard, actor)).kept);
+                let ask = AssertUnwindSafe(|| population.ask(shard, actor));
+                if catch_unwind(ask).is_err() {
+                    (*shard).turn.waiting = Waiting::Other;
+                }
+                waiting.push(WaitingActor {
+                    who: Addr(actor),
+                    name: (*shard).places.name_of(actor),
+                    waiting: (*shard).turn.waiting,
+                    whose: None,
+                    kept,
+                });
+            }
+            (*shard).leave();
+            let spawns: Vec<_> = (*shard).places.spawns().collect();
+            for (first, number) in spawns {
+                if let Some(population) = self.populations.get(number) {
+                    population.clear(shard, first);
+                }
             }
         }
-        for population in self.populations.iter_mut().flatten() {
-            // SAFETY: nothing else is done with the populations, and the shard is still there.
-            unsafe { population.drop_all(shard) };
-        }
-        self.populations.clear();
+        self.populations = Slab::new();
         let tally = std::mem::replace(&mut self.shard().tally, Tally::new(0));
-        let groups = std::mem::take(&mut self.shard().places.groups);
+        let names = self.shard().places.names();
         let (spawned, windows, next) = (self.spawned, self.windows, self.next);
         Outcome {
             end,
@@ -85,7 +85,7 @@ impl<M: Message> Engine<M> {
             next,
             waiting,
             totals,
-            groups,
+            names,
         }
     }
 }
@@ -106,19 +106,20 @@ pub(super) unsafe fn note_panic<M: Message>(
     // head of the event being handled can be read even if it was.
     unsafe {
         let (who, now) = ((*shard).turn.me, (*shard).turn.now);
+        let (what, whose) = (*shard).describe_current();
         let report = PanicReport {
             who: Addr(who),
             name: (*shard).places.name_of(who),
             time: Time(now),
-            event: (*shard).describe_current(),
+            event: what,
             message: crate::contract::report::panic_text(panic),
         };
         let failure = &mut (*shard).tally.failure;
         if failure
             .as_ref()
-            .is_none_or(|first| (report.time, report.who) < (first.time, first.who))
+            .is_none_or(|first| (report.time, report.who) < first.order())
         {
-            *failure = Some(report);
+            *failure = Some(Failure { report, whose });
         }
         if (*shard).turn.arrived == event {
             drop((*shard).take_arrived());
@@ -127,17 +128,5 @@ pub(super) unsafe fn note_panic<M: Message>(
         // A second panic, of a destructor, is the same actor's and adds nothing.
         let discard = AssertUnwindSafe(|| population.discard(shard, who));
         let _ = catch_unwind(discard);
-    }
-}
-
-/// An actor's name, when its shard is gone.
-pub(in super::super) fn name_of(groups: &[Group], addr: u32) -> String {
-    // Groups are in the order of their addresses.
-    let after = groups.partition_point(|group| group.first <= addr);
-    match after.checked_sub(1).map(|index| &groups[index]) {
-        Some(group) if addr - group.first < group.spawn.count() => {
-            group.spawn.name(addr - group.first)
-        }
-        _ => Addr(addr).to_string(),
     }
 }

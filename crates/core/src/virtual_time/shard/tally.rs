@@ -2,9 +2,9 @@
 
 use super::{ROOT, Shard};
 use crate::contract::config::fold;
-use crate::contract::{ActorTotals, Addr, Message, PanicReport, Token};
+use crate::contract::{ActorTotals, Addr, Message, PanicReport, Time, Token};
+use crate::virtual_time::addresses::{PAGE, PAGE_BITS};
 use crate::virtual_time::header::Header;
-use crate::virtual_time::pages::{PAGE, PAGE_BITS};
 use crate::virtual_time::scheduled::{Kind, Scheduled, TIMER_FROM};
 
 /// The first message for an actor that had ended, for strict runs.
@@ -12,6 +12,21 @@ pub(in super::super) struct FirstDead {
     /// Time, receiver, sender.
     pub(in super::super) order: (u64, u32, u32),
     pub(in super::super) kind: usize,
+}
+
+/// An actor that has panicked.
+#[derive(Clone)]
+pub(in super::super) struct Failure {
+    pub(in super::super) report: PanicReport,
+    /// Whose name is to follow in the description of the event: another shard may have it.
+    pub(in super::super) whose: Option<u32>,
+}
+
+impl Failure {
+    /// The first failure is the one to tell.
+    pub(in super::super) fn order(&self) -> (Time, Addr) {
+        (self.report.time, self.report.who)
+    }
 }
 
 /// What a shard has counted.
@@ -31,7 +46,7 @@ pub(in super::super) struct Tally {
     /// When the root ended, plus the smallest latency.
     pub(in super::super) root_end: u64,
     pub(in super::super) root_ended: Option<u64>,
-    pub(in super::super) failure: Option<PanicReport>,
+    pub(in super::super) failure: Option<Failure>,
     pub(in super::super) received: Vec<Vec<u32>>,
     pub(in super::super) too_many: bool,
 }
@@ -106,7 +121,12 @@ impl<M: Message> Shard<M> {
 
     #[cold]
     fn count_received(&mut self) {
-        let page = &mut self.tally.received[(self.turn.me >> PAGE_BITS) as usize];
+        let number = (self.turn.me >> PAGE_BITS) as usize;
+        let received = &mut self.tally.received;
+        if received.len() <= number {
+            received.resize_with(number + 1, Vec::new);
+        }
+        let page = &mut received[number];
         page.resize(PAGE as usize, 0);
         page[(self.turn.me % PAGE) as usize] += 1;
     }
@@ -156,26 +176,22 @@ impl<M: Message> Shard<M> {
         None
     }
 
-    /// The event being handled, in the words of a report.
-    pub(in super::super) fn describe_current(&self) -> String {
+    /// The event being handled, in the words of a report, and the actor whose name is to follow.
+    pub(in super::super) fn describe_current(&self) -> (String, Option<u32>) {
         let head = self.current();
-        let from = Addr(head.from);
         let own = head.parent as u32 >= Token::OWN;
+        let from = Some(head.from);
         match head.kind() {
             Kind::Message | Kind::Question | Kind::Reply => {
-                format!(
-                    "{} from {}",
-                    M::KINDS[self.turn.kind],
-                    self.places.name_of(head.from)
-                )
+                (format!("{} from ", M::KINDS[self.turn.kind]), from)
             }
-            Kind::DeadLetter => format!("a dead letter for {}", self.places.name_of(head.from)),
-            Kind::Timer if own => "the end of a wait".to_owned(),
-            Kind::Timer => format!("timer {}", head.parent),
-            Kind::Start => "its start".to_owned(),
-            Kind::Stop => "its end".to_owned(),
-            Kind::Spawned => "the end of its spawn".to_owned(),
-            Kind::Down | Kind::Unanswered => format!("the end of {from}"),
+            Kind::DeadLetter => ("a dead letter for ".to_owned(), from),
+            Kind::Timer if own => ("the end of a wait".to_owned(), None),
+            Kind::Timer => (format!("timer {}", head.parent), None),
+            Kind::Start => ("its start".to_owned(), None),
+            Kind::Stop => ("its end".to_owned(), None),
+            Kind::Spawned => ("the end of its spawn".to_owned(), None),
+            Kind::Down | Kind::Unanswered => ("the end of ".to_owned(), from),
         }
     }
 

@@ -1,27 +1,7 @@
-//! Where actors are: pages of 256 addresses, dealt out to the shards in turn.
-//!
-//! Actors spawned together get whole pages. Page p belongs to shard p mod shards, so that a large
-//! population is spread evenly and neighbours stay together. On its shard, the actors of one spawn
-//! lie side by side in one [`Region`] of memory, in which they never move.
+//! Memory for many actors that were spawned together, in which they never move.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
-
-/// log2 of a page's addresses.
-pub(super) const PAGE_BITS: u32 = 8;
-/// Addresses of a page.
-pub(super) const PAGE: u32 = 1 << PAGE_BITS;
-/// So many pages there can be: the last one would contain the address of nobody.
-pub(super) const MAX_PAGES: u32 = (1 << (32 - PAGE_BITS)) - 1;
-
-/// One page, as one shard sees it.
-#[derive(Clone, Copy)]
-pub(super) struct Page {
-    /// The slot of the page's first address; null if another shard has the page.
-    pub(super) slots: *mut u8,
-    /// Who was spawned here; an index of the shard's groups.
-    pub(super) group: u32,
-}
 
 /// Memory for the actors of one spawn on one shard: zeroed, fixed in place, given back as a whole.
 pub(super) struct Region {

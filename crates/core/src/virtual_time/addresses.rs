@@ -1,0 +1,157 @@
+//! Which addresses new actors get: a matter of the order of spawns and of nothing else.
+//!
+//! Every shard deals out the same addresses in the same order, and no address twice. Addresses come
+//! in pages of 256, because a page is what belongs to a shard. Half a page of actors or more gets
+//! pages of its own. Fewer share a page with others: there are 64 open pages, which are filled in
+//! turn, so that actors that are spawned one by one are spread over the shards, and so that a
+//! billion of them, one after the other, use no more than a billion addresses. However they are
+//! spawned, at most half of the addresses are lost to the ends of pages.
+
+/// log2 of a page's addresses.
+pub(super) const PAGE_BITS: u32 = 8;
+/// Addresses of a page.
+pub(super) const PAGE: u32 = 1 << PAGE_BITS;
+/// So many pages there can be: the last one would contain [`Addr::NONE`](crate::Addr::NONE).
+const MAX_PAGES: u32 = (1 << (32 - PAGE_BITS)) - 1;
+/// Pages that are filled at a time.
+const OPEN: usize = 64;
+/// Actors that are spawned together get pages of their own if they are at least so many.
+const WHOLE: u32 = PAGE / 2;
+
+/// Addresses for actors that are spawned together: consecutive ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Dealt {
+    /// All of some pages, from this one on.
+    Pages(u32),
+    /// From this address on, within one page.
+    Part {
+        first: u32,
+        /// A page that gets no more actors.
+        closed: Option<u32>,
+    },
+}
+
+/// The addresses that are left.
+pub(super) struct Addresses {
+    next_page: u32,
+    /// The next address of each open page; those not opened yet are empty.
+    open: [u32; OPEN],
+    /// Which of them is next.
+    turn: usize,
+}
+
+impl Addresses {
+    pub(super) fn new() -> Addresses {
+        Addresses {
+            next_page: 0,
+            open: [0; OPEN],
+            turn: 0,
+        }
+    }
+
+    /// Addresses for so many actors; none if there are not enough left.
+    pub(super) fn deal(&mut self, count: u32) -> Option<Dealt> {
+        if count >= WHOLE {
+            return self.pages(count.div_ceil(PAGE)).map(Dealt::Pages);
+        }
+        let open = self.open[self.turn];
+        // An open page is one in which an address is left; a full one ends where the next begins.
+        let left = open.wrapping_neg() % PAGE;
+        let (first, closed) = if left >= count.max(1) {
+            (open, None)
+        } else {
+            let closed = (left > 0).then_some(open >> PAGE_BITS);
+            (self.pages(1)? << PAGE_BITS, closed)
+        };
+        self.open[self.turn] = first + count;
+        self.turn = (self.turn + 1) % OPEN;
+        Some(Dealt::Part { first, closed })
+    }
+
+    fn pages(&mut self, count: u32) -> Option<u32> {
+        let first = self.next_page;
+        if count > MAX_PAGES - first {
+            return None;
+        }
+        self.next_page += count;
+        Some(first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::Random;
+
+    /// First addresses of spawns of these sizes, in turn.
+    fn deal(addresses: &mut Addresses, counts: &[u32]) -> Vec<u32> {
+        let first = |count: &u32| match addresses.deal(*count).unwrap() {
+            Dealt::Pages(page) => page * PAGE,
+            Dealt::Part { first, .. } => first,
+        };
+        counts.iter().map(first).collect()
+    }
+
+    #[test]
+    fn no_address_is_dealt_out_twice_and_less_than_half_are_lost() {
+        let mut random = Random::new(5);
+        for most in [1, 2, 7, 100, 127, 300, 1000] {
+            let mut addresses = Addresses::new();
+            let mut taken = std::collections::HashSet::new();
+            let spawns = if cfg!(miri) { 70 } else { 3000 };
+            for _ in 0..spawns {
+                let count = 1 + random.below(most);
+                let first = deal(&mut addresses, &[count])[0];
+                for address in first..first + count {
+                    assert!(taken.insert(address), "{address} twice");
+                }
+                if count < WHOLE {
+                    assert_eq!(first / PAGE, (first + count - 1) / PAGE, "within a page");
+                }
+            }
+            let used = (addresses.next_page as usize).saturating_sub(OPEN) * PAGE as usize;
+            assert!(used <= 2 * taken.len(), "{used} for {}", taken.len());
+        }
+    }
+
+    #[test]
+    fn single_actors_use_no_more_addresses_than_there_are_actors() {
+        let mut addresses = Addresses::new();
+        let spawns = if cfg!(miri) { 1000 } else { 1 << 20 };
+        (0..spawns).for_each(|_| assert!(addresses.deal(1).is_some()));
+        assert!(addresses.next_page <= spawns / PAGE + OPEN as u32);
+    }
+
+    #[test]
+    fn the_root_is_first_and_a_page_that_is_full_is_not_closed_again() {
+        let mut addresses = Addresses::new();
+        assert_eq!(deal(&mut addresses, &[1, 1, 600, 1]), [0, 256, 512, 1280]);
+        // The turn comes back to the first page after 64 spawns.
+        (3..OPEN).for_each(|_| assert!(addresses.deal(1).is_some()));
+        assert_eq!(deal(&mut addresses, &[127]), [1]);
+        (1..OPEN).for_each(|_| assert!(addresses.deal(1).is_some()));
+        assert_eq!(deal(&mut addresses, &[127]), [128]);
+        (1..OPEN).for_each(|_| assert!(addresses.deal(1).is_some()));
+        // One address is left in page 0: two do not fit.
+        let closed = addresses.deal(2).unwrap();
+        assert!(
+            matches!(closed, Dealt::Part { closed: Some(0), first } if first > PAGE),
+            "{closed:?}"
+        );
+    }
+
+    #[test]
+    fn nobody_gets_the_address_of_nobody() {
+        let mut addresses = Addresses::new();
+        assert_eq!(addresses.deal(u32::MAX), None, "the last page is left out");
+        assert_eq!(
+            addresses.deal(MAX_PAGES * PAGE),
+            Some(Dealt::Pages(0)),
+            "all the others are there"
+        );
+        assert_eq!((addresses.deal(1), addresses.deal(1000)), (None, None));
+        // None at all need no address.
+        let mut addresses = Addresses::new();
+        assert_eq!(deal(&mut addresses, &[0]), [0]);
+    }
+}

@@ -1,0 +1,145 @@
+//! Spawns are carried out: addresses, memory, the first events.
+
+use super::Engine;
+use crate::contract::{Message, Spawn};
+use crate::virtual_time::addresses::{Dealt, PAGE, PAGE_BITS};
+use crate::virtual_time::population::{Blueprint, Pages, SpawnRequest};
+use crate::virtual_time::scheduled::Kind;
+use crate::virtual_time::shard::Shard;
+use std::sync::Arc;
+
+impl<M: Message> Engine<M> {
+    /// Every shard does the same spawns in the same order, and so gives the same addresses.
+    pub(super) fn spawn_all(&mut self, mut spawns: Vec<SpawnRequest<M, Shard<M>>>) {
+        spawns.sort_by_key(|spawn| (spawn.time, spawn.parent, spawn.request));
+        for SpawnRequest {
+            time,
+            parent,
+            request,
+            spawn,
+            blueprint,
+        } in spawns
+        {
+            let count = spawn.count();
+            let on_demand = spawn.on_demand;
+            let born = time.saturating_add(self.shard().min_latency());
+            let Some(first) = self.place(parent, spawn, blueprint, born) else {
+                return;
+            };
+            let shard = self.shard();
+            if shard.places.owns(parent) {
+                let addresses = (first as u64) << 32 | count as u64;
+                shard.announce(born, Kind::Spawned, parent, parent, request, addresses);
+            }
+            if !on_demand {
+                for actor in first..first + count {
+                    if shard.places.owns(actor) {
+                        shard.announce(born, Kind::Start, actor, parent, request, 0);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gives addresses to actors spawned together, and memory to those of this shard. They are
+    /// there from `born` on. Returns the first address.
+    pub(super) fn place(
+        &mut self,
+        parent: u32,
+        spawn: Spawn,
+        blueprint: Arc<dyn Blueprint<M, Shard<M>>>,
+        born: u64,
+    ) -> Option<u32> {
+        let count = spawn.count();
+        let Some(dealt) = self.shard().places.addresses.deal(count) else {
+            self.shard().tally.too_many = true;
+            return None;
+        };
+        self.spawned += u64::from(count);
+        match dealt {
+            Dealt::Pages(page) => {
+                self.place_in_pages(page, parent, spawn, blueprint, born);
+                Some(page << PAGE_BITS)
+            }
+            Dealt::Part { first, closed } => {
+                if let Some(page) = closed {
+                    self.shard().places.close_page(page);
+                }
+                if count > 0 && self.shard().places.owns(first) {
+                    self.place_among_others(first, parent, spawn, blueprint, born);
+                }
+                Some(first)
+            }
+        }
+    }
+
+    /// The actors have all of some pages, from `page` on.
+    fn place_in_pages(
+        &mut self,
+        page: u32,
+        parent: u32,
+        spawn: Spawn,
+        blueprint: Arc<dyn Blueprint<M, Shard<M>>>,
+        born: u64,
+    ) {
+        // SAFETY: as in `shard`; the populations are not part of the shard.
+        let places = unsafe { &mut (*self.shard).places };
+        let count = spawn.count();
+        let own = (0..count.div_ceil(PAGE))
+            .filter(|&number| places.owns((page + number) << PAGE_BITS))
+            .map(|number| (number, (count - number * PAGE).min(PAGE)))
+            .collect();
+        let pages = Pages {
+            first: page << PAGE_BITS,
+            count,
+            born,
+            own,
+        };
+        let mine = pages.own.iter().map(|&(_, actors)| actors).sum();
+        if mine > 0 {
+            let population = self.populations.insert(blueprint.build(&pages));
+            places.add_group(page, parent, spawn, mine, population);
+        }
+    }
+
+    /// The actors share a page of this shard with others.
+    fn place_among_others(
+        &mut self,
+        first: u32,
+        parent: u32,
+        spawn: Spawn,
+        blueprint: Arc<dyn Blueprint<M, Shard<M>>>,
+        born: u64,
+    ) {
+        let populations = &mut self.populations;
+        let population = *self.sharers.entry(blueprint.kind()).or_insert_with(|| {
+            let sharers = blueprint.sharers(populations.next());
+            populations.insert(sharers)
+        });
+        let slots = blueprint.settle(spawn.count() as usize, born);
+        let places = &mut self.shard().places;
+        places.add_crew(first, parent, spawn, population, slots);
+    }
+
+    /// Forgets the actors of spawns of which nobody is left here, and gives their memory back.
+    pub(super) fn forget_ended(&mut self) {
+        // Totals are wanted of all actors, to the end.
+        if self.shard().rules.per_actor {
+            self.shard().places.over.clear();
+        }
+        while let Some(first) = self.shard().places.over.pop() {
+            let places = &self.shard().places;
+            let Some(number) = places.population(first) else {
+                continue;
+            };
+            if let Some(population) = self.populations.get(number) {
+                // SAFETY: no reference to the shard is held. The actors have ended, no event of
+                // theirs is being run, and none will find them.
+                unsafe { population.clear(self.shard, first) };
+            }
+            if self.shard().places.forget(first) {
+                drop(self.populations.remove(number));
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What an actor is made of: its form, and its place in memory.
+
+use super::header::{Header, State};
+use super::shard::Shard;
+use crate::contract::{Flow, Message, Reason};
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
+
+/// What an actor's type has to do with events.
+pub(super) trait Form<M>: Send + Sync + 'static {
+    /// What lies in a slot.
+    type Actor: 'static;
+
+    /// Makes the actor with this index.
+    fn make(&self, shard: *mut Shard<M>, index: u32) -> Self::Actor;
+
+    /// Does what it does before its first event.
+    ///
+    /// # Safety
+    /// Called on the shard's thread, with a shard that nobody holds a reference to; `actor` is
+    /// pinned in its slot and not used otherwise. So for the other functions.
+    unsafe fn begin(actor: *mut Self::Actor, shard: *mut Shard<M>);
+
+    /// Lets it handle the event that has arrived, if one has; if not, it has just begun.
+    ///
+    /// # Safety
+    /// As for [`Form::begin`].
+    unsafe fn handle(actor: *mut Self::Actor, shard: *mut Shard<M>) -> Flow;
+
+    /// Lets it say in the shard's `waiting` what it waits for.
+    ///
+    /// # Safety
+    /// As for [`Form::begin`].
+    unsafe fn ask(actor: *mut Self::Actor, shard: *mut Shard<M>);
+}
+
+/// An actor's place in memory.
+#[repr(C)]
+pub(super) struct Slot<M, F: Form<M>> {
+    pub(super) header: Header,
+    pub(super) content: Content<M, F>,
+}
+
+/// What comes after the header.
+#[repr(C)]
+pub(super) union Content<M, F: Form<M>> {
+    /// Initialised exactly if the header's state is [`State::Live`].
+    pub(super) actor: ManuallyDrop<F::Actor>,
+    /// In a page shared with others, initialised exactly if the state is [`State::Fresh`].
+    pub(super) origin: ManuallyDrop<Origin<F>>,
+    _message: ManuallyDrop<PhantomData<M>>,
+}
+
+/// How an actor is made that has not begun, and from when on it is there.
+pub(super) struct Origin<F> {
+    pub(super) form: Arc<F>,
+    pub(super) born: u64,
+}
+
+impl<M, F: Form<M>> Slot<M, F> {
+    /// The actor.
+    ///
+    /// # Safety
+    /// The slot is valid.
+    #[inline(always)]
+    pub(super) unsafe fn actor(slot: *mut Self) -> *mut F::Actor {
+        // SAFETY: the contract; `ManuallyDrop` is transparent.
+        unsafe { (&raw mut (*slot).content.actor).cast() }
+    }
+
+    /// What an actor that shares a page is made from.
+    ///
+    /// # Safety
+    /// The slot is valid.
+    #[inline(always)]
+    pub(super) unsafe fn origin(slot: *mut Self) -> *mut Origin<F> {
+        // SAFETY: the contract; `ManuallyDrop` is transparent.
+        unsafe { (&raw mut (*slot).content.origin).cast() }
+    }
+
+    /// Puts an actor into its slot.
+    ///
+    /// # Safety
+    /// The slot is valid, and holds nothing that is to be dropped.
+    #[inline(always)]
+    pub(super) unsafe fn begin(slot: *mut Self, actor: F::Actor) {
+        // SAFETY: the contract.
+        unsafe {
+            Slot::actor(slot).write(actor);
+            (*slot).header.state = State::Live;
+        }
+    }
+
+    /// Drops the actor, if it has begun and not ended.
+    ///
+    /// # Safety
+    /// The slot is valid and used by nobody else, and no reference to the shard is held.
+    pub(super) unsafe fn clear(slot: *mut Self, shard: *mut Shard<M>)
+    where
+        M: Message,
+    {
+        // SAFETY: the contract. The state is `Ended` before the actor is dropped, so that it is
+        // dropped once.
+        unsafe {
+            if (*slot).header.state == State::Live {
+                (*slot).header.end(Reason::Stopped);
+                (*shard).leave();
+                Slot::actor(slot).drop_in_place();
+            }
+        }
+    }
+}

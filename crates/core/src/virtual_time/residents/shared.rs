@@ -1,0 +1,131 @@
+//! Actors that share pages with others: few were spawned together, perhaps each by itself.
+//!
+//! There is one population for all of them that are of one type. Whoever was spawned together lies
+//! side by side in a piece of memory that is given back when the last of them has ended; what an
+//! actor is made from waits in its own slot until it begins.
+
+use super::Residents;
+use crate::contract::{Message, Reason};
+use crate::virtual_time::form::{Form, Slot};
+use crate::virtual_time::header::{Header, State};
+use crate::virtual_time::population::Population;
+use crate::virtual_time::scheduled::Scheduled;
+use crate::virtual_time::shard::Shard;
+use std::alloc::{Layout, dealloc};
+use std::marker::PhantomData;
+
+/// The actors of one type that share pages with others.
+pub(super) struct Sharers<M, F> {
+    /// Its number on this shard.
+    number: u32,
+    _form: PhantomData<fn(M, F)>,
+}
+
+impl<M, F: Form<M>> Sharers<M, F> {
+    pub(super) fn new(number: u32) -> Sharers<M, F> {
+        Sharers {
+            number,
+            _form: PhantomData,
+        }
+    }
+
+    /// The memory of so many actors that were spawned together.
+    pub(super) fn layout(count: usize) -> Layout {
+        Layout::array::<Slot<M, F>>(count).expect("half a page of actors fits into memory")
+    }
+}
+
+impl<M: Message, F: Form<M>> Residents<M, F> for Sharers<M, F> {
+    #[inline(always)]
+    unsafe fn slot(&self, shard: *mut Shard<M>, actor: u32) -> Option<*mut Slot<M, F>> {
+        // SAFETY: nobody holds a reference to the shard, by the contract; the place is an actor's
+        // of this population, so the slots are of its type, and there are more than its index.
+        unsafe {
+            let quarters = (*shard).places.quarters(actor)?;
+            let mine = quarters.population == self.number;
+            let slots = quarters.slots.cast::<Slot<M, F>>().as_ptr();
+            mine.then(|| slots.add(quarters.index as usize))
+        }
+    }
+
+    unsafe fn born(&self, slot: *mut Slot<M, F>) -> u64 {
+        // SAFETY: an actor that has not begun has its origin in its slot.
+        unsafe { (*Slot::origin(slot)).born }
+    }
+
+    unsafe fn make(&self, shard: *mut Shard<M>, slot: *mut Slot<M, F>, actor: u32) {
+        // SAFETY: as in `born`. The origin stays where it is until the actor is made, and is taken
+        // out before that is written over it.
+        unsafe {
+            let quarters = (*shard).places.quarters(actor);
+            let index = quarters.map_or(0, |quarters| quarters.index);
+            let origin = Slot::origin(slot);
+            let made = (*origin).form.make(shard, index);
+            let origin = origin.read();
+            Slot::begin(slot, made);
+            drop(origin);
+        }
+    }
+
+    unsafe fn unmake(&self, slot: *mut Slot<M, F>) {
+        // SAFETY: as in `born`; it is dropped once, because the state is `Ended` now.
+        unsafe { Slot::origin(slot).drop_in_place() }
+    }
+}
+
+impl<M: Message, F: Form<M>> Population<M, Shard<M>> for Sharers<M, F> {
+    unsafe fn run(
+        &self,
+        shard: *mut Shard<M>,
+        events: *mut Scheduled<M>,
+        order: &[u32],
+        at: usize,
+    ) -> usize {
+        // SAFETY: passed on.
+        unsafe { self.run_all(shard, events, order, at) }
+    }
+
+    unsafe fn discard(&self, shard: *mut Shard<M>, actor: u32) {
+        // SAFETY: passed on.
+        unsafe {
+            if let Some(slot) = self.slot(shard, actor) {
+                self.end(shard, slot, Reason::Panicked);
+            }
+        }
+    }
+
+    unsafe fn header(&self, shard: *mut Shard<M>, actor: u32) -> *mut Header {
+        // SAFETY: passed on.
+        let slot = unsafe { self.slot(shard, actor) };
+        // SAFETY: the slot is valid.
+        slot.map_or(std::ptr::null_mut(), |slot| unsafe {
+            &raw mut (*slot).header
+        })
+    }
+
+    unsafe fn ask(&self, shard: *mut Shard<M>, actor: u32) {
+        // SAFETY: passed on.
+        unsafe { self.ask_one(shard, actor) }
+    }
+
+    unsafe fn clear(&self, shard: *mut Shard<M>, first: u32) {
+        // SAFETY: the actors spawned together lie where the first one's quarters are, and nobody
+        // uses them any more; their memory was allocated with this layout.
+        unsafe {
+            let Some(quarters) = (*shard).places.quarters(first) else {
+                return;
+            };
+            let slots = quarters.slots.cast::<Slot<M, F>>().as_ptr();
+            for index in 0..quarters.count {
+                let slot = slots.add(index);
+                if (*slot).header.state == State::Fresh {
+                    (*slot).header.end(Reason::Stopped);
+                    self.unmake(slot);
+                } else {
+                    Slot::clear(slot, shard);
+                }
+            }
+            dealloc(slots.cast(), Self::layout(quarters.count));
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! A population that has pages of its own: its actors lie side by side, and each begins at a cache
+//! line, so that none shares one with another and all that it has can be fetched ahead.
+
+use super::Residents;
+use super::shared::Sharers;
+use crate::contract::{Message, Reason};
+use crate::virtual_time::addresses::{PAGE, PAGE_BITS};
+use crate::virtual_time::form::{Form, Origin, Slot};
+use crate::virtual_time::header::Header;
+use crate::virtual_time::population::{Blueprint, Pages, Population};
+use crate::virtual_time::region::Region;
+use crate::virtual_time::scheduled::Scheduled;
+use crate::virtual_time::shard::Shard;
+use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use std::any::TypeId;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+impl<M: Message, F: Form<M>> Blueprint<M, Shard<M>> for F {
+    fn build(self: Arc<Self>, pages: &Pages) -> Box<dyn Population<M, Shard<M>>> {
+        let stride = Whole::<M, F>::STRIDE;
+        let align = align_of::<Slot<M, F>>().max(64);
+        let layout = Layout::from_size_align(stride, align).expect("a slot fits into memory");
+        let slots = pages.own.iter().map(|&(_, slots)| slots as usize).sum();
+        let region = Region::new(layout, slots);
+        let mut starts = vec![std::ptr::null_mut(); pages.count.div_ceil(PAGE) as usize];
+        let mut place = region.start();
+        for &(page, slots) in &pages.own {
+            starts[page as usize] = place;
+            place = place.wrapping_add(slots as usize * stride);
+        }
+        Box::new(Whole {
+            form: self,
+            first: pages.first,
+            count: pages.count,
+            born: pages.born,
+            slots,
+            starts,
+            region,
+            _message: PhantomData,
+        })
+    }
+
+    fn kind(&self) -> TypeId {
+        TypeId::of::<F>()
+    }
+
+    fn sharers(&self, number: u32) -> Box<dyn Population<M, Shard<M>>> {
+        Box::new(Sharers::<M, F>::new(number))
+    }
+
+    fn settle(self: Arc<Self>, count: usize, born: u64) -> NonNull<u8> {
+        let layout = Sharers::<M, F>::layout(count);
+        // SAFETY: a slot has a header, so the layout's size is not zero. Zeroes are headers of
+        // actors that have not begun, and each gets its origin.
+        unsafe {
+            let Some(start) = NonNull::new(alloc_zeroed(layout)) else {
+                handle_alloc_error(layout);
+            };
+            let slots = start.cast::<Slot<M, F>>().as_ptr();
+            for index in 0..count {
+                let form = Arc::clone(&self);
+                Slot::origin(slots.add(index)).write(Origin { form, born });
+            }
+            start
+        }
+    }
+}
+
+/// The population of a spawn that has pages of its own.
+struct Whole<M, F> {
+    form: Arc<F>,
+    first: u32,
+    count: u32,
+    born: u64,
+    /// How many actors this shard has.
+    slots: usize,
+    /// The first slot of each page; null if another shard has it.
+    starts: Vec<*mut u8>,
+    region: Region,
+    _message: PhantomData<M>,
+}
+
+impl<M, F: Form<M>> Whole<M, F> {
+    /// The bytes from one slot to the next.
+    const STRIDE: usize = size_of::<Slot<M, F>>().next_multiple_of(64);
+}
+
+impl<M: Message, F: Form<M>> Residents<M, F> for Whole<M, F> {
+    #[inline(always)]
+    unsafe fn slot(&self, _: *mut Shard<M>, actor: u32) -> Option<*mut Slot<M, F>> {
+        let index = actor.wrapping_sub(self.first);
+        if index >= self.count {
+            return None;
+        }
+        // SAFETY: an actor of the population has a page. This shard has it, by the contract, so its
+        // start is the first slot of as many as there are actors in the page.
+        unsafe {
+            let start = *self.starts.get_unchecked((index >> PAGE_BITS) as usize);
+            Some(start.add((index % PAGE) as usize * Self::STRIDE).cast())
+        }
+    }
+
+    unsafe fn born(&self, _: *mut Slot<M, F>) -> u64 {
+        self.born
+    }
+
+    #[inline]
+    unsafe fn make(&self, shard: *mut Shard<M>, slot: *mut Slot<M, F>, actor: u32) {
+        let made = self.form.make(shard, actor - self.first);
+        // SAFETY: the slot is valid, by the contract, and has no actor yet.
+        unsafe {
+            Slot::begin(slot, made);
+        }
+    }
+
+    unsafe fn unmake(&self, _: *mut Slot<M, F>) {}
+}
+
+impl<M: Message, F: Form<M>> Population<M, Shard<M>> for Whole<M, F> {
+    unsafe fn run(
+        &self,
+        shard: *mut Shard<M>,
+        events: *mut Scheduled<M>,
+        order: &[u32],
+        at: usize,
+    ) -> usize {
+        // SAFETY: passed on.
+        unsafe { self.run_all(shard, events, order, at) }
+    }
+
+    unsafe fn discard(&self, shard: *mut Shard<M>, actor: u32) {
+        // SAFETY: passed on.
+        unsafe {
+            if let Some(slot) = self.slot(shard, actor) {
+                self.end(shard, slot, Reason::Panicked);
+            }
+        }
+    }
+
+    unsafe fn header(&self, shard: *mut Shard<M>, actor: u32) -> *mut Header {
+        // SAFETY: passed on.
+        let slot = unsafe { self.slot(shard, actor) };
+        // SAFETY: the slot is valid.
+        slot.map_or(std::ptr::null_mut(), |slot| unsafe {
+            &raw mut (*slot).header
+        })
+    }
+
+    unsafe fn ask(&self, shard: *mut Shard<M>, actor: u32) {
+        // SAFETY: passed on.
+        unsafe { self.ask_one(shard, actor) }
+    }
+
+    unsafe fn clear(&self, shard: *mut Shard<M>, _: u32) {
+        if !std::mem::needs_drop::<F::Actor>() {
+            return;
+        }
+        let slots = self.region.start();
+        for index in 0..self.slots {
+            // SAFETY: the region has so many slots, which nobody else uses any more.
+            unsafe {
+                let slot = slots.add(index * Self::STRIDE).cast::<Slot<M, F>>();
+                Slot::clear(slot, shard);
+            }
+        }
+    }
+}

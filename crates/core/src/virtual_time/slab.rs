@@ -1,0 +1,90 @@
+//! Values with numbers that are used again, in memory that grows by chunks and never moves them.
+
+const CHUNK: usize = 1024;
+
+/// Values by number.
+pub(super) struct Slab<T> {
+    chunks: Vec<Box<[Option<T>]>>,
+    /// Numbers that have been given back.
+    free: Vec<u32>,
+    /// Numbers given out so far.
+    used: u32,
+}
+
+impl<T> Slab<T> {
+    pub(super) fn new() -> Slab<T> {
+        Slab {
+            chunks: Vec::new(),
+            free: Vec::new(),
+            used: 0,
+        }
+    }
+
+    /// The number of the value that is added next.
+    pub(super) fn next(&self) -> u32 {
+        self.free.last().copied().unwrap_or(self.used)
+    }
+
+    /// Adds a value. Returns its number.
+    pub(super) fn insert(&mut self, value: T) -> u32 {
+        let number = self.free.pop().unwrap_or_else(|| {
+            if self.used as usize == self.chunks.len() * CHUNK {
+                self.chunks.push((0..CHUNK).map(|_| None).collect());
+            }
+            self.used += 1;
+            self.used - 1
+        });
+        self.chunks[number as usize / CHUNK][number as usize % CHUNK] = Some(value);
+        number
+    }
+
+    /// Takes the value with this number out.
+    pub(super) fn remove(&mut self, number: u32) -> Option<T> {
+        let value = self.chunks[number as usize / CHUNK][number as usize % CHUNK].take();
+        if value.is_some() {
+            self.free.push(number);
+        }
+        value
+    }
+
+    /// The value with this number, if there is one.
+    #[inline(always)]
+    pub(super) fn get(&self, number: u32) -> Option<&T> {
+        let chunk = self.chunks.get(number as usize / CHUNK)?;
+        chunk[number as usize % CHUNK].as_ref()
+    }
+
+    #[inline(always)]
+    pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
+        let chunk = self.chunks.get_mut(number as usize / CHUNK)?;
+        chunk[number as usize % CHUNK].as_mut()
+    }
+
+    /// All values, by number.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.chunks.iter().flatten().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_used_again_and_values_stay_where_they_are() {
+        let mut slab = Slab::new();
+        let count = CHUNK as u32 + 10;
+        let numbers: Vec<u32> = (0..count).map(|n| slab.insert(n * 3)).collect();
+        assert!(numbers.iter().copied().eq(0..count));
+        let place: *const u32 = slab.get(5).unwrap();
+        assert_eq!(slab.remove(7), Some(21));
+        assert_eq!((slab.remove(7), slab.get(7)), (None, None));
+        assert_eq!(slab.insert(1), 7);
+        assert_eq!(slab.insert(2), count);
+        assert_eq!(slab.get(5).unwrap() as *const u32, place);
+        assert_eq!(slab.get(99 * CHUNK as u32), None);
+        *slab.get_mut(7).unwrap() = 4;
+        assert_eq!(slab.iter().count() as u32, count + 1);
+        assert_eq!(slab.get(7), Some(&4));
+    }
+}

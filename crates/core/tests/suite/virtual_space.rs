@@ -1,0 +1,185 @@
+//! Addresses, and who gets what is sent to them: the same for any number of workers and any
+//! lookahead, also where an address is not yet, or no longer, that of an actor.
+
+use corsair::{
+    Addr, AsyncContext, Config, Event, Executor, Latency, Message, Report, Scenario, Spawn,
+};
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+struct Number(u32);
+
+impl Message for Number {
+    const KINDS: &'static [&'static str] = &["Number"];
+    fn kind(&self) -> usize {
+        0
+    }
+    fn fingerprint(&self) -> u64 {
+        self.0.into()
+    }
+}
+
+const US: Duration = Duration::from_micros(1);
+const MS: Duration = Duration::from_millis(1);
+
+/// Everything in a report that must not depend on how the run was carried out.
+fn essence(report: &Report) -> impl PartialEq + std::fmt::Debug + use<> {
+    (
+        report.digest,
+        report.time,
+        report.delivered(),
+        report.dead(),
+        (report.spawned, report.ended, report.waiting_total),
+        report.waiting.clone(),
+    )
+}
+
+/// Runs a scenario with one to four workers and several lookaheads, and returns the report that
+/// all of them give.
+fn same<S: Scenario<Number> + Clone>(config: &Config, scenario: &S) -> Report {
+    let mut first: Option<Report> = None;
+    for (workers, lookahead) in [
+        (1, None),
+        (2, None),
+        (3, None),
+        (4, Some(MS / 7)),
+        (2, Some(MS / 3)),
+        (1, Some(3 * US)),
+    ] {
+        let config = Config {
+            workers: NonZeroUsize::new(workers).unwrap(),
+            lookahead,
+            ..config.clone()
+        };
+        let report = corsair::run(Executor::Virtual, &config, scenario.clone()).unwrap();
+        match &first {
+            None => first = Some(report),
+            Some(first) => assert_eq!(
+                essence(first),
+                essence(&report),
+                "{workers} workers, lookahead {lookahead:?}"
+            ),
+        }
+    }
+    first.unwrap()
+}
+
+fn constant() -> Config {
+    Config {
+        latency: Latency::constant(MS),
+        ..Config::default()
+    }
+}
+
+/// Sends to addresses that do not exist, and spawns there while the messages are on their way.
+#[derive(Clone)]
+struct ToTheUnborn {
+    /// How many actors are spawned together.
+    together: u32,
+    on_demand: bool,
+}
+
+impl Scenario<Number> for ToTheUnborn {
+    async fn root<C: AsyncContext<Number>>(self, mut cx: C) {
+        for number in 0..2000 {
+            cx.send(Addr::from_u32(number), Number(number));
+            cx.send_after(4 * MS, Addr::from_u32(number), Number(number));
+            // Beyond the ring of windows, too.
+            cx.send_after(300 * MS, Addr::from_u32(number), Number(number));
+        }
+        cx.send(Addr::NONE, Number(0));
+        for _ in 0..5 {
+            let mut how = Spawn::many(self.together, "new", "");
+            if self.on_demand {
+                how = how.on_demand();
+            }
+            cx.spawn(how, |mut cx: C, _| async move {
+                loop {
+                    if let Event::Message { from, body } = cx.recv().await {
+                        cx.send(from, Number(body.0 + cx.me().as_u32()));
+                    }
+                }
+            })
+            .await;
+        }
+        cx.sleep(400 * MS).await;
+    }
+}
+
+#[test]
+fn a_message_to_an_address_not_yet_given_finds_the_actor_that_is_there_when_it_arrives() {
+    for together in [1, 70, 700] {
+        for on_demand in [false, true] {
+            let report = same(
+                &constant(),
+                &ToTheUnborn {
+                    together,
+                    on_demand,
+                },
+            );
+            assert!(report.delivered() > u64::from(together) * 5);
+            assert!(report.dead() > 2000, "{}", report.dead());
+            assert_eq!(report.spawned, 1 + 5 * u64::from(together));
+        }
+    }
+}
+
+/// An actor that is spoken to in the very moment of its spawn, by whoever has guessed its address.
+#[derive(Clone)]
+struct AtBirth;
+
+impl Scenario<Number> for AtBirth {
+    async fn root<C: AsyncContext<Number>>(self, mut cx: C) {
+        let first = cx.spawn_one("first", |_| async {}).await;
+        let step = {
+            let second = cx.spawn_one("second", |_| async {}).await;
+            second.as_u32() - first.as_u32()
+        };
+        let next = first.as_u32() + 2 * step;
+        // The request leaves now; messages arrive before it is done, then, and afterwards.
+        let how = Spawn::many(1, "third", "").on_demand();
+        cx.spawn_bodies(how, |mut cx: C, _| async move {
+            loop {
+                cx.recv().await;
+            }
+        });
+        cx.sleep(MS / 2).await;
+        for micros in [0, 1, 400, 499, 500, 501, 999] {
+            cx.send_after(micros * US, Addr::from_u32(next), Number(micros));
+        }
+        cx.sleep(5 * MS).await;
+    }
+}
+
+#[test]
+fn an_address_is_an_actors_from_one_smallest_latency_after_the_request_on() {
+    same(&constant(), &AtBirth);
+    let latency = Latency::between(MS, 2 * MS).unwrap();
+    same(
+        &Config {
+            latency,
+            ..constant()
+        },
+        &AtBirth,
+    );
+    // Sent by somebody with the smallest latency, at a time when nothing is there yet.
+    #[derive(Clone)]
+    struct Early;
+    impl Scenario<Number> for Early {
+        async fn root<C: AsyncContext<Number>>(self, mut cx: C) {
+            let early = Addr::from_u32(256);
+            cx.send(early, Number(1));
+            cx.sleep(MS / 2).await;
+            let how = Spawn::many(1, "only", "").on_demand();
+            cx.spawn_bodies(how, |mut cx: C, _| async move {
+                cx.recv().await;
+            });
+            cx.sleep(3 * MS).await;
+            cx.send(early, Number(2));
+            cx.sleep(3 * MS).await;
+        }
+    }
+    // The first message arrives at 1 ms, the address is an actor's from 1.5 ms on.
+    let report = same(&constant(), &Early);
+    assert_eq!((report.delivered(), report.dead()), (1, 1));
+}

@@ -1,0 +1,197 @@
+//! What a run in virtual time holds in memory: those that are alive and what is on its way, and
+//! nothing of what has been. One test after the other: they look at the whole process.
+
+use corsair::{
+    Actor, AsyncContext, Config, Context, Event, Executor, Flow, Message, Scenario, Spawn, Token,
+};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+const MS: Duration = Duration::from_millis(1);
+
+#[derive(Message)]
+enum Note {
+    Number(u32),
+}
+
+/// Bytes of this process in memory now; 0 where the system does not tell.
+fn resident() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = pages.split_whitespace().nth(1).map(str::parse::<u64>);
+    pages.map_or(0, |pages| pages.unwrap_or(0) * 4096)
+}
+
+/// Keeps the tests apart.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn config(workers: usize) -> Config {
+    Config {
+        workers: NonZeroUsize::new(workers).unwrap(),
+        ..Config::default()
+    }
+}
+
+/// Most memory that was seen in the first tenth of a run, and afterwards.
+#[derive(Clone, Default)]
+struct Peaks(Arc<Mutex<(u64, u64)>>);
+
+impl Peaks {
+    /// Looks at the memory, `done` parts of `all` into the run.
+    fn look(&self, done: u64, all: u64) {
+        let now = resident();
+        let mut peaks = self.0.lock().unwrap();
+        if done * 10 <= all {
+            peaks.0 = peaks.0.max(now);
+        } else {
+            peaks.1 = peaks.1.max(now);
+        }
+    }
+
+    /// By how many bytes the later peak is higher.
+    fn growth(&self) -> u64 {
+        let (early, late) = *self.0.lock().unwrap();
+        assert!(early > 0 && late > 0 || !cfg!(target_os = "linux"));
+        late.saturating_sub(early)
+    }
+}
+
+/// Lives for a millisecond or two.
+struct Brief;
+
+impl Actor<Note> for Brief {
+    fn start<C: Context<Note>>(&mut self, cx: &mut C) {
+        let micros = cx.below(1000).into();
+        cx.timer(MS + Duration::from_micros(micros), Token::new(0));
+    }
+    fn on<C: Context<Note>>(&mut self, event: Event<Note>, cx: &mut C) -> Flow {
+        if let Event::Timer(_) = event {
+            let parent = cx.parent();
+            cx.send(parent, Note::Number(1));
+            return Flow::Stop;
+        }
+        Flow::Continue
+    }
+}
+
+/// Short-lived actors, so many together and so many spawns at a time.
+struct Churn {
+    together: u32,
+    at_once: u32,
+    rounds: u64,
+    peaks: Peaks,
+}
+
+impl Scenario<Note> for Churn {
+    async fn root<C: AsyncContext<Note>>(self, mut cx: C) {
+        for round in 0..self.rounds {
+            self.peaks.look(round, self.rounds);
+            for spawn in 0..self.at_once {
+                let mut how = Spawn::many(self.together, "brief", "");
+                if spawn % 2 == 0 {
+                    how = Spawn::many(self.together, String::from("one of many"), "");
+                }
+                cx.spawn_request(how, move |index| {
+                    // What the closure owns goes with the last of them.
+                    let _ = spawn + index;
+                    Brief
+                });
+            }
+            let mut left = self.at_once * self.together;
+            while left > 0 {
+                if let Event::Message { .. } = cx.recv().await {
+                    left -= 1;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_kept_of_actors_that_have_ended() {
+    let _alone = alone();
+    for (workers, together, at_once, rounds) in [
+        (1, 1, 40, 4000),
+        (2, 1, 200, 1000),
+        (1, 90, 3, 1000),
+        (2, 300, 2, 400),
+        (1, 70_000, 1, 20),
+    ] {
+        let peaks = Peaks::default();
+        let scenario = Churn {
+            together,
+            at_once,
+            rounds,
+            peaks: peaks.clone(),
+        };
+        let report = corsair::run(Executor::Virtual, &config(workers), scenario).unwrap();
+        let ended = u64::from(together) * u64::from(at_once) * rounds;
+        assert_eq!((report.ended, report.waiting_total), (ended, 0));
+        let growth = peaks.growth();
+        let allowed = 1_500_000 + u64::from(together * at_once) * 200;
+        assert!(
+            growth < allowed,
+            "{ended} actors by {together} left {growth} bytes, {workers} workers"
+        );
+    }
+}
+
+/// Waits for ever.
+struct Idle {
+    _state: [u32; 3],
+}
+
+impl Actor<Note> for Idle {
+    fn on<C: Context<Note>>(&mut self, _: Event<Note>, _: &mut C) -> Flow {
+        Flow::Continue
+    }
+}
+
+/// Actors that stay, each spawned by itself.
+struct Settlers {
+    rounds: u32,
+    grown: Arc<Mutex<u64>>,
+}
+
+impl Settlers {
+    const A_ROUND: u32 = 1000;
+}
+
+impl Scenario<Note> for Settlers {
+    async fn root<C: AsyncContext<Note>>(self, mut cx: C) {
+        let mut before = 0;
+        for round in 0..self.rounds {
+            if round == 2 {
+                before = resident();
+            }
+            for index in 0..Settlers::A_ROUND {
+                cx.spawn_request(Spawn::one("settler"), move |_| Idle { _state: [index; 3] });
+            }
+            for _ in 0..Settlers::A_ROUND {
+                cx.recv_if(|event| matches!(event, Event::Spawned { .. }))
+                    .await;
+            }
+        }
+        cx.sleep(5 * MS).await;
+        *self.grown.lock().unwrap() = resident().saturating_sub(before);
+    }
+}
+
+#[test]
+fn an_actor_that_was_spawned_by_itself_takes_at_most_a_hundred_bytes() {
+    let _alone = alone();
+    let grown = Arc::new(Mutex::new(0));
+    let rounds = 300;
+    let scenario = Settlers {
+        rounds,
+        grown: Arc::clone(&grown),
+    };
+    let report = corsair::run(Executor::Virtual, &config(1), scenario).unwrap();
+    let actors = u64::from((rounds - 2) * Settlers::A_ROUND);
+    assert!(report.waiting_total > actors);
+    let grown = *grown.lock().unwrap();
+    assert!(grown <= 100 * actors, "{} bytes each", grown / actors);
+}
