@@ -34,6 +34,15 @@ impl<T> UnsafeCell<T> {
     }
 }
 
+/// Locks what stays consistent even if a thread has panicked with it: no code of an actor runs under
+/// such a lock.
+#[inline]
+pub(crate) fn lock<T: ?Sized>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 /// How often a thread that waits for `waiters` others spins before it lets others run: not at all
 /// if there is no core for each. Asks the system; keep the answer.
 pub(crate) fn spins(waiters: usize) -> u32 {

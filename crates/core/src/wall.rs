@@ -1,7 +1,7 @@
 //! The executors of wall-clock time: [`tokio`], [`threads`] and [`pool`].
 //!
-//! They share everything but where an actor's body is polled, how its timers wake it, and which
-//! kind of mailbox it has; those three are a [`Runtime`]. What all of them guarantee:
+//! They share everything but where an actor's body is polled and how its timers wake it; those two
+//! are a [`Runtime`]. What all of them guarantee:
 //! - messages of one sender to one receiver are handled in the order of sending;
 //! - a mailbox holds no more messages than [`Config::mailbox`], and [`Config::overflow`] says what
 //!   happens to one more;
@@ -18,34 +18,32 @@
 //! block each other for good. The price is that what a body sends without ever waiting, and what a
 //! blocked actor takes out, is held in memory without a bound.
 
-mod channel;
 mod clock;
 mod context;
+mod counters;
 mod letter;
 mod life;
 mod limit;
 mod mailbox;
 pub(crate) mod pool;
-mod shared;
+mod records;
 mod summary;
+mod system;
 mod table;
-mod tally;
 pub(crate) mod threads;
 mod timers;
 pub(crate) mod tokio;
+mod unfinished;
 
 use crate::contract::{Config, Executor, Message, Report, RunError, Scenario, Time};
 use clock::Clock;
-use mailbox::Mailbox;
-use shared::Shared;
 use std::io;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
+use system::System;
 
 /// Where bodies are polled, and how.
 trait Runtime: Send + Sync + Sized + 'static {
-    /// Its kind of mailbox.
-    type Mailbox<M: Message>: Mailbox<M>;
     /// What it keeps of an actor to be able to end it.
     type Handle: Default + Send + Sync;
     /// What wakes one actor when its next timer is due.
@@ -82,17 +80,17 @@ fn launch<M: Message, R: Runtime>(
     config: &Config,
     runtime: R,
     scenario: impl Scenario<M>,
-    shut: impl FnOnce(&Arc<Shared<M, R>>),
+    shut: impl FnOnce(&Arc<System<M, R>>),
 ) -> Result<Report, RunError> {
-    let shared = Arc::new(Shared::<M, R>::new(config, runtime));
-    shared.spawn_root(scenario);
-    shared.clock.keep(
-        |now| shared.watch(now),
-        |to, letter| shared.post_delayed(to, letter),
+    let system = Arc::new(System::<M, R>::new(config, runtime));
+    context::spawn_root(&system, scenario);
+    system.clock.keep(
+        |now| system.watch(now),
+        |to, letter| system.post_delayed(to, letter),
     );
-    let over = shared.clock.now();
-    shut(&shared);
-    summary::conclude(&shared, executor, over)
+    let over = system.clock.now();
+    shut(&system);
+    summary::conclude(&system, executor, over)
 }
 
 /// The report of a run that could not begin.

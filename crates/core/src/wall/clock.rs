@@ -6,9 +6,10 @@
 
 use super::letter::Letter;
 use crate::contract::{Addr, Time};
+use crate::sync::lock;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
@@ -70,7 +71,7 @@ impl<M> Clock<M> {
     }
 
     fn agenda(&self) -> MutexGuard<'_, Agenda<M>> {
-        self.agenda.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.agenda)
     }
 
     fn add(&self, due: Time, what: What<M>) {

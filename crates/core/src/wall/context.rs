@@ -1,28 +1,66 @@
 //! The context of an actor on any of the wall-clock executors.
 
-mod remains;
+mod ending;
 
+use super::counters::Ledger;
 use super::letter::Letter;
-use super::mailbox::Mailbox;
-use super::shared::{Cell, Shared};
-use super::tally::Ledger;
+use super::life;
+use super::system::{Cell, Start, System};
 use super::timers::Timers;
 use super::{Alarm, Runtime};
 use crate::contract::{
-    Actor, Addr, AsyncContext, Context, Envelope, Event, Message, SpanId, Spawn, Ticket, Time,
-    Token, Waiting,
+    Actor, Addr, AddrRange, AsyncContext, Context, Envelope, Event, Message, Scenario, SpanId,
+    Spawn, Ticket, Time, Token, Waiting,
 };
-use remains::Handled;
-pub(crate) use remains::Remains;
+use crate::sync::lock;
+use ending::Handled;
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::{Arc, Mutex};
 use std::task::{Context as Task, Poll, Waker};
 use std::time::Duration;
 
 /// After so many events without a wait, an actor lets others run.
 const TURN: u32 = 512;
+
+/// Spawns the root and starts it.
+pub(super) fn spawn_root<M: Message, R: Runtime>(
+    system: &Arc<System<M, R>>,
+    scenario: impl Scenario<M>,
+) {
+    let once = Mutex::new(Some(scenario));
+    let make = move |cx: WallContext<M, R>, _| {
+        let scenario = lock(&once).take().expect("there is one root");
+        scenario.root(cx)
+    };
+    spawn(system, &Spawn::one("root"), Addr::NONE, make);
+}
+
+/// Spawns actors; `None` if there is no room, which also ends the run.
+fn spawn<M, R, B, F>(
+    system: &Arc<System<M, R>>,
+    how: &Spawn,
+    parent: Addr,
+    make: F,
+) -> Option<AddrRange>
+where
+    M: Message,
+    R: Runtime,
+    B: Future<Output = ()> + Send + 'static,
+    F: Fn(WallContext<M, R>, u32) -> B + Send + Sync + 'static,
+{
+    let make = Arc::new(make);
+    let start: Start<M, R> = Box::new(move |system, cell, who, index| {
+        let (make, owner, own) = (make.clone(), system.clone(), cell.clone());
+        let life = life::live(system.clone(), who, cell.clone(), move || {
+            make(WallContext::new(owner, own, who, parent), index)
+        });
+        let name = || system.name(who);
+        system.runtime.start(&cell.handle, name, life)
+    });
+    system.add(how, parent, start)
+}
 
 /// An actor's view of the run, and what is its own: what has arrived, what it sends, its timers.
 ///
@@ -30,7 +68,9 @@ const TURN: u32 = 512;
 /// them; the clock is read then, once for the batch. So a flood of messages delays a timer by one
 /// batch at most.
 pub(crate) struct WallContext<M: Message, R: Runtime> {
-    shared: Arc<Shared<M, R>>,
+    system: Arc<System<M, R>>,
+    /// What others see of this actor.
+    cell: Arc<Cell<M, R>>,
     me: Addr,
     parent: Addr,
     now: Time,
@@ -61,11 +101,17 @@ pub(crate) struct WallContext<M: Message, R: Runtime> {
 }
 
 impl<M: Message, R: Runtime> WallContext<M, R> {
-    pub(super) fn new(shared: Arc<Shared<M, R>>, me: Addr, parent: Addr) -> WallContext<M, R> {
-        let now = shared.clock.now();
+    fn new(
+        system: Arc<System<M, R>>,
+        cell: Arc<Cell<M, R>>,
+        me: Addr,
+        parent: Addr,
+    ) -> WallContext<M, R> {
+        let now = system.clock.now();
         let none = SpanId::NONE;
         WallContext {
-            shared,
+            system,
+            cell,
             me,
             parent,
             now,
@@ -94,11 +140,6 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
             waiting: None,
             task: None,
         }
-    }
-
-    #[inline]
-    fn cell(&self) -> &Cell<M, R> {
-        self.shared.cell(self.me)
     }
 
     // Sending.
@@ -130,9 +171,9 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
     #[inline]
     fn dispatch(&mut self, to: Addr, mut letter: Letter<M>) -> SpanId {
         let span = letter.span;
-        letter.epoch = self.shared.tally.sent();
-        if self.shared.post(to, letter, self.shared.config.overflow) {
-            self.cell().owed.fetch_add(1, SeqCst);
+        letter.epoch = self.system.counters.sent();
+        if self.system.post(to, letter, self.system.config.overflow) {
+            self.cell.owed.fetch_add(1, SeqCst);
             self.over = true;
         }
         span
@@ -146,14 +187,14 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
         let request = self.requests;
         self.requests = self.requests.wrapping_add(1);
         // Without room for them the run ends, and nobody gets an answer.
-        if let Some(range) = self.shared.spawn(&how, self.me, make) {
+        if let Some(range) = spawn(&self.system, &how, self.me, make) {
             let event = Event::Spawned {
                 request,
                 first: Addr(range.first),
                 count: range.count,
             };
             let mut letter = Letter::system(event, self.now);
-            letter.epoch = self.shared.tally.sent();
+            letter.epoch = self.system.counters.sent();
             self.batch.push_back(letter);
         }
         request
@@ -166,8 +207,8 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
     /// woken.
     #[inline]
     fn with_waker<T>(&mut self, task: &Task<'_>, poll: impl FnOnce(&mut Self, &Waker) -> T) -> T {
-        if self.shared.is_relay(self.me, task)
-            && let Some(waker) = self.task.take().or_else(|| self.cell().mailbox.receiver())
+        if self.cell.is_relay(task)
+            && let Some(waker) = self.task.take().or_else(|| self.cell.mailbox.receiver())
         {
             let polled = poll(self, &waker);
             self.task = Some(waker);
@@ -182,12 +223,12 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
         if !self.over {
             return Poll::Ready(());
         }
-        self.ledger.tell(&self.shared.tally);
+        self.ledger.tell(&self.system.counters);
         self.with_waker(task, |cx, waker| {
             loop {
                 // First where to be woken, then whether that is still needed.
                 let arrived = cx.take_arrivals(waker);
-                if cx.cell().owed.load(SeqCst) <= 0 {
+                if cx.cell.owed.load(SeqCst) <= 0 {
                     cx.over = false;
                     return Poll::Ready(());
                 }
@@ -201,9 +242,11 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
     #[inline]
     fn take_arrivals(&mut self, waker: &Waker) -> bool {
         let mut released = Vec::new();
-        let mailbox = &self.shared.cell(self.me).mailbox;
-        let arrived = mailbox.take(&mut self.batch, &mut released, waker);
-        self.shared.release(&mut released);
+        let arrived = self
+            .cell
+            .mailbox
+            .take(&mut self.batch, &mut released, waker);
+        self.system.release(&mut released);
         arrived
     }
 
@@ -211,14 +254,14 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
     fn take_due(&mut self) {
         while let Some((due, token)) = self.timers.pop_due(self.now) {
             let mut letter = Letter::system(Event::Timer(token), due);
-            letter.epoch = self.shared.tally.sent();
+            letter.epoch = self.system.counters.sent();
             self.batch.push_back(letter);
         }
     }
 
     /// Waits until there is something to look at.
     fn poll_arrivals(&mut self, why: Waiting, task: &Task<'_>) -> Poll<()> {
-        self.ledger.tell(&self.shared.tally);
+        self.ledger.tell(&self.system.counters);
         if self.turn >= TURN {
             self.turn = 0;
             task.waker().wake_by_ref();
@@ -229,16 +272,16 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
                 let mut arrived = cx.take_arrivals(waker);
                 let next = cx.timers.next();
                 if arrived || next.is_some() {
-                    cx.now = cx.shared.clock.now();
+                    cx.now = cx.system.clock.now();
                     cx.take_due();
                     arrived = !cx.batch.is_empty();
                 }
                 match next {
                     _ if arrived => return true,
-                    Some(due) if cx.alarm.poll(&cx.shared.clock, due, waker).is_ready() => {}
+                    Some(due) if cx.alarm.poll(&cx.system.clock, due, waker).is_ready() => {}
                     Some(_) => return false,
                     None => {
-                        cx.cell().idle.store(true, Relaxed);
+                        cx.cell.idle.store(true, Relaxed);
                         return false;
                     }
                 }
@@ -263,14 +306,13 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
         scanned: &mut bool,
         task: &Task<'_>,
     ) -> Poll<Letter<M>> {
-        if self.poll_room(task).is_pending() {
+        if self.over && self.poll_room(task).is_pending() {
             return Poll::Pending;
         }
         let me = self.me;
         let accepts = |letter: &Letter<M>| wanted(&letter.event, &letter.envelope(me));
         if !std::mem::replace(scanned, true) {
-            if self.shared.is_ending() || self.cell().is_stopping() {
-                // Not polled again, as whoever polls the body knows it too.
+            if self.is_over() {
                 return Poll::Pending;
             }
             if let Some(kept) = self.stash.iter().position(accepts)
@@ -297,6 +339,27 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
         }
     }
 
+    /// Whether the body will not be polled again: its life knows it, too.
+    #[inline]
+    fn is_over(&self) -> bool {
+        self.system.is_ending() || self.cell.is_stopping()
+    }
+
+    /// The next letter, if it has arrived and nothing has to be looked at first.
+    #[inline]
+    fn next_arrived(&mut self) -> Option<Letter<M>> {
+        if self.over || !self.stash.is_empty() || self.is_over() {
+            return None;
+        }
+        if !is_for_actors(&self.batch.front()?.event) {
+            return None;
+        }
+        let letter = self.batch.pop_front()?;
+        self.turn += 1;
+        self.ledger.done(letter.epoch);
+        Some(letter)
+    }
+
     /// Makes a letter the event being handled.
     #[inline]
     fn hand_out(&mut self, letter: Letter<M>) -> Event<M> {
@@ -306,7 +369,7 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
             Event::Message { body, .. } => {
                 let kind = body.kind();
                 self.received += 1;
-                self.ledger.delivered(kind, &self.shared.tally);
+                self.ledger.delivered(kind, &self.system.counters);
                 Handled::Message(kind)
             }
             Event::Timer(token) => {
@@ -358,7 +421,7 @@ impl<M: Message, R: Runtime> Context<M> for WallContext<M, R> {
 
     #[inline]
     fn random(&mut self) -> u64 {
-        let bits = crate::contract::random::nth(self.shared.config.seed, self.me.0, self.draws);
+        let bits = crate::contract::random::nth(self.system.config.seed, self.me.0, self.draws);
         self.draws = self.draws.wrapping_add(1);
         bits
     }
@@ -375,9 +438,9 @@ impl<M: Message, R: Runtime> Context<M> for WallContext<M, R> {
         }
         let letter = self.letter(body, SpanId::NONE, false);
         let span = letter.span;
-        self.shared
+        self.system
             .clock
-            .deliver_at(self.shared.clock.now().after(delay), to, letter);
+            .deliver_at(self.system.clock.now().after(delay), to, letter);
         span
     }
 
@@ -396,11 +459,11 @@ impl<M: Message, R: Runtime> Context<M> for WallContext<M, R> {
 
     fn timer(&mut self, after: Duration, token: Token) {
         // Read anew: a batch may have taken longer than the timer is to take.
-        self.timers.set(self.shared.clock.now().after(after), token);
+        self.timers.set(self.system.clock.now().after(after), token);
     }
 
     fn stop(&mut self, who: Addr) {
-        self.shared.stop(who);
+        self.system.stop(who);
     }
 
     fn new_trace(&mut self) {
@@ -424,7 +487,11 @@ impl<M: Message, R: Runtime> AsyncContext<M> for WallContext<M, R> {
     fn recv(&mut self) -> impl Future<Output = Event<M>> + Send {
         let mut scanned = false;
         poll_fn(move |task| {
-            let letter = self.poll_letter(Waiting::Message, &is_for_actors, &mut scanned, task);
+            if let Some(letter) = self.next_arrived() {
+                return Poll::Ready(self.hand_out(letter));
+            }
+            let wanted = |event: &Event<M>, _: &Envelope| is_for_actors(event);
+            let letter = self.poll_letter(Waiting::Message, &wanted, &mut scanned, task);
             letter.map(|letter| self.hand_out(letter))
         })
     }
@@ -448,7 +515,7 @@ impl<M: Message, R: Runtime> AsyncContext<M> for WallContext<M, R> {
 
     async fn yield_now(&mut self) {
         poll_fn(|task| self.poll_room(task)).await;
-        self.ledger.tell(&self.shared.tally);
+        self.ledger.tell(&self.system.counters);
         let mut yielded = false;
         poll_fn(|task| {
             if std::mem::replace(&mut yielded, true) {
@@ -465,7 +532,7 @@ impl<M: Message, R: Runtime> AsyncContext<M> for WallContext<M, R> {
         // One at a time: there are two epochs.
         let mut pause = FIRST_PAUSE;
         while self
-            .shared
+            .system
             .settling
             .compare_exchange(false, true, Acquire, Relaxed)
             .is_err()
@@ -473,13 +540,13 @@ impl<M: Message, R: Runtime> AsyncContext<M> for WallContext<M, R> {
             self.pause(pause).await;
             pause = LONGEST_PAUSE.min(pause * 2);
         }
-        let turn = Turn(self.shared.clone());
-        let old = turn.0.tally.turn();
+        let turn = Turn(self.system.clone());
+        let old = turn.0.counters.turn();
         let mut pause = FIRST_PAUSE;
         loop {
             self.pause(pause).await;
-            self.ledger.tell(&self.shared.tally);
-            if self.shared.tally.is_settled(old) {
+            self.ledger.tell(&self.system.counters);
+            if self.system.counters.is_settled(old) {
                 break;
             }
             pause = LONGEST_PAUSE.min(pause * 2);
@@ -502,7 +569,8 @@ impl<M: Message, R: Runtime> AsyncContext<M> for WallContext<M, R> {
 }
 
 /// Whether an event is not one of the library's own timers.
-fn is_for_actors<M>(event: &Event<M>, _: &Envelope) -> bool {
+#[inline]
+fn is_for_actors<M>(event: &Event<M>) -> bool {
     !matches!(event, Event::Timer(token) if token.0 >= Token::OWN)
 }
 
@@ -510,8 +578,8 @@ fn is_for_actors<M>(event: &Event<M>, _: &Envelope) -> bool {
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// The right to turn the tally's epochs, given back however the wait ends.
-struct Turn<M: Message, R: Runtime>(Arc<Shared<M, R>>);
+/// The right to turn the counters's epochs, given back however the wait ends.
+struct Turn<M: Message, R: Runtime>(Arc<System<M, R>>);
 
 impl<M: Message, R: Runtime> Drop for Turn<M, R> {
     fn drop(&mut self) {

@@ -13,7 +13,7 @@ pub(crate) struct Letter<M> {
     pub(crate) answers: SpanId,
     /// Whether the sender must be told if nobody can answer.
     pub(crate) question: bool,
-    /// Under which epoch of the [`Tally`](super::tally::Tally) it counts as sent.
+    /// Under which epoch of the [`Counters`](super::counters::Counters) it counts as sent.
     pub(crate) epoch: u8,
 }
 

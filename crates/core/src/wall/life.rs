@@ -7,11 +7,10 @@
 //! letter or a timer can wake the actor.
 
 use super::Runtime;
-use super::context::WallContext;
-use super::mailbox::Mailbox;
-use super::shared::{End, ROOT, Shared, lock};
+use super::system::{Cell, End, ROOT, System};
 use crate::contract::report::panic_text;
 use crate::contract::{Addr, Message, PanicReport, Reason};
+use crate::sync::lock;
 use std::any::Any;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -49,10 +48,10 @@ enum Exit {
 
 /// Lives the life of an actor.
 pub(crate) async fn live<M, R, B>(
-    shared: Arc<Shared<M, R>>,
+    system: Arc<System<M, R>>,
     who: Addr,
-    parent: Addr,
-    make: impl FnOnce(WallContext<M, R>) -> B,
+    cell: Arc<Cell<M, R>>,
+    make: impl FnOnce() -> B,
 ) where
     M: Message,
     R: Runtime,
@@ -60,11 +59,10 @@ pub(crate) async fn live<M, R, B>(
 {
     let exit = {
         let mut body = pin!(None);
-        let cx = WallContext::new(shared.clone(), who, parent);
         // Made in its place: a body held twice would double the size of this future.
-        match catch_unwind(AssertUnwindSafe(|| body.set(Some(make(cx))))) {
+        match catch_unwind(AssertUnwindSafe(|| body.set(Some(make())))) {
             Ok(()) => {
-                let exit = poll_to_end(&shared, who, body.as_mut()).await;
+                let exit = poll_to_end(&system, &cell, body.as_mut()).await;
                 match catch_unwind(AssertUnwindSafe(|| body.set(None))) {
                     Ok(()) => exit,
                     Err(panic) => Exit::Panicked(said(panic)),
@@ -79,34 +77,33 @@ pub(crate) async fn live<M, R, B>(
         Exit::Panicked(message) => (Reason::Panicked, Some(message)),
         Exit::Abandoned => return,
     };
-    let remains = lock(&shared.remains).remove(&who).unwrap_or_default();
+    let unfinished = lock(&system.unfinished).remove(&who).unwrap_or_default();
     let report = panic.map(|message| PanicReport {
         who,
-        name: shared.name(who),
-        time: shared.clock.now(),
-        event: remains.handled,
+        name: system.name(who),
+        time: system.clock.now(),
+        event: unfinished.handled,
         message,
     });
     if let Some(report) = &report {
-        lock(&shared.panics).push(report.clone());
+        lock(&system.panics).push(report.clone());
     }
     if who == ROOT {
-        return shared.finish(match report {
+        return system.finish(match report {
             Some(report) => End::Panicked(Box::new(report)),
             None => End::Completed,
         });
     }
-    let closed = shared.close(who, reason, remains.unread);
-    shared.tell_end(who, closed);
+    let closed = system.close(who, reason, unfinished.unread);
+    system.tell_end(who, closed);
 }
 
 /// Polls a body until it ends, is stopped, or the run is over.
 async fn poll_to_end<M: Message, R: Runtime, B: Future<Output = ()>>(
-    shared: &Arc<Shared<M, R>>,
-    who: Addr,
+    system: &Arc<System<M, R>>,
+    cell: &Cell<M, R>,
     mut body: Pin<&mut Option<B>>,
 ) -> Exit {
-    let cell = shared.cell(who);
     let relay = Arc::new(Relay::default());
     let waker = Waker::from(relay.clone());
     cell.relay.store(Arc::as_ptr(&relay) as usize, Relaxed);
@@ -117,9 +114,9 @@ async fn poll_to_end<M: Message, R: Runtime, B: Future<Output = ()>>(
             task.waker().clone()
         });
         if std::mem::take(&mut idle) {
-            shared.tally.busy();
+            system.counters.busy();
         }
-        if shared.is_ending() {
+        if system.is_ending() {
             return Poll::Ready(Exit::Abandoned);
         }
         if cell.is_stopping() {
@@ -136,13 +133,13 @@ async fn poll_to_end<M: Message, R: Runtime, B: Future<Output = ()>>(
         match polled {
             Ok(Poll::Ready(())) => Poll::Ready(Exit::Returned),
             Err(panic) => Poll::Ready(Exit::Panicked(said(panic))),
-            Ok(Poll::Pending) if shared.is_ending() => Poll::Ready(Exit::Abandoned),
+            Ok(Poll::Pending) if system.is_ending() => Poll::Ready(Exit::Abandoned),
             Ok(Poll::Pending) if cell.is_stopping() => Poll::Ready(Exit::Stopped),
             Ok(Poll::Pending) => {
                 // Two of the references are those of this function.
                 idle = cell.idle.load(Relaxed) && Arc::strong_count(&relay) == 2;
                 if idle {
-                    shared.tally.idle();
+                    system.counters.idle();
                 }
                 Poll::Pending
             }

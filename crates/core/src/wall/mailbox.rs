@@ -13,15 +13,17 @@
 //!   came out, or it comes back from `close` or from `push`.
 //!
 //! What happens to a message that finds no room is decided by
-//! [`Shared::post`](super::shared::Shared::post).
+//! [`System::post`](super::system::System::post).
 //!
-//! Two implementations: [`Queue`] here, for executors that run many actors on few threads, and
-//! [`Channel`](super::channel::Channel) for actors that are threads.
+//! It is a queue under a lock that is held for a few instructions: a push, or the exchange of the
+//! whole queue for the receiver's empty one. The two exchange their memory with it, so in steady
+//! state nothing is allocated, and a lock serves a whole batch.
 
 use super::letter::Letter;
-use crate::contract::{Addr, Event, Message};
+use crate::contract::{Addr, Event};
+use crate::sync::lock;
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::task::Waker;
 
 /// What became of a letter.
@@ -38,49 +40,7 @@ pub(crate) enum Pushed<M> {
 }
 
 /// See the [module](self).
-pub(crate) trait Mailbox<M: Message>: Send + Sync + 'static {
-    /// An empty mailbox with room for so many messages.
-    fn new(capacity: usize) -> Self;
-
-    /// Puts a message in if there is room, or if the sender will `wait` for room.
-    fn push(&self, letter: Letter<M>, capacity: usize, wait: bool) -> Pushed<M>;
-
-    /// Puts a letter in, room or not; gives it back if the mailbox is closed.
-    fn push_always(&self, letter: Letter<M>) -> Result<(), Letter<M>>;
-
-    /// Removes the message that has waited longest, to make room.
-    fn pop_oldest(&self) -> Option<Letter<M>>;
-
-    /// Moves everything to the end of `batch`, and the senders of what lay above the bound to
-    /// `released`. If there is nothing, answers `false`, and the next letter wakes `receiver`.
-    fn take(
-        &self,
-        batch: &mut VecDeque<Letter<M>>,
-        released: &mut Vec<Addr>,
-        receiver: &Waker,
-    ) -> bool;
-
-    /// Names the task of the receiver, for [`Mailbox::wake`].
-    fn attach(&self, receiver: &Waker);
-
-    /// The waker named last.
-    fn receiver(&self) -> Option<Waker>;
-
-    /// Wakes the receiver, whatever it waits for.
-    fn wake(&self) {
-        if let Some(receiver) = self.receiver() {
-            receiver.wake();
-        }
-    }
-
-    /// Lets nothing in any more, and gives back what had not been taken, as [`Mailbox::take`].
-    fn close(&self) -> (VecDeque<Letter<M>>, Vec<Addr>);
-}
-
-/// A queue under a lock that is held for a few instructions: a push, or the exchange of the whole
-/// queue for the receiver's empty one. The two exchange their memory with it, so in steady state
-/// nothing is allocated, and a lock serves a whole batch.
-pub(crate) struct Queue<M> {
+pub(crate) struct Mailbox<M> {
     inner: Mutex<Inner<M>>,
 }
 
@@ -99,14 +59,6 @@ struct Inner<M> {
 /// A receiver that has nothing to do gives memory for more letters than this back.
 const KEPT: usize = 32;
 
-impl<M> Queue<M> {
-    #[inline]
-    fn lock(&self) -> MutexGuard<'_, Inner<M>> {
-        // No code of an actor runs under the lock, so a poisoned one is as good as any.
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl<M> Inner<M> {
     #[inline]
     fn put(&mut self, letter: Letter<M>) -> Option<Waker> {
@@ -121,9 +73,10 @@ impl<M> Inner<M> {
     }
 }
 
-impl<M: Message> Mailbox<M> for Queue<M> {
-    fn new(_: usize) -> Queue<M> {
-        Queue {
+impl<M> Mailbox<M> {
+    /// An empty mailbox.
+    pub(crate) fn new() -> Mailbox<M> {
+        Mailbox {
             inner: Mutex::new(Inner {
                 letters: VecDeque::new(),
                 messages: 0,
@@ -135,8 +88,15 @@ impl<M: Message> Mailbox<M> for Queue<M> {
         }
     }
 
+    // No code of an actor runs under the lock.
     #[inline]
-    fn push(&self, letter: Letter<M>, capacity: usize, wait: bool) -> Pushed<M> {
+    fn lock(&self) -> MutexGuard<'_, Inner<M>> {
+        lock(&self.inner)
+    }
+
+    /// Puts a message in if fewer than `capacity` wait, or if the sender will `wait` for room.
+    #[inline]
+    pub(crate) fn push(&self, letter: Letter<M>, capacity: usize, wait: bool) -> Pushed<M> {
         let mut inner = self.lock();
         if inner.closed {
             return Pushed::Closed(letter);
@@ -156,22 +116,26 @@ impl<M: Message> Mailbox<M> for Queue<M> {
         if over { Pushed::Over } else { Pushed::In }
     }
 
-    fn push_always(&self, letter: Letter<M>) -> Result<(), Letter<M>> {
+    /// Puts a letter in, room or not; gives it back if the mailbox is closed.
+    pub(crate) fn push_always(&self, letter: Letter<M>) -> Result<(), Letter<M>> {
         match self.push(letter, usize::MAX, false) {
             Pushed::In | Pushed::Over => Ok(()),
             Pushed::Full(letter) | Pushed::Closed(letter) => Err(letter),
         }
     }
 
-    fn pop_oldest(&self) -> Option<Letter<M>> {
+    /// Removes the message that has waited longest, to make room.
+    pub(crate) fn pop_oldest(&self) -> Option<Letter<M>> {
         let mut inner = self.lock();
         let oldest = inner.letters.iter().position(Letter::is_message)?;
         inner.messages -= 1;
         inner.letters.remove(oldest)
     }
 
+    /// Moves everything to the end of `batch`, and the senders of what lay above the bound to
+    /// `released`. If there is nothing, returns `false`, and the next letter wakes `receiver`.
     #[inline]
-    fn take(
+    pub(crate) fn take(
         &self,
         batch: &mut VecDeque<Letter<M>>,
         released: &mut Vec<Addr>,
@@ -208,15 +172,25 @@ impl<M: Message> Mailbox<M> for Queue<M> {
         true
     }
 
-    fn attach(&self, receiver: &Waker) {
+    /// Names the task of the receiver, for [`Mailbox::wake`].
+    pub(crate) fn attach(&self, receiver: &Waker) {
         self.lock().receiver = Some(receiver.clone());
     }
 
-    fn receiver(&self) -> Option<Waker> {
+    /// The waker named last.
+    pub(crate) fn receiver(&self) -> Option<Waker> {
         self.lock().receiver.clone()
     }
 
-    fn close(&self) -> (VecDeque<Letter<M>>, Vec<Addr>) {
+    /// Wakes the receiver, whatever it waits for.
+    pub(crate) fn wake(&self) {
+        if let Some(receiver) = self.receiver() {
+            receiver.wake();
+        }
+    }
+
+    /// Lets nothing in any more, and returns what had not been taken, as [`Mailbox::take`].
+    pub(crate) fn close(&self) -> (VecDeque<Letter<M>>, Vec<Addr>) {
         let mut inner = self.lock();
         inner.closed = true;
         inner.receiver = None;

@@ -11,10 +11,10 @@
 //! ```
 
 use super::clock::Clock;
-use super::mailbox::Queue;
-use super::shared::{Shared, lock};
+use super::system::System;
 use super::{Alarm, Runtime, launch, nothing};
 use crate::contract::{Config, Executor, Message, Report, RunError, Scenario, Time};
+use crate::sync::lock;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::io;
 use std::pin::Pin;
@@ -52,9 +52,9 @@ pub(crate) fn run<M: Message>(
         config,
         pool,
         scenario,
-        |shared: &Arc<Shared<M, Pool>>| {
-            shared.runtime.dismiss(workers, &queue);
-            for job in shared.cells.iter().filter_map(|cell| cell.handle.get()) {
+        |system: &Arc<System<M, Pool>>| {
+            system.runtime.dismiss(workers, &queue);
+            for job in system.cells.iter().filter_map(|cell| cell.handle.get()) {
                 drop(lock(&job.life).take());
             }
         },
@@ -106,7 +106,6 @@ impl Pool {
 }
 
 impl Runtime for Pool {
-    type Mailbox<M: Message> = Queue<M>;
     type Handle = OnceLock<Arc<Job>>;
     type Alarm = ClockAlarm;
 

@@ -1,19 +1,19 @@
-//! An OS thread and a bounded channel per actor, for up to as many actors as the system has room
+//! An OS thread and a mailbox per actor, for up to as many actors as the system has room
 //! for threads.
 //!
 //! A thread polls its actor's body, and parks while it waits. The stacks are small
 //! ([`STACK`]): they are reserved, and only what is used of them takes memory.
 
-use super::channel::Channel;
 use super::clock::Clock;
 use super::limit;
-use super::shared::Shared;
+use super::system::System;
 use super::{Alarm, Runtime, launch};
 use crate::contract::{Config, Executor, Message, Report, RunError, Scenario, Time};
+use crate::sync::lock;
 use std::cell::RefCell;
 use std::io;
 use std::pin::pin;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -36,9 +36,9 @@ pub(crate) fn run<M: Message>(
         config,
         threads,
         scenario,
-        |shared: &Arc<Shared<M, Threads>>| {
+        |system: &Arc<System<M, Threads>>| {
             // An actor that was just being started may miss the first call.
-            while !running.wait(Duration::from_millis(5), || shared.wake_all()) {}
+            while !running.wait(Duration::from_millis(5), || system.wake_all()) {}
         },
     )
 }
@@ -57,7 +57,7 @@ struct Running {
 
 impl Running {
     fn add(&self, change: i64) {
-        let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut count = lock(&self.count);
         *count = count.saturating_add_signed(change);
         if *count == 0 {
             self.none.notify_all();
@@ -67,11 +67,12 @@ impl Running {
     /// Calls `wake` and waits a while for all threads to end; whether they have.
     fn wait(&self, patience: Duration, wake: impl FnOnce()) -> bool {
         wake();
-        let count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self
-            .none
-            .wait_timeout_while(count, patience, |count| *count > 0);
-        *waited.unwrap_or_else(PoisonError::into_inner).0 == 0
+        let count = lock(&self.count);
+        let waiting = |count: &mut u64| *count > 0;
+        match self.none.wait_timeout_while(count, patience, waiting) {
+            Ok((count, _)) => *count == 0,
+            Err(poisoned) => *poisoned.into_inner().0 == 0,
+        }
     }
 }
 
@@ -85,7 +86,6 @@ impl Drop for Counted {
 }
 
 impl Runtime for Threads {
-    type Mailbox<M: Message> = Channel<M>;
     type Handle = ();
     type Alarm = ParkAlarm;
 

@@ -6,10 +6,10 @@
 //! body. The run waits until the last has done so.
 
 use super::clock::Clock;
-use super::mailbox::{Mailbox, Queue};
-use super::shared::{Shared, lock};
+use super::system::System;
 use super::{Alarm, Runtime, launch, nothing};
 use crate::contract::{Config, Cut, Executor, Message, Report, RunError, Scenario, Time};
+use crate::sync::lock;
 use std::io;
 use std::num::NonZeroUsize;
 use std::pin::Pin;
@@ -66,11 +66,11 @@ pub(crate) fn run_on<M: Message>(
             alive: Mutex::new(Some(alive)),
         }),
     };
-    let shut = |shared: &Arc<Shared<M, Tasks>>| {
-        if let Some(guest) = &shared.runtime.guest {
+    let shut = |system: &Arc<System<M, Tasks>>| {
+        if let Some(guest) = &system.runtime.guest {
             drop(lock(&guest.alive).take());
         }
-        for cell in shared.cells.iter() {
+        for cell in system.cells.iter() {
             cell.mailbox.wake();
         }
         // An error says that nobody can send any more, which is what is waited for.
@@ -115,7 +115,6 @@ impl Drop for Stay {
 }
 
 impl Runtime for Tasks {
-    type Mailbox<M: Message> = Queue<M>;
     type Handle = ();
     type Alarm = SleepAlarm;
 

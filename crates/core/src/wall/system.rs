@@ -3,36 +3,36 @@
 
 mod ending;
 
+use super::Runtime;
 use super::clock::Clock;
-use super::context::{Remains, WallContext};
+use super::counters::{Counters, Scan};
 use super::letter::Letter;
-use super::life;
 use super::mailbox::{Mailbox, Pushed};
+use super::records::Records;
 use super::table::Table;
-use super::tally::{Scan, Tally};
-use super::{Runtime, summary::Left};
+use super::unfinished::Unfinished;
 use crate::contract::spawn::{Names, Spawn};
 use crate::contract::{
-    Addr, AddrRange, Config, DeadLetters, Event, Message, Overflow, PanicReport, Reason, Scenario,
-    Time,
+    Addr, AddrRange, Config, DeadLetters, Event, Message, Overflow, PanicReport, Reason, Time,
 };
+use crate::sync::lock;
 use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, AtomicUsize};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex};
 use std::task::Context as Task;
 
 /// See the [module](self).
-pub(crate) struct Shared<M: Message, R: Runtime> {
+pub(crate) struct System<M: Message, R: Runtime> {
     pub(super) config: Config,
     pub(super) runtime: R,
     pub(super) clock: Clock<M>,
-    pub(super) tally: Tally,
-    pub(super) cells: Table<Cell<M, R>>,
+    pub(super) counters: Counters,
+    pub(super) cells: Table<Arc<Cell<M, R>>>,
     /// By first address.
-    groups: RwLock<Vec<Arc<Group<M, R>>>>,
-    /// Whether somebody turns the tally's epochs.
+    groups: Mutex<Vec<Arc<Group<M, R>>>>,
+    /// Whether somebody turns the counters's epochs.
     pub(super) settling: AtomicBool,
     ending: AtomicBool,
     pub(super) end: Mutex<Option<End>>,
@@ -46,8 +46,8 @@ pub(crate) struct Shared<M: Message, R: Runtime> {
     pub(super) first_dead: Mutex<Option<String>>,
     pub(super) panics: Mutex<Vec<PanicReport>>,
     /// What the contexts of actors left behind that have not been told off yet.
-    pub(super) remains: Mutex<HashMap<Addr, Remains<M>>>,
-    pub(super) left: Mutex<Left>,
+    pub(super) unfinished: Mutex<HashMap<Addr, Unfinished<M>>>,
+    pub(super) records: Mutex<Records>,
 }
 
 /// How a run ended.
@@ -66,7 +66,7 @@ pub(crate) enum End {
 
 /// What others see of an actor.
 pub(crate) struct Cell<M: Message, R: Runtime> {
-    pub(super) mailbox: R::Mailbox<M>,
+    pub(super) mailbox: Mailbox<M>,
     pub(super) handle: R::Handle,
     state: AtomicU8,
     /// How many of its messages lie in other mailboxes above the bound. For a moment this may be
@@ -88,22 +88,28 @@ const STOPPED: u8 = 8;
 const PANICKED: u8 = 16;
 
 impl<M: Message, R: Runtime> Cell<M, R> {
-    fn new(capacity: usize) -> Cell<M, R> {
-        Cell {
-            mailbox: R::Mailbox::new(capacity),
+    fn shared() -> Arc<Cell<M, R>> {
+        Arc::new(Cell {
+            mailbox: Mailbox::new(),
             handle: R::Handle::default(),
             state: AtomicU8::new(LIVE),
             owed: AtomicI32::new(0),
             idle: AtomicBool::new(false),
             polled: AtomicBool::new(false),
             relay: AtomicUsize::new(0),
-        }
+        })
     }
 
     /// Whether somebody has stopped it and it has not ended yet.
     #[inline]
     pub(super) fn is_stopping(&self) -> bool {
         self.state.load(Acquire) & STOPPING != 0
+    }
+
+    /// Whether a poll with this task can only be followed by one that a letter causes.
+    #[inline]
+    pub(super) fn is_relay(&self, task: &Task<'_>) -> bool {
+        self.relay.load(Relaxed) == task.waker().data() as usize
     }
 
     /// Why it ended, if it has.
@@ -129,21 +135,21 @@ struct Group<M: Message, R: Runtime> {
 }
 
 /// Begins the life of the actor with this address and index.
-type Start<M, R> =
-    Box<dyn Fn(&Arc<Shared<M, R>>, &Cell<M, R>, Addr, u32) -> io::Result<()> + Send + Sync>;
+pub(super) type Start<M, R> =
+    Box<dyn Fn(&Arc<System<M, R>>, &Arc<Cell<M, R>>, Addr, u32) -> io::Result<()> + Send + Sync>;
 
 /// The root's address.
 pub(crate) const ROOT: Addr = Addr(0);
 
-impl<M: Message, R: Runtime> Shared<M, R> {
-    pub(super) fn new(config: &Config, runtime: R) -> Shared<M, R> {
-        Shared {
+impl<M: Message, R: Runtime> System<M, R> {
+    pub(super) fn new(config: &Config, runtime: R) -> System<M, R> {
+        System {
             config: config.clone(),
             runtime,
             clock: Clock::new(),
-            tally: Tally::new(M::KINDS.len()),
+            counters: Counters::new(M::KINDS.len()),
             cells: Table::new(),
-            groups: RwLock::default(),
+            groups: Mutex::default(),
             settling: AtomicBool::new(false),
             ending: AtomicBool::new(false),
             end: Mutex::default(),
@@ -155,47 +161,22 @@ impl<M: Message, R: Runtime> Shared<M, R> {
             dead: M::KINDS.iter().map(|_| AtomicU64::new(0)).collect(),
             first_dead: Mutex::default(),
             panics: Mutex::default(),
-            remains: Mutex::default(),
-            left: Mutex::default(),
+            unfinished: Mutex::default(),
+            records: Mutex::default(),
         }
     }
 
     // Who there is.
 
-    /// Spawns the root and starts it.
-    pub(super) fn spawn_root(self: &Arc<Self>, scenario: impl Scenario<M>) {
-        let once = Mutex::new(Some(scenario));
-        self.spawn(
-            &Spawn::one("root"),
-            Addr::NONE,
-            move |cx: WallContext<M, R>, _| {
-                let scenario = lock(&once).take().expect("there is one root");
-                scenario.root(cx)
-            },
-        );
-    }
-
-    /// Makes a group of actors; `None` if there is no room, which also ends the run.
-    pub(super) fn spawn<B, F>(
+    /// Adds actors that `start` starts; `None` if there is no room, which also ends the run.
+    pub(super) fn add(
         self: &Arc<Self>,
         how: &Spawn,
         parent: Addr,
-        make: F,
-    ) -> Option<AddrRange>
-    where
-        B: Future<Output = ()> + Send + 'static,
-        F: Fn(WallContext<M, R>, u32) -> B + Send + Sync + 'static,
-    {
-        let make = Arc::new(make);
-        let start: Start<M, R> = Box::new(move |shared, cell, who, index| {
-            let (make, owner) = (make.clone(), shared.clone());
-            let life = life::live(owner, who, parent, move |cx| make(cx, index));
-            shared
-                .runtime
-                .start(&cell.handle, || shared.name(who), life)
-        });
+        start: Start<M, R>,
+    ) -> Option<AddrRange> {
         let count = how.count;
-        let mut groups = self.groups.write().unwrap_or_else(PoisonError::into_inner);
+        let mut groups = lock(&self.groups);
         let first = groups.last().map_or(0, |group| group.first + group.count);
         if first.checked_add(count).is_none_or(|end| end == u32::MAX) {
             drop(groups);
@@ -224,16 +205,14 @@ impl<M: Message, R: Runtime> Shared<M, R> {
         drop(groups);
         if !on_demand {
             for who in first..first + count {
-                let (cell, _) = self
-                    .cells
-                    .get_or_make(who, || Cell::new(self.config.mailbox.get()));
+                let (cell, _) = self.cells.get_or_make(who, Cell::shared);
                 self.start(&group, cell, Addr(who));
             }
         }
         Some(AddrRange { first, count })
     }
 
-    fn start(self: &Arc<Self>, group: &Group<M, R>, cell: &Cell<M, R>, who: Addr) {
+    fn start(self: &Arc<Self>, group: &Group<M, R>, cell: &Arc<Cell<M, R>>, who: Addr) {
         if self.is_ending() {
             return;
         }
@@ -245,7 +224,7 @@ impl<M: Message, R: Runtime> Shared<M, R> {
     }
 
     fn group(&self, who: Addr) -> Option<Arc<Group<M, R>>> {
-        let groups = self.groups.read().unwrap_or_else(PoisonError::into_inner);
+        let groups = lock(&self.groups);
         let group = &groups[groups
             .partition_point(|group| group.first <= who.0)
             .checked_sub(1)?];
@@ -262,7 +241,7 @@ impl<M: Message, R: Runtime> Shared<M, R> {
 
     /// How many actors there are or were.
     pub(super) fn spawned(&self) -> u32 {
-        let groups = self.groups.read().unwrap_or_else(PoisonError::into_inner);
+        let groups = lock(&self.groups);
         groups.last().map_or(0, |group| group.first + group.count)
     }
 
@@ -284,44 +263,56 @@ impl<M: Message, R: Runtime> Shared<M, R> {
         let Some(cell) = self.cells.get(to.0) else {
             return self.post_first(to, letter, overflow);
         };
-        let mut letter = letter;
-        loop {
-            match cell
-                .mailbox
-                .push(letter, capacity, overflow == Overflow::Block)
-            {
-                Pushed::In => return false,
-                Pushed::Over => return true,
-                Pushed::Closed(letter) => {
-                    self.bury(to, letter);
-                    return false;
-                }
-                Pushed::Full(full) => letter = full,
+        let wait = overflow == Overflow::Block;
+        match cell.mailbox.push(letter, capacity, wait) {
+            Pushed::In => false,
+            Pushed::Over => true,
+            Pushed::Closed(letter) => {
+                self.dead_letter(to, letter);
+                false
             }
-            if overflow == Overflow::DropOldest {
-                if let Some(oldest) = cell.mailbox.pop_oldest() {
-                    self.drop_letter(oldest);
-                }
-                continue;
+            Pushed::Full(letter) => {
+                self.overflow(to, cell, letter, overflow);
+                false
             }
-            if overflow == Overflow::Fail {
-                self.finish(End::Overflow { who: to });
-            }
-            self.drop_letter(letter);
-            return false;
         }
     }
 
-    /// Posts to an actor that nobody has written to before.
+    /// A mailbox had no room for a message whose sender does not wait.
+    #[cold]
+    fn overflow(
+        self: &Arc<Self>,
+        to: Addr,
+        cell: &Cell<M, R>,
+        mut letter: Letter<M>,
+        overflow: Overflow,
+    ) {
+        if overflow == Overflow::DropOldest {
+            loop {
+                if let Some(oldest) = cell.mailbox.pop_oldest() {
+                    self.drop_letter(oldest);
+                }
+                match cell.mailbox.push(letter, self.config.mailbox.get(), false) {
+                    Pushed::In | Pushed::Over => return,
+                    Pushed::Closed(letter) => return self.dead_letter(to, letter),
+                    Pushed::Full(full) => letter = full,
+                }
+            }
+        }
+        if overflow == Overflow::Fail {
+            self.finish(End::Overflow { who: to });
+        }
+        self.drop_letter(letter);
+    }
+
+    /// Posts to an actor that has no mailbox yet.
     #[cold]
     fn post_first(self: &Arc<Self>, to: Addr, letter: Letter<M>, overflow: Overflow) -> bool {
         let Some(group) = self.group(to) else {
-            self.bury(to, letter);
+            self.dead_letter(to, letter);
             return false;
         };
-        let (cell, made) = self
-            .cells
-            .get_or_make(to.0, || Cell::new(self.config.mailbox.get()));
+        let (cell, made) = self.cells.get_or_make(to.0, Cell::shared);
         let over = self.post(to, letter, overflow);
         if made && group.on_demand {
             self.start(&group, cell, to);
@@ -332,7 +323,7 @@ impl<M: Message, R: Runtime> Shared<M, R> {
     /// Posts a message that was sent a while ago. Nobody could wait for room, so with
     /// [`Overflow::Block`] it goes in above the bound.
     pub(super) fn post_delayed(self: &Arc<Self>, to: Addr, mut letter: Letter<M>) {
-        letter.epoch = self.tally.sent();
+        letter.epoch = self.counters.sent();
         match self.config.overflow {
             Overflow::Block => {
                 // Counted for when it is released; its sender does not know and need not wait.
@@ -357,12 +348,12 @@ impl<M: Message, R: Runtime> Shared<M, R> {
 
     /// Tells an actor something that the executor knows.
     pub(super) fn tell(self: &Arc<Self>, to: Addr, mut letter: Letter<M>) {
-        letter.epoch = self.tally.sent();
+        letter.epoch = self.counters.sent();
         let Some(cell) = self.cells.get(to.0) else {
-            return self.tally.done(letter.epoch);
+            return self.counters.done(letter.epoch);
         };
         if let Err(letter) = cell.mailbox.push_always(letter) {
-            self.tally.done(letter.epoch);
+            self.counters.done(letter.epoch);
         }
     }
 
@@ -370,11 +361,12 @@ impl<M: Message, R: Runtime> Shared<M, R> {
 
     fn drop_letter(&self, letter: Letter<M>) {
         self.dropped.fetch_add(1, Relaxed);
-        self.tally.done(letter.epoch);
+        self.counters.done(letter.epoch);
     }
 
     /// Disposes of a letter whose receiver has ended.
-    pub(super) fn bury(self: &Arc<Self>, to: Addr, letter: Letter<M>) {
+    #[cold]
+    pub(super) fn dead_letter(self: &Arc<Self>, to: Addr, letter: Letter<M>) {
         let Letter {
             event,
             sent,
@@ -400,7 +392,7 @@ impl<M: Message, R: Runtime> Shared<M, R> {
                 let reason = self
                     .cells
                     .get(to.0)
-                    .and_then(Cell::reason)
+                    .and_then(|cell| cell.reason())
                     .unwrap_or(Reason::Stopped);
                 let down = Event::Down { who: to, reason };
                 self.tell(
@@ -428,16 +420,6 @@ impl<M: Message, R: Runtime> Shared<M, R> {
                 );
             }
         }
-        self.tally.done(epoch);
+        self.counters.done(epoch);
     }
-
-    /// Whether a poll with this task can only be followed by one that a letter causes.
-    pub(super) fn is_relay(&self, who: Addr, task: &Task<'_>) -> bool {
-        self.cell(who).relay.load(Relaxed) == task.waker().data() as usize
-    }
-}
-
-/// Locks what stays in order even if somebody panicked with it.
-pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,15 +1,14 @@
-//! What a context leaves when it is dropped, with the body that owned it.
+//! The end of a context, which is dropped with the body that owned it.
 //!
-//! While the run goes on this is for the actor's [life](crate::wall::life) to settle: what it was
-//! handling, if it panicked, and what it had not read. When the run is over, it is what the report
-//! says of an actor that still waited.
+//! While the run goes on, what it leaves is for the actor's [life](crate::wall::life) to settle: what
+//! it was handling, if it panicked, and what it had not read. When the run is over, it records
+//! whether the actor still waited.
 
 use super::WallContext;
 use crate::contract::{Message, Token};
+use crate::sync::lock;
 use crate::wall::Runtime;
-use crate::wall::letter::Letter;
-use crate::wall::shared::lock;
-use std::collections::VecDeque;
+use crate::wall::unfinished::Unfinished;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// What an actor was handling, for the report of its panic.
@@ -23,35 +22,18 @@ pub(super) enum Handled {
     DeadLetter(usize),
 }
 
-/// What an actor leaves when its context is dropped.
-pub(crate) struct Remains<M> {
-    /// What it was handling.
-    pub(in crate::wall) handled: String,
-    /// What it had received and not handled.
-    pub(in crate::wall) unread: VecDeque<Letter<M>>,
-}
-
-impl<M> Default for Remains<M> {
-    fn default() -> Remains<M> {
-        Remains {
-            handled: "making its body".to_owned(),
-            unread: VecDeque::new(),
-        }
-    }
-}
-
 impl<M: Message, R: Runtime> Drop for WallContext<M, R> {
     fn drop(&mut self) {
-        self.ledger.tell(&self.shared.tally);
-        let shared = &self.shared;
-        if shared.config.per_actor {
-            lock(&shared.left).count(self.me, self.sendings.into(), self.received);
+        self.ledger.tell(&self.system.counters);
+        let system = &self.system;
+        if system.config.per_actor {
+            lock(&system.records).count(self.me, self.sendings.into(), self.received);
         }
-        if shared.is_ending() {
+        if system.is_ending() {
             // What ends by itself in this moment does not wait.
-            let ends = self.cell().is_stopping() || self.cell().polled.load(Relaxed);
+            let ends = self.cell.is_stopping() || self.cell.polled.load(Relaxed);
             if !ends {
-                lock(&shared.left).wait(self.me, self.waiting, self.stash.len());
+                lock(&system.records).wait(self.me, self.waiting, self.stash.len());
             }
             return;
         }
@@ -60,7 +42,7 @@ impl<M: Message, R: Runtime> Drop for WallContext<M, R> {
             return;
         }
         let handled = || {
-            let from = || shared.name(self.envelope.from);
+            let from = || system.name(self.envelope.from);
             match self.handled {
                 Handled::Start => "its start".to_owned(),
                 Handled::Message(kind) => format!("{} from {}", M::KINDS[kind], from()),
@@ -73,13 +55,13 @@ impl<M: Message, R: Runtime> Drop for WallContext<M, R> {
                 }
             }
         };
-        // Kept letters count as done already; those not looked at do when they are buried.
+        // Kept letters count as done already; those not looked at do when they become dead letters.
         for letter in &mut self.stash {
-            letter.epoch = shared.tally.sent();
+            letter.epoch = system.counters.sent();
         }
         let mut unread = std::mem::take(&mut self.stash);
         unread.append(&mut self.batch);
         let handled = if panicking { handled() } else { String::new() };
-        lock(&shared.remains).insert(self.me, Remains { handled, unread });
+        lock(&system.unfinished).insert(self.me, Unfinished { handled, unread });
     }
 }

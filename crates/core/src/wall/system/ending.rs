@@ -1,10 +1,10 @@
 //! How actors end, and how the run does.
 
-use super::{Cell, End, LIVE, PANICKED, RETURNED, STOPPED, STOPPING, Shared, lock};
+use super::{Cell, End, LIVE, PANICKED, RETURNED, STOPPED, STOPPING, System};
 use crate::contract::{Addr, Event, Message, Reason, Time};
+use crate::sync::lock;
 use crate::wall::Runtime;
 use crate::wall::letter::Letter;
-use crate::wall::mailbox::Mailbox;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release, SeqCst};
 
@@ -15,16 +15,14 @@ pub(crate) struct Closed {
     stop: Option<u8>,
 }
 
-impl<M: Message, R: Runtime> Shared<M, R> {
+impl<M: Message, R: Runtime> System<M, R> {
     /// Lets an actor end as soon as it waits.
     pub(in crate::wall) fn stop(self: &Arc<Self>, who: Addr) {
         let cell = match self.cells.get(who.0) {
             Some(cell) => cell,
             None => {
                 let Some(group) = self.group(who) else { return };
-                let (cell, made) = self
-                    .cells
-                    .get_or_make(who.0, || Cell::new(self.config.mailbox.get()));
+                let (cell, made) = self.cells.get_or_make(who.0, Cell::shared);
                 if made && group.on_demand {
                     self.live.fetch_add(1, SeqCst);
                     let closed = self.close(who, Reason::Stopped, []);
@@ -34,7 +32,7 @@ impl<M: Message, R: Runtime> Shared<M, R> {
             }
         };
         // Like a letter it is under way until the actor has ended.
-        let epoch = self.tally.sent();
+        let epoch = self.counters.sent();
         let stopping = STOPPING | epoch;
         if cell
             .state
@@ -43,12 +41,12 @@ impl<M: Message, R: Runtime> Shared<M, R> {
         {
             cell.mailbox.wake();
         } else {
-            self.tally.done(epoch);
+            self.counters.done(epoch);
         }
     }
 
     /// An actor has ended: what was meant for it are dead letters from now on. To be followed by
-    /// [`Shared::tell_end`].
+    /// [`System::tell_end`].
     pub(in crate::wall) fn close(
         self: &Arc<Self>,
         who: Addr,
@@ -65,7 +63,7 @@ impl<M: Message, R: Runtime> Shared<M, R> {
         let (left, mut released) = cell.mailbox.close();
         self.release(&mut released);
         for letter in unread.into_iter().chain(left) {
-            self.bury(who, letter);
+            self.dead_letter(who, letter);
         }
         Closed {
             reason,
@@ -89,7 +87,7 @@ impl<M: Message, R: Runtime> Shared<M, R> {
         closed
             .stop
             .into_iter()
-            .for_each(|epoch| self.tally.done(epoch));
+            .for_each(|epoch| self.counters.done(epoch));
     }
 
     /// Whether the run is over and actors are to do nothing any more.
@@ -116,7 +114,7 @@ impl<M: Message, R: Runtime> Shared<M, R> {
             return self.finish(End::Late { end, next: now });
         }
         let live = self.live.load(SeqCst);
-        let scan = self.tally.scan(live);
+        let scan = self.counters.scan(live);
         let last = std::mem::replace(&mut *lock(&self.last), scan);
         if scan == last && scan.is_still() && self.clock.delayed() == 0 {
             self.finish(End::Deadlock);

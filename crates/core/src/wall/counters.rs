@@ -1,0 +1,332 @@
+//! What is counted while a run goes on, without anybody waiting for anybody.
+//!
+//! Each thread adds to a shard of its own, without an atomic read-modify-write as long as there are
+//! shards enough for every thread; who wants to know adds the shards up. Sending
+//! counts a letter before it is put into a mailbox, and its receiver counts it as done when it has
+//! handled or kept it and waits again, so `done` never overtakes `sent`.
+//!
+//! **Settled.** [`Counters::turn`] begins a new epoch, of two that alternate: letters sent from then
+//! on count under the other one. The letters sent before are done when the two sums of the old
+//! epoch are equal, however much goes on under the new one. `done` is added up first: what it
+//! counts was counted as sent before, so the sums can only be equal if every letter is done.
+//!
+//! **Nothing left to happen.** [`Counters::scan`] sees all sums. If two scans are equal, nothing was
+//! counted between the end of the first and the beginning of the second, so the sums hold together
+//! at that moment.
+
+use crate::sync::lock;
+use crossbeam_utils::CachePadded;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+
+/// Shards that belong to one thread at a time.
+const OWNED: usize = 32;
+/// All shards; threads that get none for themselves share the others.
+const SHARDS: usize = OWNED + 16;
+
+/// See the [module](self).
+pub(crate) struct Counters {
+    epoch: AtomicUsize,
+    shards: Box<[CachePadded<Shard>]>,
+}
+
+/// Counters that are written together.
+#[derive(Default)]
+struct Shard {
+    sent: [AtomicU64; 2],
+    done: [AtomicU64; 2],
+    /// Actors that began to wait for nothing but letters, and actors that did so no longer.
+    idle: AtomicU64,
+    busy: AtomicU64,
+    timers: AtomicU64,
+    /// Messages handed to actors, by kind.
+    delivered: Box<[CachePadded<[AtomicU64; 16]>]>,
+}
+
+/// The shard that a thread writes to, in every run.
+struct Place {
+    index: usize,
+    /// No other thread writes to it as long as this one lives.
+    owned: bool,
+}
+
+/// Which shards are free.
+struct Free {
+    /// Given back by threads that have ended.
+    returned: Vec<usize>,
+    /// Owned shards that were given out at least once.
+    given: usize,
+    /// Threads that have found none.
+    without: usize,
+}
+
+static FREE: Mutex<Free> = Mutex::new(Free {
+    returned: Vec::new(),
+    given: 0,
+    without: 0,
+});
+
+impl Place {
+    fn new() -> Place {
+        let mut free = lock(&FREE);
+        if let Some(index) = free.returned.pop() {
+            return Place { index, owned: true };
+        }
+        let owned = free.given < OWNED;
+        let count = if owned {
+            &mut free.given
+        } else {
+            &mut free.without
+        };
+        *count += 1;
+        let index = match *count - 1 {
+            given if owned => given,
+            without => OWNED + without % (SHARDS - OWNED),
+        };
+        Place { index, owned }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if self.owned {
+            lock(&FREE).returned.push(self.index);
+        }
+    }
+}
+
+thread_local! {
+    static PLACE: Place = Place::new();
+}
+
+/// A shard, and whether only this thread writes to it.
+#[derive(Clone, Copy)]
+struct Mine<'a> {
+    shard: &'a Shard,
+    owned: bool,
+}
+
+impl Mine<'_> {
+    #[inline]
+    fn add(self, counter: impl Fn(&Shard) -> &AtomicU64, number: u64, order: Ordering) {
+        let counter = counter(self.shard);
+        if self.owned {
+            counter.store(counter.load(Relaxed).wrapping_add(number), order);
+        } else {
+            counter.fetch_add(number, order);
+        }
+    }
+}
+
+/// All sums at about one moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Scan {
+    live: u64,
+    sent: u64,
+    done: u64,
+    idle: u64,
+    busy: u64,
+}
+
+impl Scan {
+    /// Whether no letter is under way and all live actors wait for letters alone.
+    pub(crate) fn is_still(&self) -> bool {
+        self.sent == self.done && self.idle.wrapping_sub(self.busy) == self.live
+    }
+}
+
+/// What one actor has done since it last told the counters.
+#[derive(Default)]
+pub(crate) struct Ledger {
+    done: [u32; 2],
+    timers: u32,
+    kind: u32,
+    delivered: u32,
+}
+
+impl Counters {
+    pub(crate) fn new(kinds: usize) -> Counters {
+        let shard = || Shard {
+            delivered: (0..kinds.div_ceil(16))
+                .map(|_| CachePadded::default())
+                .collect(),
+            ..Shard::default()
+        };
+        Counters {
+            epoch: AtomicUsize::new(0),
+            shards: (0..SHARDS).map(|_| CachePadded::new(shard())).collect(),
+        }
+    }
+
+    #[inline]
+    fn mine(&self) -> Mine<'_> {
+        // A thread that is ending, and has given its shard back, uses one that is shared.
+        let (index, owned) = PLACE
+            .try_with(|place| (place.index, place.owned))
+            .unwrap_or((OWNED, false));
+        Mine {
+            shard: &self.shards[index],
+            owned,
+        }
+    }
+
+    fn sum(&self, counter: impl Fn(&Shard) -> &AtomicU64) -> u64 {
+        self.shards
+            .iter()
+            .map(|shard| counter(shard).load(Acquire))
+            .fold(0, u64::wrapping_add)
+    }
+
+    /// Counts a letter as sent; answers under which epoch.
+    #[inline]
+    pub(crate) fn sent(&self) -> u8 {
+        let epoch = self.epoch.load(Relaxed) & 1;
+        self.mine().add(|shard| &shard.sent[epoch], 1, Relaxed);
+        epoch as u8
+    }
+
+    /// Counts a letter as done that no actor will see.
+    pub(crate) fn done(&self, epoch: u8) {
+        self.mine()
+            .add(|shard| &shard.done[epoch as usize & 1], 1, Release);
+    }
+
+    /// An actor begins to wait for letters alone.
+    #[inline]
+    pub(crate) fn idle(&self) {
+        self.mine().add(|shard| &shard.idle, 1, Release);
+    }
+
+    /// An actor does so no longer.
+    #[inline]
+    pub(crate) fn busy(&self) {
+        self.mine().add(|shard| &shard.busy, 1, Release);
+    }
+
+    /// Begins a new epoch and answers the old one. Not to be called again before the old one
+    /// [is settled](Counters::is_settled) or given up.
+    pub(crate) fn turn(&self) -> u8 {
+        (self.epoch.fetch_add(1, AcqRel) & 1) as u8
+    }
+
+    /// Whether every letter of this epoch is done.
+    pub(crate) fn is_settled(&self, epoch: u8) -> bool {
+        let done = self.sum(|shard| &shard.done[epoch as usize & 1]);
+        done == self.sum(|shard| &shard.sent[epoch as usize & 1])
+    }
+
+    /// All sums, those first which the others run ahead of; `live` actors were live before.
+    pub(crate) fn scan(&self, live: u64) -> Scan {
+        let done = self
+            .sum(|s| &s.done[0])
+            .wrapping_add(self.sum(|s| &s.done[1]));
+        let idle = self.sum(|s| &s.idle);
+        let busy = self.sum(|s| &s.busy);
+        let sent = self
+            .sum(|s| &s.sent[0])
+            .wrapping_add(self.sum(|s| &s.sent[1]));
+        Scan {
+            live,
+            sent,
+            done,
+            idle,
+            busy,
+        }
+    }
+
+    /// Timers that fired.
+    pub(crate) fn timers(&self) -> u64 {
+        self.sum(|shard| &shard.timers)
+    }
+
+    /// Messages of a kind that were handed to actors.
+    pub(crate) fn delivered(&self, kind: usize) -> u64 {
+        self.sum(|shard| &shard.delivered[kind / 16][kind % 16])
+    }
+}
+
+impl Ledger {
+    /// A letter was handled or kept.
+    #[inline]
+    pub(crate) fn done(&mut self, epoch: u8) {
+        self.done[epoch as usize & 1] += 1;
+    }
+
+    /// A timer was handed to the actor.
+    #[inline]
+    pub(crate) fn timer(&mut self) {
+        self.timers += 1;
+    }
+
+    /// A message of this kind was handed to the actor.
+    #[inline]
+    pub(crate) fn delivered(&mut self, kind: usize, counters: &Counters) {
+        if self.kind != kind as u32 {
+            self.tell_delivered(counters.mine());
+            self.kind = kind as u32;
+        }
+        self.delivered += 1;
+    }
+
+    fn tell_delivered(&mut self, mine: Mine<'_>) {
+        if self.delivered > 0 {
+            let kind = self.kind as usize;
+            mine.add(
+                |shard| &shard.delivered[kind / 16][kind % 16],
+                self.delivered.into(),
+                Relaxed,
+            );
+            self.delivered = 0;
+        }
+    }
+
+    /// Tells the counters, and begins anew.
+    pub(crate) fn tell(&mut self, counters: &Counters) {
+        let mine = counters.mine();
+        self.tell_delivered(mine);
+        if self.timers > 0 {
+            mine.add(|shard| &shard.timers, self.timers.into(), Relaxed);
+            self.timers = 0;
+        }
+        // Last: who sees these sees the others.
+        for (epoch, done) in self.done.iter_mut().enumerate() {
+            if *done > 0 {
+                mine.add(|shard| &shard.done[epoch], (*done).into(), Release);
+                *done = 0;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_epoch_is_settled_while_the_next_goes_on() {
+        let counters = Counters::new(1);
+        let first = counters.sent();
+        let old = counters.turn();
+        let second = counters.sent();
+        assert_ne!(first, second);
+        assert!(!counters.is_settled(old));
+        counters.done(first);
+        assert!(counters.is_settled(old));
+        assert!(!counters.is_settled(second));
+    }
+
+    #[test]
+    fn deliveries_of_many_kinds_are_told_apart() {
+        let counters = Counters::new(40);
+        let mut ledger = Ledger::default();
+        for kind in [3, 3, 39, 16, 3] {
+            ledger.delivered(kind, &counters);
+        }
+        ledger.tell(&counters);
+        assert_eq!(
+            [3, 16, 39, 0].map(|kind| counters.delivered(kind)),
+            [3, 1, 1, 0]
+        );
+    }
+}

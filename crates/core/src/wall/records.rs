@@ -1,0 +1,31 @@
+//! What the report says of single actors, as far as their contexts know it.
+
+use crate::contract::{Addr, Report, Waiting};
+use std::collections::BTreeMap;
+
+/// What contexts record when they are dropped.
+#[derive(Default)]
+pub(crate) struct Records {
+    /// Who still waited, for what, and how many events it kept; the lowest addresses.
+    pub(super) waiting: BTreeMap<Addr, (Waiting, usize)>,
+    pub(super) waiting_total: u64,
+    /// Sent and received.
+    pub(super) totals: Vec<(Addr, u64, u64)>,
+}
+
+impl Records {
+    /// An actor was there at the end.
+    pub(super) fn wait(&mut self, who: Addr, waiting: Option<Waiting>, kept: usize) {
+        self.waiting_total += 1;
+        self.waiting
+            .insert(who, (waiting.unwrap_or(Waiting::Other), kept));
+        if self.waiting.len() > Report::MOST_WAITING {
+            self.waiting.pop_last();
+        }
+    }
+
+    /// What an actor did.
+    pub(super) fn count(&mut self, who: Addr, sent: u64, received: u64) {
+        self.totals.push((who, sent, received));
+    }
+}

@@ -1,0 +1,21 @@
+//! What an actor leaves that ends while the run goes on.
+
+use super::letter::Letter;
+use std::collections::VecDeque;
+
+/// What an actor leaves when its context is dropped.
+pub(crate) struct Unfinished<M> {
+    /// What it was handling.
+    pub(crate) handled: String,
+    /// What it had received and not handled.
+    pub(crate) unread: VecDeque<Letter<M>>,
+}
+
+impl<M> Default for Unfinished<M> {
+    fn default() -> Unfinished<M> {
+        Unfinished {
+            handled: "making its body".to_owned(),
+            unread: VecDeque::new(),
+        }
+    }
+}
