@@ -18,7 +18,7 @@ pub(crate) mod time;
 pub use actor::{Actor, Flow, drive};
 pub use address::{Addr, AddrRange};
 pub use config::{Config, ConfigError, Cut, DeadLetters, Executor, Latency, Overflow, Progress};
-pub use context::{AskError, AsyncContext, Context, Waiting};
+pub use context::{AskError, AsyncContext, Context, Own, Waiting};
 /// Implements the trait [`Message`](trait@Message); its documentation describes the attributes.
 pub use corsair_derive::Message;
 pub use error::RunError;

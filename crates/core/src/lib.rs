@@ -50,6 +50,8 @@ mod readme {}
 // So that derive macros, which name the crate, also work within it.
 extern crate self as corsair;
 
+#[doc(hidden)]
+pub use contract::Own;
 pub use contract::{
     Actor, ActorTotals, Addr, AddrRange, AskError, AsyncContext, Config, ConfigError, Context, Cut,
     DeadLetters, Envelope, Event, Executor, Fingerprint, Flow, KindCount, Latency, Message,

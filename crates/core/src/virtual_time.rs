@@ -28,6 +28,7 @@ mod exchange;
 mod form;
 mod header;
 mod kept;
+mod near;
 mod order;
 mod parcel;
 mod places;
@@ -37,6 +38,7 @@ mod residents;
 mod scheduled;
 mod shard;
 mod slab;
+mod waker;
 mod wheel;
 
 use crate::contract::{
@@ -47,7 +49,7 @@ use engine::End;
 use exchange::{Alone, Matrix};
 use places::Directory;
 use population::Blueprint;
-use shard::Shard;
+use shard::{Failure, Shard, Why};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -85,11 +87,15 @@ fn run_shards<M: Message>(
             {
                 Ok(thread) => others.push(thread),
                 Err(source) => {
+                    // Those that have begun wait for this one, and stop.
                     matrix.abandon();
-                    return Err(RunError::Thread {
-                        source,
-                        report: Box::default(),
+                    let report = Box::new(Report {
+                        executor: Executor::Virtual,
+                        seed: config.seed,
+                        workers: index,
+                        ..Report::default()
                     });
+                    return Err(RunError::Thread { source, report });
                 }
             }
         }
@@ -142,15 +148,22 @@ fn conclude<M: Message>(
         .flat_map(|outcome| outcome.totals.iter().copied())
         .collect();
     per_actor.sort_by_key(|totals| totals.who);
-    let failure = tallies()
+    let mut failure = tallies()
         .filter_map(|tally| tally.failure.clone())
-        .min_by_key(shard::Failure::order)
-        .map(|shard::Failure { mut report, whose }| {
-            let name = whose.map(|whose| directory.name_of(whose));
-            report.event.extend(name);
-            report
-        });
+        .min_by_key(Failure::order);
+    if let Some(Failure {
+        why: Why::Panic { report, whose },
+        ..
+    }) = &mut failure
+    {
+        let name = whose.map(|whose| directory.name_of(whose));
+        report.event.extend(name);
+    }
     let end = outcomes[0].end;
+    let panic = failure.as_ref().and_then(|failure| match &failure.why {
+        Why::Panic { report, .. } => Some(report.clone()),
+        _ => None,
+    });
     let report = Report {
         executor: Executor::Virtual,
         seed: config.seed,
@@ -167,7 +180,7 @@ fn conclude<M: Message>(
         ended: sum(|tally| tally.ended) - u64::from(root_ended.is_some()),
         dead_letters: by_kind(|tally| &tally.dead),
         dropped: 0,
-        panics: failure.clone().into_iter().collect(),
+        panics: panic.into_iter().collect(),
         waiting,
         waiting_total: sum(shard::Tally::live),
         time: Time::from_nanos(root_ended.unwrap_or(last)),
@@ -180,11 +193,26 @@ fn conclude<M: Message>(
     let too_many = tallies().any(|tally| tally.too_many);
     let dead = report.dead();
     let report = Box::new(report);
+    if let Some(Failure {
+        time, name, why, ..
+    }) = failure
+    {
+        let time = Time::from_nanos(time);
+        return Err(match why {
+            Why::Panic { report: panic, .. } => {
+                let panic = Box::new(panic);
+                RunError::Panicked { panic, report }
+            }
+            Why::Livelock(events) => RunError::Livelock {
+                name,
+                time,
+                events: events.into(),
+                report,
+            },
+            Why::Sends => RunError::TooManySends { name, time, report },
+        });
+    }
     match end {
-        End::Halted if failure.is_some() => {
-            let panic = Box::new(failure.expect("just seen"));
-            Err(RunError::Panicked { panic, report })
-        }
         End::Halted if too_many => Err(RunError::TooManyActors {
             page: addresses::PAGE,
             report,

@@ -2,7 +2,7 @@
 
 use super::address::Addr;
 use super::time::{Time, nanos};
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -64,6 +64,10 @@ pub struct Config {
     pub per_actor: bool,
     /// With this the run can be cut from outside, for instance by Ctrl-C.
     pub cut: Cut,
+    /// In virtual time, so many events an actor may cause itself at one instant, by timers without
+    /// delay or by waking itself. One more ends the run with
+    /// [`RunError::Livelock`](crate::RunError::Livelock): time would never go on.
+    pub most_at_once: NonZeroU32,
     /// Where a run in virtual time tells how far it has come, for instance to a progress bar.
     pub progress: Progress,
 }
@@ -82,6 +86,7 @@ impl Default for Config {
             strict: false,
             per_actor: false,
             cut: Cut::default(),
+            most_at_once: NonZeroU32::new(1_000_000).expect("a million is not 0"),
             progress: Progress::default(),
         }
     }
@@ -196,14 +201,20 @@ impl Latency {
         Duration::from_nanos(self.min.saturating_add(self.spread))
     }
 
-    /// The latency from one actor to another in a run with this seed, in nanoseconds.
+    /// What [`Latency::of`] needs to know of the seed.
+    pub(crate) const fn key(seed: u64) -> u64 {
+        crate::contract::random::key(seed, 0x4C41_5445_4E43_5921)
+    }
+
+    /// The latency from one actor to another in a run with this [key](Latency::key), in
+    /// nanoseconds.
     #[inline]
-    pub(crate) const fn of(&self, seed: u64, from: Addr, to: Addr) -> u64 {
+    pub(crate) const fn of(&self, key: u64, from: Addr, to: Addr) -> u64 {
         if self.spread == 0 {
             return self.min;
         }
         let pair = (from.0 as u64) << 32 | to.0 as u64;
-        let bits = fold(pair ^ seed ^ 0xD1B5_4A32_D192_ED03, 0x9E37_79B9_7F4A_7C15);
+        let bits = crate::contract::random::mix(pair ^ key);
         self.min + ((bits as u128 * self.spread as u128) >> 64) as u64
     }
 }

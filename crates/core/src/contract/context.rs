@@ -76,7 +76,7 @@ pub trait Context<M: Message>: Send {
     fn send_after(&mut self, delay: Duration, to: Addr, body: M) -> SpanId;
 
     /// Sends a message whose answer is expected: an answer's [`Envelope::answers`] is the span
-    /// returned here. If the receiver has ended, an [`Event::Down`] with that mark comes instead.
+    /// returned here. If nobody is there to answer, [`Event::Unanswered`] comes instead.
     fn question(&mut self, to: Addr, body: M) -> SpanId;
 
     /// Answers a question. The ticket comes from [`Envelope::ticket`] of the question.
@@ -179,8 +179,8 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
         async move {
             let token = self.own_token();
             self.timer(time, token);
-            self.recv_where(Waiting::Sleep, move |event, _| *event == TimerOf(token))
-                .await;
+            let due = self.now().after(time);
+            self.wait_own(Waiting::Sleep, Own::Sleep(token, due)).await;
         }
     }
 
@@ -220,14 +220,10 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     ) -> impl Future<Output = Result<M, AskError>> + Send {
         async move {
             let token = self.own_token();
-            let question = self.question(to, body);
+            let question = self.ask_only(to, body);
             self.timer(timeout, token);
-            let event = self
-                .recv_where(Waiting::Answer(to), move |event, envelope| {
-                    envelope.answers == question || *event == TimerOf(token)
-                })
-                .await;
-            match event {
+            let own = Own::Answer(question, token, self.now().after(timeout));
+            match self.wait_own(Waiting::Answer(to), own).await {
                 Event::Message { body, .. } => Ok(body),
                 Event::Timer(_) => Err(AskError::TimedOut { to, timeout }),
                 _ => Err(AskError::Ended { to }),
@@ -306,28 +302,49 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     /// A token that no other wait of this actor uses.
     #[doc(hidden)]
     fn own_token(&mut self) -> Token;
+
+    /// Sends a question of which nothing is told to any other wait than the one for its answer.
+    #[doc(hidden)]
+    fn ask_only(&mut self, to: Addr, body: M) -> SpanId;
+
+    /// Waits for what has only now been asked for, so that nothing kept before can be it. Whether
+    /// it comes or the wait is dropped, its timer is forgotten.
+    #[doc(hidden)]
+    fn wait_own(&mut self, why: Waiting, own: Own) -> impl Future<Output = Event<M>> + Send;
 }
 
-/// Waits for the answer to a spawn request.
-async fn spawned<M: Message, C: AsyncContext<M>>(cx: &mut C, wanted: u32) -> AddrRange {
-    let event = cx
-        .recv_where(
-            Waiting::Spawn,
-            move |event, _| matches!(event, Event::Spawned { request, .. } if *request == wanted),
-        )
-        .await;
-    match event {
-        Event::Spawned { first, count, .. } => AddrRange::new(first, count),
-        _ => unreachable!("recv_where returns only what it was asked for"),
+/// What one of the library's own waits waits for.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub enum Own {
+    /// The end of a sleep, due then.
+    Sleep(Token, Time),
+    /// The answer to a question, or that there will be none, or the time-out, due then.
+    Answer(SpanId, Token, Time),
+    /// The addresses that a spawn request is told.
+    Spawned(u32),
+}
+
+impl Own {
+    /// The timer that ends the wait, if there is one, and when.
+    pub(crate) fn due(self) -> Option<(Token, Time)> {
+        match self {
+            Own::Sleep(token, due) | Own::Answer(_, token, due) => Some((token, due)),
+            Own::Spawned(_) => None,
+        }
+    }
+
+    /// The timer that ends the wait, if there is one.
+    pub(crate) fn timer(self) -> Option<Token> {
+        self.due().map(|(token, _)| token)
     }
 }
 
-/// Compares equal to a timer event with this token.
-struct TimerOf(Token);
-
-impl<M> PartialEq<TimerOf> for Event<M> {
-    fn eq(&self, timer: &TimerOf) -> bool {
-        matches!(self, Event::Timer(token) if *token == timer.0)
+/// Waits for the answer to a spawn request.
+async fn spawned<M: Message, C: AsyncContext<M>>(cx: &mut C, request: u32) -> AddrRange {
+    match cx.wait_own(Waiting::Spawn, Own::Spawned(request)).await {
+        Event::Spawned { first, count, .. } => AddrRange::new(first, count),
+        _ => unreachable!("the wait returns only what it was asked for"),
     }
 }
 

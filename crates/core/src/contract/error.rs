@@ -26,6 +26,33 @@ pub enum RunError {
         /// The run so far.
         report: Box<Report>,
     },
+    /// An actor in virtual time caused itself more events at one instant than
+    /// [`Config::most_at_once`](crate::Config::most_at_once) allows: a loop in which no time passes.
+    #[error(
+        "{name} does not let time go on: {events} events at {time}, each caused by the one before; give its timers a delay, or raise Config::most_at_once"
+    )]
+    Livelock {
+        /// Who.
+        name: String,
+        /// When.
+        time: Time,
+        /// How many events there were.
+        events: u64,
+        /// The run so far.
+        report: Box<Report>,
+    },
+    /// An actor sent more messages than there are sequence numbers.
+    #[error(
+        "{name} has sent 2^32 messages, which is all that can be told apart; let several actors share the work"
+    )]
+    TooManySends {
+        /// Who.
+        name: String,
+        /// When.
+        time: Time,
+        /// The run so far.
+        report: Box<Report>,
+    },
     /// Something would have happened after the end that the configuration sets.
     #[error(
         "time ran past the end: the next event is due at {next}, the run ends at {end}; set a later end or none"
@@ -108,6 +135,8 @@ impl RunError {
             RunError::Config(_) => None,
             RunError::Deadlock { report }
             | RunError::Panicked { report, .. }
+            | RunError::Livelock { report, .. }
+            | RunError::TooManySends { report, .. }
             | RunError::PastEnd { report, .. }
             | RunError::DeadLetters { report, .. }
             | RunError::LeftWaiting { report }

@@ -33,6 +33,15 @@ pub enum Event<M> {
         /// Why.
         reason: Reason,
     },
+    /// A [`question`](crate::Context::question) will not be answered: its receiver had ended, never
+    /// was, or ended without reading it. [`AsyncContext::ask`](crate::AsyncContext::ask) returns an
+    /// error instead.
+    Unanswered {
+        /// Who was asked.
+        who: Addr,
+        /// What [`question`](crate::Context::question) returned.
+        question: SpanId,
+    },
     /// A message that could not be delivered because its receiver had ended. Only the root gets
     /// these, and only with [`DeadLetters::ToRoot`](crate::DeadLetters::ToRoot).
     DeadLetter {
@@ -79,9 +88,9 @@ impl Token {
     }
 }
 
-/// The name of one sending in a run: who sent, and its how-manieth sending it was.
+/// The name of one sending in a run: the sender and its sequence number.
 ///
-/// Unique within a run (until one actor has sent 2^31 messages), the same in every repetition,
+/// Unique within a run (an actor that would send its 2^32nd message ends it), the same in every repetition,
 /// and made without any shared counter. Printed as 16 hexadecimal digits, as trace formats want it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct SpanId(pub(crate) u64);

@@ -2,8 +2,11 @@
 //!
 //! SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014)
 //! hashes a counter that advances by an odd constant. The n-th number of a stream is therefore a
-//! pure function of (seed, actor, n): an actor keeps four bytes of state, and a stream does not
-//! depend on who else draws, on which worker, or in which order.
+//! pure function of (seed, actor, n): an actor keeps only how many it has drawn, and a stream does
+//! not depend on who else draws, on which worker, or in which order.
+//!
+//! The seed is mixed before anything is derived from it, so that runs with neighbouring seeds have
+//! nothing in common, and every actor's counter has a start and a step of its own.
 
 const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -15,11 +18,34 @@ pub(crate) const fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The `n`-th number of the stream of actor `actor` in a run with this `seed`.
+/// A key that hashes of a run begin with: the seed, mixed with what they are for.
 #[inline]
-pub(crate) const fn nth(seed: u64, actor: u32, n: u32) -> u64 {
-    let stream = mix(seed ^ (actor as u64 + 1).wrapping_mul(GAMMA));
-    mix(stream.wrapping_add((n as u64 + 1).wrapping_mul(GAMMA)))
+pub(crate) const fn key(seed: u64, purpose: u64) -> u64 {
+    mix(mix(seed.wrapping_add(GAMMA)) ^ purpose)
+}
+
+/// The streams of all actors of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Streams {
+    key: u64,
+}
+
+impl Streams {
+    /// The streams of a run with this seed.
+    #[inline]
+    pub(crate) const fn new(seed: u64) -> Streams {
+        Streams {
+            key: key(seed, 0x5354_5245_414D_5321),
+        }
+    }
+
+    /// The `n`-th number of the stream of an actor.
+    #[inline]
+    pub(crate) const fn nth(self, actor: u32, n: u64) -> u64 {
+        let start = mix(self.key.wrapping_add((actor as u64).wrapping_mul(GAMMA)));
+        let step = start.rotate_left(32) | 1;
+        mix(start.wrapping_add(n.wrapping_add(1).wrapping_mul(step)))
+    }
 }
 
 /// Maps 64 random bits to a number below `bound` (0 if `bound` is 0).
@@ -82,12 +108,143 @@ mod tests {
         let mut seen = std::collections::HashSet::new();
         let actors = if cfg!(miri) { 4 } else { 64 };
         for seed in 0..4 {
+            let streams = Streams::new(seed);
             for actor in 0..actors {
                 for n in 0..16 {
-                    assert!(seen.insert(nth(seed, actor, n)));
+                    assert!(seen.insert(streams.nth(actor, n)));
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_stream_does_not_repeat_after_two_to_the_32() {
+        let streams = Streams::new(7);
+        for n in 0..16 {
+            assert_ne!(streams.nth(3, n), streams.nth(3, n + (1 << 32)));
+        }
+    }
+
+    /// Numbers of one lattice: `of(seed, actor, n)`, as fractions of 1.
+    fn fraction(bits: u64) -> f64 {
+        (bits >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Fails unless so many pairs look independent and uniform: the correlation, and chi-squared
+    /// over 16 by 16 cells, which has 255 degrees of freedom and a standard deviation of 22.6.
+    #[track_caller]
+    fn assert_independent(what: &str, pairs: impl Iterator<Item = (u64, u64)>) {
+        let mut cells = [0u32; 256];
+        let (mut count, mut product) = (0.0, 0.0);
+        for (a, b) in pairs {
+            cells[(a >> 60) as usize * 16 + (b >> 60) as usize] += 1;
+            product += (fraction(a) - 0.5) * (fraction(b) - 0.5);
+            count += 1.0;
+        }
+        let expected = count / 256.0;
+        let chi: f64 = cells
+            .iter()
+            .map(|&hits| (f64::from(hits) - expected).powi(2) / expected)
+            .sum();
+        // Five standard deviations; the products have a variance of 1/144.
+        let correlation = product / count * 12.0;
+        assert!(
+            (chi - 255.0).abs() < 5.0 * 22.6,
+            "{what}: chi squared {chi}"
+        );
+        assert!(
+            correlation.abs() < 5.0 / f64::sqrt(count),
+            "{what}: correlation {correlation}"
+        );
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "statistics need many numbers")]
+    fn streams_of_neighbouring_seeds_and_actors_are_independent() {
+        let each = || (0..100u32).flat_map(|actor| (0..400u64).map(move |n| (actor, n)));
+        for seed in [0, 1, 2, 76, u64::MAX - 1, 1 << 32] {
+            let (this, next) = (Streams::new(seed), Streams::new(seed + 1));
+            let twin = Streams::new(seed ^ (1 << 63));
+            let pairs = |other: fn(u32, u64) -> (u32, u64)| {
+                each().map(move |(actor, n)| {
+                    let (actor2, n2) = other(actor, n);
+                    (this.nth(actor, n), this.nth(actor2, n2))
+                })
+            };
+            assert_independent("next number", pairs(|actor, n| (actor, n + 1)));
+            assert_independent("next actor", pairs(|actor, n| (actor + 1, n)));
+            assert_independent("page", pairs(|actor, n| (actor + 256, n)));
+            assert_independent(
+                "next seed",
+                each().map(|(actor, n)| (this.nth(actor, n), next.nth(actor, n))),
+            );
+            assert_independent(
+                "next seed, next actor",
+                each().map(|(actor, n)| (this.nth(actor + 1, n), next.nth(actor, n))),
+            );
+            assert_independent(
+                "highest bit of the seed",
+                each().map(|(actor, n)| (this.nth(actor, n), twin.nth(actor, n))),
+            );
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "statistics need many numbers")]
+    fn latencies_of_neighbouring_seeds_and_addresses_are_independent() {
+        use crate::{Addr, Latency};
+        use std::time::Duration;
+        // The whole range of 64 bits, so that the latency is the hash.
+        let latency = Latency {
+            min: 0,
+            spread: u64::MAX,
+        };
+        let of =
+            |seed: u64, from: u32, to: u32| latency.of(Latency::key(seed), Addr(from), Addr(to));
+        let each = || (0..200u32).flat_map(|from| (0..200u32).map(move |to| (from, to)));
+        for seed in [0, 1, 2, 76, u64::MAX - 1, 1 << 32] {
+            let pairs = |other: fn(u64, u32, u32) -> (u64, u32, u32)| {
+                each().map(move |(from, to)| {
+                    let (seed2, from2, to2) = other(seed, from, to);
+                    (of(seed, from, to), of(seed2, from2, to2))
+                })
+            };
+            assert_independent(
+                "next receiver",
+                pairs(|seed, from, to| (seed, from, to + 1)),
+            );
+            assert_independent("next sender", pairs(|seed, from, to| (seed, from + 1, to)));
+            // Each pair of actors once: the way back and the way there.
+            let back = |(from, to): (u32, u32)| (of(seed, from, to), of(seed, to, from));
+            assert_independent("way back", each().filter(|(a, b)| a < b).map(back));
+            assert_independent("next seed", pairs(|seed, from, to| (seed + 1, from, to)));
+            assert_independent(
+                "next seed, next receiver",
+                pairs(|seed, from, to| (seed + 1, from, to + 1)),
+            );
+        }
+        // No two seeds share their extremes or their mean.
+        let latency = Latency::between(Duration::from_millis(1), Duration::from_millis(2)).unwrap();
+        let mut sums = std::collections::HashSet::new();
+        let mut extremes = std::collections::HashSet::new();
+        for seed in [0, 1, 2, 3, 77] {
+            let key = Latency::key(seed);
+            let all: Vec<u64> = each()
+                .map(|(from, to)| latency.of(key, Addr(from), Addr(to)))
+                .collect();
+            assert!(sums.insert(all.iter().sum::<u64>()));
+            assert!(extremes.insert((all.iter().min().copied(), all.iter().max().copied())));
+        }
+        // Latencies to receivers in a row are no lattice: their second differences vary.
+        let key = Latency::key(0);
+        let row: Vec<i64> = (0..1000)
+            .map(|to| latency.of(key, Addr(0), Addr(to)) as i64)
+            .collect();
+        let differences: std::collections::HashSet<i64> = row
+            .windows(3)
+            .map(|w| (w[2] - 2 * w[1] + w[0]).rem_euclid(1_000_000))
+            .collect();
+        assert!(differences.len() > 900, "{}", differences.len());
     }
 
     #[test]

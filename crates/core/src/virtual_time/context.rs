@@ -1,21 +1,26 @@
 //! How actors reach their shard.
 
+mod forms;
+mod waits;
+
+pub(super) use forms::root_form;
+
 use super::form::Form;
 use super::population::SpawnRequest;
-
-use super::scheduled::{Kind, Scheduled};
+use super::scheduled::Kind;
 use super::shard::Shard;
+use super::waker;
 use crate::contract::time::nanos;
 use crate::contract::{
-    Actor, Addr, AsyncContext, Context, Envelope, Event, Flow, Message, SpanId, Spawn, Ticket,
-    Time, Token, Waiting,
+    Actor, Addr, AsyncContext, Context, Envelope, Event, Message, Own, SpanId, Spawn, Ticket, Time,
+    Token, Waiting,
 };
+use forms::{Handlers, bodies};
 use std::cell::Cell;
 use std::marker::PhantomData;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{self, Poll, Waker};
 use std::time::Duration;
+use waits::{Any, Fresh, Selected, Wait, Wanted};
 
 thread_local! {
     /// The shard that runs on this thread: its number, and where it is.
@@ -25,6 +30,7 @@ thread_local! {
 /// While it lives, a shard runs on this thread.
 pub(super) struct Running {
     before: (u32, *mut ()),
+    polled: (usize, bool),
 }
 
 impl Running {
@@ -35,6 +41,7 @@ impl Running {
         let id = unsafe { (*shard).id };
         Running {
             before: RUNNING.replace((id, shard.cast())),
+            polled: waker::set_aside(),
         }
     }
 }
@@ -42,6 +49,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         RUNNING.set(self.before);
+        waker::restore(self.polled);
     }
 }
 
@@ -78,6 +86,15 @@ impl<M: Message> Reach<M> for ForBody<M> {
         }
         // Numbers of shards are unique, so this is the shard that made the context, of type M.
         shard.cast()
+    }
+}
+
+impl<M> ForBody<M> {
+    /// The shard, if it runs on this thread.
+    fn find(&self) -> Option<*mut Shard<M>> {
+        let (id, shard) = RUNNING.get();
+        // As in `Reach::shard`.
+        (id == self.0).then(|| shard.cast())
     }
 }
 
@@ -199,6 +216,17 @@ impl<M: Message, R: Reach<M>> Context<M> for VirtualContext<M, R> {
     }
 }
 
+impl<M: Message> VirtualContext<M, ForBody<M>> {
+    #[inline(always)]
+    fn wait<W: Wanted<M>>(&self, why: Waiting, wanted: W) -> Wait<M, W> {
+        Wait {
+            context: VirtualContext::new(ForBody(self.reach.0, PhantomData)),
+            why,
+            wanted,
+        }
+    }
+}
+
 /// Notes a spawn to be done when the shards meet.
 fn request<M: Message>(shard: &mut Shard<M>, spawn: Spawn, form: impl Form<M>) -> u32 {
     let request = shard.request();
@@ -216,9 +244,7 @@ fn request<M: Message>(shard: &mut Shard<M>, spawn: Spawn, form: impl Form<M>) -
 impl<M: Message> AsyncContext<M> for VirtualContext<M, ForBody<M>> {
     #[inline(always)]
     fn recv(&mut self) -> impl Future<Output = Event<M>> + Send {
-        Recv {
-            context: VirtualContext::new(ForBody(self.reach.0, PhantomData)),
-        }
+        self.wait(Waiting::Message, Any)
     }
 
     #[inline]
@@ -227,13 +253,22 @@ impl<M: Message> AsyncContext<M> for VirtualContext<M, ForBody<M>> {
         why: Waiting,
         wanted: impl Fn(&Event<M>, &Envelope) -> bool + Send,
     ) -> impl Future<Output = Event<M>> + Send {
-        let context = VirtualContext::new(ForBody(self.reach.0, PhantomData));
-        RecvWhere {
-            context,
-            why,
-            wanted,
-            searched: false,
-        }
+        self.wait(why, Selected { wanted, seen: 0 })
+    }
+
+    fn ask_only(&mut self, to: Addr, body: M) -> SpanId {
+        SpanId(self.shard().post(Kind::Ask, to.0, 0, 0, body))
+    }
+
+    fn wait_own(&mut self, why: Waiting, own: Own) -> impl Future<Output = Event<M>> + Send {
+        let fresh = Fresh {
+            reach: ForBody(self.reach.0, PhantomData),
+            actor: self.shard().turn.me,
+            own,
+            seen: self.shard().kept.added(),
+            done: false,
+        };
+        self.wait(why, fresh)
     }
 
     async fn yield_now(&mut self) {
@@ -260,245 +295,64 @@ impl<M: Message> AsyncContext<M> for VirtualContext<M, ForBody<M>> {
     }
 
     fn own_token(&mut self) -> Token {
-        self.shard().own_token()
+        self.shard().waits.own_token()
     }
 }
 
-/// The plain receive: what was kept, then what has arrived.
-struct Recv<M> {
-    context: VirtualContext<M, ForBody<M>>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::{Config, Executor, RunError, Scenario};
 
-impl<M: Message> Future for Recv<M> {
-    type Output = Event<M>;
+    struct Ping;
+    impl Message for Ping {
+        const KINDS: &'static [&'static str] = &["Ping"];
+        fn kind(&self) -> usize {
+            0
+        }
+        fn fingerprint(&self) -> u64 {
+            0
+        }
+    }
 
-    #[inline(always)]
-    fn poll(self: Pin<&mut Self>, _: &mut task::Context<'_>) -> Poll<Event<M>> {
-        let shard = || self.context.shard();
-        while let Some(event) = shard().take_kept() {
-            shard().resume(event.head);
-            if let Some(event) = event.for_actor() {
-                return Poll::Ready(event);
+    /// Sends as an actor that has sent so many messages before.
+    struct Tireless {
+        sent: u32,
+        sends: u32,
+    }
+
+    impl Scenario<Ping> for Tireless {
+        async fn root<C: AsyncContext<Ping>>(self, mut cx: C) {
+            let (_, shard) = RUNNING.get();
+            // SAFETY: this body is run by a shard of this message type, and no reference to it is
+            // held meanwhile.
+            unsafe { (*(*shard.cast::<Shard<Ping>>()).turn.header).seq = self.sent };
+            let me = cx.me();
+            for _ in 0..self.sends {
+                cx.send(me, Ping);
+            }
+            for _ in 0..self.sends {
+                cx.recv().await;
             }
         }
-        if let Some(event) = shard().take_arrived()
-            && let Some(event) = event.for_actor()
-        {
-            return Poll::Ready(event);
-        }
-        shard().turn.waiting = Waiting::Message;
-        Poll::Pending
     }
-}
 
-/// The selective receive. What was kept before is searched once; from then on only what arrives.
-struct RecvWhere<M, W> {
-    context: VirtualContext<M, ForBody<M>>,
-    why: Waiting,
-    wanted: W,
-    searched: bool,
-}
-
-// Nothing in it is ever pinned.
-impl<M, W> Unpin for RecvWhere<M, W> {}
-
-impl<M: Message, W: Fn(&Event<M>, &Envelope) -> bool> RecvWhere<M, W> {
-    /// Looks at an event: it is wanted, or it is to be kept, or neither.
-    fn look(&self, event: Scheduled<M>) -> Look<M> {
-        let head = event.head;
-        let Some(seen) = event.into_event() else {
-            return Look::Neither;
+    #[test]
+    fn an_actor_that_runs_out_of_sequence_numbers_ends_the_run() {
+        let run = |sends| {
+            let sent = u32::MAX - 10;
+            crate::run(
+                Executor::Virtual,
+                &Config::default(),
+                Tireless { sent, sends },
+            )
         };
-        if (self.wanted)(&seen, &head.envelope()) {
-            self.context.shard().resume(head);
-            return Look::Wanted(seen);
-        }
-        match Scheduled::from_event(head, seen) {
-            event if event.is_stale() => Look::Neither,
-            event => Look::Keep(event),
-        }
-    }
-}
-
-enum Look<M> {
-    Wanted(Event<M>),
-    Keep(Scheduled<M>),
-    Neither,
-}
-
-impl<M: Message, W: Fn(&Event<M>, &Envelope) -> bool> Future for RecvWhere<M, W> {
-    type Output = Event<M>;
-
-    fn poll(mut self: Pin<&mut Self>, _: &mut task::Context<'_>) -> Poll<Event<M>> {
-        if !std::mem::replace(&mut self.searched, true) {
-            // One turn around the list: each event is taken from its front, and what is kept goes
-            // to its end, so that the order stays.
-            let mut found = None;
-            for _ in 0..self.context.shard().kept_count() {
-                let Some(event) = self.context.shard().take_kept() else {
-                    break;
-                };
-                if found.is_some() {
-                    self.context.shard().keep(event);
-                    continue;
-                }
-                match self.look(event) {
-                    Look::Wanted(event) => found = Some(event),
-                    Look::Keep(event) => self.context.shard().keep(event),
-                    Look::Neither => {}
-                }
+        assert_eq!(run(10).unwrap().delivered(), 10);
+        match run(11).unwrap_err() {
+            RunError::TooManySends { name, time, .. } => {
+                assert_eq!((name.as_str(), time), ("root", Time::ZERO));
             }
-            if let Some(event) = found {
-                return Poll::Ready(event);
-            }
-        }
-        if let Some(event) = self.context.shard().take_arrived() {
-            match self.look(event) {
-                Look::Wanted(event) => return Poll::Ready(event),
-                Look::Keep(event) => self.context.shard().keep(event),
-                Look::Neither => {}
-            }
-        }
-        self.context.shard().turn.waiting = self.why;
-        Poll::Pending
-    }
-}
-
-/// Actors in handler form.
-struct Handlers<A, F> {
-    make: F,
-    _actor: PhantomData<fn() -> A>,
-}
-
-impl<M: Message, A: Actor<M>, F: Fn(u32) -> A + Send + Sync + 'static> Form<M> for Handlers<A, F> {
-    type Actor = A;
-
-    fn make(&self, _: *mut Shard<M>, index: u32) -> A {
-        (self.make)(index)
-    }
-
-    #[inline(always)]
-    unsafe fn begin(actor: *mut A, shard: *mut Shard<M>) {
-        // SAFETY: the shard is valid, and the actor is used by nobody else.
-        unsafe { (*actor).start(&mut VirtualContext::new(ForEvent(shard))) }
-    }
-
-    #[inline(always)]
-    unsafe fn handle(actor: *mut A, shard: *mut Shard<M>) -> Flow {
-        // SAFETY: the shard is valid, the actor used by nobody else; the reference to the shard
-        // ends before the handler runs.
-        unsafe {
-            let event = (*shard).take_arrived();
-            let Some(event) = event.and_then(Scheduled::for_actor) else {
-                return Flow::Continue;
-            };
-            (*actor).on(event, &mut VirtualContext::new(ForEvent(shard)))
-        }
-    }
-
-    unsafe fn ask(_: *mut A, shard: *mut Shard<M>) {
-        // SAFETY: the shard is valid.
-        unsafe { (*shard).turn.waiting = Waiting::Message }
-    }
-}
-
-/// Actors with async bodies.
-struct Bodies<F, B> {
-    make: F,
-    _body: PhantomData<fn() -> B>,
-}
-
-/// The form of the bodies that `make` makes.
-fn bodies<M, F, B>(make: F) -> impl Form<M>
-where
-    M: Message,
-    B: Future<Output = ()> + 'static,
-    F: Fn(VirtualContext<M, ForBody<M>>, u32) -> B + Send + Sync + 'static,
-{
-    Bodies {
-        make,
-        _body: PhantomData,
-    }
-}
-
-/// The form of the root, whose body is made once.
-pub(super) fn root_form<M, F, B>(make: F) -> impl Form<M>
-where
-    M: Message,
-    B: Future<Output = ()> + 'static,
-    F: FnOnce(VirtualContext<M, ForBody<M>>) -> B + Send + 'static,
-{
-    let once = std::sync::Mutex::new(Some(make));
-    bodies(move |context, _| {
-        let make = once
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-            .take();
-        make.expect("a run has one root")(context)
-    })
-}
-
-impl<M, B, F> Form<M> for Bodies<F, B>
-where
-    M: Message,
-    B: Future<Output = ()> + 'static,
-    F: Fn(VirtualContext<M, ForBody<M>>, u32) -> B + Send + Sync + 'static,
-{
-    type Actor = B;
-
-    fn make(&self, shard: *mut Shard<M>, index: u32) -> B {
-        // SAFETY: the shard is valid.
-        let id = unsafe { (*shard).id };
-        (self.make)(VirtualContext::new(ForBody(id, PhantomData)), index)
-    }
-
-    /// The first poll is its begin.
-    #[inline(always)]
-    unsafe fn begin(_: *mut B, _: *mut Shard<M>) {}
-
-    #[inline(always)]
-    unsafe fn handle(actor: *mut B, shard: *mut Shard<M>) -> Flow {
-        // SAFETY: a body lives in its slot until it is dropped there, so it is pinned; it is used
-        // by nobody else, and no reference to the shard is held while it is polled.
-        unsafe {
-            let body = Pin::new_unchecked(&mut *actor);
-            if body
-                .poll(&mut task::Context::from_waker(Waker::noop()))
-                .is_ready()
-            {
-                // What arrived with the last breath was not received.
-                if let Some(event) = (*shard).take_arrived() {
-                    let kind = event.message_kind();
-                    drop((*shard).undeliverable(event, kind));
-                }
-                return Flow::Stop;
-            }
-            if !(*shard).turn.arrived.is_null() {
-                keep_arrived(shard);
-            }
-        }
-        Flow::Continue
-    }
-
-    unsafe fn ask(actor: *mut B, shard: *mut Shard<M>) {
-        // SAFETY: as in `handle`.
-        unsafe {
-            (*shard).turn.waiting = Waiting::Other;
-            let body = Pin::new_unchecked(&mut *actor);
-            let _ = body.poll(&mut task::Context::from_waker(Waker::noop()));
-        }
-    }
-}
-
-/// The body waits for something else than events: what has arrived is kept for it.
-#[cold]
-unsafe fn keep_arrived<M: Message>(shard: *mut Shard<M>) {
-    // SAFETY: the shard is valid, by the contract of `Form`.
-    unsafe {
-        if let Some(event) = (*shard).take_arrived()
-            && !event.is_stale()
-        {
-            (*shard).keep(event);
+            other => panic!("{other}"),
         }
     }
 }

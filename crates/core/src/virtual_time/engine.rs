@@ -33,10 +33,13 @@ pub(super) enum End {
     Halted,
 }
 
+/// Actors of one type, whichever that is.
+type AnyPopulation<M> = Box<dyn Population<M, Shard<M>>>;
+
 /// A shard and what only its loop needs.
 struct Engine<M: Message> {
     shard: *mut Shard<M>,
-    populations: Slab<Box<dyn Population<M, Shard<M>>>>,
+    populations: Slab<AnyPopulation<M>>,
     /// The populations of actors that share pages, by their type.
     sharers: HashMap<TypeId, u32>,
     /// Events from other shards by window mod 64, with the shard each buffer is from.
@@ -49,6 +52,8 @@ struct Engine<M: Message> {
     order: Order,
     spawned: u64,
     windows: u64,
+    /// Something has happened in the window run last.
+    busy: bool,
     /// When the first event that did not happen would have been.
     next: u64,
 }
@@ -89,6 +94,7 @@ impl<M: Message> Engine<M> {
             order: Order::default(),
             spawned: 0,
             windows: 0,
+            busy: false,
             next: u64::MAX,
         }
     }
@@ -117,6 +123,7 @@ impl<M: Message> Engine<M> {
             let vote = self.vote(config);
             self.hand_over();
             let agreed = exchange.exchange(vote, &mut self.out, &mut self.inbox);
+            self.windows += u64::from(agreed.busy);
             if agreed.halt {
                 return End::Halted;
             }
@@ -145,7 +152,6 @@ impl<M: Message> Engine<M> {
                 config.progress.reached(agreed.next << bits);
             }
             self.absorb();
-            self.windows += 1;
             self.run_window(agreed.next);
         }
     }
@@ -173,19 +179,28 @@ impl<M: Message> Engine<M> {
         let near = own.chain(inbound).map(|(place, event)| time(place, event));
         let later = [shard.queues.timers.earliest(), shard.queues.far.earliest()];
         near.chain(later.into_iter().flatten())
-            .fold(shard.tally.beyond, u64::min)
+            .fold(shard.beyond(), u64::min)
     }
 
     /// What this shard has to say before the next window.
     fn vote(&mut self, config: &Config) -> Vote {
         let inbound = self.inbound_pending;
+        let busy = std::mem::take(&mut self.busy);
         let shard = self.shard();
-        let beyond = match shard.tally.beyond {
+        shard.sweep(false);
+        let mut next = shard.next_window();
+        let bits = shard.rules.window_bits;
+        let last = shard.window.base | ((1 << bits) - 1);
+        if last >= shard.window.limit || next != u64::MAX && next << bits > shard.window.limit {
+            // The run may end here, and timers that were cancelled are not to tell how.
+            shard.sweep(true);
+            next = shard.next_window();
+        }
+        let beyond = match shard.beyond() {
             u64::MAX => u64::MAX,
-            time => time >> shard.rules.window_bits,
+            time => time >> bits,
         };
-        let next = shard
-            .next_window()
+        let next = next
             .min(next_pending(inbound, shard.window.number))
             .min(beyond);
         let failed = shard.tally.failure.is_some() || shard.tally.too_many;
@@ -193,6 +208,7 @@ impl<M: Message> Engine<M> {
             next,
             end: shard.tally.root_end,
             halt: failed || config.cut.is_cut(),
+            busy,
         }
     }
 
@@ -282,25 +298,30 @@ impl<M: Message> Engine<M> {
         if end > shard.window.limit {
             self.hold_back();
         }
+        let before = self.counts();
         self.run_events();
+        self.busy = self.counts() != before;
     }
 
-    /// Takes the events after the limit out of the window.
+    /// Takes the events after the limit out of the window. They do not happen.
     #[cold]
     fn hold_back(&mut self) {
-        let (base, limit) = (self.shard().window.base, self.shard().window.limit);
-        let time = |event: &Scheduled<M>| base + event.head.offset() as u64;
-        let first = self
-            .events
-            .iter()
-            .map(time)
-            .filter(|&time| time > limit)
-            .min();
-        if let Some(first) = first {
-            let tally = &mut self.shard().tally;
-            tally.beyond = tally.beyond.min(first);
-            self.events.retain(|event| time(event) <= limit);
-        }
+        // SAFETY: as in `shard`; the events are not part of the shard.
+        let shard = unsafe { &mut *self.shard };
+        let (base, limit) = (shard.window.base, shard.window.limit);
+        self.events.retain(|event| {
+            let time = base + event.head.offset() as u64;
+            if time > limit {
+                shard.hold(time, &event.head);
+            }
+            time <= limit
+        });
+    }
+
+    /// What changes whenever something has happened.
+    fn counts(&mut self) -> (u64, u64, u64) {
+        let tally = &self.shard().tally;
+        (tally.digest, tally.fired, tally.others)
     }
 
     /// Orders the events gathered and hands them to their populations.
@@ -318,27 +339,48 @@ impl<M: Message> Engine<M> {
                 let receiver = (*events.add(order[at] as usize)).head.to;
                 let number = (*self.shard).places.population(receiver);
                 let population = number.and_then(|number| self.populations.get(number));
-                let Some(population) = population else {
-                    let event = events.add(order[at] as usize).read();
-                    (*self.shard).turn.now = (*self.shard).window.base + event.head.offset() as u64;
-                    let kind = event.message_kind();
-                    drop((*self.shard).undeliverable(event, kind));
-                    at += 1;
-                    continue;
-                };
-                let run = AssertUnwindSafe(|| population.run(self.shard, events, order, at));
-                at = match catch_unwind(run) {
-                    Ok(next) => next,
-                    Err(panic) => {
-                        let cursor = (*self.shard).window.cursor;
-                        let event = events.add(order[cursor] as usize);
-                        note_panic(self.shard, &**population, event, &*panic);
-                        cursor + 1
+                let run = || match population {
+                    Some(population) => population.run(self.shard, events, order, at),
+                    None => {
+                        discard(self.shard, events.add(order[at] as usize));
+                        at + 1
                     }
+                };
+                at = match catch_unwind(AssertUnwindSafe(run)) {
+                    Ok(next) => next,
+                    Err(panic) => match population {
+                        Some(population) => {
+                            note_panic(self.shard, &**population, &*panic);
+                            (*self.shard).window.cursor + 1
+                        }
+                        None => {
+                            let (event, whose) = (*self.shard).describe_current();
+                            (*self.shard).note_panic(event, whose, &*panic);
+                            at + 1
+                        }
+                    },
                 };
             }
         }
         self.shard().leave();
         self.forget_ended();
+    }
+}
+
+/// An event has come to an address without an actor.
+///
+/// # Safety
+/// The shard is valid and nobody holds a reference to it; the event is moved out.
+#[cold]
+unsafe fn discard<M: Message>(shard: *mut Shard<M>, event: *mut Scheduled<M>) {
+    // SAFETY: the contract; no reference to the shard is held while code of the message runs.
+    unsafe {
+        let event = event.read();
+        (*shard).leave();
+        (*shard).turn.me = event.head.to;
+        (*shard).turn.now = (*shard).window.base + event.head.offset() as u64;
+        (*shard).resume(event.head);
+        let kind = event.message_kind();
+        drop((*shard).undeliverable(event, kind));
     }
 }

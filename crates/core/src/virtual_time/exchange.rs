@@ -28,6 +28,8 @@ pub(super) struct Vote {
     pub(super) end: u64,
     /// The run is to stop now.
     pub(super) halt: bool,
+    /// Something happened in the last window.
+    pub(super) busy: bool,
 }
 
 impl Vote {
@@ -37,6 +39,7 @@ impl Vote {
             next: self.next.min(other.next),
             end: self.end.min(other.end),
             halt: self.halt | other.halt,
+            busy: self.busy | other.busy,
         }
     }
 }
@@ -89,7 +92,7 @@ pub(super) struct Matrix<P> {
     votes: [Box<[Cell<Vote>]>; 2],
     /// Arrivals at the barrier, over all rounds.
     arrived: AtomicU64,
-    /// A shard has been lost; nobody shall wait for it.
+    /// A shard will never come: those that wait for it stop.
     broken: AtomicBool,
 }
 
@@ -104,6 +107,7 @@ impl<P: Default> Matrix<P> {
             next: u64::MAX,
             end: u64::MAX,
             halt: false,
+            busy: false,
         };
         let parcels = || {
             (0..shards * shards)
@@ -121,7 +125,7 @@ impl<P: Default> Matrix<P> {
         }
     }
 
-    /// Some shard will never come; those that wait for it panic.
+    /// Some shard will never come; those that wait for it are told to stop.
     pub(super) fn abandon(&self) {
         self.broken.store(true, Ordering::Relaxed);
     }
@@ -170,10 +174,9 @@ impl<P> Exchange<P> for Port<'_, P> {
         if arrived.fetch_add(1, Ordering::AcqRel) + 1 < all {
             let mut tries = 0;
             while arrived.load(Ordering::Acquire) < all {
-                assert!(
-                    !broken.load(Ordering::Relaxed),
-                    "another shard of the run was lost"
-                );
+                if broken.load(Ordering::Relaxed) {
+                    return Vote { halt: true, ..vote };
+                }
                 wait(&mut tries, *spins);
             }
         }
@@ -225,11 +228,12 @@ mod tests {
                             next: round * 100 + me as u64,
                             end: u64::MAX - me as u64,
                             halt: me == 1,
+                            busy: me == 0,
                         };
                         let agreed = port.exchange(vote, &mut out, &mut inbox);
                         assert_eq!(agreed.next, round * 100);
                         assert_eq!(agreed.end, u64::MAX - (shards as u64 - 1));
-                        assert!(agreed.halt);
+                        assert!(agreed.halt && agreed.busy);
                         for (from, parcel) in inbox.iter_mut().enumerate() {
                             if from != me {
                                 assert_eq!(
@@ -260,6 +264,7 @@ mod tests {
             next: 0,
             end: 0,
             halt: false,
+            busy: false,
         };
         std::thread::scope(|scope| {
             let lost = scope.spawn(|| {
@@ -269,7 +274,7 @@ mod tests {
             let waiting =
                 scope.spawn(|| matrix.port(1).exchange(vote, &mut [(), ()], &mut [(), ()]));
             assert!(lost.join().is_err());
-            assert!(waiting.join().is_err());
+            assert!(waiting.join().unwrap().halt);
         });
     }
 }
@@ -294,6 +299,7 @@ mod loom_tests {
                         next: round + me as u64,
                         end: 9,
                         halt: false,
+                        busy: false,
                     };
                     let agreed = port.exchange(vote, &mut out, &mut inbox);
                     assert_eq!(agreed.next, round);

@@ -5,6 +5,7 @@ use super::shard::Shard;
 use crate::contract::{Flow, Message, Reason};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// What an actor's type has to do with events.
@@ -92,11 +93,12 @@ impl<M, F: Form<M>> Slot<M, F> {
         }
     }
 
-    /// Drops the actor, if it has begun and not ended.
+    /// Drops the actor with this address, if it has begun and not ended. If that panics, it is the
+    /// actor's panic.
     ///
     /// # Safety
-    /// The slot is valid and used by nobody else, and no reference to the shard is held.
-    pub(super) unsafe fn clear(slot: *mut Self, shard: *mut Shard<M>)
+    /// The slot is the actor's and used by nobody else, and no reference to the shard is held.
+    pub(super) unsafe fn clear(slot: *mut Self, shard: *mut Shard<M>, actor: u32)
     where
         M: Message,
     {
@@ -106,7 +108,13 @@ impl<M, F: Form<M>> Slot<M, F> {
             if (*slot).header.state == State::Live {
                 (*slot).header.end(Reason::Stopped);
                 (*shard).leave();
-                Slot::actor(slot).drop_in_place();
+                (*shard).turn.me = actor;
+                let body = Slot::actor(slot);
+                let dropping = AssertUnwindSafe(|| body.drop_in_place());
+                if let Err(panic) = catch_unwind(dropping) {
+                    let event = "the end of the run".to_owned();
+                    (*shard).note_panic(event, None, &*panic);
+                }
             }
         }
     }

@@ -9,10 +9,12 @@ pub(super) struct Header {
     pub(super) state: State,
     /// Why it ended.
     reason: u8,
+    /// The random numbers that it has drawn, in units of 2^32.
+    drawn_high: u16,
     /// How many sendings it has made.
     pub(super) seq: u32,
-    /// How many random numbers it has drawn.
-    pub(super) drawn: u32,
+    /// How many random numbers it has drawn, modulo 2^32.
+    drawn: u32,
     /// The first of the events that it has skipped and kept; see [`super::kept`].
     pub(super) kept: u32,
 }
@@ -31,6 +33,17 @@ pub(super) enum State {
 }
 
 impl Header {
+    /// Counts a random number being drawn: how many there were before.
+    #[inline(always)]
+    pub(super) fn draw(&mut self) -> u64 {
+        let before = (self.drawn_high as u64) << 32 | self.drawn as u64;
+        self.drawn = self.drawn.wrapping_add(1);
+        if self.drawn == 0 {
+            self.drawn_high = self.drawn_high.wrapping_add(1);
+        }
+        before
+    }
+
     pub(super) fn end(&mut self, reason: Reason) {
         self.state = State::Ended;
         self.reason = Header::reason_number(reason) as u8;

@@ -1,24 +1,30 @@
 //! Events that actors have skipped in a selective receive, kept for later ones.
 //!
 //! One table per shard with a list per actor threaded through it, so that an actor that keeps
-//! nothing pays four bytes. Lists are in order of arrival; adding is O(1), taking from the front
-//! too.
+//! nothing pays four bytes. Lists are in order of arrival; adding and removing are O(1) anywhere.
+//!
+//! Entries are numbered as they are added. A wait that has looked through a list remembers the
+//! number of the last entry, and next time looks only at what was added since.
 
-use super::scheduled::Scheduled;
+use super::scheduled::{Head, Scheduled};
 
 /// The kept events of a shard's actors. An actor's list is a number in its header: 0 is empty,
 /// else one more than the index of its first entry.
 pub(super) struct Kept<M> {
     entries: Vec<Entry<M>>,
     free: Vec<u32>,
+    /// How many entries were ever added.
+    added: u64,
 }
 
+/// An entry of a list. Lists are closed to rings: before the first entry comes the last one.
 struct Entry<M> {
+    /// `None` while a predicate looks at the event.
     event: Option<Scheduled<M>>,
-    /// The next of the same actor, as in the header.
+    number: u64,
+    /// Indices of the neighbours in the ring.
     next: u32,
-    /// In the first entry of a list: its last one.
-    last: u32,
+    before: u32,
 }
 
 impl<M> Kept<M> {
@@ -26,64 +32,132 @@ impl<M> Kept<M> {
         Kept {
             entries: Vec::new(),
             free: Vec::new(),
+            added: 0,
         }
+    }
+
+    /// How many entries were ever added: no entry of any list has a greater number.
+    pub(super) fn added(&self) -> u64 {
+        self.added
     }
 
     /// Adds an event at the end of a list.
     #[cold]
     pub(super) fn push(&mut self, list: &mut u32, event: Scheduled<M>) {
+        self.added += 1;
+        let at = self.free.pop().unwrap_or(self.entries.len() as u32);
+        let (next, before) = match list.checked_sub(1) {
+            None => (at, at),
+            Some(first) => (first, self.entries[first as usize].before),
+        };
         let entry = Entry {
             event: Some(event),
-            next: 0,
-            last: 0,
+            number: self.added,
+            next,
+            before,
         };
-        let at = match self.free.pop() {
-            Some(at) => {
-                self.entries[at as usize] = entry;
-                at
-            }
-            None => {
-                self.entries.push(entry);
-                self.entries.len() as u32 - 1
-            }
-        };
-        let number = at + 1;
-        if *list == 0 {
-            *list = number;
-            self.entries[at as usize].last = number;
+        if at as usize == self.entries.len() {
+            self.entries.push(entry);
         } else {
-            let last = std::mem::replace(&mut self.entries[*list as usize - 1].last, number);
-            self.entries[last as usize - 1].next = number;
+            self.entries[at as usize] = entry;
+        }
+        self.entries[before as usize].next = at;
+        self.entries[next as usize].before = at;
+        if *list == 0 {
+            *list = at + 1;
         }
     }
 
     /// Takes the first event of a list.
     #[cold]
     pub(super) fn pop(&mut self, list: &mut u32) -> Option<Scheduled<M>> {
-        let first = list.checked_sub(1)?;
-        let Entry { event, next, last } = &mut self.entries[first as usize];
-        let (event, next, last) = (event.take(), *next, *last);
-        if next != 0 {
-            self.entries[next as usize - 1].last = last;
+        while let Some(first) = list.checked_sub(1) {
+            let event = self.entries[first as usize].event.take();
+            self.unlink(list, first);
+            // Without an event: a predicate that looked at it has panicked.
+            if event.is_some() {
+                return event;
+            }
         }
-        *list = next;
-        self.free.push(first);
-        event
+        None
+    }
+
+    /// The first entry of a list whose number is above `seen`.
+    pub(super) fn first_after(&self, list: u32, seen: u64) -> Option<u32> {
+        let first = list.checked_sub(1)?;
+        let mut at = self.entries[first as usize].before;
+        if self.entries[at as usize].number <= seen {
+            return None;
+        }
+        if self.entries[first as usize].number > seen {
+            return Some(first);
+        }
+        // What was added since is at the end, and usually little.
+        while self.entries[self.entries[at as usize].before as usize].number > seen {
+            at = self.entries[at as usize].before;
+        }
+        Some(at)
+    }
+
+    /// The entry after this one; `None` after the last one.
+    pub(super) fn next(&self, list: u32, at: u32) -> Option<u32> {
+        let next = self.entries[at as usize].next;
+        (next + 1 != list).then_some(next)
+    }
+
+    /// What is known about the event of an entry.
+    pub(super) fn head(&self, at: u32) -> Option<Head> {
+        let event = self.entries[at as usize].event.as_ref();
+        event.map(|event| event.head)
+    }
+
+    /// Lends out the event of an entry, to be given back.
+    pub(super) fn lend(&mut self, at: u32) -> Option<(u64, Scheduled<M>)> {
+        let entry = &mut self.entries[at as usize];
+        Some((entry.number, entry.event.take()?))
+    }
+
+    /// Whether the entry is still the one that was lent out under this number.
+    pub(super) fn is_lent(&self, at: u32, number: u64) -> bool {
+        let entry = self.entries.get(at as usize);
+        entry.is_some_and(|entry| entry.number == number && entry.event.is_none())
+    }
+
+    /// Puts a lent event back.
+    pub(super) fn put_back(&mut self, at: u32, event: Scheduled<M>) {
+        self.entries[at as usize].event = Some(event);
+    }
+
+    /// Removes an entry, whose event was taken, from its list.
+    pub(super) fn unlink(&mut self, list: &mut u32, at: u32) {
+        let Entry { next, before, .. } = self.entries[at as usize];
+        self.entries[before as usize].next = next;
+        self.entries[next as usize].before = before;
+        self.entries[at as usize].number = 0;
+        if *list == at + 1 {
+            *list = if next == at { 0 } else { next + 1 };
+        }
+        self.free.push(at);
+        if self.free.len() == self.entries.len() && self.entries.capacity() > LEAST {
+            // All are free: a backlog that was worked off gives its memory back.
+            self.entries = Vec::new();
+            self.free = Vec::new();
+        }
     }
 
     /// How many events a list has; O(n).
     pub(super) fn len(&self, list: u32) -> usize {
-        let next = |&number: &u32| match self.entries[number as usize - 1].next {
-            0 => None,
-            next => Some(next),
-        };
-        std::iter::successors((list != 0).then_some(list), next).count()
+        let next = |&at: &u32| self.next(list, at);
+        std::iter::successors(list.checked_sub(1), next).count()
     }
 }
 
+/// A table of so many entries stays allocated when it is empty.
+const LEAST: usize = 1024;
+
 #[cfg(test)]
 mod tests {
-    use super::super::scheduled::{Head, Kind};
+    use super::super::scheduled::Kind;
     use super::*;
 
     fn event(seq: u32) -> Scheduled<()> {
@@ -109,5 +183,45 @@ mod tests {
         }
         assert_eq!((b, kept.len(b)), (0, 0));
         assert!(kept.entries.len() <= 10, "freed entries are used again");
+    }
+
+    #[test]
+    fn a_second_look_begins_after_the_first_one() {
+        let mut kept = Kept::new();
+        let (mut list, mut other) = (0, 0);
+        for seq in 0..4 {
+            kept.push(&mut list, event(seq));
+            kept.push(&mut other, event(50 + seq));
+        }
+        let seq = |kept: &mut Kept<()>, at: u32| {
+            let (number, event) = kept.lend(at).unwrap();
+            assert!(kept.is_lent(at, number));
+            let seq = event.head.seq;
+            kept.put_back(at, event);
+            seq
+        };
+        let mut at = kept.first_after(list, 0);
+        let mut all = Vec::new();
+        while let Some(entry) = at {
+            all.push(seq(&mut kept, entry));
+            at = kept.next(list, entry);
+        }
+        assert_eq!(all, [0, 1, 2, 3]);
+        let seen = kept.added();
+        assert_eq!(kept.first_after(list, seen), None);
+        kept.push(&mut other, event(60));
+        assert_eq!(kept.first_after(list, seen), None);
+        kept.push(&mut list, event(4));
+        kept.push(&mut list, event(5));
+        let new = kept.first_after(list, seen).unwrap();
+        assert_eq!(seq(&mut kept, new), 4);
+        // Removed from the middle, the rest stays in order.
+        drop(kept.lend(new));
+        kept.unlink(&mut list, new);
+        let rest: Vec<_> = std::iter::from_fn(|| kept.pop(&mut list)).collect();
+        assert_eq!(
+            rest.iter().map(|event| event.head.seq).collect::<Vec<_>>(),
+            [0, 1, 2, 3, 5]
+        );
     }
 }

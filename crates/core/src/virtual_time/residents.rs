@@ -12,10 +12,10 @@ mod whole;
 
 use super::form::{Form, Slot};
 use super::header::{Header, State};
+use super::near::Near;
 use super::scheduled::{Kind, Scheduled};
-use super::shard::{ROOT, Shard, Timer};
+use super::shard::{ROOT, Shard};
 use crate::contract::{Flow, Message, Reason};
-use std::mem::MaybeUninit;
 
 /// Whether an actor is to handle an event.
 enum Ready {
@@ -101,7 +101,7 @@ trait Residents<M: Message, F: Form<M>> {
                 (*shard).window.cursor = at;
                 self.deliver(shard, slot, events.add(order[at] as usize));
                 at += 1;
-                let near: &[Timer] = &(*shard).turn.near;
+                let near: &Near = &(*shard).turn.near;
                 if !near.is_empty() {
                     let next = (at < order.len() && receiver(at) == actor)
                         .then(|| (*events.add(order[at] as usize)).head.offset());
@@ -202,6 +202,9 @@ trait Residents<M: Message, F: Form<M>> {
         unsafe {
             let kind = (*event).head.kind();
             let state = (*slot).header.state;
+            if kind == Kind::Timer && (*shard).is_cancelled((*event).head.parent as u32) {
+                return Ready::No;
+            }
             let unborn = state == State::Fresh && (*shard).turn.now < self.born(slot);
             if state == State::Ended || unborn {
                 let event = event.read();
@@ -209,6 +212,7 @@ trait Residents<M: Message, F: Form<M>> {
                 drop((*shard).undeliverable(event, kind));
                 return Ready::No;
             }
+            (*shard).tally.others += 1;
             if kind == Kind::Stop {
                 return Ready::Ends(Reason::Stopped);
             }
@@ -242,6 +246,10 @@ trait Residents<M: Message, F: Form<M>> {
         // SAFETY: as in `deliver`. The state is `Ended` before the body is dropped, so that it is
         // dropped once, even if its drop panics.
         unsafe {
+            if (*slot).header.state == State::Ended {
+                // It panicked while what it had was being dropped.
+                return drop_kept(shard);
+            }
             let begun = (*slot).header.state == State::Live;
             (*slot).header.end(reason);
             let tally = &mut (*shard).tally;
@@ -250,7 +258,7 @@ trait Residents<M: Message, F: Form<M>> {
             let (me, now) = ((*shard).turn.me, (*shard).turn.now);
             if me == ROOT {
                 let end = now.saturating_add((*shard).min_latency());
-                (*shard).tally.root_end = end;
+                (*shard).tally.root_end = end.min(u64::MAX - 1);
                 (*shard).tally.root_ended = Some(now);
             }
             (*shard).turn.near.clear();
@@ -259,15 +267,13 @@ trait Residents<M: Message, F: Form<M>> {
                 (*shard).notify(Kind::Down, kin.parent, Header::reason_number(reason) as u64);
             }
             (*shard).places.ended(me);
+            drop((*shard).forget());
             if begun {
                 Slot::actor(slot).drop_in_place();
             } else {
                 self.unmake(slot);
             }
-            while let Some(event) = (*shard).take_kept() {
-                let kind = event.message_kind();
-                drop((*shard).undeliverable(event, kind));
-            }
+            drop_kept(shard);
         }
     }
 
@@ -295,17 +301,38 @@ trait Residents<M: Message, F: Form<M>> {
     #[cold]
     #[inline(never)]
     unsafe fn run_near(&self, shard: *mut Shard<M>, slot: *mut Slot<M, F>, until: Option<u32>) {
-        // SAFETY: as in `deliver`.
+        // SAFETY: as in `deliver`. The event lies beside the shard, so that it is there even if the
+        // actor panics.
         unsafe {
             let until = until.map_or(u64::MAX, |offset| (*shard).window.base + offset as u64);
-            while let Some(timer) = (*shard).turn.near.pop_if(|timer| timer.time < until) {
+            let near = &raw mut (*shard).turn.near;
+            while let Some(timer) = (*near).pop_before(until) {
+                let event = (*shard).near_event(timer);
                 if timer.time > (*shard).window.limit {
-                    (*shard).tally.beyond = (*shard).tally.beyond.min(timer.time);
+                    (*shard).hold(timer.time, &(*event).head);
                     continue;
                 }
-                let mut event = MaybeUninit::new(timer.event((*shard).window.base, 0));
-                self.deliver_rarely(shard, slot, event.as_mut_ptr());
+                let caused = (*near).count((*shard).turn.me, &timer);
+                if caused > 0 && !(*shard).may_go_on(caused) {
+                    (*near).clear();
+                    return;
+                }
+                self.deliver_rarely(shard, slot, event);
             }
+        }
+    }
+}
+
+/// What an actor has kept becomes undeliverable, as it has ended.
+///
+/// # Safety
+/// The shard is valid and nobody holds a reference to it; the actor being run has ended.
+unsafe fn drop_kept<M: Message>(shard: *mut Shard<M>) {
+    // SAFETY: the contract. References to the shard end before an event is dropped.
+    unsafe {
+        while let Some(event) = (*shard).take_kept() {
+            let kind = event.message_kind();
+            drop((*shard).undeliverable(event, kind));
         }
     }
 }

@@ -5,12 +5,17 @@ use crate::contract::{Addr, Envelope, Event, Reason, SpanId, Time, Token};
 use std::mem::{ManuallyDrop, MaybeUninit, needs_drop};
 
 /// What kind of event it is. Up to [`Kind::DeadLetter`] an event carries a message.
+///
+/// At one instant, events of one sender and one sequence number come in this order: a stop takes
+/// the number of the last message before it, and arrives after that one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub(super) enum Kind {
     Message,
     /// A message whose sender wants to know if the receiver has ended.
     Question,
+    /// A question of [`ask`](crate::AsyncContext::ask), which waits for the answer itself.
+    Ask,
     /// A message that answers the question in `parent`.
     Reply,
     /// A message returned to the root; `from` is the actor that should have got it.
@@ -27,12 +32,15 @@ pub(super) enum Kind {
     Down,
     /// `from` has ended and will not answer the question in `parent`.
     Unanswered,
+    /// The same for [`Kind::Ask`]: only the wait for the answer is to know.
+    AskUnanswered,
 }
 
 impl Kind {
-    const ALL: [Kind; 10] = [
+    const ALL: [Kind; 12] = [
         Kind::Message,
         Kind::Question,
+        Kind::Ask,
         Kind::Reply,
         Kind::DeadLetter,
         Kind::Timer,
@@ -41,6 +49,7 @@ impl Kind {
         Kind::Spawned,
         Kind::Down,
         Kind::Unanswered,
+        Kind::AskUnanswered,
     ];
 
     /// Whether the event carries a message.
@@ -71,7 +80,7 @@ pub(super) struct Head {
     key: u32,
     pub(super) to: u32,
     pub(super) from: u32,
-    /// The how-manieth sending of the sender this is.
+    /// The sender's sequence number.
     pub(super) seq: u32,
     /// When it was sent.
     pub(super) sent: u64,
@@ -128,12 +137,17 @@ impl Head {
         SpanId::new(Addr(self.from), self.seq).as_u64()
     }
 
-    /// By what events of one window are ordered: receiver, then time, sender, sequence.
+    /// By what events of one window are ordered: receiver, then time, sender, sequence, kind.
+    ///
+    /// Two events with one order are of one sender and one time; they stay in the order in which
+    /// the sender's shard scheduled them.
     #[inline(always)]
     pub(super) fn order(&self) -> u128 {
-        let receiver_and_time = (self.to as u64) << 32 | self.offset() as u64;
-        let sender = (self.from as u64) << 32 | self.seq as u64;
-        (receiver_and_time as u128) << 64 | sender as u128
+        const KIND: u32 = (1 << KIND_BITS) - 1;
+        let (to, from, seq) = (self.to as u64, self.from as u64, self.seq as u64);
+        let high = to << 32 | (self.key & !KIND) as u64 | from >> (32 - KIND_BITS);
+        let low = from << (32 + KIND_BITS) | seq << KIND_BITS | (self.key & KIND) as u64;
+        (high as u128) << 64 | low as u128
     }
 
     /// What the receiver may know about it.
@@ -162,10 +176,9 @@ impl Head {
             trace: none,
             parent: none,
             span: none,
-            answers: if kind == Kind::Unanswered {
-                SpanId(self.parent)
-            } else {
-                none
+            answers: match kind {
+                Kind::Unanswered | Kind::AskUnanswered => SpanId(self.parent),
+                _ => none,
             },
         }
     }
@@ -245,7 +258,7 @@ impl<M> Scheduled<M> {
         let this = ManuallyDrop::new(self);
         let head = this.head;
         match head.kind() {
-            Kind::Message | Kind::Question | Kind::Reply => {
+            Kind::Message | Kind::Question | Kind::Ask | Kind::Reply => {
                 // SAFETY: these kinds have a body, and `this` is not dropped.
                 let body = unsafe { this.body.assume_init_read() };
                 Some(Event::Message {
@@ -271,9 +284,9 @@ impl<M> Scheduled<M> {
                 who: Addr(head.from),
                 reason: Header::reason_of(head.parent as u32),
             }),
-            Kind::Unanswered => Some(Event::Down {
+            Kind::Unanswered | Kind::AskUnanswered => Some(Event::Unanswered {
                 who: Addr(head.from),
-                reason: Reason::Stopped,
+                question: SpanId(head.parent),
             }),
             Kind::Start | Kind::Stop => None,
         }
@@ -285,14 +298,22 @@ impl<M> Scheduled<M> {
             Event::Message { body, .. } | Event::DeadLetter { body, .. } => {
                 Scheduled::with_body(head, body)
             }
-            Event::Timer(_) | Event::Spawned { .. } | Event::Down { .. } => Scheduled::bare(head),
+            Event::Timer(_)
+            | Event::Spawned { .. }
+            | Event::Down { .. }
+            | Event::Unanswered { .. } => Scheduled::bare(head),
         }
     }
 
-    /// Whether it is the timer of a wait that has ended: nobody wants it any more.
+    /// Whether it is for a wait of the library alone: its timer, or that its question will not be
+    /// answered. To any other wait it does not exist.
     #[inline(always)]
-    pub(super) fn is_stale(&self) -> bool {
-        self.head.kind() == Kind::Timer && self.head.parent as u32 >= Token::OWN
+    pub(super) fn is_own(&self) -> bool {
+        match self.head.kind() {
+            Kind::Timer => self.head.parent as u32 >= Token::OWN,
+            Kind::AskUnanswered => true,
+            _ => false,
+        }
     }
 
     /// As an actor sees it that waits for anything; `None` for what is not for it.
@@ -307,7 +328,7 @@ impl<M> Scheduled<M> {
                 body,
             });
         }
-        if self.is_stale() {
+        if self.is_own() {
             None
         } else {
             self.into_event()

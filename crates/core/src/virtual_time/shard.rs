@@ -9,20 +9,26 @@ mod queues;
 mod tally;
 mod timer;
 mod turn;
+mod waits;
 
-pub(super) use tally::{Failure, Tally};
+pub(super) use tally::{Failure, Tally, Why};
 pub(super) use timer::Timer;
 
 use super::header::Header;
 use super::kept::Kept;
+use super::near::NearTimer;
 use super::parcel::{Far, RING};
 use super::places::Places;
 use super::population::SpawnRequest;
 use super::scheduled::{Head, Kind, MAX_WINDOW_BITS, Scheduled};
-use crate::contract::{Addr, Config, DeadLetters, Message, SpanId, Token};
+use crate::contract::random::Streams;
+use crate::contract::{Addr, Config, DeadLetters, Latency, Message, SpanId, Token};
 use queues::Queues;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::Waker;
 use turn::{Rules, Turn, Window};
+use waits::Waits;
 
 /// The root is the first actor of a run.
 pub(super) const ROOT: u32 = 0;
@@ -39,8 +45,13 @@ pub(super) struct Shard<M> {
     pub(super) spawns: Vec<SpawnRequest<M, Shard<M>>>,
     pub(super) kept: Kept<M>,
     pub(super) tally: Tally,
-    requests: u32,
-    own_tokens: u32,
+    pub(super) waits: Waits,
+    /// Events after the limit, in a window that contains it: when, and a timer's key or `u64::MAX`.
+    held: Vec<(u64, u64)>,
+    /// Events that would arrive after the end of time, to be dropped with the shard.
+    never: Vec<Scheduled<M>>,
+    /// How many spawns each actor has asked for, if any.
+    requests: HashMap<u32, u32>,
 }
 
 /// A shard's number within the process. Numbers are not used again, so that a context that was
@@ -60,8 +71,11 @@ impl<M: Message> Shard<M> {
             id: unique(),
             index,
             rules: Rules {
-                seed: config.seed,
+                streams: Streams::new(config.seed),
                 latency: config.latency,
+                latency_key: Latency::key(config.seed),
+                most_at_once: config.most_at_once.get(),
+                cut: config.cut.clone(),
                 window_bits,
                 to_root: config.dead_letters == DeadLetters::ToRoot,
                 per_actor: config.per_actor,
@@ -80,8 +94,10 @@ impl<M: Message> Shard<M> {
             spawns: Vec::new(),
             kept: Kept::new(),
             tally: Tally::new(M::KINDS.len()),
-            requests: 0,
-            own_tokens: 0,
+            waits: Waits::default(),
+            held: Vec::new(),
+            never: Vec::new(),
+            requests: HashMap::new(),
         })
     }
 
@@ -94,6 +110,14 @@ impl<M: Message> Shard<M> {
 
     pub(super) fn min_latency(&self) -> u64 {
         self.rules.latency.min
+    }
+
+    /// When what is sent now from one actor to another arrives.
+    #[inline(always)]
+    fn arrival(&self, from: u32, to: u32) -> u64 {
+        let key = self.rules.latency_key;
+        let latency = self.rules.latency.of(key, Addr(from), Addr(to));
+        self.turn.now.saturating_add(latency)
     }
 
     pub(super) fn max_latency(&self) -> u64 {
@@ -123,7 +147,10 @@ impl<M: Message> Shard<M> {
     #[inline(always)]
     pub(super) fn post(&mut self, kind: Kind, to: u32, delay: u64, answers: u64, body: M) -> u64 {
         let header = self.header();
-        header.seq = header.seq.wrapping_add(1);
+        if header.seq == u32::MAX {
+            return self.refuse(kind, to, body);
+        }
+        header.seq += 1;
         let seq = header.seq;
         let mut head = Head::new(0, kind, to, self.turn.me, seq, self.turn.now);
         let span = head.span();
@@ -136,44 +163,46 @@ impl<M: Message> Shard<M> {
         if kind == Kind::Reply {
             head.parent = answers;
         }
-        let latency = self
-            .rules
-            .latency
-            .of(self.rules.seed, Addr(self.turn.me), Addr(to));
-        let time = self.turn.now.saturating_add(latency).saturating_add(delay);
+        let time = self.arrival(self.turn.me, to).saturating_add(delay);
         self.schedule(time, Scheduled::with_body(head, body));
         span
     }
 
-    /// Sends an event of the engine's own from the actor being run. It comes after what the actor
-    /// has sent before.
-    pub(super) fn notify(&mut self, kind: Kind, to: u32, parent: u64) {
-        // The number of what it sent last: events that are otherwise equal stay in the order in
-        // which they were scheduled.
-        let (seq, from) = (self.header().seq, self.turn.me);
-        let latency = self.rules.latency.of(self.rules.seed, Addr(from), Addr(to));
-        let time = self.turn.now.saturating_add(latency);
-        self.announce(time, kind, to, from, seq, parent);
+    /// The actor being run has used up its sequence numbers: the run fails.
+    #[cold]
+    #[inline(never)]
+    fn refuse(&mut self, kind: Kind, to: u32, body: M) -> u64 {
+        self.fail(Why::Sends);
+        let head = Head::new(0, kind, to, self.turn.me, u32::MAX, self.turn.now);
+        self.never.push(Scheduled::with_body(head, body));
+        head.span()
     }
 
-    /// Schedules an event of the engine's own for `time`.
-    pub(super) fn announce(
-        &mut self,
-        time: u64,
-        kind: Kind,
-        to: u32,
-        from: u32,
-        seq: u32,
-        parent: u64,
-    ) {
+    /// Sends an event of the engine's own from the actor being run. It comes after what the actor
+    /// has sent before, because it has the number of the last of that, and a later kind.
+    pub(super) fn notify(&mut self, kind: Kind, to: u32, parent: u64) {
+        let (seq, from) = (self.header().seq, self.turn.me);
         let mut head = Head::new(0, kind, to, from, seq, self.turn.now);
         head.parent = parent;
+        let time = self.arrival(from, to);
+        self.schedule(time, Scheduled::bare(head));
+    }
+
+    /// Schedules what follows from a spawn that `parent` asked for at `asked`.
+    pub(super) fn announce(&mut self, kind: Kind, to: u32, spawn: (u64, u32, u32), addresses: u64) {
+        let (asked, parent, request) = spawn;
+        let mut head = Head::new(0, kind, to, parent, request, asked);
+        head.parent = addresses;
+        let time = asked.saturating_add(self.min_latency());
         self.schedule(time, Scheduled::bare(head));
     }
 
     /// Puts an event where its receiver's shard will find it. `time` is in a later window.
     #[inline(always)]
     fn schedule(&mut self, time: u64, mut event: Scheduled<M>) {
+        if time == u64::MAX {
+            return self.never.push(event);
+        }
         let window = time >> self.rules.window_bits;
         event
             .head
@@ -202,28 +231,71 @@ impl<M: Message> Shard<M> {
             }
             return;
         }
-        // Later ones first, so that the next one is at the end; equal ones in reverse order.
-        let place = self.turn.near.partition_point(|near| near.time > time);
-        self.turn.near.insert(place, timer);
+        self.turn.near.push(self.turn.now, time, token);
+    }
+
+    /// Whether the timer being run was cancelled.
+    pub(super) fn is_cancelled(&mut self, token: u32) -> bool {
+        token >= Token::OWN && self.waits.take_cancelled(self.turn.me, token)
+    }
+
+    /// Removes timers that were cancelled from the wheel, if there are many of them, or at once.
+    pub(super) fn sweep(&mut self, at_once: bool) {
+        if self.waits.are_many() || at_once {
+            let elsewhere = !self.held.is_empty();
+            self.waits.sweep(&mut self.queues.timers, elsewhere);
+        }
+    }
+
+    /// Holds back an event that is due after the limit.
+    pub(super) fn hold(&mut self, time: u64, event: &Head) {
+        let key = match event.kind() {
+            Kind::Timer => timer::key(event.to, event.parent as u32),
+            _ => u64::MAX,
+        };
+        self.held.push((time, key));
+    }
+
+    /// When the first event was due that was held back.
+    pub(super) fn beyond(&self) -> u64 {
+        let due = self.held.iter();
+        let due = due.filter(|(_, key)| !self.waits.is_cancelled(*key));
+        due.map(|(time, _)| *time).min().unwrap_or(u64::MAX)
+    }
+
+    /// Counts an event that the actor being run has caused itself at this instant; false if there
+    /// are too many of them, or the run was cut: it is not to go on.
+    #[cold]
+    pub(super) fn may_go_on(&mut self, events: u32) -> bool {
+        if events >= self.rules.most_at_once {
+            self.fail(Why::Livelock(events));
+            return false;
+        }
+        !(events.is_multiple_of(1024) && self.rules.cut.is_cut())
     }
 
     /// The next random number of the actor being run.
     #[inline(always)]
     pub(super) fn random(&mut self) -> u64 {
-        let header = self.header();
-        let drawn = header.drawn;
-        header.drawn = drawn.wrapping_add(1);
-        crate::contract::random::nth(self.rules.seed, self.turn.me, drawn)
+        let drawn = self.header().draw();
+        self.rules.streams.nth(self.turn.me, drawn)
     }
 
+    /// The number of a spawn request of the actor being run.
     pub(super) fn request(&mut self) -> u32 {
-        self.requests = self.requests.wrapping_add(1);
-        self.requests
+        let requests = self.requests.entry(self.turn.me).or_default();
+        *requests = requests.wrapping_add(1);
+        *requests
     }
 
-    pub(super) fn own_token(&mut self) -> Token {
-        self.own_tokens = (self.own_tokens + 1) % Token::OWN;
-        Token(Token::OWN | self.own_tokens)
+    /// Forgets what is noted beside the memory of the actor being run, which has ended. What is
+    /// returned is to be dropped.
+    #[must_use = "dropping a waker is foreign code: to be done by whoever holds no reference"]
+    pub(super) fn forget(&mut self) -> Option<Waker> {
+        if !self.requests.is_empty() {
+            self.requests.remove(&self.turn.me);
+        }
+        self.waits.take_relay(self.turn.me)
     }
 
     /// From here on, what is sent begins a new trace.
@@ -238,7 +310,7 @@ impl<M: Message> Shard<M> {
     pub(super) fn continue_trace(&mut self, trace: SpanId, parent: SpanId) {
         let mut head = *self.current();
         head.trace = trace.as_u64();
-        // A span is the number of its sender and how-manieth sending it was.
+        // A span is a sender and its sequence number.
         (head.from, head.seq) = (parent.sender().0, parent.as_u64() as u32);
         self.resume(head);
     }
@@ -246,6 +318,12 @@ impl<M: Message> Shard<M> {
     /// From here on, what is sent is on account of this event, which had been kept.
     pub(super) fn resume(&mut self, head: Head) {
         self.turn.current = self.turn.aside.set_head(head);
+    }
+
+    /// Makes a timer due within the window the event being handled.
+    pub(super) fn near_event(&mut self, timer: NearTimer) -> *mut Scheduled<M> {
+        let event = timer.event(self.window.base, self.turn.me);
+        self.turn.aside.set_event(event)
     }
 
     /// The event that has arrived, if it was not taken yet.
@@ -279,10 +357,23 @@ impl<M: Message> Shard<M> {
         event
     }
 
-    /// How many events the actor being run keeps.
-    pub(super) fn kept_count(&mut self) -> usize {
+    /// The first entry that the actor being run has kept since the one with this number.
+    pub(super) fn kept_after(&mut self, seen: u64) -> Option<u32> {
         let list = self.header().kept;
-        self.kept.len(list)
+        self.kept.first_after(list, seen)
+    }
+
+    /// The entry that the actor being run has kept after this one.
+    pub(super) fn kept_next(&mut self, at: u32) -> Option<u32> {
+        let list = self.header().kept;
+        self.kept.next(list, at)
+    }
+
+    /// Removes an entry that was lent out.
+    pub(super) fn kept_remove(&mut self, at: u32) {
+        let mut list = self.header().kept;
+        self.kept.unlink(&mut list, at);
+        self.header().kept = list;
     }
 
     /// The first window after the current one in which something is to happen, as far as this

@@ -127,6 +127,25 @@ impl<T: Due> Wheel<T> {
         self.spare.push(entries);
     }
 
+    /// Removes every entry for which `keep` is false; O(n). Returns how many are left.
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) -> usize {
+        let mut left = 0;
+        for Level { occupied, slots } in &mut self.levels {
+            for (index, slot) in slots.iter_mut().enumerate() {
+                if *occupied >> index & 1 == 0 {
+                    continue;
+                }
+                slot.retain(&mut keep);
+                left += slot.len();
+                if slot.is_empty() {
+                    *occupied &= !(1 << index);
+                    self.spare.push(std::mem::take(slot));
+                }
+            }
+        }
+        left
+    }
+
     /// When the first entry is due; O(n).
     pub(super) fn earliest(&self) -> Option<u64> {
         let slots = self.levels.iter().flat_map(|level| &level.slots);
@@ -210,6 +229,22 @@ mod tests {
             compare_with_a_sorted_map(seed, 20, 25, rounds);
             compare_with_a_sorted_map(seed, 10, 53, rounds);
         }
+    }
+
+    #[test]
+    fn what_is_removed_never_leaves_and_the_rest_does() {
+        let mut wheel = Wheel::new(4);
+        for serial in 0..500u32 {
+            wheel.push(Entry(u64::from(serial) * 977 + 16, serial));
+        }
+        assert_eq!(wheel.retain(|entry| entry.1 % 3 == 0), 167);
+        let mut left = Vec::new();
+        while wheel.next() != u64::MAX {
+            wheel.advance(wheel.next());
+            wheel.drain(|entry| left.push(entry.1));
+        }
+        assert_eq!(left, (0..500).step_by(3).collect::<Vec<_>>());
+        assert_eq!(wheel.retain(|_| false), 0);
     }
 
     #[test]

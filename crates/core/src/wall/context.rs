@@ -3,13 +3,14 @@
 mod ending;
 
 use super::counters::Ledger;
-use super::letter::Letter;
+use super::letter::{Asks, Letter};
 use super::life;
-use super::system::{Cell, Start, System};
+use super::system::{Cell, End, Start, System};
 use super::timers::Timers;
 use super::{Alarm, Runtime};
+use crate::contract::random::Streams;
 use crate::contract::{
-    Actor, Addr, AddrRange, AsyncContext, Context, Envelope, Event, Message, Scenario, SpanId,
+    Actor, Addr, AddrRange, AsyncContext, Context, Envelope, Event, Message, Own, Scenario, SpanId,
     Spawn, Ticket, Time, Token, Waiting,
 };
 use crate::sync::lock;
@@ -80,7 +81,7 @@ pub(crate) struct WallContext<M: Message, R: Runtime> {
     handled: Handled,
     /// Sendings so far; random numbers drawn; waits with a time; spawn requests.
     sendings: u32,
-    draws: u32,
+    draws: u64,
     waits: u32,
     requests: u32,
     /// Arrived and not looked at.
@@ -145,7 +146,11 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
     // Sending.
 
     #[inline]
-    fn letter(&mut self, body: M, answers: SpanId, question: bool) -> Letter<M> {
+    fn letter(&mut self, body: M, answers: SpanId, asks: Asks) -> Letter<M> {
+        if self.sendings == u32::MAX {
+            let (who, time) = (self.me, self.now);
+            self.system.finish(End::TooManySends { who, time });
+        }
         self.sendings = self.sendings.wrapping_add(1);
         let span = SpanId::new(self.me, self.sendings);
         let (trace, parent) = match self.trace {
@@ -163,7 +168,7 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
             parent,
             span,
             answers,
-            question,
+            asks,
             epoch: 0,
         }
     }
@@ -296,26 +301,26 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
         Poll::Pending
     }
 
-    /// Waits for an event that is wanted and keeps the others, without handing it out yet. In the
-    /// first poll of a wait, `scanned` is false: then it looks at what was kept before.
+    /// Waits for a letter that is wanted and keeps the others, without handing it out yet. The
+    /// first poll of a wait looks at what was kept before, unless none of it can be wanted.
     #[inline]
     fn poll_letter(
         &mut self,
         why: Waiting,
-        wanted: &impl Fn(&Event<M>, &Envelope) -> bool,
-        scanned: &mut bool,
+        wanted: &impl Fn(&Letter<M>) -> bool,
+        look: &mut Look,
         task: &Task<'_>,
     ) -> Poll<Letter<M>> {
         if self.over && self.poll_room(task).is_pending() {
             return Poll::Pending;
         }
-        let me = self.me;
-        let accepts = |letter: &Letter<M>| wanted(&letter.event, &letter.envelope(me));
-        if !std::mem::replace(scanned, true) {
+        let first = std::mem::replace(look, Look::Again);
+        if first != Look::Again {
             if self.is_over() {
                 return Poll::Pending;
             }
-            if let Some(kept) = self.stash.iter().position(accepts)
+            if first == Look::AtKept
+                && let Some(kept) = self.stash.iter().position(wanted)
                 && let Some(letter) = self.stash.remove(kept)
             {
                 return Poll::Ready(letter);
@@ -325,11 +330,10 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
             while let Some(letter) = self.batch.pop_front() {
                 self.turn += 1;
                 self.ledger.done(letter.epoch);
-                if accepts(&letter) {
+                if wanted(&letter) {
                     return Poll::Ready(letter);
                 }
-                // The library's own timers mean nothing to anyone but the wait that set them.
-                if !matches!(letter.event, Event::Timer(token) if token.0 >= Token::OWN) {
+                if !letter.is_own() {
                     self.stash.push_back(letter);
                 }
             }
@@ -351,7 +355,7 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
         if self.over || !self.stash.is_empty() || self.is_over() {
             return None;
         }
-        if !is_for_actors(&self.batch.front()?.event) {
+        if self.batch.front()?.is_own() {
             return None;
         }
         let letter = self.batch.pop_front()?;
@@ -378,6 +382,7 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
             }
             Event::Spawned { .. } => Handled::Spawned,
             Event::Down { .. } => Handled::Down,
+            Event::Unanswered { .. } => Handled::Unanswered,
             Event::DeadLetter { body, .. } => Handled::DeadLetter(body.kind()),
         };
         letter.event
@@ -388,10 +393,10 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
     async fn pause(&mut self, time: Duration) {
         let token = self.own_token();
         self.timer(time, token);
-        let over = |event: &Event<M>, _: &Envelope| matches!(event, Event::Timer(t) if *t == token);
-        let mut scanned = false;
+        let over = |letter: &Letter<M>| is_of(letter, Own::Sleep(token, Time::MAX));
+        let mut look = Look::AtNew;
         poll_fn(|task| {
-            self.poll_letter(Waiting::Sleep, &over, &mut scanned, task)
+            self.poll_letter(Waiting::Sleep, &over, &mut look, task)
                 .map(drop)
         })
         .await;
@@ -421,14 +426,14 @@ impl<M: Message, R: Runtime> Context<M> for WallContext<M, R> {
 
     #[inline]
     fn random(&mut self) -> u64 {
-        let bits = crate::contract::random::nth(self.system.config.seed, self.me.0, self.draws);
-        self.draws = self.draws.wrapping_add(1);
+        let bits = Streams::new(self.system.config.seed).nth(self.me.0, self.draws);
+        self.draws += 1;
         bits
     }
 
     #[inline]
     fn send(&mut self, to: Addr, body: M) -> SpanId {
-        let letter = self.letter(body, SpanId::NONE, false);
+        let letter = self.letter(body, SpanId::NONE, Asks::Nobody);
         self.dispatch(to, letter)
     }
 
@@ -436,7 +441,7 @@ impl<M: Message, R: Runtime> Context<M> for WallContext<M, R> {
         if delay.is_zero() {
             return self.send(to, body);
         }
-        let letter = self.letter(body, SpanId::NONE, false);
+        let letter = self.letter(body, SpanId::NONE, Asks::Nobody);
         let span = letter.span;
         self.system
             .clock
@@ -445,14 +450,14 @@ impl<M: Message, R: Runtime> Context<M> for WallContext<M, R> {
     }
 
     fn question(&mut self, to: Addr, body: M) -> SpanId {
-        let letter = self.letter(body, SpanId::NONE, true);
+        let letter = self.letter(body, SpanId::NONE, Asks::Sender);
         self.dispatch(to, letter)
     }
 
     fn reply(&mut self, ticket: Ticket, body: M) -> SpanId {
         let letter = Letter {
             parent: ticket.question,
-            ..self.letter(body, ticket.question, false)
+            ..self.letter(body, ticket.question, Asks::Nobody)
         };
         self.dispatch(ticket.to, letter)
     }
@@ -485,13 +490,13 @@ impl<M: Message, R: Runtime> Context<M> for WallContext<M, R> {
 
 impl<M: Message, R: Runtime> AsyncContext<M> for WallContext<M, R> {
     fn recv(&mut self) -> impl Future<Output = Event<M>> + Send {
-        let mut scanned = false;
+        let mut look = Look::AtKept;
         poll_fn(move |task| {
             if let Some(letter) = self.next_arrived() {
                 return Poll::Ready(self.hand_out(letter));
             }
-            let wanted = |event: &Event<M>, _: &Envelope| is_for_actors(event);
-            let letter = self.poll_letter(Waiting::Message, &wanted, &mut scanned, task);
+            let any = |letter: &Letter<M>| !letter.is_own();
+            let letter = self.poll_letter(Waiting::Message, &any, &mut look, task);
             letter.map(|letter| self.hand_out(letter))
         })
     }
@@ -501,15 +506,14 @@ impl<M: Message, R: Runtime> AsyncContext<M> for WallContext<M, R> {
         why: Waiting,
         wanted: impl Fn(&Event<M>, &Envelope) -> bool + Send,
     ) -> impl Future<Output = Event<M>> + Send {
-        let mut scanned = false;
+        let me = self.me;
+        let wanted = move |letter: &Letter<M>| {
+            !letter.is_own() && wanted(&letter.event, &letter.envelope(me))
+        };
+        let mut look = Look::AtKept;
         poll_fn(move |task| {
-            let letter = self.poll_letter(why, &wanted, &mut scanned, task);
-            letter.map(|letter| {
-                if matches!(why, Waiting::Answer(_) | Waiting::Sleep) {
-                    self.timers.forget_own();
-                }
-                self.hand_out(letter)
-            })
+            let letter = self.poll_letter(why, &wanted, &mut look, task);
+            letter.map(|letter| self.hand_out(letter))
         })
     }
 
@@ -566,12 +570,48 @@ impl<M: Message, R: Runtime> AsyncContext<M> for WallContext<M, R> {
         self.waits = (self.waits + 1) & !Token::OWN;
         token
     }
+
+    fn ask_only(&mut self, to: Addr, body: M) -> SpanId {
+        let letter = self.letter(body, SpanId::NONE, Asks::Wait);
+        self.dispatch(to, letter)
+    }
+
+    fn wait_own(&mut self, why: Waiting, own: Own) -> impl Future<Output = Event<M>> + Send {
+        let wanted = move |letter: &Letter<M>| is_of(letter, own);
+        let mut look = Look::AtNew;
+        poll_fn(move |task| {
+            let letter = self.poll_letter(why, &wanted, &mut look, task);
+            letter.map(|letter| {
+                if own.timer().is_some() {
+                    self.timers.forget_own();
+                }
+                self.hand_out(letter)
+            })
+        })
+    }
 }
 
-/// Whether an event is not one of the library's own timers.
-#[inline]
-fn is_for_actors<M>(event: &Event<M>) -> bool {
-    !matches!(event, Event::Timer(token) if token.0 >= Token::OWN)
+/// What a wait has to look at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// What was kept, then what arrives.
+    AtKept,
+    /// What arrives: it waits for something new.
+    AtNew,
+    /// What arrives; it was polled before.
+    Again,
+}
+
+/// Whether a letter is what one of the library's own waits waits for.
+fn is_of<M>(letter: &Letter<M>, own: Own) -> bool {
+    match (&letter.event, own) {
+        (Event::Timer(token), own) => own.timer() == Some(*token),
+        (Event::Message { .. } | Event::Unanswered { .. }, Own::Answer(question, ..)) => {
+            letter.answers == question
+        }
+        (Event::Spawned { request, .. }, Own::Spawned(wanted)) => *request == wanted,
+        _ => false,
+    }
 }
 
 /// Between two looks of somebody who settles.

@@ -1,6 +1,6 @@
 //! What lies in a mailbox: an event and what is known about it.
 
-use crate::contract::{Addr, Envelope, Event, SpanId, Time};
+use crate::contract::{Addr, Envelope, Event, SpanId, Time, Token};
 
 /// An event on its way to an actor.
 #[derive(Debug)]
@@ -11,13 +11,35 @@ pub(crate) struct Letter<M> {
     pub(crate) parent: SpanId,
     pub(crate) span: SpanId,
     pub(crate) answers: SpanId,
-    /// Whether the sender must be told if nobody can answer.
-    pub(crate) question: bool,
+    /// Who must be told if nobody can answer.
+    pub(crate) asks: Asks,
     /// Under which epoch of the [`Counters`](super::counters::Counters) it counts as sent.
     pub(crate) epoch: u8,
 }
 
+/// Who waits for the answer to a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asks {
+    /// It is no question.
+    Nobody,
+    /// The sender, somehow.
+    Sender,
+    /// One wait of the sender; no other is to be told that there is no answer.
+    Wait,
+}
+
 impl<M> Letter<M> {
+    /// Whether it is for a wait of the library alone: its timer, or that its question will not be
+    /// answered. To any other wait it does not exist.
+    #[inline]
+    pub(crate) fn is_own(&self) -> bool {
+        match self.event {
+            Event::Timer(token) => token.0 >= Token::OWN,
+            Event::Unanswered { .. } => self.asks == Asks::Wait,
+            _ => false,
+        }
+    }
+
     /// An event that the executor itself makes: outside of any trace, and never dropped.
     pub(crate) fn system(event: Event<M>, sent: Time) -> Letter<M> {
         Letter {
@@ -27,7 +49,7 @@ impl<M> Letter<M> {
             parent: SpanId::NONE,
             span: SpanId::NONE,
             answers: SpanId::NONE,
-            question: false,
+            asks: Asks::Nobody,
             epoch: 0,
         }
     }
@@ -43,7 +65,7 @@ impl<M> Letter<M> {
     pub(crate) fn envelope(&self, me: Addr) -> Envelope {
         let from = match self.event {
             Event::Message { from, .. } => from,
-            Event::Down { who, .. } => who,
+            Event::Down { who, .. } | Event::Unanswered { who, .. } => who,
             Event::DeadLetter { .. } => self.span.sender(),
             Event::Timer(_) | Event::Spawned { .. } => me,
         };

@@ -37,6 +37,11 @@ pub(super) fn conclude<M: Message, R: Runtime>(
         End::Deadlock => RunError::Deadlock { report },
         End::Panicked(panic) => RunError::Panicked { panic, report },
         End::Late { end, next } => RunError::PastEnd { end, next, report },
+        End::TooManySends { who, time } => RunError::TooManySends {
+            name: system.name(who),
+            time,
+            report,
+        },
         End::Overflow { who } => RunError::Overflow {
             name: system.name(who),
             capacity: mailbox.get(),

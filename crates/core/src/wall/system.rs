@@ -6,7 +6,7 @@ mod ending;
 use super::Runtime;
 use super::clock::Clock;
 use super::counters::{Counters, Scan};
-use super::letter::Letter;
+use super::letter::{Asks, Letter};
 use super::mailbox::{Mailbox, Pushed};
 use super::records::Records;
 use super::table::Table;
@@ -59,6 +59,7 @@ pub(crate) enum End {
     Panicked(Box<PanicReport>),
     Late { end: Time, next: Time },
     Overflow { who: Addr },
+    TooManySends { who: Addr, time: Time },
     TooManyThreads { asked: u64, limit: u64 },
     TooManyActors,
     Thread(io::Error),
@@ -374,7 +375,7 @@ impl<M: Message, R: Runtime> System<M, R> {
             parent,
             span,
             answers,
-            question,
+            asks,
             epoch,
         } = letter;
         if let Event::Message { from, body } = event
@@ -388,18 +389,17 @@ impl<M: Message, R: Runtime> System<M, R> {
                 };
                 lock(&self.first_dead).get_or_insert_with(first);
             }
-            if question {
-                let reason = self
-                    .cells
-                    .get(to.0)
-                    .and_then(|cell| cell.reason())
-                    .unwrap_or(Reason::Stopped);
-                let down = Event::Down { who: to, reason };
+            if asks != Asks::Nobody {
+                let unanswered = Event::Unanswered {
+                    who: to,
+                    question: span,
+                };
                 self.tell(
                     from,
                     Letter {
                         answers: span,
-                        ..Letter::system(down, self.clock.now())
+                        asks,
+                        ..Letter::system(unanswered, self.clock.now())
                     },
                 );
             }
@@ -414,7 +414,7 @@ impl<M: Message, R: Runtime> System<M, R> {
                         parent,
                         span,
                         answers,
-                        question: false,
+                        asks: Asks::Nobody,
                         epoch: 0,
                     },
                 );

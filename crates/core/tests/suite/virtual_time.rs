@@ -1,6 +1,9 @@
 //! What only the virtual executor promises: exact times, and results that depend on nothing but
 //! the configuration and the seed.
 
+mod bounds;
+mod ties;
+
 use corsair::{
     Addr, AsyncContext, Config, Event, Executor, Latency, Message, Outcome, Report, RunError,
     Scenario, Spawn, Time, Token, Waiting,

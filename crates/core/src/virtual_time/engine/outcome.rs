@@ -1,15 +1,13 @@
 //! The end of a shard: what it has counted, who still waits, who has panicked.
 
 use super::{End, Engine};
-use crate::contract::{
-    ActorTotals, Addr, Config, Message, PanicReport, Report, Time, Waiting, WaitingActor,
-};
+use crate::contract::{ActorTotals, Addr, Config, Message, Report, Waiting, WaitingActor};
 use crate::virtual_time::header::State;
 use crate::virtual_time::places::Named;
 use crate::virtual_time::population::Population;
-use crate::virtual_time::scheduled::Scheduled;
-use crate::virtual_time::shard::{Failure, Shard, Tally};
+use crate::virtual_time::shard::{Shard, Tally};
 use crate::virtual_time::slab::Slab;
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What a shard has to say when the loop has ended.
@@ -93,39 +91,22 @@ impl<M: Message> Engine<M> {
 /// An actor has panicked: notes it, if it is the first in virtual time, and drops the body.
 ///
 /// # Safety
-/// The shard is valid and nobody holds a reference to it; `population` has the actor being run;
-/// `event` is the one at the cursor.
+/// The shard is valid and nobody holds a reference to it; `population` has the actor being run.
 #[cold]
 pub(super) unsafe fn note_panic<M: Message>(
     shard: *mut Shard<M>,
     population: &dyn Population<M, Shard<M>>,
-    event: *mut Scheduled<M>,
-    panic: &(dyn std::any::Any + Send),
+    panic: &(dyn Any + Send),
 ) {
-    // SAFETY: the contract. The event at the cursor has not been moved out if it is `arrived`; the
-    // head of the event being handled can be read even if it was.
+    // SAFETY: the contract. What `current` and `arrived` point to stays in place until the next
+    // event, also in an actor that unwinds.
     unsafe {
-        let (who, now) = ((*shard).turn.me, (*shard).turn.now);
-        let (what, whose) = (*shard).describe_current();
-        let report = PanicReport {
-            who: Addr(who),
-            name: (*shard).places.name_of(who),
-            time: Time(now),
-            event: what,
-            message: crate::contract::report::panic_text(panic),
-        };
-        let failure = &mut (*shard).tally.failure;
-        if failure
-            .as_ref()
-            .is_none_or(|first| (report.time, report.who) < first.order())
-        {
-            *failure = Some(Failure { report, whose });
-        }
-        if (*shard).turn.arrived == event {
-            drop((*shard).take_arrived());
-        }
-        (*shard).turn.arrived = std::ptr::null_mut();
+        let (event, whose) = (*shard).describe_current();
+        (*shard).note_panic(event, whose, panic);
+        let who = (*shard).turn.me;
         // A second panic, of a destructor, is the same actor's and adds nothing.
+        let arrived = AssertUnwindSafe(|| drop((*shard).take_arrived()));
+        let _ = catch_unwind(arrived);
         let discard = AssertUnwindSafe(|| population.discard(shard, who));
         let _ = catch_unwind(discard);
     }

@@ -27,14 +27,15 @@ impl<M: Message> Engine<M> {
                 return;
             };
             let shard = self.shard();
+            let spawn = (time, parent, request);
             if shard.places.owns(parent) {
                 let addresses = (first as u64) << 32 | count as u64;
-                shard.announce(born, Kind::Spawned, parent, parent, request, addresses);
+                shard.announce(Kind::Spawned, parent, spawn, addresses);
             }
             if !on_demand {
                 for actor in first..first + count {
                     if shard.places.owns(actor) {
-                        shard.announce(born, Kind::Start, actor, parent, request, 0);
+                        shard.announce(Kind::Start, actor, spawn, 0);
                     }
                 }
             }

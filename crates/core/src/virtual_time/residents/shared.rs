@@ -118,11 +118,12 @@ impl<M: Message, F: Form<M>> Population<M, Shard<M>> for Sharers<M, F> {
             let slots = quarters.slots.cast::<Slot<M, F>>().as_ptr();
             for index in 0..quarters.count {
                 let slot = slots.add(index);
+                let actor = first + index as u32;
                 if (*slot).header.state == State::Fresh {
                     (*slot).header.end(Reason::Stopped);
                     self.unmake(slot);
                 } else {
-                    Slot::clear(slot, shard);
+                    Slot::clear(slot, shard, actor);
                 }
             }
             dealloc(slots.cast(), Self::layout(quarters.count));

@@ -35,9 +35,8 @@ impl<M: Message, F: Form<M>> Blueprint<M, Shard<M>> for F {
             first: pages.first,
             count: pages.count,
             born: pages.born,
-            slots,
             starts,
-            region,
+            _region: region,
             _message: PhantomData,
         })
     }
@@ -74,11 +73,10 @@ struct Whole<M, F> {
     first: u32,
     count: u32,
     born: u64,
-    /// How many actors this shard has.
-    slots: usize,
     /// The first slot of each page; null if another shard has it.
     starts: Vec<*mut u8>,
-    region: Region,
+    /// Where the slots are.
+    _region: Region,
     _message: PhantomData<M>,
 }
 
@@ -157,12 +155,17 @@ impl<M: Message, F: Form<M>> Population<M, Shard<M>> for Whole<M, F> {
         if !std::mem::needs_drop::<F::Actor>() {
             return;
         }
-        let slots = self.region.start();
-        for index in 0..self.slots {
-            // SAFETY: the region has so many slots, which nobody else uses any more.
-            unsafe {
-                let slot = slots.add(index * Self::STRIDE).cast::<Slot<M, F>>();
-                Slot::clear(slot, shard);
+        for (page, start) in (0..).zip(&self.starts) {
+            if start.is_null() {
+                continue;
+            }
+            for index in page * PAGE..self.count.min((page + 1) * PAGE) {
+                // SAFETY: the page is this shard's, so it has the slots of all its actors, which
+                // nobody else uses any more.
+                unsafe {
+                    let slot = start.add((index % PAGE) as usize * Self::STRIDE);
+                    Slot::clear(slot.cast::<Slot<M, F>>(), shard, self.first + index);
+                }
             }
         }
     }

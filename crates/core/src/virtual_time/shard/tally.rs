@@ -5,7 +5,8 @@ use crate::contract::config::fold;
 use crate::contract::{ActorTotals, Addr, Message, PanicReport, Time, Token};
 use crate::virtual_time::addresses::{PAGE, PAGE_BITS};
 use crate::virtual_time::header::Header;
-use crate::virtual_time::scheduled::{Kind, Scheduled, TIMER_FROM};
+use crate::virtual_time::scheduled::{Head, Kind, Scheduled, TIMER_FROM};
+use std::any::Any;
 
 /// The first message for an actor that had ended, for strict runs.
 pub(in super::super) struct FirstDead {
@@ -14,19 +15,35 @@ pub(in super::super) struct FirstDead {
     pub(in super::super) kind: usize,
 }
 
-/// An actor that has panicked.
+/// Why a shard wants the run to stop.
 #[derive(Clone)]
 pub(in super::super) struct Failure {
-    pub(in super::super) report: PanicReport,
-    /// Whose name is to follow in the description of the event: another shard may have it.
-    pub(in super::super) whose: Option<u32>,
+    pub(in super::super) time: u64,
+    pub(in super::super) who: u32,
+    pub(in super::super) name: String,
+    pub(in super::super) why: Why,
 }
 
 impl Failure {
     /// The first failure is the one to tell.
-    pub(in super::super) fn order(&self) -> (Time, Addr) {
-        (self.report.time, self.report.who)
+    pub(in super::super) fn order(&self) -> (u64, u32) {
+        (self.time, self.who)
     }
+}
+
+/// What an actor has done wrong.
+#[derive(Clone)]
+pub(in super::super) enum Why {
+    /// It panicked.
+    Panic {
+        report: PanicReport,
+        /// Whose name is to follow in the description of the event: another shard may have it.
+        whose: Option<u32>,
+    },
+    /// It caused itself so many events at one instant.
+    Livelock(u32),
+    /// It sent more messages than there are sequence numbers.
+    Sends,
 }
 
 /// What a shard has counted.
@@ -41,13 +58,14 @@ pub(in super::super) struct Tally {
     /// Ended before they began.
     pub(in super::super) never: u64,
     pub(in super::super) last: u64,
-    /// The earliest event that was not run because of the limit.
-    pub(in super::super) beyond: u64,
+    /// Changes with every event that is no message and no timer.
+    pub(in super::super) others: u64,
     /// When the root ended, plus the smallest latency.
     pub(in super::super) root_end: u64,
     pub(in super::super) root_ended: Option<u64>,
+    /// The first in virtual time.
     pub(in super::super) failure: Option<Failure>,
-    pub(in super::super) received: Vec<Vec<u32>>,
+    pub(in super::super) received: Vec<Vec<u64>>,
     pub(in super::super) too_many: bool,
 }
 
@@ -63,7 +81,7 @@ impl Tally {
             ended: 0,
             never: 0,
             last: 0,
-            beyond: u64::MAX,
+            others: 0,
             root_end: u64::MAX,
             root_ended: None,
             failure: None,
@@ -142,6 +160,7 @@ impl<M: Message> Shard<M> {
         kind: Option<usize>,
     ) -> Option<Scheduled<M>> {
         let head = event.head;
+        self.tally.others += 1;
         let Some(kind) = kind else { return Some(event) };
         self.tally.dead[kind] += 1;
         let order = (self.turn.now, head.to, head.from);
@@ -153,20 +172,16 @@ impl<M: Message> Shard<M> {
         {
             self.tally.first_dead = Some(FirstDead { order, kind });
         }
-        if head.kind() == Kind::Question {
-            let latency = self
-                .rules
-                .latency
-                .of(self.rules.seed, Addr(head.to), Addr(head.from));
-            let time = self.turn.now.saturating_add(latency);
-            self.announce(
-                time,
-                Kind::Unanswered,
-                head.from,
-                head.to,
-                head.seq,
-                head.span(),
-            );
+        let unanswered = match head.kind() {
+            Kind::Question => Some(Kind::Unanswered),
+            Kind::Ask => Some(Kind::AskUnanswered),
+            _ => None,
+        };
+        if let Some(unanswered) = unanswered {
+            let time = self.arrival(head.to, head.from);
+            let mut answer = Head::new(0, unanswered, head.from, head.to, head.seq, self.turn.now);
+            answer.parent = head.span();
+            self.schedule(time, Scheduled::bare(answer));
         }
         if !self.rules.to_root || head.to == ROOT {
             return Some(event);
@@ -176,13 +191,46 @@ impl<M: Message> Shard<M> {
         None
     }
 
+    /// Notes that the actor being run has panicked; the name of `whose` is to follow the event.
+    pub(in super::super) fn note_panic(
+        &mut self,
+        event: String,
+        whose: Option<u32>,
+        panic: &(dyn Any + Send),
+    ) {
+        let (who, time) = (self.turn.me, self.turn.now);
+        let report = PanicReport {
+            who: Addr(who),
+            name: self.places.name_of(who),
+            time: Time(time),
+            event,
+            message: crate::contract::report::panic_text(panic),
+        };
+        self.fail(Why::Panic { report, whose });
+    }
+
+    /// Notes why the actor being run is to stop the run, if that is the first in virtual time.
+    pub(in super::super) fn fail(&mut self, why: Why) {
+        let (time, who) = (self.turn.now, self.turn.me);
+        let first = self.tally.failure.as_ref();
+        if first.is_none_or(|first| (time, who) < first.order()) {
+            let name = self.places.name_of(who);
+            self.tally.failure = Some(Failure {
+                time,
+                who,
+                name,
+                why,
+            });
+        }
+    }
+
     /// The event being handled, in the words of a report, and the actor whose name is to follow.
     pub(in super::super) fn describe_current(&self) -> (String, Option<u32>) {
         let head = self.current();
         let own = head.parent as u32 >= Token::OWN;
         let from = Some(head.from);
         match head.kind() {
-            Kind::Message | Kind::Question | Kind::Reply => {
+            Kind::Message | Kind::Question | Kind::Ask | Kind::Reply => {
                 (format!("{} from ", M::KINDS[self.turn.kind]), from)
             }
             Kind::DeadLetter => ("a dead letter for ".to_owned(), from),
@@ -191,7 +239,10 @@ impl<M: Message> Shard<M> {
             Kind::Start => ("its start".to_owned(), None),
             Kind::Stop => ("its end".to_owned(), None),
             Kind::Spawned => ("the end of its spawn".to_owned(), None),
-            Kind::Down | Kind::Unanswered => ("the end of ".to_owned(), from),
+            Kind::Down => ("the end of ".to_owned(), from),
+            Kind::Unanswered | Kind::AskUnanswered => {
+                ("a question left unanswered by ".to_owned(), from)
+            }
         }
     }
 
@@ -202,7 +253,7 @@ impl<M: Message> Shard<M> {
         ActorTotals {
             who: Addr(actor),
             sent: header.seq as u64,
-            received: received.copied().unwrap_or(0) as u64,
+            received: received.copied().unwrap_or(0),
             ended: header.ended(),
         }
     }

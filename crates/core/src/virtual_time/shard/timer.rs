@@ -22,6 +22,11 @@ impl Timer {
     }
 }
 
+/// What tells a timer of one of the library's own waits from all others of the run.
+pub(super) fn key(actor: u32, token: u32) -> u64 {
+    (actor as u64) << 32 | token as u64
+}
+
 impl Due for Timer {
     #[inline]
     fn time(&self) -> u64 {

@@ -2,15 +2,19 @@
 
 use super::ROOT;
 use super::aside::Aside;
-use super::timer::Timer;
-use crate::contract::{Latency, Waiting};
+use crate::contract::random::Streams;
+use crate::contract::{Cut, Latency, Waiting};
 use crate::virtual_time::header::Header;
+use crate::virtual_time::near::Near;
 use crate::virtual_time::scheduled::{Head, Scheduled};
 
 /// What the run was told; the same on all shards.
 pub(in super::super) struct Rules {
-    pub(in super::super) seed: u64,
+    pub(in super::super) streams: Streams,
     pub(in super::super) latency: Latency,
+    pub(in super::super) latency_key: u64,
+    pub(in super::super) most_at_once: u32,
+    pub(in super::super) cut: Cut,
     /// log2 of a window's width in nanoseconds.
     pub(in super::super) window_bits: u32,
     /// The root gets dead letters.
@@ -39,11 +43,10 @@ pub(in super::super) struct Turn<M> {
     pub(in super::super) arrived: *mut Scheduled<M>,
     /// The kind of the message last delivered.
     pub(in super::super) kind: usize,
-    /// Timers of the actor being run that are due within the window, the first one last.
-    pub(in super::super) near: Vec<Timer>,
+    pub(in super::super) near: Near,
     /// What the actor being asked says it waits for.
     pub(in super::super) waiting: Waiting,
-    pub(super) aside: Aside,
+    pub(super) aside: Aside<M>,
 }
 
 impl<M> Turn<M> {
@@ -56,7 +59,7 @@ impl<M> Turn<M> {
             current: aside.head(),
             arrived: std::ptr::null_mut(),
             kind: 0,
-            near: Vec::new(),
+            near: Near::default(),
             waiting: Waiting::Other,
             aside,
         }

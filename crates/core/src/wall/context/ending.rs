@@ -19,6 +19,7 @@ pub(super) enum Handled {
     Timer(u32),
     Spawned,
     Down,
+    Unanswered,
     DeadLetter(usize),
 }
 
@@ -50,6 +51,7 @@ impl<M: Message, R: Runtime> Drop for WallContext<M, R> {
                 Handled::Timer(token) => format!("timer {token}"),
                 Handled::Spawned => "the addresses of actors it spawned".to_owned(),
                 Handled::Down => format!("the end of {}", from()),
+                Handled::Unanswered => format!("a question that {} will not answer", from()),
                 Handled::DeadLetter(kind) => {
                     format!("a dead letter, {} from {}", M::KINDS[kind], from())
                 }

@@ -1,0 +1,237 @@
+//! How bodies wait for events.
+
+use super::{ForBody, VirtualContext};
+use crate::contract::{Context, Envelope, Event, Message, Own, Waiting};
+use crate::virtual_time::scheduled::{Head, Kind, Scheduled};
+use crate::virtual_time::waker;
+use std::mem::ManuallyDrop;
+use std::pin::Pin;
+use std::task::{self, Poll, Waker};
+
+/// A wait of a body.
+pub(super) struct Wait<M, W> {
+    pub(super) context: VirtualContext<M, ForBody<M>>,
+    pub(super) why: Waiting,
+    pub(super) wanted: W,
+}
+
+/// What a wait waits for.
+pub(super) trait Wanted<M> {
+    /// Looks for it.
+    fn look(&mut self, context: &VirtualContext<M, ForBody<M>>) -> Option<Event<M>>;
+}
+
+// Nothing in it is ever pinned.
+impl<M, W> Unpin for Wait<M, W> {}
+
+impl<M: Message, W: Wanted<M>> Future for Wait<M, W> {
+    type Output = Event<M>;
+
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, task: &mut task::Context<'_>) -> Poll<Event<M>> {
+        let this = &mut *self;
+        if let Some(event) = this.wanted.look(&this.context) {
+            return Poll::Ready(event);
+        }
+        let shard = this.context.shard();
+        shard.turn.waiting = this.why;
+        let me = shard.turn.me;
+        if !task.waker().will_wake(&ManuallyDrop::new(waker::of(me))) {
+            relay(&this.context, me, task.waker());
+        }
+        Poll::Pending
+    }
+}
+
+/// Keeps the waker of a combinator, to be woken as an event arrives.
+#[cold]
+#[inline(never)]
+fn relay<M: Message>(context: &VirtualContext<M, ForBody<M>>, me: u32, waker: &Waker) {
+    // Cloning and dropping a waker is foreign code: no reference to the shard is held.
+    let waker = waker.clone();
+    let before = context.shard().waits.set_relay(me, waker);
+    drop(before);
+}
+
+/// The plain receive: what was kept, then what has arrived.
+pub(super) struct Any;
+
+impl<M: Message> Wanted<M> for Any {
+    #[inline(always)]
+    fn look(&mut self, context: &VirtualContext<M, ForBody<M>>) -> Option<Event<M>> {
+        let shard = || context.shard();
+        while let Some(event) = shard().take_kept() {
+            shard().resume(event.head);
+            if let Some(event) = event.for_actor() {
+                return Some(event);
+            }
+        }
+        shard().take_arrived().and_then(Scheduled::for_actor)
+    }
+}
+
+/// The selective receive. It looks at each event once.
+pub(super) struct Selected<W> {
+    pub(super) wanted: W,
+    /// The number of the last kept event that it has looked at.
+    pub(super) seen: u64,
+}
+
+impl<W> Selected<W> {
+    /// Shows an event to the predicate. Keeps nothing.
+    fn show<M: Message>(
+        &self,
+        context: &VirtualContext<M, ForBody<M>>,
+        event: Scheduled<M>,
+    ) -> Result<Event<M>, Option<Scheduled<M>>>
+    where
+        W: Fn(&Event<M>, &Envelope) -> bool,
+    {
+        let head = event.head;
+        if event.is_own() {
+            return Err(None);
+        }
+        let seen = event.into_event().ok_or(None)?;
+        if (self.wanted)(&seen, &head.envelope()) {
+            context.shard().resume(head);
+            return Ok(seen);
+        }
+        Err(Some(Scheduled::from_event(head, seen)))
+    }
+}
+
+impl<M: Message, W: Fn(&Event<M>, &Envelope) -> bool> Wanted<M> for Selected<W> {
+    fn look(&mut self, context: &VirtualContext<M, ForBody<M>>) -> Option<Event<M>> {
+        let shard = || context.shard();
+        let mut entry = shard().kept_after(self.seen);
+        while let Some(at) = entry {
+            let Some((number, event)) = shard().kept.lend(at) else {
+                // Another look is going on, from within a predicate.
+                entry = shard().kept_next(at);
+                continue;
+            };
+            let looked = self.show(context, event);
+            let still = shard().kept.is_lent(at, number);
+            match looked {
+                Ok(event) => {
+                    if still {
+                        shard().kept_remove(at);
+                    }
+                    return Some(event);
+                }
+                Err(Some(event)) if still => {
+                    shard().kept.put_back(at, event);
+                    entry = shard().kept_next(at);
+                }
+                Err(event) => {
+                    // The predicate has received from the list itself.
+                    if let Some(event) = event {
+                        shard().keep(event);
+                    }
+                    break;
+                }
+            }
+        }
+        if let Some(event) = shard().take_arrived() {
+            match self.show(context, event) {
+                Ok(event) => return Some(event),
+                Err(Some(event)) => shard().keep(event),
+                Err(None) => {}
+            }
+        }
+        self.seen = shard().kept.added();
+        None
+    }
+}
+
+/// A wait of the library's own, for what was asked for just before.
+pub(super) struct Fresh<M> {
+    pub(super) reach: ForBody<M>,
+    pub(super) actor: u32,
+    pub(super) own: Own,
+    /// The number of the last kept event that cannot be it.
+    pub(super) seen: u64,
+    pub(super) done: bool,
+}
+
+impl<M> Fresh<M> {
+    /// Whether an event is what is waited for.
+    fn is(&self, head: &Head) -> bool {
+        match (head.kind(), self.own) {
+            (Kind::Timer, own) => own.timer().is_some_and(|own| own.0 as u64 == head.parent),
+            (Kind::Reply | Kind::AskUnanswered, Own::Answer(question, ..)) => {
+                head.parent == question.as_u64()
+            }
+            (Kind::Spawned, Own::Spawned(request)) => head.seq == request,
+            _ => false,
+        }
+    }
+
+    /// The wait is over.
+    fn end(&mut self, by: Option<Kind>) {
+        self.done = true;
+        if by != Some(Kind::Timer)
+            && let Some(token) = self.own.timer()
+            && let Some(shard) = self.reach.find()
+        {
+            // SAFETY: a shard that is found runs on this thread, and no reference to it is held
+            // while code of actors runs, such as the drop of a wait.
+            unsafe {
+                let waits = &raw mut (*shard).waits;
+                (*waits).cancel(self.actor, token);
+            }
+        }
+    }
+}
+
+impl<M: Message> Wanted<M> for Fresh<M> {
+    fn look(&mut self, context: &VirtualContext<M, ForBody<M>>) -> Option<Event<M>> {
+        let shard = || context.shard();
+        let mut entry = shard().kept_after(self.seen);
+        while let Some(at) = entry {
+            let wanted = shard().kept.head(at).is_some_and(|head| self.is(&head));
+            if wanted && let Some((_, event)) = shard().kept.lend(at) {
+                shard().kept_remove(at);
+                return self.take(context, event);
+            }
+            entry = shard().kept_next(at);
+        }
+        if let Some(event) = shard().take_arrived() {
+            if self.is(&event.head) {
+                return self.take(context, event);
+            }
+            if !event.is_own() {
+                shard().keep(event);
+            }
+        }
+        // Polled again only after its timer was due, which was dropped then.
+        if let Some((token, due)) = self.own.due()
+            && due < context.now()
+        {
+            self.end(Some(Kind::Timer));
+            return Some(Event::Timer(token));
+        }
+        self.seen = shard().kept.added();
+        None
+    }
+}
+
+impl<M: Message> Fresh<M> {
+    fn take(
+        &mut self,
+        context: &VirtualContext<M, ForBody<M>>,
+        event: Scheduled<M>,
+    ) -> Option<Event<M>> {
+        self.end(Some(event.head.kind()));
+        context.shard().resume(event.head);
+        event.into_event()
+    }
+}
+
+impl<M> Drop for Fresh<M> {
+    fn drop(&mut self) {
+        if !self.done {
+            self.end(None);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What a shard notes of waits: tokens, timers that are over, wakers of combinators.
+
+use super::timer::{Timer, key};
+use crate::Token;
+use crate::virtual_time::wheel::Wheel;
+use std::collections::{HashMap, HashSet};
+use std::task::Waker;
+
+/// With so many cancelled timers, or more, the wheel is gone through.
+const SWEEP_AT: usize = 1024;
+
+/// See the [module](self).
+pub(in super::super) struct Waits {
+    own_tokens: u32,
+    /// Timers of the library's own waits that are over, and that have not been removed yet.
+    cancelled: HashSet<u64>,
+    sweep_at: usize,
+    /// Wakers that combinators gave to waits, by actor.
+    relays: HashMap<u32, Waker>,
+}
+
+impl Default for Waits {
+    fn default() -> Waits {
+        Waits {
+            own_tokens: 0,
+            cancelled: HashSet::new(),
+            sweep_at: SWEEP_AT,
+            relays: HashMap::new(),
+        }
+    }
+}
+
+impl Waits {
+    /// A token for one of the library's own waits. No actor can see it.
+    pub(in super::super) fn own_token(&mut self) -> Token {
+        self.own_tokens = (self.own_tokens + 1) % Token::OWN;
+        Token(Token::OWN | self.own_tokens)
+    }
+
+    /// The timer of a wait is not needed any more.
+    pub(in super::super) fn cancel(&mut self, actor: u32, token: Token) {
+        self.cancelled.insert(key(actor, token.0));
+    }
+
+    pub(super) fn is_cancelled(&self, key: u64) -> bool {
+        self.cancelled.contains(&key)
+    }
+
+    /// Whether the timer that is due was cancelled; it is over now.
+    pub(super) fn take_cancelled(&mut self, actor: u32, token: u32) -> bool {
+        !self.cancelled.is_empty() && self.cancelled.remove(&key(actor, token))
+    }
+
+    /// Whether so many were cancelled that going through the wheel costs little for each.
+    pub(super) fn are_many(&self) -> bool {
+        self.cancelled.len() >= self.sweep_at
+    }
+
+    /// Removes cancelled timers, between two windows; `elsewhere`: some may not be in the wheel.
+    pub(super) fn sweep(&mut self, timers: &mut Wheel<Timer>, elsewhere: bool) {
+        if self.cancelled.is_empty() {
+            return;
+        }
+        let cancelled = &mut self.cancelled;
+        let keep = |timer: &Timer| {
+            timer.token < Token::OWN || !cancelled.remove(&key(timer.actor, timer.token))
+        };
+        self.sweep_at = timers.retain(keep).max(SWEEP_AT);
+        if !elsewhere {
+            // What is not in the wheel is nowhere.
+            self.cancelled.clear();
+            self.cancelled.shrink_to(self.sweep_at);
+        }
+    }
+
+    /// Notes the waker that a combinator gave to a wait. What is returned is to be dropped.
+    #[must_use = "dropping a waker is foreign code: to be done by whoever holds no reference"]
+    pub(in super::super) fn set_relay(&mut self, actor: u32, waker: Waker) -> Option<Waker> {
+        self.relays.insert(actor, waker)
+    }
+
+    /// Whether any wait was given a waker by a combinator.
+    #[inline(always)]
+    pub(in super::super) fn has_relays(&self) -> bool {
+        !self.relays.is_empty()
+    }
+
+    /// Takes the waker that a combinator gave to the wait of an actor.
+    pub(in super::super) fn take_relay(&mut self, actor: u32) -> Option<Waker> {
+        if self.relays.is_empty() {
+            return None;
+        }
+        self.relays.remove(&actor)
+    }
+}

@@ -1,0 +1,63 @@
+//! The wakers of async bodies.
+//!
+//! A body is polled when an event arrives for it, so nothing has to wake it for that. A waker
+//! serves what is woken *within* a poll: a combinator that yields, a channel between two halves of
+//! one body. The body is then polled again at the same instant. Waking an actor from anywhere else
+//! does nothing: when that happened would depend on the machine.
+//!
+//! A combinator that hands a waker of its own to what it polls, to know what to poll again, has
+//! that waker kept with the wait ([`Shard::relays`](super::shard::Shard)) and woken as an event
+//! arrives.
+//!
+//! A waker is a number without memory: the actor's, plus one.
+
+use std::cell::Cell;
+use std::task::{RawWaker, RawWakerVTable, Waker};
+
+thread_local! {
+    /// The number of the body being polled on this thread, and whether it was woken meanwhile.
+    static POLLED: Cell<(usize, bool)> = const { Cell::new((0, false)) };
+}
+
+static TABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake, |_| {});
+
+fn clone(number: *const ()) -> RawWaker {
+    RawWaker::new(number, &TABLE)
+}
+
+fn wake(number: *const ()) {
+    let (polled, _) = POLLED.get();
+    if polled == number.addr() {
+        POLLED.set((polled, true));
+    }
+}
+
+/// An actor's waker.
+#[inline(always)]
+pub(super) fn of(actor: u32) -> Waker {
+    let number = std::ptr::without_provenance(actor as usize + 1);
+    // SAFETY: the functions of the table use the pointer as a number, are free of effects on
+    // anything but a thread-local cell, and may be called from any thread.
+    unsafe { Waker::from_raw(RawWaker::new(number, &TABLE)) }
+}
+
+/// Says that the body of an actor is about to be polled.
+#[inline(always)]
+pub(super) fn begin(actor: u32) {
+    POLLED.set((actor as usize + 1, false));
+}
+
+/// Whether the body was woken since [`begin`].
+#[inline(always)]
+pub(super) fn was_woken() -> bool {
+    POLLED.get().1
+}
+
+/// What a run within a run sets aside, and [`restore`] brings back.
+pub(super) fn set_aside() -> (usize, bool) {
+    POLLED.replace((0, false))
+}
+
+pub(super) fn restore(polled: (usize, bool)) {
+    POLLED.set(polled);
+}
