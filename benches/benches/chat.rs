@@ -25,7 +25,7 @@ fn chat(c: &mut Criterion) {
         .sampling_mode(SamplingMode::Flat)
         .warm_up_time(Duration::from_millis(300))
         .measurement_time(Duration::from_secs(2));
-    for population in [100_000, 1_000_000] {
+    for population in [1_000, 10_000, 100_000, 1_000_000] {
         for (name, form) in [("handler", Form::Handler), ("async", Form::Async)] {
             for workers in [1, 2] {
                 let id = BenchmarkId::new(format!("virtual-{workers}-{name}"), population);
@@ -33,7 +33,10 @@ fn chat(c: &mut Criterion) {
             }
         }
     }
-    bench_heap(&mut group, BenchmarkId::new("heap", 100_000), 100_000, TALK);
+    for population in [1_000, 10_000, 100_000] {
+        let id = BenchmarkId::new("heap", population);
+        bench_heap(&mut group, id, population, TALK);
+    }
     let one_second = BenchmarkId::new("heap-one-second", 1_000_000);
     bench_heap(&mut group, one_second, 1_000_000, Duration::from_secs(1));
     group.finish();

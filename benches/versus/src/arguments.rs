@@ -2,16 +2,18 @@
 
 use crate::contenders::{self, Contender};
 use std::fmt::Display;
+use std::path::PathBuf;
 use std::str::FromStr;
 use versus::Load;
 
 const USAGE: &str = "\
-usage: cargo bench -p versus -- [OPTIONS] [CONTENDER...]
+usage: cargo bench --manifest-path benches/versus/Cargo.toml -- [OPTIONS] [CONTENDER...]
 
 CONTENDER        part of a contender's name, e.g. `actix`; none: all of them
 --pirates N,N    populations, each at least 2 (default: 10000,100000)
 --rounds N       runs of each contender for each population (default: 5)
 --seed N         from which all random numbers derive (default: 1)
+--save FILE      write the tables as JSON, too
 --list           the names of the contenders";
 
 /// The command line, understood.
@@ -40,6 +42,8 @@ pub struct Plan {
     pub rounds: u32,
     /// The seed of every run.
     pub seed: u64,
+    /// Where the tables are written as JSON, if anywhere.
+    pub save: Option<PathBuf>,
 }
 
 impl Arguments {
@@ -53,6 +57,7 @@ impl Arguments {
         let mut populations = vec![10_000, 100_000];
         let mut rounds = 5;
         let mut seed = 1;
+        let mut save = None;
         while let Some(argument) = arguments.next() {
             let mut value = || {
                 arguments
@@ -69,6 +74,7 @@ impl Arguments {
                         .collect::<Result<_, _>>()?;
                 }
                 "--rounds" => rounds = at_least(1, "--rounds", &value()?)?,
+                "--save" => save = Some(PathBuf::from(value()?)),
                 "--seed" => seed = number("--seed", &value()?)?,
                 "--run" => {
                     let name = value()?;
@@ -96,6 +102,7 @@ impl Arguments {
                 populations,
                 rounds,
                 seed,
+                save,
             }),
         })
     }

@@ -28,11 +28,15 @@ pub fn compare(plan: &Plan) -> Result<(), String> {
     if contenders.is_empty() {
         return Err("none of the chosen contenders can run here".to_owned());
     }
+    let mut tables = Vec::new();
     for &pirates in &plan.populations {
         let rows = measure(&contenders, plan, pirates)?;
         table::print(pirates, &rows).map_err(|error| format!("cannot print: {error}"))?;
+        tables.push((pirates, rows));
     }
-    Ok(())
+    plan.save
+        .as_ref()
+        .map_or(Ok(()), |path| table::save(path, &tables))
 }
 
 /// The contenders that can run here; says of the others why they cannot.

@@ -1,7 +1,9 @@
 //! The tables that are printed.
 
 use crate::contenders;
+use serde_json::json;
 use std::io::{self, Write};
+use std::path::Path;
 use std::time::Duration;
 
 /// Whose rate the others are divided by.
@@ -58,6 +60,28 @@ pub fn print(pirates: u32, rows: &[Row]) -> io::Result<()> {
         )?;
     }
     out.flush()
+}
+
+/// Writes the rows of all populations as one JSON array.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn save(path: &Path, tables: &[(u32, Vec<Row>)]) -> Result<(), String> {
+    let rows: Vec<_> = tables
+        .iter()
+        .flat_map(|(pirates, rows)| rows.iter().map(move |row| (pirates, row)))
+        .map(|(pirates, row)| {
+            json!({
+                "pirates": pirates,
+                "contender": row.contender,
+                "messages_per_second": row.rate.round(),
+                "whole_seconds": row.whole.as_secs_f64(),
+                "bytes_per_actor": row.bytes.round(),
+            })
+        })
+        .collect();
+    let text = format!("{:#}\n", serde_json::Value::Array(rows));
+    std::fs::write(path, text).map_err(|error| format!("--save {}: {error}", path.display()))
 }
 
 /// Prints the names of all contenders.

@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 mod capacity;
+#[cfg(feature = "compose")]
 mod compose;
 mod definition;
 mod distribution;
@@ -27,6 +28,7 @@ mod topology;
 mod totals;
 
 pub use capacity::{Capacity, Point, Search, capacity};
+#[cfg(feature = "compose")]
 pub use compose::{ComposeError, compose};
 pub use definition::{
     BUILT_IN, Checked, Definition, DefinitionError, Fault, FaultKind, Network, Place, Problem,

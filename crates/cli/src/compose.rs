@@ -4,7 +4,6 @@ use crate::console::Console;
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use corsair_observe::Replacement;
-use jiff::Timestamp;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -23,11 +22,7 @@ pub struct ComposeArgs {
 /// # Errors
 /// What is wrong with the file, or that the definition cannot be written.
 pub fn run(args: &ComposeArgs) -> Result<()> {
-    let command = format!("[corsair compose2arch {}]", args.file.display());
-    let date = Timestamp::now().to_string();
-    let definition = corsair_arch::compose(&args.file, &command, &date);
-    let definition = definition.map_err(|error| anyhow!("{error}"))?;
-    let text = definition.to_text();
+    let text = definition(args)?;
     match &args.out {
         None => Console::new(true).print(|out| out.write_all(text.as_bytes())),
         Some(path) => {
@@ -38,4 +33,22 @@ pub fn run(args: &ComposeArgs) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(feature = "compose")]
+fn definition(args: &ComposeArgs) -> Result<String> {
+    let command = format!("[corsair compose2arch {}]", args.file.display());
+    let date = jiff::Timestamp::now().to_string();
+    let definition = corsair_arch::compose(&args.file, &command, &date);
+    let definition = definition.map_err(|error| anyhow!("{error}"))?;
+    Ok(definition.to_text())
+}
+
+#[cfg(not(feature = "compose"))]
+fn definition(args: &ComposeArgs) -> Result<String> {
+    Err(anyhow!(
+        "this corsair was built without YAML; for {} type: cargo run --features compose -- compose2arch {}",
+        args.file.display(),
+        args.file.display()
+    ))
 }

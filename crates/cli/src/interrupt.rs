@@ -1,6 +1,8 @@
 //! Ctrl-C: the first ends the run cleanly, the second ends the process.
 
 use corsair::Cut;
+use std::thread;
+use tokio::runtime::{Builder, Runtime};
 
 /// The exit code of a process that Ctrl-C has ended.
 pub const EXIT_CODE: u8 = 130;
@@ -8,11 +10,59 @@ pub const EXIT_CODE: u8 = 130;
 /// Lets Ctrl-C cut runs with this switch. Where the system gives no handler, Ctrl-C ends the
 /// process at once, as it would anyway.
 pub fn on_ctrl_c(cut: Cut) {
-    let handler = move || {
-        if cut.is_cut() {
-            std::process::exit(EXIT_CODE.into());
-        }
-        cut.cut();
+    let Ok(runtime) = Builder::new_current_thread().enable_all().build() else {
+        return;
     };
-    let _ = ctrlc::set_handler(handler);
+    // What comes after this line is noticed, even before the thread runs.
+    let Ok(mut presses) = Presses::new(&runtime) else {
+        return;
+    };
+    let listen = async move {
+        while presses.next().await {
+            if cut.is_cut() {
+                std::process::exit(EXIT_CODE.into());
+            }
+            cut.cut();
+        }
+    };
+    // Without the thread, Ctrl-C would do nothing at all; so there is no going on without it.
+    thread::Builder::new()
+        .name("ctrl-c".to_owned())
+        .spawn(move || runtime.block_on(listen))
+        .unwrap_or_else(|error| panic!("no thread for Ctrl-C: {error}"));
+}
+
+/// How often Ctrl-C was pressed.
+#[cfg(unix)]
+struct Presses(tokio::signal::unix::Signal);
+
+#[cfg(unix)]
+impl Presses {
+    fn new(runtime: &Runtime) -> std::io::Result<Presses> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let _inside = runtime.enter();
+        signal(SignalKind::interrupt()).map(Presses)
+    }
+
+    /// Waits for the next press; false if there will be none.
+    async fn next(&mut self) -> bool {
+        self.0.recv().await.is_some()
+    }
+}
+
+/// How often Ctrl-C was pressed.
+#[cfg(windows)]
+struct Presses(tokio::signal::windows::CtrlC);
+
+#[cfg(windows)]
+impl Presses {
+    fn new(runtime: &Runtime) -> std::io::Result<Presses> {
+        let _inside = runtime.enter();
+        tokio::signal::windows::ctrl_c().map(Presses)
+    }
+
+    /// Waits for the next press; false if there will be none.
+    async fn next(&mut self) -> bool {
+        self.0.recv().await.is_some()
+    }
 }

@@ -162,6 +162,11 @@ impl Executor {
                 let pool = Pool::new(workers)?;
                 Box::new(move |low, high| pool.block_on(by_futures(low, high)))
             }
+            #[cfg(not(feature = "rayon"))]
+            Executor::Rayon => bail!(
+                "this corsair was built without rayon; build it with --features rayon, or take --executor corsair"
+            ),
+            #[cfg(feature = "rayon")]
             Executor::Rayon => {
                 let pool = rayon::ThreadPoolBuilder::new()
                     .num_threads(workers)
@@ -208,6 +213,7 @@ fn by_futures(low: u64, high: u64) -> impl Future<Output = u64> + Send {
     }
 }
 
+#[cfg(feature = "rayon")]
 fn by_rayon(low: u64, high: u64) -> u64 {
     if low == high {
         return low;

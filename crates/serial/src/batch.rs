@@ -106,12 +106,6 @@ impl<F: Format> Batch<F> {
         (&mut self.parts[..parts], &mut self.placements)
     }
 
-    /// Puts `more` parts behind the first `count`, in place of what is kept there.
-    pub(crate) fn put_behind(&mut self, count: usize, more: Vec<Part>) {
-        let end = self.parts.len().min(count + more.len());
-        self.parts.splice(count..end, more);
-    }
-
     /// Places the blocks that the parts have noted; there are `blocks` of them.
     pub(crate) fn place_blocks(&mut self, blocks: usize) {
         self.placements.clear();

@@ -140,6 +140,19 @@ impl Pool {
         self.registry.workers.len()
     }
 
+    /// The number of the calling worker, from 0 to below [`Pool::workers`]; none on a thread that is
+    /// no worker of this pool. A future may go on on another worker after each `await`.
+    ///
+    /// ```
+    /// let pool = corsair::fork_join::Pool::new(2)?;
+    /// assert!(pool.install(|| pool.current_worker()) < Some(2));
+    /// assert_eq!(pool.current_worker(), None);
+    /// # Ok::<(), corsair::fork_join::PoolError>(())
+    /// ```
+    pub fn current_worker(&self) -> Option<usize> {
+        self.worker().map(Worker::index)
+    }
+
     /// Runs `work` on a worker of this pool, so that its forks are shared among the pool's
     /// workers, and waits for its result. On a worker of this pool this is a plain call.
     ///

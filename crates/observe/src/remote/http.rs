@@ -49,6 +49,12 @@ pub(crate) fn url(
     if !http || uri.host().is_none_or(str::is_empty) {
         return Err(wrong());
     }
+    if uri.scheme_str() == Some("https") && cfg!(not(feature = "tls")) {
+        return Err(ObserveError::LeftOut {
+            what: "an address with https://",
+            feature: "tls",
+        });
+    }
     Ok(match uri.path() {
         "" | "/" => format!("{}{path}", with_scheme.trim_end_matches('/')),
         _ => with_scheme,
@@ -166,7 +172,12 @@ mod tests {
         ] {
             assert_eq!(url(given).unwrap(), whole);
         }
-        assert_eq!(url("https://x/y").unwrap(), "https://x/y");
+        if cfg!(feature = "tls") {
+            assert_eq!(url("https://x/y").unwrap(), "https://x/y");
+        } else {
+            let said = url("https://x/y").unwrap_err().to_string();
+            assert!(said.ends_with("build with --features tls"), "{said}");
+        }
         for given in ["", "http://", "ftp://x", "local host", ":9411"] {
             let said = url(given).unwrap_err().to_string();
             assert!(

@@ -1,22 +1,20 @@
-//! A limited pool that lives across runs: rayon splits the slice further whenever a thread is idle.
+//! A limited pool that lives across runs: each worker takes the next value when it is free.
 
 use super::Strategy;
-use crate::batch::Placement;
 use crate::failure::FirstFailure;
 use crate::part::Part;
 use crate::{Batch, Format, MarshalError};
-use rayon::prelude::*;
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use corsair::fork_join::{Pool, for_each};
 use serde::Serialize;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A pool of N threads, fed by work stealing.
+/// A pool of N threads that take values one by one.
 ///
 /// The caller waits while the pool works. In steady state a run allocates a fixed number of times,
 /// however many values there are.
 #[derive(Debug)]
 pub struct Pooled {
-    pool: ThreadPool,
+    pool: Pool,
 }
 
 impl Pooled {
@@ -27,14 +25,10 @@ impl Pooled {
     /// [`MarshalError::Workers`] where the system refuses the threads.
     pub fn new(workers: usize) -> Result<Pooled, MarshalError> {
         let workers = workers.max(1);
-        let pool = ThreadPoolBuilder::new()
-            .num_threads(workers)
-            .thread_name(|number| format!("marshal-{number}"))
-            .build()
-            .map_err(|source| MarshalError::Workers {
-                workers,
-                source: Box::new(source),
-            })?;
+        let pool = Pool::new(workers).map_err(|source| MarshalError::Workers {
+            workers,
+            source: Box::new(source),
+        })?;
         Ok(Pooled { pool })
     }
 }
@@ -45,7 +39,7 @@ impl Strategy for Pooled {
     }
 
     fn workers(&self) -> usize {
-        self.pool.current_num_threads()
+        self.pool.workers()
     }
 
     fn marshal_into<F: Format, T: Serialize + Sync>(
@@ -54,67 +48,49 @@ impl Strategy for Pooled {
         values: &[T],
         batch: &mut Batch<F>,
     ) -> Result<(), MarshalError> {
-        let (parts, placements) = batch.open(self.workers(), values.len());
+        let (parts, _) = batch.open(self.workers(), 0);
         let run = Run {
             format,
-            parts: parts.iter_mut().map(Mutex::new).collect(),
-            nested: Mutex::new(Vec::new()),
+            values,
+            next: AtomicUsize::new(0),
             first: FirstFailure::new(),
         };
-        self.pool.install(|| {
-            placements.par_iter_mut().zip(values).enumerate().for_each(
-                |(index, (placement, value))| {
-                    if run.first.is_after(index) {
-                        *placement = run.encode(index, value);
-                    }
-                },
-            );
-        });
-        let nested = run
-            .nested
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+        let workers = parts.len().min(values.len());
+        self.pool
+            .install(|| for_each(&mut parts[..workers], |part| run.work(part)));
         let outcome = run.first.into_result();
-        batch.put_behind(self.workers(), nested);
+        if outcome.is_ok() {
+            batch.place_blocks(values.len());
+        }
         batch.settle(outcome, values.len(), 0)
     }
 }
 
-/// What the threads of one run share.
-struct Run<'a, F> {
+/// What the workers of one run share.
+struct Run<'a, F, T> {
     format: &'a F,
-    /// A part for each thread of the pool.
-    parts: Vec<Mutex<&'a mut Part>>,
-    /// Parts of single values that were begun while their thread was within another one.
-    nested: Mutex<Vec<Part>>,
+    values: &'a [T],
+    /// The value to be taken next.
+    next: AtomicUsize,
     first: FirstFailure,
 }
 
-impl<F: Format> Run<'_, F> {
-    /// Encodes the value at `index`, or records why it cannot be.
-    fn encode<T: Serialize>(&self, index: usize, value: &T) -> Placement {
-        let thread = rayon::current_thread_index().unwrap_or(0);
-        // A `Serialize` implementation that uses rayon may find itself encoding a second value on
-        // the same thread while the first one waits. The thread's part is taken then.
-        if let Ok(mut part) = self.parts[thread].try_lock() {
-            let placement = Placement {
-                part: thread,
-                entry: part.len(),
+impl<F: Format, T: Serialize> Run<'_, F, T> {
+    /// Takes values until none is left or one before them has failed. Each is a block of its own.
+    fn work(&self, part: &mut Part) {
+        loop {
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(value) = self.values.get(index) else {
+                return;
             };
+            if !self.first.is_after(index) {
+                return;
+            }
+            part.blocks.push((index, part.len()));
             if let Err(error) = part.encode(self.format, index, value) {
                 self.first.record(error);
+                return;
             }
-            return placement;
-        }
-        let mut part = Part::default();
-        if let Err(error) = part.encode(self.format, index, value) {
-            self.first.record(error);
-        }
-        let mut nested = self.nested.lock().unwrap_or_else(PoisonError::into_inner);
-        nested.push(part);
-        Placement {
-            part: self.parts.len() + nested.len() - 1,
-            entry: 0,
         }
     }
 }

@@ -1,0 +1,154 @@
+//! Horizontal bars, one row for each contender.
+
+use crate::measured::{Benchmark, Versus};
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use std::error::Error;
+
+const OURS: RGBColor = RGBColor(196, 78, 36);
+const THEIRS: RGBColor = RGBColor(120, 134, 148);
+pub const INK: RGBColor = RGBColor(40, 44, 52);
+
+const ROW: i32 = 24;
+const TITLE: i32 = 40;
+
+/// One bar.
+struct Bar {
+    name: String,
+    value: f64,
+    label: String,
+}
+
+impl Bar {
+    fn colour(&self) -> RGBColor {
+        match self.name.starts_with("corsair") {
+            true => OURS,
+            false => THEIRS,
+        }
+    }
+}
+
+/// Rates and memory per actor with 100,000 pirates, fastest first.
+///
+/// # Errors
+/// If nothing was measured with 100,000 pirates, or the picture cannot be drawn.
+pub fn versus(rows: &[Versus]) -> Result<String, Box<dyn Error>> {
+    let mut rows: Vec<&Versus> = rows.iter().filter(|row| row.pirates == 100_000).collect();
+    if rows.is_empty() {
+        return Err("versus.json has no row with 100000 pirates".into());
+    }
+    rows.sort_by(|a, b| b.messages_per_second.total_cmp(&a.messages_per_second));
+    let bars = |value: fn(&Versus) -> f64, label: fn(f64) -> String| -> Vec<Bar> {
+        let bar = |row: &&Versus| Bar {
+            name: row.contender.clone(),
+            value: value(row),
+            label: label(value(row)),
+        };
+        rows.iter().map(bar).collect()
+    };
+    let rates = bars(
+        |row| row.messages_per_second / 1e6,
+        |rate| format!("{rate:.1}"),
+    );
+    let memory = bars(|row| row.bytes_per_actor, |bytes| format!("{bytes:.0}"));
+    let mut svg = String::new();
+    {
+        let area = canvas(&mut svg, 960, rows.len())?;
+        let (left, right) = area.split_horizontally(520);
+        panel(
+            &left,
+            "million messages per second (more is better)",
+            &rates,
+            150,
+        )?;
+        panel(&right, "bytes per actor (less is better)", &memory, 150)?;
+        area.present()?;
+    }
+    Ok(svg)
+}
+
+/// Nanoseconds for a fork on one and on two workers. Tokio's tasks are left out: a bar of theirs
+/// would leave nothing to see of the others.
+///
+/// # Errors
+/// If nothing was measured, or the picture cannot be drawn.
+pub fn fork_join(rows: &[Benchmark]) -> Result<String, Box<dyn Error>> {
+    let names = [
+        ("closures", "corsair, closures"),
+        ("futures", "corsair, futures"),
+        ("chili", "chili"),
+        ("rayon", "rayon"),
+    ];
+    let bars = |workers: u64| -> Vec<Bar> {
+        let measured = |(id, name): (&str, &str)| {
+            let row = rows.iter().find(|row| {
+                row.group == "fork_join/sum" && row.contender == id && row.parameter == workers
+            })?;
+            Some(Bar {
+                name: name.to_owned(),
+                value: row.nanoseconds,
+                label: format!("{:.1}", row.nanoseconds),
+            })
+        };
+        names.into_iter().filter_map(measured).collect()
+    };
+    let (one, two) = (bars(1), bars(2));
+    if one.is_empty() || two.is_empty() {
+        return Err("criterion.json has no row of fork_join/sum".into());
+    }
+    let mut svg = String::new();
+    {
+        let area = canvas(&mut svg, 960, one.len())?;
+        let (left, right) = area.split_horizontally(480);
+        panel(&left, "ns per fork, one worker (less is better)", &one, 140)?;
+        panel(&right, "ns per fork, two workers", &two, 140)?;
+        area.present()?;
+    }
+    Ok(svg)
+}
+
+fn canvas(
+    svg: &mut String,
+    width: u32,
+    rows: usize,
+) -> Result<DrawingArea<SVGBackend<'_>, Shift>, Box<dyn Error>> {
+    let height = TITLE + ROW * rows as i32 + 16;
+    let area = SVGBackend::with_string(svg, (width, height as u32)).into_drawing_area();
+    area.fill(&WHITE)?;
+    Ok(area)
+}
+
+/// A title and its bars; names take the first `names` pixels.
+fn panel(
+    area: &DrawingArea<SVGBackend<'_>, Shift>,
+    title: &str,
+    bars: &[Bar],
+    names: i32,
+) -> Result<(), Box<dyn Error>> {
+    let text = ("sans-serif", 13).into_font().color(&INK);
+    let right = text.pos(Pos::new(HPos::Right, VPos::Center));
+    let left = text.pos(Pos::new(HPos::Left, VPos::Center));
+    let heading = ("sans-serif", 15).into_font().color(&INK);
+    area.draw(&Text::new(title.to_owned(), (names, 14), heading))?;
+    let room = area.dim_in_pixel().0 as i32 - names - 64;
+    let most = bars
+        .iter()
+        .map(|bar| bar.value)
+        .fold(f64::MIN_POSITIVE, f64::max);
+    for (bar, row) in bars.iter().zip(0..) {
+        let top = TITLE + row * ROW;
+        let middle = top + ROW / 2;
+        let length = (bar.value / most * f64::from(room)).round().max(1.0) as i32;
+        let corners = [(names, top + 3), (names + length, top + ROW - 3)];
+        area.draw(&Rectangle::new(corners, bar.colour().filled()))?;
+        area.draw(&Text::new(
+            bar.name.clone(),
+            (names - 8, middle),
+            right.clone(),
+        ))?;
+        let behind = (names + length + 6, middle);
+        area.draw(&Text::new(bar.label.clone(), behind, left.clone()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! Draws the pictures of the README: `benches/plots/*.svg` from `benches/plots/*.json`.
+//!
+//! ```sh
+//! cargo run -p corsair-benches --example plots                # draw
+//! cargo run -p corsair-benches --example plots -- --measure   # measure first, about ten minutes
+//! ```
+//!
+//! `--measure` runs `benches/versus` and the criterion benchmarks `chat` and `fork_join`, and writes
+//! what they measured beside the pictures. Nothing else should run meanwhile.
+
+mod architecture;
+mod bars;
+mod measured;
+mod rates;
+
+use std::error::Error;
+use std::path::Path;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match draw_all() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("plots: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn draw_all() -> Result<(), Box<dyn Error>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("plots");
+    match std::env::args().nth(1).as_deref() {
+        None => {}
+        Some("--measure") => measured::measure(&folder)?,
+        Some(other) => return Err(format!("no option {other}; there is --measure").into()),
+    }
+    let versus = measured::versus(&folder)?;
+    let criterion = measured::criterion(&folder)?;
+    save(&folder, "versus", &bars::versus(&versus)?)?;
+    save(&folder, "fork_join", &bars::fork_join(&criterion)?)?;
+    save(&folder, "chat", &rates::chat(&criterion)?)?;
+    save(
+        &folder,
+        "architecture",
+        &architecture::draw("netflixoss", 2)?,
+    )
+}
+
+fn save(folder: &Path, name: &str, svg: &str) -> Result<(), Box<dyn Error>> {
+    let path = folder.join(name).with_extension("svg");
+    std::fs::write(&path, svg).map_err(|error| format!("{}: {error}", path.display()))?;
+    eprintln!("plots: {}", path.display());
+    Ok(())
+}
