@@ -15,7 +15,7 @@ export CARGO_TERM_COLOR="${CARGO_TERM_COLOR:-never}"
 # The steps build once; incremental caches would only cost time and space.
 export CARGO_INCREMENTAL=0
 
-all_steps=(toolchain fmt clippy tests docs examples benches readme semantics loom miri deny)
+all_steps=(toolchain fmt lean clippy tests docs examples benches versus readme semantics loom miri deny)
 
 # The toolchain of rust-toolchain.toml with its components.
 step_toolchain() {
@@ -28,11 +28,25 @@ step_fmt() {
     cargo fmt --all --check
 }
 
+# How many crates `cargo run` builds: what a newcomer waits for.
+most_crates=150
+step_lean() {
+    local count
+    cargo build --bin corsair
+    count=$(cargo build --quiet --bin corsair --message-format json |
+        grep -o '"package_id":"[^"]*"' | sort -u | wc -l)
+    echo "the command is built from $count crates; at most $most_crates are allowed"
+    if [ "$count" -gt "$most_crates" ]; then
+        echo "see which are new with: cargo tree -p corsair-cli -e normal,build --prefix none | sort -u" >&2
+        return 1
+    fi
+}
+
 step_clippy() {
     cargo clippy --workspace --all-targets -- -D warnings
 }
 
-# The README's command. It leaves out benches/versus, which has no tests.
+# The README's command.
 step_tests() {
     cargo test
 }
@@ -60,6 +74,13 @@ step_examples() {
 # members are those of the tests, because others would have other features and all be built again.
 step_benches() {
     cargo test --bench '*'
+}
+
+# Other people's runtimes, a workspace of its own. It is only checked: each contender is run by its command.
+step_versus() {
+    local manifest=benches/versus/Cargo.toml
+    cargo fmt --manifest-path "$manifest" --check
+    cargo clippy --manifest-path "$manifest" --all-targets -- -D warnings
 }
 
 # The README shows the example `hello` as it is. Every fenced `sh` block of it and of the crates' READMEs

@@ -8,6 +8,8 @@ mod built_in;
 mod check;
 mod locate;
 mod read;
+#[cfg(all(test, feature = "schema"))]
+mod schema;
 
 pub use built_in::BUILT_IN;
 pub use check::{Checked, Problem};
@@ -16,13 +18,16 @@ pub use read::{DefinitionError, read, read_text};
 
 use crate::distribution::Distribution;
 use crate::duration_text::TimeSpan;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// An architecture: its services, and what each depends on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(title = "corsair architecture", rename = "Definition")]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(title = "corsair architecture", rename = "Definition")
+)]
 pub struct Definition {
     /// The first part of every name of the run.
     pub arch: String,
@@ -49,7 +54,8 @@ pub struct Definition {
 }
 
 /// How long messages travel, by place. What is left out has a default.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Network {
     /// Between instances of one zone.
@@ -75,7 +81,8 @@ impl Network {
 }
 
 /// A service of an architecture.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServiceDefinition {
     /// Its name, unique in the architecture.
     pub name: String,
@@ -172,7 +179,8 @@ impl ServiceDefinition {
 }
 
 /// Something that goes wrong with a service for a while.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
     /// What goes wrong.
@@ -191,7 +199,8 @@ pub struct Fault {
 }
 
 /// What goes wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum FaultKind {
     /// The instance is gone: requests to it fail, and it leaves the registry.
@@ -206,8 +215,8 @@ pub enum FaultKind {
 }
 
 /// The JSON schema of definitions (draft 2020-12), as one line per key.
-pub fn schema() -> String {
-    let schema = schemars::schema_for!(Definition);
-    // A schema is made of maps with string keys, which always can be written.
-    serde_json::to_string_pretty(&schema).unwrap_or_default()
+///
+/// It is made from the types above; a test holds the file and the types together.
+pub fn schema() -> &'static str {
+    include_str!("definition/schema.json").trim_end()
 }

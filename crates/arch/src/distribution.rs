@@ -4,7 +4,6 @@
 //! same on every machine.
 
 use crate::duration_text::TimeSpan;
-use schemars::JsonSchema;
 use serde::de::{self, MapAccess};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -14,7 +13,8 @@ use std::time::Duration;
 /// How long something takes.
 ///
 /// In a definition a time alone (`"2ms"`) is a constant; the others are objects with one key.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Distribution {
     /// Anything from the first time to the second, all alike.

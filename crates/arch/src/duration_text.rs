@@ -1,7 +1,6 @@
 //! Durations in definitions: text with a unit, such as `2ms`.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -73,8 +72,9 @@ impl Serialize for TimeSpan {
     }
 }
 
+#[cfg(feature = "schema")]
 impl schemars::JsonSchema for TimeSpan {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "TimeSpan".into()
     }
 
