@@ -83,13 +83,13 @@ step_versus() {
     cargo clippy --manifest-path "$manifest" --all-targets -- -D warnings
 }
 
-# The README shows the example `hello` as it is. Every fenced `sh` block of it and of the crates' READMEs
+# The README shows the example `hello` from its first `use` on. Every fenced `sh` block of it and of the crates' READMEs
 # that follows a line `<!-- ci: run -->` is run literally, but for `cargo test`, which is the step tests.
 step_readme() {
     local commands
     if ! awk '/^```/ { inside = ($0 == "```rust"); next } inside' README.md |
-        diff - examples/examples/hello.rs; then
-        echo "the rust block of README.md differs from examples/examples/hello.rs; copy the example" >&2
+        diff - <(sed -n '/^use /,$p' examples/examples/hello.rs); then
+        echo "the rust block of README.md differs from examples/examples/hello.rs; copy it from its first \`use\` on" >&2
         return 1
     fi
     commands=$(awk '
