@@ -26,8 +26,8 @@
 //! Closures lie on the stack of their fork (`closures`). Futures lie in a block with their join
 //! (`block`, `half`, `fork`), from free lists of the worker (`frames`); both are polled in place at once,
 //! and only a half that really waits becomes a task with a state of its own (`state`). When it is
-//! woken, it goes into a queue from which idle workers take without asking (`woken`): whoever has
-//! woken it may be busy for long.
+//! woken, it goes into a queue from which idle workers take without asking (`woken`): the worker that
+//! has woken it may be busy for long.
 //!
 //! # Example
 //! ```

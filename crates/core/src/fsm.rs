@@ -43,7 +43,8 @@ pub use tally::Tally;
 pub use watch::Watch;
 
 use crate::contract::{AsyncContext, Config, DeadLetters, Executor, Report, RunError, Scenario};
-use std::sync::{Arc, Mutex, PoisonError};
+use crate::sync::lock;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// The scenario: how many pirates talk for how long.
@@ -186,7 +187,7 @@ pub fn run<W: Watch>(
         tally: Arc::clone(&tally),
     };
     let report = crate::run(executor, &config(base.clone()), tallied)?;
-    let tally = tally.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let tally = lock(&tally).take();
     Ok((report, tally))
 }
 
@@ -199,7 +200,7 @@ struct Tallied<W: Watch> {
 impl<W: Watch> Scenario<Msg> for Tallied<W> {
     async fn root<C: AsyncContext<Msg>>(self, cx: C) {
         let tally = monster::rule(self.fsm, cx).await;
-        *self.tally.lock().unwrap_or_else(PoisonError::into_inner) = Some(tally);
+        *lock(&self.tally) = Some(tally);
     }
 }
 

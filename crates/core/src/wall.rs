@@ -5,7 +5,7 @@
 //! - messages of one sender to one receiver are handled in the order of sending;
 //! - a mailbox holds no more messages than [`Config::mailbox`], and [`Config::overflow`] says what
 //!   happens to one more;
-//! - a panic ends the actor that panicked and nobody else, unless it is the root;
+//! - a panic ends the actor that panicked and no other, unless it is the root;
 //! - when the root returns, every other body is dropped before the run reports;
 //! - a run in which nothing can happen any more ends as a deadlock. An actor that also waits for
 //!   something outside of the run keeps the run going.

@@ -6,12 +6,12 @@ use std::fmt;
 ///
 /// Four bytes, so that messages and states may hold many of them. Addresses are never reused
 /// within a run: a message to an actor that has ended becomes a dead letter, it never reaches
-/// somebody else.
+/// another actor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Addr(pub(crate) u32);
 
 impl Addr {
-    /// Nobody: the parent of the root, and the default of an address not yet known.
+    /// No actor: the parent of the root, and the default of an address not yet known.
     ///
     /// A message to it is a dead letter.
     pub const NONE: Addr = Addr(u32::MAX);

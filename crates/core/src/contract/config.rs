@@ -15,7 +15,7 @@ pub enum Executor {
     Virtual,
     /// A tokio task and a bounded mailbox per actor, on [`Config::workers`] threads.
     Tokio,
-    /// An OS thread and a bounded channel per actor.
+    /// An OS thread and a bounded mailbox per actor.
     Threads,
     /// Any number of actors on a fixed pool of [`Config::workers`] OS threads.
     Pool,

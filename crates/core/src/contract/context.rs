@@ -7,6 +7,7 @@ use super::message::Message;
 use super::random::Random;
 use super::spawn::Spawn;
 use super::time::Time;
+use crate::sync::lock;
 use std::panic::Location;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -211,7 +212,7 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     /// ```
     ///
     /// # Errors
-    /// [`AskError::TimedOut`], or [`AskError::Ended`] if there is nobody to answer.
+    /// [`AskError::TimedOut`], or [`AskError::Ended`] if the actor has ended.
     fn ask(
         &mut self,
         to: Addr,
@@ -279,7 +280,7 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
         async move {
             let once = Mutex::new(Some(make));
             let make = move |cx, _| {
-                let make = once.lock().unwrap_or_else(|e| e.into_inner()).take();
+                let make = lock(&once).take();
                 make.expect("the body of a single actor is made once")(cx)
             };
             let request = self.spawn_bodies(Spawn::one(name), make);

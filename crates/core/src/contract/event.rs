@@ -159,7 +159,7 @@ impl Envelope {
 }
 
 /// A question to be answered: what [`Context::reply`](crate::Context::reply) needs. It may be
-/// kept, or passed on inside a message to whoever knows the answer.
+/// kept, or passed on inside a message to the actor that knows the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ticket {
     pub(crate) to: Addr,

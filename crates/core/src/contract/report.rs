@@ -163,7 +163,7 @@ pub struct ActorTotals {
 }
 
 impl Report {
-    /// So many waiting actors are listed at most.
+    /// At most this many waiting actors are listed.
     pub const MOST_WAITING: usize = 100;
 
     /// Messages delivered, of all kinds.

@@ -25,8 +25,8 @@ impl Spawn {
         Spawn::with(1, Names::One(name.into()))
     }
 
-    /// `count` actors with the names `<prefix><index><suffix>`, which are made when somebody asks
-    /// for them and never stored.
+    /// `count` actors with the names `<prefix><index><suffix>`, which are made when they are
+    /// asked for and never stored.
     pub fn many(
         count: u32,
         prefix: impl Into<Cow<'static, str>>,

@@ -1,8 +1,9 @@
 //! Aborting edges from outside, one or a whole graph.
 
+use crate::sync::lock;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 /// What a handle can abort.
 pub(super) trait Abort: Send + Sync {
@@ -53,7 +54,7 @@ impl AbortHandle {
     /// Aborts all edges of the handle, also those that will be made with it. O(edges), besides
     /// dropping what they hold.
     pub fn abort(&self) {
-        // The list stays, so that whoever aborts at the same time finds all edges, too, and
+        // The list stays, so that an abort at the same time finds all edges, too, and
         // returns when all of them are aborted. The lock is not held while messages are dropped.
         let edges = {
             let edges = self.edges();
@@ -89,7 +90,7 @@ impl AbortHandle {
 
     /// The list. Nothing panics with the lock held, so it is never poisoned.
     fn edges(&self) -> MutexGuard<'_, Edges> {
-        self.0.edges.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.edges)
     }
 }
 

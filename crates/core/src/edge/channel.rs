@@ -7,16 +7,17 @@
 //! - An emitter that has received a message while the edge was aborted drops it.
 //! - A collector says that it is *sending*, looks at the flag, and sends. If the flag is set afterwards,
 //!   it takes everything out of the channel; the last message is its own, and is given back. While it
-//!   is sending nobody else empties an aborted channel: that would make room for a message which there
+//!   is sending no other thread empties an aborted channel: that would make room for a message which there
 //!   was no room for, and drop it though it was not accepted before the abort.
-//! - Whoever aborts sets the flag, and empties the channel unless the collector is sending. So a
+//! - An abort sets the flag, and empties the channel unless the collector is sending. So a
 //!   collector that finds the flag before it sends empties the channel, too.
 //!
 //! *sending* and the flag are written and read in one total order, so that of an abort and a
 //! collector at least one sees the other.
 
-use super::counters::{Blocked, Collected, Emitted, Line};
+use super::counters::{Blocked, Collected, Emitted};
 use super::{EdgeStatistics, Options, Overflow, State};
+use crossbeam_utils::CachePadded;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
 /// Flags and counts of one edge.
@@ -26,9 +27,9 @@ pub(super) struct Channel {
     closed: AtomicBool,
     /// The collector is between its look at `aborted` and the one after it has sent.
     sending: AtomicBool,
-    pub(super) collected: Line<Collected>,
-    pub(super) emitted: Line<Emitted>,
-    /// Of whoever drops what an abort has left, which may be several.
+    pub(super) collected: CachePadded<Collected>,
+    pub(super) emitted: CachePadded<Emitted>,
+    /// Added to by every thread that drops what an abort has left.
     dropped_by_abort: AtomicU64,
     pub(super) capacity: usize,
     pub(super) overflow: Overflow,
@@ -41,8 +42,8 @@ impl Channel {
             aborted: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             sending: AtomicBool::new(false),
-            collected: Line(Collected::new()),
-            emitted: Line(Emitted::new()),
+            collected: CachePadded::new(Collected::new()),
+            emitted: CachePadded::new(Emitted::new()),
             dropped_by_abort: AtomicU64::new(0),
             capacity: options.capacity(),
             overflow: options.overflow_policy(),
@@ -56,7 +57,7 @@ impl Channel {
     }
 
     /// The collector is about to send. False if the edge is aborted: then it must not, and has to
-    /// empty the channel, because whoever aborted the edge at this moment has seen it sending.
+    /// empty the channel, because a thread that aborted the edge at this moment has seen it sending.
     #[inline]
     pub(super) fn begin_sending(&self) -> bool {
         self.sending.swap(true, Ordering::SeqCst);
@@ -116,21 +117,21 @@ impl Channel {
             return None;
         }
         if self.statistics {
-            self.emitted.0.weight.add(1);
+            self.emitted.weight.add(1);
         }
         Some(message)
     }
 
     /// How many messages are in the channel, or have just been received, by the counts.
     fn between(&self) -> u64 {
-        let gone = self.emitted.0.weight.get()
-            + self.collected.0.dropped.get()
+        let gone = self.emitted.weight.get()
+            + self.collected.dropped.get()
             + self.dropped_by_abort.load(Ordering::Relaxed);
-        self.collected.0.weight.get().saturating_sub(gone)
+        self.collected.weight.get().saturating_sub(gone)
     }
 
     pub(super) fn read(&self, buffered: usize) -> EdgeStatistics {
-        let (collected, emitted) = (&self.collected.0, &self.emitted.0);
+        let (collected, emitted) = (&self.collected, &self.emitted);
         let state = self.state();
         let buffered = match state {
             State::Aborted => 0,
@@ -171,7 +172,7 @@ impl Mark {
         if !channel.statistics {
             return;
         }
-        channel.collected.0.weight.add(1);
+        channel.collected.weight.add(1);
         match self.spare {
             0 => self.raise(channel),
             _ => self.spare -= 1,
@@ -181,8 +182,8 @@ impl Mark {
     /// A message was collected and dropped at once.
     pub(super) fn dropped(&mut self, channel: &Channel) {
         if channel.statistics {
-            channel.collected.0.weight.add(1);
-            channel.collected.0.dropped.add(1);
+            channel.collected.weight.add(1);
+            channel.collected.dropped.add(1);
         }
     }
 
@@ -190,7 +191,7 @@ impl Mark {
         let between = channel.between().min(channel.capacity as u64);
         if between > self.mark {
             self.mark = between;
-            channel.collected.0.high_water.set(between);
+            channel.collected.high_water.set(between);
         }
         self.spare = self.mark - between;
     }
@@ -219,16 +220,16 @@ impl Waits {
 
 /// An end that is blocked, until this is dropped.
 #[derive(Debug)]
-pub(super) struct Waiting<'a>(&'a mut Waits, &'a Blocked);
+pub(super) struct BlockedGuard<'a>(&'a mut Waits, &'a Blocked);
 
-impl<'a> Waiting<'a> {
+impl<'a> BlockedGuard<'a> {
     pub(super) fn new(waits: &'a mut Waits, statistics: bool, blocked: &'a Blocked) -> Self {
         waits.begin(statistics, blocked);
-        Waiting(waits, blocked)
+        BlockedGuard(waits, blocked)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for BlockedGuard<'_> {
     fn drop(&mut self) {
         self.0.end(self.1);
     }

@@ -95,7 +95,7 @@ pub trait Emit: TryEmit + Send {
     where
         Self: Sized,
     {
-        Waiting(self)
+        NextMessage(self)
     }
 
     /// Ends the wait that a pending [`poll_emit`](Emit::poll_emit) has begun, as far as the time
@@ -125,9 +125,9 @@ pub trait BlockingEmit: TryEmit {
 }
 
 /// Waits for the next message; its time is over when this is dropped.
-struct Waiting<'a, E: Emit>(&'a mut E);
+struct NextMessage<'a, E: Emit>(&'a mut E);
 
-impl<E: Emit> Future for Waiting<'_, E> {
+impl<E: Emit> Future for NextMessage<'_, E> {
     type Output = Option<E::Message>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -135,7 +135,7 @@ impl<E: Emit> Future for Waiting<'_, E> {
     }
 }
 
-impl<E: Emit> Drop for Waiting<'_, E> {
+impl<E: Emit> Drop for NextMessage<'_, E> {
     fn drop(&mut self) {
         self.0.rest();
     }

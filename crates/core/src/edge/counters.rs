@@ -1,13 +1,8 @@
-//! What the ends count, each in a cache line of its own, which nobody else writes.
+//! What the ends count, each on cache lines of its own.
 
 use crate::edge::clock;
 use crate::sync::{AtomicU64, Ordering};
 use std::time::Duration;
-
-/// Has whole cache lines; two, as processors fetch them in pairs.
-#[derive(Debug)]
-#[repr(align(128))]
-pub(super) struct Line<T>(pub(super) T);
 
 /// A number that one thread at a time writes and any thread reads.
 #[derive(Debug)]
@@ -26,7 +21,7 @@ impl Counter {
         self.0.store(value, Ordering::Relaxed);
     }
 
-    /// Adds without a locked instruction, as nobody else writes.
+    /// Adds without a locked instruction: there is one writer.
     #[inline]
     pub(super) fn add(&self, more: u64) {
         self.set(self.get().wrapping_add(more));

@@ -5,21 +5,22 @@
 //! said in `channel`.
 
 use super::abort::Abort;
-use super::channel::{Channel, Waiting, Waits};
+use super::channel::{BlockedGuard, Channel, Waits};
 use super::contract::{BlockingCollect, BlockingEmit, TryCollect, TryEmit};
 use super::meter::Source;
 use super::sending::{Carrier, Sending};
 use super::{Aborted, EdgeStatistics, Meter, Options, State, TryCollectError, TryEmitError};
+use crate::sync::lock;
 use crossbeam_channel::{Receiver, Select, Sender, TryRecvError, TrySendError, bounded, select};
 use std::convert::Infallible;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Makes an edge of crossbeam channels. O(capacity).
 pub fn crossbeam<T: Send + 'static>(options: Options) -> (Collector<T>, Emitter<T>) {
     let (data, messages) = bounded(options.capacity());
     let (stop, stopped) = bounded(0);
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(CrossbeamChannel {
         channel: Channel::new(&options),
         messages: messages.clone(),
         stop: Mutex::new(Some(stop)),
@@ -40,23 +41,18 @@ pub fn crossbeam<T: Send + 'static>(options: Options) -> (Collector<T>, Emitter<
     (collector, emitter)
 }
 
-struct Shared<T> {
+struct CrossbeamChannel<T> {
     channel: Channel,
-    /// For whoever drops what is buffered.
+    /// For the thread that drops what is buffered.
     messages: Receiver<T>,
     /// Dropped at the abort, which everybody who waits for it sees.
     stop: Mutex<Option<Sender<Infallible>>>,
 }
 
-impl<T: Send> Abort for Shared<T> {
+impl<T: Send> Abort for CrossbeamChannel<T> {
     fn abort(&self) {
         if self.channel.abort(|| self.messages.is_empty()) {
-            drop(
-                self.stop
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .take(),
-            );
+            drop(lock(&self.stop).take());
         }
         if self.channel.is_to_be_emptied() {
             self.channel
@@ -65,13 +61,13 @@ impl<T: Send> Abort for Shared<T> {
     }
 }
 
-impl<T: Send> Source for Shared<T> {
+impl<T: Send> Source for CrossbeamChannel<T> {
     fn read(&self) -> EdgeStatistics {
         self.channel.read(self.messages.len())
     }
 }
 
-impl<T: Send + 'static> Carrier for Shared<T> {
+impl<T: Send + 'static> Carrier for CrossbeamChannel<T> {
     type Message = T;
     type Sender = Sender<T>;
 
@@ -98,7 +94,7 @@ impl<T: Send + 'static> Carrier for Shared<T> {
 
 /// The collecting end of [`crossbeam()`]. Dropping it closes the edge.
 pub struct Collector<T: Send + 'static> {
-    sending: Sending<Shared<T>>,
+    sending: Sending<CrossbeamChannel<T>>,
     stopped: Receiver<Infallible>,
 }
 
@@ -137,8 +133,8 @@ impl<T: Send + 'static> BlockingCollect for Collector<T> {
         let result = self
             .sending
             .send(message, |channel, sender, waits, message| {
-                let blocked = &channel.collected.0.blocked;
-                let _waiting = Waiting::new(waits, channel.statistics, blocked);
+                let blocked = &channel.collected.blocked;
+                let _waiting = BlockedGuard::new(waits, channel.statistics, blocked);
                 select! {
                     send(sender, message) -> sent => {
                         sent.map_err(|refused| TryCollectError::Aborted(refused.0))
@@ -161,7 +157,7 @@ impl<T: Send + 'static> fmt::Debug for Collector<T> {
 /// The emitting end of [`crossbeam()`]. Dropping it aborts the edge, unless it was closed and
 /// everything has been emitted.
 pub struct Emitter<T: Send + 'static> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<CrossbeamChannel<T>>,
     messages: Receiver<T>,
     stopped: Receiver<Infallible>,
     waits: Waits,
@@ -208,12 +204,12 @@ impl<T: Send + 'static> BlockingEmit for Emitter<T> {
         }
         let channel = &self.shared.channel;
         self.waits
-            .begin(channel.statistics, &channel.emitted.0.blocked);
+            .begin(channel.statistics, &channel.emitted.blocked);
         let message = select! {
             recv(self.messages) -> message => message.ok(),
             recv(self.stopped) -> _ => None,
         };
-        self.waits.end(&channel.emitted.0.blocked);
+        self.waits.end(&channel.emitted.blocked);
         channel.received(message?)
     }
 
@@ -225,7 +221,7 @@ impl<T: Send + 'static> BlockingEmit for Emitter<T> {
             let channel = &emitter.shared.channel;
             emitter
                 .waits
-                .begin(channel.statistics, &channel.emitted.0.blocked);
+                .begin(channel.statistics, &channel.emitted.blocked);
         }
         let mut select = Select::new();
         for emitter in &*emitters {
@@ -235,7 +231,7 @@ impl<T: Send + 'static> BlockingEmit for Emitter<T> {
         select.ready();
         for emitter in emitters {
             let channel = &emitter.shared.channel;
-            emitter.waits.end(&channel.emitted.0.blocked);
+            emitter.waits.end(&channel.emitted.blocked);
         }
     }
 }

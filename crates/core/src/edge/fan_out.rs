@@ -8,8 +8,8 @@ use std::fmt;
 ///
 /// A message is first offered to all edges, so that one whose policy drops never keeps its
 /// siblings waiting; then those that are full and block are waited for. An edge that has been aborted
-/// is removed. When there is none left, nobody wants messages any more: `collect` says so, and
-/// whoever feeds the fan-out should abort in turn, which dropping its own emitter does.
+/// is removed. When there is none left, `collect` fails, and the
+/// feeder of the fan-out should abort in turn, which dropping its own emitter does.
 ///
 /// Edges come and go by [`add`](FanOut::add) and [`remove`](FanOut::remove). Dropping it closes all.
 ///

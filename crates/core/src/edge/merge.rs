@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 /// before it is asked again.
 ///
 /// An edge that has ended is removed; when there is none left, `emit` ends. If one of them was
-/// aborted, the merge [`is_aborted`](Merge::is_aborted) from then on, so that whoever reads it can
+/// aborted, the merge [`is_aborted`](Merge::is_aborted) from then on, so that its reader can
 /// tell that something is missing, and abort in turn.
 ///
 /// Edges come and go by [`add`](Merge::add) and [`remove`](Merge::remove). Dropping it aborts all, as

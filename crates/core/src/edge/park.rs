@@ -6,12 +6,12 @@ use std::task::{Context, Poll, Waker};
 /// The waker of one end that waits.
 ///
 /// Whose turn it is to touch it is said by a bit of a word elsewhere, *waits*: while it is
-/// clear, the owner, which is the end that waits. Whoever clears the bit that the owner has set may
+/// clear, the owner, which is the end that waits. The thread that clears the bit that the owner has set may
 /// take the waker once, and says in `full` that this is over.
 #[derive(Debug)]
 pub(super) struct Parked {
     waker: UnsafeCell<Option<Waker>>,
-    /// A waker was put in, and nobody has taken it, nor the owner its turn back.
+    /// A waker was put in; it was not taken, nor has the owner taken its turn back.
     full: AtomicBool,
 }
 
@@ -26,7 +26,7 @@ impl Parked {
         }
     }
 
-    /// The owner puts its waker in, before it sets *waits*. False if somebody is still taking
+    /// The owner puts its waker in, before it sets *waits*. False if a thread is still taking
     /// the one before, which takes but a moment: try again.
     ///
     /// # Safety
@@ -36,7 +36,7 @@ impl Parked {
             return false;
         }
         self.waker.with_mut(|kept| {
-            // SAFETY: it is the owner's turn: *waits* is clear, and nobody is still taking.
+            // SAFETY: it is the owner's turn: *waits* is clear, and no thread is still taking.
             let kept = unsafe { &mut *kept };
             match kept {
                 Some(kept) => kept.clone_from(waker),

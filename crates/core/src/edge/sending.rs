@@ -25,7 +25,7 @@ pub(super) trait Carrier: Abort + Source + Send + Sync + Sized + 'static {
     /// Sends if there is room.
     ///
     /// # Errors
-    /// With the message, if there is none, or nobody to receive it.
+    /// With the message, if there is none, or no receiver.
     fn try_send(
         sender: &Self::Sender,
         message: Self::Message,
@@ -123,7 +123,7 @@ impl<C: Carrier> Sending<C> {
             }
             Overflow::DropOldest => {
                 if self.shared.take_oldest().is_some() && self.channel().statistics {
-                    self.channel().collected.0.dropped.add(1);
+                    self.channel().collected.dropped.add(1);
                 }
                 self.try_collect(message)
             }

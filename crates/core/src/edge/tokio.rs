@@ -5,19 +5,20 @@
 //! behind a lock, which is held for a moment only.
 
 use super::abort::Abort;
-use super::channel::{Channel, Waiting, Waits};
+use super::channel::{BlockedGuard, Channel, Waits};
 use super::contract::{Collect, Emit, TryCollect, TryEmit};
 use super::meter::Source;
 use super::sending::{Carrier, Sending};
 use super::{
     Aborted, EdgeStatistics, Meter, Options, Overflow, State, TryCollectError, TryEmitError,
 };
+use crate::sync::lock;
 use ::tokio::select;
 use ::tokio::sync::mpsc::error::{TryRecvError, TrySendError};
 use ::tokio::sync::mpsc::{Receiver, Sender, channel};
 use std::convert::Infallible;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 
 /// Makes an edge of tokio channels.
@@ -25,7 +26,7 @@ pub fn tokio<T: Send + 'static>(options: Options) -> (Collector<T>, Emitter<T>) 
     let (data, messages) = channel(options.capacity());
     let (stop_collector, collector_stopped) = channel(1);
     let (stop_emitter, emitter_stopped) = channel(1);
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(TokioChannel {
         channel: Channel::new(&options),
         messages: Mutex::new(messages),
         stop: Mutex::new(Some([stop_collector, stop_emitter])),
@@ -45,20 +46,20 @@ pub fn tokio<T: Send + 'static>(options: Options) -> (Collector<T>, Emitter<T>) 
     (collector, emitter)
 }
 
-struct Shared<T> {
+struct TokioChannel<T> {
     channel: Channel,
     messages: Mutex<Receiver<T>>,
     /// Dropped at the abort, which both ends see.
     stop: Mutex<Option<[Sender<Infallible>; 2]>>,
 }
 
-impl<T> Shared<T> {
+impl<T> TokioChannel<T> {
     /// The receiver. Nothing panics with the lock held, so it is never poisoned.
     fn messages(&self) -> MutexGuard<'_, Receiver<T>> {
-        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.messages)
     }
 
-    /// Drops what is buffered in an aborted edge. If somebody has the receiver at this moment, that one
+    /// Drops what is buffered in an aborted edge. If another thread has the receiver at this moment, that one
     /// does it afterwards.
     #[cold]
     fn drain(&self) {
@@ -80,21 +81,16 @@ impl<T> Shared<T> {
     }
 }
 
-impl<T: Send> Abort for Shared<T> {
+impl<T: Send> Abort for TokioChannel<T> {
     fn abort(&self) {
-        // If somebody has the receiver, it is about to find out itself whether it was the end.
+        // If another thread has the receiver, it is about to find out itself whether it was the end.
         let is_empty = || {
             self.messages
                 .try_lock()
                 .is_ok_and(|messages| messages.is_empty())
         };
         if self.channel.abort(is_empty) {
-            drop(
-                self.stop
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .take(),
-            );
+            drop(lock(&self.stop).take());
         }
         if self.channel.is_to_be_emptied() {
             self.drain();
@@ -102,13 +98,13 @@ impl<T: Send> Abort for Shared<T> {
     }
 }
 
-impl<T: Send> Source for Shared<T> {
+impl<T: Send> Source for TokioChannel<T> {
     fn read(&self) -> EdgeStatistics {
         self.channel.read(self.messages().len())
     }
 }
 
-impl<T: Send + 'static> Carrier for Shared<T> {
+impl<T: Send + 'static> Carrier for TokioChannel<T> {
     type Message = T;
     type Sender = Sender<T>;
 
@@ -136,7 +132,7 @@ impl<T: Send + 'static> Carrier for Shared<T> {
 
 /// The collecting end of [`tokio()`]. Dropping it closes the edge.
 pub struct Collector<T: Send + 'static> {
-    sending: Sending<Shared<T>>,
+    sending: Sending<TokioChannel<T>>,
     stopped: Receiver<Infallible>,
 }
 
@@ -193,8 +189,8 @@ impl<T: Send + 'static> Collect for Collector<T> {
         if channel.overflow != Overflow::Block || sender.capacity() > 0 {
             return Ok(());
         }
-        let blocked = &channel.collected.0.blocked;
-        let _waiting = Waiting::new(waits, channel.statistics, blocked);
+        let blocked = &channel.collected.blocked;
+        let _waiting = BlockedGuard::new(waits, channel.statistics, blocked);
         select! {
             biased;
             _ = self.stopped.recv() => Err(Aborted(())),
@@ -214,7 +210,7 @@ impl<T: Send + 'static> fmt::Debug for Collector<T> {
 /// The emitting end of [`tokio()`]. Dropping it aborts the edge, unless it was closed and everything
 /// has been emitted.
 pub struct Emitter<T: Send + 'static> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<TokioChannel<T>>,
     stopped: Receiver<Infallible>,
     waits: Waits,
 }
@@ -263,7 +259,7 @@ impl<T: Send + 'static> Emit for Emitter<T> {
             Poll::Pending if self.stopped.poll_recv(context).is_ready() => None,
             Poll::Pending => {
                 self.waits
-                    .begin(channel.statistics, &channel.emitted.0.blocked);
+                    .begin(channel.statistics, &channel.emitted.blocked);
                 return Poll::Pending;
             }
         };
@@ -272,7 +268,7 @@ impl<T: Send + 'static> Emit for Emitter<T> {
     }
 
     fn rest(&mut self) {
-        let blocked = &self.shared.channel.emitted.0.blocked;
+        let blocked = &self.shared.channel.emitted.blocked;
         self.waits.end(blocked);
     }
 }

@@ -1,5 +1,6 @@
 //! How a sleeping worker is woken.
 
+use crate::sync::lock;
 use std::fmt;
 use std::sync::{Condvar, Mutex, PoisonError};
 
@@ -22,7 +23,7 @@ impl Bell {
 
     /// Sleeps until the bell is rung, unless it was rung since the last sleep.
     pub(super) fn wait(&self) {
-        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        let rung = lock(&self.rung);
         let mut rung = self
             .heard
             .wait_while(rung, |rung| !*rung)
@@ -31,7 +32,7 @@ impl Bell {
     }
 
     pub(super) fn ring(&self) {
-        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *lock(&self.rung) = true;
         self.heard.notify_one();
     }
 }

@@ -18,19 +18,19 @@ use std::task::Waker;
 
 /// What the parties to a block share; every block begins with it.
 #[repr(C)]
-pub(super) struct Shared {
+pub(super) struct Header {
     link: Link,
     state: State,
     /// Which half the call of a fork polls.
     turn: Cell<Side>,
     /// The worker from which the memory is, if it is a worker's; in any case one of the pool.
     /// Initialised only once something does not end within the call that began it
-    /// ([`Shared::part`]).
+    /// ([`Header::part`]).
     home: NonNull<Worker>,
 }
 
 /// By what a block is reached to get on with it: first, where it is a fork's, by the worker that
-/// looks for work to hand out, and after the call by whoever finds it finished.
+/// looks for work to hand out, and after the call by the worker that finds it finished.
 union Link {
     /// The second half of a fork, until its call ends.
     offer: ManuallyDrop<Offer>,
@@ -49,7 +49,7 @@ impl Link {
 /// Which half of which kind of block.
 ///
 /// # Safety
-/// A block of this kind begins with a [`Shared`] and has a [`Half<Self::Future>`](super::half::Half) at `OFFSET`.
+/// A block of this kind begins with a [`Header`] and has a [`Half<Self::Future>`](super::half::Half) at `OFFSET`.
 pub(super) unsafe trait Home {
     type Future: Future;
 
@@ -59,22 +59,22 @@ pub(super) unsafe trait Home {
     /// Where the half is, in bytes from the beginning of the block.
     const OFFSET: usize;
 
-    /// Gives back the memory of a block that nobody needs any more, whose halves are over and
+    /// Gives back the memory of a block without parties, whose halves are over and
     /// whose results are gone.
-    unsafe fn free(block: NonNull<Shared>);
+    unsafe fn free(block: NonNull<Header>);
 }
 
-impl Shared {
+impl Header {
     /// The second half of a fork, while its call is under way.
     #[inline(always)]
-    pub(super) fn offer(block: NonNull<Shared>) -> *mut Offer {
+    pub(super) fn offer(block: NonNull<Header>) -> *mut Offer {
         // SAFETY: computes an address inside the block, which begins with it.
         unsafe { (&raw mut (*block.as_ptr()).link.offer).cast() }
     }
 
     /// The block of a fork.
     #[inline(always)]
-    pub(super) fn of_offer(offer: NonNull<Offer>) -> NonNull<Shared> {
+    pub(super) fn of_offer(offer: NonNull<Offer>) -> NonNull<Header> {
         offer.cast()
     }
 
@@ -83,7 +83,7 @@ impl Shared {
     /// # Safety
     /// `block` is memory for a block.
     #[inline(always)]
-    pub(super) unsafe fn begin(block: NonNull<Shared>) {
+    pub(super) unsafe fn begin(block: NonNull<Header>) {
         let shared = block.as_ptr();
         // SAFETY: memory for a block begins with memory for this.
         unsafe {
@@ -97,7 +97,7 @@ impl Shared {
     /// # Safety
     /// The caller is the fork's call, and has polled the first half to its end.
     #[inline(always)]
-    pub(super) unsafe fn turn_to_second(block: NonNull<Shared>) {
+    pub(super) unsafe fn turn_to_second(block: NonNull<Header>) {
         // SAFETY: `begin` has initialised it; wakers that were lent for the first half, through
         // which others read it, are gone.
         unsafe { (&raw mut (*block.as_ptr()).turn).write(Cell::new(Side::Second)) };
@@ -107,7 +107,7 @@ impl Shared {
     ///
     /// # Safety
     /// The caller was lent a waker for just this poll.
-    pub(super) unsafe fn turn(block: NonNull<Shared>) -> Side {
+    pub(super) unsafe fn turn(block: NonNull<Header>) -> Side {
         // SAFETY: it was set before the waker was lent, and is not set while it is.
         unsafe { (&raw const (*block.as_ptr()).turn).read().get() }
     }
@@ -117,7 +117,7 @@ impl Shared {
     /// # Safety
     /// The caller is the fork's call.
     #[inline(always)]
-    pub(super) unsafe fn is_untouched(block: NonNull<Shared>) -> bool {
+    pub(super) unsafe fn is_untouched(block: NonNull<Header>) -> bool {
         // SAFETY: `begin` has initialised it.
         unsafe { (*block.as_ptr()).state.is_untouched() }
     }
@@ -128,7 +128,7 @@ impl Shared {
     /// # Safety
     /// Called once, by the join, before any half runs on its own. The caller is on the thread of
     /// `home`.
-    pub(super) unsafe fn part(block: NonNull<Shared>, home: &Worker) {
+    pub(super) unsafe fn part(block: NonNull<Header>, home: &Worker) {
         let shared = block.as_ptr();
         // SAFETY: nobody else looks at these fields before a half runs on its own.
         unsafe {
@@ -138,10 +138,10 @@ impl Shared {
     }
 
     /// A block of which all is initialised, with memory of its own. It holds the registry.
-    pub(super) fn parted(home: &Worker, state: State) -> Shared {
+    pub(super) fn parted(home: &Worker, state: State) -> Header {
         // SAFETY: its worker is alive, so the registry is.
         unsafe { Registry::hold(home.registry_pointer()) };
-        Shared {
+        Header {
             link: Link::new(),
             state,
             turn: Cell::new(Side::First),
@@ -151,8 +151,8 @@ impl Shared {
 
     /// A block of no pool, for models of what parties do to it.
     #[cfg(all(test, loom))]
-    pub(super) fn model(state: State) -> Shared {
-        Shared {
+    pub(super) fn model(state: State) -> Header {
+        Header {
             link: Link::new(),
             state,
             turn: Cell::new(Side::First),
@@ -161,7 +161,7 @@ impl Shared {
     }
 
     /// The state of a block.
-    pub(super) fn state(block: NonNull<Shared>) -> NonNull<State> {
+    pub(super) fn state(block: NonNull<Header>) -> NonNull<State> {
         // SAFETY: computes an address inside the block, which begins with it.
         unsafe { NonNull::new_unchecked(&raw mut (*block.as_ptr()).state) }
     }
@@ -242,7 +242,7 @@ impl Shared {
     /// # Safety
     /// `after` is what came of a step that the caller was entitled to. It does not touch the block
     /// after this, unless it is a party in some other way.
-    pub(super) unsafe fn follow<H: Home>(block: NonNull<Shared>, after: After) {
+    pub(super) unsafe fn follow<H: Home>(block: NonNull<Header>, after: After) {
         // SAFETY: who is told to do something is the only one to be told, and the block is there
         // until it is done: a half that is to be queued is not over, who is to wake the join is a
         // party until it leaves.
@@ -252,11 +252,11 @@ impl Shared {
                 After::Queue => half::enqueue_next::<H>(block),
                 After::Wake => {
                     let waiter = block.as_ref().take_waiter();
-                    Shared::leave::<H>(block);
+                    Header::leave::<H>(block);
                     // A waker is foreign code; that it panics is nothing to the one who wakes.
                     let _ = catch_unwind(AssertUnwindSafe(|| waiter.wake()));
                 }
-                After::Free => Shared::free::<H>(block),
+                After::Free => Header::free::<H>(block),
             }
         }
     }
@@ -266,16 +266,16 @@ impl Shared {
     /// # Safety
     /// The caller speaks for one party and does not touch the block after. Blocks were parted
     /// before their last party goes this way.
-    pub(super) unsafe fn leave<H: Home>(block: NonNull<Shared>) {
+    pub(super) unsafe fn leave<H: Home>(block: NonNull<Header>) {
         // SAFETY: the block is there as long as there is a party; the last one frees it.
         unsafe {
             if block.as_ref().state.leave() == After::Free {
-                Shared::free::<H>(block);
+                Header::free::<H>(block);
             }
         }
     }
 
-    unsafe fn free<H: Home>(block: NonNull<Shared>) {
+    unsafe fn free<H: Home>(block: NonNull<Header>) {
         // SAFETY: by the caller, nobody needs the block any more.
         unsafe {
             let registry = block.as_ref().home.as_ref().registry_pointer();

@@ -15,7 +15,7 @@ use std::thread;
 /// Runs two closures, potentially at the same time, and returns both results.
 ///
 /// The calling worker runs `a` at once, and then `b`, unless another worker has begun `b`
-/// meanwhile. A fork that nobody takes costs a few nanoseconds, so recursions need no cut-off.
+/// meanwhile. A fork that no other worker takes costs a few nanoseconds, so recursions need no cut-off.
 /// Recursion may go as deep as memory reaches.
 ///
 /// Outside a pool, for instance in an actor, the join moves to the [global pool](Pool::global)

@@ -5,7 +5,7 @@
 //! were never in memory. Where a half is not ready, or was handed out, the rest of the block is
 //! initialised, the half runs on its own from then on, and the join waits for it.
 
-use super::block::{Home, Shared};
+use super::block::{Header, Home};
 use super::half::{self, Half};
 use super::job::Job;
 use super::offer::Offer;
@@ -21,7 +21,7 @@ use std::thread;
 /// The block of a fork.
 #[repr(C)]
 pub(super) struct Fork<A: Future, B: Future> {
-    shared: Shared,
+    shared: Header,
     a: Half<A>,
     b: Half<B>,
 }
@@ -38,7 +38,7 @@ unsafe impl<A: Future, B: Future> Home for First<A, B> {
     const SIDE: Side = Side::First;
     const OFFSET: usize = offset_of!(Fork<A, B>, a);
 
-    unsafe fn free(block: NonNull<Shared>) {
+    unsafe fn free(block: NonNull<Header>) {
         // SAFETY: by the caller.
         unsafe { Fork::<A, B>::free(block) }
     }
@@ -50,7 +50,7 @@ unsafe impl<A: Future, B: Future> Home for Second<A, B> {
     const SIDE: Side = Side::Second;
     const OFFSET: usize = offset_of!(Fork<A, B>, b);
 
-    unsafe fn free(block: NonNull<Shared>) {
+    unsafe fn free(block: NonNull<Header>) {
         // SAFETY: by the caller.
         unsafe { Fork::<A, B>::free(block) }
     }
@@ -84,12 +84,12 @@ impl<A: Future, B: Future> Fork<A, B> {
             // there would be no registers left for what follows.
             return Self::start_after_refill(worker, Box::new((a, b)));
         };
-        let block = fork.cast::<Shared>();
-        let offer = Shared::offer(block);
-        // SAFETY: fresh memory for a fork, which nobody else knows before the offer is linked. The
+        let block = fork.cast::<Header>();
+        let offer = Header::offer(block);
+        // SAFETY: fresh memory for a fork, which no other thread knows before the offer is linked. The
         // block stays until the join, which is here, has left it, and no halves are running then.
         unsafe {
-            Shared::begin(block);
+            Header::begin(block);
             half::place::<First<A, B>>(block, a);
             half::place::<Second<A, B>>(block, b);
             worker.offers.link(offer, Self::hand_out);
@@ -112,12 +112,12 @@ impl<A: Future, B: Future> Fork<A, B> {
             if !worker.offers.unlink(offer) {
                 return Self::settle(fork, worker, Poll::Ready(Ok(a)), None);
             }
-            Shared::turn_to_second(block);
+            Header::turn_to_second(block);
             let b = half::poll::<Second<A, B>>(block, &mut context);
             let Poll::Ready(Ok(b)) = b else {
                 return Self::settle(fork, worker, Poll::Ready(Ok(a)), Some(b));
             };
-            if Shared::is_untouched(block) {
+            if Header::is_untouched(block) {
                 worker.give_back_frame(fork);
             } else {
                 Self::leave_to_wakers(fork, worker);
@@ -144,24 +144,32 @@ impl<A: Future, B: Future> Fork<A, B> {
     }
 
     /// Makes a job of the second half of a fork.
+    ///
+    /// # Safety
+    /// The offer lies in a fork of `worker`, is taken out of its list once and for all, and the fork's
+    /// call is under way on this thread and has not gone past its first half.
     unsafe fn hand_out(offer: *const Offer, worker: &Worker) -> NonNull<Job> {
         // SAFETY: the offer lies in a fork, whose call is under way on this thread and has not
         // gone past its first half.
         unsafe {
-            let block = Shared::of_offer(NonNull::new_unchecked(offer.cast_mut()));
-            Shared::part(block, worker);
-            half::emancipate::<Second<A, B>>(block)
+            let block = Header::of_offer(NonNull::new_unchecked(offer.cast_mut()));
+            Header::part(block, worker);
+            half::detach::<Second<A, B>>(block)
         }
     }
 
-    /// Gives the second half back to the call, if nobody has got it. Parts the block if handing
-    /// out has not.
+    /// Gives the second half back to the call, unless another worker has taken it. Parts the block
+    /// if handing out has not.
+    ///
+    /// # Safety
+    /// `worker` is this thread's, its newest offer not unlinked by the call is that of this fork, and
+    /// the call has not polled the second half.
     unsafe fn reclaim(fork: NonNull<Self>, worker: &Worker) -> bool {
-        let offer = Shared::offer(fork.cast());
+        let offer = Header::offer(fork.cast());
         // SAFETY: the offer is the newest that was linked and not unlinked.
         unsafe {
             if worker.offers.unlink(offer) {
-                Shared::part(fork.cast(), worker);
+                Header::part(fork.cast(), worker);
                 return true;
             }
             Offer::job(offer).is_some_and(|job| worker.mailbox().take_back(job))
@@ -169,6 +177,10 @@ impl<A: Future, B: Future> Fork<A, B> {
     }
 
     /// Near the end of the stack nothing is polled in place: both halves are queued.
+    ///
+    /// # Safety
+    /// As [`Fork::reclaim`], and the call has not polled the first half either. Afterwards the call
+    /// uses the fork by the returned handle alone.
     #[cold]
     #[inline(never)]
     unsafe fn queue(fork: NonNull<Self>, worker: &Worker) -> Handle<A, B> {
@@ -176,14 +188,20 @@ impl<A: Future, B: Future> Fork<A, B> {
         // SAFETY: no half has been polled here, and the second is queued only if it is back.
         unsafe {
             if Self::reclaim(fork, worker) {
-                worker.enqueue(half::emancipate::<Second<A, B>>(block));
+                worker.enqueue(half::detach::<Second<A, B>>(block));
             }
-            worker.enqueue(half::emancipate::<First<A, B>>(block));
+            worker.enqueue(half::detach::<First<A, B>>(block));
         }
         Handle(fork)
     }
 
-    /// What to do if something is not ready, or panicked, or was handed out; `b` if it was polled.
+    /// Goes on where a half is not ready, has panicked, or was handed out. `b` is what the call got
+    /// from the second half, if it has polled it.
+    ///
+    /// # Safety
+    /// The call has polled the first half to `a`. If `b` is `None`, what [`Fork::reclaim`] asks for
+    /// holds; else the offer is unlinked, and the second half was polled to `b`. Afterwards the call
+    /// uses the fork by the returned handle alone.
     #[cold]
     #[inline(never)]
     unsafe fn settle(
@@ -197,7 +215,7 @@ impl<A: Future, B: Future> Fork<A, B> {
         unsafe {
             let mine = match b {
                 Some(_) => {
-                    Shared::part(block, worker);
+                    Header::part(block, worker);
                     false
                 }
                 None => Self::reclaim(fork, worker),
@@ -207,7 +225,7 @@ impl<A: Future, B: Future> Fork<A, B> {
                 Poll::Pending => half::depart::<First<A, B>>(block),
             }
             let b = if mine {
-                Shared::turn_to_second(block);
+                Header::turn_to_second(block);
                 let waker = half::lent_waker::<First<A, B>, Second<A, B>>(block);
                 let mut context = Context::from_waker(&waker);
                 Some(half::poll::<Second<A, B>>(block, &mut context))
@@ -228,22 +246,28 @@ impl<A: Future, B: Future> Fork<A, B> {
         }
     }
 
-    /// Both halves are over and their results passed on, but somebody has kept a waker.
+    /// Leaves the block to clones of its wakers: both halves are over and their results taken.
+    ///
+    /// # Safety
+    /// The call has run both halves in place and does not use the fork afterwards.
     #[cold]
     #[inline(never)]
     unsafe fn leave_to_wakers(fork: NonNull<Self>, worker: &Worker) {
         let block = fork.cast();
         // SAFETY: the call has run both halves, and is the join's party.
         unsafe {
-            Shared::part(block, worker);
+            Header::part(block, worker);
             half::retire::<First<A, B>>(block);
             half::retire::<Second<A, B>>(block);
-            Shared::leave::<First<A, B>>(block);
+            Header::leave::<First<A, B>>(block);
         }
     }
 
-    /// Gives the memory back to the worker from whom it is.
-    unsafe fn free(block: NonNull<Shared>) {
+    /// Returns the memory to the worker that it came from.
+    ///
+    /// # Safety
+    /// The block was parted, both halves and their results are gone, and no other party is left.
+    unsafe fn free(block: NonNull<Header>) {
         // SAFETY: the block was parted, and is the caller's alone.
         unsafe {
             let home = block.as_ref().home();
@@ -254,9 +278,9 @@ impl<A: Future, B: Future> Fork<A, B> {
 
 impl<A: Future, B: Future> Handle<A, B> {
     /// What the join shares with the halves and their wakers.
-    pub(super) fn shared(&self) -> &Shared {
+    pub(super) fn shared(&self) -> &Header {
         // SAFETY: the handle is a party, so the block is there; it was parted.
-        unsafe { self.0.cast::<Shared>().as_ref() }
+        unsafe { self.0.cast::<Header>().as_ref() }
     }
 
     /// Both results, when both halves are over.
@@ -275,7 +299,7 @@ impl<A: Future, B: Future> Handle<A, B> {
         let (a, b) = unsafe {
             let a = half::take_result::<First<A, B>>(block);
             let b = half::take_result::<Second<A, B>>(block);
-            Shared::leave::<First<A, B>>(block);
+            Header::leave::<First<A, B>>(block);
             (a, b)
         };
         match (a, b) {
@@ -290,12 +314,12 @@ impl<A: Future, B: Future> Drop for Handle<A, B> {
         let block = self.0.cast();
         // A chain of joins in joins is dropped on the stack only as far as that reaches.
         let defer = super::stack::is_low();
-        // SAFETY: the handle is a party until `leave`, and nobody takes the results any more.
+        // SAFETY: the handle is a party until `leave`, and the results are not taken any more.
         unsafe {
             self.shared().wait_no_more();
             half::cancel::<First<A, B>>(block, defer);
             half::cancel::<Second<A, B>>(block, defer);
-            Shared::leave::<First<A, B>>(block);
+            Header::leave::<First<A, B>>(block);
         }
     }
 }

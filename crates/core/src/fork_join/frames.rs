@@ -16,7 +16,7 @@ const GRAIN: usize = 32;
 /// Blocks of this size and above come from the system directly.
 const LARGE: usize = 2048;
 
-/// At most so many blocks are carved in one go.
+/// At most this many blocks are carved in one go.
 const AT_ONCE: usize = 32;
 
 const CHUNK: Layout = match Layout::from_size_align(64 << 10, 4096) {

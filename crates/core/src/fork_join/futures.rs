@@ -24,7 +24,7 @@ use std::task::{Context, Poll};
 /// handles.
 ///
 /// Dropping the join cancels both halves. A half that waits is dropped at once; one that is just
-/// being run by another worker is dropped when it next waits. The drop itself waits for nobody.
+/// being run by another worker is dropped when it next waits. The drop itself does not wait.
 ///
 /// ```
 /// use corsair::fork_join::{Pool, fork_join};

@@ -3,7 +3,7 @@
 //! The functions here work on the half `H` of a block: they compute where in the block it lies, and
 //! rely on the block's [`State`] for who may do what. Each says for whom it is.
 
-use super::block::{Home, Shared};
+use super::block::{Header, Home};
 use super::job::Job;
 use super::registry::Registry;
 use super::state::{Cancel, Pause, Side, State, Unwanted};
@@ -32,35 +32,35 @@ union Place<F: Future> {
 }
 
 /// The half `H` of a block.
-fn half<H: Home>(block: NonNull<Shared>) -> *mut Half<H::Future> {
+fn half<H: Home>(block: NonNull<Header>) -> *mut Half<H::Future> {
     // Stays inside the block, by the contract of `Home`.
     block.as_ptr().wrapping_byte_add(H::OFFSET).cast()
 }
 
 /// # Safety
 /// The block is there for the whole of `'a`.
-unsafe fn state<'a>(block: NonNull<Shared>) -> &'a State {
+unsafe fn state<'a>(block: NonNull<Header>) -> &'a State {
     // SAFETY: by the caller. Not by way of a reference to the whole of what is shared, part of
     // which may not be initialised.
-    unsafe { Shared::state(block).as_ref() }
+    unsafe { Header::state(block).as_ref() }
 }
 
-fn place_of<H: Home>(block: NonNull<Shared>) -> *mut Place<H::Future> {
+fn place_of<H: Home>(block: NonNull<Header>) -> *mut Place<H::Future> {
     // SAFETY: computes an address inside the block only.
     unsafe { (&raw mut (*half::<H>(block)).place).cast() }
 }
 
-fn future<H: Home>(block: NonNull<Shared>) -> *mut H::Future {
+fn future<H: Home>(block: NonNull<Header>) -> *mut H::Future {
     // SAFETY: as above. `ManuallyDrop` is transparent.
     unsafe { (&raw mut (*place_of::<H>(block)).future).cast() }
 }
 
-fn result<H: Home>(block: NonNull<Shared>) -> *mut thread::Result<<H::Future as Future>::Output> {
+fn result<H: Home>(block: NonNull<Header>) -> *mut thread::Result<<H::Future as Future>::Output> {
     // SAFETY: as above.
     unsafe { (&raw mut (*place_of::<H>(block)).result).cast() }
 }
 
-fn job<H: Home>(block: NonNull<Shared>) -> NonNull<Job> {
+fn job<H: Home>(block: NonNull<Header>) -> NonNull<Job> {
     // The job is the half's first field.
     // SAFETY: an address inside a block is not null.
     unsafe { NonNull::new_unchecked(half::<H>(block).cast()) }
@@ -71,7 +71,7 @@ fn job<H: Home>(block: NonNull<Shared>) -> NonNull<Job> {
 /// # Safety
 /// `block` is memory for a block; nobody else knows the half.
 #[inline(always)]
-pub(super) unsafe fn place<H: Home>(block: NonNull<Shared>, value: H::Future) {
+pub(super) unsafe fn place<H: Home>(block: NonNull<Header>, value: H::Future) {
     // SAFETY: by the caller.
     unsafe { future::<H>(block).write(value) };
 }
@@ -82,7 +82,7 @@ pub(super) unsafe fn place<H: Home>(block: NonNull<Shared>, value: H::Future) {
 /// The caller is the half's runner, and what wakes by `context` wakes this half.
 #[inline(always)]
 pub(super) unsafe fn poll<H: Home>(
-    block: NonNull<Shared>,
+    block: NonNull<Header>,
     context: &mut Context<'_>,
 ) -> Poll<thread::Result<<H::Future as Future>::Output>> {
     let future = future::<H>(block);
@@ -104,7 +104,7 @@ pub(super) unsafe fn poll<H: Home>(
 }
 
 /// Drops the future of a half whose poll panics.
-struct DropIfPanicking<H: Home>(NonNull<Shared>, PhantomData<H>);
+struct DropIfPanicking<H: Home>(NonNull<Header>, PhantomData<H>);
 
 impl<H: Home> Drop for DropIfPanicking<H> {
     #[cold]
@@ -120,7 +120,7 @@ impl<H: Home> Drop for DropIfPanicking<H> {
 /// # Safety
 /// The caller is the half's runner.
 unsafe fn finish<H: Home>(
-    block: NonNull<Shared>,
+    block: NonNull<Header>,
     value: thread::Result<<H::Future as Future>::Output>,
 ) {
     // SAFETY: the future is gone, so the place is free; the block is there until the half is over.
@@ -130,7 +130,7 @@ unsafe fn finish<H: Home>(
             drop_quietly(result::<H>(block));
             state(block).end(H::SIDE)
         });
-        Shared::follow::<H>(block, after);
+        Header::follow::<H>(block, after);
     }
 }
 
@@ -139,7 +139,7 @@ unsafe fn finish<H: Home>(
 /// # Safety
 /// The caller is the join, and the half's runner.
 pub(super) unsafe fn keep<H: Home>(
-    block: NonNull<Shared>,
+    block: NonNull<Header>,
     value: thread::Result<<H::Future as Future>::Output>,
 ) {
     // SAFETY: by the caller.
@@ -150,11 +150,11 @@ pub(super) unsafe fn keep<H: Home>(
 ///
 /// # Safety
 /// As for [`keep`]; and the join does not wait.
-pub(super) unsafe fn retire<H: Home>(block: NonNull<Shared>) {
+pub(super) unsafe fn retire<H: Home>(block: NonNull<Header>) {
     // SAFETY: the join is a party, so the block stays.
     unsafe {
         let after = state(block).end(H::SIDE);
-        Shared::follow::<H>(block, after);
+        Header::follow::<H>(block, after);
     }
 }
 
@@ -163,7 +163,7 @@ pub(super) unsafe fn retire<H: Home>(block: NonNull<Shared>) {
 /// # Safety
 /// The caller is the join, the half is over and was not cancelled; once only.
 pub(super) unsafe fn take_result<H: Home>(
-    block: NonNull<Shared>,
+    block: NonNull<Header>,
 ) -> thread::Result<<H::Future as Future>::Output> {
     // SAFETY: by the caller.
     unsafe { result::<H>(block).read() }
@@ -173,7 +173,7 @@ pub(super) unsafe fn take_result<H: Home>(
 ///
 /// # Safety
 /// The caller speaks for a party.
-pub(super) unsafe fn is_cancelled<H: Home>(block: NonNull<Shared>) -> bool {
+pub(super) unsafe fn is_cancelled<H: Home>(block: NonNull<Header>) -> bool {
     // SAFETY: by the caller.
     unsafe { state(block).is_cancelled(H::SIDE) }
 }
@@ -183,7 +183,7 @@ pub(super) unsafe fn is_cancelled<H: Home>(block: NonNull<Shared>) -> bool {
 ///
 /// # Safety
 /// The block was parted; the caller holds the half, and nobody else has its job.
-pub(super) unsafe fn emancipate<H: Home>(block: NonNull<Shared>) -> NonNull<Job> {
+pub(super) unsafe fn detach<H: Home>(block: NonNull<Header>) -> NonNull<Job> {
     // SAFETY: nobody uses the job before the caller lets go of the half. `run` takes the address of
     // a half's job.
     unsafe { (*(*half::<H>(block)).job.get()).write(Job::new(run::<H>)) };
@@ -194,10 +194,10 @@ pub(super) unsafe fn emancipate<H: Home>(block: NonNull<Shared>) -> NonNull<Job>
 ///
 /// # Safety
 /// The block was parted; the caller is the join and the half's runner.
-pub(super) unsafe fn depart<H: Home>(block: NonNull<Shared>) {
+pub(super) unsafe fn depart<H: Home>(block: NonNull<Header>) {
     // SAFETY: by the caller.
     unsafe {
-        emancipate::<H>(block);
+        detach::<H>(block);
         pause::<H>(block);
     }
 }
@@ -208,9 +208,9 @@ pub(super) unsafe fn depart<H: Home>(block: NonNull<Shared>) {
 /// `found` is the job of a half `H`, found by this caller alone.
 unsafe fn run<H: Home>(found: NonNull<Job>, worker: &Worker) {
     // SAFETY: the job is the first field of its half, which is at `OFFSET`. The block is there
-    // until the half is over. The waker is only lent: whoever clones it becomes a party.
+    // until the half is over. The waker is only lent: a clone of it is a party.
     unsafe {
-        let block = found.byte_sub(H::OFFSET).cast::<Shared>();
+        let block = found.byte_sub(H::OFFSET).cast::<Header>();
         if !state(block).begin(H::SIDE) {
             return discard::<H>(block);
         }
@@ -223,7 +223,7 @@ unsafe fn run<H: Home>(found: NonNull<Job>, worker: &Worker) {
 }
 
 /// After a poll that was not ready. The caller's part in the half ends here.
-unsafe fn pause<H: Home>(block: NonNull<Shared>) {
+unsafe fn pause<H: Home>(block: NonNull<Header>) {
     // SAFETY: the caller is the half's runner, up to the change of state.
     unsafe {
         match state(block).pause(H::SIDE) {
@@ -235,12 +235,12 @@ unsafe fn pause<H: Home>(block: NonNull<Shared>) {
 }
 
 /// Throws away the future of a half that runs on its own, which so is over.
-unsafe fn discard<H: Home>(block: NonNull<Shared>) {
+unsafe fn discard<H: Home>(block: NonNull<Header>) {
     // SAFETY: the caller is the one whom the state has told to.
     unsafe {
         drop_quietly(future::<H>(block));
         let after = state(block).end(H::SIDE);
-        Shared::follow::<H>(block, after);
+        Header::follow::<H>(block, after);
     }
 }
 
@@ -248,7 +248,7 @@ unsafe fn discard<H: Home>(block: NonNull<Shared>) {
 ///
 /// # Safety
 /// The caller holds it, until this.
-pub(super) unsafe fn enqueue_next<H: Home>(block: NonNull<Shared>) {
+pub(super) unsafe fn enqueue_next<H: Home>(block: NonNull<Header>) {
     // SAFETY: by the caller; and the worker promises no less than for `enqueue`.
     unsafe { enqueue_by::<H>(block, Worker::enqueue_next) };
 }
@@ -257,12 +257,12 @@ pub(super) unsafe fn enqueue_next<H: Home>(block: NonNull<Shared>) {
 ///
 /// # Safety
 /// The caller holds it, until this.
-unsafe fn enqueue<H: Home>(block: NonNull<Shared>) {
+unsafe fn enqueue<H: Home>(block: NonNull<Header>) {
     // SAFETY: by the caller.
     unsafe { enqueue_by::<H>(block, Worker::enqueue) };
 }
 
-unsafe fn enqueue_by<H: Home>(block: NonNull<Shared>, here: unsafe fn(&Worker, NonNull<Job>)) {
+unsafe fn enqueue_by<H: Home>(block: NonNull<Header>, here: unsafe fn(&Worker, NonNull<Job>)) {
     // SAFETY: the half is held once, so its job is in one place at a time. The home, and with it the registry,
     // outlives the block; but the block may be gone as soon as the job is queued, and the block
     // holds the registry: so it is held here.
@@ -285,7 +285,7 @@ unsafe fn enqueue_by<H: Home>(block: NonNull<Shared>, here: unsafe fn(&Worker, N
 ///
 /// # Safety
 /// The caller speaks for a party and will not use the result.
-pub(super) unsafe fn cancel<H: Home>(block: NonNull<Shared>, defer: bool) {
+pub(super) unsafe fn cancel<H: Home>(block: NonNull<Header>, defer: bool) {
     // SAFETY: by the caller, and as the state decides.
     unsafe {
         match state(block).cancel(H::SIDE, defer) {
@@ -297,11 +297,11 @@ pub(super) unsafe fn cancel<H: Home>(block: NonNull<Shared>, defer: bool) {
     }
 }
 
-/// Cancels a half without a claim to its result: if it is over, that is left to whoever has one.
+/// Cancels a half without a claim to its result: if it is over, that is left to the claimant.
 ///
 /// # Safety
 /// The caller speaks for a party.
-pub(super) unsafe fn abort<H: Home>(block: NonNull<Shared>) {
+pub(super) unsafe fn abort<H: Home>(block: NonNull<Header>) {
     // SAFETY: by the caller, and as the state decides.
     unsafe {
         if state(block).cancel(H::SIDE, false) == Cancel::Discard {
@@ -310,13 +310,13 @@ pub(super) unsafe fn abort<H: Home>(block: NonNull<Shared>) {
     }
 }
 
-/// Drops a value that nobody waits for; if that panics, nobody can be told.
+/// Drops a value that is not wanted; if that panics, the panic is swallowed.
 unsafe fn drop_quietly<T>(value: *mut T) {
     // SAFETY: the value is the caller's to drop.
     let _ = catch_unwind(AssertUnwindSafe(|| unsafe { value.drop_in_place() }));
 }
 
-fn raw_waker<H: Home>(block: NonNull<Shared>) -> RawWaker {
+fn raw_waker<H: Home>(block: NonNull<Header>) -> RawWaker {
     RawWaker::new(
         block.as_ptr().cast_const().cast(),
         const { &RawWakerVTable::new(clone::<H>, wake::<H>, wake_by_ref::<H>, drop_waker::<H>) },
@@ -329,7 +329,7 @@ fn raw_waker<H: Home>(block: NonNull<Shared>) -> RawWaker {
 /// # Safety
 /// It is used only during polls of the halves by the call, and not dropped.
 #[inline(always)]
-pub(super) unsafe fn lent_waker<A: Home, B: Home>(block: NonNull<Shared>) -> ManuallyDrop<Waker> {
+pub(super) unsafe fn lent_waker<A: Home, B: Home>(block: NonNull<Header>) -> ManuallyDrop<Waker> {
     let functions = const {
         &RawWakerVTable::new(
             clone_lent::<A, B>,
@@ -361,7 +361,7 @@ unsafe fn wake<H: Home>(data: *const ()) {
     unsafe {
         let block = block_of(data);
         let after = state(block).wake_and_leave(H::SIDE);
-        Shared::follow::<H>(block, after);
+        Header::follow::<H>(block, after);
     }
 }
 
@@ -377,13 +377,13 @@ unsafe fn wake_by_ref<H: Home>(data: *const ()) {
 
 unsafe fn drop_waker<H: Home>(data: *const ()) {
     // SAFETY: only clones are dropped, and each is a party.
-    unsafe { Shared::leave::<H>(block_of(data)) }
+    unsafe { Header::leave::<H>(block_of(data)) }
 }
 
 unsafe fn clone_lent<A: Home, B: Home>(data: *const ()) -> RawWaker {
     // SAFETY: lent for the very poll in whose turn this is.
     unsafe {
-        match Shared::turn(block_of(data)) {
+        match Header::turn(block_of(data)) {
             Side::First => clone::<A>(data),
             Side::Second => clone::<B>(data),
         }
@@ -393,7 +393,7 @@ unsafe fn clone_lent<A: Home, B: Home>(data: *const ()) -> RawWaker {
 unsafe fn wake_lent<A: Home, B: Home>(data: *const ()) {
     // SAFETY: as above.
     unsafe {
-        match Shared::turn(block_of(data)) {
+        match Header::turn(block_of(data)) {
             Side::First => wake_by_ref::<A>(data),
             Side::Second => wake_by_ref::<B>(data),
         }
@@ -408,7 +408,7 @@ unsafe fn not_lent_for_good(_: *const ()) {
 ///
 /// # Safety
 /// `data` is that of a waker made here.
-unsafe fn block_of(data: *const ()) -> NonNull<Shared> {
+unsafe fn block_of(data: *const ()) -> NonNull<Header> {
     // SAFETY: a waker's data is the address of a block.
     unsafe { NonNull::new_unchecked(data.cast_mut().cast()) }
 }

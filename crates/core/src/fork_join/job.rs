@@ -1,4 +1,4 @@
-//! What any worker of a pool can run, whoever made it.
+//! What any worker of a pool can run.
 
 use super::worker::Worker;
 use std::ptr::NonNull;
@@ -25,7 +25,7 @@ impl Job {
     /// # Safety
     /// `job` was found in a mailbox or a queue, by this caller alone.
     pub(super) unsafe fn run(job: NonNull<Job>, worker: &Worker) {
-        // SAFETY: whoever put the job there keeps its block until it has run.
+        // SAFETY: the thread that put the job there keeps its block until it has run.
         let run = unsafe { job.as_ref().run };
         // SAFETY: the finder of a job runs it, as `Job::new` was promised.
         unsafe { run(job, worker) }

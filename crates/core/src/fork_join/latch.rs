@@ -25,7 +25,7 @@ impl Latch {
     }
 
     /// Sets the latch and wakes the worker that waits for it. What the caller has written before
-    /// is visible to whoever then finds the latch set.
+    /// is visible to a thread that then finds the latch set.
     ///
     /// # Safety
     /// `latch` is valid until it is set, and the caller is a worker of the pool whose worker waits.

@@ -4,7 +4,7 @@
 //! `RUSTFLAGS="--cfg loom" cargo test -p corsair --lib fork_join::loom`
 
 use super::beside::Progress;
-use super::block::Shared;
+use super::block::Header;
 use super::job::Job;
 use super::latch::Latch;
 use super::mailbox::Mailbox;
@@ -258,7 +258,7 @@ impl Wake for Woken {
 
 /// A block with its results, and what becomes of it.
 struct Block {
-    shared: Shared,
+    shared: Header,
     results: [UnsafeCell<u32>; 2],
     freed: AtomicU32,
 }
@@ -271,7 +271,7 @@ unsafe impl Send for Block {}
 impl Block {
     fn new() -> Arc<Block> {
         Arc::new(Block {
-            shared: Shared::model(State::new(State::of_fork())),
+            shared: Header::model(State::new(State::of_fork())),
             results: [UnsafeCell::new(0), UnsafeCell::new(0)],
             freed: AtomicU32::new(0),
         })
@@ -279,10 +279,10 @@ impl Block {
 
     fn state(&self) -> &State {
         // SAFETY: the address is inside `self.shared`.
-        unsafe { Shared::state(NonNull::from(&self.shared)).as_ref() }
+        unsafe { Header::state(NonNull::from(&self.shared)).as_ref() }
     }
 
-    /// As [`Shared::follow`].
+    /// As [`Header::follow`].
     fn follow(&self, after: After) {
         match after {
             After::Nothing => {}

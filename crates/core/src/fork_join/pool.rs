@@ -43,7 +43,7 @@ pub struct Pool {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PoolError {
-    /// Nobody to work.
+    /// No worker.
     #[error("a pool of no workers does no work; give at least 1")]
     NoWorkers,
     /// Too many workers.
@@ -73,7 +73,7 @@ pub enum PoolError {
 static GLOBAL: OnceLock<Pool> = OnceLock::new();
 
 impl Pool {
-    /// A pool of so many workers, with a thread each.
+    /// A pool of this many workers, with a thread each.
     ///
     /// # Errors
     /// If `workers` is 0 or above [`MAX_WORKERS`], or if the system refuses a thread.
@@ -123,7 +123,7 @@ impl Pool {
         })
     }
 
-    /// Makes the global pool one of so many workers.
+    /// Makes the global pool one of this many workers.
     ///
     /// # Errors
     /// As [`Pool::new`]; and if the global pool is in use already.

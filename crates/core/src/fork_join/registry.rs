@@ -4,15 +4,16 @@ use super::job::Job;
 use super::root::Roots;
 use super::woken::Woken;
 use super::worker::Worker;
+use crate::sync::lock;
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Instant;
 
-/// So many jobs a worker takes from the queue in one go, beside the one it runs at once.
+/// How many jobs a worker takes from the queue in one go, beside the one it runs at once.
 const MOST_AT_ONCE: usize = 64;
 
 /// The workers of a pool, the queue they share, and who of them sleeps.
@@ -156,7 +157,7 @@ impl Registry {
         fence(Ordering::SeqCst);
     }
 
-    /// Strikes a worker off the sleepers, if nobody has done so to wake it.
+    /// Removes a worker from the sleepers, unless it was removed to be woken.
     pub(super) fn stay_awake(&self, index: usize) {
         let mut sleepers = self.sleepers();
         sleepers.retain(|sleeper| *sleeper != index);
@@ -183,10 +184,10 @@ impl Registry {
     }
 
     fn queue(&self) -> MutexGuard<'_, VecDeque<Queued>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.queue)
     }
 
     fn sleepers(&self) -> MutexGuard<'_, Vec<usize>> {
-        self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.sleepers)
     }
 }

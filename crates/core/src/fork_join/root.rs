@@ -1,9 +1,10 @@
 //! Roots: futures that are given to a pool from outside.
 
-use super::block::{Home, Shared};
+use super::block::{Header, Home};
 use super::half::{self, Half};
 use super::pool::Pool;
 use super::state::{Side, State};
+use crate::sync::lock;
 use std::alloc::{Layout, dealloc};
 use std::collections::HashMap;
 use std::fmt;
@@ -12,14 +13,14 @@ use std::mem::{MaybeUninit, offset_of};
 use std::panic::resume_unwind;
 use std::pin::{Pin, pin};
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
 /// The block of a root: a single half.
 #[repr(C)]
 struct Root<F: Future> {
-    shared: Shared,
+    shared: Header,
     half: MaybeUninit<Half<F>>,
 }
 
@@ -32,7 +33,7 @@ unsafe impl<F: Future> Home for Only<F> {
     const SIDE: Side = Side::First;
     const OFFSET: usize = offset_of!(Root<F>, half);
 
-    unsafe fn free(block: NonNull<Shared>) {
+    unsafe fn free(block: NonNull<Header>) {
         // SAFETY: `Spawned::new` has boxed it; what was in it is gone.
         unsafe { dealloc(block.as_ptr().cast(), Layout::new::<Root<F>>()) };
     }
@@ -40,13 +41,13 @@ unsafe impl<F: Future> Home for Only<F> {
 
 /// The roots that a pool would have to cancel.
 #[derive(Default)]
-pub(super) struct Roots(Mutex<HashMap<NonNull<Shared>, Entry>>);
+pub(super) struct Roots(Mutex<HashMap<NonNull<Header>, Canceller>>);
 
 /// How to cancel a root, and how to give up the entry's part in its block.
 #[derive(Clone, Copy)]
-struct Entry {
-    abort: unsafe fn(NonNull<Shared>),
-    leave: unsafe fn(NonNull<Shared>),
+struct Canceller {
+    abort: unsafe fn(NonNull<Header>),
+    leave: unsafe fn(NonNull<Header>),
 }
 
 // SAFETY: an entry is a party to its block, and blocks are made for sharing.
@@ -55,20 +56,13 @@ unsafe impl Send for Roots {}
 unsafe impl Sync for Roots {}
 
 impl Roots {
-    fn enter(&self, block: NonNull<Shared>, entry: Entry) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(block, entry);
+    fn enter(&self, block: NonNull<Header>, entry: Canceller) {
+        lock(&self.0).insert(block, entry);
     }
 
-    /// Strikes out a root of which the caller speaks for a party.
-    fn strike_out(&self, block: NonNull<Shared>) {
-        let entry = self
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&block);
+    /// Removes a root of which the caller speaks for a party.
+    fn remove(&self, block: NonNull<Header>) {
+        let entry = lock(&self.0).remove(&block);
         if let Some(entry) = entry {
             // SAFETY: the entry was a party.
             unsafe { (entry.leave)(block) };
@@ -77,7 +71,7 @@ impl Roots {
 
     /// Cancels all roots. Those that are being run go on to their next wait.
     pub(super) fn cancel_all(&self) {
-        let roots = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let roots = std::mem::take(&mut *lock(&self.0));
         for (block, entry) in roots {
             // SAFETY: the entry was a party, until now.
             unsafe {
@@ -177,7 +171,7 @@ pub struct Stopped;
 #[must_use = "dropping this cancels what was spawned"]
 pub struct Spawned<F: Future> {
     /// `None` once the result was taken.
-    block: Option<NonNull<Shared>>,
+    block: Option<NonNull<Header>>,
     marker: PhantomData<F>,
 }
 
@@ -193,18 +187,18 @@ impl<F: Future> Spawned<F> {
         let home = pool.worker().unwrap_or(&pool.registry.workers[0]);
         let root: Box<Root<F>> = Box::new(Root {
             // The parties are this handle and the entry among the roots.
-            shared: Shared::parted(home, State::new(State::of_root(2))),
+            shared: Header::parted(home, State::new(State::of_root(2))),
             half: MaybeUninit::uninit(),
         });
-        let block = NonNull::from(Box::leak(root)).cast::<Shared>();
+        let block = NonNull::from(Box::leak(root)).cast::<Header>();
         // SAFETY: a fresh block; nobody else knows the half before it is queued.
         unsafe {
             half::place::<Only<F>>(block, future);
-            let entry = Entry {
+            let entry = Canceller {
                 abort: half::abort::<Only<F>>,
-                leave: Shared::leave::<Only<F>>,
+                leave: Header::leave::<Only<F>>,
             };
-            let job = half::emancipate::<Only<F>>(block);
+            let job = half::detach::<Only<F>>(block);
             pool.registry.roots.enter(block, entry);
             pool.registry.enqueue(job);
         }
@@ -233,13 +227,13 @@ impl<F: Future> Future for Spawned<F> {
                 return Poll::Pending;
             }
             self.block = None;
-            strike_out(block);
+            remove(block);
             let result = if half::is_cancelled::<Only<F>>(block) {
                 None
             } else {
                 Some(half::take_result::<Only<F>>(block))
             };
-            Shared::leave::<Only<F>>(block);
+            Header::leave::<Only<F>>(block);
             result
         };
         match result {
@@ -258,17 +252,17 @@ impl<F: Future> Drop for Spawned<F> {
         let defer = super::stack::is_low();
         // SAFETY: the handle is a party until it leaves, and takes no result any more.
         unsafe {
-            strike_out(block);
+            remove(block);
             block.as_ref().wait_no_more();
             half::cancel::<Only<F>>(block, defer);
-            Shared::leave::<Only<F>>(block);
+            Header::leave::<Only<F>>(block);
         }
     }
 }
 
 /// # Safety
 /// The caller speaks for a party.
-unsafe fn strike_out(block: NonNull<Shared>) {
+unsafe fn remove(block: NonNull<Header>) {
     // SAFETY: the block is there, and holds the registry.
     unsafe {
         block
@@ -277,7 +271,7 @@ unsafe fn strike_out(block: NonNull<Shared>) {
             .as_ref()
             .registry()
             .roots
-            .strike_out(block)
+            .remove(block)
     };
 }
 

@@ -6,6 +6,7 @@ use super::pool::Pool;
 use super::registry::Registry;
 use super::stack::on_fresh_stack;
 use super::worker::Worker;
+use crate::sync::lock;
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
@@ -152,10 +153,7 @@ impl<W> Spawned<W> {
         unsafe {
             let result = catch_unwind(AssertUnwindSafe(|| work(&*scope)));
             if let Err(panic) = result {
-                let mut first = (*scope)
-                    .panic
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
+                let mut first = lock(&(*scope).panic);
                 first.get_or_insert(panic);
             }
             let over = &raw const (*scope).over;

@@ -138,7 +138,7 @@ fn has_room() -> bool {
     let wanted = 2 * STACK;
     let mut addresses = Vec::<u8>::new();
     let reserved = addresses.try_reserve_exact(wanted).is_ok();
-    // Otherwise the compiler would see that nobody uses it, and not reserve it at all.
+    // Otherwise the compiler would see that it is unused, and not reserve it at all.
     std::hint::black_box(&mut addresses);
     reserved && available_memory().is_none_or(|available| available >= wanted as u64)
 }

@@ -3,8 +3,8 @@
 //! One word says it all, so that what happens to a half costs one step each: waking, pausing,
 //! ending.
 //!
-//! - A half is held, idle, or over. It is held from the moment that somebody wakes it: by that
-//!   one, who queues it, then by the queue or mailbox, then by its runner. Whoever holds it alone
+//! - A half is held, idle, or over. It is held from the moment that it is woken: by the waking
+//!   thread, which queues it, then by the queue or mailbox, then by its runner. Its holder alone
 //!   may touch its future. If it is woken meanwhile, it will be polled once more. Cancelling never
 //!   waits: who holds the half at that moment throws it away.
 //! - The join may leave a waker in the block. That belongs to the join, until the last half to end
@@ -15,13 +15,13 @@
 use super::sync::AtomicU32;
 use std::sync::atomic::Ordering;
 
-/// Somebody has the half to run it; or a queue or mailbox, for somebody who will.
+/// A worker has the half to run it, or a queue or mailbox has it for one.
 const HELD: u32 = 1;
 /// Woken while it was held.
 const WOKEN: u32 = 2;
 /// The future is gone. Its result is in place unless [`CANCELLED`] is set too.
 const OVER: u32 = 4;
-/// Nobody wants the result any more.
+/// The result is not wanted any more.
 const CANCELLED: u32 = 8;
 
 /// Both halves are over.
@@ -30,7 +30,7 @@ const BOTH_OVER: u32 = Side::First.bits(OVER) | Side::Second.bits(OVER);
 const WAITING: u32 = 1 << 8;
 /// One party; the count of parties takes all bits from here on.
 const PARTY: u32 = 1 << 9;
-/// So many parties are refused, well before the count would overflow.
+/// This many parties are refused, well before the count would overflow.
 const MOST: u32 = (u32::MAX / PARTY) / 2;
 
 /// One of the two halves of a block.
@@ -47,7 +47,7 @@ pub(super) struct State(AtomicU32);
 /// What the runner is to do after a poll that was not ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pause {
-    /// Leave it: whoever wakes it will queue it.
+    /// Leave it: the thread that wakes it will queue it.
     Idle,
     /// Queue it: it was woken meanwhile.
     Again,
@@ -73,7 +73,7 @@ pub(super) enum Cancel {
     Discard,
     /// Queue the half, so that a worker throws the future away.
     Queue,
-    /// Nothing: whoever runs it or will run it throws it away, or has.
+    /// Nothing: the worker that runs it or will run it throws it away, or has.
     Leave,
     /// The half is over: drop its result.
     Over,
@@ -90,7 +90,7 @@ pub(super) enum After {
     /// Take the waker that the join has left, [leave](State::leave), and wake it: the caller is a
     /// party for so long.
     Wake,
-    /// Free the block: nobody else needs it.
+    /// Free the block: no other party is left.
     Free,
 }
 
@@ -115,7 +115,7 @@ impl State {
         PARTY | Side::First.bits(HELD) | Side::Second.bits(HELD)
     }
 
-    /// Of a root that the caller is about to queue, with so many parties. Of its two halves only the first
+    /// Of a root that the caller is about to queue, with this many parties. Of its two halves only the first
     /// is a half.
     pub(super) fn of_root(parties: u32) -> u32 {
         (parties * PARTY) | Side::First.bits(HELD) | Side::Second.bits(OVER)
@@ -127,7 +127,7 @@ impl State {
     }
 
     /// Whether the state is still, or again, that in which a fork begins: the join is the only
-    /// party, and nobody has woken a half.
+    /// party, and no half was woken.
     #[inline(always)]
     pub(super) fn is_untouched(&self) -> bool {
         self.0.load(Ordering::Acquire) == State::of_fork()
@@ -182,7 +182,7 @@ impl State {
     /// The half is over and its result in place.
     ///
     /// # Errors
-    /// If nobody wants the result: it is to be dropped, and the half to be [ended](State::end).
+    /// If the result is not wanted: it is to be dropped, and the half to be [ended](State::end).
     pub(super) fn finish(&self, side: Side) -> Result<After, Unwanted> {
         let mut after = After::Nothing;
         let finished = self.update(|state| {
@@ -301,7 +301,7 @@ impl State {
 
     /// A party goes.
     pub(super) fn leave(&self) -> After {
-        // Where nobody else is left it takes no step to decide who frees the block.
+        // Where no other party is left it takes no step to decide who frees the block.
         if self.0.load(Ordering::Acquire) == PARTY | BOTH_OVER {
             return After::Free;
         }

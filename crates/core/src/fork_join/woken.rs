@@ -140,11 +140,11 @@ impl Woken {
         NonNull::new(first)
     }
 
-    /// The ring, with room for so many more; the owner's. Growing takes time in proportion to what
+    /// The ring, with room for this many more; the owner's. Growing takes time in proportion to what
     /// is in it.
     #[inline(always)]
     fn ring_with_room_for(&self, more: usize, tail: usize) -> &Ring {
-        // Acquire: whoever has taken something out is done with its slot.
+        // Acquire: a thread that has taken something out is done with its slot.
         let head = self.head.load(Ordering::Acquire);
         let needed = tail.wrapping_sub(head) + more;
         let ring = self.ring();

@@ -23,12 +23,13 @@ use super::offer::Offers;
 use super::registry::Registry;
 use super::stack::Extent;
 use super::woken::Woken;
+use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// So many references to the registry are taken or given up at once.
+/// How many references to the registry are taken or given up at once.
 const REFERENCES: usize = 256;
 
 /// The guard of a worker that has been asked: no stack address is above it.
@@ -76,12 +77,8 @@ struct Public {
     /// Blocks of this worker's that were given back elsewhere.
     returned: Returned,
     bell: Bell,
-    woken: Apart<Woken>,
+    woken: CachePadded<Woken>,
 }
-
-/// On cache lines of its own.
-#[repr(align(128))]
-struct Apart<T>(T);
 
 // SAFETY: what is above `public` is touched only by the thread that is the worker at the time
 // (`Worker::current` hands them out to no other; a change of threads synchronises them, see
@@ -110,7 +107,7 @@ impl Worker {
                 offers: AtomicBool::new(true),
                 returned: Returned::new(),
                 bell: Bell::new(),
-                woken: Apart(Woken::new()),
+                woken: CachePadded::new(Woken::new()),
             },
         }
     }
@@ -255,6 +252,6 @@ impl Worker {
 
     /// What was woken here, for others to take from.
     pub(super) fn woken(&self) -> &Woken {
-        &self.public.woken.0
+        &self.public.woken
     }
 }

@@ -24,14 +24,14 @@ pub(crate) struct Clock<M> {
 }
 
 struct Agenda<M> {
-    entries: BinaryHeap<Entry<M>>,
+    deadlines: BinaryHeap<Deadline<M>>,
     order: u64,
-    /// How many entries are messages.
+    /// How many of them are messages.
     delayed: u64,
     over: bool,
 }
 
-struct Entry<M> {
+struct Deadline<M> {
     due: Time,
     order: u64,
     what: What<M>,
@@ -45,7 +45,7 @@ enum What<M> {
 impl<M> Clock<M> {
     pub(crate) fn new() -> Clock<M> {
         let agenda = Agenda {
-            entries: BinaryHeap::new(),
+            deadlines: BinaryHeap::new(),
             order: 0,
             delayed: 0,
             over: false,
@@ -79,11 +79,11 @@ impl<M> Clock<M> {
         if agenda.over {
             return;
         }
-        let earliest = agenda.entries.peek().is_none_or(|first| due < first.due);
+        let earliest = agenda.deadlines.peek().is_none_or(|first| due < first.due);
         let order = agenda.order;
         agenda.order += 1;
         agenda.delayed += u64::from(matches!(what, What::Deliver(..)));
-        agenda.entries.push(Entry { due, order, what });
+        agenda.deadlines.push(Deadline { due, order, what });
         drop(agenda);
         if earliest {
             self.changed.notify_one();
@@ -109,7 +109,7 @@ impl<M> Clock<M> {
     pub(crate) fn stop(&self) {
         let mut agenda = self.agenda();
         agenda.over = true;
-        let left = std::mem::take(&mut agenda.entries);
+        let left = std::mem::take(&mut agenda.deadlines);
         drop(agenda);
         self.changed.notify_all();
         drop(left);
@@ -129,17 +129,20 @@ impl<M> Clock<M> {
             if agenda.over {
                 return;
             }
-            let due = agenda.entries.peek().map_or(Time::MAX, |entry| entry.due);
+            let due = agenda
+                .deadlines
+                .peek()
+                .map_or(Time::MAX, |deadline| deadline.due);
             if due > now {
                 let pause = due.min(next_look).since(now);
                 drop(self.changed.wait_timeout(agenda, pause));
                 continue;
             }
-            let Some(entry) = agenda.entries.pop() else {
+            let Some(deadline) = agenda.deadlines.pop() else {
                 continue;
             };
             drop(agenda);
-            match entry.what {
+            match deadline.what {
                 What::Wake(task) => task.wake(),
                 What::Deliver(to, letter) => {
                     deliver(to, letter);
@@ -150,23 +153,23 @@ impl<M> Clock<M> {
     }
 }
 
-impl<M> Ord for Entry<M> {
+impl<M> Ord for Deadline<M> {
     /// The earliest is the greatest, as `BinaryHeap` gives out the greatest.
-    fn cmp(&self, other: &Entry<M>) -> Ordering {
+    fn cmp(&self, other: &Deadline<M>) -> Ordering {
         (other.due, other.order).cmp(&(self.due, self.order))
     }
 }
 
-impl<M> PartialOrd for Entry<M> {
-    fn partial_cmp(&self, other: &Entry<M>) -> Option<Ordering> {
+impl<M> PartialOrd for Deadline<M> {
+    fn partial_cmp(&self, other: &Deadline<M>) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<M> PartialEq for Entry<M> {
-    fn eq(&self, other: &Entry<M>) -> bool {
+impl<M> PartialEq for Deadline<M> {
+    fn eq(&self, other: &Deadline<M>) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl<M> Eq for Entry<M> {}
+impl<M> Eq for Deadline<M> {}

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context as Task, Poll, Waker};
 use std::time::Duration;
 
-/// After so many events without a wait, an actor lets others run.
+/// After this many events without a wait, an actor lets others run.
 const TURN: u32 = 512;
 
 /// Spawns the root and starts it.
@@ -191,7 +191,7 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
     {
         let request = self.requests;
         self.requests = self.requests.wrapping_add(1);
-        // Without room for them the run ends, and nobody gets an answer.
+        // Without room for them the run ends, and the request has no answer.
         if let Some(range) = spawn(&self.system, &how, self.me, make) {
             let event = Event::Spawned {
                 request,
@@ -208,8 +208,7 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
     // Waiting.
 
     /// Calls `poll` with the waker to register with mailboxes and timers: the task's own, unless
-    /// somebody between the executor and this context wants to know which of several futures was
-    /// woken.
+    /// a future between the executor and this context wants to know which of several was woken.
     #[inline]
     fn with_waker<T>(&mut self, task: &Task<'_>, poll: impl FnOnce(&mut Self, &Waker) -> T) -> T {
         if self.cell.is_relay(task)
@@ -614,11 +613,11 @@ fn is_of<M>(letter: &Letter<M>, own: Own) -> bool {
     }
 }
 
-/// Between two looks of somebody who settles.
+/// Between two looks of an actor that settles.
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-/// The right to turn the counters's epochs, given back however the wait ends.
+/// The right to turn the epochs of the counters, given back however the wait ends.
 struct Turn<M: Message, R: Runtime>(Arc<System<M, R>>);
 
 impl<M: Message, R: Runtime> Drop for Turn<M, R> {

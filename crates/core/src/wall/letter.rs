@@ -11,7 +11,7 @@ pub(crate) struct Letter<M> {
     pub(crate) parent: SpanId,
     pub(crate) span: SpanId,
     pub(crate) answers: SpanId,
-    /// Who must be told if nobody can answer.
+    /// Who must be told if the receiver cannot answer.
     pub(crate) asks: Asks,
     /// Under which epoch of the [`Counters`](super::counters::Counters) it counts as sent.
     pub(crate) epoch: u8,

@@ -2,9 +2,9 @@
 //!
 //! **Foreign wakers.** A deadlock must not be reported while an actor waits for something outside
 //! of the run, a socket say. So a body is polled with a waker of its own, the relay. The contexts
-//! of this module's executors recognise it and register the task's own waker instead; whoever else
-//! will wake the actor has to keep a clone of the relay. If there is no clone after a poll, only a
-//! letter or a timer can wake the actor.
+//! of this module's executors recognise it and register the task's own waker instead; anything else
+//! that will wake the actor has to keep a clone of the relay. If there is no clone after a poll, only
+//! a letter or a timer can wake the actor.
 
 use super::Runtime;
 use super::system::{Cell, End, ROOT, System};

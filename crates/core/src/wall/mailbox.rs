@@ -5,7 +5,7 @@
 //! - letters of one sender come out in the order in which they went in;
 //! - it says so when a message found `capacity` others waiting; a sender that is to wait for room
 //!   then has its message in the mailbox all the same, in its turn, and is
-//!   [released](Mailbox::take) when the receiver takes it out. So nobody has to try again, and a
+//!   [released](Mailbox::take) when the receiver takes it out. So no sender has to try again, and a
 //!   thousand senders of a full mailbox cost no more than one;
 //! - events of the executor (the end of an actor, say) always find room;
 //! - a receiver that found nothing is woken by the next letter;

@@ -32,7 +32,7 @@ pub(crate) struct System<M: Message, R: Runtime> {
     pub(super) cells: Table<Arc<Cell<M, R>>>,
     /// By first address.
     groups: Mutex<Vec<Arc<Group<M, R>>>>,
-    /// Whether somebody turns the counters's epochs.
+    /// Whether an actor turns the epochs of the counters.
     pub(super) settling: AtomicBool,
     ending: AtomicBool,
     pub(super) end: Mutex<Option<End>>,
@@ -101,7 +101,7 @@ impl<M: Message, R: Runtime> Cell<M, R> {
         })
     }
 
-    /// Whether somebody has stopped it and it has not ended yet.
+    /// Whether it was stopped and has not ended yet.
     #[inline]
     pub(super) fn is_stopping(&self) -> bool {
         self.state.load(Acquire) & STOPPING != 0
@@ -321,7 +321,7 @@ impl<M: Message, R: Runtime> System<M, R> {
         over
     }
 
-    /// Posts a message that was sent a while ago. Nobody could wait for room, so with
+    /// Posts a message that was sent a while ago. Its sender cannot wait for room, so with
     /// [`Overflow::Block`] it goes in above the bound.
     pub(super) fn post_delayed(self: &Arc<Self>, to: Addr, mut letter: Letter<M>) {
         letter.epoch = self.counters.sent();

@@ -2,7 +2,7 @@
 //! due time in the order in which they were set.
 //!
 //! Waits that have a time of their own (sleeps, time-outs of questions) come one after the other,
-//! so there is one place for theirs, and a new one takes the place of one that nobody waits for
+//! so there is one place for theirs, and a new one takes the place of one that is not waited for
 //! any more. A million questions answered in time leave nothing behind.
 
 use crate::contract::{Time, Token};

@@ -73,7 +73,7 @@ pub(crate) fn run_on<M: Message>(
         for cell in system.cells.iter() {
             cell.mailbox.wake();
         }
-        // An error says that nobody can send any more, which is what is waited for.
+        // An error says that no sender is left, which is what is waited for.
         let _ = gone.recv();
     };
     launch(Executor::Tokio, &config, tasks, scenario, shut)
@@ -81,7 +81,7 @@ pub(crate) fn run_on<M: Message>(
 
 struct Tasks {
     handle: Handle,
-    /// If the runtime belongs to somebody else.
+    /// If the runtime is not the run's own.
     guest: Option<Guest>,
 }
 
@@ -126,7 +126,7 @@ impl Runtime for Tasks {
             drop(self.handle.spawn(life));
             return Ok(());
         };
-        // When the run is over nobody begins any more.
+        // When the run is over no actor starts.
         if let Some(alive) = lock(&guest.alive).clone() {
             let stay = Stay {
                 cut: guest.cut.clone(),

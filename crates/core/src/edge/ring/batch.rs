@@ -31,7 +31,7 @@ impl<'a, T> Batch<'a, T> {
         }
     }
 
-    /// So many messages of the rest belong to somebody else now, who has copied them.
+    /// Gives up this many messages of the rest, which were copied to their new owner.
     ///
     /// # Safety
     /// There are as many, and each has one owner.

@@ -25,8 +25,8 @@ pub struct Collector<T: Send + 'static, W: Weigh<T> = One> {
     tail: u64,
     /// Where the emitter was last seen.
     head: u64,
-    /// So many messages, counted from there, may be put without looking again: as many as fit,
-    /// and no more than the high-water mark, so that nobody has to count what never grows.
+    /// This many messages, counted from there, may be put without looking again: as many as fit,
+    /// and no more than the high-water mark, so that what never grows is not counted.
     limit: u64,
     /// The high-water mark; the largest number without statistics.
     mark: u64,
@@ -169,7 +169,7 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
 
     /// How many messages are buffered now.
     pub fn buffered(&self) -> usize {
-        match self.ring.head.0.load(Ordering::Acquire) {
+        match self.ring.head.load(Ordering::Acquire) {
             head if head & ABORTED != 0 => 0,
             head => (self.tail - position(head)) as usize,
         }
@@ -188,7 +188,7 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
     fn ready_blocking(&mut self) -> Result<(), Aborted<()>> {
         if let Look::Full(seen) = self.look(1) {
             self.block();
-            spin_until(|| self.ring.head.0.load(Ordering::Relaxed) != seen);
+            spin_until(|| self.ring.head.load(Ordering::Relaxed) != seen);
         }
         block_on(|context| self.poll_ready(context))
     }
@@ -218,7 +218,7 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
     fn block(&mut self) {
         if self.ring.statistics && !self.blocked {
             self.blocked = true;
-            self.ring.collected.0.blocked.begin();
+            self.ring.collected.blocked.begin();
         }
     }
 
@@ -226,7 +226,7 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
     fn rest(&mut self) {
         if self.blocked {
             self.blocked = false;
-            self.ring.collected.0.blocked.end();
+            self.ring.collected.blocked.end();
         }
     }
 }

@@ -69,7 +69,7 @@ impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
             Err(Lack::Empty(_)) => {}
             Err(_) => return None,
         }
-        Waiting(self, |emitter: &mut Self, context: &mut Context<'_>| {
+        PollEmitter(self, |emitter: &mut Self, context: &mut Context<'_>| {
             emitter.poll_emit(context)
         })
         .await
@@ -85,7 +85,7 @@ impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
             Err(Lack::Empty(_)) => {}
             Err(_) => return 0,
         }
-        Waiting(self, |emitter: &mut Self, context: &mut Context<'_>| {
+        PollEmitter(self, |emitter: &mut Self, context: &mut Context<'_>| {
             emitter
                 .poll(context, |emitter| emitter.take_many(messages, max))
                 .map(|count| count.unwrap_or(0))
@@ -152,8 +152,8 @@ impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
 
     /// How many messages are buffered now.
     pub fn buffered(&self) -> usize {
-        let head = self.ring.head.0.load(Ordering::Acquire);
-        let tail = self.ring.tail.0.load(Ordering::Acquire);
+        let head = self.ring.head.load(Ordering::Acquire);
+        let tail = self.ring.tail.load(Ordering::Acquire);
         match head & ABORTED {
             0 => (position(tail) - position(head)).min(self.ring.capacity) as usize,
             _ => 0,
@@ -201,14 +201,14 @@ impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
         mut take: impl FnMut(&mut Self) -> Result<R, Lack>,
     ) -> Option<R> {
         self.block();
-        spin_until(|| self.ring.tail.0.load(Ordering::Relaxed) != seen);
+        spin_until(|| self.ring.tail.load(Ordering::Relaxed) != seen);
         block_on(|context| self.poll(context, &mut take))
     }
 
     /// Whether a `try_emit` would find anything; if not, arranges to be woken.
     pub(super) fn poll_some(&mut self, context: &mut Context<'_>) -> bool {
         self.poll(context, |emitter| {
-            let head = position(emitter.ring.head.0.load(Ordering::Acquire));
+            let head = position(emitter.ring.head.load(Ordering::Acquire));
             emitter.look(head)
         })
         .is_ready()
@@ -218,7 +218,7 @@ impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
     fn block(&mut self) {
         if self.ring.statistics && !self.blocked {
             self.blocked = true;
-            self.ring.emitted.0.blocked.begin();
+            self.ring.emitted.blocked.begin();
         }
     }
 
@@ -226,18 +226,18 @@ impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
     pub fn rest(&mut self) {
         if self.blocked {
             self.blocked = false;
-            self.ring.emitted.0.blocked.end();
+            self.ring.emitted.blocked.end();
         }
     }
 }
 
 /// Waits by a poll of the emitter.
-struct Waiting<'a, T: Send + 'static, W: Weigh<T>, P>(&'a mut Emitter<T, W>, P);
+struct PollEmitter<'a, T: Send + 'static, W: Weigh<T>, P>(&'a mut Emitter<T, W>, P);
 
 // The poll is not pinned.
-impl<T: Send + 'static, W: Weigh<T>, P> Unpin for Waiting<'_, T, W, P> {}
+impl<T: Send + 'static, W: Weigh<T>, P> Unpin for PollEmitter<'_, T, W, P> {}
 
-impl<T, W, P, R> Future for Waiting<'_, T, W, P>
+impl<T, W, P, R> Future for PollEmitter<'_, T, W, P>
 where
     T: Send + 'static,
     W: Weigh<T>,
@@ -246,12 +246,12 @@ where
     type Output = R;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<R> {
-        let Waiting(emitter, poll) = self.get_mut();
+        let PollEmitter(emitter, poll) = self.get_mut();
         poll(emitter, context)
     }
 }
 
-impl<T: Send + 'static, W: Weigh<T>, P> Drop for Waiting<'_, T, W, P> {
+impl<T: Send + 'static, W: Weigh<T>, P> Drop for PollEmitter<'_, T, W, P> {
     fn drop(&mut self) {
         self.0.rest();
     }

@@ -6,8 +6,8 @@
 //! back to it on a second ring. With twice as many cells as the edge holds messages, an emitter may
 //! hold a full batch, and the collector still finds a free one.
 
-use crate::edge::counters::Line;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crossbeam_utils::CachePadded;
 
 #[derive(Debug)]
 pub(super) struct Order {
@@ -16,7 +16,7 @@ pub(super) struct Order {
     /// Cells on their way back. As long as `numbers`.
     returned: Box<[AtomicU32]>,
     /// How many cells have been returned.
-    returns: Line<AtomicU64>,
+    returns: CachePadded<AtomicU64>,
 }
 
 impl Order {
@@ -26,7 +26,7 @@ impl Order {
         Order {
             numbers: numbers(),
             returned: numbers(),
-            returns: Line(AtomicU64::new(0)),
+            returns: CachePadded::new(AtomicU64::new(0)),
         }
     }
 
@@ -47,7 +47,7 @@ impl Order {
     /// The emitter gives back the cell that it has emptied as its `count`-th, from 0.
     pub(super) fn give_back(&self, count: u64, number: u32) {
         Order::at(&self.returned, count).store(number, Ordering::Relaxed);
-        self.returns.0.store(count + 1, Ordering::Release);
+        self.returns.store(count + 1, Ordering::Release);
     }
 }
 
@@ -78,7 +78,7 @@ impl Free {
     /// A free cell. There is one whenever the edge holds less than it can.
     fn take(&mut self, order: &Order) -> u32 {
         if self.numbers.is_empty() {
-            let returns = order.returns.0.load(Ordering::Acquire);
+            let returns = order.returns.load(Ordering::Acquire);
             self.numbers.extend(
                 (self.fetched..returns)
                     .map(|count| Order::at(&order.returned, count).load(Ordering::Relaxed)),

@@ -4,11 +4,12 @@ use super::order::Order;
 use super::slots::Slots;
 use super::weigh::Weigh;
 use crate::edge::abort::Abort;
-use crate::edge::counters::{Collected, Counter, Emitted, Line};
+use crate::edge::counters::{Collected, Counter, Emitted};
 use crate::edge::meter::Source;
 use crate::edge::park::Parked;
 use crate::edge::{EdgeStatistics, Options, Overflow, State};
 use crate::sync::{AtomicU64, Ordering};
+use crossbeam_utils::CachePadded;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::task::Waker;
@@ -39,18 +40,18 @@ const fn word(position: u64) -> u64 {
 pub(super) struct IsAborted;
 
 pub(super) struct Ring<T, W> {
-    pub(super) tail: Line<AtomicU64>,
-    pub(super) head: Line<AtomicU64>,
+    pub(super) tail: CachePadded<AtomicU64>,
+    pub(super) head: CachePadded<AtomicU64>,
     /// Up to where the collector has published, told by a plain store after the fact.
-    pub(super) published: Line<AtomicU64>,
+    pub(super) published: CachePadded<AtomicU64>,
     /// Up to where the emitter has taken, told likewise; not with `drop_oldest`.
-    pub(super) taken: Line<AtomicU64>,
-    pub(super) collected: Line<Collected>,
-    pub(super) emitted: Line<Emitted>,
+    pub(super) taken: CachePadded<AtomicU64>,
+    pub(super) collected: CachePadded<Collected>,
+    pub(super) emitted: CachePadded<Emitted>,
     /// The collector that waits for room, by the bit of the head.
-    collector: Line<Parked>,
+    collector: CachePadded<Parked>,
     /// The emitter that waits for messages, by the bit of the tail.
-    emitter: Line<Parked>,
+    emitter: CachePadded<Parked>,
     pub(super) slots: Slots<T>,
     /// With `drop_oldest`.
     pub(super) order: Option<Order>,
@@ -71,14 +72,14 @@ impl<T, W: Weigh<T>> Ring<T, W> {
         let oldest = options.overflow_policy() == Overflow::DropOldest;
         let slots = Slots::new(options.capacity() << u32::from(oldest));
         Ring {
-            tail: Line(AtomicU64::new(0)),
-            head: Line(AtomicU64::new(0)),
-            published: Line(AtomicU64::new(0)),
-            taken: Line(AtomicU64::new(0)),
-            collected: Line(Collected::new()),
-            emitted: Line(Emitted::new()),
-            collector: Line(Parked::new()),
-            emitter: Line(Parked::new()),
+            tail: CachePadded::new(AtomicU64::new(0)),
+            head: CachePadded::new(AtomicU64::new(0)),
+            published: CachePadded::new(AtomicU64::new(0)),
+            taken: CachePadded::new(AtomicU64::new(0)),
+            collected: CachePadded::new(Collected::new()),
+            emitted: CachePadded::new(Emitted::new()),
+            collector: CachePadded::new(Parked::new()),
+            emitter: CachePadded::new(Parked::new()),
             order: oldest.then(|| Order::new(slots.len())),
             slots,
             aborted_weight: Counter::new(),
@@ -96,7 +97,7 @@ impl<T, W: Weigh<T>> Ring<T, W> {
     #[inline]
     pub(super) unsafe fn publish(&self, from: u64, count: u64) -> Result<(), IsAborted> {
         // Releases the messages; acquires the waker.
-        match self.tail.0.compare_exchange(
+        match self.tail.compare_exchange(
             word(from),
             word(from + count),
             Ordering::AcqRel,
@@ -114,13 +115,12 @@ impl<T, W: Weigh<T>> Ring<T, W> {
             let to = word(position(found) + count);
             match self
                 .tail
-                .0
                 .compare_exchange(found, to, Ordering::AcqRel, Ordering::Acquire)
             {
                 Ok(_) => {
                     if found & WAITS != 0 {
                         // SAFETY: this thread has cleared the bit just now.
-                        unsafe { self.emitter.0.wake() };
+                        unsafe { self.emitter.wake() };
                     }
                     return Ok(());
                 }
@@ -139,7 +139,7 @@ impl<T, W: Weigh<T>> Ring<T, W> {
     #[inline]
     pub(super) unsafe fn advance(&self, from: u64, count: u64) -> Result<(), IsAborted> {
         // Releases the slots; acquires the waker.
-        match self.head.0.compare_exchange(
+        match self.head.compare_exchange(
             word(from),
             word(from + count),
             Ordering::AcqRel,
@@ -157,13 +157,12 @@ impl<T, W: Weigh<T>> Ring<T, W> {
             let to = word(position(found) + count);
             match self
                 .head
-                .0
                 .compare_exchange(found, to, Ordering::AcqRel, Ordering::Acquire)
             {
                 Ok(_) => {
                     if found & WAITS != 0 {
                         // SAFETY: this thread has cleared the bit just now.
-                        unsafe { self.collector.0.wake() };
+                        unsafe { self.collector.wake() };
                     }
                     return Ok(());
                 }
@@ -178,7 +177,6 @@ impl<T, W: Weigh<T>> Ring<T, W> {
     pub(super) fn take(&self, seen: u64, count: u64) -> bool {
         debug_assert_eq!(seen & WAITS, 0, "nobody waits for room");
         self.head
-            .0
             .compare_exchange(
                 seen,
                 word(position(seen) + count),
@@ -192,21 +190,21 @@ impl<T, W: Weigh<T>> Ring<T, W> {
     /// is so already.
     pub(super) fn await_room(&self, seen: u64, waker: &Waker) -> bool {
         // SAFETY: the collector calls this, by exclusive reference; nobody else has its waker put in.
-        unsafe { await_change(&self.head.0, &self.collector.0, seen, waker) }
+        unsafe { await_change(&self.head, &self.collector, seen, waker) }
     }
 
     /// The emitter is to be woken when the tail is no longer as it was `seen`. False if that is so
     /// already.
     pub(super) fn await_message(&self, seen: u64, waker: &Waker) -> bool {
         // SAFETY: as above, of the emitter.
-        unsafe { await_change(&self.tail.0, &self.emitter.0, seen, waker) }
+        unsafe { await_change(&self.tail, &self.emitter, seen, waker) }
     }
 
     /// No more will be published.
     pub(super) fn close(&self) {
-        let mut found = self.tail.0.load(Ordering::Relaxed);
+        let mut found = self.tail.load(Ordering::Relaxed);
         while found & (ABORTED | CLOSED) == 0 {
-            match self.tail.0.compare_exchange(
+            match self.tail.compare_exchange(
                 found,
                 found & !WAITS | CLOSED,
                 Ordering::AcqRel,
@@ -215,7 +213,7 @@ impl<T, W: Weigh<T>> Ring<T, W> {
                 Ok(_) => {
                     if found & WAITS != 0 {
                         // SAFETY: this thread has cleared the bit just now.
-                        unsafe { self.emitter.0.wake() };
+                        unsafe { self.emitter.wake() };
                     }
                     return;
                 }
@@ -229,13 +227,13 @@ impl<T, W: Weigh<T>> Ring<T, W> {
     #[cold]
     pub(super) fn settle(&self, tail: u64) -> Vec<T> {
         debug_assert_ne!(tail & ABORTED, 0, "then the tail stays as it is");
-        let mut found = self.head.0.load(Ordering::Acquire);
+        let mut found = self.head.load(Ordering::Acquire);
         loop {
             let over = tail & CLOSED != 0 && position(found) == position(tail);
             if over || found & ABORTED != 0 {
                 return Vec::new();
             }
-            match self.head.0.compare_exchange(
+            match self.head.compare_exchange(
                 found,
                 found & !WAITS | ABORTED,
                 Ordering::AcqRel,
@@ -247,7 +245,7 @@ impl<T, W: Weigh<T>> Ring<T, W> {
         }
         if found & WAITS != 0 {
             // SAFETY: this thread has cleared the bit just now.
-            unsafe { self.collector.0.wake() };
+            unsafe { self.collector.wake() };
         }
         let slots = self.slots.view();
         let buffered: Vec<T> = (position(found)..position(tail))
@@ -273,9 +271,9 @@ impl<T, W: Weigh<T>> Ring<T, W> {
     }
 
     pub(super) fn state(&self) -> State {
-        if self.head.0.load(Ordering::Acquire) & ABORTED != 0 {
+        if self.head.load(Ordering::Acquire) & ABORTED != 0 {
             State::Aborted
-        } else if self.tail.0.load(Ordering::Acquire) & CLOSED != 0 {
+        } else if self.tail.load(Ordering::Acquire) & CLOSED != 0 {
             State::Closed
         } else {
             State::Open
@@ -286,12 +284,12 @@ impl<T, W: Weigh<T>> Ring<T, W> {
 impl<T: Send, W: Weigh<T>> Abort for Ring<T, W> {
     #[cold]
     fn abort(&self) {
-        let found = self.tail.0.fetch_or(ABORTED, Ordering::AcqRel);
+        let found = self.tail.fetch_or(ABORTED, Ordering::AcqRel);
         let buffered = self.settle(found | ABORTED);
         if found & (ABORTED | WAITS) == WAITS {
             // SAFETY: nobody clears the bit of an aborted tail, so it belongs to the one who
             // has aborted it, and that was this thread.
-            unsafe { self.emitter.0.wake() };
+            unsafe { self.emitter.wake() };
         }
         // Foreign code, which may panic: when everything else is done.
         drop(buffered);
@@ -301,9 +299,9 @@ impl<T: Send, W: Weigh<T>> Abort for Ring<T, W> {
 impl<T: Send, W: Weigh<T>> Source for Ring<T, W> {
     fn read(&self) -> EdgeStatistics {
         // The head first: what is seen emitted has been seen collected.
-        let emitted_weight = self.emitted.0.weight.get();
-        let head = self.head.0.load(Ordering::Acquire);
-        let tail = self.tail.0.load(Ordering::Acquire);
+        let emitted_weight = self.emitted.weight.get();
+        let head = self.head.load(Ordering::Acquire);
+        let tail = self.tail.load(Ordering::Acquire);
         let between = position(tail)
             .saturating_sub(position(head))
             .min(self.capacity);
@@ -316,7 +314,7 @@ impl<T: Send, W: Weigh<T>> Source for Ring<T, W> {
         if !self.statistics {
             return statistics;
         }
-        let counts = &self.collected.0;
+        let counts = &self.collected;
         statistics.high_water = counts.high_water.get() as usize;
         statistics.dropped_by_overflow = counts.dropped.get();
         statistics.emitted = match W::ALL_ONE && self.order.is_none() {
@@ -336,7 +334,7 @@ impl<T: Send, W: Weigh<T>> Source for Ring<T, W> {
             false => self.aborted_weight.get(),
         };
         statistics.blocked_collecting = counts.blocked.read();
-        statistics.blocked_emitting = self.emitted.0.blocked.read();
+        statistics.blocked_emitting = self.emitted.blocked.read();
         statistics
     }
 }
@@ -361,7 +359,7 @@ unsafe fn await_change(word: &AtomicU64, parked: &Parked, mut seen: u64, waker: 
     }
     // SAFETY: the bit is clear.
     if !unsafe { parked.put(waker) } {
-        // Somebody is just about to call the waker of the wait before.
+        // Another thread is just about to call the waker of the wait before.
         waker.wake_by_ref();
         return true;
     }

@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 use std::thread;
 
-/// A worker is asked at most once in so many nanoseconds.
+/// A worker is asked at most once in this many nanoseconds.
 const PACE: u64 = 50_000;
 
 /// So often an idle worker looks around before it falls asleep.

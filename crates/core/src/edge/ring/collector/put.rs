@@ -20,7 +20,7 @@ pub(super) enum Lack {
 
 /// What the collector sees of the other end.
 pub(super) enum Look {
-    /// For so many messages.
+    /// For this many messages.
     Room(u64),
     /// None, as long as the head is this.
     Full(u64),
@@ -31,13 +31,13 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
     /// Whether what the emitter has told makes room, without reaching a new mark.
     #[inline]
     pub(super) fn glance(&mut self) -> bool {
-        self.head = self.head.max(self.ring.taken.0.load(Ordering::Acquire));
+        self.head = self.head.max(self.ring.taken.load(Ordering::Acquire));
         self.tail - self.head < self.limit
     }
 
-    /// Looks where the emitter is: room for so many messages, at least one and at most `wanted`.
+    /// Looks where the emitter is: room for some messages, at least one and at most `wanted`.
     pub(super) fn look(&mut self, wanted: u64) -> Look {
-        let seen = self.ring.head.0.load(Ordering::Acquire);
+        let seen = self.ring.head.load(Ordering::Acquire);
         if self.closed || seen & ABORTED != 0 {
             return Look::Aborted;
         }
@@ -69,7 +69,7 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
         }
     }
 
-    /// Drops so many of the messages that lie at the head, if it is still as it was `seen`.
+    /// Drops this many of the messages that lie at the head, if it is still as it was `seen`.
     pub(super) fn drop_oldest(&mut self, seen: u64, count: u64) {
         let (Some(free), Some(order)) = (&mut self.free, &self.ring.order) else {
             unreachable!("an edge that drops the oldest has an order");
@@ -93,7 +93,7 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
     pub(super) fn count_dropped(&self, messages: &[T]) {
         if self.ring.statistics {
             let weight = messages.iter().map(W::weight).sum();
-            self.ring.collected.0.dropped.add(weight);
+            self.ring.collected.dropped.add(weight);
         }
     }
 
@@ -102,7 +102,7 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
         let filled = self.tail - self.head + count;
         if filled > self.mark {
             self.mark = filled;
-            self.ring.collected.0.high_water.set(filled);
+            self.ring.collected.high_water.set(filled);
         }
         self.limit = self.ring.capacity.min(self.mark);
     }
@@ -191,7 +191,7 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
         cell
     }
 
-    /// The cells of so many messages at the tail were filled in vain.
+    /// The cells of this many messages at the tail were filled in vain.
     #[cold]
     pub(super) fn unfill(&mut self, count: u64) {
         if let (Some(free), Some(order)) = (&mut self.free, &self.ring.order) {
@@ -199,14 +199,14 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
         }
     }
 
-    /// So many messages, of this weight together, have been published.
+    /// This many messages, of this weight together, have been published.
     #[inline]
     pub(super) fn moved(&mut self, count: u64, weight: u64) {
         self.tail += count;
         // Releases the messages.
-        self.ring.published.0.store(self.tail, Ordering::Release);
+        self.ring.published.store(self.tail, Ordering::Release);
         if !W::ALL_ONE && self.ring.statistics {
-            self.ring.collected.0.weight.add(weight);
+            self.ring.collected.weight.add(weight);
         }
     }
 }

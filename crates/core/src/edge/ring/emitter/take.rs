@@ -21,18 +21,18 @@ impl From<IsAborted> for Lack {
 }
 
 impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
-    /// So many messages have been taken.
+    /// This many messages have been taken.
     #[inline]
     pub(super) fn moved(&mut self, count: u64) {
         self.head += count;
         // Releases their slots.
-        self.ring.taken.0.store(self.head, Ordering::Release);
+        self.ring.taken.store(self.head, Ordering::Release);
     }
 
     /// Whether the collector has told of messages after the head.
     #[inline]
     pub(super) fn glance(&mut self) -> bool {
-        let published = self.ring.published.0.load(Ordering::Acquire);
+        let published = self.ring.published.load(Ordering::Acquire);
         let more = published > self.head;
         if more {
             self.tail = published;
@@ -43,7 +43,7 @@ impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
     /// Looks where the collector is, if it has put anything after `head`.
     #[cold]
     pub(super) fn look(&mut self, head: u64) -> Result<(), Lack> {
-        let seen = self.ring.tail.0.load(Ordering::Acquire);
+        let seen = self.ring.tail.load(Ordering::Acquire);
         if seen & ABORTED != 0 {
             drop(self.ring.settle(seen));
             return Err(match self.ring.state() {
@@ -104,7 +104,7 @@ impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
         // SAFETY: as in `take`.
         unsafe { self.ring.advance(self.head, count) }?;
         self.moved(count);
-        // SAFETY: so many were written there, and taken just now; there is no other owner.
+        // SAFETY: this many were written there, and taken just now; there is no other owner.
         unsafe { messages.set_len(before + count as usize) };
         if !W::ALL_ONE {
             self.count(&messages[before..]);
@@ -125,7 +125,7 @@ impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
     /// With `drop_oldest`: takes the cells of the next messages, at least one and at most `max`.
     pub(super) fn take_cells(&mut self, max: u64) -> Result<(), Lack> {
         loop {
-            let seen = self.ring.head.0.load(Ordering::Acquire);
+            let seen = self.ring.head.load(Ordering::Acquire);
             if seen & ABORTED != 0 {
                 return Err(Lack::Aborted);
             }
@@ -166,7 +166,7 @@ impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
     pub(super) fn count(&self, messages: &[T]) {
         if self.ring.statistics {
             let weight = messages.iter().map(W::weight).sum();
-            self.ring.emitted.0.weight.add(weight);
+            self.ring.emitted.weight.add(weight);
         }
     }
 }
