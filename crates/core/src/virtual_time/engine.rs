@@ -286,11 +286,9 @@ impl<M: Message> Engine<M> {
             self.out[from].spent.push(buffer);
         }
         shard.queues.far.drain(|far| self.events.push(far.event));
-        let (base, mut order) = (shard.window.base, 0);
-        shard.queues.timers.drain(|timer| {
-            self.events.push(timer.event(base, order));
-            order += 1;
-        });
+        let base = shard.window.base;
+        let timers = &mut shard.queues.timers;
+        timers.drain(|timer| self.events.push(timer.event(base)));
         let end = shard
             .window
             .base
@@ -381,6 +379,7 @@ unsafe fn discard<M: Message>(shard: *mut Shard<M>, event: *mut Scheduled<M>) {
         (*shard).turn.now = (*shard).window.base + event.head.offset() as u64;
         (*shard).resume(event.head);
         let kind = event.message_kind();
+        (*shard).resume_kept(event.head, kind);
         drop((*shard).undeliverable(event, kind));
     }
 }

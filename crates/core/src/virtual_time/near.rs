@@ -1,6 +1,6 @@
 //! The timers of the actor being run that are due within the window being run.
 
-use super::scheduled::{Head, Kind, Scheduled, TIMER_FROM};
+use super::scheduled::{Head, Kind, Scheduled, TIMER_FROM, TIMER_SEQ};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -19,7 +19,7 @@ impl NearTimer {
     /// Its event in the window that begins at `base`.
     pub(super) fn event<M>(self, base: u64, actor: u32) -> Scheduled<M> {
         let offset = (self.time - base) as u32;
-        let mut head = Head::new(offset, Kind::Timer, actor, TIMER_FROM, 0, self.time);
+        let mut head = Head::new(offset, Kind::Timer, actor, TIMER_FROM, TIMER_SEQ, self.time);
         head.parent = self.token as u64;
         Scheduled::bare(head)
     }

@@ -20,7 +20,7 @@ pub(super) enum Kind {
     Reply,
     /// A message returned to the root; `from` is the actor that should have got it.
     DeadLetter,
-    /// `parent` is the token, `seq` the order in which timers of one instant were set.
+    /// `parent` is the token.
     Timer,
     /// The actor begins.
     Start,
@@ -71,6 +71,10 @@ const KIND_BITS: u32 = 6;
 pub(super) const MAX_WINDOW_BITS: u32 = 32 - KIND_BITS;
 /// The sender of timers: after every actor, so that at one instant messages come first.
 pub(super) const TIMER_FROM: u32 = u32::MAX;
+/// The sequence number of timers: after that of every message, so that what is told on behalf of
+/// nobody, who has the address of that sender, comes before them, too. Timers of one actor and one
+/// instant stay in the order in which they were set.
+pub(super) const TIMER_SEQ: u32 = u32::MAX;
 
 /// All of an event but its message: 40 bytes.
 #[derive(Clone, Copy, Debug)]

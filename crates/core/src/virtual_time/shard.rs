@@ -256,6 +256,11 @@ impl<M: Message> Shard<M> {
         self.held.push((time, key));
     }
 
+    /// Holds back a spawn whose actors would be there only after the limit.
+    pub(super) fn hold_spawn(&mut self, born: u64) {
+        self.held.push((born, u64::MAX));
+    }
+
     /// When the first event was due that was held back.
     pub(super) fn beyond(&self) -> u64 {
         let due = self.held.iter();
@@ -324,6 +329,12 @@ impl<M: Message> Shard<M> {
     pub(super) fn near_event(&mut self, timer: NearTimer) -> *mut Scheduled<M> {
         let event = timer.event(self.window.base, self.turn.me);
         self.turn.aside.set_event(event)
+    }
+
+    /// The same, with the kind of its message, if it is one, for reports.
+    pub(super) fn resume_kept(&mut self, head: Head, kind: Option<usize>) {
+        self.turn.kind = kind.unwrap_or(self.turn.kind);
+        self.resume(head);
     }
 
     /// The event that has arrived, if it was not taken yet.

@@ -2,6 +2,7 @@
 //! the configuration and the seed.
 
 mod bounds;
+mod fuzz;
 mod ties;
 
 use corsair::{

@@ -61,7 +61,8 @@ impl<M: Message> Wanted<M> for Any {
     fn look(&mut self, context: &VirtualContext<M, ForBody<M>>) -> Option<Event<M>> {
         let shard = || context.shard();
         while let Some(event) = shard().take_kept() {
-            shard().resume(event.head);
+            let kind = event.message_kind();
+            shard().resume_kept(event.head, kind);
             if let Some(event) = event.for_actor() {
                 return Some(event);
             }
@@ -93,7 +94,11 @@ impl<W> Selected<W> {
         }
         let seen = event.into_event().ok_or(None)?;
         if (self.wanted)(&seen, &head.envelope()) {
-            context.shard().resume(head);
+            let kind = match &seen {
+                Event::Message { body, .. } => Some(body.kind()),
+                _ => None,
+            };
+            context.shard().resume_kept(head, kind);
             return Ok(seen);
         }
         Err(Some(Scheduled::from_event(head, seen)))
@@ -223,7 +228,8 @@ impl<M: Message> Fresh<M> {
         event: Scheduled<M>,
     ) -> Option<Event<M>> {
         self.end(Some(event.head.kind()));
-        context.shard().resume(event.head);
+        let kind = event.message_kind();
+        context.shard().resume_kept(event.head, kind);
         event.into_event()
     }
 }

@@ -23,6 +23,11 @@ impl<M: Message> Engine<M> {
             let count = spawn.count();
             let on_demand = spawn.on_demand;
             let born = time.saturating_add(self.shard().min_latency());
+            if born > self.shard().window.limit {
+                // Whether the shards meet again before the limit depends on the windows' width.
+                self.shard().hold_spawn(born);
+                continue;
+            }
             let Some(first) = self.place(parent, spawn, blueprint, born) else {
                 return;
             };

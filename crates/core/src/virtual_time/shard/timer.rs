@@ -1,6 +1,6 @@
 //! A timer that waits.
 
-use crate::virtual_time::scheduled::{Head, Kind, Scheduled, TIMER_FROM};
+use crate::virtual_time::scheduled::{Head, Kind, Scheduled, TIMER_FROM, TIMER_SEQ};
 use crate::virtual_time::wheel::Due;
 
 /// Of a timer: when, whose, which.
@@ -12,11 +12,12 @@ pub(in super::super) struct Timer {
 }
 
 impl Timer {
-    /// Its event in the window that begins at `base`, as the `seq`-th timer there.
+    /// Its event in the window that begins at `base`.
     #[inline]
-    pub(in super::super) fn event<M>(self, base: u64, seq: u32) -> Scheduled<M> {
+    pub(in super::super) fn event<M>(self, base: u64) -> Scheduled<M> {
         let offset = (self.time - base) as u32;
-        let mut head = Head::new(offset, Kind::Timer, self.actor, TIMER_FROM, seq, self.time);
+        let from = TIMER_FROM;
+        let mut head = Head::new(offset, Kind::Timer, self.actor, from, TIMER_SEQ, self.time);
         head.parent = self.token as u64;
         Scheduled::bare(head)
     }

@@ -379,3 +379,62 @@ fn a_body_that_panics_as_it_is_dropped_ends_once() {
     );
     assert_eq!(report.ended, 1);
 }
+
+#[test]
+fn that_nobody_will_answer_comes_before_the_time_out_of_its_instant() {
+    scenario!(Nobody { seen: Seen }, cx, {
+        // Timers of others are due at the same instants, before and after those of the root.
+        let crowd = cx
+            .spawn(Spawn::many(CROWD, "x", ""), |mut cx: C, _| async move {
+                for _ in 0..20 {
+                    cx.sleep(MS).await;
+                }
+            })
+            .await;
+        for round in 0..8 {
+            let asked = cx.ask(corsair::Addr::NONE, Number(round), 2 * MS).await;
+            seen.note(format!("{round}: {asked:?}"));
+            cx.sleep(3 * MS / 2).await;
+            cx.sleep(3 * MS / 2).await;
+        }
+        let _ = crowd;
+    });
+    let seen = Seen::default();
+    let lines = seen_always(Nobody { seen: seen.clone() }, &seen);
+    assert_eq!(lines.len(), 8);
+    assert!(lines.iter().all(|line| line.contains("Ended")), "{lines:?}");
+}
+
+#[test]
+fn a_panic_on_a_kept_message_is_told_with_that_message() {
+    #[derive(Debug, Message)]
+    enum Word {
+        First,
+        Second,
+    }
+    struct Keeps;
+    impl Scenario<Word> for Keeps {
+        async fn root<C: AsyncContext<Word>>(self, mut cx: C) {
+            let me = cx.me();
+            cx.send(me, Word::First);
+            cx.send(me, Word::Second);
+            let second = |event: &Event<Word>| {
+                matches!(
+                    event,
+                    Event::Message {
+                        body: Word::Second,
+                        ..
+                    }
+                )
+            };
+            cx.recv_if(second).await;
+            let event = cx.recv().await;
+            panic!("{event:?}");
+        }
+    }
+    let error = corsair::run(Executor::Virtual, &config(1), Keeps).unwrap_err();
+    let RunError::Panicked { panic, .. } = error else {
+        panic!("{error}")
+    };
+    assert_eq!(panic.event, "First from root");
+}
