@@ -8,6 +8,12 @@
 //!
 //! It stops at the first difference with the case's number, and exit code 1.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "it tells how far it has come, and what differs"
+)]
+
 #[path = "../tests/suite/virtual_time/fuzz/case.rs"]
 mod case;
 
