@@ -7,7 +7,7 @@ use corsair_serial::{Batch, Chunked, Json, Pooled, Serial, Strategy, people};
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The least that one of 50 runs allocates, after 50 others. Which thread gets how much is not the same
+/// The least that one of 20 runs allocates, after 20 others. Which thread gets how much is not the same
 /// in every run, so on a busy machine some buffer may have to grow even late; that is no steady state.
 fn steady(strategy: &impl Strategy, people: &[people::Person]) -> Total {
     let mut batch = Batch::new();
@@ -16,20 +16,20 @@ fn steady(strategy: &impl Strategy, people: &[people::Person]) -> Total {
         strategy.marshal_into(&Json, people, &mut batch).unwrap();
         count.stop()
     };
-    for _ in 0..50 {
+    for _ in 0..20 {
         run();
     }
-    let runs = std::iter::repeat_with(run).take(50);
+    let runs = std::iter::repeat_with(run).take(20);
     runs.min_by_key(|total| total.allocations).unwrap()
 }
 
 #[test]
 fn a_run_in_steady_state_allocates_at_most_5_times_whatever_the_values_and_workers() {
-    let people = people::generate(3000, 7);
-    for count in [0, 1, 100, 1000, 3000] {
+    let people = people::generate(2000, 7);
+    for count in [0, 1, 100, 2000] {
         let people = &people[..count];
         assert_eq!(steady(&Serial, people), Total::default());
-        for workers in [1, 2, 3, 8, 64] {
+        for workers in [1, 2, 8, 64] {
             for (name, total) in [
                 ("chunked", steady(&Chunked::new(workers).unwrap(), people)),
                 ("pooled", steady(&Pooled::new(workers).unwrap(), people)),
