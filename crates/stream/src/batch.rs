@@ -25,7 +25,18 @@ pub enum Rows {
 
 /// The values of the tags by which points are grouped, by name. Points that were never grouped have
 /// none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub struct Group {
     /// Name and value, ordered by name; a missing tag has the empty value.
     pub tags: Vec<(Arc<str>, Arc<str>)>,
@@ -79,6 +90,13 @@ impl Flow {
         }
     }
 
+    pub(crate) fn batches_mut(&mut self) -> &mut [Batch] {
+        match self {
+            Flow::Points(batch) => std::slice::from_mut(batch),
+            Flow::Window(window) => &mut window.batches,
+        }
+    }
+
     /// The batch of a node that a pipeline feeds points.
     ///
     /// # Panics
@@ -100,6 +118,17 @@ impl Batch {
             block: self.block.clone(),
             rows,
             group: self.group.clone(),
+        }
+    }
+
+    /// A block of its points only.
+    pub fn to_block(&self) -> Block {
+        match self.rows {
+            Rows::Range(0, to) if to as usize == self.block.rows() => (*self.block).clone(),
+            _ => {
+                let rows: Vec<u32> = self.rows.iter().map(|row| row as u32).collect();
+                self.block.gather(&rows)
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 //! order of the lines.
 
 use crate::{Kind, Value};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 mod builder;
@@ -15,7 +16,7 @@ mod write;
 pub use builder::{Builder, Fed};
 
 /// Where points were written to. Equal origins of one engine are the same `Arc`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Origin {
     /// `db` of the write.
     pub database: Arc<str>,
@@ -26,7 +27,7 @@ pub struct Origin {
 }
 
 /// Points of one measurement, column by column. All columns have as many cells as there are times.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Block {
     /// Where they were written to.
     pub origin: Arc<Origin>,
@@ -37,7 +38,7 @@ pub struct Block {
 }
 
 /// The values of one tag or field.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Column {
     /// Its key.
     pub name: Arc<str>,
@@ -46,7 +47,7 @@ pub struct Column {
 }
 
 /// The cells of a column. A cell may be missing: lines need not have the same keys.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub enum Data {
     /// A tag: each word once.
     Tag(Words),
@@ -65,7 +66,7 @@ pub enum Data {
 }
 
 /// Values of one type.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Cells<T> {
     /// A value per row; the default where it is missing.
     pub values: Vec<T>,
@@ -74,7 +75,7 @@ pub struct Cells<T> {
 }
 
 /// Words that repeat: a number per row, each word once.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Words {
     /// The place in `words` of each row's word, or [`Words::MISSING`].
     pub codes: Vec<u32>,
@@ -89,6 +90,30 @@ impl Words {
     /// The word of a row.
     pub fn get(&self, row: usize) -> Option<&Arc<str>> {
         self.words.get(self.codes[row] as usize)
+    }
+
+    /// The words of these rows only. O(rows), also where there are many more words.
+    fn gather(&self, rows: &[u32]) -> Words {
+        let codes = rows.iter().map(|&row| self.codes[row as usize]);
+        if self.words.len() <= rows.len() {
+            return Words {
+                codes: codes.collect(),
+                words: self.words.clone(),
+            };
+        }
+        let mut places: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut words = Vec::new();
+        let place = |code: u32| match self.words.get(code as usize) {
+            None => Words::MISSING,
+            Some(word) => *places.entry(code).or_insert_with(|| {
+                words.push(word.clone());
+                words.len() as u32 - 1
+            }),
+        };
+        Words {
+            codes: codes.map(place).collect(),
+            words,
+        }
     }
 }
 
@@ -131,6 +156,13 @@ impl Data {
     }
 }
 
+impl<T> Cells<T> {
+    fn bytes(&self) -> usize {
+        let present = self.present.as_ref().map_or(0, Vec::len);
+        self.values.len() * size_of::<T>() + present
+    }
+}
+
 impl<T: Clone> Cells<T> {
     fn gather(&self, rows: &[u32]) -> Cells<T> {
         let at = |&row: &u32| row as usize;
@@ -148,13 +180,10 @@ impl<T: Clone> Cells<T> {
 }
 
 impl Data {
-    /// These rows only. O(rows), and O(words) for a tag.
+    /// These rows only. O(rows).
     fn gather(&self, rows: &[u32]) -> Data {
         match self {
-            Data::Tag(words) => Data::Tag(Words {
-                codes: rows.iter().map(|&row| words.codes[row as usize]).collect(),
-                words: words.words.clone(),
-            }),
+            Data::Tag(words) => Data::Tag(words.gather(rows)),
             Data::Float(cells) => Data::Float(cells.gather(rows)),
             Data::Integer(cells) => Data::Integer(cells.gather(rows)),
             Data::Unsigned(cells) => Data::Unsigned(cells.gather(rows)),
@@ -165,6 +194,35 @@ impl Data {
                     .map(|&row| cells[row as usize].clone())
                     .collect(),
             ),
+        }
+    }
+}
+
+impl Data {
+    /// About how much memory it takes.
+    fn bytes(&self) -> usize {
+        // A string: its pointer, its counts, its bytes.
+        let text = |text: &Arc<str>| 32 + text.len();
+        match self {
+            Data::Tag(words) => words.codes.len() * 4 + words.words.iter().map(text).sum::<usize>(),
+            Data::Float(cells) => cells.bytes(),
+            Data::Integer(cells) => cells.bytes(),
+            Data::Unsigned(cells) => cells.bytes(),
+            Data::Boolean(cells) => cells.bytes(),
+            Data::Text(cells) => {
+                // A string that repeats that of the row before is the same one.
+                let pairs = cells.values.windows(2);
+                let others = pairs.filter(|pair| !Arc::ptr_eq(&pair[0], &pair[1]));
+                let others = others.map(|pair| text(&pair[1])).sum::<usize>();
+                cells.bytes() + cells.values.first().map_or(0, text) + others
+            }
+            Data::Mixed(cells) => {
+                let texts = cells.iter().map(|cell| match cell {
+                    Some(Value::Text(value)) => text(value),
+                    _ => 0,
+                });
+                cells.len() * size_of::<Option<Value>>() + texts.sum::<usize>()
+            }
         }
     }
 }
@@ -248,6 +306,12 @@ impl Block {
     /// How many points.
     pub fn rows(&self) -> usize {
         self.times.len()
+    }
+
+    /// About how much memory it takes. O(columns), and O(rows) for strings.
+    pub fn bytes(&self) -> usize {
+        let columns = self.columns.iter().map(|column| column.data.bytes());
+        self.times.len() * size_of::<i64>() + columns.sum::<usize>()
     }
 
     /// A block of these rows only. O(columns × rows).

@@ -7,32 +7,42 @@
 //!
 //! **Nothing accepted is lost.** When a write is answered, its points lie on the edges of all tasks
 //! that want them. [`Engine::close`] lets no more in, and returns when all of them have gone their
-//! way. Only [`Engine::delete`], a failing node and an overflow policy of a task drop points.
+//! way; [`Engine::suspend`] does the same within a deadline, and saves what is left. Only
+//! [`Engine::delete`], an overflow policy of a task and limits that [`EngineOptions`] set drop points,
+//! and they are counted.
 
 mod actors;
+mod entrance;
 mod options;
 mod plan;
 mod routes;
+mod saved;
 mod status;
 mod task;
 mod write;
 
 pub use options::{EngineOptions, TaskOptions};
+pub use saved::{Saved, SavedError};
 pub use status::{EdgeStatus, NodeStatus, TaskState, TaskStatus};
 pub use write::{BadLine, Write, WriteError, Written};
 
 use crate::language::{self, LanguageError};
-use crate::node::sink::Latest;
-use crate::passage::Passages;
+use crate::node::http_out::Latest;
+use crate::node::log;
+use crate::node::queue::{Counts, Queue};
+use crate::pending::PendingWrites;
 use crate::pipeline::{Pipeline, What};
 use actors::{Command, Commands};
 use corsair::{Executor, Report, RunError};
+use parking_lot::{Mutex, RwLock};
 use routes::Routes;
+use saved::SavedTask;
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use task::Task;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -40,24 +50,30 @@ use tokio::sync::Semaphore;
 /// Runs tasks. Clones are the same engine.
 #[derive(Clone, Debug)]
 pub struct Engine {
-    shared: Arc<Shared>,
+    shared: Arc<EngineState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct EngineState {
     options: EngineOptions,
     routes: RwLock<Arc<Routes>>,
     tasks: RwLock<BTreeMap<Arc<str>, Arc<Task>>>,
     commands: Commands,
-    passages: Passages,
+    pending_writes: PendingWrites,
     /// A permit per write that may be under way.
     writes: Semaphore,
     closed: AtomicBool,
+    /// Nodes save what they keep when their inputs end.
+    suspended: Arc<AtomicBool>,
+    /// What was saved for tasks that have not been started.
+    saved: Mutex<BTreeMap<String, SavedTask>>,
+    /// Lines of all `log` nodes.
+    log: Queue,
     accepted: AtomicU64,
     rejected: AtomicU64,
     written: AtomicU64,
     run: Mutex<Option<JoinHandle<Result<Report, RunError>>>>,
-    /// Where requests of `http_post` block.
+    /// Where parcels wait for room on the first edge of a task.
     io: Handle,
 }
 
@@ -123,19 +139,22 @@ impl Engine {
     /// See [`StartError`].
     ///
     /// # Panics
-    /// Outside of a tokio runtime: `http_post` uses the calling one's threads that may block.
+    /// Outside of a tokio runtime: what waits for room in a task waits there.
     pub fn start(options: EngineOptions) -> Result<Engine, StartError> {
         if options.executor == Executor::Virtual {
             return Err(StartError::Virtual);
         }
         let (commands, received) = actors::commands();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(EngineState {
             writes: Semaphore::new(options.writes.get()),
             routes: RwLock::default(),
             tasks: RwLock::default(),
             commands,
-            passages: Passages::default(),
+            pending_writes: PendingWrites::default(),
             closed: AtomicBool::new(false),
+            suspended: Arc::default(),
+            saved: Mutex::default(),
+            log: log::queue(options.log.clone(), options.sink_memory),
             accepted: AtomicU64::new(0),
             rejected: AtomicU64::new(0),
             written: AtomicU64::new(0),
@@ -144,7 +163,7 @@ impl Engine {
             options,
         });
         let run = actors::run(&shared, received)?;
-        *lock(&shared.run) = Some(run);
+        *shared.run.lock() = Some(run);
         Ok(Engine { shared })
     }
 
@@ -174,33 +193,33 @@ impl Engine {
         if !cfg!(feature = "tls") {
             refuse_tls(&pipeline)?;
         }
-        let (task, plan) = plan::plan(shared, name, pipeline, &options);
-        {
-            let mut tasks = shared.tasks.write().unwrap_or_else(PoisonError::into_inner);
-            if shared.closed.load(Ordering::SeqCst) {
-                return Err(TaskError::Closed);
-            }
-            if tasks.contains_key(name) {
-                return Err(TaskError::Duplicate(name.into()));
-            }
-            tasks.insert(name.into(), task.clone());
-            // What is written before its nodes have started waits on its first edges.
-            shared.subscribe(&task);
+        let mut tasks = shared.tasks.write();
+        if shared.closed.load(Ordering::SeqCst) {
+            return Err(TaskError::Closed);
         }
-        shared.commands.give(Command::Start(plan)).await;
+        if tasks.contains_key(name) {
+            return Err(TaskError::Duplicate(name.into()));
+        }
+        let saved = shared.saved_for(name, &pipeline);
+        let (task, plan) = plan::plan(shared, name, pipeline, &options, saved);
+        // Whoever sees the task must be able to rely on its nodes being started: nothing between here
+        // and there may wait, or a caller that goes away would leave half a task.
+        tasks.insert(name.into(), task.clone());
+        // What is written before its nodes have started waits on its first edges.
+        shared.subscribe(&task);
+        shared.commands.give(Command::Start(plan));
         Ok(())
     }
 
     /// Deletes a task: what lies on its edges is dropped, and it gets nothing more. Returns when all
-    /// its nodes have ended, which takes as long as the requests that its `http_post` nodes have
-    /// begun.
+    /// its nodes have ended; a request that an `http_post` node has begun may last longer.
     ///
     /// # Errors
     /// [`TaskError::Unknown`].
     pub async fn delete(&self, name: &str) -> Result<(), TaskError> {
         let shared = &self.shared;
         let task = {
-            let mut tasks = shared.tasks.write().unwrap_or_else(PoisonError::into_inner);
+            let mut tasks = shared.tasks.write();
             tasks.remove(name).inspect(|task| shared.unsubscribe(task))
         };
         let Some(task) = task else {
@@ -252,7 +271,7 @@ impl Engine {
     /// Returns when every point of the writes answered so far has gone its way through every task, as
     /// far as it goes: into a window that is not full, say.
     pub async fn settle(&self) {
-        self.shared.passages.settle().await;
+        self.shared.pending_writes.settle().await;
     }
 
     /// Lets nothing more in, and returns when every point that was accepted has gone its way
@@ -265,14 +284,60 @@ impl Engine {
         let permits = shared.writes.acquire_many(all).await;
         let routes = {
             // Whoever has found the engine open has subscribed by now.
-            let _tasks = shared.tasks.write().unwrap_or_else(PoisonError::into_inner);
+            let _tasks = shared.tasks.write();
             shared.take_routes()
         };
-        routes.close().await;
+        routes.close();
         for task in shared.tasks() {
             task.ended().await;
         }
+        shared.log.drained().await;
         drop(permits);
+    }
+
+    /// Lets nothing more in, and stops: what is on its way goes there, but points in windows that are
+    /// not full stay where they are. What has not been delivered when the deadline has passed, a
+    /// hung receiver's share say, is saved with them.
+    ///
+    /// What is saved is for [`Engine::restore`]. After the deadline it takes as long as nodes need
+    /// for what lies on their edges.
+    pub async fn suspend(&self, deadline: Duration) -> Saved {
+        let shared = &self.shared;
+        shared.suspended.store(true, Ordering::SeqCst);
+        {
+            let mut drained = std::pin::pin!(self.drain());
+            let in_time = tokio::time::timeout(deadline, &mut drained).await;
+            if in_time.is_err() {
+                self.hurry();
+                // Now that no sink waits for its receiver, no node waits for a sink.
+                drained.await;
+            }
+        }
+        let mut tasks = std::mem::take(&mut *shared.saved.lock());
+        for task in shared.tasks() {
+            let saved = SavedTask {
+                text: task.pipeline.to_string(),
+                nodes: std::mem::take(&mut *task.kept.lock()),
+            };
+            tasks.insert(task.name.to_string(), saved);
+        }
+        let log = shared.log.rest();
+        Saved { tasks, log }
+    }
+
+    /// Lets [`Engine::suspend`] behave as if its deadline had passed.
+    pub fn hurry(&self) {
+        for task in self.shared.tasks() {
+            task.queues().for_each(Queue::keep);
+        }
+        self.shared.log.keep();
+    }
+
+    /// Lets tasks that are added from now on go on from what was saved, if they have the same name
+    /// and text.
+    pub fn restore(&self, saved: Saved) {
+        self.shared.log.refill(saved.log, &Counts::default());
+        self.shared.saved.lock().extend(saved.tasks);
     }
 
     /// [`Engine::drain`], and the end of the run. `None` if somebody has closed it before.
@@ -281,8 +346,8 @@ impl Engine {
     /// Those of [`corsair::run`].
     pub async fn close(&self) -> Option<Result<Report, RunError>> {
         self.drain().await;
-        self.shared.commands.give(Command::End).await;
-        let run = lock(&self.shared.run).take()?;
+        self.shared.commands.give(Command::End);
+        let run = self.shared.run.lock().take()?;
         // It ends at once; only its thread has to.
         let joined = tokio::task::spawn_blocking(move || run.join()).await;
         match joined {
@@ -292,10 +357,7 @@ impl Engine {
     }
 
     fn task(&self, name: &str) -> Result<Arc<Task>, TaskError> {
-        let tasks = self.shared.tasks.read();
-        let tasks = tasks.unwrap_or_else(PoisonError::into_inner);
-        let task = tasks.get(name).cloned();
-        drop(tasks);
+        let task = self.shared.tasks.read().get(name).cloned();
         task.ok_or_else(|| self.unknown(name))
     }
 
@@ -314,30 +376,35 @@ impl Engine {
     }
 }
 
-impl Shared {
+impl EngineState {
     fn tasks(&self) -> Vec<Arc<Task>> {
-        let tasks = self.tasks.read().unwrap_or_else(PoisonError::into_inner);
-        tasks.values().cloned().collect()
+        self.tasks.read().values().cloned().collect()
     }
 
     fn routes(&self) -> Arc<Routes> {
-        let routes = self.routes.read().unwrap_or_else(PoisonError::into_inner);
-        routes.clone()
+        self.routes.read().clone()
+    }
+
+    /// What was saved for a task, if its text is still the same.
+    fn saved_for(&self, name: &str, pipeline: &Pipeline) -> Option<SavedTask> {
+        let saved = self.saved.lock().remove(name)?;
+        if saved.text == pipeline.to_string() {
+            return Some(saved);
+        }
+        tracing::warn!("task {name}: its text has changed; what was saved of it is left out");
+        None
     }
 
     fn subscribe(&self, task: &Arc<Task>) {
-        let mut routes = self.routes.write().unwrap_or_else(PoisonError::into_inner);
-        Arc::make_mut(&mut routes).add(task);
+        Arc::make_mut(&mut self.routes.write()).add(task);
     }
 
     fn unsubscribe(&self, task: &Arc<Task>) {
-        let mut routes = self.routes.write().unwrap_or_else(PoisonError::into_inner);
-        Arc::make_mut(&mut routes).remove(task);
+        Arc::make_mut(&mut self.routes.write()).remove(task);
     }
 
     fn take_routes(&self) -> Arc<Routes> {
-        let mut routes = self.routes.write().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut routes)
+        std::mem::take(&mut self.routes.write())
     }
 }
 
@@ -356,11 +423,6 @@ fn refuse_tls(pipeline: &Pipeline) -> Result<(), TaskError> {
         }
     }
     Ok(())
-}
-
-/// Locks what is in order even if somebody panicked with it.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether a name can stand in a URL as it is.

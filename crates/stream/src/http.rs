@@ -11,34 +11,91 @@
 //! | `GET /metrics` | counters for Prometheus |
 //! | `GET /ping` | 204 |
 //!
-//! Every refusal is a JSON object with a `code` for programs and a `message` that says what to do.
+//! Every refusal is a JSON object with a `code` for programs and a `message` that says what to do, also
+//! under the name `error`, where clients of InfluxDB look for it. What is busy is 503 with
+//! `Retry-After`: writers such as telegraf try that again, and drop a batch that is answered with 4xx.
 
+mod access;
+mod body;
 mod metrics;
 mod refusal;
+mod serve;
 mod tasks;
 mod write;
 
 use crate::engine::Engine;
+use crate::store::Store;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::{Method, StatusCode, Uri};
+use axum::middleware;
 use axum::routing::{get, post};
 use refusal::Refusal;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+pub use serve::{Limits, serve};
+
+/// Who may do what, and how long bodies may take.
+#[derive(Clone, Debug)]
+pub struct HttpOptions {
+    /// Asked of every request but `/ping`, if there is one.
+    pub token: Option<String>,
+    /// How long the body of a request may take.
+    pub body_timeout: Duration,
+    /// Where tasks are kept that were added over HTTP.
+    pub store: Option<Arc<Store>>,
+}
+
+impl Default for HttpOptions {
+    fn default() -> HttpOptions {
+        HttpOptions {
+            token: None,
+            body_timeout: Duration::from_secs(30),
+            store: None,
+        }
+    }
+}
+
+/// What every handler has.
+#[derive(Clone, Debug)]
+struct Server {
+    engine: Engine,
+    options: Arc<HttpOptions>,
+    /// A permit for each KiB of bodies that are being read or parsed.
+    memory: Arc<Semaphore>,
+}
 
 /// The routes of an engine.
 pub fn router(engine: Engine) -> Router {
+    router_with(engine, HttpOptions::default())
+}
+
+/// The routes of an engine, with options.
+pub fn router_with(engine: Engine, options: HttpOptions) -> Router {
+    let memory = Semaphore::new(body::kibibytes(engine.options().body_memory));
+    let server = Server {
+        engine,
+        options: Arc::new(options),
+        memory: Arc::new(memory),
+    };
     Router::new()
         .route("/write", post(write::write))
         .route("/tasks", get(tasks::list).post(tasks::add))
         .route("/tasks/{name}", get(tasks::show).delete(tasks::delete))
         .route("/tasks/{name}/{endpoint}", get(tasks::endpoint))
         .route("/metrics", get(metrics::metrics))
-        .route("/ping", get(|| async { StatusCode::NO_CONTENT }))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
+        .layer(middleware::from_fn_with_state(
+            server.clone(),
+            access::check,
+        ))
+        .route("/ping", get(|| async { StatusCode::NO_CONTENT }))
         // Each route has a limit of its own.
         .layer(DefaultBodyLimit::disable())
-        .with_state(engine)
+        .with_state(server)
 }
 
 async fn unknown(uri: Uri) -> Refusal {

@@ -16,18 +16,19 @@ pub mod block;
 pub mod engine;
 pub mod expression;
 pub mod http;
+mod json;
 pub mod language;
 pub mod line;
 #[cfg(feature = "measure")]
 pub mod measure;
 mod node;
-mod passage;
+mod pending;
 pub mod pipeline;
 pub mod replay;
-mod series;
+pub mod store;
 mod value;
 
 pub use node::NodeError;
-pub use node::sink::Latest;
+pub use node::http_out::Latest;
 
 pub use value::{Kind, Value};

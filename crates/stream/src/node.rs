@@ -1,42 +1,86 @@
 //! The nodes of a task: what each does with what arrives.
 //!
 //! An [`Operator`] is the plain part of a node, without edges and without waiting: flows in, flows
-//! out. [`body`] makes an actor of it.
+//! out. [`body`] makes an actor of it. An operator never fails: a point that it cannot take is
+//! counted, logged at a limited rate, and left out.
 
 pub(crate) mod aggregate;
 pub(crate) mod alert;
 pub(crate) mod body;
 pub(crate) mod derive;
+pub(crate) mod faults;
 pub(crate) mod group;
+pub(crate) mod http_out;
+pub(crate) mod http_post;
 pub(crate) mod join;
-pub(crate) mod sink;
+pub(crate) mod log;
+pub(crate) mod queue;
+pub(crate) mod retain;
+pub(crate) mod series;
 pub(crate) mod window;
 
-use crate::Kind;
-use crate::batch::Flow;
-use crate::expression::ExpressionError;
+use crate::batch::{Flow, Group};
+use crate::block::Block;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a node does with what arrives.
 pub(crate) trait Operator: Send + 'static {
-    /// Takes what arrived on an input, and puts what becomes of it at the end of `out`.
-    fn take(&mut self, input: usize, flow: Flow, out: &mut Vec<Flow>) -> Result<(), NodeError>;
+    /// Takes what arrived on an input, and appends what becomes of it to `out`.
+    fn take(&mut self, input: usize, flow: Flow, out: &mut Vec<Flow>);
 
-    /// Nothing more comes: puts at the end of `out` what was held back.
-    fn finish(&mut self, _: &mut Vec<Flow>) -> Result<(), NodeError> {
-        Ok(())
+    /// The stream has ended: appends what was held back to `out`.
+    fn finish(&mut self, _: &mut Vec<Flow>) {}
+
+    /// What it keeps between points, for the next start; `None`: nothing.
+    fn save(&self) -> Option<Kept> {
+        None
     }
 
-    /// What it counts, under these names.
-    fn counters(&self) -> Vec<(&'static str, Counter)> {
-        Vec::new()
+    /// Goes on from what was saved. Called before anything arrives.
+    fn restore(&mut self, _: Kept) {}
+}
+
+/// What a node keeps between points, by group.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+pub(crate) enum Kept {
+    /// Of a `window`: the end of the window being filled, and its points.
+    Windows(Vec<(Group, i64, Vec<Block>)>),
+    /// Of a `join`, for each input: the latest time, and the points without a partner.
+    Join(Vec<(Group, [SavedSide; 2])>),
+    /// Of an `alert`: the level.
+    Levels(Vec<(Group, u8)>),
+    /// Of a sink: bodies that have not been delivered.
+    Bodies(Vec<String>),
+}
+
+impl Kept {
+    /// How many points, or bodies.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Kept::Windows(windows) => {
+                let blocks = windows.iter().flat_map(|(_, _, blocks)| blocks);
+                blocks.map(Block::rows).sum()
+            }
+            Kept::Join(groups) => {
+                let sides = groups.iter().flat_map(|(_, sides)| sides);
+                sides.map(|(_, points)| points.len()).sum()
+            }
+            Kept::Levels(_) => 0,
+            Kept::Bodies(bodies) => bodies.len(),
+        }
     }
 }
+
+/// One input of a `join`: the latest time, and the points that have no partner yet.
+pub(crate) type SavedSide = (Option<i64>, Vec<(i64, Block)>);
 
 /// A number that one node counts up and anybody may read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counter(Arc<AtomicU64>);
+
+/// The counters of a node under their names.
+pub(crate) type Counters = Vec<(&'static str, Counter)>;
 
 impl Counter {
     pub(crate) fn add(&self, more: usize) {
@@ -51,25 +95,6 @@ impl Counter {
 /// Why a node cannot go on. Its task is aborted with this reason, and no other.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NodeError {
-    /// An expression has no result.
-    #[error(transparent)]
-    Expression(#[from] ExpressionError),
-    /// An aggregate of values that it does not go with.
-    #[error("there is no {function} of `{field}`, which is a {kind}")]
-    Aggregate {
-        /// The function's name.
-        function: &'static str,
-        /// The field.
-        field: String,
-        /// The type that was found.
-        kind: Kind,
-    },
-    /// A sum beyond 64 bits.
-    #[error("the sum of `{field}` does not fit into 64 bits")]
-    Sum {
-        /// The field.
-        field: String,
-    },
     /// Its code panicked.
     #[error("it panicked; the panic's words are in the log")]
     Panicked,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// A value of a field, or a tag's (always [`Value::Text`]).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Value {
     /// 64 bits, IEEE 754; finite.
     Float(f64),

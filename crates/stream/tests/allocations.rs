@@ -1,12 +1,17 @@
-//! What reading allocates. A file of its own, with one test: counts are of the whole process.
+//! What reading lines and running tasks allocates. A file of its own: counts are of the whole process,
+//! so its tests run one after the other.
 
 use corsair_allocations::{Count, Counting};
 use corsair_stream::block::{Builder, Origin};
+use corsair_stream::engine::{Engine, EngineOptions, TaskOptions, Write};
 use corsair_stream::line::{self, FieldValue, Precision};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
+
+/// Held by the test that counts.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn text(lines: usize) -> String {
     let line = |number: usize| {
@@ -73,6 +78,7 @@ fn least(mut count: impl FnMut() -> u64) -> u64 {
 
 #[test]
 fn no_line_costs_an_allocation_once_buffers_have_grown() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap();
     let (few, many) = (text(100), text(10_000));
     // The list of a line's tags grows once, whatever the number of lines.
     let few_read = least(|| reading(&few));
@@ -90,5 +96,69 @@ fn no_line_costs_an_allocation_once_buffers_have_grown() {
     assert!(
         many_wanted <= few_wanted + 7 * 7,
         "{few_wanted}, {many_wanted}"
+    );
+}
+
+/// The bytes that a task allocates for one write with a point of each of so many series.
+async fn bytes_of(text: &str, series: usize) -> u64 {
+    let engine = Engine::start(EngineOptions {
+        task_memory: usize::MAX,
+        ..EngineOptions::default()
+    })
+    .unwrap();
+    engine.add("t", text, TaskOptions::default()).await.unwrap();
+    let to = Write {
+        database: "db".into(),
+        policy: None,
+        precision: Precision::Seconds,
+    };
+    let line = |at: usize, time: u8| format!("m,host=host{at:06},zone=z{} v={at} {time}\n", at % 3);
+    let first: String = (0..series).map(|at| line(at, 1)).collect();
+    let second: String = (0..series).map(|at| line(at, 12)).collect();
+    let count = Count::start();
+    for lines in [first, second] {
+        engine.write(&to, lines.as_bytes()).await.unwrap();
+    }
+    engine.settle().await;
+    let total = count.stop();
+    engine.delete("t").await.unwrap();
+    drop(engine.close().await);
+    total.bytes
+}
+
+#[test]
+fn memory_is_linear_in_the_number_of_series_for_every_node() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_all().build().unwrap();
+    for nodes in [
+        "where(v >= 0)",
+        "eval(v * 2).as('w')",
+        "eval(v * 2, host + zone).as('w', 'x')",
+        "alert().info(v >= 0).crit(v > 10).id('x')",
+        "window(10s, every 10s)",
+        "window(10s, every 10s) | mean(v)",
+        "window(10s, every 10s) | percentile(v, 50) | http_out('p')",
+        "http_out('seen')",
+        "groupBy('host', 'zone') | window(10s, every 10s) | count(v)",
+    ] {
+        let text = format!("stream | from('m') | groupBy('host') | {nodes}");
+        let one = runtime.block_on(bytes_of(&text, 4000));
+        let four = runtime.block_on(bytes_of(&text, 16_000));
+        let grows = four as f64 / one as f64;
+        assert!(
+            grows < 6.0,
+            "{nodes}: {one} bytes, and {four} for four times as many series"
+        );
+    }
+    let join = "var a = stream | from('m') | groupBy('host')
+                var b = stream | from('m') | groupBy('host')
+                a | join(b).as('a', 'b')";
+    let one = runtime.block_on(bytes_of(join, 2000));
+    let four = runtime.block_on(bytes_of(join, 8000));
+    let grows = four as f64 / one as f64;
+    assert!(
+        grows < 6.0,
+        "join: {one} bytes, and {four} for four times as many series"
     );
 }

@@ -53,8 +53,10 @@ pub struct Builder {
     index: HashTable<u32>,
     /// The measurement of the line before.
     last: u32,
-    /// Blocks that are complete, and the numbers of their first lines.
-    done: Vec<(usize, Block)>,
+    /// Blocks that are complete, with the numbers of their first lines and of all, if they are kept.
+    done: Vec<(usize, Block, Vec<u32>)>,
+    /// Whether the numbers of lines are kept.
+    numbered: bool,
     /// Lines that are in blocks.
     stored: usize,
     /// The longest line that is taken, in bytes.
@@ -94,6 +96,13 @@ impl Fed {
     }
 }
 
+/// A timestamp in nanoseconds, if it is one that InfluxDB takes: the two first and the last that 64
+/// bits hold stand for something else there, and have no window around them here.
+fn in_range(time: i64, unit: i64) -> Option<i64> {
+    let nanos = time.checked_mul(unit)?;
+    (i64::MIN + 2..i64::MAX).contains(&nanos).then_some(nanos)
+}
+
 impl Default for Builder {
     fn default() -> Builder {
         Builder::new()
@@ -110,6 +119,7 @@ impl Builder {
             index: HashTable::new(),
             last: 0,
             done: Vec::new(),
+            numbered: false,
             stored: 0,
             max_line: usize::MAX,
         }
@@ -118,6 +128,12 @@ impl Builder {
     /// Lets it refuse lines of more bytes than this.
     pub fn max_line(mut self, bytes: usize) -> Builder {
         self.max_line = bytes;
+        self
+    }
+
+    /// Lets it keep for [`Builder::finish_numbered`] which line each row was.
+    pub(crate) fn numbered(mut self, numbered: bool) -> Builder {
+        self.numbered = numbered;
         self
     }
 
@@ -152,7 +168,7 @@ impl Builder {
                     Err(reader.error(tokens.measurement.from, LineErrorKind::LineTooLong))
                 }
                 (Ok(_), None) => Ok(now),
-                (Ok(_), Some(time)) => time.checked_mul(unit).ok_or_else(|| {
+                (Ok(_), Some(time)) => in_range(time, unit).ok_or_else(|| {
                     reader.error(tokens.time_at, LineErrorKind::TimestampOutOfRange)
                 }),
                 (Err(error), _) => Err(error),
@@ -176,12 +192,20 @@ impl Builder {
     /// The blocks of all that it has been fed since the last time; then it is as new, and keeps the
     /// memory of writes that are not extraordinary.
     pub fn finish(&mut self) -> Vec<Block> {
+        let blocks = self.finish_numbered().into_iter();
+        blocks.map(|(block, _)| block).collect()
+    }
+
+    /// [`Builder::finish`], and for each row the number of its line, if they are kept: counted from 0
+    /// over all lines that went into blocks.
+    pub(crate) fn finish_numbered(&mut self) -> Vec<(Block, Vec<u32>)> {
         let mut done = std::mem::take(&mut self.done);
         for mut measurement in self.measurements.drain(..) {
             if let Some(origin) = measurement.origin
                 && measurement.table.rows() > 0
             {
-                done.push((measurement.born, measurement.table.finish(origin)));
+                let (block, numbers) = measurement.table.finish(origin);
+                done.push((measurement.born, block, numbers));
             }
         }
         self.index.clear();
@@ -200,8 +224,10 @@ impl Builder {
         }
         self.last = 0;
         self.stored = 0;
-        done.sort_unstable_by_key(|(born, _)| *born);
-        done.into_iter().map(|(_, block)| block).collect()
+        done.sort_unstable_by_key(|(born, ..)| *born);
+        done.into_iter()
+            .map(|(_, block, numbers)| (block, numbers))
+            .collect()
     }
 
     /// Makes this the measurement of the present line; whether anybody wants it.
@@ -268,13 +294,16 @@ impl Builder {
         };
         let table = &mut measurement.table;
         if table.is_sparse_with(tokens) && table.rows() > 0 {
-            let block = table.finish(origin.clone());
-            self.done.push((measurement.born, block));
+            let (block, numbers) = table.finish(origin.clone());
+            self.done.push((measurement.born, block, numbers));
         }
         if table.rows() == 0 {
             measurement.born = self.stored;
         }
         table.push(region, tokens, time, &self.hasher);
+        if self.numbered {
+            table.number(self.stored as u32);
+        }
         self.stored += 1;
     }
 }

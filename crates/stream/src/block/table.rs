@@ -22,6 +22,8 @@ pub(super) struct Table {
     fields: Columns<FieldColumn>,
     /// Values there are.
     values: usize,
+    /// The number of each row's line, if they are kept.
+    numbers: Vec<u32>,
 }
 
 /// Columns of one role, in order of first appearance.
@@ -83,8 +85,14 @@ impl Table {
         }
     }
 
-    /// All that there is, as a block; the table is empty then.
-    pub fn finish(&mut self, origin: Arc<Origin>) -> Block {
+    /// Keeps the number of the last row's line.
+    pub fn number(&mut self, line: u32) {
+        self.numbers.push(line);
+    }
+
+    /// All that there is, as a block, and the numbers of lines that were kept; the table is empty
+    /// then.
+    pub fn finish(&mut self, origin: Arc<Origin>) -> (Block, Vec<u32>) {
         let table = std::mem::take(self);
         let rows = table.rows();
         let tags = table.tags.columns.into_iter().map(|tag| tag.finish(rows));
@@ -97,11 +105,12 @@ impl Table {
             name,
             data: Arc::new(data),
         };
-        Block {
+        let block = Block {
             origin,
             times: table.times.into(),
             columns: tags.chain(fields).map(column).collect(),
-        }
+        };
+        (block, table.numbers)
     }
 }
 

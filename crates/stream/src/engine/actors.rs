@@ -1,21 +1,21 @@
 //! The actors of an engine: the root, the gate by which it hears of the outside, and the nodes.
 
+use super::EngineState;
 use super::plan::{Plan, Ready, Work};
 use super::task::Task;
-use super::{Shared, lock};
 use crate::node::{NodeError, body};
-use crate::passage::Passages;
-use corsair::edge::{self, Collector, Emitter};
+use crate::pending::PendingWrites;
 use corsair::{
     Addr, AsyncContext, Config, Event, Message, Reason, Report, RunError, Scenario, Spawn,
 };
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex as Lock, Weak};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
-use tokio::runtime::Handle;
-use tokio::sync::Mutex;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// What the root is told from outside. There is no digest on the wall clock.
 #[derive(Message)]
@@ -27,26 +27,27 @@ pub(super) enum Command {
     End,
 }
 
-/// The way to the root for anybody.
+/// The way to the root for anybody. Not bounded: there is a command per task, and giving one must
+/// not wait, because who asks for a task may be cancelled wherever it waits.
 #[derive(Debug)]
-pub(super) struct Commands(Mutex<Collector<Command>>);
+pub(super) struct Commands(UnboundedSender<Command>);
 
 impl Commands {
     /// Gives a command to the root. Does nothing when the run is over.
-    pub(super) async fn give(&self, command: Command) {
-        let _ = self.0.lock().await.collect(command).await;
+    pub(super) fn give(&self, command: Command) {
+        let _ = self.0.send(command);
     }
 }
 
-pub(super) fn commands() -> (Commands, Emitter<Command>) {
-    let (collector, emitter) = edge::ring(edge::Options::new(64));
-    (Commands(Mutex::new(collector)), emitter)
+pub(super) fn commands() -> (Commands, UnboundedReceiver<Command>) {
+    let (commands, received) = unbounded_channel();
+    (Commands(commands), received)
 }
 
 /// Starts the run on a thread of its own.
 pub(super) fn run(
-    shared: &Arc<Shared>,
-    commands: Emitter<Command>,
+    shared: &Arc<EngineState>,
+    commands: UnboundedReceiver<Command>,
 ) -> io::Result<JoinHandle<Result<Report, RunError>>> {
     let executor = shared.options.executor;
     let config = Config {
@@ -58,8 +59,8 @@ pub(super) fn run(
     let scenario = Root {
         engine: engine.clone(),
         commands,
-        io: shared.io.clone(),
-        passages: shared.passages.clone(),
+        suspended: shared.suspended.clone(),
+        pending_writes: shared.pending_writes.clone(),
     };
     thread::Builder::new()
         .name("corsair-stream".into())
@@ -75,10 +76,10 @@ pub(super) fn run(
 }
 
 struct Root {
-    engine: Weak<Shared>,
-    commands: Emitter<Command>,
-    io: Handle,
-    passages: Passages,
+    engine: Weak<EngineState>,
+    commands: UnboundedReceiver<Command>,
+    suspended: Arc<AtomicBool>,
+    pending_writes: PendingWrites,
 }
 
 impl Scenario<Command> for Root {
@@ -86,8 +87,8 @@ impl Scenario<Command> for Root {
         let Root {
             engine,
             commands,
-            io,
-            passages,
+            suspended,
+            pending_writes,
         } = self;
         let root = cx.me();
         cx.spawn_one("gate", move |cx| gate(cx, root, commands))
@@ -100,7 +101,8 @@ impl Scenario<Command> for Root {
                     body: Command::Start(Plan { task, nodes: ready }),
                     ..
                 } => {
-                    let (spawn, make) = bodies::<C>(&task, ready, io.clone(), passages.clone());
+                    let (spawn, make) =
+                        bodies::<C>(&task, ready, suspended.clone(), pending_writes.clone());
                     let actors = cx.spawn(spawn, make).await;
                     for at in 0..task.nodes.len() {
                         nodes.insert(actors.get(at as u32), (task.clone(), at));
@@ -129,8 +131,12 @@ impl Scenario<Command> for Root {
 }
 
 /// Hands what comes from outside to the root as messages, among which it also hears of its nodes.
-async fn gate<C: AsyncContext<Command>>(mut cx: C, root: Addr, mut commands: Emitter<Command>) {
-    while let Some(command) = commands.emit().await {
+async fn gate<C: AsyncContext<Command>>(
+    mut cx: C,
+    root: Addr,
+    mut commands: UnboundedReceiver<Command>,
+) {
+    while let Some(command) = commands.recv().await {
         cx.send(root, command);
         // Lets the message out before the next wait.
         cx.yield_now().await;
@@ -146,42 +152,109 @@ type Body = Pin<Box<dyn Future<Output = ()> + Send>>;
 fn bodies<C: AsyncContext<Command>>(
     task: &Arc<Task>,
     ready: Vec<Ready>,
-    io: Handle,
-    passages: Passages,
+    suspended: Arc<AtomicBool>,
+    pending_writes: PendingWrites,
 ) -> (Spawn, impl Fn(C, u32) -> Body + Send + Sync + 'static) {
     let names = task.pipeline.nodes().iter();
     let names: Vec<String> = names
         .map(|node| format!("{}:{}", task.name, node.name))
         .collect();
-    let ready: Vec<Lock<Option<Ready>>> = ready.into_iter().map(|r| Lock::new(Some(r))).collect();
+    let ready: Vec<Mutex<Option<Ready>>> = ready.into_iter().map(|r| Mutex::new(Some(r))).collect();
     let task = task.clone();
     let make = move |_: C, at: u32| {
         let at = at as usize;
-        let ready = lock(&ready[at]).take().expect("each body is made once");
-        let body = node(task.clone(), at, ready, io.clone(), passages.clone());
+        let ready = ready[at].lock().take().expect("each body is made once");
+        let body = node(
+            task.clone(),
+            at,
+            ready,
+            suspended.clone(),
+            pending_writes.clone(),
+        );
         Box::pin(body) as Body
     };
     (Spawn::named(names.into()).watched(), make)
 }
 
 /// The body of a node's actor.
-async fn node(task: Arc<Task>, at: usize, ready: Ready, io: Handle, passages: Passages) {
+async fn node(
+    task: Arc<Task>,
+    at: usize,
+    ready: Ready,
+    suspended: Arc<AtomicBool>,
+    pending_writes: PendingWrites,
+) {
     let Ready {
         work,
         inputs,
         outputs,
     } = ready;
-    let done = match work {
+    let ending = || task.ending(suspended.load(Ordering::SeqCst));
+    let kept = match work {
         Work::Operate(operator) => {
-            let aborted = || task.abort.is_aborted();
-            body::operate(operator, inputs, outputs, aborted, || passages.begin()).await
+            body::operate(operator, inputs, outputs, ending, || pending_writes.begin()).await
         }
-        Work::Post(poster) => {
-            let done = body::post(poster, inputs, outputs, io).await;
-            done.map_err(|_| NodeError::Panicked)
+        Work::Sink(sink) => {
+            let overflow = match sink {
+                body::Sink::Log { overflow, .. } => overflow,
+                body::Sink::Post(_) => task.options.overflow,
+            };
+            body::sink(sink, overflow, inputs, outputs, ending, || task.abort()).await
         }
     };
-    if let Err(error) = done {
-        task.fail(at, error);
+    if let Some(kept) = kept {
+        task.kept.lock().push((at, kept));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::Flow;
+    use crate::engine::{Engine, EngineOptions, TaskOptions, TaskState, Write, plan};
+    use crate::language;
+    use crate::line::Precision;
+    use crate::node::Operator;
+
+    struct Panics;
+
+    impl Operator for Panics {
+        fn take(&mut self, _: usize, _: Flow, _: &mut Vec<Flow>) {
+            panic!("as the test wants it");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_task_whose_node_panics_is_aborted_alone_with_the_reason() {
+        let engine = Engine::start(EngineOptions::default()).unwrap();
+        let text = "stream | from('m') | where(v > 0) | http_out('seen')";
+        let options = TaskOptions::default();
+        engine.add("good", text, options).await.unwrap();
+        let shared = &engine.shared;
+        let pipeline = language::parse(text).unwrap();
+        let (task, mut plan) = plan::plan(shared, "bad", pipeline, &options, None);
+        plan.nodes[1].work = Work::Operate(Box::new(Panics));
+        shared.tasks.write().insert("bad".into(), task.clone());
+        shared.subscribe(&task);
+        shared.commands.give(Command::Start(plan));
+        let to = Write {
+            database: "db".into(),
+            policy: None,
+            precision: Precision::Seconds,
+        };
+        engine.write(&to, b"m v=1 1\n").await.unwrap();
+        task.ended().await;
+        let state = engine.status("bad").unwrap().state;
+        let TaskState::Failed { node, reason } = state else {
+            panic!("it is {state:?}");
+        };
+        assert_eq!(node, "where1");
+        assert!(reason.contains("panicked"), "{reason}");
+        engine.write(&to, b"m v=2 2\n").await.unwrap();
+        engine.drain().await;
+        let good = engine.status("good").unwrap();
+        assert_eq!(good.state, TaskState::Ended);
+        assert_eq!(good.edges[2].statistics.emitted, 2);
+        assert!(engine.close().await.unwrap().is_ok());
     }
 }

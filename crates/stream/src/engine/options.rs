@@ -1,11 +1,13 @@
-//! How an engine and its tasks are to run.
+//! How an engine and its tasks are to run, and how much of everything there may be.
 
-use crate::node::sink::LogTarget;
+use crate::node::log::LogTarget;
+use crate::node::series::Limits;
 use corsair::Executor;
 use corsair::edge::Overflow;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// How an engine is to run. Every field has a useful default.
 #[derive(Clone)]
@@ -16,14 +18,32 @@ pub struct EngineOptions {
     pub workers: NonZeroUsize,
     /// So many writes may be under way at once; one more is refused.
     pub writes: NonZeroUsize,
+    /// How long a write waits for room in a task, or for memory, before it is refused.
+    pub patience: Duration,
     /// The largest body of a write, in bytes, after unpacking.
     pub max_body: usize,
+    /// Bytes of all bodies that are being read or parsed.
+    pub body_memory: usize,
     /// The longest line of a write, in bytes.
     pub max_line: usize,
+    /// Bytes of writes that a task may have on its edges before it takes no more.
+    pub task_memory: usize,
+    /// Bytes that may wait for the receiver of an `http_post`, and bytes of all that is to be logged.
+    pub sink_memory: usize,
+    /// How long an `http_post` waits for its receiver.
+    pub post_timeout: Duration,
+    /// Groups that a node remembers.
+    pub max_series: usize,
+    /// Points that a node keeps, in its windows or waiting for a partner.
+    pub max_points: usize,
+    /// A group that has had no point for so long is forgotten.
+    pub series_idle: Duration,
     /// The retention policy of writes that name none.
     pub default_policy: String,
     /// Where the `log` nodes write.
     pub log: LogTarget,
+    /// What happens to lines for a log that is not read fast enough.
+    pub log_overflow: Overflow,
 }
 
 impl Default for EngineOptions {
@@ -32,10 +52,29 @@ impl Default for EngineOptions {
             executor: Executor::Tokio,
             workers: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             writes: NonZeroUsize::new(256).expect("256 is not 0"),
+            patience: Duration::from_secs(2),
             max_body: 32 << 20,
+            body_memory: 128 << 20,
             max_line: 1 << 20,
+            task_memory: 64 << 20,
+            sink_memory: 16 << 20,
+            post_timeout: Duration::from_secs(10),
+            max_series: 1_000_000,
+            max_points: 10_000_000,
+            series_idle: Duration::from_secs(3600),
             default_policy: "autogen".into(),
             log: Arc::new(Mutex::new(std::io::stderr())),
+            log_overflow: Overflow::DropNewest,
+        }
+    }
+}
+
+impl EngineOptions {
+    pub(super) fn limits(&self) -> Limits {
+        Limits {
+            series: self.max_series,
+            idle: self.series_idle,
+            points: self.max_points,
         }
     }
 }
@@ -58,7 +97,7 @@ impl fmt::Debug for EngineOptions {
 pub struct TaskOptions {
     /// How many batches or windows an edge holds.
     pub capacity: NonZeroUsize,
-    /// What happens to a batch for a full edge.
+    /// What happens to a batch for a full edge, and to a body for a full queue of an `http_post`.
     pub overflow: Overflow,
 }
 

@@ -1,23 +1,29 @@
 //! From a pipeline to edges and nodes that are ready to run.
 
-use super::routes::{Entrance, Wants};
+use super::entrance::Entrance;
+use super::routes::Wants;
+use super::saved::SavedTask;
 use super::task::{EdgeParts, NodeParts, Task};
-use super::{Shared, TaskOptions};
+use super::{EngineState, TaskOptions};
 use crate::node::aggregate::Aggregate;
 use crate::node::alert::Alert;
-use crate::node::body::{Inputs, Outputs};
+use crate::node::body::{Inputs, Outputs, Sink};
 use crate::node::derive::{Eval, From, Where};
+use crate::node::faults::Faults;
 use crate::node::group::GroupBy;
+use crate::node::http_out::{HttpOut, Latest};
+use crate::node::http_post::HttpPost;
 use crate::node::join::Join;
-use crate::node::sink::{HttpOut, HttpPost, Latest, Log};
+use crate::node::log::Log;
 use crate::node::window::Window;
-use crate::node::{Counter, Operator};
-use crate::passage::{Collector, Emitter, Parcel, Points};
+use crate::node::{Kept, Operator};
+use crate::pending::{Collector, Emitter, Parcel, Points};
 use crate::pipeline::{Node, Pipeline, What};
 use corsair::edge::{self, AbortHandle};
+use parking_lot::Mutex;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
-use tokio::sync::{Mutex, Notify};
+use tokio::sync::Notify;
 
 /// A task whose nodes have yet to be started.
 pub(super) struct Plan {
@@ -35,16 +41,19 @@ pub(super) struct Ready {
 /// What a node does.
 pub(super) enum Work {
     Operate(Box<dyn Operator>),
-    Post(HttpPost),
+    Sink(Sink),
 }
 
 /// Makes the edges and nodes of a pipeline.
 pub(super) fn plan(
-    shared: &Shared,
+    shared: &EngineState,
     name: &str,
     pipeline: Pipeline,
     options: &TaskOptions,
+    mut saved: Option<SavedTask>,
 ) -> (Arc<Task>, Plan) {
+    let name: Arc<str> = name.into();
+    let held = Arc::new(AtomicUsize::new(0));
     let nodes = pipeline.nodes();
     let abort = AbortHandle::new();
     let connect = || {
@@ -61,9 +70,9 @@ pub(super) fn plan(
     let mut edges = Vec::new();
     let mut entrances = Vec::new();
     for (at, node) in nodes.iter().enumerate() {
-        let (node_work, node_parts) = make(shared, name, node);
+        let kept = saved.as_mut().and_then(|saved| saved.take(at));
+        let (node_work, mut node_parts) = make(shared, &name, node, kept);
         work.push(node_work);
-        parts.push(node_parts);
         let mut feeding = Vec::new();
         if let Some(wants) = Wants::of(&node.what) {
             let (collector, emitter) = connect();
@@ -72,10 +81,17 @@ pub(super) fn plan(
                 to: at,
                 meter: emitter.meter(),
             });
-            entrances.push(Arc::new(Entrance {
+            let entrance = Entrance::new(
                 wants,
-                edge: Mutex::new(Some(collector)),
-            }));
+                name.clone(),
+                collector,
+                options.overflow,
+                held.clone(),
+                shared.options.task_memory,
+            );
+            let over_memory = entrance.over_memory.clone();
+            node_parts.counters.push(("over_task_memory", over_memory));
+            entrances.push(Arc::new(entrance));
             feeding.push(emitter);
         }
         for &from in &node.inputs {
@@ -89,14 +105,18 @@ pub(super) fn plan(
             feeding.push(emitter);
         }
         inputs.push(feeding);
+        parts.push(node_parts);
     }
     let running = AtomicUsize::new(nodes.len());
     let task = Arc::new(Task {
-        name: name.into(),
+        name,
+        options: *options,
+        kept: Mutex::new(Vec::new()),
         pipeline,
         nodes: parts,
         edges,
         abort,
+        log: shared.log.clone(),
         running,
         failure: OnceLock::new(),
         end: Notify::new(),
@@ -116,47 +136,96 @@ pub(super) fn plan(
     (task, plan)
 }
 
-/// A node's work, and what others see of it.
-fn make(shared: &Shared, task: &str, node: &Node) -> (Work, NodeParts) {
-    let mut latest = None;
-    let operator: Box<dyn Operator> = match &node.what {
+/// A node's work, and what others see of it. It goes on from what was kept.
+fn make(shared: &EngineState, task: &str, node: &Node, kept: Option<Kept>) -> (Work, NodeParts) {
+    let name = format!("{task}:{}", node.name);
+    let limits = shared.options.limits();
+    let faults = Faults::new(name.clone());
+    let mut parts = NodeParts::default();
+    let errors = |faults: &Faults| vec![("errors", faults.counter())];
+    let mut operator: Box<dyn Operator> = match &node.what {
         What::From { .. } => Box::new(From),
-        What::Where(condition) => Box::new(Where(condition.clone())),
-        What::GroupBy(tags) => Box::new(GroupBy::new(tags.clone())),
-        What::Window { period, every } => Box::new(Window::new(*period, *every)),
+        What::Where(condition) => {
+            parts.counters = errors(&faults);
+            Box::new(Where {
+                condition: condition.clone(),
+                faults: faults.clone(),
+            })
+        }
+        What::GroupBy(tags) => Box::new(GroupBy::new(tags.clone(), limits)),
+        What::Window { period, every } => {
+            let window = Window::new(*period, *every, limits);
+            parts.counters = window.counters();
+            Box::new(window)
+        }
         What::Aggregate {
             function,
             field,
             into,
-        } => Box::new(Aggregate {
-            function: *function,
-            field: field.clone(),
-            into: into.clone(),
-        }),
-        What::Eval(expressions) => Box::new(Eval(expressions.clone())),
+        } => {
+            parts.counters = errors(&faults);
+            Box::new(Aggregate {
+                function: *function,
+                field: field.clone(),
+                into: into.clone(),
+                faults: faults.clone(),
+            })
+        }
+        What::Eval(fields) => {
+            parts.counters = errors(&faults);
+            Box::new(Eval {
+                fields: fields.clone(),
+                faults: faults.clone(),
+            })
+        }
         What::Join {
             prefixes,
             tolerance,
-        } => Box::new(Join::new(prefixes.clone(), *tolerance)),
-        What::Alert(alert) => Box::new(Alert::new(alert, format!("{task}:{}", node.name))),
-        What::Log { prefix } => Box::new(Log {
-            prefix: match &**prefix {
-                "" => format!("{task}:{} ", node.name),
+        } => {
+            let join = Join::new(prefixes.clone(), *tolerance, limits);
+            parts.counters = join.counters();
+            Box::new(join)
+        }
+        What::Alert(alert) => {
+            let alert = Alert::new(alert, name, limits, faults.clone());
+            parts.counters = alert.counters();
+            Box::new(alert)
+        }
+        What::Log { prefix } => {
+            let log = Log::new(match &**prefix {
+                "" => format!("{name} "),
                 prefix => format!("{prefix} "),
-            },
-            target: shared.options.log.clone(),
-            lost: Counter::default(),
-        }),
+            });
+            parts.counters = log.counters();
+            let queue = shared.log.clone();
+            let overflow = shared.options.log_overflow;
+            let sink = Sink::Log {
+                log,
+                queue,
+                overflow,
+            };
+            return (Work::Sink(sink), parts);
+        }
         What::HttpOut { .. } => {
-            let shown = latest.insert(Latest::default());
-            Box::new(HttpOut(shown.clone()))
+            let latest = parts.latest.insert(Latest::new(limits));
+            parts.counters = latest.counters();
+            Box::new(HttpOut(latest.clone()))
         }
         What::HttpPost { url } => {
-            let poster = HttpPost::new(url.clone());
-            let counters = poster.counters();
-            return (Work::Post(poster), NodeParts { counters, latest });
+            let options = &shared.options;
+            let (timeout, memory) = (options.post_timeout, options.sink_memory);
+            let poster = HttpPost::new(name, url.clone(), timeout, memory);
+            parts.counters = poster.counters();
+            parts.queue = Some(poster.queue().clone());
+            if let Some(kept) = kept {
+                poster.restore(kept);
+            }
+            return (Work::Sink(Sink::Post(poster)), parts);
         }
     };
-    let counters = operator.counters();
-    (Work::Operate(operator), NodeParts { counters, latest })
+    parts.faults = Some(faults);
+    if let Some(kept) = kept {
+        operator.restore(kept);
+    }
+    (Work::Operate(operator), parts)
 }

@@ -2,22 +2,14 @@
 //!
 //! A `from` may leave each of the three open, so there are eight kinds of it. Looking up the takers of
 //! one measurement takes a hash per kind in use, whatever the number of tasks, and is done once per
-//! measurement of a write: a task that does not match costs nothing per point.
+//! measurement of a write: a task that does not match costs nothing per point. Those that take any
+//! measurement are looked up once per write.
 
+use super::entrance::Entrance;
 use super::task::Task;
-use crate::passage::Collector;
 use crate::pipeline::What;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use tokio::sync::Mutex;
-
-/// The way from the writes into a task.
-#[derive(Debug)]
-pub(super) struct Entrance {
-    pub(super) wants: Wants,
-    /// `None` when nothing more comes.
-    pub(super) edge: Mutex<Option<Collector>>,
-}
 
 /// What a `from` lets in; `None`: any.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -80,28 +72,34 @@ impl Routes {
         }
     }
 
-    /// Puts everybody who wants points of this origin at the end of `takers`.
+    /// The entrances that want points of this database and policy: of this measurement, or, for
+    /// `None`, of any.
     pub(super) fn look_up(
         &self,
-        [database, policy, measurement]: [&Arc<str>; 3],
-        takers: &mut Vec<Arc<Entrance>>,
-    ) {
-        for (kind, _) in self.kinds.iter().enumerate().filter(|(_, keys)| **keys > 0) {
+        database: &Arc<str>,
+        policy: &Arc<str>,
+        measurement: Option<&Arc<str>>,
+    ) -> Vec<Arc<Entrance>> {
+        let mut takers = Vec::new();
+        let wanted = |kind: usize| (kind >> 2 & 1 == 1) == measurement.is_some();
+        let kinds = self.kinds.iter().enumerate();
+        for (kind, _) in kinds.filter(|(kind, keys)| **keys > 0 && wanted(*kind)) {
             let given =
                 |bit: usize, value: &Arc<str>| (kind >> bit & 1 == 1).then(|| value.clone());
             let key = Wants {
                 database: given(0, database),
                 policy: given(1, policy),
-                measurement: given(2, measurement),
+                measurement: measurement.cloned(),
             };
             takers.extend(self.takers.get(&key).into_iter().flatten().cloned());
         }
+        takers
     }
 
     /// Ends all first edges; what lies on them goes its way.
-    pub(super) async fn close(&self) {
+    pub(super) fn close(&self) {
         for entrance in self.takers.values().flatten() {
-            drop(entrance.edge.lock().await.take());
+            entrance.close();
         }
     }
 }

@@ -44,6 +44,8 @@ pub struct NodeStatus {
     pub name: String,
     /// Such as `late` of a window.
     pub counters: Vec<(&'static str, u64)>,
+    /// Why a point was left out, the last time that one was.
+    pub last_error: Option<String>,
 }
 
 /// What has gone over an edge, in points.
@@ -59,10 +61,13 @@ pub struct EdgeStatus {
 
 impl Serialize for NodeStatus {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut node = to.serialize_struct("NodeStatus", self.counters.len() + 1)?;
+        let mut node = to.serialize_struct("NodeStatus", self.counters.len() + 2)?;
         node.serialize_field("name", &self.name)?;
         for (name, count) in &self.counters {
             node.serialize_field(name, count)?;
+        }
+        if let Some(error) = &self.last_error {
+            node.serialize_field("last_error", error)?;
         }
         node.end()
     }

@@ -1,10 +1,15 @@
 //! A task that runs: its nodes, its edges, and how it ends.
 
+use super::TaskOptions;
 use super::status::{EdgeStatus, NodeStatus, TaskState, TaskStatus};
-use crate::node::sink::Latest;
-use crate::node::{Counter, NodeError};
+use crate::node::body::Ending;
+use crate::node::faults::Faults;
+use crate::node::http_out::Latest;
+use crate::node::queue::Queue;
+use crate::node::{Counters, Kept, NodeError};
 use crate::pipeline::{Pipeline, What};
 use corsair::edge::{AbortHandle, Meter};
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
@@ -13,23 +18,33 @@ use tokio::sync::Notify;
 #[derive(Debug)]
 pub(super) struct Task {
     pub(super) name: Arc<str>,
+    pub(super) options: TaskOptions,
     pub(super) pipeline: Pipeline,
     pub(super) nodes: Vec<NodeParts>,
     pub(super) edges: Vec<EdgeParts>,
     pub(super) abort: AbortHandle,
+    /// Of all `log` nodes of the engine.
+    pub(super) log: Queue,
+    /// What its nodes keep when the engine is suspended, by the place of the node.
+    pub(super) kept: Mutex<Vec<(usize, Kept)>>,
     /// How many of its nodes have not ended.
     pub(super) running: AtomicUsize,
     pub(super) failure: OnceLock<Failure>,
     pub(super) end: Notify,
     /// The first edge of each `from`, by its place in the pipeline.
-    pub(super) entrances: Vec<Arc<super::routes::Entrance>>,
+    pub(super) entrances: Vec<Arc<super::entrance::Entrance>>,
 }
 
 /// What others see of a node.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct NodeParts {
-    pub(super) counters: Vec<(&'static str, Counter)>,
+    pub(super) counters: Counters,
+    /// Of a node that evaluates something.
+    pub(super) faults: Option<Faults>,
+    /// Of an `http_out`.
     pub(super) latest: Option<Latest>,
+    /// Of an `http_post`.
+    pub(super) queue: Option<Queue>,
 }
 
 /// What others see of an edge.
@@ -56,6 +71,24 @@ impl Task {
     /// Drops what lies on its edges; its nodes end.
     pub(super) fn abort(&self) {
         self.abort.abort();
+        for queue in self.queues() {
+            queue.discard();
+        }
+        self.log.wake_senders();
+    }
+
+    /// The queues of its `http_post` nodes.
+    pub(super) fn queues(&self) -> impl Iterator<Item = &Queue> {
+        self.nodes.iter().filter_map(|node| node.queue.as_ref())
+    }
+
+    /// Why the inputs of its nodes have ended, if they have.
+    pub(super) fn ending(&self, suspended: bool) -> Ending {
+        match (self.abort.is_aborted(), suspended) {
+            (true, _) => Ending::Aborted,
+            (false, true) => Ending::Suspended,
+            (false, false) => Ending::Stream,
+        }
     }
 
     /// A node cannot go on: neither can the task. The first reason counts.
@@ -124,6 +157,7 @@ impl Task {
                 .map(|(node, parts)| NodeStatus {
                     name: node.name.to_string(),
                     counters: parts.counters.iter().map(|(n, c)| (*n, c.get())).collect(),
+                    last_error: parts.faults.as_ref().and_then(Faults::last),
                 })
                 .collect(),
             edges: self

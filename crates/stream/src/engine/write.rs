@@ -1,16 +1,19 @@
-//! A write: from bytes to batches on the edges of those who want them.
+//! A write: from bytes to batches on the edges of the tasks that want them.
+//!
+//! Lines are parsed, then the write waits until all tasks that want points of them have room, and
+//! then everything is given to all of them at once, without waiting. So a write that is refused, or
+//! whose request is cancelled, has given nothing to anybody.
 
-use super::routes::Entrance;
-use super::{Engine, Shared};
-use crate::batch::{Batch, Flow, Group};
+use super::entrance::Entrance;
+use super::{Engine, EngineState};
+use crate::batch::{Batch, Flow, Group, Rows};
 use crate::block::{Block, Builder, Origin};
 use crate::line::{LineError, Precision};
-use crate::passage::Parcel;
-use corsair::edge::TryCollectError;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::time::{Instant, sleep};
 
 /// Where points are written to, and what their timestamps mean.
 #[derive(Clone, Debug)]
@@ -35,7 +38,7 @@ pub struct Written {
 }
 
 impl Written {
-    /// So many bad lines are told of.
+    /// The most bad lines that an answer describes.
     pub const MOST_ERRORS: usize = 100;
 }
 
@@ -59,28 +62,52 @@ pub enum WriteError {
         /// How many may be.
         limit: usize,
     },
+    /// A task that wants points of it does not keep up.
+    #[error(
+        "the task `{task}` does not keep up, and has no room for these points; try again in a moment"
+    )]
+    Full {
+        /// Which.
+        task: Arc<str>,
+    },
     /// The engine is shutting down.
     #[error("the engine is shutting down and takes no more points")]
     Closed,
 }
 
-/// What a write has found out about the lines: blocks, and who takes them.
-struct Parsed {
-    blocks: Vec<(Block, Vec<Arc<Entrance>>)>,
+/// Lines as blocks, and the tasks that want them.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    blocks: Vec<(Arc<Block>, Vec<Arc<Entrance>>)>,
+    /// Tasks that want the points of all measurements, in the order of their lines.
+    takers_of_all: Vec<Arc<Entrance>>,
+    /// Rows of blocks, in the order of lines; empty if no task wants all.
+    order: Vec<(usize, Rows)>,
     written: Written,
 }
 
+/// The longest pause between two looks whether there is room.
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+
 impl Engine {
-    /// Parses lines and gives their points to all tasks that want them, waiting for those whose
-    /// edges are full, if their policy is to block. Points of one measurement keep the order of the
-    /// lines, and points without a timestamp get the time of the write. Bad lines are left out.
+    /// Parses lines and gives their points to all tasks that want them. Waits until those whose
+    /// policy is to block have room. Points of one measurement keep the order of the lines, and so do
+    /// all points for tasks that take every measurement. Points without a timestamp get the time of
+    /// the write. Bad lines are left out.
     ///
-    /// The future must be run to its end: dropped half-way, some tasks have got the points and others
-    /// have not.
+    /// Dropped before it is ready, it has given nothing to any task.
     ///
     /// # Errors
     /// See [`WriteError`]; nothing was accepted then.
     pub async fn write(&self, to: &Write, lines: &[u8]) -> Result<Written, WriteError> {
+        if self.shared.closed.load(Ordering::SeqCst) {
+            return Err(WriteError::Closed);
+        }
+        self.deliver(self.parse(to, lines)).await
+    }
+
+    /// Gives the points to all tasks that want them, once they have room.
+    pub(crate) async fn deliver(&self, parsed: Parsed) -> Result<Written, WriteError> {
         let shared = &*self.shared;
         let Ok(_permit) = shared.writes.try_acquire() else {
             return Err(match shared.closed.load(Ordering::SeqCst) {
@@ -90,19 +117,29 @@ impl Engine {
                 },
             });
         };
-        if shared.closed.load(Ordering::SeqCst) {
-            return Err(WriteError::Closed);
-        }
-        let Parsed { blocks, written } = shared.parse(to, lines);
+        shared.wait_for_room(&parsed).await?;
         let group = Arc::new(Group::default());
-        let passage = shared.passages.begin();
-        for (block, takers) in blocks {
-            let parcel = Parcel {
-                flow: Flow::Points(Batch::all(Arc::new(block), group.clone())),
-                passage: passage.clone(),
-            };
-            give(&parcel, &takers).await;
+        let pending = shared.pending_writes.begin();
+        let give = |block: &Arc<Block>, rows: Rows, bytes: usize, takers: &[Arc<Entrance>]| {
+            for taker in takers {
+                let flow = Flow::Points(Batch {
+                    block: block.clone(),
+                    rows: rows.clone(),
+                    group: group.clone(),
+                });
+                taker.give(flow, pending.clone(), bytes, &shared.io);
+            }
+        };
+        for (block, takers) in &parsed.blocks {
+            let rows = Rows::Range(0, block.rows() as u32);
+            give(block, rows, block.bytes(), takers);
         }
+        for (place, rows) in parsed.order {
+            let block = &parsed.blocks[place].0;
+            let bytes = block.bytes() / block.rows().max(1) * rows.len();
+            give(block, rows, bytes, &parsed.takers_of_all);
+        }
+        let written = parsed.written;
         shared.written.fetch_add(1, Ordering::Relaxed);
         let count = |lines: usize| lines as u64;
         shared
@@ -113,19 +150,19 @@ impl Engine {
             .fetch_add(count(written.rejected), Ordering::Relaxed);
         Ok(written)
     }
-}
 
-impl Shared {
-    fn parse(&self, to: &Write, lines: &[u8]) -> Parsed {
-        let routes = self.routes();
+    /// Lines as blocks. Takes as long as there are lines.
+    pub(crate) fn parse(&self, to: &Write, lines: &[u8]) -> Parsed {
+        let shared = &*self.shared;
+        let routes = shared.routes();
         let policy = to.policy.clone();
-        let policy = policy.unwrap_or_else(|| self.options.default_policy.as_str().into());
+        let policy = policy.unwrap_or_else(|| shared.options.default_policy.as_str().into());
+        let takers_of_all = routes.look_up(&to.database, &policy, None);
         let mut takers: FxHashMap<Arc<str>, Vec<Arc<Entrance>>> = FxHashMap::default();
         let wanted = |measurement: &str| {
             let measurement: Arc<str> = measurement.into();
-            let mut found = Vec::new();
-            routes.look_up([&to.database, &policy, &measurement], &mut found);
-            if found.is_empty() {
+            let found = routes.look_up(&to.database, &policy, Some(&measurement));
+            if found.is_empty() && takers_of_all.is_empty() {
                 return None;
             }
             takers.insert(measurement.clone(), found);
@@ -146,49 +183,84 @@ impl Shared {
                 });
             }
         };
-        let mut builder = Builder::new().max_line(self.options.max_line);
-        let fed = builder.feed(lines, to.precision, now(), wanted, on_bad);
+        let mut builder = Builder::new()
+            .max_line(shared.options.max_line)
+            .numbered(!takers_of_all.is_empty());
+        let fed = builder.feed(lines, to.precision, now(to.precision), wanted, on_bad);
         written.accepted = fed.accepted();
-        let blocks = builder.finish().into_iter().map(|block| {
+        let (blocks, numbers): (Vec<Block>, Vec<Vec<u32>>) =
+            builder.finish_numbered().into_iter().unzip();
+        let order = match takers_of_all.is_empty() {
+            true => Vec::new(),
+            false => in_order(&numbers),
+        };
+        let blocks = blocks.into_iter().map(|block| {
             let takers = takers.get(&block.origin.measurement);
-            let takers = takers.expect("a block is of a measurement that somebody wants");
-            (block, takers.clone())
+            let takers = takers.cloned().unwrap_or_default();
+            (Arc::new(block), takers)
         });
         Parsed {
             blocks: blocks.collect(),
+            takers_of_all,
+            order,
             written,
         }
     }
 }
 
-/// Puts a parcel on the first edges of those who want it. One that is full keeps none of the others
-/// waiting.
-async fn give(parcel: &Parcel, takers: &[Arc<Entrance>]) {
-    let mut full = Vec::new();
-    for taker in takers {
-        // Whoever holds the lock waits for room.
-        let Ok(mut edge) = taker.edge.try_lock() else {
-            full.push(taker);
-            continue;
-        };
-        if let Some(edge) = &mut *edge
-            && let Err(TryCollectError::Full(_)) = edge.try_collect(parcel.clone())
-        {
-            full.push(taker);
-        }
-    }
-    for taker in full {
-        if let Some(edge) = &mut *taker.edge.lock().await {
-            // An aborted edge belongs to a task that has failed or was deleted.
-            let _ = edge.collect(parcel.clone()).await;
+impl EngineState {
+    /// Waits until every task that gets points has room for them.
+    async fn wait_for_room(&self, parsed: &Parsed) -> Result<(), WriteError> {
+        let deadline = Instant::now().checked_add(self.options.patience);
+        let mut pause = Duration::from_millis(1);
+        loop {
+            if self.closed.load(Ordering::SeqCst) {
+                return Err(WriteError::Closed);
+            }
+            let takers = parsed.blocks.iter().flat_map(|(_, takers)| takers);
+            let all = match parsed.blocks.is_empty() {
+                true => &[][..],
+                false => &parsed.takers_of_all,
+            };
+            let Some(full) = takers.chain(all).find(|taker| !taker.has_room()) else {
+                return Ok(());
+            };
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                let task = full.task.clone();
+                return Err(WriteError::Full { task });
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 }
 
-/// Nanoseconds since 1970.
-fn now() -> i64 {
+/// Rows of blocks in the order of their lines, as long as they follow one another. `numbers` has the
+/// number of the line of each row, and each number once.
+fn in_order(numbers: &[Vec<u32>]) -> Vec<(usize, Rows)> {
+    let lines = numbers.iter().map(Vec::len).sum();
+    let mut block_of_line = vec![0u32; lines];
+    for (block, numbers) in numbers.iter().enumerate() {
+        for &number in numbers {
+            block_of_line[number as usize] = block as u32;
+        }
+    }
+    let mut next_row = vec![0u32; numbers.len()];
+    let mut order = Vec::new();
+    for run in block_of_line.chunk_by(|a, b| a == b) {
+        let block = run[0] as usize;
+        let from = next_row[block];
+        next_row[block] += run.len() as u32;
+        order.push((block, Rows::Range(from, next_row[block])));
+    }
+    order
+}
+
+/// Nanoseconds since 1970, in whole units.
+fn now(precision: Precision) -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| {
+    let now = since.map_or(0, |since| {
         i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
-    })
+    });
+    now - now.rem_euclid(precision.unit())
 }

@@ -29,6 +29,53 @@ impl Expression {
         })
     }
 
+    /// For each of these rows whether it is true, as a condition.
+    ///
+    /// # Errors
+    /// As [`Expression::select`].
+    pub(crate) fn marks(&self, block: &Block, rows: &Rows) -> Result<Vec<bool>, ExpressionError> {
+        let truth = self.truth(block, rows)?;
+        Ok(truth.equals(true, rows.len()).into_owned())
+    }
+
+    /// The rows, out of these, for which it has a result; the number of the others, and why the last
+    /// of them has none. `condition`: a result must be a boolean.
+    ///
+    /// Halves the rows until it finds those that are at fault: O(rows), if none is, and a factor of
+    /// their logarithm for each that is.
+    pub(crate) fn sound(
+        &self,
+        block: &Block,
+        rows: &Rows,
+        condition: bool,
+    ) -> (Rows, usize, Option<ExpressionError>) {
+        let has_result = |rows: &Rows| match condition {
+            true => self.truth(block, rows).map(drop),
+            false => self.vector(block, rows).map(drop),
+        };
+        let (mut sound, mut faulty, mut why) = (Vec::with_capacity(rows.len()), 0, None);
+        let mut open = vec![(0, rows.len())];
+        while let Some((from, to)) = open.pop() {
+            if from == to {
+                continue;
+            }
+            let part = rows.slice(from, to);
+            match has_result(&part) {
+                Ok(()) => sound.extend(part.iter().map(|row| row as u32)),
+                Err(error) if to - from == 1 => {
+                    faulty += 1;
+                    why = Some(error);
+                }
+                Err(_) => {
+                    let middle = from + (to - from) / 2;
+                    open.push((middle, to));
+                    open.push((from, middle));
+                }
+            }
+        }
+        (Rows::from_iter(sound), faulty, why)
+    }
+
     /// Its values as a column of the block: a cell for every row, those of other rows missing.
     ///
     /// This is what a new column beside the others of the block needs. It costs O(block) memory

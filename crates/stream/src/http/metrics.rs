@@ -1,120 +1,123 @@
-//! `GET /metrics`: counters in the text format of Prometheus.
+//! `GET /metrics`: counters for Prometheus.
 
-use crate::engine::{EdgeStatus, Engine, TaskState, TaskStatus};
+use super::Server;
+use crate::engine::{EdgeStatus, Engine, TaskState};
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use std::fmt::Write;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
+use std::fmt;
 
-pub(super) async fn metrics(State(engine): State<Engine>) -> Response {
-    let content_type = [(CONTENT_TYPE, "text/plain; version=0.0.4")];
-    (content_type, text(&engine)).into_response()
+pub(super) async fn metrics(State(server): State<Server>) -> Response {
+    let mut registry = Registry::with_prefix("corsair_stream");
+    registry.register_collector(Box::new(Counts(server.engine)));
+    let mut written = String::new();
+    // A string takes whatever is written to it.
+    let _ = text::encode(&mut written, &registry);
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(CONTENT_TYPE, kind)], written).into_response()
 }
 
-fn text(engine: &Engine) -> String {
-    let mut text = String::new();
-    let (accepted, rejected, writes) = engine.totals();
-    total(
-        &mut text,
-        "writes_total",
-        "Writes that were answered.",
-        writes,
-    );
-    total(
-        &mut text,
-        "lines_accepted_total",
-        "Lines accepted.",
-        accepted,
-    );
-    total(
-        &mut text,
-        "lines_rejected_total",
-        "Lines rejected.",
-        rejected,
-    );
-    let tasks = engine.statuses();
-    family(&mut text, "tasks", "gauge", "Tasks by state.");
-    let states = ["running", "ended", "failed"];
-    for (state, name) in states.iter().enumerate() {
-        let count = tasks.iter().filter(|task| place(task) == state).count();
-        let _ = writeln!(text, "corsair_stream_tasks{{state=\"{name}\"}} {count}");
+/// What an engine counts, read when it is asked for.
+#[derive(Debug)]
+struct Counts(Engine);
+
+/// A value, and the labels under which it is found.
+type Sample<'a> = (Vec<(&'static str, &'a str)>, u64);
+
+/// A metric with all its samples.
+fn family<'a>(
+    encoder: &mut DescriptorEncoder<'_>,
+    (name, help, kind): (&str, &str, MetricType),
+    samples: impl Iterator<Item = Sample<'a>>,
+) -> fmt::Result {
+    let mut metric = encoder.encode_descriptor(name, help, None, kind)?;
+    for (labels, value) in samples {
+        let family = metric.encode_family(&labels)?;
+        match kind {
+            MetricType::Counter => ConstCounter::new(value).encode(family)?,
+            _ => {
+                ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX)).encode(family)?;
+            }
+        }
     }
-    edges(&mut text, &tasks);
-    nodes(&mut text, &tasks);
-    text
+    Ok(())
 }
 
-fn place(task: &TaskStatus) -> usize {
-    match task.state {
+impl Collector for Counts {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let encoder = &mut encoder;
+        let (accepted, rejected, writes) = self.0.totals();
+        for (name, help, value) in [
+            ("writes", "Writes that were answered", writes),
+            ("lines_accepted", "Lines accepted", accepted),
+            ("lines_rejected", "Lines rejected", rejected),
+        ] {
+            let metric = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            ConstCounter::new(value).encode(metric)?;
+        }
+        let tasks = self.0.statuses();
+        let states = ["running", "ended", "failed"].iter().enumerate();
+        let states = states.map(|(place, name)| {
+            let count = tasks.iter().filter(|task| state(&task.state) == place);
+            (vec![("state", *name)], count.count() as u64)
+        });
+        let head = ("tasks", "Tasks by state", MetricType::Gauge);
+        family(encoder, head, states)?;
+        let edges = || {
+            tasks
+                .iter()
+                .flat_map(|task| task.edges.iter().map(move |edge| (task, edge)))
+        };
+        let Some((_, first)) = edges().next() else {
+            return Ok(());
+        };
+        for (at, (counter, _)) in EdgeStatus::counters(first).iter().enumerate() {
+            let name = match *counter {
+                "buffered" | "high_water" => format!("edge_{counter}_batches"),
+                "collect_blocked_ns" => "edge_collect_blocked_nanoseconds".into(),
+                "emit_blocked_ns" => "edge_emit_blocked_nanoseconds".into(),
+                points => format!("edge_points_{points}"),
+            };
+            let kind = match *counter {
+                "buffered" | "high_water" => MetricType::Gauge,
+                _ => MetricType::Counter,
+            };
+            let samples = edges().map(|(task, edge)| {
+                let (name, from, to) = (&*task.name, &*edge.from, &*edge.to);
+                let labels = vec![("task", name), ("from", from), ("to", to)];
+                (labels, edge.counters()[at].1)
+            });
+            family(encoder, (&name, "Per edge of a task", kind), samples)?;
+        }
+        let nodes = tasks
+            .iter()
+            .flat_map(|task| task.nodes.iter().map(move |node| (task, node)));
+        let samples = nodes.flat_map(|(task, node)| {
+            node.counters.iter().map(move |(counter, value)| {
+                let labels = vec![
+                    ("task", &*task.name),
+                    ("node", &*node.name),
+                    ("counter", *counter),
+                ];
+                (labels, *value)
+            })
+        });
+        let help = "What nodes count, by counter";
+        family(encoder, ("node", help, MetricType::Counter), samples)
+    }
+}
+
+/// The place of a state among those that are counted.
+fn state(state: &TaskState) -> usize {
+    match state {
         TaskState::Running => 0,
         TaskState::Ended => 1,
         TaskState::Failed { .. } => 2,
     }
-}
-
-/// A metric per counter of edges, a sample per edge.
-fn edges(text: &mut String, tasks: &[TaskStatus]) {
-    let edges = || {
-        tasks
-            .iter()
-            .flat_map(|task| task.edges.iter().map(move |edge| (task, edge)))
-    };
-    let Some((_, first)) = edges().next() else {
-        return;
-    };
-    for (at, (counter, _)) in EdgeStatus::counters(first).iter().enumerate() {
-        let kind = match *counter {
-            "buffered" | "high_water" => "gauge",
-            _ => "counter",
-        };
-        let metric = match *counter {
-            "collect_blocked_ns" => "edge_collect_blocked_nanoseconds_total".into(),
-            "emit_blocked_ns" => "edge_emit_blocked_nanoseconds_total".into(),
-            "buffered" => "edge_buffered_points".into(),
-            "high_water" => "edge_high_water".into(),
-            points => format!("edge_points_{points}_total"),
-        };
-        family(text, &metric, kind, "Per edge of a task.");
-        for (task, edge) in edges() {
-            let (_, value) = edge.counters()[at];
-            let (task, from, to) = (&task.name, &edge.from, &edge.to);
-            let _ = writeln!(
-                text,
-                "corsair_stream_{metric}{{task=\"{task}\",from=\"{from}\",to=\"{to}\"}} {value}"
-            );
-        }
-    }
-}
-
-/// One metric for what nodes count beside their edges.
-fn nodes(text: &mut String, tasks: &[TaskStatus]) {
-    family(
-        text,
-        "node_total",
-        "counter",
-        "What nodes count, by counter.",
-    );
-    for task in tasks {
-        for node in &task.nodes {
-            for (counter, value) in &node.counters {
-                let (task, node) = (&task.name, &node.name);
-                let _ = writeln!(
-                    text,
-                    "corsair_stream_node_total{{task=\"{task}\",node=\"{node}\",counter=\"{counter}\"}} {value}"
-                );
-            }
-        }
-    }
-}
-
-fn total(text: &mut String, name: &str, help: &str, value: u64) {
-    family(text, name, "counter", help);
-    let _ = writeln!(text, "corsair_stream_{name} {value}");
-}
-
-fn family(text: &mut String, name: &str, kind: &str, help: &str) {
-    let _ = writeln!(
-        text,
-        "# HELP corsair_stream_{name} {help}\n# TYPE corsair_stream_{name} {kind}"
-    );
 }

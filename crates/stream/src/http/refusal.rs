@@ -2,12 +2,14 @@
 
 use crate::engine::TaskError;
 use axum::Json;
+use axum::http::HeaderValue;
 use axum::http::StatusCode;
-use axum::http::header::RETRY_AFTER;
+use axum::http::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-/// A status, and a JSON object with `code`, `message` and perhaps more.
+/// A status, and a JSON object with `code`, `message` and perhaps more. `error` is the message again,
+/// where clients of InfluxDB look for it.
 #[derive(Debug)]
 pub(super) struct Refusal {
     status: StatusCode,
@@ -16,9 +18,10 @@ pub(super) struct Refusal {
 
 impl Refusal {
     pub(super) fn new(status: StatusCode, code: &str, message: impl Into<String>) -> Refusal {
+        let message: String = message.into();
         Refusal {
             status,
-            body: json!({ "code": code, "message": message.into() }),
+            body: json!({ "code": code, "message": message, "error": message }),
         }
     }
 
@@ -32,8 +35,24 @@ impl Refusal {
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let mut response = (self.status, Json(self.body)).into_response();
-        if self.status == StatusCode::TOO_MANY_REQUESTS {
-            response.headers_mut().insert(RETRY_AFTER, 1.into());
+        let headers = response.headers_mut();
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(RETRY_AFTER, 1.into());
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        // These may come before the body has been read, and the connection cannot be used again then.
+        let unread = [
+            StatusCode::UNAUTHORIZED,
+            StatusCode::FORBIDDEN,
+            StatusCode::REQUEST_TIMEOUT,
+            StatusCode::PAYLOAD_TOO_LARGE,
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            StatusCode::SERVICE_UNAVAILABLE,
+        ];
+        if unread.contains(&self.status) {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         response
     }

@@ -1,14 +1,17 @@
 //! `/tasks`: what runs, and more or fewer of it.
 
 use super::refusal::Refusal;
-use crate::engine::{Engine, TaskOptions, TaskStatus};
+use super::{Server, body};
+use crate::engine::{TaskOptions, TaskStatus};
 use axum::Json;
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
+use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
-use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, LOCATION};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
+use std::io;
 use std::num::NonZeroUsize;
 
 /// The largest description of a task, in bytes.
@@ -28,16 +31,17 @@ pub(super) struct Format {
     format: Option<String>,
 }
 
-pub(super) async fn list(State(engine): State<Engine>) -> Json<Value> {
-    Json(json!({ "tasks": engine.statuses() }))
+pub(super) async fn list(State(server): State<Server>) -> Json<Value> {
+    Json(json!({ "tasks": server.engine.statuses() }))
 }
 
-pub(super) async fn add(State(engine): State<Engine>, body: Body) -> Result<Response, Refusal> {
+pub(super) async fn add(
+    State(server): State<Server>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
     let bad = |message| Refusal::new(StatusCode::BAD_REQUEST, "task", message);
-    let body = to_bytes(body, MAX_TASK).await.map_err(|_| {
-        let message = format!("a task's description may have {MAX_TASK} bytes");
-        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
-    })?;
+    let (body, _reserved) = body::read(&server, &headers, body, MAX_TASK).await?;
     let new: NewTask = serde_json::from_slice(&body).map_err(|error| {
         bad(format!(
             "the body must be {{\"name\": …, \"text\": …}}, and perhaps \"capacity\" and \"overflow\": {error}"
@@ -47,21 +51,38 @@ pub(super) async fn add(State(engine): State<Engine>, body: Body) -> Result<Resp
     if let Some(capacity) = new.capacity {
         options.capacity = capacity;
     }
-    if let Some(overflow) = new.overflow {
+    if let Some(overflow) = &new.overflow {
         options.overflow = overflow.parse().map_err(|error| bad(format!("{error}")))?;
     }
-    engine.add(&new.name, &new.text, options).await?;
-    let status = engine.status(&new.name)?;
-    let location = [(LOCATION, format!("/tasks/{}", new.name))];
-    Ok((StatusCode::CREATED, location, Json(status)).into_response())
+    let location = format!("/tasks/{}", new.name);
+    let status = to_its_end(async move {
+        let NewTask { name, text, .. } = new;
+        server.engine.add(&name, &text, options).await?;
+        if let Some(store) = server.options.store.clone() {
+            let kept = {
+                let name = name.clone();
+                blocking(move || store.put(&name, &text, options)).await
+            };
+            if let Err(error) = kept {
+                server.engine.delete(&name).await?;
+                return Err(not_kept(&error));
+            }
+        }
+        Ok(server.engine.status(&name)?)
+    });
+    let status = status.await?;
+    Ok((StatusCode::CREATED, [(LOCATION, location)], Json(status)).into_response())
 }
 
 pub(super) async fn show(
-    State(engine): State<Engine>,
-    Path(name): Path<String>,
-    Query(Format { format }): Query<Format>,
+    State(server): State<Server>,
+    name: Result<Path<String>, PathRejection>,
+    format: Result<Query<Format>, QueryRejection>,
 ) -> Result<Response, Refusal> {
-    let status: TaskStatus = engine.status(&name)?;
+    let Path(name) = name.map_err(bad_path)?;
+    let Query(Format { format }) = format
+        .map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, "query", error.body_text()))?;
+    let status: TaskStatus = server.engine.status(&name)?;
     match format.as_deref() {
         None | Some("json") => Ok(Json(status).into_response()),
         Some("dot") => Ok(([(CONTENT_TYPE, "text/vnd.graphviz")], status.dot()).into_response()),
@@ -73,19 +94,32 @@ pub(super) async fn show(
 }
 
 pub(super) async fn delete(
-    State(engine): State<Engine>,
-    Path(name): Path<String>,
+    State(server): State<Server>,
+    name: Result<Path<String>, PathRejection>,
 ) -> Result<StatusCode, Refusal> {
-    engine.delete(&name).await?;
-    Ok(StatusCode::NO_CONTENT)
+    let Path(name) = name.map_err(bad_path)?;
+    to_its_end(async move {
+        server.engine.delete(&name).await?;
+        if let Some(store) = server.options.store.clone() {
+            let removed = blocking(move || store.remove(&name)).await;
+            removed.map_err(|error| not_kept(&error))?;
+        }
+        Ok(StatusCode::NO_CONTENT)
+    })
+    .await
 }
 
 pub(super) async fn endpoint(
-    State(engine): State<Engine>,
-    Path((name, endpoint)): Path<(String, String)>,
+    State(server): State<Server>,
+    path: Result<Path<(String, String)>, PathRejection>,
 ) -> Result<Response, Refusal> {
-    match engine.endpoint(&name, &endpoint)? {
-        Some(latest) => Ok(([(CONTENT_TYPE, "application/json")], latest.json()).into_response()),
+    let Path((name, endpoint)) = path.map_err(bad_path)?;
+    match server.engine.endpoint(&name, &endpoint)? {
+        Some(latest) => {
+            let json = tokio::task::spawn_blocking(move || latest.json()).await;
+            let json = json.map_err(|_| internal())?;
+            Ok(([(CONTENT_TYPE, "application/json")], json).into_response())
+        }
         None => {
             let message = format!("the task `{name}` has no http_out('{endpoint}')");
             Err(Refusal::new(
@@ -95,4 +129,33 @@ pub(super) async fn endpoint(
             ))
         }
     }
+}
+
+/// Runs what must not stop half-way, also if the client goes away meanwhile.
+async fn to_its_end<T: Send + 'static>(
+    work: impl Future<Output = Result<T, Refusal>> + Send + 'static,
+) -> Result<T, Refusal> {
+    tokio::spawn(work).await.unwrap_or_else(|_| Err(internal()))
+}
+
+async fn blocking(work: impl FnOnce() -> io::Result<()> + Send + 'static) -> io::Result<()> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|_| Err(io::Error::other("the thread that wrote it has panicked")))
+}
+
+fn bad_path(error: PathRejection) -> Refusal {
+    Refusal::new(StatusCode::BAD_REQUEST, "path", error.body_text())
+}
+
+fn internal() -> Refusal {
+    Refusal::new(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "internal",
+        "the request failed inside the server; its log has more",
+    )
+}
+
+fn not_kept(error: &io::Error) -> Refusal {
+    let message = format!("the data directory cannot be written: {error}");
+    Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "data", message)
 }

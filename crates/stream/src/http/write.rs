@@ -1,14 +1,13 @@
 //! `POST /write`: lines in.
 
 use super::refusal::Refusal;
-use crate::engine::{Engine, Write, WriteError, Written};
+use super::{Server, body};
+use crate::engine::{Write, WriteError, Written};
 use crate::line::Precision;
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
-use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use axum::http::{HeaderMap, StatusCode};
-use flate2::read::MultiGzDecoder;
-use std::io::Read;
 use std::sync::Arc;
 
 #[derive(serde::Deserialize)]
@@ -18,27 +17,47 @@ pub(super) struct Parameters {
     precision: Option<String>,
 }
 
+/// Bodies from this size on are parsed on a thread that may take its time.
+const LARGE: usize = 64 << 10;
+
+/// Nothing is given to any task before all that waits is over, so that a client that goes away leaves
+/// no write half-way.
 pub(super) async fn write(
-    State(engine): State<Engine>,
-    Query(parameters): Query<Parameters>,
+    State(server): State<Server>,
+    parameters: Result<Query<Parameters>, QueryRejection>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<StatusCode, Refusal> {
+    let Query(parameters) = parameters
+        .map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, "query", error.body_text()))?;
     let to = target(parameters)?;
-    let limit = engine.options().max_body;
-    let lines = read(&headers, body, limit).await?;
-    let lines = unpack(&headers, lines, limit)?;
-    // A task of its own: a client that goes away must not leave a write half-way.
-    let writing = tokio::spawn(async move { engine.write(&to, &lines).await });
-    match writing.await {
-        Ok(Ok(written)) if written.rejected == 0 => Ok(StatusCode::NO_CONTENT),
-        Ok(Ok(written)) => Err(partial(written)),
-        Ok(Err(error)) => Err(error.into()),
-        Err(_) => Err(Refusal::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "internal",
-            "the write failed inside the server; its log has more",
-        )),
+    let packed = body::is_packed(&headers)?;
+    let limit = server.engine.options().max_body;
+    let (lines, mut reserved) = body::read(&server, &headers, body, limit).await?;
+    let large = packed || lines.len() >= LARGE;
+    let engine = server.engine.clone();
+    let parse = move || {
+        let lines = match packed {
+            true => body::unpack(&lines, &mut reserved)?,
+            false => lines,
+        };
+        Ok::<_, Refusal>((engine.parse(&to, &lines), reserved))
+    };
+    let (parsed, reserved) = match large {
+        false => parse()?,
+        true => tokio::task::spawn_blocking(parse).await.map_err(|_| {
+            Refusal::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "internal",
+                "the write failed inside the server; its log has more",
+            )
+        })??,
+    };
+    let written = server.engine.deliver(parsed).await?;
+    drop(reserved);
+    match written.rejected {
+        0 => Ok(StatusCode::NO_CONTENT),
+        _ => Err(partial(written)),
     }
 }
 
@@ -60,58 +79,6 @@ fn target(parameters: Parameters) -> Result<Write, Refusal> {
         policy: policy.map(Arc::from),
         precision,
     })
-}
-
-async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Bytes, Refusal> {
-    let announced = headers.get(CONTENT_LENGTH);
-    let announced = announced.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-    if announced.is_some_and(|length| length > limit) {
-        return Err(too_large(limit));
-    }
-    to_bytes(body, limit).await.map_err(|error| {
-        let mut source: Option<&dyn std::error::Error> = Some(&error);
-        while let Some(error) = source {
-            // What a limit that was passed is called differs between versions; its words do not.
-            if error.to_string().contains("length limit") {
-                return too_large(limit);
-            }
-            source = error.source();
-        }
-        let message = format!("the body ended before its end ({error}); nothing was written");
-        Refusal::new(StatusCode::BAD_REQUEST, "truncated", message)
-    })
-}
-
-fn unpack(headers: &HeaderMap, body: Bytes, limit: usize) -> Result<Bytes, Refusal> {
-    let encoding = headers.get(CONTENT_ENCODING);
-    match encoding.map_or(&b"identity"[..], |encoding| encoding.as_bytes()) {
-        b"identity" => Ok(body),
-        b"gzip" | b"x-gzip" => {
-            let mut lines = Vec::new();
-            let mut unpacked = MultiGzDecoder::new(&body[..]).take(limit as u64 + 1);
-            match unpacked.read_to_end(&mut lines) {
-                Ok(length) if length > limit => Err(too_large(limit)),
-                Ok(_) => Ok(lines.into()),
-                Err(error) => {
-                    let message = format!("the body is no gzip ({error}); nothing was written");
-                    Err(Refusal::new(StatusCode::BAD_REQUEST, "gzip", message))
-                }
-            }
-        }
-        other => {
-            let other = String::from_utf8_lossy(other);
-            let message = format!("bodies may be plain or gzip, not {other}");
-            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-            Err(Refusal::new(status, "encoding", message))
-        }
-    }
-}
-
-fn too_large(limit: usize) -> Refusal {
-    let message = format!(
-        "a body may have {limit} bytes after unpacking; write in smaller parts (nothing was written)"
-    );
-    Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
 }
 
 /// Some lines are none; the others have been written.
@@ -136,7 +103,8 @@ fn partial(written: Written) -> Refusal {
 impl From<WriteError> for Refusal {
     fn from(error: WriteError) -> Refusal {
         let (status, code) = match error {
-            WriteError::Busy { .. } => (StatusCode::TOO_MANY_REQUESTS, "busy"),
+            WriteError::Busy { .. } => (StatusCode::SERVICE_UNAVAILABLE, "busy"),
+            WriteError::Full { .. } => (StatusCode::SERVICE_UNAVAILABLE, "full"),
             WriteError::Closed => (StatusCode::SERVICE_UNAVAILABLE, "shutting_down"),
         };
         Refusal::new(status, code, error.to_string())

@@ -1,9 +1,11 @@
 //! `count`, `sum`, `mean`, `min`, `max`, `percentile`: one point for a window.
 //!
 //! The point's time is the window's end, its tags are those of the group. A window in which no point
-//! has the field makes no point, but for `count`, which makes a zero.
+//! has the field makes no point, but for `count`, which makes a zero. Values that are no numbers are
+//! left out, and so is a window whose sum does not fit into 64 bits.
 
-use super::{NodeError, Operator};
+use super::Operator;
+use super::faults::Faults;
 use crate::batch::{Batch, Flow, Rows, Window};
 use crate::block::{Block, Cells, Column, Data, Words};
 use crate::pipeline::Aggregate as Function;
@@ -16,22 +18,35 @@ pub(crate) struct Aggregate {
     pub(crate) function: Function,
     pub(crate) field: Arc<str>,
     pub(crate) into: Arc<str>,
+    pub(crate) faults: Faults,
+}
+
+/// Why values are left out.
+#[derive(Debug, thiserror::Error)]
+enum Fault {
+    #[error("there is no {function} of `{field}`, which is a {kind}")]
+    Kind {
+        function: &'static str,
+        field: Arc<str>,
+        kind: Kind,
+    },
+    #[error("the sum of `{field}` does not fit into 64 bits")]
+    Sum { field: Arc<str> },
 }
 
 impl Operator for Aggregate {
-    fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) -> Result<(), NodeError> {
+    fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) {
         let Flow::Window(window) = flow else {
             unreachable!("a pipeline feeds windows to an aggregate");
         };
-        if let Some(value) = self.apply(&window)? {
+        if let Some(value) = self.apply(&window) {
             out.push(Flow::Points(self.point(&window, value)));
         }
-        Ok(())
     }
 }
 
 impl Aggregate {
-    fn apply(&self, window: &Window) -> Result<Option<Value>, NodeError> {
+    fn apply(&self, window: &Window) -> Option<Value> {
         let parts = window
             .batches
             .iter()
@@ -39,18 +54,20 @@ impl Aggregate {
         match self.function {
             Function::Count => {
                 let count: usize = parts.map(|(data, rows)| count(data, rows)).sum();
-                Ok(Some(Value::Integer(count as i64)))
+                Some(Value::Integer(count as i64))
             }
             Function::Sum | Function::Mean => {
                 let mut sum = Sum::default();
                 for (data, rows) in parts {
-                    self.numbers(data, rows, |number| sum.add(number))?;
+                    self.numbers(data, rows, |number| sum.add(number));
                 }
                 if self.function == Function::Mean {
-                    return Ok(sum.mean().map(Value::Float));
+                    return sum.mean().map(Value::Float);
                 }
-                sum.value().ok_or_else(|| NodeError::Sum {
-                    field: self.field.to_string(),
+                sum.value().unwrap_or_else(|| {
+                    let field = self.field.clone();
+                    self.faults.add(sum.count as usize, &Fault::Sum { field });
+                    None
                 })
             }
             Function::Min => self.extreme(parts, Ordering::Less),
@@ -58,15 +75,15 @@ impl Aggregate {
             Function::Percentile(percent) => {
                 let mut numbers = Vec::new();
                 for (data, rows) in parts {
-                    self.numbers(data, rows, |number| numbers.push(number))?;
+                    self.numbers(data, rows, |number| numbers.push(number));
                 }
                 if numbers.is_empty() {
-                    return Ok(None);
+                    return None;
                 }
                 let rank = (percent / 100.0 * numbers.len() as f64).ceil() as usize;
                 let place = rank.clamp(1, numbers.len()) - 1;
                 let (_, chosen, _) = numbers.select_nth_unstable_by(place, Number::compare);
-                Ok(Some(chosen.value()))
+                Some(chosen.value())
             }
         }
     }
@@ -76,24 +93,19 @@ impl Aggregate {
         &self,
         parts: impl Iterator<Item = (&'a Data, &'a Rows)>,
         wanted: Ordering,
-    ) -> Result<Option<Value>, NodeError> {
+    ) -> Option<Value> {
         let mut best: Option<Number> = None;
         for (data, rows) in parts {
             self.numbers(data, rows, |number| match &best {
                 Some(known) if number.compare(known) != wanted => {}
                 _ => best = Some(number),
-            })?;
+            });
         }
-        Ok(best.map(|number| number.value()))
+        best.map(|number| number.value())
     }
 
-    /// Gives every number of the field to `each`, in order.
-    fn numbers(
-        &self,
-        data: &Data,
-        rows: &Rows,
-        mut each: impl FnMut(Number),
-    ) -> Result<(), NodeError> {
+    /// Gives every number of the field to `each`, in order. Values that are none are left out.
+    fn numbers(&self, data: &Data, rows: &Rows, mut each: impl FnMut(Number)) {
         match data {
             Data::Float(cells) => cells_of(cells, rows, |&value| each(Number::Float(value))),
             Data::Integer(cells) => {
@@ -104,27 +116,28 @@ impl Aggregate {
             }
             Data::Mixed(cells) => {
                 for value in rows.iter().filter_map(|row| cells[row].as_ref()) {
-                    each(match value {
-                        Value::Float(value) => Number::Float(*value),
-                        Value::Integer(value) => Number::Whole((*value).into()),
-                        Value::Unsigned(value) => Number::Natural(*value),
-                        other => return Err(self.no_number(other.kind())),
-                    });
+                    match value {
+                        Value::Float(value) => each(Number::Float(*value)),
+                        Value::Integer(value) => each(Number::Whole((*value).into())),
+                        Value::Unsigned(value) => each(Number::Natural(*value)),
+                        other => self.no_number(1, other.kind()),
+                    }
                 }
             }
-            Data::Boolean(cells) if count_of(cells, rows) == 0 => {}
-            Data::Boolean(_) => return Err(self.no_number(Kind::Boolean)),
-            Data::Text(cells) if count_of(cells, rows) == 0 => {}
-            Data::Text(_) | Data::Tag(_) => return Err(self.no_number(Kind::Text)),
+            Data::Boolean(cells) => self.no_number(count_of(cells, rows), Kind::Boolean),
+            Data::Text(cells) => self.no_number(count_of(cells, rows), Kind::Text),
+            Data::Tag(_) => self.no_number(count(data, rows), Kind::Text),
         }
-        Ok(())
     }
 
-    fn no_number(&self, kind: Kind) -> NodeError {
-        NodeError::Aggregate {
-            function: self.function.name(),
-            field: self.field.to_string(),
-            kind,
+    fn no_number(&self, values: usize, kind: Kind) {
+        if values > 0 {
+            let fault = Fault::Kind {
+                function: self.function.name(),
+                field: self.field.clone(),
+                kind,
+            };
+            self.faults.add(values, &fault);
         }
     }
 

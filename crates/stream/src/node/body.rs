@@ -1,13 +1,12 @@
-//! Makes an actor of an operator: reads its edges, and sends what it makes to those who follow.
+//! Makes an actor of a node: reads its edges, and sends what it makes to those that follow.
 
-use super::sink::HttpPost;
-use super::{NodeError, Operator};
+use super::http_post::HttpPost;
+use super::log::Log;
+use super::queue::{Body, Queue};
+use super::{Kept, Operator};
 use crate::batch::Flow;
-use crate::passage::{Collector, Emitter, Parcel, Passage};
-use corsair::edge::FanOut;
-use std::sync::Arc;
-use tokio::runtime::Handle;
-use tokio::task::JoinError;
+use crate::pending::{Collector, Emitter, Load, Parcel, PendingWrite};
+use corsair::edge::{FanOut, Overflow};
 
 /// So many flows are taken from an edge at once.
 const TAKEN: usize = 64;
@@ -52,54 +51,137 @@ impl Inputs {
 /// Whom a node feeds.
 pub(crate) type Outputs = FanOut<Collector>;
 
+/// Why the inputs of a node have ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Nothing more was written.
+    Stream,
+    /// The engine is suspended: what a node keeps is saved.
+    Suspended,
+    /// The task was aborted.
+    Aborted,
+}
+
 /// Sends everything to all of them, in order. The edges of a task are aborted together: a node whose
 /// followers are gone finds that out at its own inputs.
-async fn send(out: &mut Vec<Flow>, passage: &Passage, outputs: &mut Outputs) {
+async fn send(
+    out: &mut Vec<Flow>,
+    pending: &PendingWrite,
+    load: Option<&Load>,
+    outputs: &mut Outputs,
+) {
     for flow in out.drain(..) {
-        let passage = passage.clone();
-        let _ = outputs.collect(Parcel { flow, passage }).await;
+        let (pending, load) = (pending.clone(), load.cloned());
+        let parcel = Parcel {
+            flow,
+            pending,
+            load,
+        };
+        let _ = outputs.collect(parcel).await;
     }
 }
 
-/// Runs an operator until its inputs have ended. `last` is the passage of what it makes then.
+/// Runs an operator until its inputs have ended. `last` begins the pending write of what it makes then. What
+/// it keeps when the engine is suspended is returned.
 pub(crate) async fn operate(
     mut operator: Box<dyn Operator>,
     mut inputs: Inputs,
     mut outputs: Outputs,
-    aborted: impl Fn() -> bool,
-    last: impl FnOnce() -> Passage,
-) -> Result<(), NodeError> {
+    ending: impl Fn() -> Ending,
+    last: impl FnOnce() -> PendingWrite,
+) -> Option<Kept> {
     let mut out = Vec::new();
     while let Some((input, parcels)) = inputs.next().await {
-        for Parcel { flow, passage } in parcels {
-            operator.take(input, flow, &mut out)?;
-            send(&mut out, &passage, &mut outputs).await;
+        for parcel in parcels {
+            operator.take(input, parcel.flow, &mut out);
+            send(
+                &mut out,
+                &parcel.pending,
+                parcel.load.as_ref(),
+                &mut outputs,
+            )
+            .await;
         }
     }
-    // What an abort has cut short has no end to tell of.
-    if !aborted() {
-        operator.finish(&mut out)?;
-        send(&mut out, &last(), &mut outputs).await;
+    match ending() {
+        Ending::Stream => {
+            operator.finish(&mut out);
+            send(&mut out, &last(), None, &mut outputs).await;
+            None
+        }
+        Ending::Suspended => operator.save(),
+        // What an abort has cut short has no end to tell of.
+        Ending::Aborted => None,
     }
-    Ok(())
 }
 
-/// Runs a node that posts, on threads of `io` that may block.
-pub(crate) async fn post(
-    poster: HttpPost,
-    mut inputs: Inputs,
-    mut outputs: Outputs,
-    io: Handle,
-) -> Result<(), JoinError> {
-    let poster = Arc::new(poster);
-    let mut out = Vec::new();
-    while let Some((_, parcels)) = inputs.next().await {
-        for Parcel { flow, passage } in parcels {
-            let (poster, posted) = (poster.clone(), flow.clone());
-            io.spawn_blocking(move || poster.post(&posted)).await?;
-            out.push(flow);
-            send(&mut out, &passage, &mut outputs).await;
+/// What a sink makes of a flow, and where it puts it.
+pub(crate) enum Sink {
+    Log {
+        log: Log,
+        /// Of all `log` nodes.
+        queue: Queue,
+        overflow: Overflow,
+    },
+    Post(HttpPost),
+}
+
+impl Sink {
+    pub(crate) fn queue(&self) -> &Queue {
+        match self {
+            Sink::Log { queue, .. } => queue,
+            Sink::Post(poster) => poster.queue(),
         }
     }
-    Ok(())
+
+    fn body(&self, flow: &Flow) -> Body {
+        match self {
+            Sink::Log { log, .. } => log.body(flow),
+            Sink::Post(poster) => poster.body(flow),
+        }
+    }
+}
+
+/// Runs a sink until its inputs have ended, and what it has put into a queue of its own is delivered
+/// or kept. Passes everything on.
+pub(crate) async fn sink(
+    sink: Sink,
+    overflow: Overflow,
+    mut inputs: Inputs,
+    mut outputs: Outputs,
+    ending: impl Fn() -> Ending,
+    abort: impl Fn(),
+) -> Option<Kept> {
+    let mut out = Vec::new();
+    let aborted = || ending() == Ending::Aborted;
+    while let Some((_, parcels)) = inputs.next().await {
+        for parcel in parcels {
+            let mut body = sink.body(&parcel.flow);
+            body.pending = Some(parcel.pending.clone());
+            let taken = sink.queue().push(body, overflow, aborted).await;
+            if !taken && overflow == Overflow::Abort {
+                abort();
+            }
+            out.push(parcel.flow);
+            send(
+                &mut out,
+                &parcel.pending,
+                parcel.load.as_ref(),
+                &mut outputs,
+            )
+            .await;
+        }
+    }
+    let Sink::Post(poster) = sink else {
+        return None;
+    };
+    if aborted() {
+        poster.queue().discard();
+        return None;
+    }
+    // Its followers need not wait for the receiver.
+    drop(outputs);
+    poster.queue().drained().await;
+    let rest = poster.queue().rest();
+    (!rest.is_empty()).then_some(Kept::Bodies(rest))
 }

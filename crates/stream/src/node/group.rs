@@ -1,17 +1,22 @@
 //! `groupBy`: separates points by the values of tags.
 
-use super::{NodeError, Operator};
+use super::Operator;
+use super::series::Limits;
 use crate::batch::{Batch, Flow, Group, Rows};
 use crate::block::{Block, Data, Words};
-use rustc_hash::FxHashMap;
+use hashbrown::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Separates points by the values of these tags, ordered by name; points that were grouped before
 /// are grouped anew. A tag that a point does not have counts as empty.
 pub(crate) struct GroupBy {
     tags: Vec<Arc<str>>,
-    /// Every group that there has been, by the values of its tags.
-    groups: FxHashMap<Vec<Arc<str>>, Arc<Group>>,
+    /// Groups that there have been, by the values of their tags, so that they need not be made again.
+    /// Forgotten as a whole when there are too many, and from time to time.
+    groups: HashMap<Vec<Arc<str>>, Arc<Group>>,
+    limits: Limits,
+    forgotten: Instant,
     empty: Arc<str>,
 }
 
@@ -22,16 +27,22 @@ struct Part {
 }
 
 impl GroupBy {
-    pub(crate) fn new(tags: Vec<Arc<str>>) -> GroupBy {
+    pub(crate) fn new(tags: Vec<Arc<str>>, limits: Limits) -> GroupBy {
         GroupBy {
             tags,
-            groups: FxHashMap::default(),
+            groups: HashMap::new(),
+            limits,
+            forgotten: Instant::now(),
             empty: Arc::from(""),
         }
     }
 
     /// The batches of each group, in the order in which the groups appear.
     fn separate(&mut self, batch: &Batch) -> Vec<Batch> {
+        if self.groups.len() > self.limits.series || self.forgotten.elapsed() > self.limits.idle {
+            self.groups = HashMap::new();
+            self.forgotten = Instant::now();
+        }
         let columns: Vec<Option<&Words>> = self
             .tags
             .iter()
@@ -69,7 +80,7 @@ impl GroupBy {
 
     fn separate_by_many(&mut self, batch: &Batch, columns: &[Option<&Words>]) -> Vec<Batch> {
         let mut parts: Vec<Part> = Vec::new();
-        let mut known: FxHashMap<Vec<u32>, usize> = FxHashMap::default();
+        let mut known: HashMap<Vec<u32>, usize> = HashMap::new();
         let mut codes = Vec::with_capacity(columns.len());
         for row in batch.rows.iter() {
             codes.clear();
@@ -136,10 +147,9 @@ impl GroupBy {
 }
 
 impl Operator for GroupBy {
-    fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) -> Result<(), NodeError> {
+    fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) {
         let separated = self.separate(&flow.into_points());
         out.extend(separated.into_iter().map(Flow::Points));
-        Ok(())
     }
 }
 

@@ -2,29 +2,50 @@
 //!
 //! A window of a group ends at a multiple of `every` and reaches `period` back. It goes on its way
 //! when a point of the group comes that is not older than its end. A point that is older than the
-//! beginning of the window being filled is late: it is counted and left out. Windows without points
-//! are not made. When the stream ends, the window being filled goes on its way as it is.
+//! beginning of the window being filled is late: it is counted and left out, unless it lies in the
+//! gap between two windows, where it belongs to none. Windows without points are not made. When the
+//! stream ends, the window being filled goes on its way as it is; when the engine is suspended, it is
+//! saved. A group that is idle for longer than groups may be is emitted as it is and forgotten.
 
-use super::{Counter, NodeError, Operator};
+use super::retain::Retained;
+use super::series::{Limits, Series};
+use super::{Counter, Counters, Kept, Operator};
 use crate::batch::{Batch, Flow, Group, Rows, Window as Filled};
-use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// See the [module](self).
 pub(crate) struct Window {
+    shape: Shape,
+    groups: Series<Filling>,
+    /// Points in all groups.
+    points: usize,
+    most_points: usize,
+    retained: Retained,
+    counts: Counts,
+}
+
+/// How long windows are, and how far apart, in nanoseconds.
+#[derive(Clone, Copy)]
+struct Shape {
     period: i64,
     every: i64,
-    groups: FxHashMap<Arc<Group>, Filling>,
+}
+
+#[derive(Clone, Default)]
+struct Counts {
     late: Counter,
+    between: Counter,
+    over_max_points: Counter,
 }
 
 /// What a group has collected.
-#[derive(Default)]
 struct Filling {
     /// When the window being filled ends.
     end: i64,
     parts: Vec<Part>,
+    /// Points in all parts.
+    points: usize,
 }
 
 /// Points that came together.
@@ -35,89 +56,169 @@ struct Part {
 }
 
 impl Window {
-    pub(crate) fn new(period: Duration, every: Duration) -> Window {
+    pub(crate) fn new(period: Duration, every: Duration, limits: Limits) -> Window {
         Window {
-            period: saturated(period),
-            every: saturated(every),
-            groups: FxHashMap::default(),
-            late: Counter::default(),
+            shape: Shape {
+                period: saturated(period),
+                every: saturated(every),
+            },
+            groups: Series::new(Limits {
+                // A window that may still be filled is not idle.
+                idle: limits.idle.max((period + every).saturating_mul(2)),
+                ..limits
+            }),
+            points: 0,
+            most_points: limits.points,
+            retained: Retained::default(),
+            counts: Counts::default(),
         }
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        let mut counters = vec![
+            ("late", self.counts.late.clone()),
+            ("between_windows", self.counts.between.clone()),
+            ("over_max_points", self.counts.over_max_points.clone()),
+        ];
+        counters.extend(self.groups.counters());
+        counters
     }
 }
 
 impl Operator for Window {
-    fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) -> Result<(), NodeError> {
-        let (period, every) = (self.period, self.every);
+    fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) {
+        let shape = self.shape;
+        for (_, filling) in self.groups.expired() {
+            self.points -= filling.points;
+            out.extend(filling.window(shape));
+        }
         let batch = flow.into_points();
         let times = &batch.block.times;
         let Some(first) = batch.rows.iter().next() else {
-            return Ok(());
+            return;
         };
-        let filling = self.groups.entry(batch.group.clone());
-        let filling = filling.or_insert_with(|| Filling {
-            end: end_after(times[first], every),
+        let new = || Filling {
+            end: end_after(times[first], shape.every),
             parts: Vec::new(),
-        });
+            points: 0,
+        };
+        let Some(filling) = self.groups.entry(&batch.group, batch.rows.len(), new) else {
+            return;
+        };
+        let others = self.points - filling.points;
+        let room = |filling: &Filling| self.most_points.saturating_sub(others + filling.points);
         let mut begun = 0;
         for (place, row) in batch.rows.iter().enumerate() {
             let time = times[row];
             if time >= filling.end {
-                filling.add(&batch, begun, place, period, &self.late);
+                let room = room(filling);
+                filling.add(&batch, begun, place, shape, room, &self.counts);
                 begun = place;
-                filling.advance(time, period, every, out);
+                filling.advance(time, shape, out);
             }
         }
-        filling.add(&batch, begun, batch.rows.len(), period, &self.late);
-        Ok(())
-    }
-
-    fn finish(&mut self, out: &mut Vec<Flow>) -> Result<(), NodeError> {
-        let mut left: Vec<_> = self.groups.drain().collect();
-        left.sort_by(|(a, _), (b, _)| a.cmp(b));
-        for (_, filling) in left {
-            out.extend(filling.window(self.period));
+        let room = room(filling);
+        filling.add(&batch, begun, batch.rows.len(), shape, room, &self.counts);
+        self.points = others + filling.points;
+        self.retained.note(&batch.block);
+        drop(batch);
+        if self.retained.is_due() {
+            let groups = &mut self.groups;
+            self.retained.compact(|each| {
+                for part in groups.values_mut().flat_map(|filling| &mut filling.parts) {
+                    each(&mut part.batch);
+                }
+            });
         }
-        Ok(())
     }
 
-    fn counters(&self) -> Vec<(&'static str, Counter)> {
-        vec![("late", self.late.clone())]
+    fn finish(&mut self, out: &mut Vec<Flow>) {
+        for (_, filling) in self.groups.take() {
+            out.extend(filling.window(self.shape));
+        }
+    }
+
+    fn save(&self) -> Option<Kept> {
+        let windows = self.groups.iter().map(|(group, filling)| {
+            let parts = filling.parts.iter().map(|part| part.batch.to_block());
+            ((**group).clone(), filling.end, parts.collect())
+        });
+        Some(Kept::Windows(windows.collect()))
+    }
+
+    fn restore(&mut self, kept: Kept) {
+        let Kept::Windows(windows) = kept else {
+            return;
+        };
+        for (group, end, blocks) in windows {
+            let group: Arc<Group> = group.into();
+            let parts = blocks.into_iter().filter_map(|block| {
+                let batch = Batch::all(block.into(), group.clone());
+                let (first, last) = bounds(&batch.block.times, &batch.rows)?;
+                Some(Part { batch, first, last })
+            });
+            let parts: Vec<Part> = parts.collect();
+            let points = parts.iter().map(|part| part.batch.rows.len()).sum();
+            self.groups
+                .entry(&group, points, || Filling { end, parts, points });
+            self.points += points;
+        }
     }
 }
 
 impl Filling {
-    /// Adds the points from one place of a batch to another, all of them before the end.
-    fn add(&mut self, batch: &Batch, from: usize, to: usize, period: i64, late: &Counter) {
+    /// Adds the points from one place of a batch to another, all of them before the end, as far as
+    /// there is room.
+    fn add(
+        &mut self,
+        batch: &Batch,
+        from: usize,
+        to: usize,
+        shape: Shape,
+        room: usize,
+        counts: &Counts,
+    ) {
         let mut rows = batch.rows.slice(from, to);
         let times = &batch.block.times;
-        let Some((mut first, last)) = bounds(times, &rows) else {
+        let Some((first, _)) = bounds(times, &rows) else {
             return;
         };
-        let begin = self.end.saturating_sub(period);
+        let begin = self.end.saturating_sub(shape.period);
         if first < begin {
+            let end_before = self.end.saturating_sub(shape.every);
+            let late = rows
+                .iter()
+                .filter(|&row| times[row] < begin.min(end_before));
+            let late = late.count();
             let on_time = rows.iter().filter(|&row| times[row] >= begin);
             let on_time = Rows::from_iter(on_time.map(|row| row as u32));
-            late.add(rows.len() - on_time.len());
+            counts.late.add(late);
+            counts.between.add(rows.len() - on_time.len() - late);
             rows = on_time;
-            match bounds(times, &rows) {
-                Some((earliest, _)) => first = earliest,
-                None => return,
-            }
         }
+        if rows.len() > room {
+            counts.over_max_points.add(rows.len() - room);
+            rows = rows.slice(0, room);
+        }
+        let Some((first, last)) = bounds(times, &rows) else {
+            return;
+        };
+        self.points += rows.len();
         let batch = batch.with_rows(rows);
         self.parts.push(Part { batch, first, last });
     }
 
     /// Sends the windows on their way that end at or before `time`, and forgets what no later one
     /// reaches back to.
-    fn advance(&mut self, time: i64, period: i64, every: i64, out: &mut Vec<Flow>) {
+    fn advance(&mut self, time: i64, shape: Shape, out: &mut Vec<Flow>) {
         while self.end <= time {
-            out.extend(self.window(period));
-            self.end = self.end.saturating_add(every);
-            let begin = self.end.saturating_sub(period);
+            out.extend(self.window(shape));
+            self.end = self.end.saturating_add(shape.every);
+            let begin = self.end.saturating_sub(shape.period);
             self.parts.retain(|part| part.last >= begin);
+            self.points = self.parts.iter().map(|part| part.batch.rows.len()).sum();
             if self.parts.is_empty() {
-                self.end = self.end.max(end_after(time, every));
+                self.end = self.end.max(end_after(time, shape.every));
             }
             if self.end == i64::MAX {
                 return;
@@ -126,8 +227,8 @@ impl Filling {
     }
 
     /// The points of the window being filled.
-    fn window(&self, period: i64) -> Option<Flow> {
-        let begin = self.end.saturating_sub(period);
+    fn window(&self, shape: Shape) -> Option<Flow> {
+        let begin = self.end.saturating_sub(shape.period);
         let batches: Vec<Batch> = self
             .parts
             .iter()
@@ -135,7 +236,7 @@ impl Filling {
             .collect();
         (!batches.is_empty()).then_some(Flow::Window(Filled {
             end: self.end,
-            period,
+            period: shape.period,
             batches,
         }))
     }

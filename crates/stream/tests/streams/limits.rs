@@ -189,7 +189,10 @@ async fn a_write_needs_a_database_and_a_known_precision() {
 
 #[tokio::test]
 async fn one_write_too_many_is_told_to_try_again() {
-    let service = Service::with(|options| options.writes = NonZeroUsize::MIN);
+    let service = Service::with(|options| {
+        options.writes = NonZeroUsize::MIN;
+        options.sink_memory = 1;
+    });
     // A sink that takes its time, with edges that hold one batch.
     let text = "stream | from('m') | http_post('http://127.0.0.1:9/')";
     let capacity = NonZeroUsize::MIN;
@@ -205,7 +208,7 @@ async fn one_write_too_many_is_told_to_try_again() {
             log: Default::default(),
         };
         // As many as fit, and one that waits.
-        for second in 0..10 {
+        for second in 0..100 {
             let lines = format!("m v=1 {second}\n");
             service.request(Method::POST, "/write?db=db", &lines).await;
         }
@@ -215,15 +218,97 @@ async fn one_write_too_many_is_told_to_try_again() {
             let (status, refusal) = service
                 .request(Method::POST, "/write?db=db", "m v=1 1\n")
                 .await;
-            if status == StatusCode::TOO_MANY_REQUESTS {
-                return refusal;
+            if refusal["code"] == "busy" {
+                return status;
             }
             tokio::task::yield_now().await;
         }
     };
     let busy = tokio::time::timeout(std::time::Duration::from_secs(20), busy).await;
-    assert_eq!(busy.expect("somebody waits")["code"], "busy");
+    let status = busy.expect("one waits");
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    waiting.abort();
     service.engine.delete("slow").await.unwrap();
-    waiting.await.unwrap();
+    let _ = waiting.await;
     still_serves(service).await;
+}
+
+#[tokio::test]
+async fn what_is_busy_says_when_to_try_again_and_closes_the_connection() {
+    let service = Service::with(|options| {
+        options.body_memory = 0;
+        options.patience = std::time::Duration::ZERO;
+    });
+    let request = Request::post("/write?db=db")
+        .body(axum::body::Body::from("m v=1 1\n"))
+        .unwrap();
+    let router = corsair_stream::http::router(service.engine.clone());
+    let answer = tower::ServiceExt::oneshot(router, request).await.unwrap();
+    assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(answer.headers()["retry-after"], "1");
+    assert_eq!(answer.headers()["connection"], "close");
+}
+
+#[tokio::test]
+async fn the_name_of_an_encoding_may_be_in_capitals() {
+    let service = Service::new();
+    service.task("t", "stream | from('m') | log()").await;
+    for name in ["GZIP", "X-GZip", " gzip "] {
+        let (status, _) = post(&service, name, gzip(b"m v=1 1\n")).await;
+        assert_eq!(status, StatusCode::NO_CONTENT, "{name}");
+    }
+    let (status, _) = post(&service, "Identity", b"m v=1 1\n".to_vec()).await;
+    assert_eq!(status, StatusCode::NO_CONTENT);
+    assert_eq!(service.logged().await.len(), 4);
+}
+
+#[tokio::test]
+async fn a_packed_body_needs_memory_for_what_is_in_it() {
+    let service = Service::with(|options| {
+        options.body_memory = 1 << 20;
+        options.patience = std::time::Duration::ZERO;
+    });
+    // Eight megabytes of which almost nothing is left when packed.
+    let (status, refusal) = post(&service, "gzip", gzip(&b"m v=1 1\n".repeat(1 << 20))).await;
+    assert_eq!(
+        (status, &refusal["code"]),
+        (StatusCode::SERVICE_UNAVAILABLE, &json!("busy"))
+    );
+    still_serves(service).await;
+}
+
+#[tokio::test]
+async fn timestamps_that_influxdb_refuses_are_refused() {
+    let service = Service::new();
+    service.task("t", "stream | from('m') | log()").await;
+    for (time, taken) in [
+        (i64::MIN, false),
+        (i64::MIN + 1, false),
+        (i64::MIN + 2, true),
+        (i64::MAX - 1, true),
+        (i64::MAX, false),
+    ] {
+        let lines = format!("m v=1 {time}\n");
+        let (status, refusal) = service.request(Method::POST, "/write?db=db", &lines).await;
+        assert_eq!(status.is_success(), taken, "{time}");
+        if !taken {
+            assert_eq!(refusal["errors"][0]["code"], "timestamp_out_of_range");
+        }
+    }
+    assert_eq!(service.logged().await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_missing_timestamp_is_whole_in_the_precision_of_the_write() {
+    let service = Service::new();
+    service.task("t", "stream | from('m') | log()").await;
+    for precision in ["s", "m", "h"] {
+        let path = format!("/write?db=db&precision={precision}");
+        service.request(Method::POST, &path, "m v=1\n").await;
+    }
+    let logged = service.logged().await;
+    let time = |line: &String| line.rsplit_once(' ').unwrap().1.parse::<i64>().unwrap();
+    for (line, unit) in logged.iter().zip([1, 60, 3600]) {
+        assert_eq!(time(line) % (unit * 1_000_000_000), 0, "{line}");
+    }
 }

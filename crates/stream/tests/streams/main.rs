@@ -1,11 +1,17 @@
 //! The engine as its users meet it: lines in by HTTP, tasks, what they show.
 
+mod access;
+mod cancelled;
 mod ends;
+mod faults;
 mod http;
 mod limits;
 mod nodes;
+mod order;
 mod post;
 mod program;
 mod routing;
+mod sinks;
+mod suspend;
 mod tasks;
 mod terminal;

@@ -64,7 +64,10 @@ async fn every_window_is_posted_as_json_and_refused_requests_are_tried_again() {
     );
     let status = service.engine.status("t").unwrap();
     let poster = status.nodes.last().unwrap();
-    assert_eq!(poster.counters, [("posted", 2), ("failed", 0)]);
+    assert_eq!(
+        poster.counters,
+        [("posted", 2), ("failed", 0), ("dropped", 0)]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -80,6 +83,9 @@ async fn a_receiver_that_is_away_is_counted_and_the_task_goes_on() {
         .iter()
         .find(|node| node.name.starts_with("http_post"))
         .unwrap();
-    assert_eq!(poster.counters, [("posted", 0), ("failed", 1)]);
+    assert_eq!(
+        poster.counters,
+        [("posted", 0), ("failed", 1), ("dropped", 0)]
+    );
     assert_eq!(service.logged().await.len(), 1);
 }

@@ -2,9 +2,9 @@
 
 mod arguments;
 mod bench;
-mod interrupt;
 mod replay;
 mod serve;
+mod signals;
 mod terminal;
 
 use arguments::{Arguments, What};

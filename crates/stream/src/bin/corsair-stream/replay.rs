@@ -5,6 +5,7 @@ use crate::arguments::{EngineArgs, TaskArgs, precision, runtime};
 use crate::serve::close;
 use crate::terminal::{complain, say};
 use anyhow::Context;
+use corsair::edge::Overflow;
 use corsair_stream::engine::{Engine, Write};
 use corsair_stream::line::Precision;
 use corsair_stream::replay::{Pace, replay};
@@ -13,7 +14,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The flags of `corsair-stream replay`.
 #[derive(Debug, clap::Args)]
@@ -50,6 +51,9 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     let from = open(&args.file)?;
     let mut options = args.engine.options();
     options.log = Arc::new(Mutex::new(io::stdout()));
+    // A recording waits for those who read, and loses nothing.
+    options.log_overflow = Overflow::Block;
+    options.patience = Duration::MAX;
     let pace = args.own_time.map_or(Pace::Fast, Pace::Own);
     let to = Write {
         database: args.db.as_str().into(),

@@ -2,14 +2,18 @@
 
 use crate::REFUSED;
 use crate::arguments::{EngineArgs, TaskArgs, runtime};
-use crate::interrupt;
+use crate::signals::Signals;
 use crate::terminal::{complain, say};
 use anyhow::Context;
-use corsair_stream::engine::{Engine, TaskState};
-use corsair_stream::http::router;
+use corsair_stream::engine::{Engine, EngineOptions, TaskError, TaskState};
+use corsair_stream::http::{self, HttpOptions, Limits};
+use corsair_stream::store::Store;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 
 /// The flags of `corsair-stream serve`.
@@ -18,6 +22,30 @@ pub(crate) struct ServeArgs {
     /// Where to listen
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9092")]
     addr: SocketAddr,
+    /// Where tasks that are added over HTTP, and what is left at a stop, are kept for the next start
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Ask every request but /ping for this token
+    #[arg(long, value_name = "TOKEN")]
+    token: Option<String>,
+    /// How long a stop may take before what is left is saved to --data
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    shutdown: Duration,
+    /// The retention policy of writes that name none
+    #[arg(long, value_name = "NAME", default_value = "autogen")]
+    default_rp: String,
+    #[command(flatten)]
+    bounds: Bounds,
+    #[command(flatten)]
+    engine: EngineArgs,
+    #[command(flatten)]
+    tasks: TaskArgs,
+}
+
+/// How much of everything there may be.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Bounds")]
+struct Bounds {
     /// The largest body of a write in bytes, after unpacking
     #[arg(long, value_name = "BYTES", default_value_t = 32 << 20)]
     max_body: usize,
@@ -27,56 +55,215 @@ pub(crate) struct ServeArgs {
     /// How many writes may be under way at once
     #[arg(long, value_name = "N", default_value = "256")]
     max_writes: NonZeroUsize,
-    /// The retention policy of writes that name none
-    #[arg(long, value_name = "NAME", default_value = "autogen")]
-    default_rp: String,
-    #[command(flatten)]
-    engine: EngineArgs,
-    #[command(flatten)]
-    tasks: TaskArgs,
+    /// How many connections there may be
+    #[arg(long, value_name = "N", default_value = "1024")]
+    max_connections: NonZeroUsize,
+    /// Bytes of all bodies that are being read or parsed
+    #[arg(long, value_name = "BYTES", default_value_t = 128 << 20)]
+    body_memory: usize,
+    /// Bytes of writes that a task may hold before it takes no more
+    #[arg(long, value_name = "BYTES", default_value_t = 64 << 20)]
+    task_memory: usize,
+    /// Bytes that may wait for the receiver of an http_post, and bytes that may wait to be logged
+    #[arg(long, value_name = "BYTES", default_value_t = 16 << 20)]
+    sink_memory: usize,
+    /// Groups that a node remembers; points of more are left out and counted
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    max_series: usize,
+    /// Points that a node keeps in its windows, or waiting for a partner
+    #[arg(long, value_name = "N", default_value_t = 10_000_000)]
+    max_points: usize,
+    /// A group without points for so long is forgotten
+    #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds)]
+    series_idle: Duration,
+    /// How long a write waits for room before it is answered with 503
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
+    patience: Duration,
+    /// How long a body may take
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    body_timeout: Duration,
+    /// How long a client may take to send a request's head, or to receive anything of an answer
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
+    client_timeout: Duration,
+    /// How long an http_post waits for its receiver, each of three times
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    post_timeout: Duration,
 }
 
-/// Serves until Ctrl-C; then lets what was accepted go its way, and says what became of it.
+/// For clap: seconds, such as 10 or 0.5.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("'{text}' is no time; give seconds, such as 10 or 0.5");
+    let seconds: f64 = text.parse().map_err(|_| wrong())?;
+    Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
+}
+
+impl Bounds {
+    fn apply(&self, options: EngineOptions) -> EngineOptions {
+        EngineOptions {
+            writes: self.max_writes,
+            patience: self.patience,
+            max_body: self.max_body,
+            body_memory: self.body_memory.max(self.max_body.saturating_mul(2)),
+            max_line: self.max_line,
+            task_memory: self.task_memory,
+            sink_memory: self.sink_memory,
+            post_timeout: self.post_timeout,
+            max_series: self.max_series,
+            max_points: self.max_points,
+            series_idle: self.series_idle,
+            ..options
+        }
+    }
+}
+
+/// Serves until Ctrl-C; then lets what was accepted go its way, saves what is left, and says what
+/// became of it.
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
-    let mut options = args.engine.options();
-    options.max_body = args.max_body;
-    options.max_line = args.max_line;
-    options.writes = args.max_writes;
+    let mut options = args.bounds.apply(args.engine.options());
     options.default_policy = args.default_rp.clone();
-    runtime()?.block_on(async {
+    let store = match &args.data {
+        Some(path) => Some(Arc::new(Store::open(path)?)),
+        None => None,
+    };
+    let runtime = runtime()?;
+    let code = runtime.block_on(async {
         let listener = TcpListener::bind(args.addr)
             .await
             .with_context(|| format!("cannot listen at {}", args.addr))?;
+        // From here on a signal ends the server, and not the process.
+        let mut signals = Signals::listen()?;
         let engine = Engine::start(options)?;
-        args.tasks.start(&engine).await?;
+        start(args, &engine, store.as_deref()).await?;
         let at = listener.local_addr().unwrap_or(args.addr);
         say(format_args!("corsair-stream: listening at http://{at}"));
-        axum::serve(listener, router(engine.clone()))
-            .with_graceful_shutdown(interrupt::asked_to_end())
-            .await
-            .context("the server failed")?;
+        let http = HttpOptions {
+            token: args.token.clone(),
+            body_timeout: args.bounds.body_timeout,
+            store: store.clone(),
+        };
+        let limits = Limits {
+            connections: args.bounds.max_connections.get(),
+            head: args.bounds.client_timeout,
+            write: args.bounds.client_timeout,
+            // The other half of the time is for what was accepted.
+            grace: args.shutdown / 2,
+        };
+        let router = http::router_with(engine.clone(), http);
+        let mut begun = None;
+        let stop = async {
+            signals.next().await;
+            begun = Some(Instant::now());
+        };
+        http::serve(listener, router, limits, stop).await;
         say("corsair-stream: ending, what was accepted goes its way");
-        close(&engine).await
-    })
+        let since = begun.map_or(Duration::ZERO, |begun| begun.elapsed());
+        stop_engine(
+            &engine,
+            store.as_deref(),
+            args.shutdown.saturating_sub(since),
+            signals,
+        )
+        .await
+    });
+    // A thread that waits for a hung receiver keeps nobody waiting.
+    runtime.shutdown_background();
+    code
 }
 
-/// Closes the engine, and says how it went.
+/// Starts the tasks of the flags, and those that are kept.
+async fn start(args: &ServeArgs, engine: &Engine, store: Option<&Store>) -> anyhow::Result<()> {
+    let saved = store.map(Store::saved).transpose()?.flatten();
+    if let Some(saved) = saved {
+        engine.restore(saved);
+    }
+    args.tasks.start(engine).await?;
+    let Some(store) = store else {
+        return Ok(());
+    };
+    for (name, kept) in store.tasks()? {
+        let added = match kept {
+            Ok((text, options)) => engine.add(&name, &text, options).await,
+            Err(error) => {
+                complain(error);
+                continue;
+            }
+        };
+        match added {
+            // A task of the flags comes before one that is kept.
+            Ok(()) | Err(TaskError::Duplicate(_)) => {}
+            Err(error) => complain(format_args!("task {name}, which is kept: {error}")),
+        }
+    }
+    Ok(())
+}
+
+/// Stops within the time, or at a second signal, and saves what is left.
+async fn stop_engine(
+    engine: &Engine,
+    store: Option<&Store>,
+    time: Duration,
+    mut signals: Signals,
+) -> anyhow::Result<ExitCode> {
+    let hurry = engine.clone();
+    let in_a_hurry = tokio::spawn(async move {
+        signals.next().await;
+        hurry.hurry();
+    });
+    let saved = engine.suspend(time).await;
+    in_a_hurry.abort();
+    let code = tell(engine);
+    match store {
+        Some(store) if !saved.is_empty() => {
+            store.save(&saved)?;
+            say(format_args!("{} points and bodies saved", saved.len()));
+        }
+        Some(store) => store.forget_saved()?,
+        None if saved.len() > 0 => complain(format_args!(
+            "{} points in windows that are not full, and bodies that were not delivered, are left; --data keeps them for the next start",
+            saved.len()
+        )),
+        None => {}
+    }
+    end(engine).await?;
+    Ok(code)
+}
+
+/// Lets everything go its way, ends the engine, and says how it went.
 pub(crate) async fn close(engine: &Engine) -> anyhow::Result<ExitCode> {
     engine.drain().await;
+    let code = tell(engine);
+    end(engine).await?;
+    Ok(code)
+}
+
+async fn end(engine: &Engine) -> anyhow::Result<()> {
+    match engine.close().await {
+        Some(report) => report.map(drop).map_err(Into::into),
+        None => Ok(()),
+    }
+}
+
+/// Says what became of each task.
+fn tell(engine: &Engine) -> ExitCode {
     let mut code = ExitCode::SUCCESS;
     for task in engine.statuses() {
         let from_writes = task.edges.iter().filter(|edge| edge.from == "stream");
         let points: u64 = from_writes.map(|edge| edge.statistics.emitted).sum();
-        match &task.state {
-            TaskState::Failed { node, reason } => {
-                complain(format_args!("task {}: {node} failed: {reason}", task.name));
-                code = ExitCode::from(REFUSED);
+        if let TaskState::Failed { node, reason } = &task.state {
+            complain(format_args!("task {}: {node} failed: {reason}", task.name));
+            code = ExitCode::from(REFUSED);
+            continue;
+        }
+        say(format_args!("task {}: {points} points", task.name));
+        for node in &task.nodes {
+            let errors = node.counters.iter().find(|(name, _)| *name == "errors");
+            if let (Some((_, errors)), Some(reason)) = (errors, &node.last_error) {
+                complain(format_args!(
+                    "task {}: {} left out {errors} points; the last one because {reason}",
+                    task.name, node.name
+                ));
             }
-            _ => say(format_args!("task {}: {points} points", task.name)),
         }
     }
-    if let Some(report) = engine.close().await {
-        report?;
-    }
-    Ok(code)
+    code
 }

@@ -10,11 +10,16 @@ use crate::batch::{Batch, Flow};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use std::sync::Arc;
 
+/// Flows as JSON.
+pub(crate) fn json(flows: &[Flow]) -> String {
+    serde_json::to_string(&Document { flows }).expect("strings and numbers are always written")
+}
+
 /// What is written of flows.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Document<'a> {
+struct Document<'a> {
     /// A series each.
-    pub(crate) flows: &'a [Flow],
+    flows: &'a [Flow],
 }
 
 struct Series<'a> {

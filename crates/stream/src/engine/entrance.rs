@@ -1,0 +1,160 @@
+//! The way from the writes into a task: its first edge, and what waits for room on it.
+//!
+//! Giving a parcel to an entrance never waits, so that a write goes to all tasks or to none, whenever
+//! its request is cancelled. What finds the edge full waits in order beside it, and is put on the
+//! edge by a task of its own. How much may wait is asked before anything is given:
+//! [`Entrance::has_room`].
+
+use super::routes::Wants;
+use crate::batch::Flow;
+use crate::node::Counter;
+use crate::pending::{Collector, Load, Parcel, PendingWrite};
+use corsair::edge::{Overflow, TryCollectError};
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::runtime::Handle;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Entrance {
+    pub(super) wants: Wants,
+    /// The name of its task.
+    pub(super) task: Arc<str>,
+    overflow: Overflow,
+    /// Bytes of writes on the edges of the task, over all its entrances.
+    held: Arc<AtomicUsize>,
+    limit: usize,
+    /// Points that were left out because the task held too much.
+    pub(super) over_memory: Counter,
+    line: Mutex<Line>,
+}
+
+/// So many parcels wait before no more writes are let in.
+const WAITING: usize = 64;
+
+#[derive(Debug)]
+struct Line {
+    end: End,
+    waiting: VecDeque<Parcel>,
+}
+
+#[derive(Debug)]
+enum End {
+    /// The edge, on which nobody waits for room.
+    Free(Collector),
+    /// A task of its own waits for room.
+    Waiting {
+        /// Whether the edge is closed once nothing waits.
+        close: bool,
+    },
+    Closed,
+}
+
+impl Entrance {
+    pub(super) fn new(
+        wants: Wants,
+        task: Arc<str>,
+        edge: Collector,
+        overflow: Overflow,
+        held: Arc<AtomicUsize>,
+        limit: usize,
+    ) -> Entrance {
+        Entrance {
+            wants,
+            task,
+            overflow,
+            held,
+            limit,
+            over_memory: Counter::default(),
+            line: Mutex::new(Line {
+                end: End::Free(edge),
+                waiting: VecDeque::new(),
+            }),
+        }
+    }
+
+    /// Whether more may be given: few parcels wait, and the task does not hold too much. A task that
+    /// drops always takes more.
+    pub(super) fn has_room(&self) -> bool {
+        self.overflow != Overflow::Block
+            || (self.held.load(Ordering::Relaxed) < self.limit
+                && self.line.lock().waiting.len() < WAITING)
+    }
+
+    /// Gives points to the task. Nothing happens if it takes none any more.
+    pub(super) fn give(
+        self: &Arc<Self>,
+        flow: Flow,
+        pending: PendingWrite,
+        bytes: usize,
+        io: &Handle,
+    ) {
+        if self.overflow != Overflow::Block && self.held.load(Ordering::Relaxed) >= self.limit {
+            self.over_memory.add(flow.points());
+            return;
+        }
+        let mut line = self.line.lock();
+        let edge = match &mut line.end {
+            End::Free(edge) => edge,
+            End::Waiting { .. } => {
+                let load = Some(Load::new(bytes, &self.held));
+                line.waiting.push_back(Parcel {
+                    flow,
+                    pending,
+                    load,
+                });
+                return;
+            }
+            End::Closed => return,
+        };
+        let load = Some(Load::new(bytes, &self.held));
+        let parcel = Parcel {
+            flow,
+            pending,
+            load,
+        };
+        if let Err(TryCollectError::Full(parcel)) = edge.try_collect(parcel)
+            && let End::Free(edge) = std::mem::replace(&mut line.end, End::Waiting { close: false })
+        {
+            line.waiting.push_back(parcel);
+            io.spawn(self.clone().pump(edge));
+        }
+    }
+
+    /// Nothing more comes; what waits goes its way.
+    pub(super) fn close(&self) {
+        let mut line = self.line.lock();
+        match &mut line.end {
+            End::Waiting { close } => *close = true,
+            end => *end = End::Closed,
+        }
+    }
+
+    /// Puts on the edge what waits, in order.
+    async fn pump(self: Arc<Self>, mut edge: Collector) {
+        loop {
+            let next = {
+                let mut line = self.line.lock();
+                match line.waiting.pop_front() {
+                    Some(next) => next,
+                    None => {
+                        line.end = match line.end {
+                            End::Waiting { close: false } => End::Free(edge),
+                            _ => End::Closed,
+                        };
+                        return;
+                    }
+                }
+            };
+            if edge.collect(next).await.is_err() {
+                // The task has failed or was deleted.
+                let mut line = self.line.lock();
+                line.end = End::Closed;
+                line.waiting.clear();
+                return;
+            }
+        }
+    }
+}

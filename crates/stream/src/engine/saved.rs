@@ -1,0 +1,100 @@
+//! What an engine that was suspended leaves for the next start.
+//!
+//! Points in windows that are not full, points that wait for a partner, the levels of alerts, and
+//! what sinks had not delivered when time was up. As bytes: a line that names the format, a checksum,
+//! and the rest in postcard.
+
+use crate::node::Kept;
+use std::collections::BTreeMap;
+
+/// See the [module](self).
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
+pub struct Saved {
+    pub(super) tasks: BTreeMap<String, SavedTask>,
+    /// Lines that have not been logged.
+    pub(super) log: Vec<String>,
+}
+
+/// What the nodes of a task keep.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+pub(super) struct SavedTask {
+    /// Its text in canonical form: another text has other nodes.
+    pub(super) text: String,
+    /// By the place of the node.
+    pub(super) nodes: Vec<(usize, Kept)>,
+}
+
+/// Why bytes are nothing that was saved.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SavedError {
+    /// Something else, or of another version.
+    #[error("it was not saved by this version of corsair-stream")]
+    Format,
+    /// Cut or altered.
+    #[error("it is damaged: its checksum is wrong")]
+    Damaged,
+}
+
+const FORMAT: &[u8] = b"corsair-stream saved 1\n";
+
+impl Saved {
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.log.is_empty() && self.tasks.values().all(|task| task.nodes.is_empty())
+    }
+
+    /// Points and bodies in it.
+    pub fn len(&self) -> usize {
+        let nodes = self.tasks.values().flat_map(|task| &task.nodes);
+        self.log.len() + nodes.map(|(_, kept)| kept.len()).sum::<usize>()
+    }
+
+    /// As bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let rest = postcard::to_allocvec(self).expect("plain data can be written");
+        let sum = crc32fast::hash(&rest).to_le_bytes();
+        [FORMAT, &sum, &rest].concat()
+    }
+
+    /// From bytes.
+    ///
+    /// # Errors
+    /// See [`SavedError`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Saved, SavedError> {
+        let rest = bytes.strip_prefix(FORMAT).ok_or(SavedError::Format)?;
+        let (sum, rest) = rest.split_first_chunk().ok_or(SavedError::Damaged)?;
+        if u32::from_le_bytes(*sum) != crc32fast::hash(rest) {
+            return Err(SavedError::Damaged);
+        }
+        postcard::from_bytes(rest).map_err(|_| SavedError::Format)
+    }
+}
+
+impl SavedTask {
+    /// What the node at this place keeps; it is taken out.
+    pub(super) fn take(&mut self, place: usize) -> Option<Kept> {
+        let found = self.nodes.iter().position(|(at, _)| *at == place)?;
+        Some(self.nodes.swap_remove(found).1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn altered_or_cut_bytes_are_refused() {
+        let mut saved = Saved::default();
+        saved.log.push("m v=1 1\n".into());
+        let bytes = saved.to_bytes();
+        assert_eq!(Saved::from_bytes(&bytes).unwrap().log, saved.log);
+        for cut in 0..bytes.len() {
+            assert!(Saved::from_bytes(&bytes[..cut]).is_err(), "{cut}");
+        }
+        for at in 0..bytes.len() {
+            let mut altered = bytes.clone();
+            altered[at] ^= 1;
+            assert!(Saved::from_bytes(&altered).is_err(), "{at}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Who may: requests with the token, and none that a page of another origin makes a browser send.
+
+use super::Server;
+use super::refusal::Refusal;
+use axum::extract::{Request, State};
+use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
+use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use subtle::ConstantTimeEq;
+
+pub(super) async fn check(State(server): State<Server>, request: Request, next: Next) -> Response {
+    match refusal(&server, &request) {
+        Some(refusal) => refusal.into_response(),
+        None => next.run(request).await,
+    }
+}
+
+fn refusal(server: &Server, request: &Request) -> Option<Refusal> {
+    let headers = request.headers();
+    if !request.method().is_safe() && is_of_another_origin(headers) {
+        return Some(Refusal::new(
+            StatusCode::FORBIDDEN,
+            "origin",
+            "a page of another origin may not change anything here",
+        ));
+    }
+    let token = server.options.token.as_deref()?;
+    let given = given(headers).unwrap_or_default();
+    if bool::from(given.as_bytes().ct_eq(token.as_bytes())) {
+        return None;
+    }
+    Some(Refusal::new(
+        StatusCode::UNAUTHORIZED,
+        "token",
+        "give the token: `Authorization: Bearer TOKEN`, `Token TOKEN`, or as the password of `Basic`",
+    ))
+}
+
+/// Whether a browser sends this for a page from elsewhere. Programs send no origin.
+fn is_of_another_origin(headers: &HeaderMap) -> bool {
+    let Some(origin) = headers.get(ORIGIN) else {
+        return false;
+    };
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    let origin = origin
+        .to_str()
+        .ok()
+        .and_then(|origin| origin.split_once("://"));
+    match (origin, host) {
+        (Some((_, authority)), Some(host)) => !authority.eq_ignore_ascii_case(host),
+        _ => true,
+    }
+}
+
+/// The token of a request. Clients of InfluxDB 1 send it as a password.
+fn given(headers: &HeaderMap) -> Option<String> {
+    let (scheme, given) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    let given = given.trim();
+    if scheme.eq_ignore_ascii_case("bearer") || scheme.eq_ignore_ascii_case("token") {
+        return Some(given.to_owned());
+    }
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let login = String::from_utf8(BASE64_STANDARD.decode(given).ok()?).ok()?;
+    Some(login.split_once(':')?.1.to_owned())
+}

@@ -1,0 +1,201 @@
+//! Connections: taken up to a limit, each with a task of its own, none of them for ever.
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, Sleep, sleep, timeout};
+use tower::ServiceExt;
+
+/// How many connections there may be, and how long they may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// One more is answered with 503 and closed.
+    pub connections: usize,
+    /// How long the head of a request may take, also while the connection is idle.
+    pub head: Duration,
+    /// How long a client may take to receive anything of an answer.
+    pub write: Duration,
+    /// How long requests that are under way may take once it is time to stop.
+    pub grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            connections: 1024,
+            head: Duration::from_secs(60),
+            write: Duration::from_secs(30),
+            grace: Duration::from_secs(3),
+        }
+    }
+}
+
+/// Bytes that a connection buffers; the head of a request has to fit.
+const BUFFER: usize = 16 << 10;
+/// After the system has refused a connection (too many files, say).
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Serves until `stop` is ready, then lets requests that are under way end, as long as their time of
+/// grace lasts, and cuts the others.
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    limits: Limits,
+    stop: impl Future<Output = ()>,
+) {
+    let (stopping, stopped) = watch::channel(false);
+    let room = Arc::new(Semaphore::new(limits.connections));
+    let mut connections = JoinSet::new();
+    let mut stop = pin!(stop);
+    loop {
+        while connections.try_join_next().is_some() {}
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = stop.as_mut() => break,
+        };
+        let Ok((stream, _)) = accepted else {
+            sleep(PAUSE).await;
+            continue;
+        };
+        match room.clone().try_acquire_owned() {
+            Ok(permit) => {
+                let connection = connection(stream, router.clone(), limits, stopped.clone());
+                connections.spawn(async move {
+                    connection.await;
+                    drop(permit);
+                });
+            }
+            Err(_) => drop(connections.spawn(turn_away(stream, limits.connections))),
+        }
+    }
+    drop(listener);
+    stopping.send_replace(true);
+    let ended = async { while connections.join_next().await.is_some() {} };
+    let _ = timeout(limits.grace, ended).await;
+    connections.shutdown().await;
+}
+
+async fn connection(
+    stream: TcpStream,
+    router: Router,
+    limits: Limits,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(move |request: Request<Incoming>| {
+        router.clone().oneshot(request.map(Body::new))
+    });
+    let stream = TimedWrites::new(stream, limits.write);
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head)
+        .max_buf_size(BUFFER)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = pin!(connection);
+    tokio::select! {
+        // What a client does wrong in HTTP itself is answered by hyper.
+        _ = connection.as_mut() => {}
+        () = told(&mut stopped) => {
+            connection.as_mut().graceful_shutdown();
+            let _ = connection.await;
+        }
+    }
+}
+
+/// Returns when it is time to stop.
+async fn told(stopped: &mut watch::Receiver<bool>) {
+    let _ = stopped.wait_for(|&stopped| stopped).await;
+}
+
+/// Tells a client that there is no room.
+async fn turn_away(mut stream: TcpStream, most: usize) {
+    let message = format!("there are {most} connections already; try again in a moment");
+    let body = format!(r#"{{"code":"connections","message":"{message}","error":"{message}"}}"#);
+    let answer = format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: {}\r\nretry-after: 1\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    let answered = async {
+        stream.write_all(answer.as_bytes()).await?;
+        stream.shutdown().await
+    };
+    let _ = timeout(Duration::from_secs(1), answered).await;
+}
+
+/// A socket on which no write takes longer than a time.
+struct TimedWrites {
+    stream: TcpStream,
+    time: Duration,
+    /// Set while a write waits.
+    deadline: Pin<Box<Sleep>>,
+    waiting: bool,
+}
+
+impl TimedWrites {
+    fn new(stream: TcpStream, time: Duration) -> TimedWrites {
+        TimedWrites {
+            stream,
+            time,
+            deadline: Box::pin(sleep(Duration::ZERO)),
+            waiting: false,
+        }
+    }
+
+    /// What a write has come to; an error if it has waited for too long.
+    fn timed<T>(&mut self, cx: &mut Context<'_>, poll: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if poll.is_ready() {
+            self.waiting = false;
+            return poll;
+        }
+        if !self.waiting {
+            self.waiting = true;
+            self.deadline.as_mut().reset(Instant::now() + self.time);
+        }
+        match self.deadline.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl AsyncRead for TimedWrites {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for TimedWrites {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let poll = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.timed(cx, poll)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

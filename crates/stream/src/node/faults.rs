@@ -1,0 +1,66 @@
+//! Points that a node cannot take: a mistyped value, a division by zero.
+
+use super::Counter;
+use parking_lot::Mutex;
+use std::fmt::Display;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Counts the points that a node cannot take, and logs the reason at most once in [`PAUSE`].
+#[derive(Clone, Debug)]
+pub(crate) struct Faults {
+    errors: Counter,
+    last: Arc<Mutex<Last>>,
+}
+
+#[derive(Debug)]
+struct Last {
+    /// `task:node`
+    node: String,
+    reason: Option<String>,
+    logged: Option<Instant>,
+    /// Points since it was logged.
+    points: usize,
+}
+
+/// At least so long from one line in the log to the next.
+const PAUSE: Duration = Duration::from_secs(10);
+
+impl Faults {
+    /// None yet, of a node that is logged under this name.
+    pub(crate) fn new(node: String) -> Faults {
+        Faults {
+            errors: Counter::default(),
+            last: Arc::new(Mutex::new(Last {
+                node,
+                reason: None,
+                logged: None,
+                points: 0,
+            })),
+        }
+    }
+
+    /// Some points were left out for this reason.
+    pub(crate) fn add(&self, points: usize, reason: &dyn Display) {
+        self.errors.add(points);
+        let mut last = self.last.lock();
+        last.points += points;
+        let reason = reason.to_string();
+        let now = Instant::now();
+        if last.logged.is_none_or(|logged| now - logged >= PAUSE) {
+            tracing::warn!("{}: {} points left out: {reason}", last.node, last.points);
+            last.logged = Some(now);
+            last.points = 0;
+        }
+        last.reason = Some(reason);
+    }
+
+    pub(crate) fn counter(&self) -> Counter {
+        self.errors.clone()
+    }
+
+    /// The reason for which the last one was left out.
+    pub(crate) fn last(&self) -> Option<String> {
+        self.last.lock().reason.clone()
+    }
+}

@@ -1,0 +1,74 @@
+//! `http_out`: the latest window or batch of every group, for those who ask.
+
+use super::retain::Retained;
+use super::series::{Limits, Series};
+use super::{Counters, Operator};
+use crate::batch::Flow;
+use crate::json::json;
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// The latest window or batch of every group.
+#[derive(Clone, Debug)]
+pub struct Latest(Arc<Mutex<Shown>>);
+
+#[derive(Debug)]
+struct Shown {
+    flows: Series<Flow>,
+    retained: Retained,
+}
+
+impl Latest {
+    pub(crate) fn new(limits: Limits) -> Latest {
+        Latest(Arc::new(Mutex::new(Shown {
+            flows: Series::new(limits),
+            retained: Retained::default(),
+        })))
+    }
+
+    fn set(&self, flow: Flow) {
+        let mut shown = self.0.lock();
+        let Shown { flows, retained } = &mut *shown;
+        drop(flows.expired());
+        for batch in flow.batches() {
+            retained.note(&batch.block);
+        }
+        let group = flow.group().clone();
+        let mut new = Some(flow);
+        if let Some(known) = flows.entry(&group, 0, || new.take().expect("it is set once"))
+            && let Some(flow) = new
+        {
+            *known = flow;
+        }
+        if retained.is_due() {
+            retained.compact(|each| {
+                for flow in flows.values_mut() {
+                    flow.batches_mut().iter_mut().for_each(&mut *each);
+                }
+            });
+        }
+    }
+
+    /// As JSON, a series per group, ordered by the values of the tags.
+    pub fn json(&self) -> Vec<u8> {
+        let shown = self.0.lock();
+        let mut flows: Vec<Flow> = shown.flows.iter().map(|(_, flow)| flow.clone()).collect();
+        drop(shown);
+        flows.sort_unstable_by(|a, b| a.group().cmp(b.group()));
+        json(&flows).into_bytes()
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        self.0.lock().flows.counters()
+    }
+}
+
+/// Keeps the latest for those who ask, and passes everything on.
+pub(crate) struct HttpOut(pub(crate) Latest);
+
+impl Operator for HttpOut {
+    fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) {
+        self.0.set(flow.clone());
+        out.push(flow);
+    }
+}

@@ -1,0 +1,404 @@
+//! What a sink has yet to deliver: bodies on their way from a node to the thread that delivers them.
+//!
+//! A node never waits for a file, a pipe or a socket. It puts a body into a [`Queue`], which is
+//! bounded in bytes; a thread of its own delivers one after the other. The thread is started with the
+//! first body and ends when there has been none for a while.
+
+use super::Counter;
+use crate::pending::PendingWrite;
+use corsair::edge::Overflow;
+use parking_lot::{Condvar, Mutex};
+use std::collections::VecDeque;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// What a sink delivers at once.
+pub(crate) struct Body {
+    pub(crate) text: String,
+    /// What the counters count of it.
+    pub(crate) count: usize,
+    pub(crate) counts: Counts,
+    /// Its write is under way until this is dropped.
+    pub(crate) pending: Option<PendingWrite>,
+}
+
+/// What becomes of bodies.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) delivered: Counter,
+    /// Tried, and refused.
+    pub(crate) failed: Counter,
+    /// Left out because the queue was full.
+    pub(crate) dropped: Counter,
+}
+
+/// Delivers a body, if need be by waiting; false: it could not be delivered. The second argument
+/// tells whether to give up.
+pub(crate) type Deliver = Box<dyn FnMut(&str, &dyn Fn() -> bool) -> bool + Send>;
+
+/// See the [module](self).
+#[derive(Clone)]
+pub(crate) struct Queue(Arc<Inner>);
+
+struct Inner {
+    name: String,
+    limit: usize,
+    state: Mutex<State>,
+    /// A body has come, or it is over.
+    filled: Condvar,
+    /// There is room, or nothing left, or it is over.
+    drained: Notify,
+    deliver: Mutex<Deliver>,
+}
+
+#[derive(Default)]
+struct State {
+    bodies: VecDeque<Body>,
+    /// Bytes of bodies, that which is being delivered included.
+    bytes: usize,
+    /// What is being delivered, while it is.
+    current: Option<String>,
+    /// There is a thread.
+    running: bool,
+    mode: Mode,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Mode {
+    #[default]
+    Deliver,
+    /// Nothing more is delivered; bodies are kept, without a bound, until they are saved.
+    Keep,
+    /// Nothing more is delivered, and nothing kept.
+    Discard,
+}
+
+/// The thread ends when nothing has come for so long.
+const IDLE: Duration = Duration::from_secs(5);
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut queue = f.debug_struct("Queue");
+        queue.field("name", &self.0.name).finish_non_exhaustive()
+    }
+}
+
+impl Queue {
+    /// An empty queue that holds this many bytes, or one body.
+    pub(crate) fn new(name: String, limit: usize, deliver: Deliver) -> Queue {
+        Queue(Arc::new(Inner {
+            name,
+            limit,
+            state: Mutex::default(),
+            filled: Condvar::new(),
+            drained: Notify::new(),
+            deliver: Mutex::new(deliver),
+        }))
+    }
+
+    /// Takes a body. If there is no room, `overflow` says what happens: it waits, unless `aborted`
+    /// says that it need not, or a body is dropped. Returns whether it was taken.
+    pub(crate) async fn push(
+        &self,
+        body: Body,
+        overflow: Overflow,
+        aborted: impl Fn() -> bool,
+    ) -> bool {
+        let queue = &*self.0;
+        loop {
+            let mut room = std::pin::pin!(queue.drained.notified());
+            room.as_mut().enable();
+            {
+                let mut state = queue.state.lock();
+                if state.mode == Mode::Discard {
+                    return false;
+                }
+                while overflow == Overflow::DropOldest && !state.has_room(&body, queue.limit) {
+                    let Some(oldest) = state.bodies.pop_front() else {
+                        break;
+                    };
+                    state.bytes -= oldest.text.len();
+                    oldest.counts.dropped.add(oldest.count);
+                }
+                if state.has_room(&body, queue.limit) {
+                    state.bytes += body.text.len();
+                    state.bodies.push_back(body);
+                    self.wake(&mut state);
+                    return true;
+                }
+                if aborted() {
+                    return false;
+                }
+            }
+            if overflow != Overflow::Block {
+                body.counts.dropped.add(body.count);
+                return false;
+            }
+            room.await;
+        }
+    }
+
+    /// Waits until nothing is left, or nothing more will be delivered.
+    pub(crate) async fn drained(&self) {
+        loop {
+            let mut drained = std::pin::pin!(self.0.drained.notified());
+            drained.as_mut().enable();
+            {
+                let state = self.0.state.lock();
+                let empty = state.bodies.is_empty() && state.current.is_none();
+                if empty || state.mode != Mode::Deliver {
+                    return;
+                }
+            }
+            drained.await;
+        }
+    }
+
+    /// Delivers nothing more: what is left, and what comes, is kept for [`Queue::rest`].
+    pub(crate) fn keep(&self) {
+        self.end(Mode::Keep);
+    }
+
+    /// Delivers nothing more, and forgets what is left.
+    pub(crate) fn discard(&self) {
+        self.end(Mode::Discard);
+    }
+
+    /// Lets those that wait for room look whether they still have to.
+    pub(crate) fn wake_senders(&self) {
+        self.0.drained.notify_waiters();
+    }
+
+    /// What has not been delivered, the oldest first. Of what was being delivered when the queue was
+    /// told to keep what is left, nobody knows whether it has arrived: it is among it.
+    pub(crate) fn rest(&self) -> Vec<String> {
+        let mut state = self.0.state.lock();
+        let current = state.current.clone();
+        let rest = state.bodies.drain(..).map(|body| body.text);
+        let rest = current.into_iter().chain(rest).collect();
+        state.bytes = 0;
+        rest
+    }
+
+    /// Puts back what was left the last time.
+    pub(crate) fn refill(&self, texts: Vec<String>, counts: &Counts) {
+        let mut state = self.0.state.lock();
+        for text in texts {
+            state.bytes += text.len();
+            state.bodies.push_back(Body {
+                text,
+                count: 1,
+                counts: counts.clone(),
+                pending: None,
+            });
+        }
+        self.wake(&mut state);
+    }
+
+    fn end(&self, mode: Mode) {
+        let mut state = self.0.state.lock();
+        state.mode = mode;
+        if mode == Mode::Discard {
+            state.bodies.clear();
+            state.bytes = 0;
+        }
+        drop(state);
+        self.0.filled.notify_all();
+        self.0.drained.notify_waiters();
+    }
+
+    /// Has the thread look at the queue; starts it if there is none.
+    fn wake(&self, state: &mut State) {
+        if state.mode != Mode::Deliver || state.bodies.is_empty() {
+            return;
+        }
+        if state.running {
+            self.0.filled.notify_one();
+            return;
+        }
+        let inner = self.0.clone();
+        let thread = thread::Builder::new().name("corsair-sink".into());
+        match thread.spawn(move || inner.run()) {
+            Ok(_) => state.running = true,
+            // The next body tries again.
+            Err(error) => tracing::error!("{}: no thread for it: {error}", self.0.name),
+        }
+    }
+}
+
+impl State {
+    /// Bodies that are kept always have room.
+    fn has_room(&self, body: &Body, limit: usize) -> bool {
+        self.mode != Mode::Deliver || self.bytes == 0 || self.bytes + body.text.len() <= limit
+    }
+}
+
+impl Inner {
+    /// Delivers until there has been nothing to deliver for a while.
+    fn run(&self) {
+        let mut deliver = self.deliver.lock();
+        let mut state = self.state.lock();
+        loop {
+            if state.mode != Mode::Deliver {
+                break;
+            }
+            let Some(body) = state.bodies.pop_front() else {
+                let waited = self.filled.wait_for(&mut state, IDLE);
+                if waited.timed_out() && state.bodies.is_empty() {
+                    break;
+                }
+                continue;
+            };
+            state.current = Some(body.text);
+            let text = state.current.clone().unwrap_or_default();
+            drop(state);
+            let over = || self.state.lock().mode != Mode::Deliver;
+            let delivered = catch_unwind(AssertUnwindSafe(|| deliver(&text, &over)));
+            let delivered = delivered.unwrap_or(false);
+            state = self.state.lock();
+            if state.mode == Mode::Keep && !delivered {
+                // It is saved with the rest.
+                break;
+            }
+            state.current = None;
+            state.bytes = state.bytes.saturating_sub(text.len());
+            match delivered {
+                true => body.counts.delivered.add(body.count),
+                false => body.counts.failed.add(body.count),
+            }
+            drop(body.pending);
+            self.drained.notify_waiters();
+        }
+        state.running = false;
+        drop(state);
+        self.drained.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    fn body(text: &str, counts: &Counts) -> Body {
+        Body {
+            text: text.into(),
+            count: 1,
+            counts: counts.clone(),
+            pending: None,
+        }
+    }
+
+    /// A queue of ten bytes whose deliveries wait for a permission each.
+    fn queue() -> (Queue, mpsc::Receiver<String>, mpsc::Sender<bool>) {
+        let (delivered, read) = mpsc::channel();
+        let (permit, permitted) = mpsc::channel();
+        let deliver = move |text: &str, over: &dyn Fn() -> bool| {
+            let _ = delivered.send(text.to_owned());
+            loop {
+                match permitted.recv_timeout(Duration::from_millis(1)) {
+                    Ok(succeeds) => return succeeds,
+                    Err(_) if over() => return false,
+                    Err(_) => {}
+                }
+            }
+        };
+        (
+            Queue::new("test".into(), 10, Box::new(deliver)),
+            read,
+            permit,
+        )
+    }
+
+    #[tokio::test]
+    async fn bodies_are_delivered_in_order_and_counted() {
+        let (queue, read, permit) = queue();
+        let counts = Counts::default();
+        for (text, succeeds) in [("a", true), ("b", false), ("c", true)] {
+            queue
+                .push(body(text, &counts), Overflow::Block, || false)
+                .await;
+            permit.send(succeeds).unwrap();
+        }
+        queue.drained().await;
+        assert_eq!(read.try_iter().collect::<Vec<_>>(), ["a", "b", "c"]);
+        assert_eq!((counts.delivered.get(), counts.failed.get()), (2, 1));
+    }
+
+    #[tokio::test]
+    async fn a_full_queue_drops_what_its_policy_says() {
+        for (overflow, kept) in [
+            (Overflow::DropNewest, "2nd"),
+            (Overflow::DropOldest, "third"),
+        ] {
+            let (queue, read, permit) = queue();
+            let counts = Counts::default();
+            queue.push(body("first", &counts), overflow, || false).await;
+            // It is being delivered, so that it cannot be dropped.
+            assert_eq!(read.recv().unwrap(), "first");
+            queue.push(body("2nd", &counts), overflow, || false).await;
+            queue.push(body("third", &counts), overflow, || false).await;
+            assert_eq!(counts.dropped.get(), 1, "{overflow}");
+            permit.send(true).unwrap();
+            permit.send(true).unwrap();
+            queue.drained().await;
+            assert_eq!(read.recv().unwrap(), kept, "{overflow}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_kept_comes_back_with_what_was_being_delivered() {
+        let (queue, read, _permit) = queue();
+        let counts = Counts::default();
+        queue
+            .push(body("one", &counts), Overflow::Block, || false)
+            .await;
+        assert_eq!(read.recv().unwrap(), "one");
+        queue
+            .push(body("two", &counts), Overflow::Block, || false)
+            .await;
+        queue.keep();
+        // More than the queue may hold: it is kept nevertheless.
+        queue
+            .push(body("three hundred", &counts), Overflow::Block, || false)
+            .await;
+        queue.drained().await;
+        let rest = loop {
+            // The thread gives up soon.
+            if !queue.0.state.lock().running {
+                break queue.rest();
+            }
+            tokio::task::yield_now().await;
+        };
+        assert_eq!(rest, ["one", "two", "three hundred"]);
+    }
+
+    #[tokio::test]
+    async fn a_sender_that_waits_for_room_goes_on_when_its_task_is_aborted() {
+        let (queue, _read, _permit) = queue();
+        let counts = Counts::default();
+        let aborted = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        queue
+            .push(body("123456789", &counts), Overflow::Block, || false)
+            .await;
+        let pushing = {
+            let (queue, aborted, counts) = (queue.clone(), aborted.clone(), counts.clone());
+            tokio::spawn(async move {
+                let aborted = || aborted.load(std::sync::atomic::Ordering::SeqCst);
+                queue
+                    .push(body("0123456789", &counts), Overflow::Block, aborted)
+                    .await;
+            })
+        };
+        tokio::task::yield_now().await;
+        assert!(!pushing.is_finished());
+        aborted.store(true, std::sync::atomic::Ordering::SeqCst);
+        queue.wake_senders();
+        pushing.await.unwrap();
+        queue.discard();
+    }
+}

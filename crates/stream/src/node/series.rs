@@ -1,0 +1,177 @@
+//! What a node keeps per group: bounded by number and by time.
+
+use super::Counter;
+use crate::batch::Group;
+use hashbrown::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How much a node may keep.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Groups.
+    pub(crate) series: usize,
+    /// A group that has had no point for so long is forgotten.
+    pub(crate) idle: Duration,
+    /// Points in all groups.
+    pub(crate) points: usize,
+}
+
+/// A value per group. The hasher is seeded: no sender can make groups collide.
+#[derive(Debug)]
+pub(crate) struct Series<V> {
+    entries: HashMap<Arc<Group>, Entry<V>>,
+    limits: Limits,
+    refused: Counter,
+    expired: Counter,
+    now: Instant,
+    /// How often it was asked since the clock was read.
+    asked: u32,
+    swept: Instant,
+}
+
+#[derive(Debug)]
+struct Entry<V> {
+    value: V,
+    used: Instant,
+}
+
+/// So often the clock is read: once in this many points or batches.
+const READS: u32 = 64;
+
+impl<V> Series<V> {
+    pub(crate) fn new(limits: Limits) -> Series<V> {
+        let now = Instant::now();
+        Series {
+            entries: HashMap::new(),
+            limits,
+            refused: Counter::default(),
+            expired: Counter::default(),
+            now,
+            asked: 0,
+            swept: now,
+        }
+    }
+
+    /// The value of a group, made if there is none. `None`, and its points are counted: there are as
+    /// many groups as there may be.
+    pub(crate) fn entry(
+        &mut self,
+        group: &Arc<Group>,
+        points: usize,
+        make: impl FnOnce() -> V,
+    ) -> Option<&mut V> {
+        self.asked += 1;
+        if self.asked >= READS {
+            self.asked = 0;
+            self.now = Instant::now();
+        }
+        let full = self.entries.len() >= self.limits.series;
+        match self.entries.entry_ref(group) {
+            hashbrown::hash_map::EntryRef::Occupied(entry) => {
+                let entry = entry.into_mut();
+                entry.used = self.now;
+                Some(&mut entry.value)
+            }
+            hashbrown::hash_map::EntryRef::Vacant(_) if full => {
+                self.refused.add(points);
+                None
+            }
+            hashbrown::hash_map::EntryRef::Vacant(entry) => {
+                let used = self.now;
+                let value = make();
+                Some(&mut entry.insert(Entry { value, used }).value)
+            }
+        }
+    }
+
+    pub(crate) fn get_mut(&mut self, group: &Arc<Group>) -> Option<&mut V> {
+        self.entries.get_mut(group).map(|entry| &mut entry.value)
+    }
+
+    /// Takes out the groups that have been idle for too long; looks for them four times in that time.
+    pub(crate) fn expired(&mut self) -> Vec<(Arc<Group>, V)> {
+        let idle = self.limits.idle;
+        if self.now - self.swept < idle / 4 {
+            return Vec::new();
+        }
+        self.swept = self.now;
+        let now = self.now;
+        let gone = self.entries.extract_if(|_, entry| now - entry.used >= idle);
+        let gone: Vec<_> = gone.map(|(group, entry)| (group, entry.value)).collect();
+        self.expired.add(gone.len());
+        gone
+    }
+
+    /// Every group and its value, in no particular order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Arc<Group>, &V)> {
+        self.entries
+            .iter()
+            .map(|(group, entry)| (group, &entry.value))
+    }
+
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.entries.values_mut().map(|entry| &mut entry.value)
+    }
+
+    /// All of them, ordered by group; none remains.
+    pub(crate) fn take(&mut self) -> Vec<(Arc<Group>, V)> {
+        let mut all: Vec<_> = self
+            .entries
+            .drain()
+            .map(|(group, entry)| (group, entry.value))
+            .collect();
+        all.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        all
+    }
+
+    /// Points of groups that were refused, and groups that were forgotten.
+    pub(crate) fn counters(&self) -> super::Counters {
+        vec![
+            ("over_max_series", self.refused.clone()),
+            ("expired_series", self.expired.clone()),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(number: usize) -> Arc<Group> {
+        Arc::new(Group {
+            tags: vec![("host".into(), number.to_string().into())],
+        })
+    }
+
+    fn series(number: usize, idle: Duration) -> Series<usize> {
+        Series::new(Limits {
+            series: number,
+            idle,
+            points: usize::MAX,
+        })
+    }
+
+    #[test]
+    fn one_group_more_than_there_may_be_is_refused_and_the_others_go_on() {
+        let mut series = series(2, Duration::MAX);
+        for number in [1, 2, 1] {
+            *series.entry(&group(number), 1, || 0).unwrap() += 1;
+        }
+        assert!(series.entry(&group(3), 5, || 0).is_none());
+        assert_eq!(series.counters()[0].1.get(), 5);
+        assert_eq!(*series.get_mut(&group(1)).unwrap(), 2);
+    }
+
+    #[test]
+    fn a_group_without_points_for_too_long_is_taken_out() {
+        let mut series = series(9, Duration::from_millis(1));
+        series.entry(&group(1), 1, || 0);
+        series.now += Duration::from_millis(2);
+        series.entry(&group(2), 1, || 0);
+        assert_eq!(series.expired(), [(group(1), 0)]);
+        assert!(series.expired().is_empty());
+        assert!(series.get_mut(&group(2)).is_some());
+        assert_eq!(series.counters()[1].1.get(), 1);
+    }
+}

@@ -1,0 +1,157 @@
+//! Writes that are not settled yet: some node, edge or sink still has points of them.
+//!
+//! Every write has a [`PendingWrite`], a token that travels with all that is made of its points.
+//! Whatever ends a point's way, a node without followers, an abort, or a full edge, drops its token; a
+//! write has settled when the last one is dropped. Nothing is counted per point or per edge.
+
+use crate::batch::Flow;
+use corsair::edge::Weigh;
+use parking_lot::Mutex;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::sync::Notify;
+
+/// The writes that have not settled.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PendingWrites(Arc<Writes>);
+
+#[derive(Debug, Default)]
+struct Writes {
+    under_way: Mutex<UnderWay>,
+    /// One has settled.
+    gone: Notify,
+}
+
+#[derive(Debug, Default)]
+struct UnderWay {
+    writes: BTreeSet<u64>,
+    next: u64,
+}
+
+/// Held by all that is made of one write.
+#[derive(Clone, Debug)]
+pub(crate) struct PendingWrite(#[expect(dead_code, reason = "it is held, not read")] Arc<Begun>);
+
+#[derive(Debug)]
+struct Begun {
+    write: u64,
+    of: Arc<Writes>,
+}
+
+/// What lies on an edge.
+#[derive(Clone, Debug)]
+pub(crate) struct Parcel {
+    pub(crate) flow: Flow,
+    pub(crate) pending: PendingWrite,
+    /// What it weighs on its task; `None`: it was not written, but made at the end of the stream.
+    pub(crate) load: Option<Load>,
+}
+
+/// Bytes of a write that a task holds, until all that is made of it has left the task's edges.
+#[derive(Clone, Debug)]
+pub(crate) struct Load(#[expect(dead_code, reason = "it is held, not read")] Arc<Held>);
+
+#[derive(Debug)]
+struct Held {
+    bytes: usize,
+    by: Arc<AtomicUsize>,
+}
+
+impl Load {
+    /// Adds bytes to what a task holds.
+    pub(crate) fn new(bytes: usize, by: &Arc<AtomicUsize>) -> Load {
+        by.fetch_add(bytes, Ordering::Relaxed);
+        let by = by.clone();
+        Load(Arc::new(Held { bytes, by }))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.by.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// Edges count points.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Points;
+
+/// The collecting end of an edge of a task.
+pub(crate) type Collector = corsair::edge::Collector<Parcel, Points>;
+
+/// The emitting end of an edge of a task.
+pub(crate) type Emitter = corsair::edge::Emitter<Parcel, Points>;
+
+impl Weigh<Parcel> for Points {
+    fn weight(parcel: &Parcel) -> u64 {
+        parcel.flow.points() as u64
+    }
+}
+
+impl PendingWrites {
+    /// A write begins.
+    pub(crate) fn begin(&self) -> PendingWrite {
+        let mut under_way = self.0.under_way.lock();
+        let write = under_way.next;
+        under_way.next += 1;
+        under_way.writes.insert(write);
+        drop(under_way);
+        let of = self.0.clone();
+        PendingWrite(Arc::new(Begun { write, of }))
+    }
+
+    /// Waits until every write that has begun by now has gone its way.
+    pub(crate) async fn settle(&self) {
+        let next = self.0.under_way.lock().next;
+        loop {
+            let mut gone = std::pin::pin!(self.0.gone.notified());
+            gone.as_mut().enable();
+            let first = self.0.under_way.lock().writes.first().copied();
+            if first.is_none_or(|first| first >= next) {
+                return;
+            }
+            gone.await;
+        }
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.of.under_way.lock().writes.remove(&self.write);
+        self.of.gone.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    fn is_ready(future: impl Future<Output = ()>) -> bool {
+        let polled = pin!(future).poll(&mut Context::from_waker(Waker::noop()));
+        matches!(polled, Poll::Ready(()))
+    }
+
+    #[test]
+    fn settled_when_the_last_holder_of_every_earlier_write_is_gone() {
+        let pending_writes = PendingWrites::default();
+        assert!(is_ready(pending_writes.settle()));
+        let first = pending_writes.begin();
+        let copy = first.clone();
+        drop(first);
+        assert!(!is_ready(pending_writes.settle()));
+        let mut settling = Box::pin(pending_writes.settle());
+        assert!(!is_ready(&mut settling));
+        let later = pending_writes.begin();
+        drop(copy);
+        assert!(
+            is_ready(&mut settling),
+            "a write that began later is not waited for"
+        );
+        assert!(!is_ready(pending_writes.settle()));
+        drop(later);
+        assert!(is_ready(pending_writes.settle()));
+    }
+}

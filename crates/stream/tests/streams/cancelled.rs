@@ -1,0 +1,102 @@
+//! Clients that go away: a request that is dropped wherever it waits leaves nothing half-done.
+
+use crate::http::Service;
+use axum::body::{Body, Bytes};
+use axum::http::{Method, Request, StatusCode};
+use corsair_stream::engine::TaskState;
+use corsair_stream::http::router;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use tokio_stream::StreamExt;
+use tower::ServiceExt;
+
+/// A body that arrives in pieces, between which the reader has to wait.
+fn in_pieces(text: &str) -> Body {
+    let bytes = Bytes::copy_from_slice(text.as_bytes());
+    let pieces: Vec<Bytes> = bytes.chunks(8).map(Bytes::copy_from_slice).collect();
+    let pieces = tokio_stream::iter(pieces).then(|piece| async move {
+        tokio::task::yield_now().await;
+        Ok::<_, std::io::Error>(piece)
+    });
+    Body::from_stream(pieces)
+}
+
+/// Polls a request that many times, and drops it then. Whether it was over.
+async fn polled(service: &Service, request: Request<Body>, times: usize) -> bool {
+    let mut answer = pin!(router(service.engine.clone()).oneshot(request));
+    for _ in 0..times {
+        let poll = answer
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()));
+        if let Poll::Ready(_) = poll {
+            return true;
+        }
+        // What the request has started elsewhere gets on meanwhile.
+        for _ in 0..3 {
+            tokio::task::yield_now().await;
+        }
+    }
+    false
+}
+
+#[tokio::test]
+async fn a_task_whose_client_goes_away_runs_or_does_not_exist() {
+    let body = r#"{"name": "t", "text": "stream | from('m') | http_out('seen')"}"#;
+    let service = Service::new();
+    for times in 0.. {
+        let request = Request::post("/tasks").body(in_pieces(body)).unwrap();
+        let over = polled(&service, request, times).await;
+        // What goes on without the client gets to its end.
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+        let (status, shown) = service.get("/tasks/t").await;
+        if status == StatusCode::OK {
+            assert_eq!(shown["state"], "running");
+            service.write("m v=1 1\n").await;
+            service.engine.settle().await;
+            let (_, seen) = service.get("/tasks/t/seen").await;
+            assert_eq!(seen["series"].as_array().unwrap().len(), 1, "{times} polls");
+            let (status, _) = service.request(Method::DELETE, "/tasks/t", "").await;
+            assert_eq!(status, StatusCode::NO_CONTENT, "{times} polls");
+        }
+        if over {
+            break;
+        }
+    }
+    assert!(
+        service.engine.close().await.unwrap().is_ok(),
+        "it shuts down"
+    );
+}
+
+#[tokio::test]
+async fn a_write_whose_client_goes_away_reaches_all_its_tasks_or_none() {
+    let service = Service::new();
+    let tasks = ["a", "b", "c"];
+    for name in tasks {
+        service.task(name, "stream | from('m')").await;
+    }
+    let lines = "m v=1 1\nm v=2 2\nm v=3 3\n";
+    let got = || {
+        tasks.map(|name| {
+            let status = service.engine.status(name).unwrap();
+            assert_eq!(status.state, TaskState::Running);
+            status.edges[0].statistics.collected
+        })
+    };
+    for times in 0.. {
+        let request = Request::post("/write?db=db")
+            .body(in_pieces(lines))
+            .unwrap();
+        let over = polled(&service, request, times).await;
+        service.engine.settle().await;
+        let got = got();
+        assert!(got.iter().all(|points| *points == got[0]), "{got:?}");
+        assert!(got[0].is_multiple_of(3), "{got:?}");
+        if over {
+            assert!(got[0] > 0);
+            break;
+        }
+    }
+}
