@@ -140,7 +140,7 @@ mod tests {
             rows,
             group: Arc::new(Group::default()),
         };
-        let mut kept = vec![
+        let mut kept = [
             of(&large, Rows::Range(700, 703)),
             of(&large, Rows::from_iter([5, 701, 999])),
             of(&full, Rows::Range(0, 9)),
