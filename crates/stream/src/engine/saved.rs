@@ -44,7 +44,7 @@ impl Saved {
     }
 
     /// Points and bodies in it.
-    pub fn len(&self) -> usize {
+    pub fn points(&self) -> usize {
         let nodes = self.tasks.values().flat_map(|task| &task.nodes);
         self.log.len() + nodes.map(|(_, kept)| kept.len()).sum::<usize>()
     }

@@ -167,7 +167,7 @@ async fn what_was_saved_of_another_text_is_left_out() {
         .await;
     service.write("m v=1i 1\n").await;
     let saved = service.engine.suspend(LONG).await;
-    assert_eq!(saved.len(), 1);
+    assert_eq!(saved.points(), 1);
     let next = Service::new();
     next.engine.restore(saved);
     next.task(
@@ -193,5 +193,5 @@ async fn what_was_saved_for_a_task_that_is_not_there_is_saved_again() {
     let without = Service::new();
     without.engine.restore(saved);
     let saved = without.engine.suspend(LONG).await;
-    assert_eq!(saved.len(), 1);
+    assert_eq!(saved.points(), 1);
 }

@@ -215,12 +215,12 @@ async fn stop_engine(
     match store {
         Some(store) if !saved.is_empty() => {
             store.save(&saved)?;
-            say(format_args!("{} points and bodies saved", saved.len()));
+            say(format_args!("{} points and bodies saved", saved.points()));
         }
         Some(store) => store.forget_saved()?,
-        None if saved.len() > 0 => complain(format_args!(
+        None if saved.points() > 0 => complain(format_args!(
             "{} points in windows that are not full, and bodies that were not delivered, are left; --data keeps them for the next start",
-            saved.len()
+            saved.points()
         )),
         None => {}
     }
