@@ -6,7 +6,7 @@ use axum::http::{Method, Request, StatusCode};
 use corsair_stream::engine::TaskState;
 use corsair_stream::http::router;
 use std::pin::pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 use tokio_stream::StreamExt;
 use tower::ServiceExt;
 
@@ -28,7 +28,7 @@ async fn polled(service: &Service, request: Request<Body>, times: usize) -> bool
         let poll = answer
             .as_mut()
             .poll(&mut Context::from_waker(Waker::noop()));
-        if let Poll::Ready(_) = poll {
+        if poll.is_ready() {
             return true;
         }
         // What the request has started elsewhere gets on meanwhile.
