@@ -36,11 +36,11 @@ fn digests_of_fixed_seeds_stay_as_they_are() {
     assert_eq!(
         digests,
         [
-            "640fc14bac452283",
-            "36fff8dd5171833b",
-            "01a5e2927fd43da3",
-            "5f44e8376c6f6854",
-            "3544a4991bbb7758"
+            "79facbc2ace1b3c1",
+            "be58d7a23fe0babd",
+            "9ae5c8b57c15b634",
+            "07f74642eca4a69e",
+            "fe6ca211ebfd1cf9"
         ]
     );
 }
