@@ -109,6 +109,8 @@ if [ "$refused" -gt 0 ]; then
     echo "soak: $refused writes to healthy tasks were refused" >&2
     exit 1
 fi
+# In less time the bounds are not full at the first look, and memory has to grow until they are.
+[ "$seconds" -ge 300 ] || exit 0
 for at in 0 1; do
     if [ "${last[at]}" -gt $((begin[at] * 3 / 2)) ]; then
         echo "soak: ${begin[at]} has grown to ${last[at]}" >&2
