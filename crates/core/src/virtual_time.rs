@@ -38,6 +38,7 @@ mod residents;
 mod scheduled;
 mod shard;
 mod slab;
+mod spare;
 mod waker;
 mod wheel;
 

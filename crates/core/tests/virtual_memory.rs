@@ -118,6 +118,7 @@ fn nothing_is_kept_of_actors_that_have_ended() {
         (2, 1, 200, 1000),
         (1, 90, 3, 1000),
         (2, 300, 2, 400),
+        (2, 5000, 1, 60),
         (1, 70_000, 1, 20),
     ] {
         let peaks = Peaks::default();

@@ -121,7 +121,7 @@ impl<M: Message> Engine<M> {
     fn run<X: Exchange<Parcel<M, Shard<M>>>>(&mut self, config: &Config, mut exchange: X) -> End {
         loop {
             let vote = self.vote(config);
-            self.hand_over();
+            self.hand_over(vote.next);
             let agreed = exchange.exchange(vote, &mut self.out, &mut self.inbox);
             self.windows += u64::from(agreed.busy);
             if agreed.halt {
@@ -166,8 +166,13 @@ impl<M: Message> Engine<M> {
             let ahead = (place as u64).wrapping_sub(first) % RING;
             ((first + ahead) << shard.rules.window_bits) + event.head.offset() as u64
         };
-        let own = shard.queues.out[shard.index].ring.iter().enumerate();
-        let own = own.flat_map(|(place, buffer)| buffer.iter().map(move |event| (place, event)));
+        // What is for other shards has not been handed over before it is due.
+        let rings = shard
+            .queues
+            .out
+            .iter()
+            .flat_map(|out| out.ring.iter().enumerate());
+        let sent = rings.flat_map(|(place, buffer)| buffer.iter().map(move |event| (place, event)));
         let inbound = self
             .inbound
             .iter()
@@ -176,7 +181,7 @@ impl<M: Message> Engine<M> {
                 let events = buffers.iter().flat_map(|(_, buffer)| buffer);
                 events.map(move |event| (place, event))
             });
-        let near = own.chain(inbound).map(|(place, event)| time(place, event));
+        let near = sent.chain(inbound).map(|(place, event)| time(place, event));
         let later = [shard.queues.timers.earliest(), shard.queues.far.earliest()];
         near.chain(later.into_iter().flatten())
             .fold(shard.beyond(), u64::min)
@@ -212,23 +217,24 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// Fills the parcels for the other shards.
-    fn hand_over(&mut self) {
+    /// Fills the parcels for the other shards, with no events that are due later than the `next`
+    /// window for which this shard votes. What is not due stays in the buffer to which more events
+    /// are still to come, so that the number of buffers does not depend on that of shards.
+    fn hand_over(&mut self, next: u64) {
         // SAFETY: as in `shard`; the parcels are not part of the shard.
         let shard = unsafe { &mut *self.shard };
-        let window = shard.window.number;
+        let place = next % RING;
         for (to, parcel) in self.out.iter_mut().enumerate() {
             if to == shard.index {
                 continue;
             }
             let out = &mut shard.queues.out[to];
-            while out.pending != 0 {
-                let next = next_pending(out.pending, window);
-                let place = next % RING;
+            // A vote is for the first window of all that are pending, or for an earlier one.
+            let due = next_pending(out.pending, shard.window.number) == next;
+            if due && next != u64::MAX {
                 out.pending &= !(1 << place);
-                parcel
-                    .windows
-                    .push((next, std::mem::take(&mut out.ring[place as usize])));
+                let buffer = std::mem::take(&mut out.ring[place as usize]);
+                parcel.windows.push((next, buffer));
             }
             parcel.far.append(&mut out.far);
             parcel.spawns.extend(shard.spawns.iter().cloned());
@@ -249,7 +255,10 @@ impl<M: Message> Engine<M> {
                 .far
                 .drain(..)
                 .for_each(|far| shard.queues.far.push(far));
-            shard.queues.spare.append(&mut parcel.spent);
+            parcel
+                .spent
+                .drain(..)
+                .for_each(|buffer| shard.queues.spare.push(buffer));
             spawns.append(&mut parcel.spawns);
         }
         if !spawns.is_empty() {
@@ -269,20 +278,18 @@ impl<M: Message> Engine<M> {
         shard.queues.far.advance(window);
 
         let own = &mut shard.queues.out[shard.index];
-        if own.pending >> (window % RING) & 1 == 1 {
+        let own_pending = own.pending >> (window % RING) & 1 == 1;
+        let others = shard.queues.timers.is_due() || shard.queues.far.is_due();
+        let sources = inbound.len() + usize::from(own_pending) + usize::from(others);
+        if own_pending {
             own.pending &= !(1 << (window % RING));
-            std::mem::swap(&mut self.events, &mut own.ring[(window % RING) as usize]);
+            let mut buffer = std::mem::take(&mut own.ring[(window % RING) as usize]);
+            gather(&mut self.events, &mut buffer, sources);
             // The place's next buffer is a spare one.
-            shard
-                .queues
-                .spare
-                .push(std::mem::take(&mut own.ring[(window % RING) as usize]));
+            shard.queues.spare.push(buffer);
         }
         for (from, mut buffer) in inbound.drain(..) {
-            if buffer.len() > self.events.len() {
-                std::mem::swap(&mut buffer, &mut self.events);
-            }
-            self.events.append(&mut buffer);
+            gather(&mut self.events, &mut buffer, sources);
             self.out[from].spent.push(buffer);
         }
         shard.queues.far.drain(|far| self.events.push(far.event));
@@ -381,5 +388,16 @@ unsafe fn discard<M: Message>(shard: *mut Shard<M>, event: *mut Scheduled<M>) {
         let kind = event.message_kind();
         (*shard).resume_kept(event.head, kind);
         drop((*shard).undeliverable(event, kind));
+    }
+}
+
+/// Adds a buffer's events to those of the window, which come from so many `sources`. Where they come
+/// from several, they have a buffer of their own, so that none that goes back to a ring grows beyond
+/// what is sent in a window.
+fn gather<M>(events: &mut Buffer<M>, buffer: &mut Buffer<M>, sources: usize) {
+    if sources == 1 && events.capacity() <= 2 * buffer.capacity() {
+        std::mem::swap(events, buffer);
+    } else {
+        events.append(buffer);
     }
 }

@@ -22,7 +22,7 @@ impl<M> Due for Far<M> {
 
 /// What one shard hands to another between two windows. Handing over moves buffers, not events.
 pub(super) struct Parcel<M, S> {
-    /// Events for the receiver's actors, by window.
+    /// Events for the receiver's actors that are due in the next window, by window.
     pub(super) windows: Vec<(u64, Buffer<M>)>,
     /// Those too far ahead.
     pub(super) far: Vec<Far<M>>,

@@ -133,7 +133,7 @@ pub(super) struct Places {
     groups: Slab<Group>,
     crews: Slab<Crew>,
     shared: Slab<Box<Shared>>,
-    /// First addresses of spawns of which nobody is left on this shard.
+    /// The last to end of each spawn of which no actor is left on this shard.
     pub(super) over: Vec<u32>,
     /// Those that have been forgotten and whose names are kept.
     ended: Vec<Named>,
@@ -370,32 +370,33 @@ impl Places {
             Page::None => None,
             Page::Whole { group } => self.groups.get_mut(group).and_then(|group| {
                 group.living -= 1;
-                (group.living == 0).then_some(group.first)
+                (group.living == 0).then_some(addr)
             }),
             Page::Shared { .. } => {
                 let crew = self.crew_number(addr);
                 let crew = crew.and_then(|number| self.crews.get_mut(number));
                 crew.and_then(|crew| {
                     crew.living -= 1;
-                    (crew.living == 0).then_some(crew.first)
+                    (crew.living == 0).then_some(addr)
                 })
             }
         };
         self.over.extend(over);
     }
 
-    /// Forgets the actors that were spawned with this first address, of which nobody is left here.
+    /// Forgets all that were spawned together with this actor, the last of them on this shard.
     /// Returns whether their population was theirs alone.
-    pub(super) fn forget(&mut self, first: u32) -> bool {
-        let number = first >> PAGE_BITS;
+    pub(super) fn forget(&mut self, last: u32) -> bool {
+        let number = last >> PAGE_BITS;
         let named = match self.page(number) {
             Page::None => return false,
             Page::Whole { group } => {
                 let Some(group) = self.groups.remove(group) else {
                     return false;
                 };
-                let count = group.spawn.count();
-                for number in number..number + count.div_ceil(PAGE) {
+                let (first, count) = (group.first, group.spawn.count());
+                let page = first >> PAGE_BITS;
+                for number in page..page + count.div_ceil(PAGE) {
                     if self.owns(number << PAGE_BITS) {
                         self.clear_page(number);
                     }
@@ -409,17 +410,17 @@ impl Places {
                 return true;
             }
             Page::Shared { page } => {
-                let crew = self.crew_number(first);
+                let crew = self.crew_number(last);
                 let Some(crew) = crew.and_then(|number| self.crews.remove(number)) else {
                     return false;
                 };
                 let shared = self.shared.get_mut(page).expect("its crew was there");
-                let place = (first % PAGE) as usize;
+                let place = (crew.first % PAGE) as usize;
                 shared.crews[place..place + usize::from(crew.count)].fill(0);
                 shared.living -= 1;
                 self.forget_page(number, page);
                 Named {
-                    first,
+                    first: crew.first,
                     count: crew.count.into(),
                     names: crew.name.into_names(),
                 }

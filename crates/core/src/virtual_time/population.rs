@@ -89,10 +89,10 @@ pub(super) trait Population<M, S> {
     /// As for [`Population::run`]; `actor` is one of this population and lives on this shard.
     unsafe fn ask(&self, shard: *mut S, actor: u32);
 
-    /// Drops what is left of the actors that were spawned with this first address. If they share
-    /// pages with others, their memory is given back.
+    /// Drops what is left of the actors that were spawned together with this one. If they share pages
+    /// with others, their memory is given back.
     ///
     /// # Safety
     /// As for [`Population::run`]; nothing else is done with these actors afterwards.
-    unsafe fn clear(&self, shard: *mut S, first: u32);
+    unsafe fn clear(&self, shard: *mut S, actor: u32);
 }

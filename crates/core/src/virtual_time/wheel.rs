@@ -9,6 +9,8 @@
 //! of a lower level directly only while the current window lies in that slot's block, and whatever
 //! waited for the block in a higher level has been moved down at the moment the block was entered.
 
+use super::spare::Spare;
+
 /// What can wait in a wheel: it knows its time.
 pub(super) trait Due {
     /// When it is due, in nanoseconds.
@@ -32,7 +34,7 @@ pub(super) struct Wheel<T> {
     /// log2 of a window's width in nanoseconds.
     window_bits: u32,
     /// Emptied slots' memory.
-    spare: Vec<Vec<T>>,
+    spare: Spare<T>,
 }
 
 impl<T: Due> Wheel<T> {
@@ -41,7 +43,7 @@ impl<T: Due> Wheel<T> {
             levels: Vec::new(),
             now: 0,
             window_bits,
-            spare: Vec::new(),
+            spare: Spare::new(),
         }
     }
 
@@ -68,10 +70,8 @@ impl<T: Due> Wheel<T> {
         let slot = (window >> (DIGIT * level)) as usize % SLOTS;
         *occupied |= 1 << slot;
         let slot = &mut slots[slot];
-        if slot.capacity() == 0
-            && let Some(spare) = self.spare.pop()
-        {
-            *slot = spare;
+        if slot.len() == slot.capacity() {
+            self.spare.make_room(slot);
         }
         slot.push(entry);
     }
@@ -109,6 +109,14 @@ impl<T: Due> Wheel<T> {
             }
             self.spare.push(entries);
         }
+    }
+
+    /// Whether an entry is due in the current window.
+    #[inline]
+    pub(super) fn is_due(&self) -> bool {
+        let now = self.now as usize % SLOTS;
+        let nearest = self.levels.first();
+        nearest.is_some_and(|level| level.occupied >> now & 1 == 1)
     }
 
     /// Hands out the entries of the current window in the order in which they were added.
@@ -214,6 +222,7 @@ mod tests {
             }
             window = bound;
             wheel.advance(window);
+            assert_eq!(wheel.is_due(), window == exact);
             let mut drained = Vec::new();
             wheel.drain(|entry| drained.push(entry));
             assert_eq!(drained, map.remove(&window).unwrap_or_default());

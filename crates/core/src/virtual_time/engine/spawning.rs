@@ -133,17 +133,17 @@ impl<M: Message> Engine<M> {
         if self.shard().rules.per_actor {
             self.shard().places.over.clear();
         }
-        while let Some(first) = self.shard().places.over.pop() {
+        while let Some(last) = self.shard().places.over.pop() {
             let places = &self.shard().places;
-            let Some(number) = places.population(first) else {
+            let Some(number) = places.population(last) else {
                 continue;
             };
             if let Some(population) = self.populations.get(number) {
                 // SAFETY: no reference to the shard is held. The actors have ended, no event of
                 // theirs is being run, and none will find them.
-                unsafe { population.clear(self.shard, first) };
+                unsafe { population.clear(self.shard, last) };
             }
-            if self.shard().places.forget(first) {
+            if self.shard().places.forget(last) {
                 drop(self.populations.remove(number));
             }
         }

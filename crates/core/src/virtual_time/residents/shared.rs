@@ -108,17 +108,17 @@ impl<M: Message, F: Form<M>> Population<M, Shard<M>> for Sharers<M, F> {
         unsafe { self.ask_one(shard, actor) }
     }
 
-    unsafe fn clear(&self, shard: *mut Shard<M>, first: u32) {
-        // SAFETY: the actors spawned together lie where the first one's quarters are, and nobody
+    unsafe fn clear(&self, shard: *mut Shard<M>, actor: u32) {
+        // SAFETY: the actors spawned together lie where this one's quarters are, and nobody
         // uses them any more; their memory was allocated with this layout.
         unsafe {
-            let Some(quarters) = (*shard).places.quarters(first) else {
+            let Some(quarters) = (*shard).places.quarters(actor) else {
                 return;
             };
             let slots = quarters.slots.cast::<Slot<M, F>>().as_ptr();
             for index in 0..quarters.count {
                 let slot = slots.add(index);
-                let actor = first + index as u32;
+                let actor = actor - quarters.index + index as u32;
                 if (*slot).header.state == State::Fresh {
                     (*slot).header.end(Reason::Stopped);
                     self.unmake(slot);

@@ -3,6 +3,7 @@
 use super::timer::Timer;
 use crate::virtual_time::parcel::{Far, Outbox, RING, next_pending};
 use crate::virtual_time::scheduled::Scheduled;
+use crate::virtual_time::spare::Spare;
 use crate::virtual_time::wheel::Wheel;
 
 /// Events that a shard's actors have sent, and their timers.
@@ -13,7 +14,7 @@ pub(in super::super) struct Queues<M> {
     /// Events for windows beyond the ring.
     pub(in super::super) far: Wheel<Far<M>>,
     /// Emptied buffers.
-    pub(in super::super) spare: Vec<Vec<Scheduled<M>>>,
+    pub(in super::super) spare: Spare<Scheduled<M>>,
 }
 
 impl<M> Queues<M> {
@@ -22,7 +23,7 @@ impl<M> Queues<M> {
             out: (0..shards).map(|_| Outbox::new()).collect(),
             timers: Wheel::new(window_bits),
             far: Wheel::new(window_bits),
-            spare: Vec::new(),
+            spare: Spare::new(),
         }
     }
 
@@ -34,7 +35,7 @@ impl<M> Queues<M> {
         out.pending |= 1 << place;
         let buffer = &mut out.ring[place as usize];
         if buffer.len() == buffer.capacity() {
-            make_room(buffer, &mut self.spare);
+            self.spare.make_room(buffer);
         }
         buffer.push(event);
     }
@@ -57,17 +58,5 @@ impl<M> Queues<M> {
             next_pending(out.pending, window).min(far.unwrap_or(u64::MAX))
         });
         out.fold(self.timers.next().min(self.far.next()), u64::min)
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn make_room<M>(buffer: &mut Vec<Scheduled<M>>, spare: &mut Vec<Vec<Scheduled<M>>>) {
-    if buffer.capacity() == 0
-        && let Some(spare) = spare.pop()
-    {
-        *buffer = spare;
-    } else {
-        buffer.reserve(buffer.len().max(64));
     }
 }
