@@ -4,11 +4,13 @@
 //! |---|---|
 //! | a service | a service; its image says the package, its replicas the count |
 //! | `links`, `depends_on`, `volumes_from` | dependencies |
-//! | a network (version 2 and 3) | an elb before those of its services that are published, if dependencies say how the others are reached; else before all |
-//! | `ports` | a denominator `www-<service>` before the network, or the service |
+//! | a network (version 2 and 3) | an elb before each of its published services; before the others too, if no dependencies say how those are reached |
+//! | `ports` with a port of the host | a denominator `www-<service>` before that elb, or before the service |
+//! | a named volume of a database, or of a service that depends on nothing | a volume that it depends on; the database becomes data access |
 //!
-//! Stateless services have three instances and storage one, unless the file says how many. What a
-//! network or a volume is made of says nothing about who calls whom, and is left out.
+//! Stateless services have three instances and storage one, unless the file says how many. If no
+//! port of the host is published, the load comes in at the services that no other depends on.
+//! Directories of the host say nothing about who calls whom, and are left out.
 
 mod image;
 
@@ -16,7 +18,7 @@ use crate::definition::{Definition, DefinitionError, ServiceDefinition, read_tex
 use crate::nearest::did_you_mean;
 use crate::package::Package;
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Why a compose file makes no definition.
@@ -70,6 +72,7 @@ pub fn compose(file: &Path, args: &str, date: &str) -> Result<Definition, Compos
 
 /// Makes a definition of a compose file's text.
 fn compose_text(text: &str, file: &Path, arch: &str) -> Result<Definition, ComposeError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let document: Value = serde_saphyr::from_str(text).map_err(|error| {
         let what = error.to_string();
         ComposeError::Broken {
@@ -89,6 +92,7 @@ fn compose_text(text: &str, file: &Path, arch: &str) -> Result<Definition, Compo
         date: String::new(),
         victim: String::new(),
         network: None,
+        load: BTreeMap::new(),
         services,
     };
     // What is written can be run: it is checked as every other definition is.
@@ -133,6 +137,9 @@ struct Composed {
     count: i64,
     dependencies: Vec<String>,
     networks: Vec<String>,
+    /// The names of its volumes.
+    volumes: Vec<String>,
+    /// True if it has a port of the host.
     published: bool,
 }
 
@@ -215,7 +222,10 @@ fn read_service(key: &str, service: &Map<String, Value>) -> Result<Composed, Str
             }
         }
     }
-    let ports = service.get("ports").and_then(Value::as_array);
+    let entries = |field: &str| {
+        let list = service.get(field).and_then(Value::as_array);
+        list.map(Vec::as_slice).unwrap_or_default()
+    };
     Ok(Composed {
         package,
         container: image.or(build).unwrap_or_default(),
@@ -225,8 +235,35 @@ fn read_service(key: &str, service: &Map<String, Value>) -> Result<Composed, Str
             .into_iter()
             .map(name)
             .collect(),
-        published: ports.is_some_and(|ports| !ports.is_empty()),
+        volumes: entries("volumes").iter().filter_map(volume).collect(),
+        published: entries("ports").iter().any(is_published),
     })
+}
+
+/// Whether an entry of `ports` names a port of the host: `8080:80`, but neither `80` nor
+/// `127.0.0.1::80`.
+fn is_published(port: &Value) -> bool {
+    match port {
+        Value::String(text) => {
+            let mut parts = text.rsplit(':').skip(1);
+            parts.next().is_some_and(|host| !host.is_empty())
+        }
+        Value::Object(port) => port.contains_key("published"),
+        _ => false,
+    }
+}
+
+/// The name of a volume, if an entry of `volumes` has one: `data:/var/lib`, but not `./data:/data`.
+fn volume(entry: &Value) -> Option<String> {
+    let source = match entry {
+        Value::String(text) => text.split_once(':')?.0,
+        Value::Object(entry) if entry.get("type") == Some(&Value::from("volume")) => {
+            entry.get("source")?.as_str()?
+        }
+        _ => return None,
+    };
+    let is_path = source.starts_with(['.', '/', '~', '$']) || source.is_empty();
+    (!is_path).then(|| name(source))
 }
 
 /// The strings of a list, or the keys of a map.
@@ -244,12 +281,34 @@ fn name(text: &str) -> String {
     text.replace(bad, "_")
 }
 
-/// The services of the definition: those of the file, then networks, then entry points.
+/// The services of the definition: volumes, those of the file, networks, entry points.
 fn build(composed: &BTreeMap<String, Composed>) -> Vec<ServiceDefinition> {
     let mut services = Vec::new();
+    // A name that is taken gets an ending.
+    let mut taken: BTreeSet<String> = composed.keys().cloned().collect();
+    let mut free = |wanted: &str, ending: &str| {
+        let mut name = wanted.to_owned();
+        while !taken.insert(name.clone()) {
+            name = format!("{name}-{ending}");
+        }
+        name
+    };
+    let mut volumes: BTreeMap<&str, String> = BTreeMap::new();
+    for composed in composed.values().filter(|composed| composed.asks_volumes()) {
+        for volume in &composed.volumes {
+            if !volumes.contains_key(volume.as_str()) {
+                let named = free(volume, "vol");
+                let mut service = ServiceDefinition::new(&named, Package::Volume.name());
+                service.machine = "volume".to_owned();
+                service.count = 1;
+                services.push(service);
+                volumes.insert(volume, named);
+            }
+        }
+    }
     let mut networks: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (key, composed) in composed {
-        let mut service = ServiceDefinition::new(key, composed.package.name());
+        let mut service = ServiceDefinition::new(key, composed.package_name());
         service.machine = "machine".to_owned();
         service.instance = "instance".to_owned();
         service.container.clone_from(&composed.container);
@@ -259,58 +318,87 @@ fn build(composed: &BTreeMap<String, Composed>) -> Vec<ServiceDefinition> {
         if composed.package.is_ring() {
             dependencies.push(key.clone());
         }
+        if composed.asks_volumes() {
+            let asked = composed.volumes.iter();
+            dependencies.extend(asked.filter_map(|volume| volumes.get(volume.as_str()).cloned()));
+        }
         service.dependencies = Some(dependencies);
         services.push(service);
         for network in &composed.networks {
             networks.entry(network).or_default().push(key);
         }
     }
-    // A name that is taken by a service gets an ending.
-    let free = |wanted: String| match composed.contains_key(&wanted) {
-        true => format!("{wanted}-net"),
-        false => wanted,
-    };
+    // By which load balancer a published service is reached.
+    let mut balancers: BTreeMap<(&str, &str), String> = BTreeMap::new();
     let says_who_calls = composed.values().any(|one| !one.dependencies.is_empty());
     for (network, members) in &networks {
-        let published = members
-            .iter()
-            .copied()
-            .filter(|key| composed[*key].published);
-        let published: Vec<&str> = published.collect();
-        let behind = match says_who_calls && !published.is_empty() {
-            true => &published,
-            false => members,
+        let mut balancer = |wanted: &str, behind: Vec<&str>| {
+            let named = free(wanted, "net");
+            let mut service = ServiceDefinition::new(&named, Package::Elb.name());
+            service.machine = "network".to_owned();
+            service.dependencies = Some(behind.into_iter().map(str::to_owned).collect());
+            services.push(service);
+            named
         };
-        let mut service = ServiceDefinition::new(free((*network).to_owned()), "elb");
-        service.machine = "network".to_owned();
-        service.dependencies = Some(behind.iter().map(|&key| key.to_owned()).collect());
-        services.push(service);
+        let is_published = |key: &&str| composed[*key].published;
+        let published: Vec<&str> = members.iter().copied().filter(is_published).collect();
+        if published.is_empty() {
+            balancer(network, members.clone());
+        }
+        for &key in &published {
+            let is_behind =
+                |other: &&str| *other == key || !says_who_calls && !composed[*other].published;
+            let behind = members.iter().copied().filter(is_behind).collect();
+            let named = if published.len() == 1 {
+                balancer(network, behind)
+            } else {
+                balancer(&format!("{network}-{key}"), behind)
+            };
+            balancers.insert((network, key), named);
+        }
     }
-    let depended: Vec<String> = composed
+    let depended: BTreeSet<&String> = composed
         .values()
-        .flat_map(|service| service.dependencies.iter().cloned())
+        .flat_map(|service| &service.dependencies)
         .collect();
     let any_published = composed.values().any(|service| service.published);
     for (key, composed) in composed {
-        // Where nothing is published, the load comes in where nobody else calls.
-        let enters = match any_published {
-            true => composed.published,
-            false => !depended.contains(key),
+        let enters = if any_published {
+            composed.published
+        } else {
+            !depended.contains(key)
         };
         if !enters {
             continue;
         }
-        let mut service = ServiceDefinition::new(format!("www-{key}"), "denominator");
+        let named = free(&format!("www-{key}"), "in");
+        let mut service = ServiceDefinition::new(named, Package::Denominator.name());
         service.machine = "external".to_owned();
         service.regions = 0;
-        let behind = match composed.networks.first() {
-            Some(network) if composed.published => free(network.clone()),
-            _ => key.clone(),
-        };
-        service.dependencies = Some(vec![behind]);
+        let network = composed.networks.first();
+        let balancer = network.and_then(|network| balancers.get(&(network.as_str(), key.as_str())));
+        service.dependencies = Some(vec![balancer.unwrap_or(key).clone()]);
         services.push(service);
     }
     services
+}
+
+impl Composed {
+    /// Whether requests reach its volumes: a database keeps its values there, and a service that
+    /// depends on nothing serves files. Rings and caches answer from their own memory.
+    fn asks_volumes(&self) -> bool {
+        let serves_files = self.dependencies.is_empty() && !self.package.is_storage();
+        !self.volumes.is_empty() && (self.package == Package::Store || serves_files)
+    }
+
+    /// A database that keeps its values on a volume is data access.
+    fn package_name(&self) -> &'static str {
+        if self.package == Package::Store && self.asks_volumes() {
+            Package::Staash.name()
+        } else {
+            self.package.name()
+        }
+    }
 }
 
 #[cfg(test)]
