@@ -1,13 +1,20 @@
-//! The load at which an architecture is too slow: found by simulation.
+//! The load at which an architecture becomes too slow, found by simulation.
 //!
 //! The load doubles until the 99th percentile of the response time passes the limit, or requests
-//! fail; then the interval is halved until it is narrow enough. Every point is a whole run in
-//! virtual time from the same seed, so the answer repeats.
+//! fail; then the interval is halved until it is narrow enough. Every load is run several times
+//! from different seeds, each run long enough for some thousands of requests after a warm-up that
+//! does not count, until the runs agree: the confidence interval of the percentile lies on one side
+//! of the limit, or is narrower than what matters. The answer is a function of the first seed.
 
+use crate::package::Package;
 use crate::simulate::{Plan, SimulateError, simulate};
-use crate::topology::Topology;
-use crate::totals::Entry;
+use crate::topology::{Service, Topology};
+use crate::totals::EntryTotals;
 use corsair::{Config, Executor, Outcome};
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// What is looked for.
@@ -42,18 +49,26 @@ impl Default for Search {
 /// One load that was tried.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Requests per second and entry point.
+    /// Requests and values put, per second and entry point.
     pub load: f64,
-    /// Requests that were answered, per second, at all entry points.
+    /// Requests that were answered and values that were put, per second, at all entry points.
     pub throughput: f64,
     /// Half of the response times are shorter, at the slowest entry point.
     pub p50: Duration,
-    /// 99 of 100 response times are shorter, at the slowest entry point.
+    /// 99 of 100 response times are shorter, at the slowest entry point. Unanswered requests count
+    /// with their age.
     pub p99: Duration,
+    /// Half the width of the 95 % confidence interval of `p99`; none after a single run, which is
+    /// enough where it is far from the limit.
+    pub p99_within: Option<Duration>,
     /// The part of all requests that failed or stayed unanswered.
     pub errors: f64,
-    /// Whether this load is borne.
+    /// How many runs it took.
+    pub runs: u32,
+    /// Whether the architecture bears this load.
     pub holds: bool,
+    /// Whether that is certain: the confidence interval does not include the limit.
+    pub is_certain: bool,
 }
 
 /// What was found.
@@ -64,24 +79,76 @@ pub struct Capacity {
     /// The highest load that is borne, in requests per second and entry point; none if even the
     /// first is too much.
     pub load: Option<f64>,
+    /// The highest load that is certainly borne, and the lowest that certainly is not, if there
+    /// are such.
+    pub between: (Option<f64>, Option<f64>),
     /// Whether the highest load to try is borne, so that the limit was not found.
     pub beyond: bool,
 }
 
-/// Looks for the highest load that an architecture bears. `tried` is told of every point.
+/// A run measures at least this many requests of each entry point, values put among them.
+const LEAST_REQUESTS: f64 = 3_000.0;
+/// A run lasts at least this many times the limit.
+const LEAST_LIMITS: u32 = 50;
+/// The runs of a load after the first are made in groups of this many.
+const GROUP: usize = 4;
+/// A load is run at most this many times.
+const MOST_RUNS: usize = 1 + 12 * GROUP;
+/// A single run decides where the percentile is this far from the limit, as a factor.
+const FAR: f64 = 2.0;
+
+/// Why there is no capacity.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CapacityError {
+    /// There is no entry point.
+    #[error(
+        "architecture {0} has no denominator: nothing drives load to it; add a service of that package"
+    )]
+    NoEntryPoint(String),
+    /// An entry point of which the load has no rate.
+    #[error("the load of '{0}' is no rate that could be searched for; leave users and replay out")]
+    NoRate(String),
+    /// A run failed.
+    #[error(transparent)]
+    Simulate(#[from] SimulateError),
+}
+
+/// Finds the highest load that an architecture bears. `tried` is told of every point. Runs are
+/// spread over `config.workers` threads. The victim of the chaos monkey is left alone: the
+/// capacity is that of a whole system.
 ///
 /// # Errors
-/// See [`SimulateError`].
+/// See [`CapacityError`].
 pub fn capacity(
     config: &Config,
     topology: &Topology,
     plan: &Plan,
     search: &Search,
     mut tried: impl FnMut(&Point),
-) -> Result<Capacity, SimulateError> {
+) -> Result<Capacity, CapacityError> {
+    let is_entry_point = |service: &Service| service.package == Package::Denominator;
+    if !topology.services.iter().any(is_entry_point) {
+        return Err(CapacityError::NoEntryPoint(topology.arch.clone()));
+    }
+    let mut topology = topology.clone();
+    topology.victim = None;
+    let loads = topology.services.iter().filter(|service| {
+        let load = service.load.as_ref();
+        load.is_some_and(|load| load.at_rate(1.0).is_none())
+    });
+    if let Some(service) = loads.into_iter().next() {
+        return Err(CapacityError::NoRate(service.name.clone()));
+    }
+    let trial = Trial {
+        config,
+        topology: &topology,
+        plan,
+        search,
+    };
     let mut points: Vec<Point> = Vec::new();
     let mut measure = |load: f64| -> Result<Option<bool>, SimulateError> {
-        let Some(point) = point(config, topology, plan, search, load)? else {
+        let Some(point) = trial.point(load)? else {
             return Ok(None);
         };
         tried(&point);
@@ -115,47 +182,201 @@ pub fn capacity(
         }
     }
     points.sort_by(|a, b| a.load.total_cmp(&b.load));
+    let certain = |holds: bool| {
+        let loads = points.iter();
+        loads
+            .filter(move |point| point.is_certain && point.holds == holds)
+            .map(|point| point.load)
+    };
+    let between = (
+        certain(true).reduce(f64::max),
+        certain(false).reduce(f64::min),
+    );
     Ok(Capacity {
         points,
         load: good,
+        between,
         beyond: bad.is_none() && good.is_some_and(|good| good >= search.to),
     })
 }
 
-/// Runs one load. `None` if the run was cut.
-fn point(
-    config: &Config,
-    topology: &Topology,
-    plan: &Plan,
-    search: &Search,
-    load: f64,
-) -> Result<Option<Point>, SimulateError> {
-    let plan = Plan {
-        chat: Duration::from_secs_f64(1.0 / load).max(Duration::from_micros(1)),
-        ..plan.clone()
-    };
-    let (report, totals) = simulate(Executor::Virtual, config, topology.clone(), &plan)?;
-    if report.outcome == Outcome::Cut {
-        return Ok(None);
+/// What one run at a load has measured.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    throughput: f64,
+    p50: Duration,
+    p99: Duration,
+    requests: u64,
+    failed: u64,
+}
+
+struct Trial<'a> {
+    config: &'a Config,
+    topology: &'a Topology,
+    plan: &'a Plan,
+    search: &'a Search,
+}
+
+impl Trial<'_> {
+    /// Runs a load until it is clear whether it is borne. `None` if a run was cut.
+    fn point(&self, load: f64) -> Result<Option<Point>, SimulateError> {
+        let mut runs: Vec<Run> = Vec::new();
+        let limit = self.search.limit.as_secs_f64();
+        loop {
+            let first = runs.len();
+            let count = if first == 0 { 1 } else { GROUP };
+            let Some(more) = self.runs(load, first, count)? else {
+                return Ok(None);
+            };
+            runs.extend(more);
+            let point = self.summary(load, &runs);
+            let p99 = point.p99.as_secs_f64();
+            let clearly_fails = point.errors > FAR * self.search.errors && point.errors > 0.05;
+            let is_far = p99 * FAR <= limit || p99 >= limit * FAR || clearly_fails;
+            let within = point.p99_within.map(|within| within.as_secs_f64());
+            let is_narrow = within.is_some_and(|within| within <= self.search.precision * limit);
+            if is_far || point.is_certain || is_narrow || runs.len() >= MOST_RUNS {
+                return Ok(Some(Point {
+                    is_certain: point.is_certain || is_far,
+                    ..point
+                }));
+            }
+        }
     }
-    let slowest = |percentile: f64| {
-        let at = |entry: &Entry| entry.times.value_at_quantile(percentile);
-        Duration::from_nanos(totals.entries.values().map(at).max().unwrap_or(0))
-    };
-    let failed: u64 = totals
-        .entries
-        .values()
-        .map(|e| e.errors + e.unanswered())
-        .sum();
-    let answered: u64 = totals.entries.values().map(|e| e.times.len()).sum();
-    let (p50, p99) = (slowest(0.5), slowest(0.99));
-    let errors = failed as f64 / totals.requests().max(1) as f64;
-    Ok(Some(Point {
-        load,
-        throughput: answered as f64 / plan.duration.as_secs_f64().max(1e-9),
-        p50,
-        p99,
-        errors,
-        holds: p99 <= search.limit && errors <= search.errors,
-    }))
+
+    fn summary(&self, load: f64, runs: &[Run]) -> Point {
+        let count = runs.len() as f64;
+        let mean = |of: &dyn Fn(&Run) -> f64| runs.iter().map(of).sum::<f64>() / count;
+        let p99 = mean(&|run| run.p99.as_secs_f64());
+        let deviation = (runs.iter())
+            .map(|run| (run.p99.as_secs_f64() - p99).powi(2))
+            .sum::<f64>();
+        let within = (runs.len() > 1).then(|| {
+            let error = (deviation / (count - 1.0) / count).sqrt();
+            student_975(runs.len() - 1) * error
+        });
+        let requests: u64 = runs.iter().map(|run| run.requests).sum();
+        let failed: u64 = runs.iter().map(|run| run.failed).sum();
+        let errors = failed as f64 / requests.max(1) as f64;
+        let limit = self.search.limit.as_secs_f64();
+        let is_fast = p99 <= limit;
+        Point {
+            load,
+            throughput: mean(&|run| run.throughput),
+            p50: Duration::from_secs_f64(mean(&|run| run.p50.as_secs_f64())),
+            p99: Duration::from_secs_f64(p99),
+            p99_within: within.map(Duration::from_secs_f64),
+            errors,
+            runs: runs.len() as u32,
+            holds: is_fast && errors <= self.search.errors,
+            is_certain: within.is_some_and(|within| (p99 - limit).abs() > within),
+        }
+    }
+
+    /// Runs a load from several seeds, on as many threads as there are workers.
+    fn runs(
+        &self,
+        load: f64,
+        first: usize,
+        count: usize,
+    ) -> Result<Option<Vec<Run>>, SimulateError> {
+        let threads = self.config.workers.get().min(count);
+        let next = AtomicUsize::new(0);
+        let results = Mutex::new(Vec::with_capacity(count));
+        let work = || {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= count {
+                    return;
+                }
+                let run = self.run(load, (first + number) as u64);
+                let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
+                results.push((number, run));
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(work);
+            }
+            work();
+        });
+        let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+        results.sort_by_key(|(number, _)| *number);
+        results.into_iter().map(|(_, run)| run).collect()
+    }
+
+    /// Runs a load once. `None` if the run was cut.
+    fn run(&self, load: f64, number: u64) -> Result<Option<Run>, SimulateError> {
+        let limit = self.search.limit;
+        let least = Duration::from_secs_f64(LEAST_REQUESTS / load);
+        let measured = self.plan.duration.max(least).max(limit * LEAST_LIMITS);
+        let warm_up = (measured / 5).max(limit * 2);
+        let plan = Plan {
+            chat: Duration::from_secs_f64(1.0 / load).max(Duration::from_micros(1)),
+            duration: warm_up + measured,
+            warm_up,
+            drain: self.plan.drain.max(limit * 2),
+            ..self.plan.clone()
+        };
+        let config = Config {
+            seed: self.config.seed.wrapping_add(number),
+            workers: NonZeroUsize::MIN,
+            ..self.config.clone()
+        };
+        let mut topology = self.topology.clone();
+        for service in &mut topology.services {
+            service.load = service.load.as_ref().and_then(|l| l.at_rate(load));
+        }
+        let (report, totals) = simulate(Executor::Virtual, &config, topology, &plan)?;
+        if report.outcome == Outcome::Cut {
+            return Ok(None);
+        }
+        let slowest = |part: f64| {
+            let at = |entry: &EntryTotals| entry.percentile(part).time;
+            totals.entries.values().map(at).max().unwrap_or_default()
+        };
+        let sum = |of: fn(&EntryTotals) -> u64| totals.entries.values().map(of).sum::<u64>();
+        let done = sum(|entry| entry.times.len() + entry.puts);
+        Ok(Some(Run {
+            throughput: done as f64 / measured.as_secs_f64(),
+            p50: slowest(0.5),
+            p99: slowest(0.99),
+            requests: totals.requests(),
+            failed: sum(|entry| entry.errors + entry.unanswered()),
+        }))
+    }
+}
+
+/// The number that a Student's t variable of so many degrees of freedom exceeds once in 40 times.
+fn student_975(freedom: usize) -> f64 {
+    const TABLE: [f64; 12] = [
+        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179,
+    ];
+    match TABLE.get(freedom - 1) {
+        Some(&value) => value,
+        // The first terms of the expansion of Cornish and Fisher: within 0.1 % from 13 on.
+        None => {
+            let (z, n): (f64, f64) = (1.959_964, freedom as f64);
+            let z3 = z.powi(3);
+            z + (z3 + z) / (4.0 * n) + (5.0 * z.powi(5) + 16.0 * z3 + 3.0 * z) / (96.0 * n * n)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_of_students_t_are_those_of_the_tables() {
+        for (freedom, value) in [
+            (1, 12.706),
+            (12, 2.179),
+            (13, 2.160),
+            (30, 2.042),
+            (120, 1.980),
+        ] {
+            assert!((student_975(freedom) - value).abs() < 0.002, "{freedom}");
+        }
+    }
 }

@@ -1,11 +1,12 @@
 //! Definitions of architectures: what a `<name>_arch.json` says.
 //!
 //! A definition that was [read](read()) has been checked: every name it mentions is there, every
-//! number makes sense, and requests cannot run in circles. Where one is wrong, the error names file
+//! number makes sense. Where one is wrong, the error names file
 //! and line, and the nearest right name.
 
 mod built_in;
 mod check;
+mod load;
 mod locate;
 mod read;
 #[cfg(all(test, feature = "schema"))]
@@ -13,6 +14,7 @@ mod schema;
 
 pub use built_in::BUILT_IN;
 pub use check::{Checked, Problem};
+pub use load::{Arrivals, EntryLoad, Rate, RatePoint};
 pub use locate::Place;
 pub use read::{DefinitionError, read, read_text};
 
@@ -49,6 +51,9 @@ pub struct Definition {
     /// How long messages travel from place to place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
+    /// What comes in, by entry point. Those left out make a request every 10 ms, or as -kv says.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub load: BTreeMap<String, EntryLoad>,
     /// The services, in the order in which they are created.
     pub services: Vec<ServiceDefinition>,
 }

@@ -215,9 +215,9 @@ impl Sampler {
     }
 }
 
-/// A number above 0 and up to 1.
+/// A number above 0 and up to 1, from random bits.
 #[inline]
-fn unit(bits: u64) -> f64 {
+pub(crate) fn unit(bits: u64) -> f64 {
     ((bits >> 11) + 1) as f64 / (1u64 << 53) as f64
 }
 

@@ -50,7 +50,7 @@ impl Actor<Msg> for Edda {
                 // The scenario tells of all instances when it makes them; here they come back.
                 let before = self.nodes.insert(node, true);
                 if before == Some(false) && recorder.wants_graph() {
-                    let about = crate::scenario::about(&self.model, node, self.collapse);
+                    let about = log::describe(&self.model, node, self.collapse);
                     recorder.node(now, self.address(node), about);
                 }
             }

@@ -1,7 +1,9 @@
 //! Architectures of services: from a definition to actors that answer requests.
 //!
 //! A [`Definition`] names services, what implements each (a [`Package`]), how many there are and
-//! what they depend on. A [`Topology`] makes instances of it, in regions and zones.
+//! what they depend on. A [`Topology`] makes instances of it, in regions and zones; [`simulate()`]
+//! runs them, and [`capacity()`] finds the load that they bear. The manual:
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -13,6 +15,7 @@ mod distribution;
 mod duration_text;
 mod edda;
 mod geography;
+mod load;
 mod log;
 mod message;
 mod migration;
@@ -27,16 +30,17 @@ mod simulate;
 mod topology;
 mod totals;
 
-pub use capacity::{Capacity, Point, Search, capacity};
+pub use capacity::{Capacity, CapacityError, Point, Search, capacity};
 #[cfg(feature = "compose")]
 pub use compose::{ComposeError, compose};
 pub use definition::{
-    BUILT_IN, Checked, Definition, DefinitionError, Fault, FaultKind, Network, Place, Problem,
-    ServiceDefinition, read, read_text, schema,
+    Arrivals, BUILT_IN, Checked, Definition, DefinitionError, EntryLoad, Fault, FaultKind, Network,
+    Place, Problem, Rate, RatePoint, ServiceDefinition, read, read_text, schema,
 };
 pub use distribution::{Distribution, DistributionError, Sampler};
 pub use duration_text::TimeSpan;
 pub use geography::{Geography, MAX_REGIONS, REGIONS, ZONES, Zone};
+pub use load::{Load, LoadText, LoadTextError};
 pub use message::{Answer, Call, Change, Key, Msg};
 pub use migration::{LAST_STEP, MigrationError, step};
 pub use model::LEAST_TRAVEL;
@@ -45,4 +49,4 @@ pub use package::Package;
 pub use reload::ReloadError;
 pub use simulate::{KINDS, Plan, SimulateError, config, connections, simulate};
 pub use topology::{Costs, Instance, Scale, ScaleError, Service, TimedFault, Topology, first_part};
-pub use totals::{Entry, ServiceTotals, Totals};
+pub use totals::{EntryTotals, Percentile, ServiceTotals, Totals};

@@ -75,15 +75,15 @@ impl Key {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Answer {
-    /// Here is the value.
+    /// The value, or the work is done.
     Found,
     /// There is no such value.
     Missing,
     /// Something failed on the way.
     Failed,
-    /// There was nobody to ask.
-    Nobody,
-    /// Whoever was asked is not there any more.
+    /// There was no instance to ask.
+    Unavailable,
+    /// The instance that was asked is down.
     Refused,
     /// Nothing came back in time.
     Lost,
@@ -100,12 +100,42 @@ impl Answer {
 /// A request for a value, or a value to be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Of which value.
+    /// The key of the value.
     pub key: Key,
-    /// The client's number for it, which comes back with the response.
-    pub id: u32,
+    /// The client's number for it, and above that how often it has gone through a service that
+    /// may call itself.
+    id: u32,
     /// How long it travels, in nanoseconds.
     pub travel: u32,
+}
+
+impl Call {
+    const ID_BITS: u32 = 26;
+
+    /// A request that has gone through a service that may call itself this often fails.
+    pub const MOST_ROUNDS: u8 = (1 << (32 - Call::ID_BITS)) - 1;
+
+    /// A client has at most this many requests under way.
+    pub const MOST_IDS: u32 = 1 << Call::ID_BITS;
+
+    /// A request or value of which the client's number is below [`Call::MOST_IDS`].
+    #[inline]
+    pub const fn new(key: Key, id: u32, rounds: u8, travel: u32) -> Call {
+        let id = id & (Call::MOST_IDS - 1) | (rounds as u32) << Call::ID_BITS;
+        Call { key, id, travel }
+    }
+
+    /// The client's number for it, which comes back with the response.
+    #[inline]
+    pub const fn id(&self) -> u32 {
+        self.id & (Call::MOST_IDS - 1)
+    }
+
+    /// How often it has gone through a service that may call itself.
+    #[inline]
+    pub const fn rounds(&self) -> u8 {
+        (self.id >> Call::ID_BITS) as u8
+    }
 }
 
 /// Something that has changed in a registry.
@@ -285,6 +315,17 @@ mod tests {
     }
 
     #[test]
+    fn calls_give_back_their_number_and_rounds() {
+        let call = Call::new(Key::WHY, Call::MOST_IDS - 1, Call::MOST_ROUNDS, 7);
+        assert_eq!(
+            (call.id(), call.rounds()),
+            (Call::MOST_IDS - 1, Call::MOST_ROUNDS)
+        );
+        let call = Call::new(Key::WHY, 5, 0, 7);
+        assert_eq!((call.id(), call.rounds(), call.travel), (5, 0, 7));
+    }
+
+    #[test]
     fn tokens_are_the_crc_of_the_text() {
         for key in [
             Key::WHY,
@@ -301,11 +342,7 @@ mod tests {
 
     #[test]
     fn the_kinds_are_spigos_twelve() {
-        let call = Call {
-            key: Key::WHY,
-            id: 0,
-            travel: 0,
-        };
+        let call = Call::new(Key::WHY, 0, 0, 0);
         let kind = |message: Msg| Msg::KINDS[message.kind()];
         assert_eq!(Msg::KINDS.len(), 12);
         assert_eq!(kind(Msg::Hello), "Hello");

@@ -14,12 +14,14 @@
 //! | 9 | three regions |
 
 use crate::definition::{Checked, Definition, DefinitionError, ServiceDefinition, read_text};
-use crate::topology::Scale;
+use crate::topology::{Scale, ScaleError};
+use std::collections::BTreeMap;
 
 /// The last step.
 pub const LAST_STEP: u32 = 9;
 
 /// The definition of a step, and the scale with the regions that it has: at least those asked for.
+/// The definition is of the size asked for: databases and caches have fixed counts, as in spigo.
 ///
 /// # Errors
 /// [`MigrationError::Step`] if there is no such step.
@@ -40,12 +42,17 @@ pub fn step(step: u32, scale: Scale) -> Result<(Checked, Scale), MigrationError>
         date: String::new(),
         victim: String::new(),
         network: None,
-        services: services(step),
+        load: BTreeMap::new(),
+        services: services(step, scale.percent)?,
     };
     // Written and read, so that it is checked as every other definition is.
     let text = serde_json::to_string_pretty(&definition).map_err(MigrationError::Text)?;
     let checked = read_text(&text, &format!("step {step} of the migration"))?;
-    Ok((checked, Scale { regions, ..scale }))
+    let scale = Scale {
+        regions,
+        percent: 100,
+    };
+    Ok((checked, scale))
 }
 
 /// Why there is no such step.
@@ -57,14 +64,30 @@ pub enum MigrationError {
     /// The step makes no sense, which a test rules out.
     #[error(transparent)]
     Definition(#[from] DefinitionError),
+    /// A size at which a service disappears.
+    #[error(transparent)]
+    Scale(#[from] ScaleError),
     /// The step cannot be written.
     #[error("the step cannot be written: {0}")]
     Text(serde_json::Error),
 }
 
 /// The services of a step, in the order of their creation.
-fn services(step: u32) -> Vec<ServiceDefinition> {
+fn services(step: u32, percent: u32) -> Result<Vec<ServiceDefinition>, ScaleError> {
     let mut services = Vec::new();
+    // The smallest service disappears first.
+    let (smallest, least) = match step {
+        0..3 => ("php", 9),
+        _ => ("turtle", 6),
+    };
+    if least * u64::from(percent) < 100 {
+        return Err(ScaleError::Nothing {
+            service: smallest.to_owned(),
+            count: least,
+            percent,
+        });
+    }
+    let scaled = |count: i64| count * i64::from(percent) / 100;
     let mut add = |name: &str, package: &str, count: i64, dependencies: &[&str]| {
         let mut service = ServiceDefinition::new(name, package);
         service.count = count;
@@ -85,7 +108,7 @@ fn services(step: u32) -> Vec<ServiceDefinition> {
         } else {
             &["cassTurtle"]
         };
-        add("cassTurtle", "priamCassandra", 12, joined);
+        add("cassTurtle", "priamCassandra", scaled(12), joined);
     }
     if has_database {
         add("rds-mysql", "store", 2, &["rds-mysql"]);
@@ -104,15 +127,15 @@ fn services(step: u32) -> Vec<ServiceDefinition> {
         &["php"]
     };
     if step >= 3 {
-        add("turtle", "staash", 6, &storage);
+        add("turtle", "staash", scaled(6), &storage);
         for page in pages {
-            add(page, "karyon", 9, &["turtle"]);
+            add(page, "karyon", scaled(9), &["turtle"]);
         }
     } else {
-        add("php", "monolith", 9, &storage);
+        add("php", "monolith", scaled(9), &storage);
     }
     if step >= 2 {
-        add("wwwproxy", "zuul", 9, pages);
+        add("wwwproxy", "zuul", scaled(9), pages);
         add("www-elb", "elb", 0, &["wwwproxy"]);
     } else {
         add("www-elb", "elb", 0, pages);
@@ -121,7 +144,7 @@ fn services(step: u32) -> Vec<ServiceDefinition> {
     if let Some(www) = services.last_mut() {
         www.regions = 0;
     }
-    services
+    Ok(services)
 }
 
 #[cfg(test)]
@@ -165,6 +188,44 @@ mod tests {
             percent: 100,
         };
         assert_eq!([4, 7, 9].map(|n| step(n, three).unwrap().1.regions), [3; 3]);
+    }
+
+    #[test]
+    fn databases_and_caches_keep_their_counts_at_any_size() {
+        let counts = |number: u32, percent: u32| {
+            let asked = Scale {
+                regions: 1,
+                percent,
+            };
+            let (checked, scale) = step(number, asked).unwrap();
+            let topology = Topology::new(&checked, scale).unwrap();
+            let services = topology.services.iter();
+            services
+                .map(|service| (service.name.clone(), service.instances.len()))
+                .collect::<Vec<_>>()
+        };
+        let find = |counts: &[(String, usize)], name: &str| {
+            counts.iter().find(|(known, _)| known == name).unwrap().1
+        };
+        for percent in [50, 100, 200] {
+            let small = counts(1, percent);
+            assert_eq!(
+                (find(&small, "rds-mysql"), find(&small, "memcache")),
+                (2, 1)
+            );
+            assert_eq!(find(&small, "php"), 9 * percent as usize / 100);
+            let large = counts(5, percent);
+            assert_eq!((find(&large, "rds-mysql"), find(&large, "evcache")), (2, 3));
+            assert_eq!(find(&large, "cassTurtle"), 12 * percent as usize / 100);
+        }
+        let asked = Scale {
+            regions: 1,
+            percent: 16,
+        };
+        assert_eq!(
+            step(9, asked).unwrap_err().to_string(),
+            "16 % of the 6 instances of service 'turtle' are none; give at least 17 %"
+        );
     }
 
     #[test]

@@ -1,14 +1,15 @@
-//! What all actors of a run share and nobody changes: who there is, what things cost, who listens.
+//! What all actors of a run share: the topology, the settings, the recorder, and the totals.
 
 use crate::geography::{ZONES, Zone};
 use crate::message::Key;
 use crate::package::Package;
 use crate::topology::{Instance, TimedFault, Topology};
+use crate::totals::Totals;
 use corsair::Random;
 use corsair_observe::{Recorder, ServiceId};
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 
 /// Messages travel at least this long, in nanoseconds, whatever a distribution gives: virtual time
 /// advances in windows of that width.
@@ -21,72 +22,83 @@ pub(crate) struct Model {
     pub(crate) recorder: Recorder,
     /// The services as the recorder numbers them.
     pub(crate) measured: Vec<ServiceId>,
-    /// How long every message travels by itself, in nanoseconds; zero on the wall clock.
+    /// The engine's constant latency in nanoseconds, part of every travel; zero on the wall clock.
     pub(crate) base: u64,
     /// How often instances ask their registry, in nanoseconds.
     pub(crate) poll: u64,
-    /// After how long a client gives up on what was lost, in nanoseconds.
+    /// After how long a client gives up on a request that was lost, in nanoseconds.
     pub(crate) patience: u64,
     /// When the load begins, in nanoseconds.
     pub(crate) load_at: u64,
     /// When it ends.
     pub(crate) load_ends: u64,
+    /// Requests before this time are not counted, in nanoseconds.
+    pub(crate) count_from: u64,
     /// The rings of tokens, by service and zone.
     rings: HashMap<(u32, Zone), Arc<Ring>>,
-    /// Which services have instances in which zones.
-    present: HashMap<(u32, Zone), ()>,
-    /// Who is hit by which fault, by instance.
+    /// The zones in which services have instances.
+    present: HashSet<(u32, Zone)>,
+    /// The faults of each instance that has any.
     faults: HashMap<u32, Vec<TimedFault>>,
-    /// Messages that faults have swallowed.
+    /// The services that may call themselves, perhaps by way of others.
+    circular: Vec<bool>,
+    /// Messages that were lost by faults.
     pub(crate) dropped: AtomicU64,
+    /// What the actors have done that are gone.
+    pub(crate) totals: Mutex<Totals>,
 }
 
-/// What a run is told beside its topology.
+/// The settings of a run beside its topology.
 #[derive(Clone, Debug)]
-pub(crate) struct Terms {
+pub(crate) struct Settings {
     pub(crate) seed: u64,
     pub(crate) base: u64,
     pub(crate) poll: u64,
     pub(crate) patience: u64,
     /// How long the load lasts, in nanoseconds.
     pub(crate) duration: u64,
+    /// The first part of the load that is not counted.
+    pub(crate) warm_up: u64,
     pub(crate) recorder: Recorder,
 }
 
 impl Model {
-    pub(crate) fn new(topology: Topology, terms: Terms) -> Model {
+    pub(crate) fn new(topology: Topology, settings: Settings) -> Model {
         let mut rings = HashMap::new();
-        let mut present = HashMap::new();
+        let mut present = HashSet::new();
         for (index, service) in (0..).zip(&topology.services) {
             if service.package.is_ring() {
                 let zones = topology.rings(index).into_iter();
                 rings.extend(zones.map(|(at, nodes)| ((index, at), Arc::new(Ring(nodes)))));
             }
             let instances = service.instances.clone();
-            present.extend(instances.map(|i| ((index, topology.instances[i as usize].at), ())));
+            present.extend(instances.map(|i| (index, topology.instances[i as usize].at)));
         }
         let measured = topology
             .services
             .iter()
-            .map(|service| terms.recorder.service(&service.name))
+            .map(|service| settings.recorder.service(&service.name))
             .collect();
         let farthest = topology.geography.all(topology.regions);
         let farthest = farthest.map(|times| times.typical()).max().unwrap_or(0);
         // Hello, registered, asked, answered, and its edges logged: six ways at most.
-        let load_at = 8 * farthest.max(LEAST_TRAVEL) + 32 * terms.base;
+        let load_at = 8 * farthest.max(LEAST_TRAVEL) + 32 * settings.base;
         Model {
             measured,
-            faults: hit(&topology, terms.seed),
+            circular: circular(&topology),
+            faults: draw_faults(&topology, settings.seed),
             load_at,
-            load_ends: load_at.saturating_add(terms.duration),
+            load_ends: load_at.saturating_add(settings.duration),
+            count_from: load_at.saturating_add(settings.warm_up),
             topology,
-            recorder: terms.recorder,
-            base: terms.base,
-            poll: terms.poll,
-            patience: terms.patience,
+            recorder: settings.recorder,
+            base: settings.base,
+            poll: settings.poll,
+            patience: settings.patience,
             rings,
             present,
             dropped: AtomicU64::new(0),
+            totals: Mutex::default(),
         }
     }
 
@@ -123,28 +135,38 @@ impl Model {
         self.rings.get(&(service, at))
     }
 
+    /// Whether a service may call itself, perhaps by way of others.
+    #[inline]
+    pub(crate) fn is_circular(&self, service: u32) -> bool {
+        self.circular[service as usize]
+    }
+
     /// What goes wrong with an instance.
     pub(crate) fn faults(&self, instance: u32) -> &[TimedFault] {
         self.faults.get(&instance).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether an instance may call another: services that stay in their zone call others only
-    /// where the zone has none, and nobody but the name service and rings calls other regions.
+    /// Whether an instance may call another: its registries know it, and services that stay in
+    /// their zone call other zones of their region only if theirs has no instance.
+    ///
+    /// A registry knows the instances of its region, and those that register everywhere: of
+    /// services that are in no region, and of those that name eureka, such as joined rings.
     pub(crate) fn may_call(&self, caller: u32, node: u32) -> bool {
         let (from, to) = (self.instance(caller), self.instance(node));
         let service = self.topology.service_of(caller);
-        let everywhere = from.at.region.is_none() || to.at.region.is_none();
         if caller == node {
             return false;
         }
-        if everywhere || from.at.region != to.at.region {
-            return everywhere || service.all_regions;
+        if from.at.region.is_none() || to.at.region.is_none() {
+            return true;
         }
+        let same_region = from.at.region == to.at.region;
+        let is_known =
+            same_region || service.all_regions || self.topology.service_of(node).all_regions;
         let stays = service.package.stays_in_zone() && from.at.zone.is_some();
-        !stays
-            || to.at.zone.is_none()
-            || from.at == to.at
-            || !self.present.contains_key(&(to.service, from.at))
+        let may_leave_zone = !stays || to.at.zone.is_none() || from.at.zone == to.at.zone;
+        is_known
+            && (may_leave_zone || same_region && !self.present.contains(&(to.service, from.at)))
     }
 }
 
@@ -180,22 +202,61 @@ impl Model {
     }
 }
 
+/// The services that pass requests on and may get them again. O(services · dependencies).
+fn circular(topology: &Topology) -> Vec<bool> {
+    let services = &topology.services;
+    let mut calls: Vec<HashSet<u32>> = (services.iter())
+        .map(|service| service.dependencies.iter().copied().collect())
+        .collect();
+    for &(source, target) in topology.edges.iter().flatten() {
+        let [source, target] = [source, target].map(|i| topology.instances[i as usize].service);
+        calls[source as usize].insert(target);
+    }
+    let passes_on = |service: u32| {
+        let package = services[service as usize].package;
+        !package.is_storage() && package != Package::Pirate
+    };
+    let may_call_itself = |start: u32| {
+        let mut seen = vec![false; services.len()];
+        let mut next = vec![start];
+        while let Some(service) = next.pop() {
+            for &called in calls[service as usize].iter().filter(|&&s| passes_on(s)) {
+                if called == start {
+                    return true;
+                }
+                if !std::mem::replace(&mut seen[called as usize], true) {
+                    next.push(called);
+                }
+            }
+        }
+        false
+    };
+    (0..services.len() as u32)
+        .map(|service| passes_on(service) && may_call_itself(service))
+        .collect()
+}
+
+/// Shares are decimal numbers: 0.07 of 100 is 7, though the product of floats is a little more.
+const SHARE_NOISE: f64 = 1e-6;
+
 /// The instances that each fault hits: as many as its share, drawn from the seed.
-fn hit(topology: &Topology, seed: u64) -> HashMap<u32, Vec<TimedFault>> {
-    let mut hit: HashMap<u32, Vec<TimedFault>> = HashMap::new();
+fn draw_faults(topology: &Topology, seed: u64) -> HashMap<u32, Vec<TimedFault>> {
+    let mut drawn: HashMap<u32, Vec<TimedFault>> = HashMap::new();
     for (index, service) in (0u64..).zip(&topology.services) {
         for (number, fault) in (0u64..).zip(&service.faults) {
             let mut instances: Vec<u32> = service.instances.clone().collect();
-            let count = (instances.len() as f64 * fault.share).ceil() as usize;
+            let count = (instances.len() as f64 * fault.share - SHARE_NOISE)
+                .ceil()
+                .max(1.0) as usize;
             let mut random = Random::new(seed ^ 0xFA_0175 ^ index << 32 ^ number << 20);
             for place in 0..count.min(instances.len()) {
                 let left = (instances.len() - place) as u32;
                 instances.swap(place, place + random.below(left) as usize);
-                hit.entry(instances[place]).or_default().push(*fault);
+                drawn.entry(instances[place]).or_default().push(*fault);
             }
         }
     }
-    hit
+    drawn
 }
 
 /// The instances of a ring in one zone, in the order of their tokens: the n-th of N has all tokens
@@ -235,15 +296,16 @@ mod tests {
     use std::path::Path;
 
     fn model(topology: Topology) -> Model {
-        let terms = Terms {
+        let settings = Settings {
             seed: 1,
             base: LEAST_TRAVEL,
             poll: 1_000_000_000,
             patience: 1_000_000_000,
             duration: 0,
+            warm_up: 0,
             recorder: Recorder::off(),
         };
-        Model::new(topology, terms)
+        Model::new(topology, settings)
     }
 
     fn built_in(name: &str, regions: u32) -> Model {
@@ -268,7 +330,9 @@ mod tests {
         // Numbers modulo three are zones, and those of the second region come after the first's.
         assert!(may("login00", "subscriber03") && !may("login00", "subscriber01"));
         assert!(may("subscriber00", "cassSubscriber01"));
-        assert!(!may("subscriber00", "cassSubscriber07"));
+        // The ring registers in all regions, so that data access finds all of it.
+        assert!(may("subscriber00", "cassSubscriber07"));
+        assert!(!may("subscriber00", "evcacheSubscriber03"));
         assert!(may("cassSubscriber00", "cassSubscriber07"));
         assert!(!may("cassSubscriber00", "cassSubscriber00"));
         assert!(may("www00", "www-elb00"));

@@ -1,8 +1,8 @@
-//! eureka: who there is in a zone and its region.
+//! eureka: the registry of a zone, which knows the instances of its region.
 //!
-//! A registry keeps a log of changes for every service, and remembers for everybody who asks how
-//! far in the log they were told: an answer has only what has changed since. Registries of one
-//! region tell each other what they learn; edges and nodes they pass on to the log, edda.
+//! A registry keeps a log of changes for every service, and for every instance that asks the place
+//! in the log up to which it has been told: an answer has only what has changed since. Registries
+//! of one region replicate what they learn; nodes and edges they pass on to the log, edda.
 
 use crate::log;
 use crate::message::{Change, Msg};
@@ -91,9 +91,10 @@ impl Registry {
             // An instance that has changed again is told once, as it is now.
             let is_last = self.last.get(&node).is_some_and(|last| last.0 == place);
             if is_last && self.model.may_call(asker, node) {
-                let message = match there {
-                    true => Msg::NameDrop { node },
-                    false => Msg::Forget { node },
+                let message = if there {
+                    Msg::NameDrop { node }
+                } else {
+                    Msg::Forget { node }
                 };
                 self.tell(asker, message, cx);
             }

@@ -131,6 +131,7 @@ impl Topology {
                 all_regions: package.is_ring(),
                 costs: Costs::default(),
                 faults: Vec::new(),
+                load: None,
                 guess: None,
             });
         }
@@ -243,7 +244,11 @@ mod tests {
         let edges = [("x.*.*.www00", "x.eu-west-1.*.elb00")];
         let topology = Topology::from_graph("x", &graph(&nodes, &edges)).unwrap();
         let names: Vec<String> = (0..6).map(|node| topology.short_name(node)).collect();
-        assert_eq!(names, nodes.map(|(name, _)| name));
+        let mut expected = nodes.map(|(name, _)| name);
+        expected[4] = "x.us-east-1.zoneA.app100";
+        assert_eq!(names, expected);
+        let full = topology.full_name(4);
+        assert_eq!(full, "x.us-east-1.zoneA.ecs:1.app100.node:4..app.monolith");
         assert_eq!(topology.regions, 3);
         assert_eq!(topology.services[0].instances, 0..2);
         assert_eq!(topology.edges, Some(vec![(2, 3)]));

@@ -1,11 +1,11 @@
-//! A run of an architecture, as a script: everybody is made and introduced, the load begins, half
-//! way the chaos monkey comes, the load ends, and everybody says goodbye.
+//! The script of a run: all actors are made and introduced, the load begins, half-way the chaos
+//! monkey kills an instance of the victim, the load ends, and all actors are told to leave.
 
 use crate::edda::Edda;
 use crate::log;
 use crate::message::Msg;
 use crate::model::Model;
-use crate::node::{Common, Node};
+use crate::node::Node;
 use crate::package::Package;
 use crate::registry::Registry;
 use crate::topology::{EDDA, SCENARIO};
@@ -17,9 +17,6 @@ use std::time::Duration;
 /// mailboxes outgrow their room.
 const CHUNK: u32 = 1024;
 
-/// After the load has ended, requests under way have at least so long to be answered.
-const DRAIN: Duration = Duration::from_millis(500);
-
 /// What the scenario waits for at most between two goodbyes; longer silence means that a full
 /// mailbox has dropped one.
 const SILENCE: Duration = Duration::from_secs(2);
@@ -28,9 +25,11 @@ const TO_SILENCE: Token = Token::new(3);
 /// A run of an architecture.
 #[derive(Debug)]
 pub(crate) struct Simulation {
-    pub(crate) common: Common,
+    pub(crate) model: Arc<Model>,
     /// How long the load lasts.
     pub(crate) duration: Duration,
+    /// How long requests under way may still be answered after that.
+    pub(crate) drain: Duration,
     /// Every entry point makes a request once in so long.
     pub(crate) chat: Duration,
     /// Show services instead of instances in graphs.
@@ -41,30 +40,26 @@ impl Scenario<Msg> for Simulation {
     async fn root<C: AsyncContext<Msg>>(self, mut cx: C) {
         let actors = self.make(&mut cx).await;
         self.introduce(actors, &mut cx).await;
-        let load_at = Time::from_nanos(self.common.model.load_at);
+        let load_at = Time::from_nanos(self.model.load_at);
         cx.sleep(load_at.since(cx.now())).await;
-        self.talk(actors, self.chat, &mut cx);
+        self.set_load(actors, self.chat, &mut cx);
         cx.sleep(self.duration / 2).await;
         if !self.duration.is_zero() {
-            self.unleash_monkey(actors, &mut cx);
+            self.kill_victim(actors, &mut cx);
         }
         cx.sleep(self.duration - self.duration / 2).await;
-        self.talk(actors, Duration::ZERO, &mut cx);
+        self.set_load(actors, Duration::ZERO, &mut cx);
         // What registries were asked last is answered, too: there and back.
-        let farthest = Duration::from_nanos(self.common.model.load_at / 2);
-        cx.sleep(DRAIN.max(farthest)).await;
+        let farthest = Duration::from_nanos(self.model.load_at / 2);
+        cx.sleep(self.drain.max(farthest)).await;
         self.say_goodbye(actors, &mut cx).await;
     }
 }
 
 impl Simulation {
-    fn model(&self) -> &Arc<Model> {
-        &self.common.model
-    }
-
     /// Makes all actors: instances, registries, the log.
     async fn make<C: AsyncContext<Msg>>(&self, cx: &mut C) -> AddrRange {
-        let model = self.model();
+        let model = &self.model;
         let instances = model.topology.len();
         let edda = model.edda();
         let names: Vec<String> = (0..=edda)
@@ -74,22 +69,23 @@ impl Simulation {
                 _ => model.topology.only_name(EDDA),
             })
             .collect();
-        let (common, collapse) = (self.common.clone(), self.collapse);
+        let (model_of_actors, collapse) = (Arc::clone(model), self.collapse);
         let actors = cx
             .spawn_actors(Spawn::named(names.into()), move |index| match index {
                 instance if instance < instances => {
-                    Anyone::Node(Box::new(Node::new(&common, instance)))
+                    AnyActor::Node(Box::new(Node::new(&model_of_actors, instance)))
                 }
-                registry if registry < edda => {
-                    Anyone::Registry(Box::new(Registry::new(&common.model, registry - instances)))
-                }
-                _ => Anyone::Edda(Box::new(Edda::new(&common.model, collapse))),
+                registry if registry < edda => AnyActor::Registry(Box::new(Registry::new(
+                    &model_of_actors,
+                    registry - instances,
+                ))),
+                _ => AnyActor::Edda(Box::new(Edda::new(&model_of_actors, collapse))),
             })
             .await;
         let recorder = &model.recorder;
         if recorder.wants_graph() || recorder.wants_flows() || recorder.wants_messages() {
             for instance in 0..instances {
-                let about = about(model, instance, collapse);
+                let about = log::describe(model, instance, collapse);
                 recorder.node(cx.now(), actors.get(instance), about);
             }
         }
@@ -106,9 +102,9 @@ impl Simulation {
         actors
     }
 
-    /// Tells everybody of their registries, then of whom they depend on.
+    /// Tells all instances of their registries, then of the services they depend on.
     async fn introduce<C: AsyncContext<Msg>>(&self, actors: AddrRange, cx: &mut C) {
-        let model = self.model();
+        let model = &self.model;
         let topology = &model.topology;
         for instance in 0..topology.len() {
             let to = actors.get(instance);
@@ -143,9 +139,9 @@ impl Simulation {
         }
     }
 
-    /// Lets all that talk by themselves do it so often; zero: no more.
-    fn talk<C: Context<Msg>>(&self, actors: AddrRange, every: Duration, cx: &mut C) {
-        let topology = &self.model().topology;
+    /// Sets how often entry points make requests and pirates gossip; zero: never.
+    fn set_load<C: Context<Msg>>(&self, actors: AddrRange, every: Duration, cx: &mut C) {
+        let topology = &self.model.topology;
         let period = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX);
         for service in &topology.services {
             let pirates = service.package == Package::Pirate;
@@ -164,8 +160,8 @@ impl Simulation {
     }
 
     /// Kills a random instance of the victim.
-    fn unleash_monkey<C: Context<Msg>>(&self, actors: AddrRange, cx: &mut C) {
-        let topology = &self.model().topology;
+    fn kill_victim<C: Context<Msg>>(&self, actors: AddrRange, cx: &mut C) {
+        let topology = &self.model.topology;
         if let Some(victim) = topology.victim {
             let instances = topology.services[victim as usize].instances.clone();
             let unlucky = instances.start + cx.below(instances.end - instances.start);
@@ -173,10 +169,10 @@ impl Simulation {
         }
     }
 
-    /// Ends everybody: instances, then registries, then the log, so that what the ones say at last
-    /// reaches the others.
+    /// Tells all actors to leave: instances, then registries, then the log, so that the last
+    /// messages of the ones reach the others.
     async fn say_goodbye<C: AsyncContext<Msg>>(&self, actors: AddrRange, cx: &mut C) {
-        let model = self.model();
+        let model = &self.model;
         let (instances, edda) = (model.topology.len(), model.edda());
         for range in [0..instances, instances..edda, edda..edda + 1] {
             let mut asked = 0;
@@ -195,8 +191,8 @@ impl Simulation {
         }
     }
 
-    /// Waits until at most `room` of those asked have not said goodbye. Whether they do: not where
-    /// full mailboxes drop messages.
+    /// Waits until at most `room` of the actors that were told have not left yet. False if they
+    /// never do, because a full mailbox has dropped a goodbye.
     async fn goodbyes<C: AsyncContext<Msg>>(
         &self,
         cx: &mut C,
@@ -212,7 +208,7 @@ impl Simulation {
         while asked - *answered > room {
             let event = cx.recv().await;
             if let Event::Message { body, .. } = &event {
-                log::received(self.model(), body, cx);
+                log::received(&self.model, body, cx);
             }
             match event {
                 Event::Message {
@@ -231,47 +227,29 @@ impl Simulation {
     }
 }
 
-/// What graphs and flows show of an instance.
-pub(crate) fn about(model: &Model, instance: u32, collapse: bool) -> corsair_observe::Node {
-    let topology = &model.topology;
-    let service = topology.service_of(instance);
-    let at = model.instance(instance).at;
-    corsair_observe::Node {
-        name: match collapse {
-            true => topology.collapsed_name(instance),
-            false => topology.short_name(instance),
-        },
-        full_name: topology.full_name(instance),
-        service: service.name.clone(),
-        package: service.package.name().to_owned(),
-        region: at.region_name().to_owned(),
-        zone: at.zone_name().to_owned(),
-    }
-}
-
 /// Any actor of an architecture.
 #[derive(Debug)]
-enum Anyone {
+enum AnyActor {
     Node(Box<Node>),
     Registry(Box<Registry>),
     Edda(Box<Edda>),
 }
 
-impl Actor<Msg> for Anyone {
+impl Actor<Msg> for AnyActor {
     fn start<C: Context<Msg>>(&mut self, cx: &mut C) {
         match self {
-            Anyone::Node(node) => node.start(cx),
-            Anyone::Registry(registry) => registry.start(cx),
-            Anyone::Edda(edda) => edda.start(cx),
+            AnyActor::Node(node) => node.start(cx),
+            AnyActor::Registry(registry) => registry.start(cx),
+            AnyActor::Edda(edda) => edda.start(cx),
         }
     }
 
     #[inline]
     fn on<C: Context<Msg>>(&mut self, event: Event<Msg>, cx: &mut C) -> Flow {
         match self {
-            Anyone::Node(node) => node.on(event, cx),
-            Anyone::Registry(registry) => registry.on(event, cx),
-            Anyone::Edda(edda) => edda.on(event, cx),
+            AnyActor::Node(node) => node.on(event, cx),
+            AnyActor::Registry(registry) => registry.on(event, cx),
+            AnyActor::Edda(edda) => edda.on(event, cx),
         }
     }
 }

@@ -1,35 +1,37 @@
 //! One call from a topology to what a run of it has done.
 
 use crate::message::Msg;
-use crate::model::{LEAST_TRAVEL, Model, Terms};
-use crate::node::Common;
+use crate::model::{LEAST_TRAVEL, Model, Settings};
 use crate::scenario::Simulation;
 use crate::topology::Topology;
 use crate::totals::Totals;
 use corsair::{Config, Executor, Latency, Message, Report, RunError};
 use corsair_observe::Recorder;
-use std::num::NonZeroUsize;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 /// The names of the kinds of messages, as [`corsair_observe::Settings::kinds`] wants them.
 pub const KINDS: &[&str] = Msg::KINDS;
 
-/// How long an architecture runs, how much load there is, and who listens.
+/// How long an architecture runs, how much load there is, and what records it.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// How long the load lasts.
     pub duration: Duration,
     /// Every entry point makes a request once in so long; at least a microsecond.
     pub chat: Duration,
+    /// Requests of this first part of the load are not counted at entry points.
+    pub warm_up: Duration,
+    /// How long after the load has ended requests may still be answered.
+    pub drain: Duration,
     /// How often instances ask their registry.
     pub poll: Duration,
     /// After how long a client gives up on a request that was lost.
     pub patience: Duration,
     /// Show services instead of their instances in graphs.
     pub collapse: bool,
-    /// Who is told what happens.
+    /// What records the run.
     pub recorder: Recorder,
 }
 
@@ -39,6 +41,8 @@ impl Default for Plan {
         Plan {
             duration: Duration::from_secs(10),
             chat: Duration::from_millis(10),
+            warm_up: Duration::ZERO,
+            drain: Duration::from_millis(500),
             poll: Duration::from_secs(1),
             patience: Duration::from_secs(1),
             collapse: false,
@@ -51,11 +55,6 @@ impl Default for Plan {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimulateError {
-    /// Nobody makes requests.
-    #[error(
-        "architecture {0} has no denominator: nothing drives load to it; add a service of that package"
-    )]
-    NoLoad(String),
     /// More load than there is time for.
     #[error("a request every {0:?} is too often; give at least 1us")]
     Chat(Duration),
@@ -70,32 +69,29 @@ pub enum SimulateError {
 /// How many connections a run of this topology will have: pairs of an instance and one that it may
 /// call. Each needs memory from the moment in which all instances find each other.
 pub fn connections(topology: &Topology) -> u64 {
-    let terms = Terms {
+    let settings = Settings {
         seed: 0,
         base: LEAST_TRAVEL,
         poll: 0,
         patience: 0,
         duration: 0,
+        warm_up: 0,
         recorder: Recorder::off(),
     };
     match &topology.edges {
         Some(edges) => edges.len() as u64,
-        None => Model::new(topology.clone(), terms).connections(),
+        None => Model::new(topology.clone(), settings).connections(),
     }
 }
 
-/// Actors are dealt to workers in pages of this many addresses.
-const PAGE: u32 = 256;
-
 /// The configuration with what an architecture needs: in virtual time every message travels the
 /// shortest time of all, and what its way takes beyond that comes on top. Workers that would have
-/// no actors are left out: they would only be waited for.
+/// no actors are left out.
 pub fn config(topology: &Topology, base: Config) -> Config {
     let least = topology.least_latency(LEAST_TRAVEL);
-    let pages = (topology.len() + topology.registries() + 1).div_ceil(PAGE);
-    let most = NonZeroUsize::new(pages as usize).unwrap_or(NonZeroUsize::MIN);
+    let actors = topology.len() + topology.registries() + 1;
     Config {
-        workers: base.workers.min(most),
+        workers: base.workers.min(corsair::most_workers(actors)),
         latency: Latency::constant(Duration::from_nanos(least)),
         ..base
     }
@@ -111,10 +107,6 @@ pub fn simulate(
     topology: Topology,
     plan: &Plan,
 ) -> Result<(Report, Totals), SimulateError> {
-    let drives = |service: &crate::Service| service.package == crate::Package::Denominator;
-    if !topology.services.iter().any(drives) {
-        return Err(SimulateError::NoLoad(topology.arch));
-    }
     if plan.chat < Duration::from_micros(1) {
         return Err(SimulateError::Chat(plan.chat));
     }
@@ -126,7 +118,7 @@ pub fn simulate(
         _ => base.clone(),
     };
     let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    let terms = Terms {
+    let settings = Settings {
         seed: config.seed,
         base: match executor {
             Executor::Virtual => nanos(config.latency.min()),
@@ -135,24 +127,20 @@ pub fn simulate(
         poll: nanos(plan.poll),
         patience: nanos(plan.patience),
         duration: nanos(plan.duration),
+        warm_up: nanos(plan.warm_up),
         recorder: plan.recorder.clone(),
     };
-    let totals = Arc::new(Mutex::new(Totals::default()));
-    let model = Arc::new(Model::new(topology, terms));
+    let model = Arc::new(Model::new(topology, settings));
     let simulation = Simulation {
-        common: Common {
-            model: Arc::clone(&model),
-            totals: Arc::clone(&totals),
-        },
+        model: Arc::clone(&model),
         duration: plan.duration,
+        drain: plan.drain,
         chat: plan.chat,
         collapse: plan.collapse,
     };
     let report = corsair::run(executor, &config, simulation)?;
-    let mut totals = totals
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .clone();
+    let totals = model.totals.lock();
+    let mut totals = std::mem::take(&mut *totals.unwrap_or_else(PoisonError::into_inner));
     totals.dropped = model.dropped.load(Ordering::Relaxed);
     Ok((report, totals))
 }

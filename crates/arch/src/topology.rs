@@ -12,11 +12,14 @@ pub use scale::{Scale, ScaleError};
 
 use crate::definition::{Checked, Fault, FaultKind, ServiceDefinition};
 use crate::distribution::Sampler;
+use crate::duration_text::TimeSpan;
 use crate::geography::{Geography, ZONES, Zone};
+use crate::load::Load;
 use crate::package::Package;
 use corsair_observe::Guess;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
+use std::time::Duration;
 
 /// A service and where its instances are.
 #[derive(Clone, Debug)]
@@ -41,6 +44,8 @@ pub struct Service {
     pub costs: Costs,
     /// What goes wrong, and when.
     pub faults: Vec<TimedFault>,
+    /// What comes in there, if it is an entry point with a load of its own.
+    pub load: Option<Load>,
     /// What stands for its measured times in Guesstimate's models, if something does.
     pub guess: Option<Guess>,
 }
@@ -145,6 +150,20 @@ impl Topology {
         Ok(topology)
     }
 
+    /// The faults that begin when a load of this length has ended, each in a sentence.
+    pub fn faults_after(&self, load: Duration) -> impl Iterator<Item = String> + '_ {
+        let load = u64::try_from(load.as_nanos()).unwrap_or(u64::MAX);
+        let services = self.services.iter();
+        let faults = services.flat_map(|service| service.faults.iter().map(move |f| (service, f)));
+        faults.filter(move |(_, fault)| fault.at >= load).map(move |(service, fault)| {
+            let [at, load] = [fault.at, load].map(|nanos| TimeSpan(Duration::from_nanos(nanos)));
+            format!(
+                "service '{}' has a fault at {at} that does nothing: the load ends at {load}; give -d more, or the fault an earlier time",
+                service.name
+            )
+        })
+    }
+
     /// How many instances there are.
     pub fn len(&self) -> u32 {
         self.instances.len() as u32
@@ -237,6 +256,9 @@ impl Service {
             all_regions: service.dependencies().iter().any(|name| name == "eureka"),
             costs: Costs::new(service),
             faults: service.faults.iter().map(TimedFault::new).collect(),
+            load: checked
+                .index_of(&service.name)
+                .and_then(|index| checked.load(index).cloned()),
             guess: service.use_custom_guesstimate.then(|| Guess {
                 kind: service.guesstimate_type.clone(),
                 expression: service.guesstimate_value.clone(),

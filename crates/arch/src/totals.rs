@@ -1,52 +1,147 @@
 //! What a run has done, by entry point and by service.
 
-use crate::node::{Load, Served, histogram};
+use crate::message::Answer;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// What a run has done.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
     /// The entry points, by name.
-    pub entries: BTreeMap<String, Entry>,
+    pub entries: BTreeMap<String, EntryTotals>,
     /// The services, by their index in the topology.
     pub services: BTreeMap<u32, ServiceTotals>,
-    /// Messages that faults have swallowed.
+    /// Messages that were lost by faults.
     pub dropped: u64,
     /// Instances that have said goodbye.
     pub goodbyes: u32,
 }
 
-/// What came in at an entry point.
+/// What came in at an entry point, and how it was answered.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct EntryTotals {
     /// Requests made.
     pub requests: u64,
-    /// Values put, which nobody answers.
+    /// Values put, which are not answered.
     pub puts: u64,
     /// Requests that failed.
     pub errors: u64,
     /// Requests for values that were not there.
     pub missing: u64,
+    /// Requests that failed at once, because there was no instance to send them to. They are
+    /// among the errors, and have no response time.
+    pub unrouted: u64,
     /// Response times in nanoseconds.
     pub times: Histogram<u64>,
+    /// How old the unanswered requests were at the end, in nanoseconds.
+    pub ages: Histogram<u64>,
+    /// The same by kind of request, where the entry point has a load of its own.
+    pub kinds: BTreeMap<&'static str, EntryTotals>,
 }
 
-impl Entry {
+impl Default for EntryTotals {
+    fn default() -> Self {
+        EntryTotals {
+            requests: 0,
+            puts: 0,
+            errors: 0,
+            missing: 0,
+            unrouted: 0,
+            times: histogram(),
+            ages: histogram(),
+            kinds: BTreeMap::new(),
+        }
+    }
+}
+
+/// A percentile of response times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Percentile {
+    /// The time.
+    pub time: Duration,
+    /// True if the percentile may be longer: some of the requests that were still unanswered at
+    /// the end had been under way for less than this.
+    pub is_lower_bound: bool,
+}
+
+impl EntryTotals {
     /// Requests that were still under way at the end.
     pub fn unanswered(&self) -> u64 {
-        self.requests.saturating_sub(self.times.len())
+        self.requests
+            .saturating_sub(self.times.len())
+            .saturating_sub(self.unrouted)
     }
+
+    /// The response time that a part of the requests, from 0 to 1, does not exceed. Requests that
+    /// were unanswered at the end count with their age: they take at least that long.
+    pub fn percentile(&self, part: f64) -> Percentile {
+        let nanos = if self.ages.is_empty() {
+            self.times.value_at_quantile(part)
+        } else {
+            let mut all = self.times.clone();
+            merge(&mut all, &self.ages);
+            all.value_at_quantile(part)
+        };
+        Percentile {
+            time: Duration::from_nanos(nanos),
+            is_lower_bound: !self.ages.is_empty() && self.ages.min() <= nanos,
+        }
+    }
+
+    /// One more request is answered, after so many nanoseconds.
+    pub(crate) fn answered(&mut self, lasted: u64, answer: Answer) {
+        record(&mut self.times, lasted);
+        self.errors += u64::from(answer.is_error());
+        self.missing += u64::from(answer == Answer::Missing);
+    }
+
+    /// One more request is unanswered at the end, so many nanoseconds after it was made.
+    pub(crate) fn unanswered_at(&mut self, age: u64) {
+        record(&mut self.ages, age);
+    }
+
+    /// Adds those of another instance.
+    pub(crate) fn add(&mut self, other: &EntryTotals) {
+        self.requests += other.requests;
+        self.puts += other.puts;
+        self.errors += other.errors;
+        self.missing += other.missing;
+        self.unrouted += other.unrouted;
+        merge(&mut self.times, &other.times);
+        merge(&mut self.ages, &other.ages);
+        for (kind, totals) in &other.kinds {
+            self.kinds.entry(kind).or_default().add(totals);
+        }
+    }
+}
+
+/// A histogram that keeps three digits and grows with what it is given.
+fn histogram() -> Histogram<u64> {
+    Histogram::new(3).expect("a histogram may have three digits")
+}
+
+fn record(histogram: &mut Histogram<u64>, nanos: u64) {
+    histogram
+        .record(nanos)
+        .expect("a histogram that grows takes any value");
+}
+
+fn merge(into: &mut Histogram<u64>, from: &Histogram<u64>) {
+    into.add(from)
+        .expect("a histogram that grows takes any other");
 }
 
 /// What the instances of a service have done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServiceTotals {
-    /// Requests answered and messages taken.
+    /// Requests answered.
     pub requests: u64,
+    /// Messages taken that are not answered: values to keep, and copies.
+    pub one_way: u64,
     /// Requests that it failed by itself.
     pub errors: u64,
-    /// Time on the way to it, in its queues and at work, in nanoseconds.
+    /// How long requests were on their way to it, in its queues and at work, in nanoseconds.
     pub nanos: u64,
     /// The longest queue of an instance.
     pub longest_queue: u64,
@@ -85,31 +180,43 @@ impl Totals {
             .map(|(&service, totals)| (service, *totals))
     }
 
-    pub(crate) fn add_node(&mut self, service: u32, served: &Served, unanswered: u64) {
+    pub(crate) fn add_instance(&mut self, service: u32, done: &ServiceTotals, unanswered: u64) {
         let totals = self.services.entry(service).or_default();
-        totals.requests += served.requests;
-        totals.errors += served.errors;
-        totals.nanos += served.nanos;
-        totals.longest_queue = totals.longest_queue.max(served.longest_queue);
+        totals.requests += done.requests;
+        totals.one_way += done.one_way;
+        totals.errors += done.errors;
+        totals.nanos += done.nanos;
+        totals.longest_queue = totals.longest_queue.max(done.longest_queue);
         totals.unanswered += unanswered;
     }
 
-    pub(crate) fn add_entry(&mut self, name: &str, load: &Load) {
-        let entry = self.entries.entry(name.to_owned());
-        let entry = entry.or_insert_with(|| Entry {
-            requests: 0,
-            puts: 0,
-            errors: 0,
-            missing: 0,
-            times: histogram(),
-        });
-        entry.requests += load.requests;
-        entry.puts += load.puts;
-        entry.errors += load.errors;
-        entry.missing += load.missing;
-        entry
-            .times
-            .add(&load.times)
-            .expect("a histogram that grows takes any other");
+    pub(crate) fn add_entry_point(&mut self, name: &str, done: &EntryTotals) {
+        self.entries.entry(name.to_owned()).or_default().add(done);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unanswered_requests_count_in_percentiles_with_their_age() {
+        let mut entry = EntryTotals {
+            requests: 100,
+            ..EntryTotals::default()
+        };
+        for _ in 0..60 {
+            entry.answered(1_000_000, Answer::Found);
+        }
+        assert_eq!(entry.unanswered(), 40);
+        for _ in 0..40 {
+            entry.unanswered_at(2_000_000_000);
+        }
+        let millis = |part| {
+            let percentile = entry.percentile(part);
+            (percentile.time.as_millis(), percentile.is_lower_bound)
+        };
+        assert_eq!(millis(0.5), (1, false));
+        assert_eq!(millis(0.99), (2_000, true));
     }
 }

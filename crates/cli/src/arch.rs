@@ -61,6 +61,9 @@ pub fn run(options: &ArchOptions, args: &str) -> Result<ExitCode> {
         chat: options.chat.unwrap_or(plan.chat),
         ..plan
     };
+    for late in topology.faults_after(plan.duration) {
+        complain(&late);
+    }
     let described = Described::new(&topology);
     let ran = simulate(options.executor, &options.config, topology, &plan);
     drop(bar);

@@ -1,4 +1,4 @@
-//! `corsair capacity`: the load that an architecture bears, found by simulation.
+//! `corsair capacity`: the highest load that an architecture bears, found by simulation.
 
 mod plot;
 
@@ -36,7 +36,8 @@ pub struct CapacityArgs {
     /// Into how many regions it goes
     #[arg(long, short = 'w', value_name = "N", default_value_t = 1)]
     regions: u32,
-    /// How long each load lasts, in virtual seconds
+    /// How long each run lasts at least, in virtual seconds; runs are made longer, and repeated
+    /// from other seeds, until the answer is clear
     #[arg(long, short, value_name = "SECONDS", default_value = "5", value_parser = text::seconds)]
     duration: Duration,
     /// What the 99th percentile of the response time must not pass
@@ -57,7 +58,7 @@ pub struct CapacityArgs {
     /// Where all random numbers come from
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Worker threads
+    /// How many runs are made at once
     #[arg(long, value_name = "N")]
     workers: Option<NonZeroUsize>,
     /// Draw load and response times to this file, as SVG
@@ -80,6 +81,10 @@ struct Found<'a> {
     arch: &'a str,
     limit_seconds: f64,
     load: Option<f64>,
+    /// The highest load that is certainly borne.
+    load_least: Option<f64>,
+    /// The lowest load that certainly is not.
+    load_most: Option<f64>,
     beyond: bool,
     points: Vec<FoundPoint>,
 }
@@ -90,7 +95,10 @@ struct FoundPoint {
     throughput: f64,
     p50_seconds: f64,
     p99_seconds: f64,
+    /// Half the width of the 95 % confidence interval of that.
+    p99_within_seconds: Option<f64>,
     errors: f64,
+    runs: u32,
     holds: bool,
 }
 
@@ -129,8 +137,8 @@ pub fn run(args: &CapacityArgs) -> Result<()> {
     };
     let console = Console::new(args.format == Format::Text);
     console.line(format_args!(
-        "{:>10}  {:>12}  {:>9}  {:>9}  {:>7}",
-        "load/s", "answered/s", "p50", "p99", "errors"
+        "{:>10}  {:>12}  {:>9}  {:>9}  {:>9}  {:>7}  {:>4}",
+        "load/s", "throughput/s", "p50", "p99", "+/-", "errors", "runs"
     ));
     let found = capacity(&config, &topology, &plan, &search, |point| {
         console.line(row(point));
@@ -178,13 +186,16 @@ fn check(args: &CapacityArgs) -> Result<()> {
 
 fn row(point: &Point) -> String {
     let [p50, p99] = [point.p50, point.p99].map(|time| GoDuration::rounded(time).to_string());
+    let within = point.p99_within.map(GoDuration::rounded);
+    let within = within.map_or(String::new(), |within| within.to_string());
     let mut row = String::new();
     let _ = write!(
         row,
-        "{:>10.1}  {:>12.1}  {p50:>9}  {p99:>9}  {:>6.2}%{}",
+        "{:>10.1}  {:>12.1}  {p50:>9}  {p99:>9}  {within:>9}  {:>6.2}%  {:>4}{}",
         point.load,
         point.throughput,
         point.errors * 100.0,
+        point.runs,
         if point.holds { "" } else { "  too much" }
     );
     row
@@ -198,13 +209,22 @@ fn verdict(args: &CapacityArgs, found: &Capacity) -> String {
             args.arch
         ),
         Some(load) => format!(
-            "corsair: {} bears {load:.1} requests a second at each entry point with a p99 of at most {limit}",
-            args.arch
+            "corsair: {} bears {load:.1} requests a second at each entry point with a p99 of at most {limit}{}",
+            args.arch,
+            interval(found)
         ),
         None => format!(
             "corsair: {} does not bear even {} requests a second at each entry point with a p99 of at most {limit}",
             args.arch, args.from
         ),
+    }
+}
+
+/// Between which loads the limit is, in so far as that is certain.
+fn interval(found: &Capacity) -> String {
+    match found.between {
+        (Some(least), Some(most)) => format!(" (95 %: {least:.1} to {most:.1})"),
+        _ => String::new(),
     }
 }
 
@@ -214,13 +234,17 @@ fn json<'a>(args: &'a CapacityArgs, found: &Capacity) -> Found<'a> {
         throughput: point.throughput,
         p50_seconds: point.p50.as_secs_f64(),
         p99_seconds: point.p99.as_secs_f64(),
+        p99_within_seconds: point.p99_within.map(|within| within.as_secs_f64()),
         errors: point.errors,
+        runs: point.runs,
         holds: point.holds,
     });
     Found {
         arch: &args.arch,
         limit_seconds: args.limit.as_secs_f64(),
         load: found.load,
+        load_least: found.between.0,
+        load_most: found.between.1,
         beyond: found.beyond,
         points: points.collect(),
     }

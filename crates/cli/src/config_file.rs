@@ -12,9 +12,13 @@
 //! }
 //! ```
 //!
+//! Files that spigo has written are read too; see [`spigo`].
+//!
 //! `-config NAME` reads `json/NAME_conf.json` below `--out`, or else `json_arch/NAME_conf.json`;
 //! a name with a slash, or that ends in `.json`, is a path. `-saveconfig` writes
 //! `json/<arch>_conf.json`, `-saveconfig NAME` writes `json/NAME_conf.json`.
+
+mod spigo;
 
 use crate::flags::values::Values;
 use crate::flags::{FLAGS, named, nearest};
@@ -39,6 +43,15 @@ pub fn read(values: &mut Values) -> Result<()> {
             path.display()
         )
     })?;
+    if spigo::is_spigos(&said) {
+        let flags = spigo::flags(&said);
+        for (name, text) in flags.with_context(|| format!("-config: {}", path.display()))? {
+            if let Some(flag) = named(name) {
+                values.set_from_file(flag, text, &path);
+            }
+        }
+        return Ok(());
+    }
     for (key, value) in said {
         let Some(flag) = named(&key).filter(|flag| !KEPT_OUT.contains(&flag.name)) else {
             let near = nearest(

@@ -51,8 +51,16 @@ use exchange::{Alone, Matrix};
 use places::Directory;
 use population::Blueprint;
 use shard::{Failure, Shard, Why};
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// The most workers of which each has some of so many actors, if those are spawned at once: actors
+/// are dealt to workers in pages of 256.
+pub fn most_workers(actors: u32) -> NonZeroUsize {
+    let pages = actors.div_ceil(addresses::PAGE);
+    NonZeroUsize::new(pages as usize).unwrap_or(NonZeroUsize::MIN)
+}
 
 /// Runs a scenario in virtual time.
 pub(crate) fn run<M: Message>(

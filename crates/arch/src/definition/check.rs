@@ -3,18 +3,28 @@
 use super::locate::Step;
 use super::{Definition, FaultKind, ServiceDefinition};
 use crate::geography::{MAX_REGIONS, REGIONS};
+use crate::load::Load;
 use crate::nearest::did_you_mean;
 use crate::package::Package;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 
 /// More instances of one service in one region than this are refused.
 const MAX_COUNT: i64 = 1_000_000;
 
+/// Longer names are refused, in bytes: with that of the architecture they name files.
+const MAX_NAME: usize = 100;
+
+/// The versions of the format.
+const VERSIONS: [&str; 2] = ["arch-0.0", "arch-0.1"];
+
 /// A definition that makes sense, with its packages.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Checked {
     definition: Definition,
     packages: Vec<Package>,
+    /// The loads of entry points, by the index of the service.
+    loads: BTreeMap<usize, Load>,
 }
 
 impl Checked {
@@ -35,6 +45,11 @@ impl Checked {
         services.position(|known| known.name == service)
     }
 
+    /// The load of a service, if it has one of its own.
+    pub(crate) fn load(&self, service: usize) -> Option<&Load> {
+        self.loads.get(&service)
+    }
+
     /// The service of which an instance is killed half-way, if there is one.
     pub fn victim(&self) -> Option<usize> {
         self.index_of(&self.definition.victim)
@@ -50,8 +65,16 @@ pub enum Problem {
     NoServices,
     #[error("the architecture has no name; give it one under \"arch\"")]
     NoName,
-    #[error("'{0}' is no name; leave out dots, slashes, stars and spaces")]
+    #[error(
+        "'{}' is no name; leave out dots, slashes, stars, spaces and line breaks", .0.escape_debug()
+    )]
     Name(String),
+    #[error(
+        "the name '{start}…' has {length} bytes; files are named by it: give at most {MAX_NAME}"
+    )]
+    LongName { start: String, length: usize },
+    #[error("the version '{}' is unknown; write {}{meant}", .version.escape_debug(), VERSIONS.join(" or "))]
+    Version { version: String, meant: String },
     #[error("service '{name}' is there twice; its first is number {first} of \"services\"")]
     Duplicate { name: String, first: usize },
     #[error("'{0}' is the name of what is always there; call the service something else")]
@@ -69,11 +92,13 @@ pub enum Problem {
         meant: String,
     },
     #[error(
-        "service '{service}' depends on '{dependency}', a denominator: it drives load and answers nobody"
+        "service '{service}' depends on '{dependency}', a denominator: it drives load and answers no requests"
     )]
     AsksDenominator { service: String, dependency: String },
-    #[error("requests would run in circles: {}; remove one of these dependencies", .0.join(" -> "))]
-    Cycle(Vec<String>),
+    #[error("the load is for '{}', which is no entry point{meant}", .entry.escape_debug())]
+    NoEntryPoint { entry: String, meant: String },
+    #[error("the load of '{entry}': {what}")]
+    Load { entry: String, what: String },
     #[error("the victim '{victim}' is no service{meant}")]
     Victim { victim: String, meant: String },
     #[error("service '{service}' has a count of {count}; give 0 to {MAX_COUNT}")]
@@ -92,6 +117,10 @@ pub enum Problem {
     Factor { service: String, factor: f64 },
     #[error("a fault of service '{service}' has a factor, which only slow has")]
     NotSlow { service: String },
+    #[error(
+        "a fault of service '{service}' lasts no time; give \"for\" a time above 0s, or leave it out"
+    )]
+    NoTime { service: String },
     #[error("'{pair}' is no pair of regions; write one as {}..{}{meant}", REGIONS[0], REGIONS[1])]
     Pair { pair: String, meant: String },
     #[error(
@@ -108,10 +137,13 @@ pub enum Problem {
 type Wrong<'a> = (Problem, Vec<Step<'a>>);
 
 /// Checks a definition. What is wrong is told with the way to it.
-pub(super) fn check(definition: Definition) -> Result<Checked, Wrong<'static>> {
+/// Files that it names are read, with paths relative to `base`.
+pub(super) fn check(definition: Definition, base: &Path) -> Result<Checked, Wrong<'static>> {
     if definition.arch.is_empty() {
         return Err((Problem::NoName, vec![Step::Key("arch")]));
     }
+    check_arch(&definition.arch).map_err(|problem| (problem, vec![Step::Key("arch")]))?;
+    check_version(&definition.version).map_err(|p| (p, vec![Step::Key("version")]))?;
     if definition.services.is_empty() {
         return Err((Problem::NoServices, vec![Step::Key("services")]));
     }
@@ -137,15 +169,16 @@ pub(super) fn check(definition: Definition) -> Result<Checked, Wrong<'static>> {
             })?;
         }
     }
-    check_cycles(&definition, &names, &packages)?;
     if !definition.victim.is_empty() && !names.contains_key(definition.victim.as_str()) {
         let victim = definition.victim.clone();
         let meant = did_you_mean(&victim, names.keys().copied());
         return Err((Problem::Victim { victim, meant }, vec![Step::Key("victim")]));
     }
+    let loads = check_loads(&definition, base, &names, &packages)?;
     Ok(Checked {
         definition,
         packages,
+        loads,
     })
 }
 
@@ -179,7 +212,36 @@ fn check_name(
     if !is_name(name) {
         return Err(Problem::Name(name.to_owned()));
     }
-    Ok(())
+    check_length(name)
+}
+
+/// Whether a name is short enough to name files.
+fn check_length(name: &str) -> Result<(), Problem> {
+    if name.len() <= MAX_NAME {
+        return Ok(());
+    }
+    Err(Problem::LongName {
+        start: name.chars().take(20).collect(),
+        length: name.len(),
+    })
+}
+
+/// What is not allowed in the name of a service is replaced in that of the architecture.
+fn check_arch(arch: &str) -> Result<(), Problem> {
+    if arch.contains(char::is_control) {
+        return Err(Problem::Name(arch.to_owned()));
+    }
+    check_length(arch)
+}
+
+fn check_version(version: &str) -> Result<(), Problem> {
+    if version.is_empty() || VERSIONS.contains(&version) {
+        return Ok(());
+    }
+    Err(Problem::Version {
+        version: version.to_owned(),
+        meant: did_you_mean(version, VERSIONS),
+    })
 }
 
 fn package(service: &ServiceDefinition) -> Result<Package, Problem> {
@@ -237,6 +299,9 @@ fn check_faults(service: &ServiceDefinition) -> Result<(), Problem> {
                 share,
             });
         }
+        if fault.lasting.is_some_and(|lasting| lasting.0.is_zero()) {
+            return Err(Problem::NoTime { service: name() });
+        }
         if let Some(factor) = fault.factor {
             if fault.kind != FaultKind::Slow {
                 return Err(Problem::NotSlow { service: name() });
@@ -293,49 +358,34 @@ fn check_dependency(
     }
 }
 
-/// Refuses circles of services that pass requests on. Storage answers them, and pirates only
-/// gossip, so circles of those are as good as any.
-fn check_cycles(
+/// The loads, by the index of their entry points.
+fn check_loads(
     definition: &Definition,
+    base: &Path,
     names: &HashMap<&str, usize>,
     packages: &[Package],
-) -> Result<(), Wrong<'static>> {
-    let services = &definition.services;
-    let passes_on =
-        |index: &usize| !packages[*index].is_storage() && packages[*index] != Package::Pirate;
-    // The services being looked at, each with how many of its dependencies have been.
-    let mut way: Vec<(usize, usize)> = Vec::new();
-    let mut done = vec![false; services.len()];
-    for start in 0..services.len() {
-        if done[start] || !passes_on(&start) {
-            continue;
-        }
-        way.push((start, 0));
-        while let Some((service, looked)) = way.last_mut() {
-            let Some(dependency) = services[*service].dependencies().get(*looked) else {
-                done[*service] = true;
-                way.pop();
-                continue;
+) -> Result<BTreeMap<usize, Load>, Wrong<'static>> {
+    let mut loads = BTreeMap::new();
+    for (entry, load) in &definition.load {
+        let is_entry_point = |index: &usize| packages[*index] == Package::Denominator;
+        let Some(&index) = names
+            .get(entry.as_str())
+            .filter(|index| is_entry_point(index))
+        else {
+            let known = names.iter().filter(|(_, index)| is_entry_point(index));
+            let problem = Problem::NoEntryPoint {
+                entry: entry.clone(),
+                meant: did_you_mean(entry, known.map(|(name, _)| *name)),
             };
-            *looked += 1;
-            let Some(&next) = names
-                .get(dependency.as_str())
-                .filter(|next| passes_on(next))
-            else {
-                continue;
-            };
-            if let Some(begin) = way.iter().position(|&(on_way, _)| on_way == next) {
-                let circle = way[begin..].iter().map(|&(on_way, _)| on_way);
-                let circle = circle.chain([next]).map(|i| services[i].name.clone());
-                let last = way.last().map_or(next, |&(last, _)| last);
-                return Err(at(last, "dependencies", Problem::Cycle(circle.collect())));
-            }
-            if !done[next] {
-                way.push((next, 0));
-            }
-        }
+            return Err((problem, vec![Step::Key("load")]));
+        };
+        let load = Load::new(load, base).map_err(|what| {
+            let entry = entry.clone();
+            (Problem::Load { entry, what }, vec![Step::Key("load")])
+        })?;
+        loads.insert(index, load);
     }
-    Ok(())
+    Ok(loads)
 }
 
 /// Whether a key of the network's table names two regions.

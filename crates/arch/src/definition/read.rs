@@ -111,6 +111,8 @@ fn meant(name: &str, directory: &Path) -> String {
 /// # Errors
 /// See [`DefinitionError`].
 pub fn read_text(text: &str, file: &str) -> Result<Checked, DefinitionError> {
+    // Some editors begin a file with a byte-order mark.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let definition: Definition = serde_json::from_str(text).map_err(|error| {
         let line = error.line().max(1);
         if error.is_eof() {
@@ -128,13 +130,14 @@ pub fn read_text(text: &str, file: &str) -> Result<Checked, DefinitionError> {
         file: file.to_owned(),
         line: locate::line(text, way),
     };
-    if let Some((way, what)) = mistyped(text) {
+    if let Some((way, what)) = unknown_key(text) {
         return Err(DefinitionError::Broken {
             at: place(&way),
             what,
         });
     }
-    check::check(definition).map_err(|(problem, way)| DefinitionError::Wrong {
+    let base = Path::new(file).parent().unwrap_or(Path::new("."));
+    check::check(definition, base).map_err(|(problem, way)| DefinitionError::Wrong {
         at: place(&way),
         problem,
     })
@@ -150,7 +153,7 @@ fn broken(file: &str, line: usize, what: &str) -> DefinitionError {
     }
 }
 
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 9] = [
     "arch",
     "version",
     "description",
@@ -158,6 +161,7 @@ const KEYS: [&str; 8] = [
     "date",
     "victim",
     "network",
+    "load",
     "services",
 ];
 
@@ -181,26 +185,31 @@ const SERVICE_KEYS: [&str; 17] = [
     "guesstimateValue",
 ];
 
-/// The first key that is almost one of those that mean something. Keys that are nothing like them
-/// are left alone, as spigo does: other tools may keep things there.
-fn mistyped(text: &str) -> Option<(Vec<Step<'static>>, String)> {
+/// The first key that means nothing. Keys that begin with `x-` are other tools', and left alone.
+fn unknown_key(text: &str) -> Option<(Vec<Step<'static>>, String)> {
     type Keys<'a> = BTreeMap<String, &'a RawValue>;
-    let slip = |keys: &Keys<'_>, known: &[&'static str]| {
-        keys.keys()
-            .filter(|key| !known.contains(&key.as_str()))
-            .find_map(|key| {
-                let meant = did_you_mean(key, known.iter().copied());
-                (!meant.is_empty()).then(|| format!("there is no key \"{key}\"{meant}"))
+    let unknown = |keys: &Keys<'_>, known: &[&'static str]| {
+        let mut keys = keys.keys();
+        keys.find(|key| !known.contains(&key.as_str()) && !key.starts_with("x-"))
+            .map(|key| {
+                let shown = key.escape_debug();
+                match did_you_mean(key, known.iter().copied()) {
+                    meant if meant.is_empty() => format!(
+                        "there is no key \"{shown}\"; there are {}, and notes of your own begin with x-",
+                        known.join(", ")
+                    ),
+                    meant => format!("there is no key \"{shown}\"{meant}"),
+                }
             })
     };
     let keys: Keys<'_> = serde_json::from_str(text).ok()?;
-    if let Some(what) = slip(&keys, &KEYS) {
+    if let Some(what) = unknown(&keys, &KEYS) {
         return Some((Vec::new(), what));
     }
     let services: Vec<&RawValue> = serde_json::from_str(keys.get("services")?.get()).ok()?;
     services.iter().enumerate().find_map(|(index, service)| {
         let keys: Keys<'_> = serde_json::from_str(service.get()).ok()?;
-        let what = slip(&keys, &SERVICE_KEYS)?;
+        let what = unknown(&keys, &SERVICE_KEYS)?;
         Some((vec![Step::Key("services"), Step::Index(index)], what))
     })
 }

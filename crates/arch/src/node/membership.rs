@@ -1,106 +1,100 @@
-//! Whom an instance knows, and who knows it: registries, the services it depends on, the scenario.
+//! Registries and dependencies: how an instance finds those that it may call.
 
-use super::{Node, TO_FAULT, TO_POLL};
+use super::host::Host;
+use super::{TO_FAULT, TO_POLL};
 use crate::message::Msg;
-use corsair::{Context, Flow, Token};
+use corsair::{Context, Token};
 use std::sync::PoisonError;
 use std::time::Duration;
 
-impl Node {
-    /// Takes what was told of other instances, and what the scenario wants.
-    pub(super) fn control<C: Context<Msg>>(&mut self, message: Msg, cx: &mut C) -> Flow {
-        match message {
-            Msg::Hello => self.greet(cx),
-            Msg::Inform { registry } => {
-                self.registries.push(registry);
-                self.tell(registry, Msg::Register { node: self.index }, cx);
-            }
-            Msg::Depend { service } => {
-                self.dependencies.push(service);
-                self.look_up(service, cx);
-            }
-            Msg::NameDrop { node } => self.meet(node, cx),
-            Msg::Forget { node } => self.forget(node, cx),
-            Msg::Chat { period } => self.chat_every(period, cx),
-            Msg::GoldCoin(gold) => self.take_gold(gold),
-            Msg::Kill => self.go_down(true, cx),
-            Msg::Goodbye => {
-                self.leave(cx);
-                return Flow::Stop;
-            }
-            // The rest is for registries and the log.
-            _ => {}
-        }
-        Flow::Continue
-    }
-
-    /// The scenario has spoken: from now on there are timers.
-    fn greet<C: Context<Msg>>(&mut self, cx: &mut C) {
+impl Host {
+    /// The scenario has said hello: from now on the instance asks registries, and has faults.
+    pub(super) fn greet<C: Context<Msg>>(&mut self, cx: &mut C) {
         self.root = cx.envelope().from;
         cx.timer(Duration::from_nanos(self.model.poll), TO_POLL);
         let faults = self.model.faults(self.index);
         for (number, fault) in (0..).zip(faults) {
-            let due = (self.model.load_at + fault.at).saturating_sub(cx.now().as_nanos());
+            let due =
+                (self.model.load_at.saturating_add(fault.at)).saturating_sub(cx.now().as_nanos());
             cx.timer(Duration::from_nanos(due), Token::new(TO_FAULT + 2 * number));
         }
     }
 
+    /// Registers with a registry.
+    pub(super) fn join<C: Context<Msg>>(&mut self, registry: u32, cx: &mut C) {
+        self.registries.push(registry);
+        self.notify(registry, Msg::Register { node: self.index }, cx);
+    }
+
+    /// Adds a service that the instance depends on, and asks for it.
+    pub(super) fn depend_on<C: Context<Msg>>(&mut self, service: u32, cx: &mut C) {
+        self.dependencies.push(service);
+        self.look_up(service, cx);
+    }
+
+    /// Asks the registries for all dependencies, and sets the timer for the next time. Stops once
+    /// the load has ended: the registries may already be gone when the requests arrive.
+    pub(super) fn poll<C: Context<Msg>>(&mut self, cx: &mut C) {
+        if cx.now().as_nanos() >= self.model.load_ends {
+            return;
+        }
+        if !self.health.is_down() {
+            for place in 0..self.dependencies.len() {
+                self.look_up(self.dependencies[place], cx);
+            }
+        }
+        cx.timer(Duration::from_nanos(self.model.poll), TO_POLL);
+    }
+
     /// Asks the registries for a service.
-    pub(super) fn look_up<C: Context<Msg>>(&mut self, service: u32, cx: &mut C) {
+    fn look_up<C: Context<Msg>>(&mut self, service: u32, cx: &mut C) {
         let mut asked = None;
         for place in 0..self.registries.len() {
             let registry = self.registries[place];
-            // Those of a region know the same: one of them is enough.
+            // The registries of a region know the same: one of them is enough.
             let region = self.model.place(registry).region;
             if asked != Some(region) {
                 asked = Some(region);
-                self.tell(registry, Msg::LookUp { service }, cx);
+                self.notify(registry, Msg::LookUp { service }, cx);
             }
         }
     }
 
-    /// There is somebody to call.
-    fn meet<C: Context<Msg>>(&mut self, node: u32, cx: &mut C) {
-        // A graph is given by the scenario; what registries say must not add to it.
-        let given = cx.envelope().from == self.root;
+    /// Whether the instance may call another. Where a graph says whom it may call, what the
+    /// scenario sends is that graph, and what registries say must not add to it.
+    pub(super) fn allows<C: Context<Msg>>(&mut self, node: u32, cx: &C) -> bool {
+        let from_graph = cx.envelope().from == self.root;
         if let Some(allowed) = &mut self.allowed {
-            if given {
+            if from_graph {
                 allowed.push(node);
                 let service = self.model.instance(node).service;
                 if !self.dependencies.contains(&service) {
                     self.dependencies.push(service);
                 }
             } else if !allowed.contains(&node) {
-                return;
+                return false;
             }
         }
-        if node != self.index && self.role.add(&self.model, node) {
-            let (source, target) = (self.index, node);
-            self.log(Msg::Edge { source, target }, cx);
-        }
+        node != self.index
     }
 
-    /// Somebody is gone.
-    fn forget<C: Context<Msg>>(&mut self, node: u32, cx: &mut C) {
-        if self.role.remove(&self.model, node) {
-            let (source, target) = (self.index, node);
-            self.log(Msg::ForgetEdge { source, target }, cx);
-        }
-    }
-
-    /// Tells one of the registries something for the log.
-    fn log<C: Context<Msg>>(&mut self, message: Msg, cx: &mut C) {
+    /// Sends something to the log of nodes and edges, by one of the registries.
+    pub(super) fn log<C: Context<Msg>>(&mut self, message: Msg, cx: &mut C) {
         if let Some(&registry) = self.registries.first() {
-            self.tell(registry, message, cx);
+            self.notify(registry, message, cx);
         }
     }
 
-    /// The run is over.
-    fn leave<C: Context<Msg>>(&mut self, cx: &mut C) {
+    /// Says goodbye: the run is over.
+    pub(super) fn leave<C: Context<Msg>>(&mut self, cx: &mut C) {
         if !self.health.is_down() {
             self.unregister(false, cx);
         }
-        let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut totals = self
+            .model
+            .totals
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         totals.goodbyes += 1;
         drop(totals);
         cx.send(self.root, Msg::Goodbye);
@@ -109,7 +103,7 @@ impl Node {
     pub(super) fn unregister<C: Context<Msg>>(&mut self, killed: bool, cx: &mut C) {
         for place in 0..self.registries.len() {
             let (registry, node) = (self.registries[place], self.index);
-            self.tell(registry, Msg::Delete { node, killed }, cx);
+            self.notify(registry, Msg::Delete { node, killed }, cx);
         }
     }
 }

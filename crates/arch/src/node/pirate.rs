@@ -1,42 +1,58 @@
-//! A pirate among services: it hoards gold and gossips with whom it knows.
+//! A pirate among services: it hoards gold and gossips with its buddies.
 
-use super::role::Role;
-use super::{Node, Routes};
+use super::TO_TALK;
+use super::host::Host;
+use super::routes::Routes;
 use crate::message::Msg;
 use corsair::Context;
+use std::time::Duration;
 
 /// A pirate's gold and buddies.
 #[derive(Debug, Default)]
-pub(crate) struct Purse {
-    pub(crate) buddies: Routes,
-    /// It gossips once in so many nanoseconds; 0: not at all.
-    pub(super) period: u64,
+pub(crate) struct Pirate {
+    pub(super) buddies: Routes,
+    /// How often it gossips, in nanoseconds; 0: never.
+    period: u64,
     gold: u32,
 }
 
-impl Node {
+impl Pirate {
     pub(super) fn take_gold(&mut self, pieces: u32) {
-        if let Role::Pirate(purse) = &mut self.role {
-            purse.gold = purse.gold.saturating_add(pieces);
+        self.gold = self.gold.saturating_add(pieces);
+    }
+
+    /// Sets how often it gossips, in nanoseconds; 0: never.
+    pub(super) fn set_period<C: Context<Msg>>(&mut self, period: u64, cx: &mut C) {
+        let was_silent = std::mem::replace(&mut self.period, period) == 0;
+        if was_silent && period > 0 {
+            cx.timer(Duration::from_nanos(period), TO_TALK);
+        }
+    }
+
+    /// It is time to gossip.
+    pub(super) fn talk<C: Context<Msg>>(&mut self, host: &mut Host, cx: &mut C) {
+        if self.period == 0 {
+            return;
+        }
+        cx.timer(Duration::from_nanos(self.period), TO_TALK);
+        if !host.health.is_down() && !host.health.is_paused() {
+            self.gossip(host, cx);
         }
     }
 
     /// Tells one buddy of another, or gives it some gold.
-    pub(super) fn gossip<C: Context<Msg>>(&mut self, cx: &mut C) {
+    fn gossip<C: Context<Msg>>(&mut self, host: &mut Host, cx: &mut C) {
         let (bits, share) = (cx.random(), cx.random());
-        let Role::Pirate(purse) = &mut self.role else {
+        let Some(lucky) = self.buddies.pick(bits) else {
             return;
         };
-        let Some(lucky) = purse.buddies.pick(bits) else {
-            return;
-        };
-        let news = purse.buddies.pick(share).filter(|&other| other != lucky);
+        let news = self.buddies.pick(share).filter(|&other| other != lucky);
         match news {
-            Some(node) if bits & 1 == 0 => self.tell(lucky, Msg::NameDrop { node }, cx),
-            _ if purse.gold > 0 => {
-                let gold = 1 + ((u128::from(share) * u128::from(purse.gold)) >> 64) as u32;
-                purse.gold -= gold;
-                self.tell(lucky, Msg::GoldCoin(gold), cx);
+            Some(node) if bits & 1 == 0 => host.notify(lucky, Msg::NameDrop { node }, cx),
+            _ if self.gold > 0 => {
+                let gold = 1 + ((u128::from(share) * u128::from(self.gold)) >> 64) as u32;
+                self.gold -= gold;
+                host.notify(lucky, Msg::GoldCoin(gold), cx);
             }
             _ => {}
         }

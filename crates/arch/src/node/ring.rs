@@ -1,13 +1,14 @@
 //! priamCassandra, riak: a ring of tokens in every zone.
 //!
-//! Every zone of every region has the whole of the values, each on the instance of the zone's ring
-//! that owns its token. Whoever is asked for another's value asks that one and passes its answer
-//! on. Whoever is given a value passes it to its owner in each zone of the region, and to one
-//! instance in each other region, which does the same there.
+//! Every zone of every region has all values, each on the instance of the zone's ring that owns
+//! its token. An instance that is asked for a value it does not own asks the owner, and passes the
+//! answer on. An instance that is given a value passes it to the owner in each zone of the region,
+//! and to one instance in each other region, which does the same there.
 
-use super::role::Role;
-use super::store::Values;
-use super::{Job, Node, Routes, Want};
+use super::host::Host;
+use super::job::{Job, Operation};
+use super::routes::Routes;
+use super::storage::KeySet;
 use crate::geography::Zone;
 use crate::message::{Answer, Call, Key, Msg};
 use crate::model::other_zones;
@@ -16,43 +17,37 @@ use corsair::Context;
 /// An instance on a ring.
 #[derive(Debug, Default)]
 pub(crate) struct RingNode {
-    pub(crate) peers: Routes,
-    kept: Values,
+    pub(super) peers: Routes,
+    kept: KeySet,
 }
 
-impl Node {
-    pub(super) fn act_ring<C: Context<Msg>>(&mut self, job: Job, delay: u64, cx: &mut C) {
-        let at = self.model.place(self.index);
-        let owner = self.owner(job.key, at);
-        let mine = owner.is_none_or(|owner| owner == self.index);
-        let Role::Ring(ring) = &mut self.role else {
-            return;
-        };
-        match (job.want, owner) {
-            (Want::Get, Some(owner)) if !mine => {
-                return self.ask(job, owner, job.key, 0, delay, cx);
+impl RingNode {
+    pub(super) fn act<C: Context<Msg>>(&mut self, host: &mut Host, job: Job, cx: &mut C) {
+        let at = host.model.place(host.index);
+        let owner = self.owner(host, job.key, at);
+        let is_owner = owner.is_none_or(|owner| owner == host.index);
+        match (job.operation, owner) {
+            (Operation::Get, Some(owner)) if !is_owner => {
+                return host.ask(job, owner, job.key, 0, cx);
             }
-            (Want::Get, _) => {
-                let answer = ring.kept.look_up(job.key);
-                return self.finish(job, answer, delay, cx);
-            }
-            (Want::PutOwned, _) => ring.kept.keep(job.key),
-            (_, Some(owner)) if !mine => {
-                let make = match job.want {
-                    Want::Put => Msg::PutOwned,
+            (Operation::Get, _) => return host.finish(job, self.kept.look_up(job.key), cx),
+            (Operation::PutOwned, _) => self.kept.insert(job.key),
+            (_, Some(owner)) if !is_owner => {
+                let make = match job.operation {
+                    Operation::Put => Msg::PutOwned,
                     _ => Msg::Replicate,
                 };
-                self.give(&job, owner, make, job.key, delay, cx);
+                host.put(&job, owner, make, job.key, cx);
             }
-            _ => ring.kept.keep(job.key),
+            _ => self.kept.insert(job.key),
         }
-        if let Want::Put | Want::CopyRegion = job.want {
+        if let Operation::Put | Operation::CopyRegion = job.operation {
             for zone in other_zones(at) {
-                self.copy_to(&job, zone, Msg::Replicate, delay, cx);
+                self.copy_to(host, &job, zone, Msg::Replicate, cx);
             }
         }
-        if job.want == Want::Put {
-            for region in 0..self.model.topology.regions as u8 {
+        if job.operation == Operation::Put {
+            for region in 0..host.model.topology.regions as u8 {
                 let there = Zone {
                     region: Some(region),
                     zone: at.zone,
@@ -60,34 +55,32 @@ impl Node {
                 let zones = std::iter::once(there).chain(other_zones(there));
                 let mut zones = zones.filter(|_| at.region != Some(region));
                 while let Some(zone) = zones.next()
-                    && !self.copy_to(&job, zone, Msg::ReplicateRegion, delay, cx)
+                    && !self.copy_to(host, &job, zone, Msg::ReplicateRegion, cx)
                 {}
             }
         }
-        self.finish(job, Answer::Found, delay, cx);
+        host.finish(job, Answer::Found, cx);
     }
 
     /// The instance that owns a key in a zone, among this one and those it knows.
-    fn owner(&self, key: Key, at: Zone) -> Option<u32> {
-        let Role::Ring(ring) = &self.role else {
-            return None;
-        };
-        let there = |node: u32| node == self.index || ring.peers.has(node);
-        self.model.ring(self.service, at)?.owner(key, there)
+    fn owner(&self, host: &Host, key: Key, at: Zone) -> Option<u32> {
+        let is_there = |node: u32| node == host.index || self.peers.has(node);
+        host.model.ring(host.service, at)?.owner(key, is_there)
     }
 
-    /// Gives a copy to the owner in another zone. Whether there is one that is known.
+    /// Sends a copy to the owner in another zone; false if none is known.
     fn copy_to<C: Context<Msg>>(
-        &mut self,
+        &self,
+        host: &mut Host,
         job: &Job,
         at: Zone,
         make: impl FnOnce(Call) -> Msg,
-        delay: u64,
         cx: &mut C,
     ) -> bool {
-        let owner = self.owner(job.key, at).filter(|&owner| owner != self.index);
+        let owner = self.owner(host, job.key, at);
+        let owner = owner.filter(|&owner| owner != host.index);
         if let Some(owner) = owner {
-            self.give(job, owner, make, job.key, delay, cx);
+            host.put(job, owner, make, job.key, cx);
         }
         owner.is_some()
     }

@@ -1,111 +1,110 @@
-//! What a package adds to an instance: whom it may call, and whom it asks for what.
+//! The package of an instance: which instances it calls, and for what.
 
-use super::denominator::Load;
-use super::pirate::Purse;
+use super::data_access::DataAccess;
+use super::entry_point::EntryPoint;
+use super::forward::Forward;
+use super::host::Host;
+use super::job::{Job, PendingRequest};
+use super::pirate::Pirate;
 use super::ring::RingNode;
-use super::staash::Layers;
-use super::store::Shelf;
-use super::{Job, Node, Pending, Routes, Want};
+use super::routes::Routes;
+use super::storage::Storage;
 use crate::message::{Answer, Msg};
-use crate::model::Model;
 use crate::package::Package;
 use corsair::Context;
 
-/// What a package adds to an instance.
+/// The package of an instance, with its state.
 #[derive(Debug)]
 pub(crate) enum Role {
-    /// elb, zuul, karyon, monolith: pass on to any instance that they may call.
-    Forward(Routes),
-    Denominator(Load),
-    Staash(Layers),
-    Store(Shelf),
+    Forward(Forward),
+    EntryPoint(Box<EntryPoint>),
+    DataAccess(DataAccess),
+    Storage(Storage),
     Ring(RingNode),
-    Pirate(Purse),
+    Pirate(Pirate),
 }
 
 impl Role {
-    pub(super) fn of(model: &Model, index: u32) -> Role {
-        match model.package(index) {
-            Package::Denominator => Role::Denominator(Load::default()),
-            Package::Staash => Role::Staash(Layers::default()),
-            Package::Store | Package::Cache | Package::Volume => Role::Store(Shelf::default()),
+    /// The role of the instance at a host.
+    pub(super) fn of(host: &Host) -> Role {
+        match host.model.package(host.index) {
+            Package::Denominator => Role::EntryPoint(Box::new(EntryPoint::new(host))),
+            Package::Staash => Role::DataAccess(DataAccess::default()),
+            Package::Store | Package::Cache | Package::Volume => Role::Storage(Storage::default()),
             Package::PriamCassandra | Package::Riak => Role::Ring(RingNode::default()),
-            Package::Pirate => Role::Pirate(Purse::default()),
+            Package::Pirate => Role::Pirate(Pirate::default()),
             Package::Elb
             | Package::Zuul
             | Package::Karyon
             | Package::Monolith
-            | Package::Eureka => Role::Forward(Routes::default()),
+            | Package::Eureka => Role::Forward(Forward::default()),
         }
     }
 
-    /// The routes to instances of this package.
-    fn routes(&mut self, package: Package) -> Option<&mut Routes> {
-        Some(match self {
-            Role::Forward(routes) => routes,
-            Role::Denominator(load) => &mut load.routes,
-            Role::Staash(layers) => return layers.routes(package),
-            Role::Store(shelf) => &mut shelf.peers,
+    /// The routes to instances of a package.
+    fn routes(&mut self, package: Package) -> &mut Routes {
+        match self {
+            Role::Forward(forward) => &mut forward.routes,
+            Role::EntryPoint(entry) => &mut entry.routes,
+            Role::DataAccess(data) => data.routes(package),
+            Role::Storage(storage) => &mut storage.peers,
             Role::Ring(ring) => &mut ring.peers,
-            Role::Pirate(purse) => &mut purse.buddies,
-        })
-    }
-
-    /// There is an instance to call; whether it was unknown before.
-    pub(super) fn add(&mut self, model: &Model, node: u32) -> bool {
-        let routes = self.routes(model.package(node));
-        routes.is_some_and(|routes| routes.add(node))
-    }
-
-    /// An instance is gone; whether it was known before.
-    pub(super) fn remove(&mut self, model: &Model, node: u32) -> bool {
-        let routes = self.routes(model.package(node));
-        routes.is_some_and(|routes| routes.remove(node))
-    }
-}
-
-impl Node {
-    /// Does a job, of which the work takes `delay`.
-    pub(super) fn act<C: Context<Msg>>(&mut self, job: Job, delay: u64, cx: &mut C) {
-        match &self.role {
-            Role::Forward(_) => self.pass_on(job, delay, cx),
-            Role::Staash(_) => self.act_staash(job, delay, cx),
-            Role::Store(_) => self.act_store(job, delay, cx),
-            Role::Ring(_) => self.act_ring(job, delay, cx),
-            // Nobody asks them: definitions that do are refused, and graphs too.
-            Role::Denominator(_) | Role::Pirate(_) => {
-                self.finish(job, Answer::Nobody, delay, cx);
-            }
+            Role::Pirate(pirate) => &mut pirate.buddies,
         }
     }
 
-    /// Goes on with a job after an answer.
-    pub(super) fn resume<C: Context<Msg>>(&mut self, pending: Pending, answer: Answer, cx: &mut C) {
-        match &self.role {
-            Role::Denominator(_) => self.ended(&pending, answer, cx),
-            Role::Staash(_) => self.resume_staash(pending, answer, cx),
-            _ => self.finish(pending.job, answer, 0, cx),
+    /// Adds an instance that may be called; false if it was known before.
+    pub(super) fn add(&mut self, host: &Host, node: u32) -> bool {
+        self.routes(host.model.package(node)).add(node)
+    }
+
+    /// Removes an instance; false if it was not known.
+    pub(super) fn remove(&mut self, host: &Host, node: u32) -> bool {
+        self.routes(host.model.package(node)).remove(node)
+    }
+
+    /// Does a job of which the work is done.
+    pub(super) fn act<C: Context<Msg>>(&mut self, host: &mut Host, job: Job, cx: &mut C) {
+        match self {
+            Role::Forward(forward) => forward.act(host, job, cx),
+            Role::DataAccess(data) => data.act(host, job, cx),
+            Role::Storage(storage) => storage.act(host, job, cx),
+            Role::Ring(ring) => ring.act(host, job, cx),
+            // Definitions in which a service asks one of these are refused, and graphs too.
+            Role::EntryPoint(_) | Role::Pirate(_) => host.finish(job, Answer::Unavailable, cx),
         }
     }
 
-    /// elb, zuul, karyon, monolith: any instance that may be called does it. A service that depends
-    /// on no other does all of it by itself.
-    fn pass_on<C: Context<Msg>>(&mut self, job: Job, delay: u64, cx: &mut C) {
-        let Role::Forward(routes) = &self.role else {
-            return;
-        };
-        let Some(to) = routes.pick(cx.random()) else {
-            let answer = match self.dependencies.is_empty() {
-                true => Answer::Found,
-                false => Answer::Nobody,
-            };
-            return self.finish(job, answer, delay, cx);
-        };
-        if job.want == Want::Get {
-            self.ask(job, to, job.key, 0, delay, cx);
-        } else {
-            self.give(&job, to, Msg::Put, job.key, delay, cx);
-            self.finish(job, Answer::Found, delay, cx);
+    /// Goes on with a job after the response to a request made on its behalf.
+    pub(super) fn resume<C: Context<Msg>>(
+        &mut self,
+        host: &mut Host,
+        request: PendingRequest,
+        answer: Answer,
+        cx: &mut C,
+    ) {
+        match self {
+            Role::EntryPoint(entry) => entry.resume(host, &request, answer, cx),
+            Role::DataAccess(data) => data.resume(host, request, answer, cx),
+            _ => host.finish(request.job, answer, cx),
+        }
+    }
+
+    /// Sets how often it makes requests, or gossips, in nanoseconds; 0: never.
+    pub(super) fn set_period<C: Context<Msg>>(&mut self, period: u64, cx: &mut C) {
+        match self {
+            Role::EntryPoint(entry) => entry.set_period(period, cx),
+            Role::Pirate(pirate) => pirate.set_period(period, cx),
+            _ => {}
+        }
+    }
+
+    /// It is time to make a request, or to gossip.
+    pub(super) fn talk<C: Context<Msg>>(&mut self, host: &mut Host, cx: &mut C) {
+        match self {
+            Role::EntryPoint(entry) => entry.talk(host, cx),
+            Role::Pirate(pirate) => pirate.talk(host, cx),
+            _ => {}
         }
     }
 }

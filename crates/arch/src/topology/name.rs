@@ -37,19 +37,9 @@ impl Topology {
         name
     }
 
-    /// What graphs show: `netflixoss.us-east-1.zoneC.homepage14`, and for a container also its
-    /// machine, image and package.
+    /// What graphs show: `netflixoss.us-east-1.zoneC.homepage14`.
     pub fn short_name(&self, instance: u32) -> String {
-        let service = self.service_of(instance);
-        let mut name = self.place(instance);
-        let label = self.label(instance);
-        let _ = if service.container.is_empty() {
-            write!(name, ".{label}")
-        } else {
-            let (machine, container) = (part(&service.machine), part(&service.container));
-            write!(name, ".{machine}.{label}.{container}.{}", service.package)
-        };
-        name
+        format!("{}.{}", self.place(instance), self.label(instance))
     }
 
     /// The name that all instances of a service in a zone share:
@@ -110,7 +100,7 @@ pub fn first_part(arch: &str) -> String {
 
 /// A part of a name: dots would begin another one, and spaces another name.
 fn part(text: &str) -> Cow<'_, str> {
-    let joins = |c: char| c == '.' || c.is_whitespace();
+    let joins = |c: char| c == '.' || c.is_whitespace() || c.is_control();
     if text.contains(joins) {
         text.replace(joins, "_").into()
     } else {

@@ -67,10 +67,7 @@ fn names_of_containers_have_their_machine_and_image_and_no_dots_in_them() {
         topology.full_name(0),
         "x.us-east-1.zoneA.ecs:1.db00.redis:3_2.a_b.db.store"
     );
-    assert_eq!(
-        topology.short_name(0),
-        "x.us-east-1.zoneA.ecs:1.db00.redis:3_2.store"
-    );
+    assert_eq!(topology.short_name(0), "x.us-east-1.zoneA.db00");
 }
 
 #[test]

@@ -116,3 +116,44 @@ fn instances_of_one_entry_point_are_counted_together() {
     assert_eq!(made(&three), 3 * made(&one));
     assert_eq!(three.entry().times.len(), three.entry().requests);
 }
+
+#[test]
+fn copies_do_not_make_a_service_slow() {
+    // Values are put far away, and take a second to get there; requests go to the zone.
+    let ran = run_services(
+        r#"{"name": "db", "package": "store", "count": 6, "regions": 1, "dependencies": ["db"],
+         "service_time": "2ms"},
+        {"name": "app", "package": "monolith", "count": 3, "regions": 1, "dependencies": ["db"],
+         "service_time": "3ms"},
+        {"name": "www", "package": "denominator", "regions": 0, "dependencies": ["app"]}"#,
+        &plan(),
+    );
+    let db = ran.service("db");
+    // Each value goes to the five others.
+    assert_eq!(db.one_way, 6 * ran.entry().puts);
+    assert_eq!(db.requests, ran.entry().requests);
+    assert_eq!(db.adds(), 3_000_000, "a way there and the work");
+}
+
+#[test]
+fn queued_requests_that_all_fail_at_once_do_not_fill_the_stack() {
+    // A hundred thousand requests wait for one slot, whose request is lost with the only store:
+    // from then on there is none to ask, and all of them fail in one event.
+    let fast = Plan {
+        chat: Duration::from_micros(5),
+        patience: Duration::from_millis(900),
+        duration: Duration::from_secs(1),
+        drain: Duration::from_secs(2),
+        ..plan()
+    };
+    let ran = run_services(
+        r#"{"name": "db", "package": "store", "count": 1, "regions": 1,
+         "faults": [{"kind": "partition", "at": "0s", "for": "300ms"}, {"kind": "kill", "at": "300ms"}]},
+        {"name": "app", "package": "monolith", "count": 1, "regions": 1, "dependencies": ["db"],
+         "concurrency": 1},
+        {"name": "www", "package": "denominator", "regions": 0, "dependencies": ["app"]}"#,
+        &fast,
+    );
+    assert!(ran.service("app").longest_queue > 50_000);
+    assert_eq!(ran.entry().unanswered(), 0);
+}

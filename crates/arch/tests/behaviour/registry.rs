@@ -118,8 +118,11 @@ fn no_load_and_too_much_of_it_are_refused() {
             .unwrap_err()
             .to_string()
     };
+    let search = corsair_arch::Search::default();
+    let config = corsair::Config::default();
+    let found = corsair_arch::capacity(&config, &lonely, &plan(), &search, |_| ());
     assert_eq!(
-        refused(lonely, plan()),
+        found.unwrap_err().to_string(),
         "architecture x has no denominator: nothing drives load to it; add a service of that package"
     );
     let often = Plan {
@@ -150,4 +153,29 @@ fn a_run_without_time_ends_and_says_goodbye_to_all() {
     assert_eq!(ran.entry().requests, 0);
     assert_eq!(ran.totals.goodbyes, 23);
     assert_eq!(ran.report.dead(), 0);
+}
+
+#[test]
+fn an_architecture_without_an_entry_point_has_a_graph() {
+    let services = r#"{"name": "db", "package": "store", "count": 1, "regions": 1},
+        {"name": "app", "package": "monolith", "count": 2, "regions": 1, "dependencies": ["db"]}"#;
+    let (ran, _, graph) = run_with_graph(topology(services, Scale::default()), &plan());
+    assert_eq!((graph.nodes.len(), graph.edges.len()), (3, 2));
+    assert_eq!((ran.totals.requests(), ran.totals.goodbyes), (0, 3));
+}
+
+#[test]
+fn requests_that_run_in_a_circle_end_and_others_get_through() {
+    // Half of the calls of `b` go back to `a`: most requests get out of the circle.
+    let services = r#"{"name": "db", "package": "store", "count": 1, "regions": 1},
+        {"name": "a", "package": "monolith", "count": 1, "regions": 1, "dependencies": ["b"]},
+        {"name": "b", "package": "monolith", "count": 1, "regions": 1, "dependencies": ["a", "db"]},
+        {"name": "www", "package": "denominator", "regions": 0, "dependencies": ["a"]}"#;
+    let ran = run(topology(services, Scale::default()), &plan());
+    assert!(ran.service("a").requests > ran.entry().requests * 3 / 2);
+    assert_eq!((ran.entry().errors, ran.entry().unanswered()), (0, 0));
+    let services = services.replace(r#""a", "db""#, r#""a""#);
+    let ran = run(topology(&services, Scale::default()), &plan());
+    assert_eq!(ran.entry().errors, ran.entry().requests);
+    assert_eq!(ran.entry().unanswered(), 0);
 }

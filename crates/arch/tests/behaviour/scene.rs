@@ -1,7 +1,9 @@
 //! Small architectures, and runs of them.
 
 use corsair::{Config, Executor, Report};
-use corsair_arch::{Entry, Plan, Scale, ServiceTotals, Topology, Totals, read_text, simulate};
+use corsair_arch::{
+    EntryTotals, Plan, Scale, ServiceTotals, Topology, Totals, read_text, simulate,
+};
 use corsair_observe::{Clock, GraphFormat, Observed, Observer, Settings, graph};
 use std::time::Duration;
 
@@ -23,7 +25,7 @@ pub struct Ran {
 
 impl Ran {
     /// The only entry point.
-    pub fn entry(&self) -> &Entry {
+    pub fn entry(&self) -> &EntryTotals {
         assert_eq!(self.totals.entries.len(), 1);
         self.totals.entries.values().next().unwrap()
     }

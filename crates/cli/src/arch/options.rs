@@ -6,12 +6,15 @@ use crate::options;
 use crate::text;
 use anyhow::{Result, anyhow, bail};
 use corsair::{Config, Executor};
-use corsair_arch::{Distribution, LEAST_TRAVEL, Scale};
+use corsair_arch::{Distribution, LEAST_TRAVEL, LoadText, Scale};
 use corsair_observe::FlowFormat;
 use jiff::Timestamp;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// Runs of an architecture have numbers up to this one.
+const MOST_RUNS: u32 = 999_999;
 
 /// What the flags ask for.
 #[derive(Clone, Debug)]
@@ -20,7 +23,7 @@ pub struct ArchOptions {
     pub arch: String,
     /// Where definitions are.
     pub directory: PathBuf,
-    /// The step of the migration; 0 for every other architecture.
+    /// The step of the migration, or the number of the run, by which files are named; 0: none.
     pub step: u32,
     /// How large it is made.
     pub scale: Scale,
@@ -30,6 +33,8 @@ pub struct ArchOptions {
     pub duration: Duration,
     /// How often each entry point makes a request.
     pub chat: Option<Duration>,
+    /// What comes in at entry points, if not what the definition says.
+    pub load: Option<LoadText>,
     /// How often instances ask their registry.
     pub poll: Duration,
     /// Show services instead of instances.
@@ -119,6 +124,9 @@ impl ArchOptions {
             reload,
             duration: values.read("duration", text::seconds)?.unwrap_or_default(),
             chat: values.read("kv", options::chat)?,
+            load: values.read("load", |text| {
+                LoadText::read(text).map_err(|e| e.to_string())
+            })?,
             poll: values
                 .read("eurekapoll", text::duration)?
                 .unwrap_or_default(),
@@ -172,18 +180,16 @@ fn latency(values: &Values, config: &Config) -> Result<Option<Distribution>> {
     Ok(Some(Distribution::uniform(min, max)))
 }
 
-/// The step of the migration, which no other architecture has.
+/// The step of the migration, or the number of this run of another architecture, by which its
+/// files are named.
 fn step(values: &Values, arch: &str) -> Result<u32> {
-    let step = values.read("stopstep", |text| {
-        text::whole(text, 0, corsair_arch::LAST_STEP.into())
-    })?;
-    let step = step.unwrap_or_default() as u32;
-    if step > 0 && arch != "migration" {
-        bail!(
-            "-s {step} is a step of a migration, which {arch} is not; type -a migration -s {step}"
-        );
-    }
-    Ok(step)
+    let most = if arch == "migration" {
+        corsair_arch::LAST_STEP
+    } else {
+        MOST_RUNS
+    };
+    let step = values.read("stopstep", |text| text::whole(text, 0, most.into()))?;
+    Ok(step.unwrap_or_default() as u32)
 }
 
 /// The formats of flows: those named, or spigo's if flows are collected.

@@ -2,8 +2,8 @@
 
 use super::of_flag;
 use super::options::ArchOptions;
-use anyhow::Result;
-use corsair_arch::{Geography, Scale, Topology};
+use anyhow::{Result, anyhow};
+use corsair_arch::{Checked, Geography, MigrationError, Scale, ScaleError, Topology};
 use corsair_observe::graph;
 use std::path::Path;
 
@@ -15,6 +15,9 @@ pub fn topology(options: &ArchOptions) -> Result<Topology> {
     let mut topology = at_its_own_distances(options)?;
     if let Some(latency) = &options.latency {
         topology.geography = Geography::same_everywhere(latency);
+    }
+    if let Some(load) = &options.load {
+        of_flag("--load", load.apply(&mut topology))?;
     }
     Ok(topology)
 }
@@ -42,19 +45,31 @@ fn at_its_own_distances(options: &ArchOptions) -> Result<Topology> {
 /// What is wrong with it, with the flag that says so.
 pub fn defined(arch: &str, directory: &Path, step: u32, scale: Scale) -> Result<Topology> {
     if arch == "migration" {
-        let (checked, scale) = of_flag("-s", corsair_arch::step(step, scale))?;
-        return of_flag("-p", Topology::new(&checked, scale));
+        let (checked, scale) = corsair_arch::step(step, scale).map_err(|error| {
+            let flag = match &error {
+                MigrationError::Step(_) | MigrationError::Text(_) => "-s",
+                MigrationError::Scale(_) | MigrationError::Definition(_) => "-p",
+            };
+            anyhow!("{error}").context(flag)
+        })?;
+        return scaled(&checked, scale);
     }
     let checked = of_flag("-a", corsair_arch::read(arch, directory))?;
-    let flag = if (1..=corsair_arch::MAX_REGIONS).contains(&scale.regions) {
-        "-p"
-    } else {
-        "-w"
-    };
-    let mut topology = of_flag(flag, Topology::new(&checked, scale))?;
+    let mut topology = scaled(&checked, scale)?;
     // Names begin with what the command calls the architecture, as spigo's do.
     if !arch.ends_with(".json") {
         topology.arch = corsair_arch::first_part(arch);
     }
     Ok(topology)
+}
+
+/// The topology of a definition at a scale. Errors are blamed on the flag that asks for too much.
+fn scaled(checked: &Checked, scale: Scale) -> Result<Topology> {
+    Topology::new(checked, scale).map_err(|error| {
+        let flag = match &error {
+            ScaleError::Regions(_) | ScaleError::ServiceRegions { .. } => "-w",
+            ScaleError::Nothing { .. } | ScaleError::TooMany(_) => "-p",
+        };
+        anyhow!("{error}").context(flag)
+    })
 }

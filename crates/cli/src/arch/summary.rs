@@ -4,7 +4,7 @@ use super::Described;
 use super::options::ArchOptions;
 use crate::text::{GoDuration, bytes, rate};
 use corsair::{Executor, KindCount, Outcome, Report};
-use corsair_arch::Totals;
+use corsair_arch::{EntryTotals, Percentile, Totals};
 use corsair_observe::Observed;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -33,8 +33,8 @@ pub struct Summary {
     messages: BTreeMap<&'static str, u64>,
     messages_per_second: f64,
     timers: u64,
-    /// Messages that faults have swallowed, that full mailboxes have dropped, or that came to
-    /// actors that had ended.
+    /// Messages that were lost by faults, dropped by full mailboxes, or sent to actors that had
+    /// ended.
     dropped: u64,
     spans: u64,
     incomplete_spans: u64,
@@ -59,12 +59,20 @@ struct EntrySummary {
     puts: u64,
     errors: u64,
     missing: u64,
+    /// Failed at once: there was no instance to send them to.
+    unrouted: u64,
     unanswered: u64,
     p50_seconds: f64,
     p99_seconds: f64,
     p999_seconds: f64,
+    /// Which of these may be longer, because some requests were still unanswered at the end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    at_least: Vec<&'static str>,
+    /// By kind of request, where the entry point has a load of its own.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    kinds: BTreeMap<&'static str, EntrySummary>,
     #[serde(skip)]
-    percentiles: [Duration; 3],
+    percentiles: [Percentile; 3],
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -85,23 +93,8 @@ impl Summary {
         observed: &Observed,
         files: Vec<String>,
     ) -> Summary {
-        let entries = totals.entries.iter().map(|(name, entry)| {
-            let at = |quantile| Duration::from_nanos(entry.times.value_at_quantile(quantile));
-            let percentiles = [0.5, 0.99, 0.999].map(at);
-            let [p50_seconds, p99_seconds, p999_seconds] = percentiles.map(|p| p.as_secs_f64());
-            let summary = EntrySummary {
-                requests: entry.requests,
-                puts: entry.puts,
-                errors: entry.errors,
-                missing: entry.missing,
-                unanswered: entry.unanswered(),
-                p50_seconds,
-                p99_seconds,
-                p999_seconds,
-                percentiles,
-            };
-            (name.clone(), summary)
-        });
+        let entries = totals.entries.iter();
+        let entries = entries.map(|(name, entry)| (name.clone(), EntrySummary::new(entry)));
         let slowest = totals.slowest().map(|(service, totals)| {
             let adds = Duration::from_nanos(totals.adds());
             Slowest {
@@ -152,6 +145,59 @@ impl Summary {
     }
 }
 
+impl EntrySummary {
+    fn new(entry: &EntryTotals) -> EntrySummary {
+        let percentiles = [0.5, 0.99, 0.999].map(|part| entry.percentile(part));
+        let seconds = percentiles.map(|percentile| percentile.time.as_secs_f64());
+        let [p50_seconds, p99_seconds, p999_seconds] = seconds;
+        let names = ["p50_seconds", "p99_seconds", "p999_seconds"];
+        let at_least = names.into_iter().zip(&percentiles);
+        let kinds = entry.kinds.iter();
+        EntrySummary {
+            requests: entry.requests,
+            puts: entry.puts,
+            errors: entry.errors,
+            missing: entry.missing,
+            unrouted: entry.unrouted,
+            unanswered: entry.unanswered(),
+            p50_seconds,
+            p99_seconds,
+            p999_seconds,
+            at_least: at_least
+                .filter(|(_, percentile)| percentile.is_lower_bound)
+                .map(|(name, _)| name)
+                .collect(),
+            kinds: kinds
+                .map(|(kind, entry)| (*kind, EntrySummary::new(entry)))
+                .collect(),
+            percentiles,
+        }
+    }
+}
+
+impl EntrySummary {
+    /// A line about it.
+    fn line(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  {name:<12} ")?;
+        if self.requests == 0 {
+            return writeln!(f, "{} put", self.puts);
+        }
+        let [p50, p99, p999] = self.percentiles.map(Shown);
+        write!(f, "p50 {p50}, p99 {p99}, p99.9 {p999}")?;
+        if self.missing > 0 {
+            write!(f, ", {} without a value", self.missing)?;
+        }
+        if self.unanswered > 0 {
+            write!(
+                f,
+                ", {} unanswered, which count with their age",
+                self.unanswered
+            )?;
+        }
+        writeln!(f)
+    }
+}
+
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
@@ -174,15 +220,10 @@ impl fmt::Display for Summary {
             self.requests, self.errors
         )?;
         for (name, entry) in &self.entries {
-            let [p50, p99, p999] = entry.percentiles.map(GoDuration::rounded);
-            write!(f, "  {name:<12} p50 {p50}, p99 {p99}, p99.9 {p999}")?;
-            if entry.missing > 0 {
-                write!(f, ", {} without a value", entry.missing)?;
+            entry.line(name, f)?;
+            for (kind, entry) in entry.kinds.iter().filter(|_| entry.kinds.len() > 1) {
+                entry.line(&format!("  {kind}"), f)?;
             }
-            if entry.unanswered > 0 {
-                write!(f, ", {} unanswered", entry.unanswered)?;
-            }
-            writeln!(f)?;
         }
         if let Some(slowest) = &self.slowest {
             let adds = GoDuration::rounded(slowest.adds);
@@ -237,6 +278,20 @@ impl fmt::Display for Summary {
             Some(digest) => writeln!(f, "  digest       {digest} (seed {})", self.seed),
             None => writeln!(f, "  seed         {}", self.seed),
         }
+    }
+}
+
+/// A percentile for people.
+struct Shown(Percentile);
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at_least = if self.0.is_lower_bound {
+            "at least "
+        } else {
+            ""
+        };
+        write!(f, "{at_least}{}", GoDuration::rounded(self.0.time))
     }
 }
 

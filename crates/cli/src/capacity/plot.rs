@@ -101,12 +101,16 @@ mod tests {
             throughput: load,
             p50: Duration::from_millis(2),
             p99: Duration::from_millis(p99),
+            p99_within: None,
             errors: 0.0,
+            runs: 1,
+            is_certain: true,
             holds: p99 < 100,
         };
         let found = Capacity {
             points: vec![point(10.0, 5), point(20.0, 50), point(40.0, 500)],
             load: Some(20.0),
+            between: (Some(20.0), Some(40.0)),
             beyond: false,
         };
         let svg = svg("shop", &found, Duration::from_millis(100)).unwrap();

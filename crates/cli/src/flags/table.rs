@@ -51,6 +51,17 @@ pub static FLAGS: &[Flag] = &[
         ..PLAIN
     },
     Flag {
+        name: "load",
+        value: Value::One("LOAD|FILE"),
+        help: "What comes in: \"poisson 200/s\", \"users 50 think 1s\", a .json or .csv file",
+        shapes: true,
+        services_only: Some(ServicesOnly {
+            what: "a load",
+            instead: "leave it out",
+        }),
+        ..PLAIN
+    },
+    Flag {
         name: "reload",
         letter: Some('r'),
         value: Value::Optional("FILE"),
@@ -76,7 +87,7 @@ pub static FLAGS: &[Flag] = &[
         letter: Some('s'),
         value: Value::One("N"),
         default: "0",
-        help: "The step of -a migration: 0 to 9",
+        help: "Step of -a migration, 0 to 9; else a number in file names",
         shapes: true,
         services_only: Some(ServicesOnly {
             what: "steps of a migration",

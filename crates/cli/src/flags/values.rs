@@ -49,6 +49,12 @@ impl Values {
         self.given.entry(flag.name).or_insert(given);
     }
 
+    /// Sets what a file says, whatever the command line does.
+    pub fn set_from_file(&mut self, flag: &'static Flag, text: String, file: &Path) {
+        self.given.remove(flag.name);
+        self.add_from_file(flag, text, file);
+    }
+
     /// The value as text: given, or the default.
     ///
     /// # Panics

@@ -300,3 +300,111 @@ fn an_architecture_runs_by_the_clock() {
         );
     }
 }
+
+#[test]
+fn too_many_regions_are_blamed_on_the_flag_that_asks_for_them() {
+    let terminal = Terminal::new();
+    let text = r#"{"arch": "q", "services": [
+        {"name": "db", "package": "store", "count": 1, "regions": 3},
+        {"name": "www", "package": "denominator", "dependencies": ["db"]}]}"#;
+    terminal.write("json_arch/q_arch.json", text);
+    let said = terminal.refuse("-a q -w 3 -d 1");
+    assert!(
+        said.starts_with("-w: service 'db' would be in 9 regions"),
+        "{said}"
+    );
+    let said = terminal.refuse("-a q -w 7 -d 1");
+    assert!(said.starts_with("-w: 7 regions are not possible"), "{said}");
+    let said = terminal.refuse("-a netflixoss -p 1 -d 1");
+    assert!(said.starts_with("-p: 1 % of the 6 instances"), "{said}");
+}
+
+#[test]
+fn faults_after_the_end_of_the_load_are_told() {
+    let terminal = Terminal::new();
+    let text = r#"{"arch": "q", "services": [
+        {"name": "db", "package": "store", "count": 1, "regions": 1,
+         "faults": [{"kind": "kill", "at": "4s"}, {"kind": "pause", "at": "1ms", "for": "1ms"}]},
+        {"name": "www", "package": "denominator", "dependencies": ["db"]}]}"#;
+    terminal.write("json_arch/q_arch.json", &format!("\u{feff}{text}"));
+    let run = terminal.run("-a q -d 2");
+    assert_eq!(run.code, Some(0));
+    assert_eq!(
+        run.stderr.lines().collect::<Vec<_>>(),
+        [
+            "corsair: service 'db' has a fault at 4s that does nothing: the load ends at 2s; give -d \
+          more, or the fault an earlier time"
+        ]
+    );
+    assert!(!terminal.run("-a q -d 5").stderr.contains("does nothing"));
+}
+
+#[test]
+fn requests_that_were_never_answered_are_in_the_percentiles() {
+    let terminal = Terminal::new();
+    let text = r#"{"arch": "q", "services": [
+        {"name": "db", "package": "store", "count": 1, "regions": 1, "service_time": "25ms",
+         "concurrency": 1},
+        {"name": "www", "package": "denominator", "dependencies": ["db"]}]}"#;
+    terminal.write("json_arch/q_arch.json", text);
+    let run = terminal.json("-a q -d 10");
+    let www = &run["entries"]["www"];
+    assert!(www["unanswered"].as_u64() > Some(300), "{run}");
+    // The oldest of them was made after some six seconds' queue had built up.
+    assert!(www["p99_seconds"].as_f64() > Some(5.0), "{run}");
+    let at_least = www["at_least"].as_array().unwrap();
+    assert!(at_least.contains(&"p999_seconds".into()), "{run}");
+    let lines = terminal.succeed("-a q -d 10");
+    assert!(lines.contains("p99 at least "), "{lines}");
+    assert!(
+        lines.contains("unanswered, which count with their age"),
+        "{lines}"
+    );
+}
+
+#[test]
+fn a_load_is_typed_or_comes_from_a_file() {
+    let terminal = Terminal::new();
+    let run = terminal.json("-a lamp -d 2 --load 100/s");
+    let www = &run["entries"]["www"];
+    let made =
+        |www: &serde_json::Value| www["requests"].as_u64().unwrap() + www["puts"].as_u64().unwrap();
+    assert_eq!(made(www), 199, "{run}");
+    terminal.write(
+        "load.json",
+        r#"{"www": {"users": 5, "think": "100ms", "requests": {"read": 3, "write": 1}}}"#,
+    );
+    let run = terminal.json("-a lamp -d 2 --load load.json");
+    let kinds = run["entries"]["www"]["kinds"].as_object().unwrap();
+    assert!(
+        kinds.contains_key("read") && kinds.contains_key("write"),
+        "{run}"
+    );
+    let lines = terminal.succeed("-a lamp -d 2 --load load.json");
+    assert!(lines.contains("\n    read       p50 "), "{lines}");
+    for (load, said) in [
+        ("fast", "--load: 'fast' is no load; write for example"),
+        ("nowhere.csv", "--load: cannot read ./nowhere.csv"),
+        ("load.jsn", "--load: 'load.jsn' is no load"),
+    ] {
+        let refused = terminal.refuse(&format!("-a lamp -d 1 --load {load}"));
+        assert!(refused.starts_with(said), "{refused}");
+    }
+    assert!(
+        terminal
+            .refuse("-a fsm -p 10 --load 10/s")
+            .contains("--load")
+    );
+}
+
+#[test]
+fn any_architecture_has_numbered_runs() {
+    let terminal = Terminal::new();
+    terminal.succeed("-a lamp -d 0 -j -s 3");
+    assert!(terminal.read("json/lamp3.json").contains("webserver17"));
+    let again = terminal.json("-a lamp -r -s 3 -d 1");
+    assert_eq!(again["instances"], 23);
+    let said = terminal.refuse("-a migration -s 10");
+    assert!(said.starts_with("-s"), "{said}");
+    terminal.succeed("-a migration -p 50 -s 5 -d 0");
+}

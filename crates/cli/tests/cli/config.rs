@@ -80,3 +80,33 @@ fn files_that_say_nonsense_are_refused_with_their_name() {
     );
     assert!(terminal.refuse("-a fsm -saveconfig a/b").contains("--out"));
 }
+
+#[test]
+fn a_file_that_spigo_has_written_is_read_and_wins() {
+    let terminal = Terminal::new();
+    let text = r#"{"arch": "lamp", "graphmlfile": "", "graphjsonfile": "lamp", "neo4jurl": "",
+        "runduration": 1000000000, "dunbar": 0, "population": 200, "msglog": false, "regions": 2,
+        "regionnames": ["us-east-1", "us-west-2", "eu-west-1", "eu-central-1", "ap-southeast-1",
+        "ap-southeast-2"], "ipranges": [["54.198.", "54.221.", "50.19."]],
+        "zonenames": ["zoneA", "zoneB", "zoneC"], "collect": false, "kafka": null, "stopstep": 4,
+        "eurekapoll": "1s", "filter": false, "keyvals": "chat:20ms"}"#;
+    terminal.write("json_arch/theirs_conf.json", text);
+    let run = terminal.json("-config theirs -a netflixoss -p 100");
+    assert_eq!(
+        (run["arch"].as_str(), run["regions"].as_u64()),
+        (Some("lamp"), Some(2))
+    );
+    let www = &run["entries"]["www"];
+    let made = www["requests"].as_u64().unwrap() + www["puts"].as_u64().unwrap();
+    assert!((48..=50).contains(&made), "{run}");
+    assert!(terminal.read("json/lamp4.json").contains("webserver35"));
+    terminal.write(
+        "json_arch/own_conf.json",
+        &text.replace("us-east-1", "mars-1"),
+    );
+    let said = terminal.refuse("-config own");
+    assert!(
+        said.starts_with("-config: ") && said.contains("regionnames"),
+        "{said}"
+    );
+}

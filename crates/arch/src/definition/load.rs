@@ -1,0 +1,127 @@
+//! What comes in at an entry point, as definitions say it.
+
+use crate::distribution::Distribution;
+use crate::duration_text::TimeSpan;
+use serde::de::{self, MapAccess, SeqAccess};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The load of an entry point: either a rate, or users, or recorded arrivals.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct EntryLoad {
+    /// Open loop: so many requests a second come in, however long they take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// With a rate: how the times between two requests are distributed. Left out: constant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Arrivals>,
+    /// Closed loop: so many users, each of whom waits for an answer, thinks, and asks again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users: Option<i64>,
+    /// With users: how long each thinks. Left out: no time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub think: Option<Distribution>,
+    /// A CSV file of recorded arrivals, with a column `time` and perhaps one `kind`; its path is
+    /// relative to the definition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<String>,
+    /// The kinds of requests, each with its weight. Left out: common, read and write, one third
+    /// each.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub requests: BTreeMap<String, f64>,
+}
+
+/// How the times between two requests are distributed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Arrivals {
+    /// All the same.
+    #[default]
+    Constant,
+    /// Exponentially: requests come in independently of each other.
+    Poisson,
+    /// Anything from none to twice the mean, all alike.
+    Uniform,
+}
+
+/// Requests per second.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum Rate {
+    /// Always the same.
+    Constant(f64),
+    /// As a profile says; before its first point none, after its last as that says.
+    Profile(Vec<RatePoint>),
+    /// A curve from a CSV file with the columns `time` and `rate`, straight between its rows.
+    Curve {
+        /// The path of the file, relative to the definition.
+        csv: String,
+    },
+}
+
+/// A point of a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RatePoint {
+    /// When, after the load has begun.
+    pub at: TimeSpan,
+    /// Requests per second from then on.
+    pub rate: f64,
+    /// Whether the rate goes there in a straight line from the point before, instead of at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ramp: bool,
+}
+
+impl<'de> Deserialize<'de> for Rate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Rate, D::Error> {
+        deserializer.deserialize_any(RateVisitor)
+    }
+}
+
+struct RateVisitor;
+
+impl<'de> de::Visitor<'de> for RateVisitor {
+    type Value = Rate;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "requests per second: a number, a list of points such as {\"at\": \"10s\", \"rate\": 500}, or {\"csv\": \"curve.csv\"}",
+        )
+    }
+
+    fn visit_f64<E: de::Error>(self, rate: f64) -> Result<Rate, E> {
+        Ok(Rate::Constant(rate))
+    }
+
+    fn visit_u64<E: de::Error>(self, rate: u64) -> Result<Rate, E> {
+        Ok(Rate::Constant(rate as f64))
+    }
+
+    fn visit_i64<E: de::Error>(self, rate: i64) -> Result<Rate, E> {
+        Ok(Rate::Constant(rate as f64))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Rate, A::Error> {
+        let mut points = Vec::new();
+        while let Some(point) = list.next_element()? {
+            points.push(point);
+        }
+        Ok(Rate::Profile(points))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Rate, A::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Curve {
+            csv: String,
+        }
+        let curve = Curve::deserialize(de::value::MapAccessDeserializer::new(map))?;
+        Ok(Rate::Curve { csv: curve.csv })
+    }
+}

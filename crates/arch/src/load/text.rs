@@ -1,0 +1,256 @@
+//! A load as one types it: `poisson 200/s`, `100/s, 10s 500/s, 20s..30s 100/s`,
+//! `users 50 think 1s`, or the path of a file.
+
+use super::Load;
+use crate::definition::{Arrivals, EntryLoad, Rate, RatePoint};
+use crate::distribution::Distribution;
+use crate::duration_text::TimeSpan;
+use crate::nearest::did_you_mean;
+use crate::package::Package;
+use crate::topology::Topology;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A load for the entry points of an architecture, checked.
+#[derive(Clone, Debug)]
+pub struct LoadText {
+    /// By entry point; with no name for all of them.
+    loads: Vec<(Option<String>, Load)>,
+}
+
+/// Why a text is no load.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct LoadTextError(String);
+
+impl LoadText {
+    /// Reads a load: a text such as `poisson 200/s`, the JSON of a definition's load for all entry
+    /// points or by their names, or the path of a file with such JSON (`.json`) or with recorded
+    /// arrivals (`.csv`).
+    ///
+    /// # Errors
+    /// What is wrong with it, in a sentence.
+    pub fn read(text: &str) -> Result<LoadText, LoadTextError> {
+        read(text).map_err(LoadTextError)
+    }
+
+    /// Puts the load on the entry points of a topology.
+    ///
+    /// # Errors
+    /// If there is no entry point of a name.
+    pub fn apply(&self, topology: &mut Topology) -> Result<(), LoadTextError> {
+        let services = topology.services.iter();
+        let entries: Vec<String> = services
+            .filter(|service| service.package == Package::Denominator)
+            .map(|service| service.name.clone())
+            .collect();
+        for (name, load) in &self.loads {
+            if let Some(name) = name.as_ref().filter(|name| !entries.contains(name)) {
+                let meant = did_you_mean(name, entries.iter().map(String::as_str));
+                return Err(LoadTextError(format!(
+                    "'{}' is no entry point{meant}",
+                    name.escape_debug()
+                )));
+            }
+            for service in &mut topology.services {
+                let is_meant = name.as_ref().is_none_or(|name| *name == service.name);
+                if service.package == Package::Denominator && is_meant {
+                    service.load = Some(load.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read(text: &str) -> Result<LoadText, String> {
+    let text = text.trim();
+    let all = |load: Load| LoadText {
+        loads: vec![(None, load)],
+    };
+    if text.starts_with('{') {
+        return json(text, Path::new("."), "the load");
+    }
+    let is_file = |ending: &str| {
+        let path = Path::new(text);
+        path.extension()
+            .is_some_and(|known| known.eq_ignore_ascii_case(ending))
+    };
+    if is_file("json") {
+        let path = Path::new(text);
+        let read = std::fs::read_to_string(path);
+        let read = read.map_err(|error| format!("cannot read {text}: {error}"))?;
+        let read = read.strip_prefix('\u{feff}').unwrap_or(&read);
+        return json(read, path.parent().unwrap_or(Path::new(".")), text);
+    }
+    let entry = if is_file("csv") {
+        EntryLoad {
+            replay: Some(text.to_owned()),
+            ..EntryLoad::default()
+        }
+    } else {
+        words(text)?
+    };
+    Ok(all(Load::new(&entry, Path::new("."))?))
+}
+
+/// The load of all entry points, or of each by its name.
+fn json(text: &str, base: &Path, file: &str) -> Result<LoadText, String> {
+    const KEYS: [&str; 6] = ["rate", "arrivals", "users", "think", "replay", "requests"];
+    let wrong = |error: serde_json::Error| {
+        let said = error.to_string();
+        let end = said.rfind(" at line ").unwrap_or(said.len());
+        format!("{file}:{}: {}", error.line().max(1), &said[..end])
+    };
+    let keys: BTreeMap<String, &serde_json::value::RawValue> =
+        serde_json::from_str(text).map_err(wrong)?;
+    if keys.is_empty() || keys.keys().any(|key| KEYS.contains(&key.as_str())) {
+        let entry: EntryLoad = serde_json::from_str(text).map_err(wrong)?;
+        let load = Load::new(&entry, base).map_err(|what| format!("{file}: {what}"))?;
+        return Ok(LoadText {
+            loads: vec![(None, load)],
+        });
+    }
+    let entries: BTreeMap<String, EntryLoad> = serde_json::from_str(text).map_err(wrong)?;
+    let loads = entries.into_iter().map(|(name, entry)| {
+        let load = Load::new(&entry, base);
+        let load = load.map_err(|what| format!("{file}: the load of '{name}': {what}"))?;
+        Ok((Some(name), load))
+    });
+    Ok(LoadText {
+        loads: loads.collect::<Result<_, String>>()?,
+    })
+}
+
+const EXAMPLES: &str = "write for example \"poisson 200/s\", \"100/s, 10s 500/s, 20s..30s 100/s\", \"users 50 think 1s\", or the path of a .json or .csv file";
+
+fn words(text: &str) -> Result<EntryLoad, String> {
+    let mut words: Vec<&str> = text.split_whitespace().collect();
+    let unclear = || format!("'{}' is no load; {EXAMPLES}", text.escape_debug());
+    match words.as_slice() {
+        ["users", users] => closed(users, None),
+        ["users", users, "think", think] => closed(users, Some(think)),
+        [] => Err(unclear()),
+        [first, ..] => {
+            let arrivals = match *first {
+                "poisson" => Some(Arrivals::Poisson),
+                "uniform" => Some(Arrivals::Uniform),
+                "constant" => Some(Arrivals::Constant),
+                _ => None,
+            };
+            if arrivals.is_some() {
+                words.remove(0);
+            }
+            let rate = profile(&words.join(" ")).ok_or_else(unclear)?;
+            Ok(EntryLoad {
+                rate: Some(rate),
+                arrivals,
+                ..EntryLoad::default()
+            })
+        }
+    }
+}
+
+fn closed(users: &str, think: Option<&str>) -> Result<EntryLoad, String> {
+    let number = users.parse();
+    let users = number.map_err(|_| format!("'{}' is no number of users", users.escape_debug()))?;
+    let think = think.map(str::parse::<TimeSpan>).transpose()?;
+    Ok(EntryLoad {
+        users: Some(users),
+        think: think.map(Distribution::Constant),
+        ..EntryLoad::default()
+    })
+}
+
+/// `100/s, 10s 500/s, 20s..30s 100/s`: at once, at a time, or in a straight line between two.
+fn profile(text: &str) -> Option<Rate> {
+    let mut points: Vec<RatePoint> = Vec::new();
+    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+    for part in &parts {
+        let (when, rate) = match part.rsplit_once(' ') {
+            Some((when, rate)) => (when.trim(), rate),
+            None if points.is_empty() => ("0s", *part),
+            None => return None,
+        };
+        let rate: f64 = rate.strip_suffix("/s").unwrap_or(rate).parse().ok()?;
+        let (from, to) = match when.split_once("..") {
+            Some((from, to)) => (Some(from.trim()), to.trim()),
+            None => (None, when),
+        };
+        if let Some(from) = from {
+            let before = points.last().map_or(0.0, |point| point.rate);
+            points.push(RatePoint {
+                at: from.parse().ok()?,
+                rate: before,
+                ramp: false,
+            });
+        }
+        points.push(RatePoint {
+            at: to.parse().ok()?,
+            rate,
+            ramp: from.is_some(),
+        });
+    }
+    match points.as_slice() {
+        [only] if parts.len() == 1 && only.at.0.is_zero() => Some(Rate::Constant(only.rate)),
+        _ => Some(Rate::Profile(points)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loads_are_typed_in_a_few_words() {
+        let rate = |text: &str| words(text).unwrap().rate.unwrap();
+        assert_eq!(rate("200/s"), Rate::Constant(200.0));
+        assert_eq!(rate("poisson 0.5"), Rate::Constant(0.5));
+        assert_eq!(
+            words("uniform 5/s").unwrap().arrivals,
+            Some(Arrivals::Uniform)
+        );
+        let Rate::Profile(points) = rate("poisson 100/s, 10s 500/s, 20s..30s 100/s") else {
+            panic!("no profile");
+        };
+        let shown: Vec<(u64, f64, bool)> = points
+            .iter()
+            .map(|point| (point.at.0.as_secs(), point.rate, point.ramp))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                (0, 100.0, false),
+                (10, 500.0, false),
+                (20, 500.0, false),
+                (30, 100.0, true)
+            ]
+        );
+        let closed = words("users 50 think 1s").unwrap();
+        assert_eq!(closed.users, Some(50));
+        assert!(closed.think.is_some());
+    }
+
+    #[test]
+    fn texts_that_are_no_load_are_refused_with_examples() {
+        for text in ["", "fast", "poisson", "10/s 20/s 30/s", "100/s, 500/s"] {
+            let said = read(text).unwrap_err();
+            assert!(
+                said.contains("is no load; write for example"),
+                "{text}: {said}"
+            );
+        }
+        let said = read("nowhere.csv").unwrap_err();
+        assert!(said.starts_with("cannot read ./nowhere.csv: "), "{said}");
+        let said = read(r#"{"rate": "fast"}"#).unwrap_err();
+        assert!(
+            said.starts_with("the load:1: invalid type: string \"fast\""),
+            "{said}"
+        );
+        let said = read(r#"{"www": {"rats": 1}}"#).unwrap_err();
+        assert!(
+            said.starts_with("the load:1: unknown field `rats`"),
+            "{said}"
+        );
+    }
+}

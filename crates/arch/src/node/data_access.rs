@@ -1,0 +1,98 @@
+//! staash: asks one kind of storage after the other, until one has the value.
+
+use super::host::Host;
+use super::job::{Job, PendingRequest};
+use super::routes::Routes;
+use crate::message::{Answer, Key, Msg};
+use crate::package::Package;
+use corsair::Context;
+
+/// How many kinds of storage there are.
+const KINDS: usize = 5;
+/// Volumes are the second kind, with a name space for each of their writers.
+const VOLUMES: usize = 1;
+
+/// The instances that data access may call, by kind, in the order in which it asks.
+#[derive(Debug, Default)]
+pub(crate) struct DataAccess {
+    kinds: [Routes; KINDS],
+}
+
+impl DataAccess {
+    /// The routes to a package: cache, volume, ring, store, data access.
+    pub(super) fn routes(&mut self, package: Package) -> &mut Routes {
+        let kind = match package {
+            Package::Cache => 0,
+            Package::Volume => VOLUMES,
+            Package::PriamCassandra | Package::Riak => 2,
+            Package::Store => 3,
+            // Whatever else it depends on is asked last, as another layer of data access is.
+            _ => 4,
+        };
+        &mut self.kinds[kind]
+    }
+
+    /// The first kind from `stage` on of which there is an instance, and one of those.
+    fn next(&self, stage: usize, mut bits: impl FnMut() -> u64) -> Option<(usize, u32)> {
+        let kinds = self.kinds.iter().enumerate().skip(stage);
+        kinds
+            .filter_map(|(kind, routes)| Some((kind, routes.pick(bits())?)))
+            .next()
+    }
+
+    pub(super) fn act<C: Context<Msg>>(&mut self, host: &mut Host, job: Job, cx: &mut C) {
+        if job.operation.is_answered() {
+            return self.ask_from(host, job, 0, Answer::Unavailable, cx);
+        }
+        // Each kind of storage gets the value; within a kind it spreads by itself.
+        let mut stage = 0;
+        let mut answer = Answer::Unavailable;
+        while let Some((kind, to)) = self.next(stage, || cx.random()) {
+            host.put(&job, to, Msg::Put, key_in(kind, job.key, host.index), cx);
+            (stage, answer) = (kind + 1, Answer::Found);
+        }
+        host.finish(job, answer, cx);
+    }
+
+    /// Asks the next kind of storage where one has no value, or has failed.
+    pub(super) fn resume<C: Context<Msg>>(
+        &mut self,
+        host: &mut Host,
+        request: PendingRequest,
+        answer: Answer,
+        cx: &mut C,
+    ) {
+        if answer == Answer::Found {
+            return host.finish(request.job, answer, cx);
+        }
+        cx.continue_trace(request.job.trace, request.job.span);
+        self.ask_from(host, request.job, request.stage + 1, answer, cx);
+    }
+
+    /// Asks the next kind of storage; if there is none, `otherwise` is the answer.
+    fn ask_from<C: Context<Msg>>(
+        &mut self,
+        host: &mut Host,
+        job: Job,
+        stage: u8,
+        otherwise: Answer,
+        cx: &mut C,
+    ) {
+        match self.next(stage.into(), || cx.random()) {
+            Some((kind, to)) => {
+                let key = key_in(kind, job.key, host.index);
+                host.ask(job, to, key, kind as u8, cx);
+            }
+            None => host.finish(job, otherwise, cx),
+        }
+    }
+}
+
+/// The key under which a kind of storage keeps a value: a volume keeps the values of each of its
+/// users apart.
+fn key_in(kind: usize, key: Key, user: u32) -> Key {
+    match kind {
+        VOLUMES if key != Key::WHY => key.of_instance(user),
+        _ => key,
+    }
+}

@@ -1,0 +1,239 @@
+//! denominator: the name service, at which requests and values come in from outside.
+
+use super::TO_TALK;
+use super::host::Host;
+use super::job::{Job, Operation, PendingRequest};
+use super::routes::Routes;
+use crate::definition::Arrivals;
+use crate::distribution::unit;
+use crate::load::{Load, RequestKind, Source};
+use crate::message::{Answer, Key, Msg};
+use crate::model::LEAST_TRAVEL;
+use crate::totals::EntryTotals;
+use corsair::Context;
+use corsair_observe::Metric;
+use std::time::Duration;
+
+/// A user whose request could not be sent asks again after this many nanoseconds at the earliest.
+const UNROUTED_PAUSE: u64 = 1_000_000;
+
+/// An entry point, and how its requests were answered.
+#[derive(Debug)]
+pub(crate) struct EntryPoint {
+    pub(super) routes: Routes,
+    /// The load of its own, if it has one.
+    load: Option<Load>,
+    /// Without a load of its own, how often a request comes in, in nanoseconds; 0: never.
+    period: u64,
+    /// When the load has begun, in nanoseconds; none before and after it.
+    began: Option<u64>,
+    /// How many instances share the load, and which of them this is.
+    share: (u32, u32),
+    /// Requests due so far at all of them; recorded arrivals that have come.
+    due: f64,
+    replayed: usize,
+    /// Values put so far, and one more.
+    put: u32,
+    /// By kind of request.
+    totals: [EntryTotals; RequestKind::ALL.len()],
+}
+
+impl EntryPoint {
+    /// The entry point at a host.
+    pub(super) fn new(host: &Host) -> EntryPoint {
+        let service = &host.model.topology.services[host.service as usize];
+        EntryPoint {
+            routes: Routes::default(),
+            load: service.load.clone(),
+            period: 0,
+            began: None,
+            share: (
+                service.instances.len() as u32,
+                host.index - service.instances.start,
+            ),
+            due: 0.0,
+            replayed: 0,
+            put: 1,
+            totals: Default::default(),
+        }
+    }
+
+    /// The load begins, without one of its own with a request every `period` nanoseconds; 0: it
+    /// ends.
+    pub(super) fn set_period<C: Context<Msg>>(&mut self, period: u64, cx: &mut C) {
+        let was_silent = self.began.is_none();
+        self.period = period;
+        self.began = (period > 0).then(|| self.began.unwrap_or(cx.now().as_nanos()));
+        if self.began.is_none() || !was_silent {
+            return;
+        }
+        match self.load.as_ref().map(|load| &load.source) {
+            None => cx.timer(Duration::from_nanos(period), TO_TALK),
+            Some(Source::Closed { users, think }) => {
+                let (of, number) = self.share;
+                let mine = users / of + u32::from(number < users % of);
+                for _ in 0..mine {
+                    let thinks = think.sample(|| cx.random());
+                    cx.timer(Duration::from_nanos(thinks), TO_TALK);
+                }
+            }
+            Some(Source::Open { arrivals, .. }) => {
+                // The instances of an entry point take turns in what is regular.
+                if *arrivals == Arrivals::Constant {
+                    let (of, number) = self.share;
+                    self.due = f64::from(number + 1) - f64::from(of);
+                }
+                self.set_timer(cx);
+            }
+            Some(Source::Replay(_)) => {
+                self.replayed = self.share.1 as usize;
+                self.set_timer(cx);
+            }
+        }
+    }
+
+    /// The timer has fired: a request comes in, or a user has thought enough.
+    pub(super) fn talk<C: Context<Msg>>(&mut self, host: &mut Host, cx: &mut C) {
+        if self.began.is_none() {
+            return;
+        }
+        let works = !host.health.is_down() && !host.health.is_paused();
+        match self.load.as_ref().map(|load| &load.source) {
+            None => {
+                cx.timer(Duration::from_nanos(self.period), TO_TALK);
+                if works {
+                    self.demand(host, None, cx);
+                }
+            }
+            Some(Source::Closed { .. }) if works => self.demand(host, None, cx),
+            Some(Source::Closed { .. }) => {
+                cx.timer(Duration::from_nanos(UNROUTED_PAUSE), TO_TALK);
+            }
+            Some(Source::Open { .. }) => {
+                if works {
+                    self.demand(host, None, cx);
+                }
+                self.set_timer(cx);
+            }
+            Some(Source::Replay(arrivals)) => {
+                let kind = arrivals.get(self.replayed).and_then(|arrival| arrival.kind);
+                self.replayed += self.share.0 as usize;
+                if works {
+                    self.demand(host, kind, cx);
+                }
+                self.set_timer(cx);
+            }
+        }
+    }
+
+    /// Sets the timer for the next arrival of an open loop, if there is one.
+    fn set_timer<C: Context<Msg>>(&mut self, cx: &mut C) {
+        let (Some(began), Some(load)) = (self.began, &self.load) else {
+            return;
+        };
+        let at = match &load.source {
+            Source::Open { curve, arrivals } => {
+                let step = match arrivals {
+                    Arrivals::Constant => 1.0,
+                    Arrivals::Poisson => -libm::log(unit(cx.random())),
+                    Arrivals::Uniform => 2.0 * unit(cx.random()),
+                };
+                self.due += step * f64::from(self.share.0);
+                // Casts of floats saturate: what is due after the end of time never comes.
+                curve
+                    .time_of(self.due)
+                    .map(|seconds| (seconds * 1e9) as u64)
+            }
+            Source::Replay(arrivals) => arrivals.get(self.replayed).map(|arrival| arrival.at),
+            Source::Closed { .. } => None,
+        };
+        if let Some(at) = at {
+            let due = began.saturating_add(at);
+            let after = due.saturating_sub(cx.now().as_nanos());
+            cx.timer(Duration::from_nanos(after), TO_TALK);
+        }
+    }
+
+    /// A request comes in: of this kind, or of one that is drawn.
+    fn demand<C: Context<Msg>>(&mut self, host: &mut Host, kind: Option<RequestKind>, cx: &mut C) {
+        let kind = match (&self.load, kind) {
+            (_, Some(kind)) => kind,
+            (Some(load), None) => load.mix.draw(cx, |cx| cx.random(), |cx| cx.below(3)),
+            (None, None) => RequestKind::ALL[cx.below(3) as usize],
+        };
+        let counted = u64::from(cx.now().as_nanos() >= host.model.count_from);
+        let totals = &mut self.totals[kind as usize];
+        let to = self.routes.pick(cx.random());
+        let Some(to) = to.filter(|_| host.pending.has_room()) else {
+            totals.requests += counted;
+            totals.errors += counted;
+            totals.unrouted += counted;
+            return self.think(UNROUTED_PAUSE, cx);
+        };
+        let (operation, key) = match kind {
+            RequestKind::Common => (Operation::Get, Key::WHY),
+            RequestKind::Read => (Operation::Get, Key::numbered(cx.below(self.put))),
+            RequestKind::Write => {
+                self.put = self.put.wrapping_add(1).max(1);
+                (Operation::Put, Key::numbered(self.put - 1))
+            }
+        };
+        let job = Job::of_own_accord(operation, key, cx.now().as_nanos());
+        if operation.is_answered() {
+            totals.requests += counted;
+            host.ask(job, to, key, kind as u8, cx);
+        } else {
+            totals.puts += counted;
+            host.put(&job, to, Msg::Put, key, cx);
+            self.think(LEAST_TRAVEL, cx);
+        }
+    }
+
+    /// The user of a closed loop thinks, at least for so many nanoseconds.
+    fn think<C: Context<Msg>>(&self, least: u64, cx: &mut C) {
+        let source = self.load.as_ref().map(|load| &load.source);
+        if let (Some(Source::Closed { think, .. }), Some(_)) = (source, self.began) {
+            let thinks = think.sample(|| cx.random()).max(least);
+            cx.timer(Duration::from_nanos(thinks), TO_TALK);
+        }
+    }
+
+    /// One of its requests is answered.
+    pub(super) fn resume<C: Context<Msg>>(
+        &mut self,
+        host: &Host,
+        request: &PendingRequest,
+        answer: Answer,
+        cx: &mut C,
+    ) {
+        let lasted = cx.now().as_nanos().saturating_sub(request.sent);
+        let (recorder, measured) = (&host.model.recorder, host.measured());
+        recorder.sample(measured, Metric::Response, lasted);
+        if answer.is_error() {
+            recorder.error(measured);
+        }
+        if request.sent >= host.model.count_from {
+            self.totals[usize::from(request.stage)].answered(lasted, answer);
+        }
+        self.think(0, cx);
+    }
+
+    /// What has come in until now, with the requests that are still unanswered. By kind where the
+    /// load says which there are.
+    pub(super) fn totals(&self, host: &Host) -> EntryTotals {
+        let mut totals = self.totals.clone();
+        let pending = host.pending.iter();
+        for request in pending.filter(|request| request.sent >= host.model.count_from) {
+            let age = host.last_seen.saturating_sub(request.sent);
+            totals[usize::from(request.stage)].unanswered_at(age);
+        }
+        let mut all = EntryTotals::default();
+        for (kind, totals) in RequestKind::ALL.into_iter().zip(totals) {
+            all.add(&totals);
+            if self.load.is_some() && totals.requests + totals.puts > 0 {
+                all.kinds.insert(kind.name(), totals);
+            }
+        }
+        all
+    }
+}

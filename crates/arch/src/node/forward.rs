@@ -1,0 +1,33 @@
+//! elb, zuul, karyon, monolith: pass a request on to any instance that they may call.
+
+use super::host::Host;
+use super::job::Job;
+use super::routes::Routes;
+use crate::message::{Answer, Msg};
+use corsair::Context;
+
+/// A service that passes requests on.
+#[derive(Debug, Default)]
+pub(crate) struct Forward {
+    pub(super) routes: Routes,
+}
+
+impl Forward {
+    /// Passes a job on. A service without dependencies answers by itself.
+    pub(super) fn act<C: Context<Msg>>(&mut self, host: &mut Host, job: Job, cx: &mut C) {
+        let Some(to) = self.routes.pick(cx.random()) else {
+            let answer = if host.dependencies.is_empty() {
+                Answer::Found
+            } else {
+                Answer::Unavailable
+            };
+            return host.finish(job, answer, cx);
+        };
+        if job.operation.is_answered() {
+            host.ask(job, to, job.key, 0, cx);
+        } else {
+            host.put(&job, to, Msg::Put, job.key, cx);
+            host.finish(job, Answer::Found, cx);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! What all packages have in common: an instance's place in the architecture, its slots and queue,
+//! the requests it has made, and its health.
+
+use super::health::{Health, Held};
+use super::job::{Job, PendingRequest, PendingRequests};
+use super::work::InProgress;
+use crate::message::{Answer, Call, Msg};
+use crate::model::Model;
+use crate::package::Package;
+use crate::totals::ServiceTotals;
+use corsair::{Addr, Context, Token};
+use corsair_observe::{Metric, ServiceId, Status};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What all packages have in common.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(super) model: Arc<Model>,
+    /// The number of the instance in the topology.
+    pub(super) index: u32,
+    /// The address of instance 0.
+    pub(super) first: u32,
+    /// The scenario, which has made it.
+    pub(super) root: Addr,
+    pub(super) service: u32,
+    pub(super) registries: Vec<u32>,
+    /// The services that it depends on, and asks the registries for.
+    pub(super) dependencies: Vec<u32>,
+    /// The only instances that it may call, if a graph says so.
+    pub(super) allowed: Option<Vec<u32>>,
+    pub(super) pending: PendingRequests,
+    pub(super) health: Health,
+    pub(super) in_progress: InProgress,
+    /// Slots in use, if concurrency is limited.
+    busy: u32,
+    /// Jobs that wait for a slot.
+    pub(super) queue: VecDeque<Job>,
+    pub(super) totals: ServiceTotals,
+    /// The time of the last event, in nanoseconds.
+    pub(super) last_seen: u64,
+}
+
+impl Host {
+    pub(super) fn new(model: &Arc<Model>, index: u32) -> Host {
+        Host {
+            allowed: model.topology.edges.as_ref().map(|_| Vec::new()),
+            index,
+            first: 0,
+            root: Addr::NONE,
+            service: model.instance(index).service,
+            registries: Vec::new(),
+            dependencies: Vec::new(),
+            pending: PendingRequests::default(),
+            health: Health::default(),
+            in_progress: InProgress::default(),
+            busy: 0,
+            queue: VecDeque::new(),
+            totals: ServiceTotals::default(),
+            last_seen: 0,
+            model: Arc::clone(model),
+        }
+    }
+
+    pub(super) fn is_entry_point(&self) -> bool {
+        self.model.package(self.index) == Package::Denominator
+    }
+
+    /// The address of an actor, by its number.
+    #[inline]
+    pub(super) fn address(&self, actor: u32) -> Addr {
+        Addr::from_u32(self.first + actor)
+    }
+
+    /// The number of the actor at an address.
+    #[inline]
+    pub(super) fn number(&self, address: Addr) -> u32 {
+        address.as_u32().wrapping_sub(self.first)
+    }
+
+    pub(super) fn measured(&self) -> ServiceId {
+        self.model.measured[self.service as usize]
+    }
+
+    /// Takes a slot for a job, or queues it if every slot is taken. Returns the job if it can begin.
+    pub(super) fn admit(&mut self, mut job: Job, travel: u32) -> Option<Job> {
+        if job.operation.is_answered() {
+            self.totals.nanos += u64::from(travel);
+        }
+        let costs = &self.model.topology.services[self.service as usize].costs;
+        let Some(limit) = costs.concurrency.filter(|_| !self.is_ring_peer(job.client)) else {
+            return Some(job);
+        };
+        job.holds_slot = true;
+        if self.busy < limit {
+            self.busy += 1;
+            return Some(job);
+        }
+        self.queue.push_back(job);
+        let length = self.queue.len() as u64;
+        self.totals.longest_queue = self.totals.longest_queue.max(length);
+        None
+    }
+
+    /// The next job of the queue, if there is a slot for it.
+    pub(super) fn next_in_queue(&mut self) -> Option<Job> {
+        if self.queue.is_empty() || self.health.is_paused() {
+            return None;
+        }
+        let costs = &self.model.topology.services[self.service as usize].costs;
+        if costs.concurrency.is_some_and(|limit| self.busy >= limit) {
+            return None;
+        }
+        self.busy += 1;
+        self.queue.pop_front()
+    }
+
+    /// True if the client is a peer of this ring. Requests of peers bypass the concurrency limit:
+    /// each peer already holds a slot of its own, so queueing them could deadlock.
+    fn is_ring_peer(&self, client: Addr) -> bool {
+        let instances = &self.model.topology.instances;
+        let client = instances.get(self.number(client) as usize);
+        self.model.package(self.index).is_ring()
+            && client.is_some_and(|client| client.service == self.service)
+    }
+
+    /// Starts to work on a job. Returns it if it takes no time; `true` beside it means that it
+    /// fails.
+    pub(super) fn start_work<C: Context<Msg>>(
+        &mut self,
+        job: Job,
+        cx: &mut C,
+    ) -> Option<(Job, bool)> {
+        let costs = &self.model.topology.services[self.service as usize].costs;
+        let work = match &costs.service_time {
+            Some(times) => self.health.slowed(times.sample(|| cx.random())),
+            None => 0,
+        };
+        let fails = costs.error_bits > 0 && cx.random() < costs.error_bits;
+        // Requests that run in circles end, and so do those that there is no number for.
+        let fails = fails || job.rounds == Call::MOST_ROUNDS || !self.pending.has_room();
+        if work == 0 {
+            return Some((job, fails));
+        }
+        if !self.in_progress.has_room() {
+            return Some((job, true));
+        }
+        let due = cx.now().as_nanos().saturating_add(work);
+        let token = self.in_progress.begin(job, fails, due);
+        cx.timer(Duration::from_nanos(work), token);
+        None
+    }
+
+    /// Takes the job of which the work is done; `true` beside it means that it fails.
+    pub(super) fn work_done<C: Context<Msg>>(
+        &mut self,
+        token: Token,
+        cx: &mut C,
+    ) -> Option<(Job, bool)> {
+        if self.health.is_paused() {
+            return None;
+        }
+        let work = self.in_progress.finish(token)?;
+        cx.continue_trace(work.job.trace, work.job.span);
+        Some((work.job, work.fails))
+    }
+
+    /// Answers a job that fails by the service's error rate.
+    pub(super) fn fail<C: Context<Msg>>(&mut self, job: Job, cx: &mut C) {
+        self.totals.errors += 1;
+        self.model.recorder.error(self.measured());
+        self.finish(job, Answer::Failed, cx);
+    }
+
+    /// Ends a job: answers it if somebody waits, and frees its slot.
+    pub(super) fn finish<C: Context<Msg>>(&mut self, job: Job, answer: Answer, cx: &mut C) {
+        let now = cx.now();
+        let lasted = now.as_nanos() - job.arrived;
+        if job.operation.is_answered() {
+            self.totals.requests += 1;
+            self.totals.nanos += lasted.saturating_sub(job.waited);
+            let recorder = &self.model.recorder;
+            if let Some(context) = job.context() {
+                recorder.server_send(now, cx.me(), context, status(answer));
+            }
+            recorder.sample(self.measured(), Metric::Service, lasted);
+            self.respond(&job, answer, cx);
+        } else {
+            self.totals.one_way += 1;
+        }
+        if job.holds_slot {
+            self.busy -= 1;
+        }
+    }
+
+    /// Takes the request that a response answers, and records how long it took. None if the
+    /// response does not matter any more.
+    pub(super) fn take_answered<C: Context<Msg>>(
+        &mut self,
+        id: u32,
+        travel: u32,
+        answer: Answer,
+        cx: &mut C,
+    ) -> Option<PendingRequest> {
+        let mut request = self.pending.remove(id)?;
+        if request.is_abandoned {
+            self.count_dropped();
+            return None;
+        }
+        let now = cx.now();
+        let lasted = now.as_nanos().saturating_sub(request.sent);
+        let recorder = &self.model.recorder;
+        if let Some(context) = request.job.child_context(request.span) {
+            recorder.client_receive(now, cx.me(), context, status(answer));
+        }
+        let server = self.model.instance(request.server).service as usize;
+        let measured = self.model.measured[server];
+        recorder.sample(measured, Metric::Response, lasted);
+        if travel > 0 {
+            recorder.sample(measured, Metric::Network, travel.into());
+        }
+        if matches!(answer, Answer::Refused | Answer::Lost) {
+            recorder.error(measured);
+        }
+        request.job.waited += lasted;
+        Some(request)
+    }
+
+    /// Drops everything that the instance was doing, because it is killed: clients are refused.
+    pub(super) fn drop_everything<C: Context<Msg>>(&mut self, cx: &mut C) {
+        let mut jobs: Vec<Job> = self.queue.drain(..).collect();
+        jobs.extend(self.in_progress.drain());
+        for held in self.health.take_held() {
+            match held {
+                Held::Job(job, _) => jobs.push(job),
+                Held::Response { id, .. } => {
+                    let request = self.pending.remove(id);
+                    jobs.extend(request.filter(|r| !r.is_abandoned).map(|r| r.job));
+                }
+            }
+        }
+        self.pending.abandon(|job| jobs.push(job));
+        for job in jobs {
+            let answer = self.unreachable(job.client).unwrap_or(Answer::Refused);
+            self.reject(&job, answer, cx);
+        }
+        self.busy = 0;
+    }
+}
+
+/// How flows show an answer.
+fn status(answer: Answer) -> Status {
+    if answer.is_error() {
+        Status::Error
+    } else {
+        Status::Ok
+    }
+}

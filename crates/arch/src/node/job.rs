@@ -1,0 +1,167 @@
+//! What an instance is asked to do, and the requests that it makes and waits for.
+
+use crate::message::{Call, Key};
+use corsair::{Addr, Envelope, SpanId};
+use corsair_observe::TraceContext;
+
+/// What is asked of an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    /// Return a value.
+    Get,
+    /// Keep a value.
+    Put,
+    /// Keep a value whose token this instance owns.
+    PutOwned,
+    /// Keep a copy.
+    Copy,
+    /// Keep a copy, and pass it on in the region.
+    CopyRegion,
+}
+
+impl Operation {
+    /// True if the client waits for a response.
+    #[inline]
+    pub(crate) fn is_answered(self) -> bool {
+        self == Operation::Get
+    }
+}
+
+/// One piece of work for an instance: a request, or a value to keep.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Job {
+    pub(crate) operation: Operation,
+    pub(crate) key: Key,
+    pub(crate) client: Addr,
+    /// The client's number for the request.
+    pub(crate) id: u32,
+    /// How often it has gone through a service that may call itself.
+    pub(crate) rounds: u8,
+    /// When it arrived, in nanoseconds.
+    pub(crate) arrived: u64,
+    /// The time spent waiting for responses of other instances, in nanoseconds.
+    pub(crate) waited: u64,
+    /// True if it holds a slot of an instance with limited concurrency.
+    pub(crate) holds_slot: bool,
+    /// The message that brought it, in the flow of messages.
+    pub(crate) trace: SpanId,
+    pub(crate) span: SpanId,
+    pub(crate) parent: SpanId,
+}
+
+impl Job {
+    pub(crate) fn new(operation: Operation, call: Call, envelope: &Envelope, now: u64) -> Job {
+        Job {
+            operation,
+            key: call.key,
+            client: envelope.from,
+            id: call.id(),
+            rounds: call.rounds(),
+            arrived: now,
+            waited: 0,
+            holds_slot: false,
+            trace: envelope.trace,
+            span: envelope.span,
+            parent: envelope.parent,
+        }
+    }
+
+    /// A job that no message has brought: it begins a trace of its own.
+    pub(crate) fn of_own_accord(operation: Operation, key: Key, now: u64) -> Job {
+        Job {
+            operation,
+            key,
+            client: Addr::NONE,
+            id: 0,
+            rounds: 0,
+            arrived: now,
+            waited: 0,
+            holds_slot: false,
+            trace: SpanId::NONE,
+            span: SpanId::NONE,
+            parent: SpanId::NONE,
+        }
+    }
+
+    /// The span of the message that brought it.
+    pub(crate) fn context(&self) -> Option<TraceContext> {
+        let (trace, span, parent) = (self.trace, self.span, self.parent);
+        TraceContext::new(trace.as_u64(), span.as_u64(), parent.as_u64())
+    }
+
+    /// The span of a message that is sent on behalf of this job.
+    pub(crate) fn child_context(&self, span: SpanId) -> Option<TraceContext> {
+        let trace = match self.trace {
+            SpanId::NONE => span,
+            trace => trace,
+        };
+        TraceContext::new(trace.as_u64(), span.as_u64(), self.span.as_u64())
+    }
+}
+
+/// A request that an instance has made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PendingRequest {
+    /// The job on whose behalf it was made.
+    pub(crate) job: Job,
+    /// When it was sent, in nanoseconds.
+    pub(crate) sent: u64,
+    pub(crate) span: SpanId,
+    /// The instance that was asked.
+    pub(crate) server: u32,
+    /// What the package needs to know when the response comes; see its `resume`.
+    pub(crate) stage: u8,
+    /// True if the instance was killed after it had made the request: the response is dropped.
+    pub(crate) is_abandoned: bool,
+}
+
+/// The requests of an instance that have no response yet, by number.
+#[derive(Debug, Default)]
+pub(crate) struct PendingRequests {
+    slots: Vec<Option<PendingRequest>>,
+    free: Vec<u32>,
+}
+
+impl PendingRequests {
+    /// Whether another request can be made.
+    pub(crate) fn has_room(&self) -> bool {
+        !self.free.is_empty() || self.slots.len() < Call::MOST_IDS as usize
+    }
+
+    /// A number for a request that is about to be made.
+    pub(crate) fn reserve(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() as u32 - 1
+        })
+    }
+
+    /// Stores the request of a reserved number.
+    pub(crate) fn insert(&mut self, id: u32, request: PendingRequest) {
+        self.slots[id as usize] = Some(request);
+    }
+
+    /// Removes the request with this number; none if its response has come before.
+    pub(crate) fn remove(&mut self, id: u32) -> Option<PendingRequest> {
+        let request = self.slots.get_mut(id as usize)?.take()?;
+        self.free.push(id);
+        Some(request)
+    }
+
+    /// Marks all of them as abandoned, and calls `job` with the job of each.
+    pub(crate) fn abandon(&mut self, mut job: impl FnMut(Job)) {
+        for request in self.slots.iter_mut().flatten() {
+            if !std::mem::replace(&mut request.is_abandoned, true) {
+                job(request.job);
+            }
+        }
+    }
+
+    /// Those that somebody still waits for.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &PendingRequest> {
+        self.slots
+            .iter()
+            .flatten()
+            .filter(|request| !request.is_abandoned)
+    }
+}

@@ -1,0 +1,181 @@
+//! What an instance sends: how long it travels, and what happens where the way is cut.
+
+use super::host::Host;
+use super::job::{Job, PendingRequest};
+use crate::message::{Answer, Call, Key, Msg, kind};
+use crate::model::LEAST_TRAVEL;
+use corsair::{Addr, Context, SpanId};
+use corsair_observe::Exchange;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+impl Host {
+    /// Draws how long a request to a server travels between this instance and another, or its
+    /// response.
+    fn travel<C: Context<Msg>>(&self, server: u32, other: u32, cx: &mut C) -> u64 {
+        let costs = &self.model.topology.service_of(server).costs;
+        let times = match &costs.latency {
+            Some(times) => times,
+            None => {
+                let (from, to) = (self.model.place(self.index), self.model.place(other));
+                self.model.topology.geography.between(from, to)
+            }
+        };
+        let nanos = self.health.slowed(times.sample(|| cx.random()));
+        nanos.max(LEAST_TRAVEL).max(self.model.base)
+    }
+
+    /// Sends a message that arrives after so many nanoseconds.
+    fn post<C: Context<Msg>>(&self, to: u32, after: u64, message: Msg, cx: &mut C) -> SpanId {
+        let delay = Duration::from_nanos(after.saturating_sub(self.model.base));
+        cx.send_after(delay, self.address(to), message)
+    }
+
+    /// Sends a message that is no request. It travels as long as messages usually do between the
+    /// two places, so that such messages stay in order.
+    pub(super) fn notify<C: Context<Msg>>(&mut self, to: u32, message: Msg, cx: &mut C) {
+        if self.is_cut_off_from(to) {
+            self.count_dropped();
+            return;
+        }
+        let (from, there) = (self.model.place(self.index), self.model.place(to));
+        let travel = self.model.topology.geography.between(from, there).typical();
+        self.post(to, travel.max(LEAST_TRAVEL), message, cx);
+    }
+
+    /// Asks an instance on behalf of a job. `stage` comes back with the response.
+    pub(super) fn ask<C: Context<Msg>>(
+        &mut self,
+        job: Job,
+        to: u32,
+        key: Key,
+        stage: u8,
+        cx: &mut C,
+    ) {
+        let sent = cx.now();
+        let id = self.pending.reserve();
+        let span = if self.is_cut_off_from(to) {
+            self.count_dropped();
+            self.post(self.index, self.model.patience, lost(id), cx)
+        } else {
+            let travel = self.travel(to, to, cx);
+            let rounds = self.rounds_after(&job);
+            let request = Msg::GetRequest(Call::new(key, id, rounds, saturate(travel)));
+            self.post(to, travel, request, cx)
+        };
+        if let Some(context) = job.child_context(span) {
+            let recorder = &self.model.recorder;
+            recorder.client_send(sent, cx.me(), context, kind::GET_REQUEST, Exchange::Request);
+        }
+        let request = PendingRequest {
+            job,
+            sent: sent.as_nanos(),
+            span,
+            server: to,
+            stage,
+            is_abandoned: false,
+        };
+        self.pending.insert(id, request);
+    }
+
+    /// Sends a value to be kept, on behalf of a job.
+    pub(super) fn put<C: Context<Msg>>(
+        &mut self,
+        job: &Job,
+        to: u32,
+        make: impl FnOnce(Call) -> Msg,
+        key: Key,
+        cx: &mut C,
+    ) {
+        if self.is_cut_off_from(to) {
+            self.count_dropped();
+            return;
+        }
+        let travel = self.travel(to, to, cx);
+        let message = make(Call::new(key, 0, self.rounds_after(job), saturate(travel)));
+        let kind = corsair::Message::kind(&message);
+        let span = self.post(to, travel, message, cx);
+        if let Some(context) = job.child_context(span) {
+            let recorder = &self.model.recorder;
+            recorder.client_send(cx.now(), cx.me(), context, kind, Exchange::OneWay);
+        }
+    }
+
+    /// How often what is sent on behalf of a job has gone through a service that may call itself.
+    fn rounds_after(&self, job: &Job) -> u8 {
+        let here = self.model.is_circular(self.service);
+        job.rounds
+            .saturating_add(here.into())
+            .min(Call::MOST_ROUNDS)
+    }
+
+    /// Sends the response to a request.
+    pub(super) fn respond<C: Context<Msg>>(&mut self, job: &Job, answer: Answer, cx: &mut C) {
+        let client = self.number(job.client);
+        if self.is_cut_off_from(client) {
+            self.count_dropped();
+            self.post(client, self.model.patience, lost(job.id), cx);
+            return;
+        }
+        let travel = self.travel(self.index, client, cx);
+        let response = Msg::GetResponse {
+            id: job.id,
+            travel: saturate(travel),
+            answer,
+        };
+        self.post(client, travel, response, cx);
+    }
+
+    /// Why a client's messages do not reach this instance, if they do not.
+    pub(super) fn unreachable(&self, client: Addr) -> Option<Answer> {
+        if self.is_cut_off_from(self.number(client)) {
+            Some(Answer::Lost)
+        } else {
+            self.health.is_down().then_some(Answer::Refused)
+        }
+    }
+
+    /// Drops a job that did not reach the instance, or that was lost with it. Its client gives up
+    /// after a while if it is cut off, or is refused at once by the host that has no such process.
+    pub(super) fn reject<C: Context<Msg>>(&self, job: &Job, answer: Answer, cx: &mut C) {
+        self.count_dropped();
+        if !job.operation.is_answered() {
+            return;
+        }
+        let after = if answer == Answer::Lost {
+            self.model.patience
+        } else {
+            LEAST_TRAVEL
+        };
+        let response = Msg::GetResponse {
+            id: job.id,
+            travel: 0,
+            answer,
+        };
+        self.post(self.number(job.client), after, response, cx);
+    }
+
+    /// True if a fault cuts this instance off from an actor: they are in different zones.
+    fn is_cut_off_from(&self, other: u32) -> bool {
+        self.health.is_cut_off() && self.model.place(self.index) != self.model.place(other)
+    }
+
+    /// Counts a message that was lost by a fault.
+    pub(super) fn count_dropped(&self) {
+        self.model.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The response to a request that was lost.
+fn lost(id: u32) -> Msg {
+    Msg::GetResponse {
+        id,
+        travel: 0,
+        answer: Answer::Lost,
+    }
+}
+
+/// Four seconds at most: what a message has room for.
+fn saturate(nanos: u64) -> u32 {
+    u32::try_from(nanos).unwrap_or(u32::MAX)
+}
