@@ -82,7 +82,7 @@ fn encoded(report: &Report) -> format::Profile {
         })
         .collect();
     // The report is a hash map.
-    samples.sort_by(|a, b| b.values.cmp(&a.values));
+    samples.sort_by_key(|sample| std::cmp::Reverse(sample.values));
     let timing = &report.timing;
     let began = timing.start_time.duration_since(UNIX_EPOCH);
     format::Profile {
