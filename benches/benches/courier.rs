@@ -21,6 +21,7 @@ async fn node(data: &Path) -> Serving {
         limits: Limits {
             rate: NonZeroU32::MAX,
             strangers: NonZeroU32::MAX,
+            fanout: NonZeroU32::MAX,
             password_memory: 8,
             ..Limits::default()
         },

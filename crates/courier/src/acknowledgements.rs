@@ -15,9 +15,6 @@ pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 /// As many go into one entry of the log.
 const TOGETHER: usize = 1024;
 
-/// An acknowledgement as it comes.
-pub(crate) type Acked = Acknowledgement;
-
 /// See the [module](self).
 #[derive(Debug, Default)]
 pub(crate) struct Acknowledgements {
@@ -28,14 +25,14 @@ pub(crate) struct Acknowledgements {
 
 #[derive(Debug, Default)]
 struct Inner {
-    waiting: HashMap<SessionId, Acked>,
+    waiting: HashMap<SessionId, Acknowledgement>,
     /// On their way to the log and not known to be applied.
-    under_way: HashMap<SessionId, Acked>,
+    under_way: HashMap<SessionId, Acknowledgement>,
 }
 
 impl Acknowledgements {
     /// Takes one.
-    pub fn note(&self, acked: Acked) {
+    pub fn note(&self, acked: Acknowledgement) {
         further(&mut lock(&self.inner).waiting, acked);
     }
 
@@ -52,7 +49,7 @@ impl Acknowledgements {
     /// again.
     pub async fn flush<F: Future<Output = bool>>(&self, write: impl Fn(Command) -> F) {
         let turn = self.writing.lock().await;
-        let all: Vec<Acked> = {
+        let all: Vec<Acknowledgement> = {
             let mut inner = lock(&self.inner);
             inner.under_way = std::mem::take(&mut inner.waiting);
             inner.under_way.values().copied().collect()
@@ -71,7 +68,7 @@ impl Acknowledgements {
     }
 }
 
-fn further(all: &mut HashMap<SessionId, Acked>, acked: Acked) {
+fn further(all: &mut HashMap<SessionId, Acknowledgement>, acked: Acknowledgement) {
     let furthest = all.entry(acked.session).or_insert(acked);
     furthest.sequence = furthest.sequence.max(acked.sequence);
 }
@@ -84,8 +81,8 @@ mod tests {
 
     const SESSION: SessionId = SessionId([1; 16]);
 
-    fn acked(sequence: u64) -> Acked {
-        Acked {
+    fn acked(sequence: u64) -> Acknowledgement {
+        Acknowledgement {
             user: UserId(1),
             session: SESSION,
             sequence,

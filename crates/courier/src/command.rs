@@ -43,6 +43,18 @@ pub(crate) enum Command {
     Acknowledge(Vec<Acknowledgement>),
 }
 
+impl Command {
+    /// When it was made, if it says so.
+    pub fn time(&self) -> Option<Millis> {
+        match self {
+            Command::CreateUser { at, .. }
+            | Command::CreateConversation { at, .. }
+            | Command::Post { at, .. } => Some(*at),
+            _ => None,
+        }
+    }
+}
+
 /// A session has got everything up to this sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Acknowledgement {
@@ -91,7 +103,7 @@ pub(crate) type Outcome = Result<Done, Refusal>;
 #[derive(Clone, Debug)]
 pub(crate) struct Delivery {
     pub to: UserId,
-    /// The how-manieth message for this recipient it is, from 1 on.
+    /// The recipient's sequence number, from 1 on.
     pub sequence: u64,
     pub message: Arc<Message>,
 }

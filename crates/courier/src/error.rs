@@ -38,11 +38,34 @@ pub enum StartError {
     },
     /// The index was made from another log.
     #[error(
-        "{} was made from another log: with --nats it belongs to the stream of one server, without to the directory alone; use another directory, or remove the file to have it made anew from the stream", path.display()
+        "{} was made from another log, which may hold messages that are nowhere else: bring that log back (log.redb beside it, or with --nats the data of the server), or use another directory", path.display()
     )]
     OtherLog {
         /// The index.
         path: PathBuf,
+    },
+    /// The log lacks what the index has applied.
+    #[error(
+        "{} has applied {applied} entries, and the log beside it ends at {last}: the log has lost entries; bring it back, or use another directory", path.display()
+    )]
+    LogBehind {
+        /// The index.
+        path: PathBuf,
+        /// The last entry of the index.
+        applied: u64,
+        /// The last entry of the log.
+        last: u64,
+    },
+    /// A setting makes no sense.
+    #[error("{0}")]
+    Setting(String),
+    /// The key of several nodes cannot be used.
+    #[error("cannot use the key {}: {reason}", path.display())]
+    Key {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
     },
     /// The directory cannot be made.
     #[error("cannot make the directory {}: {source}", path.display())]

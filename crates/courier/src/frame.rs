@@ -8,8 +8,28 @@ use axum::extract::ws::Utf8Bytes;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, OnceLock};
 
-/// Users in a `users:online` frame; the rest is to be had from `GET /users/online`.
+/// Users in a `users:online` frame; `GET /users/online` lists the rest.
 pub(crate) const MOST_LISTED: usize = 50;
+/// Bytes of a frame about users. Longer news take several.
+const LARGEST_UPDATE: usize = 8 << 10;
+
+/// The largest frame, if texts have this many bytes: each may be written as six.
+pub(crate) fn largest(text: usize) -> usize {
+    (6 * text + ENVELOPE).max(2 * LARGEST_UPDATE)
+}
+
+/// What a message's frame has beside its text, at most.
+pub(crate) const ENVELOPE: usize = 256;
+
+/// Bytes of a text as JSON.
+pub(crate) fn encoded(text: &str) -> usize {
+    let bytes = text.bytes().map(|byte| match byte {
+        b'"' | b'\\' | 0x08 | 0x09 | 0x0a | 0x0c | 0x0d => 2,
+        0..0x20 => 6,
+        _ => 1,
+    });
+    bytes.sum::<usize>() + 2
+}
 
 /// A message on its way to sockets. What all recipients get of it is written once.
 #[derive(Debug)]
@@ -27,6 +47,11 @@ impl Outgoing {
     /// Whether it is this message.
     pub fn is(&self, message: &Arc<Message>) -> bool {
         Arc::ptr_eq(&self.message, message)
+    }
+
+    /// About how long its frame is.
+    pub fn length(&self) -> usize {
+        encoded(&self.message.text) + ENVELOPE
     }
 
     /// The frame for the recipient for whom it has this sequence.
@@ -52,7 +77,7 @@ fn framed(sequence: u64, rest: &str) -> Utf8Bytes {
 
 /// A user as others see one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
-pub struct Face {
+pub struct UserInfo {
     /// The number.
     pub id: UserId,
     /// The name.
@@ -65,16 +90,38 @@ pub struct Face {
 #[serde(tag = "type")]
 pub(crate) enum Notice<'a> {
     #[serde(rename = "users:online")]
-    Online { total: usize, users: &'a [Face] },
+    Online { total: usize, users: &'a [UserInfo] },
     #[serde(rename = "users:connect")]
-    Connect { users: &'a [Face] },
+    Connect { users: &'a [UserInfo] },
     #[serde(rename = "users:disconnect")]
-    Disconnect { users: &'a [Face] },
+    Disconnect { users: &'a [UserInfo] },
     #[serde(rename = "error")]
     Error {
         code: &'static str,
         message: &'a str,
     },
+}
+
+/// Frames about these users, each within [`LARGEST_UPDATE`].
+pub(crate) fn split<'u>(
+    users: &'u [UserInfo],
+    notice: impl Fn(&'u [UserInfo]) -> Notice<'u>,
+) -> Vec<Utf8Bytes> {
+    let mut frames = Vec::new();
+    let (mut begin, mut length) = (0, 0);
+    for (place, user) in users.iter().enumerate() {
+        // `{"id":18446744073709551615,"name":},`
+        let more = encoded(&user.name) + 36;
+        if length + more > LARGEST_UPDATE && begin < place {
+            frames.push(notice(&users[begin..place]).frame());
+            (begin, length) = (place, 0);
+        }
+        length += more;
+    }
+    if begin < users.len() {
+        frames.push(notice(&users[begin..]).frame());
+    }
+    frames
 }
 
 impl Notice<'_> {
@@ -84,10 +131,10 @@ impl Notice<'_> {
     }
 }
 
-/// What a client says.
+/// A frame from a client.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", deny_unknown_fields)]
-pub(crate) enum Said {
+pub(crate) enum ClientFrame {
     /// It has everything up to this sequence.
     #[serde(rename = "ack")]
     Ack { sequence: u64 },
@@ -120,11 +167,45 @@ mod tests {
     }
 
     #[test]
+    fn the_length_of_a_text_as_json_is_known() {
+        let odd: String = (0..0x250).filter_map(char::from_u32).collect();
+        for text in [
+            "",
+            "ahoy",
+            "\u{0}\u{1f}\u{7f}\t\n\r\u{8}\u{c}\"\\/",
+            &odd,
+            "🏴‍☠️",
+        ] {
+            assert_eq!(serde_json::to_string(text).unwrap().len(), encoded(text));
+        }
+    }
+
+    #[test]
+    fn however_many_users_come_each_frame_is_short_and_none_is_left_out() {
+        let users: Vec<UserInfo> = (0..5000)
+            .map(|id| UserInfo {
+                id: UserId(u64::MAX - id),
+                name: "\"".repeat(64).into(),
+            })
+            .collect();
+        let frames = split(&users, |users| Notice::Disconnect { users });
+        let mut told = Vec::new();
+        for frame in &frames {
+            assert!(frame.len() <= LARGEST_UPDATE + ENVELOPE, "{}", frame.len());
+            let frame: serde_json::Value = serde_json::from_str(frame).unwrap();
+            let some = serde_json::from_value::<Vec<UserInfo>>(frame["users"].clone());
+            told.extend(some.unwrap());
+        }
+        assert_eq!(told, users);
+        assert!(split(&[], |users| Notice::Connect { users }).is_empty());
+    }
+
+    #[test]
     fn a_client_can_only_acknowledge() {
-        let read = |text| serde_json::from_str::<Said>(text);
+        let read = |text| serde_json::from_str::<ClientFrame>(text);
         assert!(matches!(
             read(r#"{"type":"ack","sequence":7}"#),
-            Ok(Said::Ack { sequence: 7 })
+            Ok(ClientFrame::Ack { sequence: 7 })
         ));
         for wrong in [
             "",

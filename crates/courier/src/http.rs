@@ -1,17 +1,22 @@
 //! The HTTP side: routes, what they read, what they answer.
 
+mod client_address;
 mod conversations;
+mod deadline;
 mod messages;
 mod openapi;
 mod origin;
+mod page;
 mod problem;
 mod read;
 mod serve;
 mod service;
+mod unread_body;
 mod users;
 mod websocket;
 
 pub(crate) use openapi::ROUTES;
+pub(crate) use page::Unread;
 pub use serve::{Serving, serve};
 
 use crate::node::Node;

@@ -1,28 +1,30 @@
 //! Where messages meet sockets: a run of the core in which every online user is an actor.
 //!
 //! The run shares the tokio runtime of the HTTP side; a thread of its own waits for its end. Its
-//! root, the [`Harbour`](root::Harbour), gives users a [berth](berth) each: an actor that holds the
-//! user's sockets, writes to them what comes, and reads from them what the client says. Actors outlive their users and serve others later, so that
-//! there are as many as there ever were users online at once.
+//! [`Root`](root::Root) gives every online user an [actor](user), which holds the user's
+//! connections, writes to them what comes, and reads from them what the client says. Actors outlive
+//! their users and serve others later, so that there are as many as there ever were users online at
+//! once.
 //!
 //! **Nothing is lost on the way, and nothing piles up.** A message for a user who is online goes
-//! through the actor's mailbox, which holds [`MAILBOX`] of them, and a queue of [`line::OUTBOX`]
-//! frames for each socket. What finds no room in one of them is left out: it lies in the user's
-//! durable queue, from where the actor takes it when the socket has room again. That something was
-//! left out shows in the sequence numbers, which have no gaps, and where no later message would
-//! show it, in [`Entry::overflowed`]. So a slow reader costs its own user a few pages read from the
-//! index, and nobody else anything.
+//! through the actor's mailbox, which holds [`MAILBOX`] units of 2 KiB, and a queue of
+//! [`connection::OUTBOX`] frames for each socket, bounded in bytes, too. What finds no room in one of
+//! them is left out: it lies in the user's durable queue, from where the actor takes it when the
+//! socket has room again. The sequence numbers, which have no gaps, show that something was left
+//! out; where no later message would show it, [`OnlineUser::overflowed`] does. So a slow reader costs
+//! its own user a few pages read from the index, and other users nothing.
 
-mod berth;
-mod line;
+mod connection;
 mod root;
+mod user;
 
-pub(crate) use line::Attachment;
+pub(crate) use connection::Attachment;
 
 use crate::acknowledgements::Acknowledgements;
 use crate::command::Delivery;
+use crate::counts::{Counts, Held};
 use crate::error::StartError;
-use crate::frame::{Face, Outgoing};
+use crate::frame::{Outgoing, UserInfo};
 use crate::index::{Effects, Index};
 use crate::limits::Limits;
 use crate::metrics::Metrics;
@@ -33,91 +35,114 @@ use axum::extract::ws::Utf8Bytes;
 use corsair::{Addr, Config, Overflow, Report, RunError};
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
-use std::sync::atomic::Ordering::{AcqRel, Relaxed};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
+use std::sync::atomic::Ordering::AcqRel;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
-/// Messages that may wait for one actor.
+/// What may wait for one actor: messages count one, and one more for every 2 KiB.
 pub(crate) const MAILBOX: u32 = 128;
-/// Orders that may wait for the root.
-const ORDERS: usize = 1024;
+/// Requests that may wait for the root.
+const REQUESTS: usize = 1024;
+/// Messages that are handed to the root at a time, so that others have their turn.
+const TOGETHER: usize = 512;
 
-/// What actors of the run say to each other: the root to berths.
-/// There is no digest on the wall clock.
-#[derive(Debug, corsair::Message)]
-#[message(skip)]
-pub(crate) enum Word {
+/// What the root tells actors of users.
+#[derive(Debug)]
+pub(crate) enum HubMessage {
     /// A message for this user.
     Message {
         user: UserId,
         sequence: u64,
         message: Arc<Outgoing>,
+        /// What it takes of the mailbox.
+        weight: u32,
     },
     /// Who came and went.
-    Tidings { user: UserId, tidings: Arc<Tidings> },
-    /// Look at your [`Entry`].
+    Presence {
+        user: UserId,
+        update: Arc<PresenceUpdate>,
+    },
+    /// Look at your [`OnlineUser`].
     Look,
+}
+
+impl corsair::Message for HubMessage {
+    const KINDS: &'static [&'static str] = &["Message", "Presence", "Look"];
+
+    fn kind(&self) -> usize {
+        match self {
+            HubMessage::Message { .. } => 0,
+            HubMessage::Presence { .. } => 1,
+            HubMessage::Look => 2,
+        }
+    }
+
+    fn fingerprint(&self) -> u64 {
+        match self {
+            HubMessage::Message { sequence, .. } => *sequence,
+            HubMessage::Presence { .. } | HubMessage::Look => 0,
+        }
+    }
 }
 
 /// Frames about who came and went, the same for everybody.
 #[derive(Debug)]
-pub(crate) struct Tidings {
+pub(crate) struct PresenceUpdate {
     pub frames: Vec<Utf8Bytes>,
 }
 
 /// What the root is asked to do from outside of the run.
-pub(crate) enum Order {
+pub(crate) enum HubRequest {
     Attach(Box<Attachment>),
-    Deliver(Vec<Parcel>),
+    Deliver(Vec<Dispatch>),
     CloseSession(UserId, SessionId),
-    Tell(Arc<Tidings>),
+    Tell(Arc<PresenceUpdate>),
     /// Close all sockets, and end when they are closed or the time is over.
     Close,
 }
 
 /// A message for an actor.
-pub(crate) struct Parcel {
-    entry: Arc<Entry>,
+pub(crate) struct Dispatch {
+    user: Arc<OnlineUser>,
     sequence: u64,
     message: Arc<Outgoing>,
 }
 
 /// What is known of a user who is online on this node.
 #[derive(Debug)]
-pub(crate) struct Entry {
-    user: UserId,
-    name: Arc<str>,
+pub(crate) struct OnlineUser {
+    info: UserInfo,
     /// Who serves this user.
-    at: Addr,
+    actor: Addr,
     /// The last sequence that was to be delivered.
     latest: AtomicU64,
-    /// Messages in the mailbox.
-    pending: AtomicU32,
+    /// What waits in the mailbox.
+    waiting: AtomicU32,
     /// Something was not put into the mailbox since the actor last looked.
     overflowed: AtomicBool,
-    /// Sockets that its actor holds.
-    sockets: AtomicUsize,
-    aside: Mutex<Aside>,
+    requests: Mutex<Requests>,
 }
 
-/// What must reach an actor and does not go through its mailbox.
+/// What an actor is asked to do without its mailbox, which may be full.
 #[derive(Debug, Default)]
-struct Aside {
-    sockets: Vec<Attachment>,
-    closed: Vec<SessionId>,
+struct Requests {
+    attached: Vec<Attachment>,
+    closed_sessions: Vec<SessionId>,
     /// The node is shutting down.
     close: bool,
 }
 
 /// What the run shares with those outside of it.
-pub(crate) struct Shared {
-    online: RwLock<HashMap<UserId, Arc<Entry>>>,
-    /// Whom berths serve next.
-    assigned: Mutex<HashMap<Addr, Arc<Entry>>>,
+pub(crate) struct HubState {
+    online: RwLock<HashMap<UserId, Arc<OnlineUser>>>,
+    /// Whom actors serve next.
+    assigned: Mutex<HashMap<Addr, Arc<OnlineUser>>>,
     free: Mutex<Vec<Addr>>,
+    /// Sockets of each user, counted from before they are accepted.
+    sockets: Counts<UserId>,
     pub presence: Arc<Presence>,
     pub acknowledgements: Arc<Acknowledgements>,
     pub metrics: Metrics,
@@ -127,15 +152,15 @@ pub(crate) struct Shared {
 
 /// The run, seen from outside.
 pub(crate) struct Hub {
-    shared: Arc<Shared>,
-    orders: mpsc::Sender<Order>,
+    state: Arc<HubState>,
+    requests: mpsc::Sender<HubRequest>,
     run: Mutex<Option<JoinHandle<Result<Report, RunError>>>>,
 }
 
 /// The part of the hub that the index tells.
 pub(crate) struct Deliverer {
-    orders: mpsc::Sender<Order>,
-    shared: Arc<Shared>,
+    requests: mpsc::Sender<HubRequest>,
+    state: Arc<HubState>,
     sessions: Arc<Sessions>,
 }
 
@@ -145,9 +170,9 @@ pub(crate) struct Closed;
 
 /// Makes the parts; [`Parts::start`] starts the run when there is an index to read from.
 pub(crate) struct Parts {
-    orders: mpsc::Sender<Order>,
-    received: mpsc::Receiver<Order>,
-    shared: Arc<Shared>,
+    requests: mpsc::Sender<HubRequest>,
+    received: mpsc::Receiver<HubRequest>,
+    state: Arc<HubState>,
 }
 
 impl Parts {
@@ -157,11 +182,12 @@ impl Parts {
         metrics: Metrics,
         limits: Limits,
     ) -> Parts {
-        let (orders, received) = mpsc::channel(ORDERS);
-        let shared = Arc::new(Shared {
+        let (requests, received) = mpsc::channel(REQUESTS);
+        let state = Arc::new(HubState {
             online: RwLock::default(),
             assigned: Mutex::default(),
             free: Mutex::default(),
+            sockets: Counts::new(),
             presence,
             acknowledgements,
             metrics,
@@ -169,17 +195,17 @@ impl Parts {
             index: OnceLock::new(),
         });
         Parts {
-            orders,
+            requests,
             received,
-            shared,
+            state,
         }
     }
 
     /// What the index is to tell.
     pub fn deliverer(&self, sessions: Arc<Sessions>) -> Deliverer {
         Deliverer {
-            orders: self.orders.clone(),
-            shared: self.shared.clone(),
+            requests: self.requests.clone(),
+            state: self.state.clone(),
             sessions,
         }
     }
@@ -187,32 +213,32 @@ impl Parts {
     /// Starts the run.
     pub fn start(self, index: Index) -> Result<Hub, StartError> {
         let Parts {
-            orders,
+            requests,
             received,
-            shared,
+            state,
         } = self;
-        let _ = shared.index.set(index);
-        // What waits in a mailbox is counted by its user's entry, which stays below the bound.
+        let _ = state.index.set(index);
+        // What waits in a mailbox is counted by its user, and stays below the bound.
         let config = Config {
             mailbox: NonZeroUsize::new(2 * MAILBOX as usize).expect("it is not 0"),
             overflow: Overflow::DropNewest,
             ..Config::default()
         };
-        // The actors share the runtime with the tasks that their sockets come from: who is woken by
-        // a socket runs where the socket is polled.
+        // The actors share the runtime with the tasks that their sockets come from: an actor that is
+        // woken by a socket runs where the socket is polled.
         let runtime = Handle::current();
-        let harbour = root::Harbour {
-            orders: received,
-            shared: shared.clone(),
+        let root = root::Root {
+            requests: received,
+            hub: state.clone(),
         };
         let run = std::thread::Builder::new()
             .name("courier hub".to_owned())
-            .spawn(move || corsair::run_on(&runtime, &config, harbour))
+            .spawn(move || corsair::run_on(&runtime, &config, root))
             .map_err(StartError::Thread)?;
         let run = Mutex::new(Some(run));
         Ok(Hub {
-            shared,
-            orders,
+            state,
+            requests,
             run,
         })
     }
@@ -220,26 +246,24 @@ impl Parts {
 
 impl Hub {
     /// Asks the root to do something.
-    pub async fn order(&self, order: Order) -> Result<(), Closed> {
-        self.orders.send(order).await.map_err(|_| Closed)
+    pub async fn request(&self, request: HubRequest) -> Result<(), Closed> {
+        self.requests.send(request).await.map_err(|_| Closed)
     }
 
     /// Whether the run goes on.
     pub fn is_up(&self) -> bool {
-        !self.orders.is_closed()
+        !self.requests.is_closed()
     }
 
-    /// How many sockets a user has on this node.
-    pub fn sockets_of(&self, user: UserId) -> usize {
-        let entry = self.shared.online().get(&user).cloned();
-        entry.map_or(0, |entry| {
-            entry.sockets.load(Relaxed) + lock(&entry.aside).sockets.len()
-        })
+    /// Counts one more socket of a user on this node, unless there are as many as may be.
+    pub fn admit(&self, user: UserId) -> Option<Held<UserId>> {
+        let most = self.state.limits.sockets;
+        self.state.sockets.take(user, 1, most)
     }
 
-    /// Closes all sockets and ends the run. What it has done, unless somebody else has asked.
+    /// Closes all sockets and ends the run. Returns what it has done to the first who asks.
     pub async fn close(&self) -> Option<Result<Report, RunError>> {
-        let _ = self.order(Order::Close).await;
+        let _ = self.request(HubRequest::Close).await;
         let run = lock(&self.run).take()?;
         let ended = tokio::task::spawn_blocking(move || run.join()).await;
         ended.ok()?.ok()
@@ -248,11 +272,11 @@ impl Hub {
 
 impl Effects for Deliverer {
     fn deliver(&mut self, deliveries: &mut Vec<Delivery>) {
-        let mut parcels = Vec::new();
+        let mut messages = Vec::new();
         let mut last: Option<Arc<Outgoing>> = None;
-        let online = self.shared.online();
+        let online = self.state.online();
         for delivery in deliveries.drain(..) {
-            let Some(entry) = online.get(&delivery.to) else {
+            let Some(user) = online.get(&delivery.to) else {
                 continue;
             };
             let message = match last.take() {
@@ -260,41 +284,36 @@ impl Effects for Deliverer {
                 _ => Arc::new(Outgoing::new(delivery.message)),
             };
             last = Some(message.clone());
-            entry.latest(delivery.sequence);
-            parcels.push(Parcel {
-                entry: entry.clone(),
+            user.latest.fetch_max(delivery.sequence, AcqRel);
+            messages.push(Dispatch {
+                user: user.clone(),
                 sequence: delivery.sequence,
                 message,
             });
         }
         drop(online);
-        if !parcels.is_empty() {
-            // Once the run is over nobody is online any more.
-            let _ = self.orders.blocking_send(Order::Deliver(parcels));
+        let mut messages = messages.into_iter().peekable();
+        while messages.peek().is_some() {
+            let some = messages.by_ref().take(TOGETHER).collect();
+            // This fails once the run is over, when all users are offline.
+            let _ = self.requests.blocking_send(HubRequest::Deliver(some));
         }
     }
 
     fn session_closed(&mut self, user: UserId, session: SessionId) {
         self.sessions.forget(session);
         let _ = self
-            .orders
-            .blocking_send(Order::CloseSession(user, session));
+            .requests
+            .blocking_send(HubRequest::CloseSession(user, session));
     }
 }
 
-impl Entry {
-    /// This sequence is to be delivered.
-    fn latest(&self, sequence: u64) {
-        self.latest.fetch_max(sequence, AcqRel);
-    }
-}
-
-impl Shared {
-    fn online(&self) -> std::sync::RwLockReadGuard<'_, HashMap<UserId, Arc<Entry>>> {
+impl HubState {
+    fn online(&self) -> std::sync::RwLockReadGuard<'_, HashMap<UserId, Arc<OnlineUser>>> {
         self.online.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn online_mut(&self) -> std::sync::RwLockWriteGuard<'_, HashMap<UserId, Arc<Entry>>> {
+    fn online_mut(&self) -> std::sync::RwLockWriteGuard<'_, HashMap<UserId, Arc<OnlineUser>>> {
         self.online.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -303,17 +322,13 @@ impl Shared {
     }
 
     /// Takes a user off the list.
-    fn leave(&self, entry: &Entry) {
-        let face = Face {
-            id: entry.user,
-            name: entry.name.clone(),
-        };
-        self.presence.left(face);
+    fn leave(&self, user: &OnlineUser) {
+        self.presence.left(user.info.clone());
         self.metrics.online.dec();
     }
 }
 
-/// Locks what stays in order even if somebody panicked with it.
+/// Locks what stays in order even if a thread panicked with it.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,19 +2,21 @@
 //! messages, and a queue per user.
 //!
 //! One thread applies the log's entries in their order, within a transaction that stays open as
-//! long as nobody wants to read what it has changed. Nothing is lost with it: the log has every
+//! long as there is no reader for what it has changed. Nothing is lost with it: the log has every
 //! entry, and the index says up to which one it has come, in the same transaction as what that
 //! entry did. Messages and queues are put into their tables many at a time, after those who posted
 //! them were answered, and before the transaction ends. All is written to disk now and then (a
 //! *checkpoint*), after which the log may forget.
 //!
-//! Whoever reads gets everything that was applied before it asked: [`Index::read`] has the open
+//! A reader gets everything that was applied before it asked: [`Index::read`] has the open
 //! transaction committed first, if there is one.
 
 mod apply;
 mod keys;
 mod pending;
+mod queue;
 mod read;
+mod row;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -26,10 +28,13 @@ use crate::command::Delivery;
 use crate::database;
 use crate::error::StartError;
 use crate::log::Entry;
+use crate::log::jetstream::Applied;
 use crate::model::{SessionId, UserId};
-use apply::{Machine, State, decode};
+use apply::{Machine, State};
 use crossbeam_channel::{Receiver, Sender};
+use queue::Tails;
 use redb::{Database, ReadTransaction, ReadableDatabase, TableError};
+use row::decode;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -42,7 +47,7 @@ const FILE: &str = "index.redb";
 /// Pages that redb keeps in memory, in bytes.
 const CACHE: usize = 128 << 20;
 
-/// Who is told what applied entries have changed, besides whoever submitted them.
+/// What applied entries cause, besides the answers to those who submitted them.
 pub(crate) trait Effects: Send + 'static {
     /// These messages are durable, and lie in the queues of their recipients.
     fn deliver(&mut self, deliveries: &mut Vec<Delivery>);
@@ -55,14 +60,15 @@ pub(crate) trait Effects: Send + 'static {
 #[derive(Clone)]
 pub(crate) struct Index {
     database: Arc<Database>,
-    shared: Arc<Shared>,
+    progress: Arc<Progress>,
+    tails: Tails,
     wanted: Sender<oneshot::Sender<()>>,
     applied: watch::Receiver<u64>,
 }
 
 /// How far the thread has come.
 #[derive(Debug)]
-struct Shared {
+struct Progress {
     /// Applied, and visible to its own transaction.
     applied: AtomicU64,
     /// Visible to everybody.
@@ -95,18 +101,19 @@ impl Opened {
     /// Opens the index in this directory, or one in memory.
     pub fn open(dir: Option<&Path>) -> Result<Opened, StartError> {
         let (database, path) = database::open(dir, FILE, CACHE)?;
+        let found = format(&database).map_err(|error| StartError::database(&path, error))?;
+        if let Some(found) = found.filter(|&found| found != tables::FORMAT) {
+            return Err(StartError::Format {
+                path,
+                found,
+                wanted: tables::FORMAT,
+            });
+        }
         let state = state(&database).map_err(|error| StartError::database(&path, error))?;
         let state = state.unwrap_or(State {
             format: tables::FORMAT,
             ..State::default()
         });
-        if state.format != tables::FORMAT {
-            return Err(StartError::Format {
-                path,
-                found: state.format,
-                wanted: tables::FORMAT,
-            });
-        }
         Ok(Opened {
             path,
             database,
@@ -114,9 +121,29 @@ impl Opened {
         })
     }
 
-    /// The position of the last entry that it knows.
-    pub fn position(&self) -> u64 {
-        self.state.position
+    /// The last entry that it knows.
+    pub fn applied(&self) -> Applied {
+        Applied {
+            position: self.state.position,
+            digest: self.state.digest,
+        }
+    }
+
+    /// Checks that the log of its own is not behind.
+    ///
+    /// # Errors
+    /// If the log has lost entries.
+    pub fn follows(&self, last: u64) -> Result<(), StartError> {
+        let applied = self.state.position;
+        if last < applied {
+            let path = self.path.clone();
+            return Err(StartError::LogBehind {
+                path,
+                applied,
+                last,
+            });
+        }
+        Ok(())
     }
 
     /// Says which log is to be applied.
@@ -149,17 +176,19 @@ impl Opened {
         } = self;
         let position = state.position;
         let database = Arc::new(database);
-        let shared = Arc::new(Shared {
+        let progress = Arc::new(Progress {
             applied: AtomicU64::new(position),
             committed: AtomicU64::new(position),
         });
         // Unbounded, and short: one for each reader that waits.
         let (wanted, wants) = crossbeam_channel::unbounded();
         let (advanced, applied) = watch::channel(position);
+        let machine = Machine::new(state);
+        let tails = machine.tails();
         let mut writer = writer::Writer {
             database: database.clone(),
-            shared: shared.clone(),
-            machine: Machine::new(state),
+            progress: progress.clone(),
+            machine,
             feed,
             wants,
             advanced,
@@ -168,7 +197,7 @@ impl Opened {
         };
         let run = move || {
             if let Err(error) = writer.run() {
-                // There is nobody to answer to: those who wait see that it has ended.
+                // Those who wait see that it has ended.
                 writer.fail(&path, &error);
             }
         };
@@ -178,11 +207,28 @@ impl Opened {
             .map_err(StartError::Thread)?;
         let index = Index {
             database,
-            shared,
+            progress,
+            tails,
             wanted,
             applied,
         };
         Ok((index, thread))
+    }
+}
+
+/// The version of the layout, if there is one yet. The first had no table for it.
+fn format(database: &Database) -> Result<Option<u32>, redb::Error> {
+    let txn = database.begin_read()?;
+    match txn.open_table(tables::FORMATS) {
+        Ok(formats) => {
+            let row = redb::ReadableTable::get(&formats, tables::STATE)?;
+            Ok(row.map(|row| row.value()))
+        }
+        Err(TableError::TableDoesNotExist(_)) => {
+            let is_new = txn.list_tables()?.next().is_none();
+            Ok((!is_new).then_some(1))
+        }
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -195,7 +241,7 @@ fn state(database: &Database) -> Result<Option<State>, redb::Error> {
         Err(error) => return Err(error.into()),
     };
     match redb::ReadableTable::get(&meta, tables::STATE)? {
-        Some(row) => decode(row.value()).map(Some),
+        Some(row) => decode("state", &[], row.value()).map(Some),
         None => Ok(None),
     }
 }
@@ -219,7 +265,7 @@ impl Index {
         &self,
         read: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error> + Send + 'static,
     ) -> Result<T, IndexError> {
-        if self.shared.committed.load(Acquire) < self.shared.applied.load(Acquire) {
+        if self.progress.committed.load(Acquire) < self.progress.applied.load(Acquire) {
             let (done, committed) = oneshot::channel();
             self.wanted.send(done).map_err(|_| IndexError::Stopped)?;
             committed.await.map_err(|_| IndexError::Stopped)?;

@@ -5,7 +5,7 @@
 //! - every recipient gets every message, in the order of its conversation, with a sequence number
 //!   that has no gaps; what was not acknowledged comes again, on whichever node the client is next;
 //! - a POST that is repeated with the same `Idempotency-Key` stores one message;
-//! - a client that reads slowly costs nobody else anything.
+//! - a client that reads slowly costs other clients nothing.
 //!
 //! ```text
 //!   POST ──▶ log: one order, durable ──▶ index: users, conversations, a queue per user
@@ -19,7 +19,9 @@
 
 mod acknowledgements;
 mod command;
+mod counts;
 mod database;
+mod disk;
 mod error;
 mod frame;
 mod http;
@@ -29,16 +31,18 @@ mod limits;
 mod log;
 mod metrics;
 mod model;
+mod names;
 mod node;
 mod password;
 mod presence;
 pub mod process;
 mod rates;
+mod seal;
 mod sessions;
 mod token;
 
 pub use error::StartError;
-pub use frame::Face;
+pub use frame::UserInfo;
 pub use http::{Serving, serve};
 pub use limits::Limits;
 pub use model::{ConversationId, Message, Millis, UserId};

@@ -1,5 +1,6 @@
 //! What a node refuses.
 
+use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -14,16 +15,31 @@ pub struct Limits {
     pub recipients: usize,
     /// Connections at a time; one more is answered 503 and closed.
     pub connections: usize,
+    /// Connections from one address, other than a trusted proxy; one more is answered 503 and closed.
+    pub address_connections: usize,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpAddr>,
     /// Sockets of one user on this node; one more is 429.
     pub sockets: usize,
-    /// Requests of one user per second, and at once; more is 429.
+    /// Requests of one user per second, and at once; more is 429. A socket may say as much.
     pub rate: NonZeroU32,
-    /// Logins, new users and wrong tokens from one IP address per second, and at once; more is 429.
+    /// Recipients of one user's messages per second, and at once; more is 429.
+    pub fanout: NonZeroU32,
+    /// Logins, new users and wrong tokens from one IP address per second, and at once; as many logins
+    /// to one account; more is 429.
     pub strangers: NonZeroU32,
     /// Bytes of a WebSocket message from a client; a larger one closes the socket (1009).
     pub frame: usize,
-    /// Messages or conversations of one page; more are given as so many.
+    /// Messages or conversations of one page; a request for more gets this many.
     pub page: usize,
+    /// Bytes of one page; it ends before the item that exceeds this, but has one item at least.
+    pub page_bytes: usize,
+    /// Bytes of one user's pages that the client has not read yet; more is 429.
+    pub unread: usize,
+    /// Bytes of messages that wait for one socket; what follows stays in the durable queue.
+    pub outbox: usize,
+    /// How long a client may take for 4 KiB of an answer before its connection is closed.
+    pub write: Duration,
     /// How often a socket is pinged. One from which nothing comes any more is dead within three
     /// times as long.
     pub heartbeat: Duration,
@@ -33,6 +49,8 @@ pub struct Limits {
     pub head: Duration,
     /// Memory that the hash of a password takes, in KiB; less is faster, for tests.
     pub password_memory: u32,
+    /// Bytes to leave free on the disk of the data. While there are fewer nothing is taken (503).
+    pub reserve: u64,
 }
 
 impl Default for Limits {
@@ -42,16 +60,77 @@ impl Default for Limits {
             text: 16 << 10,
             recipients: 10_000,
             connections: 20_000,
+            address_connections: 2_000,
+            trusted_proxies: Vec::new(),
             sockets: 16,
             rate: NonZeroU32::new(100).expect("100 is not 0"),
+            fanout: NonZeroU32::new(10_000).expect("10,000 is not 0"),
             strangers: NonZeroU32::new(20).expect("20 is not 0"),
             frame: 4 << 10,
             page: 500,
+            page_bytes: 256 << 10,
+            unread: 1 << 20,
+            outbox: 64 << 10,
+            write: Duration::from_secs(10),
             heartbeat: Duration::from_secs(20),
             session: Duration::from_secs(30 * 24 * 60 * 60),
             head: Duration::from_secs(10),
             password_memory: 19 << 10,
+            reserve: 64 << 20,
         }
+    }
+}
+
+impl Limits {
+    /// Whether these make sense together.
+    ///
+    /// # Errors
+    /// A sentence about the first that does not.
+    pub fn check(&self) -> Result<(), String> {
+        const SHORTEST: Duration = Duration::from_millis(1);
+        const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+        // As much memory as two hashes at a time may take on any machine.
+        const MOST_MEMORY: u32 = 1 << 20;
+        let times = [
+            ("--heartbeat", self.heartbeat),
+            ("--write-timeout", self.write),
+        ];
+        for (flag, time) in times {
+            if !(SHORTEST..=LONGEST).contains(&time) {
+                return Err(format!("{flag} is from 1ms to 24h, not {time:?}"));
+            }
+        }
+        if self.page_bytes < 1024 {
+            return Err(format!(
+                "--page-bytes {} is too small; give 1024 or more",
+                self.page_bytes
+            ));
+        }
+        if self.text > self.body {
+            return Err(format!(
+                "--text {} is larger than --body {}, which has to hold it; raise --body",
+                self.text, self.body
+            ));
+        }
+        if self.address_connections > self.connections {
+            return Err(format!(
+                "--address-connections {} is more than --connections {}; lower it",
+                self.address_connections, self.connections
+            ));
+        }
+        if self.unread < self.page_bytes {
+            return Err(format!(
+                "--unread {} is less than a page of --page-bytes {}; raise it",
+                self.unread, self.page_bytes
+            ));
+        }
+        if !(8..=MOST_MEMORY).contains(&self.password_memory) {
+            return Err(format!(
+                "--password-memory is from 8 to {MOST_MEMORY} KiB, not {}",
+                self.password_memory
+            ));
+        }
+        Ok(())
     }
 }
 
@@ -63,3 +142,9 @@ pub(crate) const SHORTEST_PASSWORD: usize = 8;
 pub(crate) const LONGEST_PASSWORD: usize = 1024;
 /// Bytes of an idempotency key.
 pub(crate) const LONGEST_KEY: usize = 255;
+/// Bytes of pages, of all users together, that clients have not read yet; more is 503.
+pub(crate) const MOST_UNREAD: usize = 256 << 20;
+/// Recipients of messages that are on their way through the log at a time. Messages to fewer than
+/// [`FEW`] do not count, so that they never wait for those to many.
+pub(crate) const MOST_FANOUT: u32 = 20_000;
+pub(crate) const FEW: u32 = 100;

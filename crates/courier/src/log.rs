@@ -12,6 +12,7 @@ pub(crate) mod embedded;
 pub(crate) mod jetstream;
 
 use crate::command::{Command, Outcome};
+use crate::model::Millis;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
@@ -24,10 +25,18 @@ pub(crate) type Reply = oneshot::Sender<Result<Outcome, LogError>>;
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub position: u64,
-    pub command: Command,
-    /// Of whoever submitted it, if that was on this node and since it was started.
+    /// `None` if it is no command of this service: it takes its position and does nothing.
+    pub command: Option<Command>,
+    /// When the log took it, by the log's own clock.
+    pub taken: Millis,
+    /// By which the entry is known again.
+    pub digest: Digest,
+    /// For the outcome, if it was submitted on this node and since it was started.
     pub reply: Option<Reply>,
 }
+
+/// A hash of an entry as the log keeps it; all zeros where nobody can put another in its place.
+pub(crate) type Digest = [u8; 16];
 
 /// Where a log's entries go: to the thread that applies them.
 pub(crate) type Feed = crossbeam_channel::Sender<Vec<Entry>>;
@@ -69,6 +78,12 @@ pub(crate) enum LogError {
         "the log cannot be written: {0}; whether this was stored is not known, so try again with the same Idempotency-Key"
     )]
     Failed(String),
+    /// The disk has no room for more.
+    #[error("{0}")]
+    Full(String),
+    /// The log is not what it was: nothing is taken or served until the node is started again.
+    #[error("this node has stopped: {0}")]
+    Stopped(String),
     /// The node is shutting down.
     #[error("this node is shutting down; try again, with the same Idempotency-Key")]
     Closed,

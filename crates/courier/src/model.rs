@@ -1,4 +1,4 @@
-//! The words of the service: users, conversations, messages, sessions.
+//! What the service is about: users, conversations, messages, sessions.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -87,7 +87,7 @@ pub(crate) struct Conversation {
 pub struct Message {
     /// Where it was posted.
     pub conversation: ConversationId,
-    /// The how-manieth message of the conversation it is, from 1 on.
+    /// Its number in the conversation, from 1 on.
     pub number: u64,
     /// Who posted it.
     pub sender: UserId,

@@ -2,27 +2,33 @@
 
 use crate::acknowledgements::{Acknowledgements, PATIENCE};
 use crate::command::{Command, Done, Refusal};
+use crate::disk::Disk;
 use crate::error::StartError;
-use crate::hub::{Hub, Order, Parts, lock};
+use crate::http::Unread;
+use crate::hub::{Hub, HubRequest, Parts, lock};
 use crate::index::{Index, IndexError, Opened};
-use crate::limits::Limits;
-use crate::log::embedded::Embedded;
+use crate::limits::{Limits, MOST_FANOUT};
+use crate::log::embedded::Prepared;
 use crate::log::jetstream::{Connected, without_secrets};
 use crate::log::{Log, LogError};
 use crate::metrics::Metrics;
+use crate::model::ConversationId;
 use crate::password::Passwords;
 use crate::presence::Presence;
 use crate::presence::shared::SharedPresence;
 use crate::rates::Rates;
+use crate::seal::Key;
 use crate::sessions::{Bearer, Sessions};
-use crate::token::Token;
+use std::collections::HashMap;
 use std::fmt;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Semaphore, oneshot, watch};
 
+/// The cache of numbers of recipients is emptied when it has this many.
+const CACHED: usize = 1 << 20;
 /// How often rates of users who have not asked for long are forgotten.
 const TIDY: Duration = Duration::from_secs(60);
 
@@ -33,6 +39,8 @@ pub struct Options {
     pub data: Option<PathBuf>,
     /// The URL of a NATS server with JetStream, where several nodes share one log.
     pub nats: Option<String>,
+    /// A file with the key that those nodes have in common: they believe nobody else.
+    pub nats_key: Option<PathBuf>,
     /// Origins from which browsers may connect, besides the one they were served from.
     pub origins: Vec<String>,
     /// What is refused.
@@ -46,6 +54,7 @@ impl fmt::Debug for Options {
         f.debug_struct("Options")
             .field("data", &self.data)
             .field("nats", &nats)
+            .field("nats_key", &self.nats_key)
             .field("origins", &self.origins)
             .field("limits", &self.limits)
             .finish()
@@ -68,12 +77,18 @@ pub(crate) struct Inner {
     log: Arc<dyn Log>,
     pub index: Index,
     pub hub: Hub,
-    sessions: Arc<Sessions>,
+    pub sessions: Arc<Sessions>,
     pub passwords: Passwords,
     pub presence: Arc<Presence>,
     acknowledgements: Arc<Acknowledgements>,
     pub metrics: Metrics,
     pub rates: Rates,
+    disk: Disk,
+    pub unread: Unread,
+    /// Recipients of messages that are on their way, other than messages to few.
+    pub fanout: Arc<Semaphore>,
+    /// How many recipients conversations have, as far as they were used.
+    recipients: RwLock<HashMap<ConversationId, u32>>,
     pub limits: Limits,
     pub origins: Vec<String>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -105,15 +120,18 @@ impl Node {
         let Options {
             data,
             nats,
+            nats_key,
             origins,
             limits,
         } = options;
+        limits.check().map_err(StartError::Setting)?;
         if let Some(dir) = &data {
-            std::fs::create_dir_all(dir).map_err(|source| StartError::Directory {
+            private_directory(dir).map_err(|source| StartError::Directory {
                 path: dir.clone(),
                 source,
             })?;
         }
+        let disk = Disk::new(data.as_deref(), limits.reserve);
         let dir = data.clone();
         let mut opened = blocking(move || Opened::open(dir.as_deref())).await?;
         let presence = Arc::new(Presence::default());
@@ -128,28 +146,38 @@ impl Node {
         );
         // Groups of entries that may wait to be applied.
         let (feed, entries) = crossbeam_channel::bounded(64);
-        let after = opened.position();
+        let applied = opened.applied();
         let closing = watch::Sender::new(false);
         let mut threads = Vec::new();
+        let mut following = None;
         let log: Arc<dyn Log> = match nats {
             None => {
-                opened.adopt(0)?;
-                let groups = metrics.groups.clone();
-                let open = move || Embedded::open(data.as_deref(), after, feed, groups);
-                let (log, thread) = blocking(open).await?;
+                let after = applied.position;
+                let prepared = blocking(move || Prepared::open(data.as_deref(), after)).await?;
+                opened.adopt(prepared.identity())?;
+                opened.follows(prepared.last())?;
+                let (log, thread) = prepared.start(feed, metrics.groups.clone())?;
                 threads.push(thread);
                 Arc::new(log)
             }
             Some(url) => {
-                let connected = Connected::connect(&url).await?;
+                let key = key(nats_key.as_deref())?;
+                let connected = Connected::connect(&url, key.clone(), metrics.clone()).await?;
                 opened.adopt(connected.identity())?;
-                let shared =
-                    SharedPresence::new(presence.clone(), connected.client(), connected.origin());
+                let shared = SharedPresence::new(
+                    presence.clone(),
+                    connected.client(),
+                    key,
+                    metrics.clone(),
+                    connected.origin(),
+                );
                 let mut closed = closing.subscribe();
                 tokio::spawn(shared.run(async move {
                     let _ = closed.wait_for(|&closing| closing).await;
                 }));
-                Arc::new(connected.follow(after, feed)?)
+                let (log, ended) = connected.follow(applied, feed).await?;
+                following = Some(ended);
+                Arc::new(log)
             }
         };
         let weak = Arc::downgrade(&log);
@@ -171,13 +199,25 @@ impl Node {
             acknowledgements,
             metrics,
             rates: Rates::new(&limits),
+            disk,
+            unread: Unread::new(),
+            fanout: Arc::new(Semaphore::new(MOST_FANOUT as usize)),
+            recipients: RwLock::default(),
             limits,
             origins,
             threads: Mutex::new(threads),
             closing,
         });
-        // What was durable before is there before anybody asks.
+        // What was durable before is there before the first request.
         let _ = inner.caught_up().await;
+        if let Some(following) = following {
+            let inner = inner.clone();
+            tokio::spawn(async move {
+                // Its clients have to go elsewhere when the log cannot be followed any more.
+                let _ = following.await;
+                inner.hub.close().await;
+            });
+        }
         tokio::spawn(write_acknowledgements(inner.clone()));
         tokio::spawn(tell(inner.clone()));
         tokio::spawn(tidy(inner.clone()));
@@ -210,6 +250,10 @@ impl Node {
 impl Inner {
     /// Makes a command durable, applies it, and says what came of it.
     pub async fn command(&self, command: Command) -> Result<Done, Failure> {
+        if let Err(full) = self.disk.room() {
+            self.metrics.refuse("disk_full");
+            return Err(LogError::Full(full).into());
+        }
         let (reply, outcome) = oneshot::channel();
         self.log.submit(command, reply)?;
         let outcome = match self.log.patience() {
@@ -230,27 +274,57 @@ impl Inner {
         Ok(self.index.reached(end).await?)
     }
 
-    /// Whose token this is.
-    pub async fn bearer(&self, token: &Token) -> Result<Option<Bearer>, Failure> {
-        if let Some(bearer) = self.sessions.find(token, &self.index).await? {
-            return Ok(Some(bearer));
+    /// As [`Inner::caught_up`]; if the log cannot be asked now, `false`: what the node knows can be
+    /// read all the same.
+    pub async fn catch_up_if_possible(&self) -> Result<bool, Failure> {
+        match self.caught_up().await {
+            Ok(()) => Ok(true),
+            Err(Failure::Log(LogError::Failed(_))) => Ok(false),
+            Err(other) => Err(other),
         }
-        // It may have been given out by another node a moment ago.
-        Box::pin(self.caught_up()).await?;
-        Ok(self.sessions.find(token, &self.index).await?)
     }
 
     /// How far a session has acknowledged, and the last sequence its user has.
     pub async fn position(&self, bearer: &Bearer) -> Result<(u64, u64), Failure> {
-        self.caught_up().await?;
+        self.catch_up_if_possible().await?;
         let noted = self.acknowledgements.of(bearer.session);
         let position = self.index.position(bearer.user, bearer.session).await?;
         Ok((position.acknowledged.max(noted), position.last))
     }
 
+    /// How many recipients a message in this conversation has; 1 if the conversation is not known.
+    pub async fn recipients(&self, id: ConversationId) -> Result<u32, Failure> {
+        let known = {
+            let known = self.recipients.read();
+            let known = known.unwrap_or_else(PoisonError::into_inner);
+            known.get(&id).copied()
+        };
+        if let Some(count) = known {
+            return Ok(count);
+        }
+        // Seldom, so that the futures of requests need no room for it.
+        let Some(found) = Box::pin(self.index.conversation(id)).await? else {
+            return Ok(1);
+        };
+        let count = u32::try_from(found.members.len()).unwrap_or(u32::MAX) - 1;
+        let mut known = self
+            .recipients
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= CACHED {
+            known.clear();
+        }
+        known.insert(id, count);
+        Ok(count)
+    }
+
     /// Whether commands are taken now.
     pub fn is_up(&self) -> bool {
-        self.log.is_up() && self.index.is_up() && self.hub.is_up() && !*self.closing.borrow()
+        self.disk.room().is_ok()
+            && self.log.is_up()
+            && self.index.is_up()
+            && self.hub.is_up()
+            && !*self.closing.borrow()
     }
 
     /// Returns when the node begins to shut down.
@@ -263,6 +337,39 @@ impl Inner {
         let write = async |command| self.command(command).await.is_ok();
         self.acknowledgements.flush(write).await;
     }
+}
+
+/// Makes a directory that other users of the machine cannot look into. One that is there stays as it
+/// is.
+fn private_directory(path: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// The key in this file.
+fn key(path: Option<&Path>) -> Result<Key, StartError> {
+    const SHORTEST: usize = 16;
+    let Some(path) = path else {
+        return Err(StartError::Setting(
+            "nodes that share a log need a key in common: give each --nats-key FILE with the same content; `head -c 32 /dev/urandom | base64 > FILE` makes one".to_owned(),
+        ));
+    };
+    let refused = |reason: String| StartError::Key {
+        path: path.to_owned(),
+        reason,
+    };
+    let text = std::fs::read(path).map_err(|error| refused(error.to_string()))?;
+    let secret = text.trim_ascii();
+    if secret.len() < SHORTEST {
+        return Err(refused(format!(
+            "it has {} bytes, and needs {SHORTEST} at least; `head -c 32 /dev/urandom | base64` makes a good one",
+            secret.len()
+        )));
+    }
+    Ok(Key::new(secret))
 }
 
 /// Does what may block on a thread that may.
@@ -280,14 +387,14 @@ async fn write_acknowledgements(node: Arc<Inner>) {
     }
 }
 
-/// Tells everybody who comes and goes.
+/// Tells all users who comes and goes.
 async fn tell(node: Arc<Inner>) {
     let mut pause = Duration::ZERO;
     while wait(&node, pause).await {
-        let (tidings, next) = node.presence.tidings();
+        let (update, next) = node.presence.update();
         pause = next;
-        if let Some(tidings) = tidings
-            && node.hub.order(Order::Tell(tidings)).await.is_err()
+        if let Some(update) = update
+            && node.hub.request(HubRequest::Tell(update)).await.is_err()
         {
             return;
         }

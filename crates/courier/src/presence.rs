@@ -6,18 +6,20 @@
 
 pub(crate) mod shared;
 
-use crate::frame::{Face, Notice};
-use crate::hub::{Tidings, lock};
+use crate::frame::{Notice, UserInfo, split};
+use crate::hub::{PresenceUpdate, lock};
 use crate::model::UserId;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A batch waits at least so long,
+/// A batch waits at least this long,
 const SHORTEST: Duration = Duration::from_millis(100);
-/// and so long for every user who is told.
+/// and this long for every user who is told.
 const EACH: Duration = Duration::from_micros(50);
+/// Changes kept for other nodes; if they are not taken, other nodes are told everything anew.
+const MOST_CHANGES: usize = 1 << 14;
 
 /// A node of the service, for as long as one process runs it.
 pub(crate) type NodeId = u64;
@@ -33,8 +35,8 @@ struct Inner {
     users: BTreeMap<UserId, Online>,
     /// Whether users were online when they were last told of.
     changed: HashMap<UserId, (bool, Arc<str>)>,
-    /// What other nodes are to be told.
-    news: Vec<News>,
+    /// What other nodes are to be told, if there are any.
+    changes: Option<Changes>,
 }
 
 #[derive(Debug)]
@@ -44,11 +46,22 @@ struct Online {
     nodes: Vec<NodeId>,
 }
 
-/// A change on this node.
+/// Changes on this node since other nodes were last told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum News {
-    Came(Face),
-    Left(UserId),
+pub(crate) enum Changes {
+    /// These; `true` if the user came.
+    Some(Vec<(UserInfo, bool)>),
+    /// More than are kept.
+    TooMany,
+}
+
+impl Changes {
+    fn add(&mut self, info: UserInfo, came: bool) {
+        match self {
+            Changes::Some(all) if all.len() < MOST_CHANGES => all.push((info, came)),
+            _ => *self = Changes::TooMany,
+        }
+    }
 }
 
 /// This node, whose number nobody else has.
@@ -56,22 +69,22 @@ const HERE: NodeId = 0;
 
 impl Presence {
     /// A user has come to this node.
-    pub fn came(&self, face: Face) {
+    pub fn came(&self, info: UserInfo) {
         let mut inner = lock(&self.inner);
-        inner.came(HERE, face.clone());
-        inner.news.push(News::Came(face));
+        inner.came(HERE, info.clone());
+        inner.note(info, true);
     }
 
     /// A user has no socket on this node any more.
-    pub fn left(&self, face: Face) {
+    pub fn left(&self, info: UserInfo) {
         let mut inner = lock(&self.inner);
-        inner.left(HERE, face.id);
-        inner.news.push(News::Left(face.id));
+        inner.left(HERE, info.id);
+        inner.note(info, false);
     }
 
     /// A user has come to another node.
-    pub fn came_to(&self, node: NodeId, face: Face) {
-        lock(&self.inner).came(node, face);
+    pub fn came_to(&self, node: NodeId, info: UserInfo) {
+        lock(&self.inner).came(node, info);
     }
 
     /// A user has left another node.
@@ -80,77 +93,79 @@ impl Presence {
     }
 
     /// These users, and no others, are on another node.
-    pub fn are_on(&self, node: NodeId, faces: Vec<Face>) {
+    pub fn are_on(&self, node: NodeId, users: Vec<UserInfo>) {
         let mut inner = lock(&self.inner);
         let gone = inner.on(node);
-        let kept: HashSet<_> = faces.iter().map(|face| face.id).collect();
-        for face in gone.into_iter().filter(|face| !kept.contains(&face.id)) {
-            inner.left(node, face.id);
+        let kept: HashSet<_> = users.iter().map(|info| info.id).collect();
+        for info in gone.into_iter().filter(|info| !kept.contains(&info.id)) {
+            inner.left(node, info.id);
         }
-        for face in faces {
-            inner.came(node, face);
+        for info in users {
+            inner.came(node, info);
         }
     }
 
     /// Who is on this node.
-    pub fn here(&self) -> Vec<Face> {
+    pub fn here(&self) -> Vec<UserInfo> {
         lock(&self.inner).on(HERE)
     }
 
-    /// What has changed on this node since this was last asked.
-    pub fn news(&self) -> Vec<News> {
-        std::mem::take(&mut lock(&self.inner).news)
+    /// What has changed on this node since this was last asked. From the first call on, changes are
+    /// kept for the next.
+    pub fn changes(&self) -> Changes {
+        let mut inner = lock(&self.inner);
+        let none = Changes::Some(Vec::new());
+        inner.changes.replace(none).unwrap_or(Changes::TooMany)
     }
 
     /// How many are online, and the first of them.
-    pub fn first(&self, limit: usize) -> (usize, Vec<Face>) {
-        let (total, faces, _) = self.page(UserId(0), limit);
-        (total, faces)
+    pub fn first(&self, limit: usize) -> (usize, Vec<UserInfo>) {
+        let (total, users, _) = self.page(UserId(0), limit);
+        (total, users)
     }
 
     /// How many are online, those after `after` up to a limit, and whether there are more.
-    pub fn page(&self, after: UserId, limit: usize) -> (usize, Vec<Face>, bool) {
+    pub fn page(&self, after: UserId, limit: usize) -> (usize, Vec<UserInfo>, bool) {
         let inner = lock(&self.inner);
         let mut rest = inner.users.range((Excluded(after), Unbounded));
-        let faces = rest.by_ref().take(limit).map(face).collect();
-        (inner.users.len(), faces, rest.next().is_some())
+        let users = rest.by_ref().take(limit).map(info).collect();
+        (inner.users.len(), users, rest.next().is_some())
     }
 
     /// What is to be told to everybody, and how long to wait before asking again.
-    pub fn tidings(&self) -> (Option<Arc<Tidings>>, Duration) {
+    pub fn update(&self) -> (Option<Arc<PresenceUpdate>>, Duration) {
         let mut inner = lock(&self.inner);
         let pause = SHORTEST.max(EACH * u32::try_from(inner.users.len()).unwrap_or(u32::MAX));
         let (mut connected, mut disconnected) = (Vec::new(), Vec::new());
         for (id, (before, name)) in std::mem::take(&mut inner.changed) {
             let now = inner.users.contains_key(&id);
-            let face = Face { id, name };
+            let info = UserInfo { id, name };
             match (before, now) {
-                (false, true) => connected.push(face),
-                (true, false) => disconnected.push(face),
+                (false, true) => connected.push(info),
+                (true, false) => disconnected.push(info),
                 _ => {}
             }
         }
         drop(inner);
-        let mut frames = Vec::new();
         for users in [&mut connected, &mut disconnected] {
-            users.sort_unstable_by_key(|face| face.id);
+            users.sort_unstable_by_key(|info| info.id);
         }
-        if !connected.is_empty() {
-            let users = &connected;
-            frames.push(Notice::Connect { users }.frame());
-        }
-        if !disconnected.is_empty() {
-            let users = &disconnected;
-            frames.push(Notice::Disconnect { users }.frame());
-        }
-        let tidings = (!frames.is_empty()).then(|| Arc::new(Tidings { frames }));
-        (tidings, pause)
+        let mut frames = split(&connected, |users| Notice::Connect { users });
+        frames.extend(split(&disconnected, |users| Notice::Disconnect { users }));
+        let update = (!frames.is_empty()).then(|| Arc::new(PresenceUpdate { frames }));
+        (update, pause)
     }
 }
 
 impl Inner {
-    fn came(&mut self, node: NodeId, face: Face) {
-        let Face { id, name } = face;
+    fn note(&mut self, info: UserInfo, came: bool) {
+        if let Some(changes) = &mut self.changes {
+            changes.add(info, came);
+        }
+    }
+
+    fn came(&mut self, node: NodeId, info: UserInfo) {
+        let UserInfo { id, name } = info;
         if !self.users.contains_key(&id) {
             self.changed
                 .entry(id)
@@ -175,17 +190,17 @@ impl Inner {
         }
     }
 
-    fn on(&self, node: NodeId) -> Vec<Face> {
+    fn on(&self, node: NodeId) -> Vec<UserInfo> {
         let there = self
             .users
             .iter()
             .filter(|(_, online)| online.nodes.contains(&node));
-        there.map(face).collect()
+        there.map(info).collect()
     }
 }
 
-fn face((id, online): (&UserId, &Online)) -> Face {
-    Face {
+fn info((id, online): (&UserId, &Online)) -> UserInfo {
+    UserInfo {
         id: *id,
         name: online.name.clone(),
     }
@@ -195,18 +210,18 @@ fn face((id, online): (&UserId, &Online)) -> Face {
 mod tests {
     use super::*;
 
-    fn person(id: u64) -> Face {
+    fn person(id: u64) -> UserInfo {
         let name = format!("user{id}").into();
-        Face {
+        UserInfo {
             id: UserId(id),
             name,
         }
     }
 
     fn told(presence: &Presence) -> Vec<String> {
-        let (tidings, _) = presence.tidings();
-        tidings.map_or_else(Vec::new, |tidings| {
-            tidings.frames.iter().map(ToString::to_string).collect()
+        let (update, _) = presence.update();
+        update.map_or_else(Vec::new, |update| {
+            update.frames.iter().map(ToString::to_string).collect()
         })
     }
 
@@ -258,13 +273,25 @@ mod tests {
     #[test]
     fn other_nodes_are_told_what_happens_here() {
         let presence = Presence::default();
+        assert_eq!(presence.changes(), Changes::TooMany);
         presence.came(person(1));
         presence.came_to(7, person(2));
         presence.left(person(1));
-        assert_eq!(
-            presence.news(),
-            [News::Came(person(1)), News::Left(UserId(1))]
-        );
-        assert_eq!(presence.news(), []);
+        let changes = vec![(person(1), true), (person(1), false)];
+        assert_eq!(presence.changes(), Changes::Some(changes));
+        assert_eq!(presence.changes(), Changes::Some(Vec::new()));
+        for turn in 0..2 * MOST_CHANGES as u64 {
+            presence.came(person(turn + 1));
+        }
+        assert_eq!(presence.changes(), Changes::TooMany);
+    }
+
+    #[test]
+    fn a_node_by_itself_keeps_nothing_for_others() {
+        let presence = Presence::default();
+        presence.came(person(1));
+        presence.left(person(1));
+        let inner = lock(&presence.inner);
+        assert!(inner.changes.is_none() && inner.users.is_empty());
     }
 }

@@ -5,35 +5,78 @@ use crate::model::UserId;
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, NotUntil, Quota};
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// A rate for each user, and one for each address from which strangers come.
+/// Tokens that are looked up for an address, for each that may be wrong.
+const LOOKUPS: NonZeroU32 = NonZeroU32::new(10).expect("10 is not 0");
+
+/// Rates of users, and of addresses and account names from which nobody has logged in yet.
 #[derive(Debug)]
 pub(crate) struct Rates {
     users: DefaultKeyedRateLimiter<UserId>,
+    /// Recipients of what a user posts.
+    recipients: DefaultKeyedRateLimiter<UserId>,
+    most_recipients: NonZeroU32,
     strangers: DefaultKeyedRateLimiter<IpAddr>,
+    /// Tokens that the node does not know yet.
+    lookups: DefaultKeyedRateLimiter<IpAddr>,
+    /// Logins to an account, by the hash of its name.
+    accounts: DefaultKeyedRateLimiter<u64>,
     clock: DefaultClock,
 }
 
 impl Rates {
     pub fn new(limits: &Limits) -> Rates {
+        let lookups = limits.strangers.saturating_mul(LOOKUPS);
         Rates {
             users: DefaultKeyedRateLimiter::dashmap(Quota::per_second(limits.rate)),
+            recipients: DefaultKeyedRateLimiter::dashmap(Quota::per_second(limits.fanout)),
+            most_recipients: limits.fanout,
             strangers: DefaultKeyedRateLimiter::dashmap(Quota::per_second(limits.strangers)),
+            lookups: DefaultKeyedRateLimiter::dashmap(Quota::per_second(lookups)),
+            accounts: DefaultKeyedRateLimiter::dashmap(Quota::per_second(limits.strangers)),
             clock: DefaultClock::default(),
         }
     }
 
-    /// Counts a request of a user; an error says how long to wait.
+    /// Counts a request of a user; an error says how long to wait, as for all of these.
     pub fn user(&self, user: UserId) -> Result<(), Duration> {
         self.users.check_key(&user).map_err(|no| self.wait(&no))
     }
 
-    /// Counts a request of somebody unknown; an error says how long to wait.
+    /// Counts the recipients of a message. One message to more than the limit uses all of it up.
+    pub fn recipients(&self, user: UserId, count: u32) -> Result<(), Duration> {
+        let count = NonZeroU32::new(count).unwrap_or(NonZeroU32::MIN);
+        let count = count.min(self.most_recipients);
+        match self.recipients.check_key_n(&user, count) {
+            Ok(checked) => checked.map_err(|no| self.wait(&no)),
+            // Not more than the quota, by the line above.
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Counts an attempt of somebody unknown.
     pub fn stranger(&self, address: IpAddr) -> Result<(), Duration> {
-        self.strangers
-            .check_key(&address)
-            .map_err(|no| self.wait(&no))
+        let checked = self.strangers.check_key(&address);
+        checked.map_err(|no| self.wait(&no))
+    }
+
+    /// Counts a token that has to be looked up.
+    pub fn lookup(&self, address: IpAddr) -> Result<(), Duration> {
+        let checked = self.lookups.check_key(&address);
+        checked.map_err(|no| self.wait(&no))
+    }
+
+    /// Counts a login to an account, whether it exists or not.
+    pub fn account(&self, name: &str) -> Result<(), Duration> {
+        let hash = blake3::hash(name.as_bytes());
+        let (first, _) = hash.as_bytes().split_at(8);
+        let key = first
+            .iter()
+            .fold(0, |bits, &byte| bits << 8 | u64::from(byte));
+        let checked = self.accounts.check_key(&key);
+        checked.map_err(|no| self.wait(&no))
     }
 
     fn wait(&self, no: &NotUntil<<DefaultClock as Clock>::Instant>) -> Duration {
@@ -42,9 +85,32 @@ impl Rates {
 
     /// Forgets those who have not asked for long.
     pub fn tidy(&self) {
-        self.users.retain_recent();
-        self.strangers.retain_recent();
-        self.users.shrink_to_fit();
-        self.strangers.shrink_to_fit();
+        fn tidy<K: std::hash::Hash + Eq + Clone>(all: &DefaultKeyedRateLimiter<K>) {
+            all.retain_recent();
+            all.shrink_to_fit();
+        }
+        tidy(&self.users);
+        tidy(&self.recipients);
+        tidy(&self.strangers);
+        tidy(&self.lookups);
+        tidy(&self.accounts);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_to_many_counts_as_many() {
+        let rates = Rates::new(&Limits {
+            fanout: NonZeroU32::new(100).unwrap(),
+            ..Limits::default()
+        });
+        let (anne, mary) = (UserId(1), UserId(2));
+        assert!(rates.recipients(anne, 60).is_ok());
+        assert!(rates.recipients(anne, 60).is_err());
+        assert!(rates.recipients(mary, 5000).is_ok());
+        assert!(rates.recipients(mary, 1).is_err());
     }
 }

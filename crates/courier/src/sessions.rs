@@ -27,37 +27,44 @@ struct Known {
     name: Arc<str>,
 }
 
-/// Somebody who has shown a token that is good.
+impl Known {
+    /// Who shows this token, if it is good.
+    fn bearer(self, token: &Token) -> Option<Bearer> {
+        let good = token.proves(&self.session.proof) && Millis::now() < self.session.expires;
+        good.then_some(Bearer {
+            user: self.session.user,
+            name: self.name,
+            session: token.session,
+            expires: self.session.expires,
+        })
+    }
+}
+
+/// A user who has shown a token that is good.
 #[derive(Clone, Debug)]
 pub(crate) struct Bearer {
     pub user: UserId,
     pub name: Arc<str>,
     pub session: SessionId,
+    pub expires: Millis,
 }
 
 impl Sessions {
-    /// Whose token it is; `None` if it is nobody's, or not any more.
-    pub async fn find(&self, token: &Token, index: &Index) -> Result<Option<Bearer>, IndexError> {
-        let cached = self.cached(token.session);
-        let known = match cached {
-            Some(known) => known,
-            // Seldom, so that the futures of requests need no room for it.
-            None => match Box::pin(self.look_up(token.session, index)).await? {
-                Some(known) => known,
-                None => return Ok(None),
-            },
-        };
-        let good = token.proves(&known.session.proof) && Millis::now() < known.session.expires;
-        Ok(good.then_some(Bearer {
-            user: known.session.user,
-            name: known.name,
-            session: token.session,
-        }))
+    /// Whose token it is, if its session is in the cache: `Some(None)` if the token is wrong.
+    pub fn cached(&self, token: &Token) -> Option<Option<Bearer>> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = known.get(&token.session).cloned()?;
+        Some(known.bearer(token))
     }
 
-    fn cached(&self, id: SessionId) -> Option<Known> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        known.get(&id).cloned()
+    /// Whose token it is; `None` if it is not valid, or not any more.
+    pub async fn find(&self, token: &Token, index: &Index) -> Result<Option<Bearer>, IndexError> {
+        if let Some(found) = self.cached(token) {
+            return Ok(found);
+        }
+        // Seldom, so that the futures of requests need no room for it.
+        let known = Box::pin(self.look_up(token.session, index)).await?;
+        Ok(known.and_then(|known| known.bearer(token)))
     }
 
     async fn look_up(&self, id: SessionId, index: &Index) -> Result<Option<Known>, IndexError> {

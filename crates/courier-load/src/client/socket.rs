@@ -1,7 +1,7 @@
 //! The WebSocket of a client.
 
 use super::ClientError;
-use corsair_courier::{Face, Message};
+use corsair_courier::{Message, UserInfo};
 use futures_util::{SinkExt, StreamExt};
 use hyper::header::HeaderName;
 use serde::Deserialize;
@@ -30,19 +30,19 @@ pub enum Said {
         /// How many.
         total: usize,
         /// Some of them.
-        users: Vec<Face>,
+        users: Vec<UserInfo>,
     },
     /// Who came.
     #[serde(rename = "users:connect")]
     Connect {
         /// Them.
-        users: Vec<Face>,
+        users: Vec<UserInfo>,
     },
     /// Who left.
     #[serde(rename = "users:disconnect")]
     Disconnect {
         /// Them.
-        users: Vec<Face>,
+        users: Vec<UserInfo>,
     },
     /// Something the client did wrong.
     #[serde(rename = "error")]

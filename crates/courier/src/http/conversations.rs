@@ -1,14 +1,17 @@
 //! Conversations: who talks with whom.
 
+use super::page::Room;
 use super::problem::{ErrorBody, Problem};
 use super::read::{Authenticated, StrictJson, StrictQuery};
 use super::users::After;
 use crate::command::{Command, Done};
+use crate::frame::ENVELOPE;
 use crate::model::{Conversation, ConversationId, Millis, UserId};
 use crate::node::{Failure, Node};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -109,18 +112,23 @@ pub(crate) async fn list(
     State(node): State<Node>,
     who: Authenticated,
     StrictQuery(after): StrictQuery<After>,
-) -> Result<Json<Conversations>, Problem> {
+) -> Result<Response, Problem> {
     let node = &node.inner;
-    node.caught_up().await?;
+    let room = Room::take(node, who.user)?;
+    let current = node.catch_up_if_possible().await?;
     let first = ConversationId(after.after);
-    let page = node.index.conversations(who.user, first, after.limit(node));
+    let bytes = node.limits.page_bytes - ENVELOPE;
+    let page = node
+        .index
+        .conversations(who.user, first, after.limit(node), bytes);
     let page = page.await.map_err(Failure::from)?;
     let conversations = page.items.into_iter().map(view).collect();
     let more = page.more;
-    Ok(Json(Conversations {
+    let page = Conversations {
         conversations,
         more,
-    }))
+    };
+    room.answer(&page, current)
 }
 
 fn view((id, conversation): (ConversationId, Conversation)) -> ConversationView {

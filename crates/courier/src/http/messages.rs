@@ -1,19 +1,26 @@
 //! Messages: posting one, and reading what was posted.
 
+use super::page::Room;
 use super::problem::{ErrorBody, Problem};
 use super::read::{Authenticated, InPath, StrictJson, StrictQuery};
 use super::users::After;
 use crate::command::{Command, Done, Refusal};
-use crate::limits::LONGEST_KEY;
-use crate::model::{ConversationId, Message, Millis};
-use crate::node::{Failure, Node};
+use crate::frame::ENVELOPE;
+use crate::limits::{FEW, LONGEST_KEY, MOST_FANOUT};
+use crate::model::{ConversationId, Message, Millis, UserId};
+use crate::node::{Failure, Inner, Node};
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::response::Response;
 use serde::{Deserialize, Serialize};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use tokio::sync::OwnedSemaphorePermit;
 use utoipa::ToSchema;
+
+/// How long a message to many waits for its turn.
+const TURN: Duration = Duration::from_secs(10);
 
 /// A message to be posted.
 #[derive(Deserialize, ToSchema)]
@@ -28,7 +35,7 @@ pub(crate) struct NewMessage {
 pub(crate) struct Posted {
     /// Where.
     conversation: ConversationId,
-    /// The how-manieth message of the conversation it is.
+    /// Its number in the conversation, from 1 on.
     number: u64,
     /// When it was first posted, in milliseconds since 1970.
     sent: Millis,
@@ -85,6 +92,8 @@ pub(crate) async fn create(
         );
         return Err(Problem::too_large("text", message));
     }
+    // Kept until the outcome is known.
+    let _turn = admit(node, who.user, conversation).await?;
     let command = Command::Post {
         sender: who.user,
         conversation,
@@ -114,6 +123,40 @@ pub(crate) async fn create(
         repeated,
     };
     Ok((status, Json(posted)))
+}
+
+/// Counts a message by its recipients. One to many waits for its turn, of which it keeps the others
+/// while it is held; messages to few do not wait for those.
+async fn admit(
+    node: &Inner,
+    user: UserId,
+    conversation: ConversationId,
+) -> Result<Option<OwnedSemaphorePermit>, Problem> {
+    let recipients = node.recipients(conversation).await?;
+    if let Err(wait) = node.rates.recipients(user, recipients) {
+        node.metrics.refuse("fanout");
+        let most = node.limits.fanout;
+        let message =
+            format!("your messages go to more than {most} recipients a second; wait a moment");
+        return Err(Problem::too_many("fanout", message, wait));
+    }
+    if recipients < FEW {
+        return Ok(None);
+    }
+    let turn = node.fanout.clone();
+    let turn = Box::pin(tokio::time::timeout(
+        TURN,
+        turn.acquire_many_owned(recipients.min(MOST_FANOUT)),
+    ));
+    match turn.await {
+        Ok(Ok(turn)) => Ok(Some(turn)),
+        _ => {
+            node.metrics.refuse("busy");
+            let message =
+                "too many messages to many recipients are under way; try again in a moment";
+            Err(Problem::busy("busy", message, Duration::from_secs(1)))
+        }
+    }
 }
 
 /// The hash of the idempotency key, if there is one.
@@ -157,18 +200,23 @@ pub(crate) async fn list(
     who: Authenticated,
     InPath(id): InPath,
     StrictQuery(after): StrictQuery<After>,
-) -> Result<Json<Messages>, Problem> {
+) -> Result<Response, Problem> {
     let node = &node.inner;
-    node.caught_up().await?;
+    let room = Room::take(node, who.user)?;
+    let current = node.catch_up_if_possible().await?;
     let conversation = node.index.conversation(id).await.map_err(Failure::from)?;
     let is_member = conversation.is_some_and(|found| found.members.contains(&who.user));
     if !is_member {
         return Err(Refusal::UnknownConversation(id).into());
     }
-    let page = node.index.messages(id, after.after, after.limit(node));
+    let bytes = node.limits.page_bytes - ENVELOPE;
+    let page = node
+        .index
+        .messages(id, after.after, after.limit(node), bytes);
     let page = page.await.map_err(Failure::from)?;
-    Ok(Json(Messages {
+    let page = Messages {
         messages: page.items,
         more: page.more,
-    }))
+    };
+    room.answer(&page, current)
 }

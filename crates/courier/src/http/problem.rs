@@ -53,6 +53,14 @@ impl Problem {
         }
     }
 
+    /// The node cannot do this now.
+    pub fn busy(code: &'static str, message: impl Into<String>, wait: Duration) -> Problem {
+        Problem {
+            retry_after: Some(wait),
+            ..Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, message)
+        }
+    }
+
     /// Something larger than it may be.
     pub fn too_large(code: &'static str, message: impl Into<String>) -> Problem {
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, code, message)
@@ -128,14 +136,13 @@ impl From<Failure> for Problem {
             Failure::Refused(refusal) => return refusal.into(),
             Failure::Log(LogError::Busy(_)) => "busy",
             Failure::Log(LogError::Closed) => "closing",
+            Failure::Log(LogError::Full(_)) => "disk_full",
+            Failure::Log(LogError::Stopped(_)) => "stopped",
             Failure::Log(LogError::Failed(_)) => "log_failed",
             Failure::Index(_) => "index_failed",
             Failure::Late(_) => "late",
         };
-        Problem {
-            retry_after: Some(Duration::from_secs(1)),
-            ..Problem::new(StatusCode::SERVICE_UNAVAILABLE, code, failure.to_string())
-        }
+        Problem::busy(code, failure.to_string(), Duration::from_secs(1))
     }
 }
 

@@ -1,9 +1,10 @@
 //! What requests say, read strictly: everything that is not expected is an error with a sentence.
 
+use super::client_address::client_address;
 use super::problem::Problem;
 use crate::limits::Limits;
 use crate::model::ConversationId;
-use crate::node::{Inner, Node};
+use crate::node::{Failure, Inner, Node};
 use crate::sessions::Bearer;
 use crate::token::Token;
 use axum::body::{Body, Bytes};
@@ -12,10 +13,13 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
+use std::any::Any;
+use std::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Deref;
 use std::sync::Arc;
-use tokio::sync::OwnedSemaphorePermit;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// A connection, as an extension of its requests.
 #[derive(Clone, Debug)]
@@ -23,10 +27,17 @@ pub(crate) struct Peer {
     /// From where it comes.
     pub address: SocketAddr,
     /// Counts it for as long as it is held.
-    pub permit: Arc<OwnedSemaphorePermit>,
+    pub counted: Arc<dyn Counted>,
+    /// Set when it has become a WebSocket, whose reader may be slow.
+    pub upgraded: Arc<AtomicBool>,
 }
 
-/// Somebody with a token that is good, within their rate.
+/// What counts a connection.
+pub(crate) trait Counted: Any + Debug + Send + Sync {}
+
+impl<T: Any + Debug + Send + Sync> Counted for T {}
+
+/// A user with a token that is good, within the rate.
 #[derive(Clone, Debug)]
 pub(crate) struct Authenticated(pub Bearer);
 
@@ -42,23 +53,7 @@ impl FromRequestParts<Node> for Authenticated {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, node: &Node) -> Result<Self, Problem> {
-        let token = bearer_token(&parts.headers);
-        let bearer = match token.and_then(Token::parse) {
-            Some(token) => node.inner.bearer(&token).await?,
-            None => None,
-        };
-        let Some(bearer) = bearer else {
-            // Guessing is slowed down.
-            stranger(&node.inner, parts)?;
-            return Err(match token {
-                Some(_) => Problem::unauthorized(
-                    "this token is not valid; POST /sessions gives out a new one",
-                ),
-                None => Problem::unauthorized(
-                    "this needs a token in the header Authorization: Bearer TOKEN; POST /sessions gives one out",
-                ),
-            });
-        };
+        let bearer = bearer(&node.inner, parts).await?;
         if let Err(wait) = node.inner.rates.user(bearer.user) {
             node.inner.metrics.refuse("rate");
             let most = node.inner.limits.rate;
@@ -67,6 +62,42 @@ impl FromRequestParts<Node> for Authenticated {
         }
         Ok(Authenticated(bearer))
     }
+}
+
+/// Finds out whose token came with a request. Looking up tokens that the node does not know is slowed
+/// down, and those that turn out to be wrong more so, before the log is asked for news of them.
+async fn bearer(node: &Inner, parts: &Parts) -> Result<Bearer, Problem> {
+    let Some(text) = bearer_token(&parts.headers) else {
+        stranger(node, parts)?;
+        return Err(Problem::unauthorized(
+            "this needs a token in the header Authorization: Bearer TOKEN; POST /sessions gives one out",
+        ));
+    };
+    let wrong =
+        || Problem::unauthorized("this token is not valid; POST /sessions gives out a new one");
+    let Some(token) = Token::parse(text) else {
+        stranger(node, parts)?;
+        return Err(wrong());
+    };
+    let known = match node.sessions.cached(&token) {
+        Some(known) => known,
+        None => {
+            let address = address(node, parts);
+            node.rates
+                .lookup(address)
+                .map_err(|wait| too_many_attempts(node, wait))?;
+            let found = node.sessions.find(&token, &node.index).await;
+            found.map_err(Failure::from)?
+        }
+    };
+    if let Some(bearer) = known {
+        return Ok(bearer);
+    }
+    stranger(node, parts)?;
+    // Another node may have given it out a moment ago.
+    Box::pin(node.caught_up()).await?;
+    let found = node.sessions.find(&token, &node.index).await;
+    found.map_err(Failure::from)?.ok_or_else(wrong)
 }
 
 /// The token in the headers: of `Authorization`, or, as browsers cannot set that for a WebSocket,
@@ -85,7 +116,7 @@ fn bearer_token(headers: &HeaderMap) -> Option<&str> {
         .find(|protocol| protocol.starts_with("courier_"))
 }
 
-/// Somebody without a token, within the rate of their address.
+/// A client without a token, within the rate of its address.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stranger;
 
@@ -98,14 +129,31 @@ impl FromRequestParts<Node> for Stranger {
 }
 
 fn stranger(node: &Inner, parts: &Parts) -> Result<(), Problem> {
+    let checked = node.rates.stranger(address(node, parts));
+    checked.map_err(|wait| too_many_attempts(node, wait))
+}
+
+/// Counts a login to an account.
+pub(crate) fn account(node: &Inner, name: &str) -> Result<(), Problem> {
+    node.rates.account(name).map_err(|wait| {
+        node.metrics.refuse("account");
+        let message = "too many logins to this account; wait a moment";
+        Problem::too_many("account", message, wait)
+    })
+}
+
+fn too_many_attempts(node: &Inner, wait: Duration) -> Problem {
+    node.metrics.refuse("strangers");
+    let message = "too many attempts from this address; wait a moment";
+    Problem::too_many("strangers", message, wait)
+}
+
+/// From where a request comes.
+fn address(node: &Inner, parts: &Parts) -> IpAddr {
     let peer = parts.extensions.get::<Peer>();
     let nowhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-    let address = peer.map_or(nowhere, |peer| peer.address.ip());
-    node.rates.stranger(address).map_err(|wait| {
-        node.metrics.refuse("strangers");
-        let message = "too many attempts from this address; wait a moment";
-        Problem::too_many("strangers", message, wait)
-    })
+    let peer = peer.map_or(nowhere, |peer| peer.address.ip());
+    client_address(peer, &parts.headers, &node.limits.trusted_proxies)
 }
 
 /// A body of JSON that says what is expected and nothing else.

@@ -1,24 +1,27 @@
 //! Connections: taken up to a limit, each with a task of its own until it ends or is a WebSocket.
 
+use super::deadline::WriteDeadline;
 use super::read::Peer;
+use super::unread_body;
+use crate::counts::{Counts, Held};
 use crate::error::StartError;
 use crate::metrics::Status;
 use crate::node::Node;
 use axum::Router;
-use axum::body::Body;
 use axum::http::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinHandle;
 use tower::ServiceExt;
 
@@ -28,6 +31,8 @@ const BUFFER: usize = 16 << 10;
 const GRACE: Duration = Duration::from_secs(5);
 /// How long a client for whom there is no room may take to hear so.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// Clients that are told at a time that there is no room; others are closed without a word.
+const MOST_TURNED_AWAY: usize = 256;
 /// After the system has refused a connection (too many files, say).
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -77,6 +82,13 @@ impl Serving {
     }
 }
 
+/// Counts a connection for as long as it is held.
+#[derive(Debug)]
+struct Connected {
+    _permit: OwnedSemaphorePermit,
+    _from: Held<IpAddr>,
+}
+
 /// Takes connections until it is told to stop, and waits for those that are under way.
 async fn accept(
     listener: TcpListener,
@@ -84,8 +96,11 @@ async fn accept(
     node: Node,
     mut stopped: watch::Receiver<bool>,
 ) {
-    let most = node.inner.limits.connections;
+    let refused = Arc::new(Semaphore::new(MOST_TURNED_AWAY));
+    let limits = &node.inner.limits;
+    let most = limits.connections;
     let room = Arc::new(Semaphore::new(most));
+    let addresses = Counts::new();
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -95,9 +110,24 @@ async fn accept(
             tokio::time::sleep(PAUSE).await;
             continue;
         };
+        let address = peer.ip().to_canonical();
+        // What stands behind a proxy is not one client.
+        let most_there = match limits.trusted_proxies.contains(&address) {
+            true => usize::MAX,
+            false => limits.address_connections,
+        };
+        let Some(from) = addresses.take(address, 1, most_there) else {
+            node.inner.metrics.refuse("address_connections");
+            let message =
+                format!("your address has {most_there} connections here already; close one");
+            turn_away(stream, &refused, message);
+            continue;
+        };
         let Ok(permit) = room.clone().try_acquire_owned() else {
             node.inner.metrics.refuse("connections");
-            tokio::spawn(turn_away(stream, most));
+            let message =
+                format!("this node has its {most} connections; try again later, or another node");
+            turn_away(stream, &refused, message);
             continue;
         };
         // A message is to go out at once, not when there are more.
@@ -105,7 +135,11 @@ async fn accept(
         let (node, router, stopped) = (node.clone(), router.clone(), stopped.clone());
         let peer = Peer {
             address: peer,
-            permit: Arc::new(permit),
+            counted: Arc::new(Connected {
+                _permit: permit,
+                _from: from,
+            }),
+            upgraded: Arc::new(AtomicBool::new(false)),
         };
         tokio::spawn(connection(stream, peer, router, node, stopped));
     }
@@ -124,12 +158,14 @@ async fn connection(
 ) {
     node.inner.metrics.connections.inc();
     let requests = node.inner.metrics.requests.clone();
+    let stream = WriteDeadline::new(stream, node.inner.limits.write, peer.upgraded.clone());
     let service = service_fn(move |request: Request<Incoming>| {
-        let mut request = request.map(Body::new);
+        let (mut request, rest) = unread_body::keep(request);
         request.extensions_mut().insert(peer.clone());
         let (answer, requests) = (router.clone().oneshot(request), requests.clone());
         async move {
-            let answer = answer.await?;
+            let mut answer = answer.await?;
+            unread_body::finish(rest, &mut answer).await;
             let status = answer.status().as_u16();
             requests.get_or_create(&Status { status }).inc();
             Ok::<_, Infallible>(answer)
@@ -153,11 +189,18 @@ async fn connection(
     node.inner.metrics.connections.dec();
 }
 
-/// Tells a client that there is no room.
-async fn turn_away(mut stream: TcpStream, most: usize) {
-    let body = format!(
-        r#"{{"error":{{"code":"connections","message":"this node has its {most} connections; try again later, or another node"}}}}"#
-    );
+/// Tells a client that there is no room, unless too many are being told so.
+fn turn_away(stream: TcpStream, refused: &Arc<Semaphore>, message: String) {
+    if let Ok(permit) = refused.clone().try_acquire_owned() {
+        tokio::spawn(async move {
+            refuse(stream, &message).await;
+            drop(permit);
+        });
+    }
+}
+
+async fn refuse(mut stream: TcpStream, message: &str) {
+    let body = format!(r#"{{"error":{{"code":"connections","message":"{message}"}}}}"#);
     let head = format!(
         "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: {}\r\nretry-after: 5\r\nconnection: close\r\n\r\n",
         body.len()

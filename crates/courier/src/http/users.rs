@@ -1,11 +1,12 @@
 //! Users and their sessions.
 
 use super::problem::{ErrorBody, Problem};
-use super::read::{Authenticated, Stranger, StrictJson, StrictQuery};
+use super::read::{Authenticated, Stranger, StrictJson, StrictQuery, account};
 use crate::command::{Command, Done};
-use crate::frame::Face;
-use crate::limits::{LONGEST_NAME, LONGEST_PASSWORD, SHORTEST_PASSWORD};
+use crate::frame::UserInfo;
+use crate::limits::{LONGEST_PASSWORD, SHORTEST_PASSWORD};
 use crate::model::{Millis, UserId};
+use crate::names;
 use crate::node::{Inner, Node};
 use crate::token::Token;
 use axum::Json;
@@ -18,13 +19,13 @@ use utoipa::{IntoParams, ToSchema};
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Credentials {
-    /// 1 to 64 bytes, without spaces at its ends and without control characters.
+    /// 1 to 64 bytes in NFC, without spaces at its ends, without control characters and invisible ones.
     name: String,
     /// 8 to 1024 bytes.
     password: String,
 }
 
-/// Somebody who is logged in.
+/// A user who is logged in.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct LoggedIn {
     /// The user's number.
@@ -44,7 +45,7 @@ pub(crate) struct After {
     #[serde(default)]
     #[param(default = 0)]
     pub after: u64,
-    /// At most so many; the node gives less if this is more than it allows.
+    /// At most this many; the node gives fewer if this is more than it allows.
     pub limit: Option<usize>,
 }
 
@@ -54,7 +55,7 @@ pub(crate) struct OnlineUsers {
     /// How many there are.
     total: usize,
     /// Some of them, by number.
-    users: Vec<Face>,
+    users: Vec<UserInfo>,
     /// Whether there are more after these.
     more: bool,
 }
@@ -78,17 +79,7 @@ pub(crate) async fn create(
 ) -> Result<(StatusCode, Json<LoggedIn>), Problem> {
     let node = &node.inner;
     let Credentials { name, password } = credentials;
-    if name.is_empty() || name.len() > LONGEST_NAME {
-        let message = format!(
-            "a name has 1 to {LONGEST_NAME} bytes, this one has {}",
-            name.len()
-        );
-        return Err(Problem::invalid("name", message));
-    }
-    if name.trim() != name || name.contains(char::is_control) {
-        let message = "a name has no spaces at its ends and no control characters";
-        return Err(Problem::invalid("name", message));
-    }
+    let name = names::check(&name).map_err(|message| Problem::invalid("name", message))?;
     if !(SHORTEST_PASSWORD..=LONGEST_PASSWORD).contains(&password.len()) {
         let message = format!("a password has {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} bytes");
         return Err(Problem::invalid("password", message));
@@ -121,6 +112,8 @@ pub(crate) async fn log_in(
 ) -> Result<(StatusCode, Json<LoggedIn>), Problem> {
     let node = &node.inner;
     let Credentials { name, password } = credentials;
+    let name = names::normalized(&name);
+    account(node, &name)?;
     node.caught_up().await?;
     let found = node.index.user_named(name).await;
     let (user, hash) = match found.map_err(crate::node::Failure::from)? {

@@ -3,7 +3,8 @@
 use super::origin;
 use super::problem::{ErrorBody, Problem};
 use super::read::{Authenticated, Peer, StrictQuery};
-use crate::hub::{Attachment, Order};
+use crate::frame::largest;
+use crate::hub::{Attachment, HubRequest};
 use crate::node::Node;
 use axum::Extension;
 use axum::extract::State;
@@ -12,6 +13,9 @@ use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde::Deserialize;
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use utoipa::IntoParams;
 
 /// Bytes of a socket's buffers: clients say little, and what is written is short.
@@ -79,7 +83,7 @@ pub(crate) async fn upgrade(
         };
         Problem::new(status, "handshake", message)
     })?;
-    if inner.hub.sockets_of(who.user) >= inner.limits.sockets {
+    let Some(counted) = inner.hub.admit(who.user) else {
         inner.metrics.refuse("sockets");
         let most = inner.limits.sockets;
         let message = format!("you have {most} sockets here already; close one");
@@ -88,7 +92,7 @@ pub(crate) async fn upgrade(
             message,
             inner.limits.heartbeat,
         ));
-    }
+    };
     let (acknowledged, last) = inner.position(&who).await?;
     let after = resume.after.unwrap_or(acknowledged);
     if after > last {
@@ -102,25 +106,34 @@ pub(crate) async fn upgrade(
         .protocols(["courier"])
         .read_buffer_size(READ_BUFFER)
         .write_buffer_size(WRITE_BUFFER)
-        .max_write_buffer_size(WRITE_BUFFER + 8 * inner.limits.text + frame)
+        .max_write_buffer_size(WRITE_BUFFER + 2 * largest(inner.limits.text) + frame)
         .max_message_size(frame)
         .max_frame_size(frame);
+    let peer = peer.map(|Extension(peer)| peer);
+    if let Some(peer) = &peer {
+        peer.upgraded.store(true, Relaxed);
+    }
     Ok(upgrade.on_upgrade(move |socket| async move {
         let attachment = Attachment {
             user: who.user,
             name: who.name.clone(),
             session: who.session,
+            expires: who.expires,
             after,
+            acknowledged,
             presence,
             socket,
-            permit: peer.map(|Extension(peer)| peer.permit),
+            counted,
+            connection: peer.map(|peer| peer.counted as Arc<dyn Any + Send + Sync>),
         };
         // If the node is shutting down, the socket is closed by being dropped.
         let hub = &node.inner.hub;
-        let _ = hub.order(Order::Attach(Box::new(attachment))).await;
+        let _ = hub.request(HubRequest::Attach(Box::new(attachment))).await;
         // The session may have ended before its socket was known.
         if let Ok(None) = node.inner.index.session(who.session).await {
-            let _ = hub.order(Order::CloseSession(who.user, who.session)).await;
+            let _ = hub
+                .request(HubRequest::CloseSession(who.user, who.session))
+                .await;
         }
     }))
 }

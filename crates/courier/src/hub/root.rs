@@ -1,54 +1,61 @@
-//! The root of the run: gives users berths, and brings what comes from outside to their actors.
+//! The root of the run: gives every online user an actor, and passes on what comes from outside.
 
-use super::berth::berth;
-use super::{Aside, Attachment, Entry, MAILBOX, Order, Parcel, Shared, Tidings, Word, lock};
-use crate::frame::Face;
+use super::user::user_actor;
+use super::{
+    Attachment, Dispatch, HubMessage, HubRequest, HubState, MAILBOX, OnlineUser, PresenceUpdate,
+    Requests, lock,
+};
+use crate::frame::UserInfo;
 use crate::model::{SessionId, UserId};
 use corsair::{Addr, AsyncContext, Event, Scenario, Spawn};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// Berths are made so many at a time.
-const BERTHS: u32 = 64;
-/// How long sockets may take to close when the node shuts down, and how often that is looked at.
+/// Actors are made this many at a time.
+const SPAWNED: u32 = 64;
+/// How long connections may take to close when the node shuts down, and how often they are counted.
 const CLOSING: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(20);
+/// Bytes of a text that weigh as much as a message of none.
+const UNIT: usize = 2 << 10;
 
 /// The root. See the [module](self).
-pub(super) struct Harbour {
-    pub orders: mpsc::Receiver<Order>,
-    pub shared: Arc<Shared>,
+pub(super) struct Root {
+    pub requests: mpsc::Receiver<HubRequest>,
+    pub hub: Arc<HubState>,
 }
 
 /// What the root has to do next.
 enum Next {
-    Order(Option<Order>),
-    Event(Event<Word>),
+    Request(Option<HubRequest>),
+    Event(Event<HubMessage>),
 }
 
-impl Scenario<Word> for Harbour {
-    async fn root<C: AsyncContext<Word>>(mut self, mut cx: C) {
+impl Scenario<HubMessage> for Root {
+    async fn root<C: AsyncContext<HubMessage>>(mut self, mut cx: C) {
         loop {
             match self.next(&mut cx).await {
-                Next::Order(Some(Order::Attach(socket))) => self.attach(&mut cx, socket).await,
-                Next::Order(Some(Order::Deliver(parcels))) => {
-                    for parcel in parcels {
-                        self.deliver(&mut cx, parcel);
+                Next::Request(Some(HubRequest::Attach(socket))) => {
+                    self.attach(&mut cx, socket).await;
+                }
+                Next::Request(Some(HubRequest::Deliver(messages))) => {
+                    for message in messages {
+                        self.deliver(&mut cx, message);
                     }
                 }
-                Next::Order(Some(Order::CloseSession(user, session))) => {
+                Next::Request(Some(HubRequest::CloseSession(user, session))) => {
                     self.close_session(&mut cx, user, session);
                 }
-                Next::Order(Some(Order::Tell(tidings))) => self.tell(&mut cx, &tidings),
-                Next::Order(Some(Order::Close) | None) => break,
-                // A berth that panicked: its sockets went with it.
-                Next::Event(Event::Down { who, .. }) => self.sunk(who),
+                Next::Request(Some(HubRequest::Tell(update))) => self.tell(&mut cx, &update),
+                Next::Request(Some(HubRequest::Close) | None) => break,
+                // An actor that panicked: its connections ended with it.
+                Next::Event(Event::Down { who, .. }) => self.actor_ended(who),
                 Next::Event(_) => {}
             }
         }
@@ -56,147 +63,164 @@ impl Scenario<Word> for Harbour {
     }
 }
 
-impl Harbour {
-    /// Waits for an order from outside, or an event.
-    async fn next<C: AsyncContext<Word>>(&mut self, cx: &mut C) -> Next {
+impl Root {
+    /// Waits for a request from outside, or an event.
+    async fn next<C: AsyncContext<HubMessage>>(&mut self, cx: &mut C) -> Next {
         let mut event = pin!(cx.recv());
         poll_fn(|task| {
             if let Poll::Ready(event) = event.as_mut().poll(task) {
                 return Poll::Ready(Next::Event(event));
             }
-            self.orders.poll_recv(task).map(Next::Order)
+            self.requests.poll_recv(task).map(Next::Request)
         })
         .await
     }
 
     /// Brings a socket to its user's actor.
-    async fn attach<C: AsyncContext<Word>>(&mut self, cx: &mut C, socket: Box<Attachment>) {
-        // Nobody else takes berths, so one that is free now stays free.
-        if lock(&self.shared.free).is_empty() {
-            let shared = self.shared.clone();
-            let how = Spawn::many(BERTHS, "berth.", "");
-            let made = cx.spawn(how, move |cx, _| berth(cx, shared.clone())).await;
-            lock(&self.shared.free).extend(made.iter());
+    async fn attach<C: AsyncContext<HubMessage>>(&mut self, cx: &mut C, socket: Box<Attachment>) {
+        // Only the root takes from the list, so an actor that is free now stays free.
+        if lock(&self.hub.free).is_empty() {
+            let hub = self.hub.clone();
+            let how = Spawn::many(SPAWNED, "user.", "");
+            let made = cx
+                .spawn(how, move |cx, _| user_actor(cx, hub.clone()))
+                .await;
+            lock(&self.hub.free).extend(made.iter());
         }
-        let at = self.assign(socket);
-        cx.send(at, Word::Look);
+        let actor = self.assign(socket);
+        cx.send(actor, HubMessage::Look);
     }
 
-    /// Puts a socket where its user's actor finds it, and says who that is.
+    /// Puts a socket where its user's actor finds it, and says which actor that is.
     fn assign(&self, socket: Box<Attachment>) -> Addr {
-        let mut online = self.shared.online_mut();
-        if let Some(entry) = online.get(&socket.user) {
-            lock(&entry.aside).sockets.push(*socket);
-            return entry.at;
+        let mut online = self.hub.online_mut();
+        if let Some(user) = online.get(&socket.user) {
+            lock(&user.requests).attached.push(*socket);
+            return user.actor;
         }
-        let at = lock(&self.shared.free).pop();
-        let at = at.expect("a berth was free");
-        let (user, name) = (socket.user, socket.name.clone());
-        let aside = Aside {
-            sockets: vec![*socket],
-            ..Aside::default()
+        let actor = lock(&self.hub.free).pop();
+        let actor = actor.expect("an actor was free");
+        let info = UserInfo {
+            id: socket.user,
+            name: socket.name.clone(),
         };
-        let entry = Arc::new(Entry {
-            user,
-            name: name.clone(),
-            at,
+        let requests = Requests {
+            attached: vec![*socket],
+            ..Requests::default()
+        };
+        let user = Arc::new(OnlineUser {
+            info: info.clone(),
+            actor,
             latest: AtomicU64::new(0),
-            pending: AtomicU32::new(0),
+            waiting: AtomicU32::new(0),
             overflowed: AtomicBool::new(false),
-            sockets: AtomicUsize::new(0),
-            aside: Mutex::new(aside),
+            requests: Mutex::new(requests),
         });
-        lock(&self.shared.assigned).insert(at, entry.clone());
-        online.insert(user, entry);
-        self.shared.presence.came(Face { id: user, name });
-        self.shared.metrics.online.inc();
-        at
+        lock(&self.hub.assigned).insert(actor, user.clone());
+        online.insert(info.id, user);
+        self.hub.presence.came(info);
+        self.hub.metrics.online.inc();
+        actor
     }
 
     /// Puts a message into a mailbox, or leaves it to the durable queue.
-    fn deliver<C: AsyncContext<Word>>(&self, cx: &mut C, parcel: Parcel) {
-        let Parcel {
-            entry,
-            sequence,
-            message,
-        } = parcel;
-        let user = entry.user;
-        let word = Word::Message {
+    fn deliver<C: AsyncContext<HubMessage>>(&self, cx: &mut C, dispatch: Dispatch) {
+        let Dispatch {
             user,
             sequence,
             message,
+        } = dispatch;
+        let weight = 1 + (message.length() / UNIT) as u32;
+        let id = user.info.id;
+        let message = HubMessage::Message {
+            user: id,
+            sequence,
+            message,
+            weight,
         };
-        self.post(cx, &entry, word);
+        self.post(cx, &user, message, weight);
     }
 
-    fn post<C: AsyncContext<Word>>(&self, cx: &mut C, entry: &Entry, word: Word) {
-        if entry.pending.fetch_add(1, SeqCst) < MAILBOX {
-            cx.send(entry.at, word);
+    fn post<C: AsyncContext<HubMessage>>(
+        &self,
+        cx: &mut C,
+        user: &OnlineUser,
+        message: HubMessage,
+        weight: u32,
+    ) {
+        let before = user.waiting.fetch_add(weight, SeqCst);
+        if before == 0 || before + weight <= MAILBOX {
+            cx.send(user.actor, message);
             return;
         }
-        entry.overflowed.store(true, SeqCst);
-        self.shared.metrics.overflows.inc();
+        user.overflowed.store(true, SeqCst);
+        self.hub.metrics.overflows.inc();
         // The actor may have looked just before it was said so, and have nothing more to wake it.
-        if entry.pending.fetch_sub(1, SeqCst) <= 1 {
-            cx.send(entry.at, Word::Look);
+        if user.waiting.fetch_sub(weight, SeqCst) <= weight {
+            cx.send(user.actor, HubMessage::Look);
         }
     }
 
-    fn close_session<C: AsyncContext<Word>>(&self, cx: &mut C, user: UserId, session: SessionId) {
-        let entry = self.shared.online().get(&user).cloned();
-        if let Some(entry) = entry {
-            lock(&entry.aside).closed.push(session);
-            cx.send(entry.at, Word::Look);
+    fn close_session<C: AsyncContext<HubMessage>>(
+        &self,
+        cx: &mut C,
+        user: UserId,
+        session: SessionId,
+    ) {
+        let user = self.hub.online().get(&user).cloned();
+        if let Some(user) = user {
+            lock(&user.requests).closed_sessions.push(session);
+            cx.send(user.actor, HubMessage::Look);
         }
     }
 
-    fn tell<C: AsyncContext<Word>>(&self, cx: &mut C, tidings: &Arc<Tidings>) {
-        let entries: Vec<_> = self.shared.online().values().cloned().collect();
-        for entry in entries {
-            let word = Word::Tidings {
-                user: entry.user,
-                tidings: tidings.clone(),
+    fn tell<C: AsyncContext<HubMessage>>(&self, cx: &mut C, update: &Arc<PresenceUpdate>) {
+        let users: Vec<_> = self.hub.online().values().cloned().collect();
+        for user in users {
+            let message = HubMessage::Presence {
+                user: user.info.id,
+                update: update.clone(),
             };
-            self.post(cx, &entry, word);
+            self.post(cx, &user, message, 1);
         }
     }
 
     /// An actor has ended, which only a panic can cause: its user is not online any more.
-    fn sunk(&self, who: Addr) {
-        let mut online = self.shared.online_mut();
-        let entry = online.values().find(|entry| entry.at == who).cloned();
-        if let Some(entry) = entry {
-            online.remove(&entry.user);
-            self.shared.leave(&entry);
+    fn actor_ended(&self, who: Addr) {
+        let mut online = self.hub.online_mut();
+        let user = online.values().find(|user| user.actor == who).cloned();
+        if let Some(user) = user {
+            online.remove(&user.info.id);
+            self.hub.leave(&user);
         }
-        lock(&self.shared.assigned).remove(&who);
-        lock(&self.shared.free).retain(|&free| free != who);
+        lock(&self.hub.assigned).remove(&who);
+        lock(&self.hub.free).retain(|&free| free != who);
     }
 
-    /// Has all sockets closed, and waits for that a while.
-    async fn close<C: AsyncContext<Word>>(&mut self, cx: &mut C) {
-        self.orders.close();
+    /// Has all connections closed, and waits for that a while.
+    async fn close<C: AsyncContext<HubMessage>>(&mut self, cx: &mut C) {
+        self.requests.close();
         let mut waited = Duration::ZERO;
         loop {
-            // Those that came while the order to close was on its way are closed, too.
-            while let Ok(order) = self.orders.try_recv() {
-                match order {
-                    Order::Attach(socket) => drop(socket),
-                    Order::Deliver(parcels) => {
-                        for parcel in parcels {
-                            self.deliver(cx, parcel);
+            // Those that came while the request to close was on its way are closed, too.
+            while let Ok(request) = self.requests.try_recv() {
+                match request {
+                    HubRequest::Attach(socket) => drop(socket),
+                    HubRequest::Deliver(messages) => {
+                        for message in messages {
+                            self.deliver(cx, message);
                         }
                     }
                     _ => {}
                 }
             }
-            let entries: Vec<_> = self.shared.online().values().cloned().collect();
-            if entries.is_empty() || waited >= CLOSING {
+            let users: Vec<_> = self.hub.online().values().cloned().collect();
+            if users.is_empty() || waited >= CLOSING {
                 return;
             }
-            for entry in entries {
-                if !std::mem::replace(&mut lock(&entry.aside).close, true) {
-                    cx.send(entry.at, Word::Look);
+            for user in users {
+                if !std::mem::replace(&mut lock(&user.requests).close, true) {
+                    cx.send(user.actor, HubMessage::Look);
                 }
             }
             cx.sleep(LOOK).await;

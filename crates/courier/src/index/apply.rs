@@ -5,8 +5,11 @@
 
 use super::keys::Recent;
 use super::pending::Pending;
+use super::queue::{Queues, Tails};
+use super::row::{decode, encode, session_key};
 use super::tables::{STATE, Tables};
 use crate::command::{Acknowledgement, Command, Delivery, Done, Outcome, Refusal};
+use crate::log::Digest;
 use crate::model::{
     Conversation, ConversationId, Message, Millis, Session, SessionId, User, UserId,
 };
@@ -15,21 +18,33 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Caches are emptied when they hold about so many entries.
+/// Caches are emptied when they hold about this many entries.
 const CACHED: usize = 1 << 20;
+/// Runs of queues that are over and not written.
+const MOST_RUNS: usize = 1 << 12;
 
 /// The counters, kept in the index along with what they count.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct State {
     pub format: u32,
-    /// The log that was applied: 0 for one of its own, else the number of a shared one.
+    /// The identity of the log that was applied.
     pub log: u64,
     /// The log entry applied last.
     pub position: u64,
+    pub digest: Digest,
     pub users: u64,
     pub conversations: u64,
-    /// The latest day of any message.
-    pub day: u64,
+    /// The days whose idempotency keys are kept, in ascending order.
+    pub days: Vec<u64>,
+}
+
+/// What of a log entry is to be known beside its command.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct At {
+    pub position: u64,
+    pub digest: Digest,
+    /// When the log took it.
+    pub taken: Millis,
 }
 
 /// A message as it lies in the table.
@@ -45,7 +60,7 @@ pub(super) struct Stored<'a> {
 pub(super) struct Machine {
     pub state: State,
     numbers: HashMap<ConversationId, u64>,
-    sequences: HashMap<UserId, u64>,
+    queues: Queues,
     members: HashMap<ConversationId, Arc<[UserId]>>,
     pending: Pending,
     scratch: Vec<u8>,
@@ -59,43 +74,49 @@ impl Machine {
         }
     }
 
-    /// The day whose idempotency keys are the latest.
-    pub fn day(&self) -> u64 {
-        self.state.day
+    /// The last runs of queues.
+    pub fn tails(&self) -> Tails {
+        self.queues.tails.clone()
     }
 
     /// Whether it is time to [write](Machine::write) what was applied.
     pub fn has_many_rows(&self) -> bool {
-        self.pending.are_many()
+        self.pending.are_many() || self.queues.waiting() >= MOST_RUNS
     }
 
-    /// Puts what was applied into the tables, as far as it is not there yet.
+    /// Puts what was applied into the tables, as far as it is not there yet; of queues, what is over.
     pub fn write(&mut self, tables: &mut Tables<'_>) -> Result<(), redb::Error> {
         self.pending.write(tables)?;
-        // Not before: who is not in these caches is looked for in the tables.
+        match self.queues.are_more_than(CACHED) {
+            true => self.queues.write_all(tables, CACHED)?,
+            false => self.queues.write(tables)?,
+        }
+        // Not before: what is not in this cache is looked for in the table.
         bound(&mut self.numbers);
-        bound(&mut self.sequences);
         Ok(())
     }
 
-    /// Writes everything down, the counters too.
-    pub fn save(&mut self, tables: &mut Tables<'_>) -> Result<(), redb::Error> {
+    /// Writes down how far it has come; if all of it is to go to disk, the tails of queues, too.
+    pub fn save(&mut self, tables: &mut Tables<'_>, to_disk: bool) -> Result<(), redb::Error> {
         self.write(tables)?;
+        if to_disk {
+            self.queues.write_all(tables, CACHED)?;
+        }
         let Machine { state, scratch, .. } = self;
-        tables.meta.insert(STATE, encode(state, scratch))?;
+        tables.meta.insert(STATE, encode(&[], state, scratch))?;
         Ok(())
     }
 
-    /// Applies the log entry at `position`, and adds what it delivers to `deliveries`.
+    /// Applies a log entry, and adds what it delivers to `deliveries`.
     pub fn apply(
         &mut self,
         tables: &mut Tables<'_>,
         recent: &mut Recent<'_>,
-        position: u64,
+        entry: At,
         command: Command,
         deliveries: &mut Vec<Delivery>,
     ) -> Result<Outcome, redb::Error> {
-        self.state.position = position;
+        self.skip(entry);
         match command {
             Command::CreateUser { name, password, at } => {
                 self.create_user(tables, name, password, at)
@@ -137,6 +158,7 @@ impl Machine {
                     sent: at,
                     text,
                 };
+                let key = key.map(|key| (key, entry.taken.day()));
                 self.post(tables, recent, message, key, deliveries)
             }
             Command::Acknowledge(all) => {
@@ -146,6 +168,12 @@ impl Machine {
                 Ok(Ok(Done::Noted))
             }
         }
+    }
+
+    /// Takes note of a log entry that does nothing.
+    pub fn skip(&mut self, at: At) {
+        self.state.position = at.position;
+        self.state.digest = at.digest;
     }
 
     fn create_user(
@@ -166,7 +194,8 @@ impl Machine {
             password,
             created,
         };
-        tables.users.insert(id, encode(&user, &mut self.scratch))?;
+        let row = encode(&[id], &user, &mut self.scratch);
+        tables.users.insert(id, row)?;
         Ok(Ok(Done::User(UserId(id))))
     }
 
@@ -184,9 +213,8 @@ impl Machine {
         if let Some(sequence) = acknowledged {
             tables.session_acks.insert(id.0, sequence)?;
         }
-        tables
-            .sessions
-            .insert(id.0, encode(session, &mut self.scratch))?;
+        let row = encode(&session_key(id.0), session, &mut self.scratch);
+        tables.sessions.insert(id.0, row)?;
         Ok(Ok(Done::Noted))
     }
 
@@ -215,7 +243,7 @@ impl Machine {
             members,
             created,
         };
-        let bytes = encode(&conversation, &mut self.scratch);
+        let bytes = encode(&[id], &conversation, &mut self.scratch);
         tables.conversations.insert(id, bytes)?;
         Ok(Ok(Done::Conversation(ConversationId(id))))
     }
@@ -225,7 +253,7 @@ impl Machine {
         tables: &mut Tables<'_>,
         recent: &mut Recent<'_>,
         mut message: Message,
-        key: Option<[u8; 16]>,
+        key: Option<([u8; 16], u64)>,
         deliveries: &mut Vec<Delivery>,
     ) -> Result<Outcome, redb::Error> {
         let (conversation, sender) = (message.conversation, message.sender);
@@ -235,9 +263,10 @@ impl Machine {
         };
         let number = match key {
             None => self.next_number(tables, conversation)?,
-            Some(key) => {
-                recent.turn_to(message.sent.day())?;
-                self.state.day = recent.day();
+            Some((key, day)) => {
+                if recent.turn_to(day)? {
+                    self.state.days = recent.days().collect();
+                }
                 let fingerprint = fingerprint(&message.text);
                 let row = (sender.0, key);
                 if let Some((of, number, before)) = recent.get(row)? {
@@ -265,22 +294,20 @@ impl Machine {
             sent,
             text: &message.text,
         };
-        let bytes = encode(&stored, &mut self.scratch);
+        let bytes = encode(&[conversation.0, number], &stored, &mut self.scratch);
         self.pending.message((conversation.0, number), bytes);
         self.numbers.insert(conversation, number);
         let message = Arc::new(message);
-        for &to in members.iter().filter(|&&member| member != sender) {
-            let sequence = self.last_sequence(tables, to)? + 1;
-            self.pending
-                .queued((to.0, sequence), (conversation.0, number));
-            self.sequences.insert(to, sequence);
+        let recipients = members.iter().copied().filter(|&member| member != sender);
+        let queues = &mut self.queues;
+        queues.push(tables, recipients, conversation, number, |to, sequence| {
             let message = message.clone();
             deliveries.push(Delivery {
                 to,
                 sequence,
                 message,
             });
-        }
+        })?;
         Ok(Ok(Done::Posted {
             number,
             sent,
@@ -298,7 +325,7 @@ impl Machine {
             session,
             sequence,
         } = acknowledgement;
-        if sequence > self.last_sequence(tables, user)? {
+        if sequence > self.queues.last(tables, user)? {
             return Ok(());
         }
         let before = tables.user_acks.get(user.0)?.map_or(0, |at| at.value());
@@ -329,7 +356,7 @@ impl Machine {
         let Some(row) = tables.conversations.get(conversation.0)? else {
             return Ok(None);
         };
-        let known: Conversation = decode(row.value())?;
+        let known: Conversation = decode("conversation", &[conversation.0], row.value())?;
         let members: Arc<[UserId]> = known.members.into();
         bound(&mut self.members);
         self.members.insert(conversation, members.clone());
@@ -349,17 +376,6 @@ impl Machine {
         let last = rows.next_back().transpose()?;
         Ok(last.map_or(0, |(key, _)| key.value().1) + 1)
     }
-
-    fn last_sequence(&mut self, tables: &Tables<'_>, user: UserId) -> Result<u64, redb::Error> {
-        if let Some(&last) = self.sequences.get(&user) {
-            return Ok(last);
-        }
-        let mut rows = tables.queues.range((user.0, 0)..=(user.0, u64::MAX))?;
-        let last = rows.next_back().transpose()?;
-        let last = last.map_or(0, |(key, _)| key.value().1);
-        self.sequences.insert(user, last);
-        Ok(last)
-    }
 }
 
 /// When a message was sent, if it is there.
@@ -369,7 +385,11 @@ fn sent_at(
     number: u64,
 ) -> Result<Option<Millis>, redb::Error> {
     match tables.messages.get((conversation.0, number))? {
-        Some(row) => Ok(Some(decode::<Stored<'_>>(row.value())?.sent)),
+        Some(row) => {
+            let key = [conversation.0, number];
+            let stored: Stored<'_> = decode("message", &key, row.value())?;
+            Ok(Some(stored.sent))
+        }
         None => Ok(None),
     }
 }
@@ -386,19 +406,4 @@ fn bound<K, V>(cache: &mut HashMap<K, V>) {
     if cache.len() >= CACHED {
         cache.clear();
     }
-}
-
-/// Encodes into memory that is used again.
-fn encode<'s, T: Serialize>(value: &T, scratch: &'s mut Vec<u8>) -> &'s [u8] {
-    scratch.clear();
-    let memory = std::mem::take(scratch);
-    *scratch = postcard::to_extend(value, memory).expect("memory takes everything");
-    scratch
-}
-
-/// Decodes what [`encode`] has written.
-pub(super) fn decode<'r, T: Deserialize<'r>>(bytes: &'r [u8]) -> Result<T, redb::Error> {
-    postcard::from_bytes(bytes).map_err(|error| {
-        redb::Error::Corrupted(format!("a row of the index is unreadable: {error}"))
-    })
 }

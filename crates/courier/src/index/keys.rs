@@ -1,72 +1,61 @@
 //! Idempotency keys: which message a key of a user was used for.
 //!
-//! They lie in a table per day of their messages, and are looked for in that of the latest day and
-//! of the day before. So a key is remembered for a day at least, and forgetting costs nothing but
-//! the deletion of a table. What is the latest day is known from the messages, not from a clock.
+//! They lie in a table per day, by the log's clock, and are looked for in the tables of the last
+//! [`KEPT`] days on which there were any. So a key is remembered for a day at least, forgetting costs
+//! nothing but the deletion of a table, and a clock that was wrong once does not empty them: its day
+//! counts as one of the three.
 
 use super::tables::{Keys, keys_of_day, open_keys};
 use redb::{ReadableTable, TableDefinition, WriteTransaction};
 
-/// The idempotency keys of the latest day and of the day before.
+/// Days whose keys are kept.
+const KEPT: usize = 3;
+
+/// The idempotency keys of the last days.
 pub(super) struct Recent<'t> {
     txn: &'t WriteTransaction,
-    day: u64,
-    today: Option<Keys<'t>>,
-    yesterday: Option<Keys<'t>>,
+    /// In ascending order.
+    days: Vec<(u64, Keys<'t>)>,
 }
 
 /// Conversation, number and fingerprint of the message that a key was used for.
 type Use = (u64, u64, u64);
 
 impl<'t> Recent<'t> {
-    /// Opens the tables of this day and the one before.
-    pub fn open(txn: &'t WriteTransaction, day: u64) -> Result<Recent<'t>, redb::Error> {
-        let mut recent = Recent {
-            txn,
-            day,
-            today: None,
-            yesterday: None,
-        };
-        recent.open_day(day)?;
-        Ok(recent)
+    /// Opens the tables of these days.
+    pub fn open(txn: &'t WriteTransaction, days: &[u64]) -> Result<Recent<'t>, redb::Error> {
+        let mut open = Vec::with_capacity(KEPT + 1);
+        for &day in days {
+            open.push((day, open_keys(txn, day)?));
+        }
+        Ok(Recent { txn, days: open })
     }
 
-    /// The latest day.
-    pub fn day(&self) -> u64 {
-        self.day
+    /// The days, in ascending order.
+    pub fn days(&self) -> impl Iterator<Item = u64> {
+        self.days.iter().map(|&(day, _)| day)
     }
 
-    fn open_day(&mut self, day: u64) -> Result<(), redb::Error> {
-        // A table can be open once only.
-        (self.today, self.yesterday) = (None, None);
-        self.day = day;
-        self.today = Some(open_keys(self.txn, day)?);
-        if let Some(before) = day.checked_sub(1) {
-            self.yesterday = Some(open_keys(self.txn, before)?);
+    /// Makes this day the latest, if it is later, and forgets the keys of the oldest.
+    pub fn turn_to(&mut self, day: u64) -> Result<bool, redb::Error> {
+        if self.days.last().is_some_and(|&(latest, _)| day <= latest) {
+            return Ok(false);
         }
-        Ok(())
-    }
-
-    /// Makes this day the latest, if it is later, and forgets keys older than a day.
-    pub fn turn_to(&mut self, day: u64) -> Result<(), redb::Error> {
-        if day <= self.day {
-            return Ok(());
+        self.days.push((day, open_keys(self.txn, day)?));
+        while self.days.len() > KEPT {
+            let (old, keys) = self.days.remove(0);
+            // A table can be deleted only when it is not open.
+            drop(keys);
+            let name = keys_of_day(old);
+            let table = TableDefinition::<(u64, [u8; 16]), Use>::new(&name);
+            self.txn.delete_table(table)?;
         }
-        let before = self.day;
-        self.open_day(day)?;
-        for old in [before.saturating_sub(1), before] {
-            if old + 1 < day {
-                let name = keys_of_day(old);
-                let table = TableDefinition::<(u64, [u8; 16]), Use>::new(&name);
-                self.txn.delete_table(table)?;
-            }
-        }
-        Ok(())
+        Ok(true)
     }
 
     /// What a key was used for.
     pub fn get(&self, row: (u64, [u8; 16])) -> Result<Option<Use>, redb::Error> {
-        for keys in self.today.iter().chain(&self.yesterday) {
+        for (_, keys) in self.days.iter().rev() {
             if let Some(known) = keys.get(row)? {
                 return Ok(Some(known.value()));
             }
@@ -76,8 +65,8 @@ impl<'t> Recent<'t> {
 
     /// Remembers it with the latest day.
     pub fn insert(&mut self, row: (u64, [u8; 16]), value: Use) -> Result<(), redb::Error> {
-        if let Some(today) = &mut self.today {
-            today.insert(row, value)?;
+        if let Some((_, keys)) = self.days.last_mut() {
+            keys.insert(row, value)?;
         }
         Ok(())
     }

@@ -1,13 +1,16 @@
 //! What lies where in the index.
 
-use redb::{Table, TableDefinition, WriteTransaction};
+use super::queue::Row;
+use redb::{ReadableTableMetadata, Table, TableDefinition, WriteTransaction};
 
 /// The one row of [`META`]: what the counters stand at.
 pub(super) const STATE: &str = "state";
 
 /// The version of this layout. An index of another one is refused.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
 
+/// [`STATE`] → [`FORMAT`].
+pub(super) const FORMATS: TableDefinition<&str, u32> = TableDefinition::new("format");
 pub(super) const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
 /// User → [`User`](crate::model::User).
 pub(super) const USERS: TableDefinition<u64, &[u8]> = TableDefinition::new("users");
@@ -25,8 +28,8 @@ pub(super) const CONVERSATIONS: TableDefinition<u64, &[u8]> = TableDefinition::n
 pub(super) const MEMBERSHIPS: TableDefinition<(u64, u64), ()> = TableDefinition::new("memberships");
 /// (Conversation, number) → [`Stored`](super::Stored).
 pub(super) const MESSAGES: TableDefinition<(u64, u64), &[u8]> = TableDefinition::new("messages");
-/// (User, sequence) → (conversation, number).
-pub(super) const QUEUES: TableDefinition<(u64, u64), (u64, u64)> = TableDefinition::new("queues");
+/// (User, sequence of the first) → [`Run`](super::queue::Run).
+pub(super) const QUEUES: TableDefinition<(u64, u64), Row> = TableDefinition::new("queues");
 
 /// (User, hashed key) → (conversation, number, fingerprint of the text), for the messages of a day.
 pub(super) type Keys<'t> = Table<'t, (u64, [u8; 16]), (u64, u64, u64)>;
@@ -52,12 +55,16 @@ pub(super) struct Tables<'t> {
     pub conversations: Table<'t, u64, &'static [u8]>,
     pub memberships: Table<'t, (u64, u64), ()>,
     pub messages: Table<'t, (u64, u64), &'static [u8]>,
-    pub queues: Table<'t, (u64, u64), (u64, u64)>,
+    pub queues: Table<'t, (u64, u64), Row>,
 }
 
 impl<'t> Tables<'t> {
     /// Opens all tables, and makes those that do not exist.
     pub fn open(txn: &'t WriteTransaction) -> Result<Tables<'t>, redb::TableError> {
+        let mut formats = txn.open_table(FORMATS)?;
+        if formats.is_empty().map_err(storage)? {
+            formats.insert(STATE, FORMAT).map_err(storage)?;
+        }
         Ok(Tables {
             meta: txn.open_table(META)?,
             users: txn.open_table(USERS)?,
@@ -71,4 +78,8 @@ impl<'t> Tables<'t> {
             queues: txn.open_table(QUEUES)?,
         })
     }
+}
+
+fn storage(error: redb::StorageError) -> redb::TableError {
+    redb::TableError::Storage(error)
 }

@@ -3,8 +3,11 @@
 use super::*;
 use crate::command::{Acknowledgement, Command, Done, Outcome, Refusal};
 use crate::model::{ConversationId, Millis};
+use redb::ReadableTable;
 use std::sync::Mutex;
 
+/// No bound of a page.
+const ALL: usize = usize::MAX;
 const DAY: u64 = 24 * 60 * 60 * 1000;
 
 /// Keeps what it is told.
@@ -31,7 +34,7 @@ struct Fed {
 impl Fed {
     fn open(dir: Option<&Path>) -> Fed {
         let opened = Opened::open(dir).unwrap();
-        let position = opened.position();
+        let position = opened.applied().position;
         let (feed, entries) = crossbeam_channel::bounded(4);
         let (kept, checkpoints) = (Kept::default(), Arc::<Mutex<Vec<u64>>>::default());
         let told = checkpoints.clone();
@@ -53,7 +56,9 @@ impl Fed {
         let (reply, outcome) = oneshot::channel();
         let entry = Entry {
             position: self.position,
-            command,
+            taken: command.time().unwrap_or_default(),
+            command: Some(command),
+            digest: [0; 16],
             reply: Some(reply),
         };
         self.feed.send(vec![entry]).unwrap();
@@ -136,11 +141,11 @@ async fn each_recipients_sequences_have_no_gaps_whatever_the_conversation() {
     for room in [both, only, both, only, only] {
         fed.post(a, room, None, 0).await.unwrap();
     }
-    let page = fed.index.queue(b, 2, 2).await.unwrap();
+    let page = fed.index.queue(b, 2, 2, ALL).await.unwrap();
     let found: Vec<_> = page.items.iter().map(|queued| queued.sequence).collect();
     assert_eq!((found, page.more), (vec![3, 4], true));
     let kept = fed.kept.clone();
-    // Who submitted is answered first; with the end of the thread all are delivered.
+    // Answers come first; with the end of the thread all are delivered.
     fed.close();
     let sequences = |of: UserId| -> Vec<u64> {
         let all = kept.0.lock().unwrap();
@@ -153,13 +158,13 @@ async fn each_recipients_sequences_have_no_gaps_whatever_the_conversation() {
 }
 
 #[tokio::test]
-async fn who_reads_sees_what_was_applied_before() {
+async fn a_reader_sees_what_was_applied_before() {
     let mut fed = Fed::open(None);
     let (a, b) = (fed.user("a").await, fed.user("b").await);
     let room = fed.room(a, &[b]).await;
     for expected in 1..=50 {
         fed.post(a, room, None, 0).await.unwrap();
-        let page = fed.index.messages(room, 0, 100).await.unwrap();
+        let page = fed.index.messages(room, 0, 100, ALL).await.unwrap();
         assert_eq!(page.items.len(), expected);
     }
     fed.close();
@@ -190,12 +195,12 @@ async fn many_messages_of_several_conversations_are_all_there_in_order() {
     fed.close();
     let fed = Fed::open(Some(dir.path()));
     for (room, count) in [(both, 1251), (only, 1251)] {
-        let page = fed.index.messages(room, 0, 9999).await.unwrap();
+        let page = fed.index.messages(room, 0, 9999, ALL).await.unwrap();
         let numbers: Vec<_> = page.items.iter().map(|message| message.number).collect();
         assert_eq!(numbers, (1..=count).collect::<Vec<_>>());
     }
     for (user, count) in [(b, 2502), (c, 1251)] {
-        let page = fed.index.queue(user, 0, 9999).await.unwrap();
+        let page = fed.index.queue(user, 0, 9999, ALL).await.unwrap();
         let sequences: Vec<_> = page.items.iter().map(|queued| queued.sequence).collect();
         assert_eq!(sequences, (1..=count).collect::<Vec<_>>());
     }
@@ -213,44 +218,172 @@ async fn what_was_not_written_to_disk_is_asked_for_again() {
     let copy = tempfile::tempdir().unwrap();
     let first = fed.checkpoints.lock().unwrap().last().copied().unwrap_or(0);
     std::fs::copy(dir.path().join(FILE), copy.path().join(FILE)).unwrap();
-    assert_eq!(Opened::open(Some(copy.path())).unwrap().position(), first);
+    assert_eq!(
+        Opened::open(Some(copy.path())).unwrap().applied().position,
+        first
+    );
     let position = fed.position;
     let checkpoints = fed.checkpoints.clone();
     fed.close();
     assert_eq!(checkpoints.lock().unwrap().last(), Some(&position));
     let fed = Fed::open(Some(dir.path()));
     assert_eq!(fed.position, position);
-    assert_eq!(fed.index.queue(b, 0, 9).await.unwrap().items.len(), 1);
+    assert_eq!(fed.index.queue(b, 0, 9, ALL).await.unwrap().items.len(), 1);
     fed.close();
 }
 
 #[tokio::test]
-async fn keys_are_remembered_for_a_day_and_forgotten_after_two() {
+async fn keys_are_remembered_for_a_day_and_forgotten_after_three() {
     let mut fed = Fed::open(None);
     let (a, b) = (fed.user("a").await, fed.user("b").await);
     let room = fed.room(a, &[b]).await;
-    assert_eq!(number(&fed.post(a, room, Some(1), 0).await), (1, false));
+    for (key, at, expected) in [
+        (1, 0, (1, false)),
+        (1, DAY - 1, (1, true)),
+        (2, DAY, (2, false)),
+        (1, DAY, (1, true)),
+        // A clock that goes back forgets nothing.
+        (2, 0, (2, true)),
+        (3, 2 * DAY, (3, false)),
+        (1, 2 * DAY, (1, true)),
+        (4, 3 * DAY, (4, false)),
+        (1, 3 * DAY, (5, false)),
+        (2, 3 * DAY, (2, true)),
+    ] {
+        let found = number(&fed.post(a, room, Some(key), at).await);
+        assert_eq!(found, expected, "key {key} at {at}");
+    }
+    fed.close();
+}
+
+#[tokio::test]
+async fn a_clock_that_is_three_days_ahead_once_empties_no_keys() {
+    let mut fed = Fed::open(None);
+    let (a, b) = (fed.user("a").await, fed.user("b").await);
+    let room = fed.room(a, &[b]).await;
+    assert_eq!(number(&fed.post(a, room, Some(1), DAY).await), (1, false));
     assert_eq!(
-        number(&fed.post(a, room, Some(1), DAY - 1).await),
+        number(&fed.post(a, room, Some(2), 4 * DAY).await),
+        (2, false)
+    );
+    assert_eq!(
+        number(&fed.post(a, room, Some(1), DAY + 1).await),
         (1, true)
     );
-    assert_eq!(number(&fed.post(a, room, Some(2), DAY).await), (2, false));
-    assert_eq!(number(&fed.post(a, room, Some(1), DAY).await), (1, true));
-    // A clock that goes back forgets nothing.
-    assert_eq!(number(&fed.post(a, room, Some(2), 0).await), (2, true));
     assert_eq!(
-        number(&fed.post(a, room, Some(1), 2 * DAY).await),
+        number(&fed.post(a, room, Some(3), DAY + 1).await),
         (3, false)
     );
     assert_eq!(
-        number(&fed.post(a, room, Some(2), 2 * DAY).await),
-        (2, true)
-    );
-    assert_eq!(
-        number(&fed.post(a, room, Some(2), 9 * DAY).await),
-        (4, false)
+        number(&fed.post(a, room, Some(1), 2 * DAY).await),
+        (1, true)
     );
     fed.close();
+}
+
+#[tokio::test]
+async fn a_message_to_many_costs_no_row_for_each_of_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut fed = Fed::open(Some(dir.path()));
+    let mut users = Vec::new();
+    for number in 0..50 {
+        users.push(fed.user(&format!("user{number}")).await);
+    }
+    let room = fed.room(users[0], &users[1..]).await;
+    let other = fed.room(users[1], &[users[2]]).await;
+    let mut expected = 0;
+    for turn in 0..600 {
+        fed.post(users[0], room, None, 0).await.unwrap();
+        expected += 1;
+        if turn % 200 == 100 {
+            fed.post(users[1], other, None, 0).await.unwrap();
+            expected += 1;
+            // What is not written is read all the same.
+            let page = fed.index.queue(users[2], 0, 9999, ALL).await.unwrap();
+            assert_eq!(page.items.len(), expected);
+        }
+    }
+    fed.close();
+    let fed = Fed::open(Some(dir.path()));
+    let page = fed.index.queue(users[2], 0, 9999, ALL).await.unwrap();
+    let found: Vec<_> = page.items.iter().map(|queued| queued.sequence).collect();
+    assert_eq!(found, (1..=expected as u64).collect::<Vec<_>>());
+    let last = page.items.last().unwrap();
+    assert_eq!(
+        (last.message.conversation, last.message.number),
+        (room, 600)
+    );
+    for after in 0..expected as u64 {
+        let page = fed.index.queue(users[2], after, 1, ALL).await.unwrap();
+        assert_eq!(page.items[0].sequence, after + 1);
+    }
+    let rows = |txn: &ReadTransaction| Ok(txn.open_table(tables::QUEUES)?.iter()?.count());
+    let rows = fed.index.read(rows).await.unwrap();
+    // One run for each recipient, and three more pairs for the one who was told of something else.
+    assert!(rows < 70, "{rows} rows for {} deliveries", 600 * 49);
+    fed.close();
+}
+
+#[tokio::test]
+async fn a_page_is_bounded_in_bytes_and_has_one_item_at_least() {
+    let mut fed = Fed::open(None);
+    let (a, b) = (fed.user("a").await, fed.user("b").await);
+    let room = fed.room(a, &[b]).await;
+    for _ in 0..10 {
+        let command = Command::Post {
+            sender: a,
+            conversation: room,
+            text: "\u{1}".repeat(1000),
+            key: None,
+            at: Millis(0),
+        };
+        fed.apply(command).await.unwrap();
+    }
+    // As JSON each is six thousand bytes.
+    let page = fed.index.messages(room, 0, 500, 20_000).await.unwrap();
+    assert_eq!((page.items.len(), page.more), (3, true));
+    let page = fed.index.messages(room, 9, 500, 1).await.unwrap();
+    assert_eq!((page.items.len(), page.more), (1, false));
+    let page = fed.index.queue(b, 0, 500, 20_000).await.unwrap();
+    assert_eq!((page.items.len(), page.more), (3, true));
+    fed.close();
+}
+
+#[tokio::test]
+async fn a_damaged_row_is_an_error_and_not_an_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut fed = Fed::open(Some(dir.path()));
+    let (a, b) = (fed.user("a").await, fed.user("b").await);
+    let room = fed.room(a, &[b]).await;
+    fed.post(a, room, None, 0).await.unwrap();
+    fed.close();
+    let database = Database::create(dir.path().join(FILE)).unwrap();
+    let txn = database.begin_write().unwrap();
+    {
+        let mut messages = txn.open_table(tables::MESSAGES).unwrap();
+        let mut row = messages.get((room.0, 1)).unwrap().unwrap().value().to_vec();
+        *row.last_mut().unwrap() ^= 1;
+        messages.insert((room.0, 1), row.as_slice()).unwrap();
+    }
+    txn.commit().unwrap();
+    drop(database);
+    let fed = Fed::open(Some(dir.path()));
+    let said = fed.index.messages(room, 0, 9, ALL).await.unwrap_err();
+    assert!(
+        said.to_string().contains("damaged: message [1, 1]"),
+        "{said}"
+    );
+    assert!(fed.index.queue(b, 0, 9, ALL).await.is_err());
+    fed.close();
+}
+
+#[test]
+fn an_index_that_has_applied_more_than_its_log_holds_is_refused() {
+    let mut opened = Opened::open(None).unwrap();
+    opened.state.position = 7;
+    assert!(opened.follows(7).is_ok());
+    let said = opened.follows(6).unwrap_err().to_string();
+    assert!(said.contains("has lost entries"), "{said}");
 }
 
 #[tokio::test]

@@ -1,9 +1,9 @@
 //! The thread that applies the log.
 
-use super::apply::Machine;
+use super::apply::{At, Machine};
 use super::keys::Recent;
 use super::tables::Tables;
-use super::{Effects, Shared};
+use super::{Effects, Progress};
 use crate::command::{Command, Delivery};
 use crate::log::Entry;
 use crossbeam_channel::{Receiver, select};
@@ -14,11 +14,11 @@ use std::sync::atomic::Ordering::Release;
 use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
 
-/// A transaction is committed when it has applied so many entries,
+/// A transaction is committed when it has applied this many entries,
 const LARGEST_TRANSACTION: u64 = 1 << 13;
-/// or so long after the first of them.
+/// or this long after the first of them.
 const LONGEST_TRANSACTION: Duration = Duration::from_millis(250);
-/// What is applied is written to disk after so many entries,
+/// What is applied is written to disk after this many entries,
 const CHECKPOINT_ENTRIES: u64 = 1 << 16;
 /// or after this time.
 const CHECKPOINT_TIME: Duration = Duration::from_secs(5);
@@ -26,10 +26,10 @@ const CHECKPOINT_TIME: Duration = Duration::from_secs(5);
 /// See the [module](self).
 pub(super) struct Writer<E, C> {
     pub database: Arc<Database>,
-    pub shared: Arc<Shared>,
+    pub progress: Arc<Progress>,
     pub machine: Machine,
     pub feed: Receiver<Vec<Entry>>,
-    /// Those who wait for a commit.
+    /// Readers that wait for a commit.
     pub wants: Receiver<oneshot::Sender<()>>,
     pub advanced: watch::Sender<u64>,
     pub effects: E,
@@ -39,7 +39,7 @@ pub(super) struct Writer<E, C> {
 /// Why a transaction is committed.
 #[derive(PartialEq, Eq)]
 enum Occasion {
-    /// Somebody wants to read, or it is large or old enough.
+    /// A reader waits, or it is large or old enough.
     Commit,
     /// Nothing more will come.
     Over,
@@ -48,13 +48,13 @@ enum Occasion {
 impl<E: Effects, C: Fn(u64)> Writer<E, C> {
     /// Applies entries until the feed ends.
     pub fn run(&mut self) -> Result<(), redb::Error> {
-        // All tables are there from the beginning, so that nobody who reads has to ask.
+        // All tables are there from the beginning, so that readers find them.
         self.commit(Durability::Immediate, |_, _, _| Ok(()))?;
         let mut saved = (self.machine.state.position, Instant::now());
         loop {
             let mut waiting = Vec::new();
             let begun = self.machine.state.position;
-            // Between transactions nobody has to wait for a commit.
+            // Between transactions there is nothing to commit.
             let first = loop {
                 let idle = saved.1 + CHECKPOINT_TIME;
                 let behind = begun > saved.0;
@@ -140,17 +140,21 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         let mut deliveries: Vec<Delivery> = Vec::new();
         let mut answers = Vec::with_capacity(entries.len());
         for entry in entries {
-            let closes = match entry.command {
+            let at = At {
+                position: entry.position,
+                digest: entry.digest,
+                taken: entry.taken,
+            };
+            let Some(command) = entry.command else {
+                self.machine.skip(at);
+                continue;
+            };
+            let closes = match command {
                 Command::CloseSession { user, session } => Some((user, session)),
                 _ => None,
             };
-            let outcome = self.machine.apply(
-                tables,
-                recent,
-                entry.position,
-                entry.command,
-                &mut deliveries,
-            )?;
+            let machine = &mut self.machine;
+            let outcome = machine.apply(tables, recent, at, command, &mut deliveries)?;
             if let Some((user, session)) = closes {
                 self.effects.session_closed(user, session);
             }
@@ -159,8 +163,8 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
             }
         }
         let position = self.machine.state.position;
-        // Before anybody is told: who is told and asks gets what it was told of.
-        self.shared.applied.store(position, Release);
+        // Before the answers: a client that is answered and reads gets what it was told of.
+        self.progress.applied.store(position, Release);
         self.advanced.send_replace(position);
         for (reply, outcome) in answers {
             let _ = reply.send(Ok(outcome));
@@ -168,7 +172,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         if !deliveries.is_empty() {
             self.effects.deliver(&mut deliveries);
         }
-        // After everybody was told: nobody waits for the tables.
+        // After the answers, which need not wait for the tables.
         if self.machine.has_many_rows() {
             self.machine.write(tables)?;
         }
@@ -187,14 +191,15 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         txn.set_quick_repair(matches!(durability, Durability::Immediate));
         let done = {
             let mut tables = Tables::open(&txn)?;
-            let mut recent = Recent::open(&txn, self.machine.day())?;
+            let mut recent = Recent::open(&txn, &self.machine.state.days)?;
             let done = work(self, &mut tables, &mut recent)?;
-            self.machine.save(&mut tables)?;
+            let to_disk = matches!(durability, Durability::Immediate);
+            self.machine.save(&mut tables, to_disk)?;
             done
         };
         txn.commit()?;
         let position = self.machine.state.position;
-        self.shared.committed.store(position, Release);
+        self.progress.committed.store(position, Release);
         Ok(done)
     }
 

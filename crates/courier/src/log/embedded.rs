@@ -2,17 +2,19 @@
 //!
 //! **Group commit.** The thread takes all commands that wait, writes them, and makes them durable
 //! with one commit; those that come in meanwhile are the next group. So a lone command waits for
-//! one `fsync`, and under load one `fsync` serves all that came in during the one before. Nobody
-//! waits for company.
+//! one `fsync`, and under load one `fsync` serves all that came in during the one before. A lone
+//! command does not wait for others.
 //!
 //! A group is one row, so that it costs one insertion. The file holds what the index may not have on
 //! disk yet. It consists of segments, tables of about 2^14 entries, because a table is dropped at
-//! once where its rows would be removed one by one.
+//! once where its rows would be removed one by one. The log has an identity, which the index knows:
+//! another log, or an empty one, is not taken for the one that the index was made from.
 
-use super::{Entry, Feed, Log, LogError, Reply};
+use super::{Digest, Entry, Feed, Log, LogError, Reply};
 use crate::command::Command;
 use crate::database;
 use crate::error::StartError;
+use crate::model::Millis;
 use prometheus_client::metrics::counter::Counter;
 use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 use std::future::{Future, ready};
@@ -26,13 +28,19 @@ use std::time::Duration;
 
 /// The log's file in the directory of the data.
 const FILE: &str = "log.redb";
+/// The version of its layout.
+const FORMAT: u32 = 2;
+/// Format and identity.
+const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
+/// Bytes of a row's checksum.
+const CHECK: usize = 4;
 /// A segment has the rows that begin within 2^14 entries.
 const SEGMENT_BITS: u32 = 14;
-/// At most so many commands become durable together.
+/// At most this many commands become durable together.
 const LARGEST_GROUP: usize = 4096;
-/// A row is full when it has so many bytes.
+/// A row is full when it has this many bytes.
 const LARGEST_ROW: usize = 1 << 20;
-/// At most so many are under way.
+/// At most this many are under way.
 const MOST_WAITING: usize = 1 << 16;
 /// Pages that redb keeps in memory, in bytes: the log is written once and not read.
 const CACHE: usize = 8 << 20;
@@ -40,7 +48,7 @@ const CACHE: usize = 8 << 20;
 /// See the [module](self).
 pub(crate) struct Embedded {
     submissions: crossbeam_channel::Sender<Work>,
-    shared: Arc<Shared>,
+    state: Arc<LogState>,
 }
 
 enum Work {
@@ -55,7 +63,7 @@ struct Submission {
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct LogState {
     waiting: AtomicUsize,
     /// Entries up to here are not needed any more.
     forgotten: AtomicU64,
@@ -63,29 +71,83 @@ struct Shared {
     failed: AtomicBool,
 }
 
-impl Embedded {
-    /// Opens the log in this directory, or one in memory. Feeds what it holds after `after`, then
-    /// what is submitted, and counts the groups that become durable. The thread ends when the log is
-    /// closed or dropped.
-    pub fn open(
-        dir: Option<&Path>,
-        after: u64,
+/// A log that was opened, before its thread runs.
+pub(crate) struct Prepared {
+    database: Database,
+    identity: u64,
+    /// What the index does not know yet.
+    left: Vec<Entry>,
+    last: u64,
+    oldest: u64,
+    forgotten: u64,
+}
+
+impl Prepared {
+    /// Opens the log in this directory, or one in memory, for an index that has come to `after`.
+    ///
+    /// # Errors
+    /// If it cannot be read, or lacks entries.
+    pub fn open(dir: Option<&Path>, after: u64) -> Result<Prepared, StartError> {
+        let (database, path) = database::open(dir, FILE, CACHE)?;
+        let failed = |error| StartError::database(&path, error);
+        let (format, identity) = identity(&database).map_err(failed)?;
+        if format != FORMAT {
+            return Err(StartError::Format {
+                path,
+                found: format,
+                wanted: FORMAT,
+            });
+        }
+        let Segments {
+            entries,
+            oldest,
+            last,
+        } = read(&database, after).map_err(failed)?;
+        Ok(Prepared {
+            database,
+            identity,
+            left: entries,
+            last,
+            oldest,
+            forgotten: after,
+        })
+    }
+
+    /// A number that another log does not have.
+    pub fn identity(&self) -> u64 {
+        self.identity
+    }
+
+    /// The position of its last entry; 0 if there is none.
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// Starts the log. Feeds what the index does not know yet, then what is submitted, and counts the
+    /// groups that become durable. The thread ends when the log is closed or dropped.
+    pub fn start(
+        self,
         feed: Feed,
         groups: Counter,
     ) -> Result<(Embedded, JoinHandle<()>), StartError> {
-        let (database, path) = database::open(dir, FILE, CACHE)?;
-        let (left, oldest) =
-            read(&database, after).map_err(|error| StartError::database(&path, error))?;
-        let last = left.last().map_or(after, |entry| entry.position);
+        let Prepared {
+            database,
+            left,
+            last,
+            oldest,
+            forgotten,
+            ..
+        } = self;
+        let last = last.max(forgotten);
         let (submissions, submitted) = crossbeam_channel::unbounded();
-        let shared = Arc::new(Shared {
+        let state = Arc::new(LogState {
             durable: AtomicU64::new(last),
-            forgotten: AtomicU64::new(after),
-            ..Shared::default()
+            forgotten: AtomicU64::new(forgotten),
+            ..LogState::default()
         });
         let writer = Writer {
             database,
-            shared: shared.clone(),
+            state: state.clone(),
             feed,
             groups,
             last,
@@ -100,18 +162,15 @@ impl Embedded {
                 writer.run(&submitted);
             })
             .map_err(StartError::Thread)?;
-        let log = Embedded {
-            submissions,
-            shared,
-        };
+        let log = Embedded { submissions, state };
         Ok((log, thread))
     }
 }
 
 impl Log for Embedded {
     fn submit(&self, command: Command, reply: Reply) -> Result<(), LogError> {
-        if self.shared.waiting.fetch_add(1, Relaxed) >= MOST_WAITING {
-            self.shared.waiting.fetch_sub(1, Relaxed);
+        if self.state.waiting.fetch_add(1, Relaxed) >= MOST_WAITING {
+            self.state.waiting.fetch_sub(1, Relaxed);
             return Err(LogError::Busy(MOST_WAITING));
         }
         let submission = Submission { command, reply };
@@ -121,11 +180,11 @@ impl Log for Embedded {
     }
 
     fn end(&self) -> Pin<Box<dyn Future<Output = Result<u64, LogError>> + Send + '_>> {
-        Box::pin(ready(Ok(self.shared.durable.load(Acquire))))
+        Box::pin(ready(Ok(self.state.durable.load(Acquire))))
     }
 
     fn forget(&self, position: u64) {
-        self.shared.forgotten.fetch_max(position, Release);
+        self.state.forgotten.fetch_max(position, Release);
     }
 
     fn patience(&self) -> Option<Duration> {
@@ -133,7 +192,7 @@ impl Log for Embedded {
     }
 
     fn is_up(&self) -> bool {
-        !self.shared.failed.load(Relaxed)
+        !self.state.failed.load(Relaxed)
     }
 
     fn close(&self) {
@@ -145,7 +204,7 @@ impl Log for Embedded {
 /// The thread that writes.
 struct Writer {
     database: Database,
-    shared: Arc<Shared>,
+    state: Arc<LogState>,
     feed: Feed,
     groups: Counter,
     last: u64,
@@ -177,17 +236,20 @@ impl Writer {
             }
             let taken = group.len();
             let written = self.write(&group, &mut bytes);
-            self.shared.waiting.fetch_sub(taken, Relaxed);
+            self.state.waiting.fetch_sub(taken, Relaxed);
             if let Err(error) = written {
                 return self.fail(&error, group, submitted);
             }
             let first = self.last + 1;
             self.last += taken as u64;
-            self.shared.durable.store(self.last, Release);
+            self.state.durable.store(self.last, Release);
             self.groups.inc();
+            let taken = Millis::now();
             let entries = (first..).zip(group).map(|(position, submission)| Entry {
                 position,
-                command: submission.command,
+                taken: submission.command.time().unwrap_or(taken),
+                command: Some(submission.command),
+                digest: Digest::default(),
                 reply: Some(submission.reply),
             });
             if self.feed.send(entries.collect()).is_err() {
@@ -203,7 +265,10 @@ impl Writer {
         group: Vec<Submission>,
         submitted: &crossbeam_channel::Receiver<Work>,
     ) {
-        self.shared.failed.store(true, Relaxed);
+        self.state.failed.store(true, Relaxed);
+        tracing::error!(
+            "the log has failed: {error}; this node takes nothing more, start it again when the cause is gone"
+        );
         let failed = LogError::Failed(error.to_string());
         for submission in group {
             let _ = submission.reply.send(Err(failed.clone()));
@@ -228,6 +293,7 @@ impl Writer {
         while group.peek().is_some() {
             let first = next;
             bytes.clear();
+            bytes.extend_from_slice(&[0; CHECK]);
             while bytes.len() < LARGEST_ROW
                 && let Some(submission) = group.next()
             {
@@ -235,12 +301,14 @@ impl Writer {
                     .map_err(|error| redb::Error::Corrupted(error.to_string()))?;
                 next += 1;
             }
+            let check = checksum(first, &bytes[CHECK..]);
+            bytes[..CHECK].copy_from_slice(&check);
             let name = segment_name(first >> SEGMENT_BITS);
             txn.open_table(segment(&name))?
                 .insert(first, bytes.as_slice())?;
         }
         // Of those that are not needed, whole segments go.
-        let needed = needed(self.shared.forgotten.load(Acquire));
+        let needed = needed(self.state.forgotten.load(Acquire));
         while self.oldest < needed {
             txn.delete_table(segment(&segment_name(self.oldest)))?;
             self.oldest += 1;
@@ -264,8 +332,53 @@ fn segment(name: &str) -> TableDefinition<'_, u64, &'static [u8]> {
     TableDefinition::new(name)
 }
 
-/// What the log holds after this position, in order, and the oldest segment there is.
-fn read(database: &Database, after: u64) -> Result<(Vec<Entry>, u64), redb::Error> {
+/// What a log holds.
+struct Segments {
+    /// After a position, in order.
+    entries: Vec<Entry>,
+    oldest: u64,
+    /// The position of the last entry.
+    last: u64,
+}
+
+/// The checksum of a row, which also says at which position it begins.
+fn checksum(first: u64, row: &[u8]) -> [u8; CHECK] {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&first.to_le_bytes());
+    hasher.update(row);
+    hasher.finalize().to_le_bytes()
+}
+
+/// Format and identity of the log; a new log gets its own.
+fn identity(database: &Database) -> Result<(u32, u64), redb::Error> {
+    let txn = database.begin_write()?;
+    let is_old = txn.list_tables()?.any(|table| table.name() != META.name());
+    let mut meta = txn.open_table(META)?;
+    let known = meta.get("format")?.map(|row| row.value());
+    let (format, identity) = match known {
+        Some(format) => (format, meta.get("identity")?.map_or(0, |row| row.value())),
+        // The first format had no such table.
+        None if is_old => (1, 0),
+        None => {
+            let mut random = [0; 8];
+            getrandom::fill(&mut random)
+                .map_err(|error| redb::Error::Corrupted(error.to_string()))?;
+            let identity = u64::from_le_bytes(random).max(1);
+            meta.insert("format", u64::from(FORMAT))?;
+            meta.insert("identity", identity)?;
+            (u64::from(FORMAT), identity)
+        }
+    };
+    drop(meta);
+    match is_old && known.is_none() {
+        true => txn.abort()?,
+        false => txn.commit()?,
+    }
+    Ok((u32::try_from(format).unwrap_or(u32::MAX), identity))
+}
+
+/// What the log holds after this position, and how far it goes.
+fn read(database: &Database, after: u64) -> Result<Segments, redb::Error> {
     let txn = database.begin_read()?;
     let tables = txn.list_tables()?;
     let mut segments: Vec<u64> = tables
@@ -273,7 +386,8 @@ fn read(database: &Database, after: u64) -> Result<(Vec<Entry>, u64), redb::Erro
         .collect();
     segments.sort_unstable();
     let mut entries = Vec::new();
-    let mut last = after;
+    let mut expected = after + 1;
+    let mut last = 0;
     let oldest = segments.first().copied().unwrap_or(needed(after));
     for number in segments
         .into_iter()
@@ -284,31 +398,43 @@ fn read(database: &Database, after: u64) -> Result<(Vec<Entry>, u64), redb::Erro
         for row in table.iter()? {
             let (first, bytes) = row?;
             let mut position = first.value();
-            if position > last + 1 {
+            if position > expected {
                 return Err(redb::Error::Corrupted(format!(
-                    "the log goes on at {position} where {} was to come",
-                    last + 1
+                    "the log goes on at {position} where {expected} was to come"
                 )));
             }
-            let mut rest = bytes.value();
+            let damaged =
+                || redb::Error::Corrupted(format!("entry {position} of the log is damaged"));
+            let (check, mut rest) = bytes.value().split_at_checked(CHECK).ok_or_else(damaged)?;
+            if checksum(position, rest) != *check {
+                return Err(damaged());
+            }
             while !rest.is_empty() {
-                let (command, more) = postcard::take_from_bytes(rest).map_err(|error| {
-                    redb::Error::Corrupted(format!("entry {position} of the log: {error}"))
-                })?;
+                let (command, more) =
+                    postcard::take_from_bytes::<Command>(rest).map_err(|error| {
+                        redb::Error::Corrupted(format!("entry {position} of the log: {error}"))
+                    })?;
                 rest = more;
-                if position > last {
+                if position == expected {
                     entries.push(Entry {
                         position,
-                        command,
+                        taken: command.time().unwrap_or_default(),
+                        command: Some(command),
+                        digest: Digest::default(),
                         reply: None,
                     });
-                    last = position;
+                    expected += 1;
                 }
+                last = position;
                 position += 1;
             }
         }
     }
-    Ok((entries, oldest))
+    Ok(Segments {
+        entries,
+        oldest,
+        last,
+    })
 }
 
 #[cfg(test)]

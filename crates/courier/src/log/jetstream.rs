@@ -2,8 +2,8 @@
 //!
 //! The stream is the one order of all commands, and where they are durable. A node publishes a
 //! command, and every node, that one as well, gets it back in the stream's order and applies it.
-//! Whoever submitted it is answered when it has come back: so the answer is what every node will
-//! say, and whoever has it can ask any node that has caught up.
+//! The client is answered when the command has come back: so the answer is what every node will
+//! say, and the client can ask any node that has caught up.
 //!
 //! A publication that is not acknowledged is repeated under the same id, which JetStream stores
 //! once. What is still not acknowledged after [`LONGEST`] may be stored or not, and the client is
@@ -12,31 +12,42 @@
 //! The node follows the stream from the position up to which it has applied it, and begins anew
 //! from there whenever the connection is lost. Positions are the stream's sequences, which have no
 //! gaps; one that is found is an error, and nothing after it is applied.
+//!
+//! Before it follows, a node checks that the stream still is the one that it has applied: that it goes
+//! as far, and that the entry applied last is there. A server that came back with an older store has
+//! lost entries; a node that knows more stops serving and says so, before histories part.
+//!
+//! Entries are [sealed](crate::seal) with a key that the nodes have in common. What another client of
+//! the server publishes is skipped and counted.
 
 mod follow;
 
-use super::{Feed, Log, LogError, Reply};
+use super::{Digest, Feed, Log, LogError, Reply};
 use crate::command::Command;
 use crate::error::StartError;
 use crate::hub::lock;
+use crate::metrics::Metrics;
+use crate::seal::Key;
 use async_nats::connection::State;
 use async_nats::jetstream::context::Context;
 use async_nats::jetstream::message::PublishMessage;
-use async_nats::jetstream::stream::{Config, RetentionPolicy, StorageType, Stream};
-use async_nats::{Client, ConnectOptions};
+use async_nats::jetstream::stream::{Config, Info, RetentionPolicy, StorageType, Stream};
+use async_nats::{Client, ConnectOptions, Event};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
-const STREAM: &str = "COURIER";
-const SUBJECT: &str = "courier.log";
-/// A command is published again and again for so long.
+/// The number is the version of the format.
+const STREAM: &str = "COURIER2";
+const SUBJECT: &str = "courier.log.2";
+/// A command is published again and again for this long.
 const LONGEST: Duration = Duration::from_secs(15);
 /// How long one acknowledgement may take.
 const ACK: Duration = Duration::from_secs(2);
@@ -44,13 +55,13 @@ const ACK: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(100);
 /// In which a publication under a known id is not stored again; longer than [`LONGEST`].
 const DUPLICATES: Duration = Duration::from_secs(120);
-/// At most so many commands are under way.
+/// At most this many commands are under way.
 const MOST_WAITING: usize = 1 << 13;
 
 /// A command as the stream keeps it.
 #[derive(Serialize, Deserialize)]
 struct Published {
-    /// Which process published it, and its how-manieth it is.
+    /// Which process published it, and the number it has there.
     origin: u64,
     number: u64,
     command: Command,
@@ -62,39 +73,56 @@ pub(crate) struct Connected {
     context: Context,
     stream: Stream,
     url: String,
+    key: Key,
+    metrics: Metrics,
     origin: u64,
     identity: u64,
-    last: u64,
+    connections: watch::Receiver<u64>,
 }
 
 /// See the [module](self).
 #[derive(Clone)]
 pub(crate) struct JetStream {
-    shared: Arc<Shared>,
+    state: Arc<StreamState>,
 }
 
-struct Shared {
+struct StreamState {
     client: Client,
     context: Context,
     stream: Stream,
+    key: Key,
+    metrics: Metrics,
     origin: u64,
+    identity: u64,
+    /// How often the client has connected.
+    connections: watch::Receiver<u64>,
     numbers: AtomicU64,
     /// Replies of commands that have not come back yet.
     waiting: Mutex<HashMap<u64, Reply>>,
-    /// Following has failed for good.
-    failed: AtomicBool,
+    /// Why the stream is not followed any more.
+    stopped: OnceLock<String>,
     closed: watch::Sender<bool>,
 }
 
 impl Connected {
     /// Connects to the server, and makes the stream if there is none.
-    pub async fn connect(url: &str) -> Result<Connected, StartError> {
+    pub async fn connect(url: &str, key: Key, metrics: Metrics) -> Result<Connected, StartError> {
         let public = without_secrets(url);
         let refused = |reason: String| StartError::Nats {
             url: public.clone(),
             reason,
         };
+        let (connected, connections) = watch::channel(0);
+        let connected = Arc::new(connected);
         let client = ConnectOptions::new()
+            .event_callback(move |event| {
+                let connected = connected.clone();
+                async move {
+                    if let Event::Connected = event {
+                        connected.send_modify(|count| *count += 1);
+                    }
+                }
+            })
             .name("corsair courier")
             .connection_timeout(Duration::from_secs(5))
             .request_timeout(Some(Duration::from_secs(5)))
@@ -122,10 +150,7 @@ impl Connected {
                 ))
             })?;
         let info = stream.info().await.map_err(|e| refused(e.to_string()))?;
-        let (identity, last) = (
-            info.created.unix_timestamp_nanos() as u64,
-            info.state.last_sequence,
-        );
+        let identity = identity(info);
         let mut origin = [0; 8];
         getrandom::fill(&mut origin).map_err(|error| refused(error.to_string()))?;
         Ok(Connected {
@@ -133,9 +158,11 @@ impl Connected {
             context,
             stream,
             url: public,
+            key,
+            metrics,
             origin: u64::from_le_bytes(origin),
             identity,
-            last,
+            connections,
         })
     }
 
@@ -153,55 +180,93 @@ impl Connected {
         self.client.clone()
     }
 
-    /// Follows the stream from after this position on.
-    pub fn follow(self, after: u64, feed: Feed) -> Result<JetStream, StartError> {
-        if after > self.last {
-            return Err(StartError::Nats {
-                url: self.url,
-                reason: format!(
-                    "its stream {STREAM} ends at {}, and this node has applied {after}: the server has lost entries; bring back its data",
-                    self.last
-                ),
-            });
-        }
-        let shared = Arc::new(Shared {
+    /// Follows the stream from after the entry that was applied last.
+    ///
+    /// # Errors
+    /// If the stream does not have that entry.
+    pub async fn follow(
+        self,
+        applied: Applied,
+        feed: Feed,
+    ) -> Result<(JetStream, JoinHandle<()>), StartError> {
+        let state = Arc::new(StreamState {
             client: self.client,
             context: self.context,
             stream: self.stream,
+            key: self.key,
+            metrics: self.metrics,
             origin: self.origin,
+            identity: self.identity,
+            connections: self.connections,
             numbers: AtomicU64::new(0),
             waiting: Mutex::default(),
-            failed: AtomicBool::new(false),
+            stopped: OnceLock::new(),
             closed: watch::Sender::new(false),
         });
-        tokio::spawn(follow::follow(shared.clone(), after, feed));
-        Ok(JetStream { shared })
+        match state.check(&applied).await {
+            Ok(()) => {}
+            Err(Attach::Broken(reason) | Attach::Wrong(reason)) => {
+                return Err(StartError::Nats {
+                    url: self.url,
+                    reason,
+                });
+            }
+        }
+        let following = tokio::spawn(follow::follow(state.clone(), applied, feed));
+        Ok((JetStream { state }, following))
     }
+}
+
+/// The entry that was applied last.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Applied {
+    pub position: u64,
+    pub digest: Digest,
+}
+
+/// Why the stream cannot be followed.
+enum Attach {
+    /// For now.
+    Broken(String),
+    /// It is not the stream that was applied.
+    Wrong(String),
+}
+
+fn identity(info: &Info) -> u64 {
+    info.created.unix_timestamp_nanos() as u64
+}
+
+/// By which an entry of the stream is known again.
+fn digest(payload: &[u8]) -> Digest {
+    let mut digest = Digest::default();
+    digest.copy_from_slice(&blake3::hash(payload).as_bytes()[..16]);
+    digest
 }
 
 impl Log for JetStream {
     fn submit(&self, command: Command, reply: Reply) -> Result<(), LogError> {
-        let shared = self.shared.clone();
-        if *shared.closed.borrow() {
+        let state = self.state.clone();
+        state.alive()?;
+        if *state.closed.borrow() {
             return Err(LogError::Closed);
         }
-        let number = shared.numbers.fetch_add(1, Relaxed);
+        let number = state.numbers.fetch_add(1, Relaxed);
         let published = Published {
-            origin: shared.origin,
+            origin: state.origin,
             number,
             command,
         };
-        let bytes = postcard::to_extend(&published, Vec::new())
-            .map_err(|error| LogError::Failed(error.to_string()))?;
-        let mut waiting = lock(&shared.waiting);
+        let bytes = state.key.seal(&published);
+        let bytes = bytes.map_err(|error| LogError::Failed(error.to_string()))?;
+        let mut waiting = lock(&state.waiting);
         if waiting.len() >= MOST_WAITING {
             return Err(LogError::Busy(MOST_WAITING));
         }
         waiting.insert(number, reply);
         drop(waiting);
         tokio::spawn(async move {
-            if let Err(error) = shared.publish(number, bytes.into()).await
-                && let Some(reply) = lock(&shared.waiting).remove(&number)
+            if let Err(error) = state.publish(number, bytes.into()).await
+                && let Some(reply) = lock(&state.waiting).remove(&number)
             {
                 let _ = reply.send(Err(LogError::Failed(error)));
             }
@@ -211,7 +276,12 @@ impl Log for JetStream {
 
     fn end(&self) -> Pin<Box<dyn Future<Output = Result<u64, LogError>> + Send + '_>> {
         Box::pin(async {
-            let info = timeout(ACK, self.shared.stream.get_info()).await;
+            self.state.alive()?;
+            if !self.state.is_connected() {
+                let reason = "the NATS server cannot be reached";
+                return Err(LogError::Failed(reason.to_owned()));
+            }
+            let info = timeout(ACK, self.state.stream.get_info()).await;
             match info {
                 Ok(Ok(info)) => Ok(info.state.last_sequence),
                 Ok(Err(error)) => Err(LogError::Failed(error.to_string())),
@@ -231,16 +301,58 @@ impl Log for JetStream {
     }
 
     fn is_up(&self) -> bool {
-        let connected = self.shared.client.connection_state() == State::Connected;
-        connected && !self.shared.failed.load(SeqCst)
+        self.state.is_connected() && self.state.alive().is_ok()
     }
 
     fn close(&self) {
-        self.shared.closed.send_replace(true);
+        self.state.closed.send_replace(true);
     }
 }
 
-impl Shared {
+impl StreamState {
+    fn is_connected(&self) -> bool {
+        self.client.connection_state() == State::Connected
+    }
+
+    fn alive(&self) -> Result<(), LogError> {
+        match self.stopped.get() {
+            Some(reason) => Err(LogError::Stopped(reason.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the stream is the one that was applied, as far as it was.
+    async fn check(&self, applied: &Applied) -> Result<(), Attach> {
+        let broken = |error: String| Attach::Broken(error);
+        let info = timeout(ACK, self.stream.get_info()).await;
+        let info = info.map_err(|_| broken("the NATS server does not answer".to_owned()))?;
+        let info = info.map_err(|error| broken(error.to_string()))?;
+        if identity(&info) != self.identity {
+            return Err(Attach::Wrong(format!(
+                "the stream {STREAM} is not the one that was there before; bring back the server's data"
+            )));
+        }
+        let Applied { position, digest } = *applied;
+        let last = info.state.last_sequence;
+        if last < position {
+            return Err(Attach::Wrong(format!(
+                "the stream {STREAM} ends at {last}, and this node has applied {position}: the server has lost entries; bring back its data"
+            )));
+        }
+        if position == 0 {
+            return Ok(());
+        }
+        let entry = timeout(ACK, self.stream.get_raw_message(position)).await;
+        let entry = entry.map_err(|_| broken("the NATS server does not answer".to_owned()))?;
+        let entry = entry.map_err(|error| broken(error.to_string()))?;
+        if self::digest(&entry.payload) != digest {
+            return Err(Attach::Wrong(format!(
+                "entry {position} of the stream {STREAM} is not the one that this node has applied: the server has lost entries and taken others; bring back its data"
+            )));
+        }
+        Ok(())
+    }
+
     /// Publishes until it is acknowledged, or for too long.
     async fn publish(&self, number: u64, bytes: bytes::Bytes) -> Result<(), String> {
         let id = format!("{:016x}-{number}", self.origin);

@@ -1,80 +1,110 @@
 //! Presence of several nodes, over plain NATS subjects: nothing of it has to outlive a node.
 //!
-//! A node says what changes, numbered, and every second the number it has come to. Who misses a
-//! number, or does not know the node, asks it for all its users. A node of which nothing was heard
-//! for [`SILENCE`] is gone, and its users with it.
+//! A node publishes what changes, numbered, and every second the number it has come to. A node that
+//! misses a number, or does not know the sender, asks it for all its users. A node of which nothing
+//! was heard for [`SILENCE`] is gone, and its users with it. Lists are sent in parts of at most
+//! [`PART`] users, far below what a NATS server takes. Everything is sealed with the nodes' key;
+//! what is not is ignored and counted.
 
-use super::{News, NodeId, Presence};
-use crate::frame::Face;
+use super::{Changes, NodeId, Presence};
+use crate::frame::UserInfo;
+use crate::metrics::Metrics;
 use crate::model::UserId;
+use crate::seal::{Key, Opened};
 use async_nats::{Client, Subscriber};
 use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::time::{MissedTickBehavior, interval};
 
-const SUBJECT: &str = "courier.presence";
-/// How often changes are told.
+const SUBJECT: &str = "courier.presence.2";
+/// How often changes are published.
 const TICK: Duration = Duration::from_millis(100);
 /// How many ticks there are between two signs of life.
-const BEAT: u64 = 10;
-/// A node that is silent for so long is gone.
+const HEARTBEAT: u64 = 10;
+/// A node that is silent for this long is gone.
 const SILENCE: Duration = Duration::from_secs(5);
+/// Users in one publication: at most 80 KB.
+const PART: usize = 1000;
+/// Users of another node that are believed.
+const MOST_USERS: usize = 1 << 20;
 
 /// What nodes tell each other.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Told {
-    /// This has changed; the changes before are counted in `number`.
-    News {
+enum PresenceMessage {
+    /// This has changed; `number` counts the changes published before.
+    Change {
         number: u64,
-        came: Vec<Face>,
+        came: Vec<UserInfo>,
         left: Vec<UserId>,
     },
-    /// So many changes were told.
-    Beat { number: u64 },
-    /// Everybody, after so many changes.
-    All { number: u64, users: Vec<Face> },
-    /// Say who is on this node; all nodes if it is nobody's number.
+    /// The number of changes that were published.
+    Alive { number: u64 },
+    /// A part of all users after this number of changes.
+    All {
+        number: u64,
+        first: bool,
+        last: bool,
+        users: Vec<UserInfo>,
+    },
+    /// Say who is on this node; [`EVERY_NODE`] asks all.
     Ask { node: NodeId },
     /// This node shuts down.
     Gone,
 }
 
 /// The number of no node.
-const EVERYBODY: NodeId = 0;
+const EVERY_NODE: NodeId = 0;
 
 /// Another node, as far as it is known.
 #[derive(Debug)]
 struct Peer {
     heard: Instant,
-    /// The number of changes known; `None` while everything was asked for.
-    number: Option<u64>,
+    known: Known,
+}
+
+#[derive(Debug)]
+enum Known {
+    /// Everything was asked for, and these parts have come.
+    Asked(Vec<UserInfo>),
+    /// All up to this number of changes.
+    All(u64),
 }
 
 /// See the [module](self).
 pub(crate) struct SharedPresence {
     presence: Arc<Presence>,
     client: Client,
+    key: Key,
+    metrics: Metrics,
     me: NodeId,
-    /// Batches of changes told so far.
-    told: u64,
+    /// Changes published so far.
+    published: u64,
     peers: HashMap<NodeId, Peer>,
 }
 
 impl SharedPresence {
-    pub fn new(presence: Arc<Presence>, client: Client, me: NodeId) -> SharedPresence {
+    pub fn new(
+        presence: Arc<Presence>,
+        client: Client,
+        key: Key,
+        metrics: Metrics,
+        me: NodeId,
+    ) -> SharedPresence {
         SharedPresence {
             presence,
             client,
+            key,
+            metrics,
             me,
-            told: 0,
+            published: 0,
             peers: HashMap::new(),
         }
     }
 
-    /// Tells and listens until `closing` returns.
+    /// Publishes and listens until `closing` returns.
     pub async fn run(mut self, closing: impl Future<Output = ()>) {
         let Ok(mut subscriber) = self.client.subscribe(SUBJECT).await else {
             // The client reconnects by itself; this fails only when it is closed.
@@ -84,12 +114,13 @@ impl SharedPresence {
             () = self.exchange(&mut subscriber) => {}
             () = closing => {}
         }
-        self.tell(&Told::Gone).await;
+        self.publish(&PresenceMessage::Gone).await;
         let _ = self.client.flush().await;
     }
 
     async fn exchange(&mut self, subscriber: &mut Subscriber) {
-        self.tell(&Told::Ask { node: EVERYBODY }).await;
+        self.publish(&PresenceMessage::Ask { node: EVERY_NODE })
+            .await;
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut tick = 0u64;
@@ -97,94 +128,128 @@ impl SharedPresence {
             tokio::select! {
                 message = subscriber.next() => {
                     let Some(message) = message else { return };
-                    if let Ok((node, told)) = postcard::from_bytes(&message.payload)
-                        && node != self.me
-                    {
-                        self.hear(node, told).await;
+                    match self.key.open::<(NodeId, PresenceMessage)>(&message.payload) {
+                        Opened::Read((node, message)) if node != self.me => {
+                            self.receive(node, message).await;
+                        }
+                        Opened::Read(_) => {}
+                        Opened::Foreign | Opened::Unreadable(_) => {
+                            self.metrics.refuse("foreign_presence");
+                        }
                     }
                 }
                 _ = ticks.tick() => {
                     tick += 1;
-                    self.tell_news().await;
-                    if tick.is_multiple_of(BEAT) {
-                        self.tell(&Told::Beat { number: self.told }).await;
-                        self.bury();
+                    self.publish_changes().await;
+                    if tick.is_multiple_of(HEARTBEAT) {
+                        let number = self.published;
+                        self.publish(&PresenceMessage::Alive { number }).await;
+                        self.expire_peers();
                     }
                 }
             }
         }
     }
 
-    async fn tell(&self, told: &Told) {
-        let Ok(bytes) = postcard::to_extend(&(self.me, told), Vec::new()) else {
-            return;
-        };
-        // What is not told now is asked for later.
-        let _ = self.client.publish(SUBJECT, bytes.into()).await;
+    async fn publish(&self, message: &PresenceMessage) {
+        // What is not published now is asked for later.
+        if let Ok(bytes) = self.key.seal(&(self.me, message)) {
+            let _ = self.client.publish(SUBJECT, bytes.into()).await;
+        }
     }
 
-    async fn tell_news(&mut self) {
+    async fn publish_changes(&mut self) {
+        let changes = match self.presence.changes() {
+            Changes::Some(changes) => changes,
+            Changes::TooMany => return self.publish_all().await,
+        };
+        // Only the last of each user counts.
+        let mut seen = HashSet::new();
         let (mut came, mut left) = (Vec::new(), Vec::new());
-        for news in self.presence.news() {
-            // Only the last of each counts.
-            match news {
-                News::Came(face) => {
-                    left.retain(|&user| user != face.id);
-                    came.push(face);
-                }
-                News::Left(user) => {
-                    came.retain(|face: &Face| face.id != user);
-                    left.push(user);
+        for (info, is_here) in changes.into_iter().rev() {
+            if seen.insert(info.id) {
+                match is_here {
+                    true => came.push(info),
+                    false => left.push(info.id),
                 }
             }
         }
-        if !came.is_empty() || !left.is_empty() {
-            let number = self.told;
-            self.told += 1;
-            self.tell(&Told::News { number, came, left }).await;
+        while !came.is_empty() || !left.is_empty() {
+            let number = self.published;
+            self.published += 1;
+            let came = came.split_off(came.len().saturating_sub(PART));
+            let left = left.split_off(left.len().saturating_sub(PART));
+            let change = PresenceMessage::Change { number, came, left };
+            self.publish(&change).await;
         }
     }
 
-    async fn hear(&mut self, node: NodeId, told: Told) {
-        let peer = self.peers.get(&node).and_then(|peer| peer.number);
-        let number = match told {
-            Told::Gone => {
-                self.peers.remove(&node);
+    async fn publish_all(&mut self) {
+        for message in all(self.published, self.presence.here()) {
+            self.publish(&message).await;
+        }
+    }
+
+    async fn receive(&mut self, node: NodeId, message: PresenceMessage) {
+        let known = self.peers.remove(&node).map(|peer| peer.known);
+        let up_to_date = match &known {
+            Some(Known::All(number)) => Some(*number),
+            _ => None,
+        };
+        let known = match message {
+            PresenceMessage::Gone => {
                 self.presence.are_on(node, Vec::new());
                 return;
             }
-            Told::Ask { node: asked } => {
-                if asked == self.me || asked == EVERYBODY {
-                    let (number, users) = (self.told, self.presence.here());
-                    self.tell(&Told::All { number, users }).await;
+            PresenceMessage::Ask { node: asked } => {
+                if asked == self.me || asked == EVERY_NODE {
+                    self.publish_all().await;
                 }
-                peer
+                // Its first beat tells whether there is something to ask for.
+                known
             }
-            Told::All { number, users } => {
-                self.presence.are_on(node, users);
-                Some(number)
+            PresenceMessage::All {
+                number,
+                first,
+                last,
+                users,
+            } => {
+                let mut parts = match known {
+                    Some(Known::Asked(parts)) if !first => parts,
+                    _ => Vec::new(),
+                };
+                parts.extend(users);
+                parts.truncate(MOST_USERS);
+                match last {
+                    true => {
+                        self.presence.are_on(node, parts);
+                        Some(Known::All(number))
+                    }
+                    false => Some(Known::Asked(parts)),
+                }
             }
-            Told::News { number, came, left } if peer == Some(number) => {
-                for face in came {
-                    self.presence.came_to(node, face);
+            PresenceMessage::Change { number, came, left } if up_to_date == Some(number) => {
+                for info in came {
+                    self.presence.came_to(node, info);
                 }
                 for user in left {
                     self.presence.left_from(node, user);
                 }
-                Some(number + 1)
+                Some(Known::All(number + 1))
             }
-            Told::Beat { number } if peer == Some(number) => peer,
-            Told::News { .. } | Told::Beat { .. } => {
-                self.tell(&Told::Ask { node }).await;
-                None
+            PresenceMessage::Alive { number } if up_to_date == Some(number) => known,
+            PresenceMessage::Change { .. } | PresenceMessage::Alive { .. } => {
+                self.publish(&PresenceMessage::Ask { node }).await;
+                Some(Known::Asked(Vec::new()))
             }
         };
         let heard = Instant::now();
-        self.peers.insert(node, Peer { heard, number });
+        let known = known.unwrap_or(Known::Asked(Vec::new()));
+        self.peers.insert(node, Peer { heard, known });
     }
 
-    /// Takes those off the list who are on nodes that are gone.
-    fn bury(&mut self) {
+    /// Takes the users of silent nodes off the list.
+    fn expire_peers(&mut self) {
         let presence = &self.presence;
         self.peers.retain(|&node, peer| {
             let alive = peer.heard.elapsed() < SILENCE;
@@ -193,5 +258,49 @@ impl SharedPresence {
             }
             alive
         });
+    }
+}
+
+/// All users of a node, in parts.
+fn all(number: u64, users: Vec<UserInfo>) -> Vec<PresenceMessage> {
+    let count = users.len().div_ceil(PART).max(1);
+    let mut users = users.into_iter();
+    let part = |place| PresenceMessage::All {
+        number,
+        first: place == 0,
+        last: place + 1 == count,
+        users: users.by_ref().take(PART).collect(),
+    };
+    (0..count).map(part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_with_the_longest_names_are_told_in_parts_that_any_server_takes() {
+        let user = |id| UserInfo {
+            id: UserId(u64::MAX - id),
+            name: "x".repeat(crate::limits::LONGEST_NAME).into(),
+        };
+        let key = Key::new(b"a key that nodes have in common");
+        for count in [0, 1, 1000, 16_500] {
+            let parts = all(7, (0..count).map(user).collect());
+            let mut told = 0;
+            for (place, part) in parts.iter().enumerate() {
+                let bytes = key.seal(&(1u64, part)).unwrap();
+                assert!(bytes.len() < 100_000, "{}", bytes.len());
+                let PresenceMessage::All {
+                    first, last, users, ..
+                } = part
+                else {
+                    panic!("{part:?}");
+                };
+                assert_eq!((*first, *last), (place == 0, place + 1 == parts.len()));
+                told += users.len() as u64;
+            }
+            assert_eq!(told, count);
+        }
     }
 }

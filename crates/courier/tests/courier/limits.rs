@@ -48,6 +48,7 @@ async fn a_body_that_is_longer_than_it_said_nothing_of_is_413() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let node = with(Limits {
         body: 1000,
+        text: 1000,
         ..limits()
     })
     .await;
@@ -175,6 +176,9 @@ async fn sockets_of_one_user_have_a_limit() {
 async fn connections_over_the_limit_are_told_so_and_sockets_count() {
     let node = with(Limits {
         connections: 3,
+        address_connections: 3,
+        // Of these, one address may have all connections.
+        trusted_proxies: vec!["127.0.0.1".parse().unwrap()],
         ..limits()
     })
     .await;

@@ -1,8 +1,10 @@
 //! The service as its clients meet it: over HTTP and WebSockets, from a node in this process.
 
+mod abuse;
 mod accounts;
 mod bad_frames;
 mod bad_requests;
+mod damage;
 mod delivery;
 mod idempotency;
 mod limits;

@@ -198,6 +198,7 @@ impl World {
         for user in 0..USERS {
             self.step(&Step::Connect { user, told: false }).await;
             self.people[user].receive().await;
+            self.step(&Step::Disconnect { user }).await;
         }
         self.serving.stop().await;
     }

@@ -17,6 +17,7 @@ pub fn limits() -> Limits {
     Limits {
         rate: many,
         strangers: many,
+        fanout: many,
         password_memory: 8,
         ..Limits::default()
     }

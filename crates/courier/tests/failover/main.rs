@@ -6,6 +6,7 @@
 mod crowd;
 mod nodes;
 mod process;
+mod stream;
 
 use crowd::{Crowd, Load};
 use process::{Nats, NodeProcess, free_port};

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::time::timeout;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A server and as many nodes, in processes.
-async fn nodes(count: usize) -> (TempDir, Nats, Vec<NodeProcess>) {
+pub async fn nodes(count: usize) -> (TempDir, Nats, Vec<NodeProcess>) {
     let dir = tempfile::tempdir().unwrap();
     let nats = Nats::start(free_port(), &dir.path().join("nats")).await;
     let mut nodes = Vec::new();

@@ -89,13 +89,15 @@ fn spawn(port: u16, data: &Path, nats: Option<&str>, stderr: Stdio) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_corsair-courier"));
     command
         .args(["serve", "--listen", &format!("127.0.0.1:{port}")])
-        .args(["--rate", &many, "--strangers", &many])
+        .args(["--rate", &many, "--strangers", &many, "--fanout", &many])
         .args(["--password-memory", "8", "--data"])
         .arg(data)
         .stdout(Stdio::null())
         .stderr(stderr);
     if let Some(nats) = nats {
-        command.args(["--nats", nats]);
+        let key = data.with_file_name("nodes.key");
+        std::fs::write(&key, "a key that the nodes of a test share").unwrap();
+        command.args(["--nats", nats, "--nats-key"]).arg(key);
     }
     command.spawn().unwrap()
 }
@@ -124,11 +126,24 @@ impl Nats {
 
     /// Kills the server and starts it anew on its data.
     pub async fn restart(&mut self) {
+        self.kill();
+        sleep(Duration::from_secs(1)).await;
+        self.start_again().await;
+    }
+
+    pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-        sleep(Duration::from_secs(1)).await;
+    }
+
+    pub async fn start_again(&mut self) {
         self.child = nats_server(self.port, &self.data);
         self.ready().await;
+    }
+
+    /// Where its data are.
+    pub fn data(&self) -> &Path {
+        &self.data
     }
 
     async fn ready(&self) {

@@ -162,7 +162,10 @@ fn no_secret_is_printed() {
         assert!(!printed.contains(secret), "{printed}");
     }
     // The password of a NATS server stands in its URL.
-    let said = terminal.refuse("serve --nats nats://anne:secret@127.0.0.1:1");
+    let said = {
+        std::fs::write(terminal.directory.path().join("key"), "0123456789abcdef").unwrap();
+        terminal.refuse("serve --nats nats://anne:secret@127.0.0.1:1 --nats-key key")
+    };
     assert!(
         said.contains("127.0.0.1:1") && !said.contains("secret"),
         "{said}"
@@ -176,7 +179,9 @@ fn what_makes_no_sense_is_refused_in_a_sentence() {
         ("", "corsair-courier serve"),
         ("deliver", "'deliver'"),
         ("serve --listen nowhere", "nowhere"),
-        ("serve --nats nats://127.0.0.1:1", "nats-server"),
+        ("serve --nats nats://127.0.0.1:1", "--nats-key FILE"),
+        ("serve --text 9 --body 8", "raise --body"),
+        ("serve --heartbeat 100h", "24h"),
         ("serve --heartbeat 10", "10s or 10ms"),
         ("serve --rate 0", "0"),
         ("serve --connections 99999999999", "too large"),

@@ -17,6 +17,8 @@ pub async fn in_this_process(data: Option<&Path>) -> Result<Serving> {
     let limits = Limits {
         rate: NonZeroU32::MAX,
         strangers: NonZeroU32::MAX,
+        fanout: NonZeroU32::MAX,
+        address_connections: Limits::default().connections,
         password_memory: PASSWORD_MEMORY,
         ..Limits::default()
     };

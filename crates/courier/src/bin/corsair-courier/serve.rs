@@ -5,6 +5,7 @@ use clap::Args;
 use corsair_courier::process::asked_to_end;
 use corsair_courier::{Limits, Node, Options, serve};
 use std::io::Write;
+use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,18 +23,30 @@ pub struct ServeArgs {
     /// Share the log of a NATS server with other nodes; it needs -js
     #[arg(long, value_name = "URL")]
     nats: Option<String>,
+    /// A file with the key of the nodes that share a log; needed with --nats
+    #[arg(long, value_name = "FILE")]
+    nats_key: Option<PathBuf>,
     /// An origin from which browsers may connect, besides the node's own; may be repeated
     #[arg(long, value_name = "ORIGIN")]
     origin: Vec<String>,
     /// Requests per second of one user
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().rate)]
     rate: NonZeroU32,
-    /// Logins and new users per second from one address
+    /// Recipients of one user's messages per second
+    #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().fanout)]
+    fanout: NonZeroU32,
+    /// Logins and new users per second from one address; logins per second to one account
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().strangers)]
     strangers: NonZeroU32,
     /// Connections at a time
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().connections, value_parser = at_least_one)]
     connections: usize,
+    /// Connections at a time from one address
+    #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().address_connections, value_parser = at_least_one)]
+    address_connections: usize,
+    /// The address of a proxy whose X-Forwarded-For is to be believed; may be repeated
+    #[arg(long, value_name = "ADDRESS")]
+    trusted_proxy: Vec<IpAddr>,
     /// Sockets of one user
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().sockets, value_parser = at_least_one)]
     sockets: usize,
@@ -49,6 +62,21 @@ pub struct ServeArgs {
     /// How often sockets are pinged; a peer that falls silent is dead within three times as long
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = pause)]
     heartbeat: Duration,
+    /// Bytes of a page of messages or conversations
+    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().page_bytes, value_parser = page_bytes)]
+    page_bytes: usize,
+    /// Bytes of one user's pages that the client has not read yet
+    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().unread, value_parser = at_least_one)]
+    unread: usize,
+    /// Bytes of messages that wait for one socket; the rest stays in the durable queue
+    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().outbox, value_parser = at_least_one)]
+    outbox: usize,
+    /// How long a client may take for 4 KiB of an answer
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = pause)]
+    write_timeout: Duration,
+    /// Bytes to leave free on the disk of --data; below that nothing is taken
+    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().reserve)]
+    reserve: u64,
     /// Memory that hashing a password takes, in KiB
     #[arg(long, value_name = "KIB", default_value_t = Limits::default().password_memory)]
     password_memory: u32,
@@ -63,6 +91,14 @@ fn at_least_one(text: &str) -> Result<usize, String> {
         Ok(number) if number < 0 => Err(format!("{text} is too small; give 1 or more")),
         Ok(_) => Err(format!("{text} is too large; give {MOST} or less")),
         Err(_) => Err(format!("'{text}' is no whole number")),
+    }
+}
+
+/// Reads the bytes of a page, which has room for one short message at least.
+fn page_bytes(text: &str) -> Result<usize, String> {
+    match at_least_one(text)? {
+        0..1024 => Err(format!("{text} is too small; give 1024 or more")),
+        bytes => Ok(bytes),
     }
 }
 
@@ -88,16 +124,25 @@ impl ServeArgs {
         Options {
             data: self.data.clone(),
             nats: self.nats.clone(),
+            nats_key: self.nats_key.clone(),
             origins: self.origin.clone(),
             limits: Limits {
                 rate: self.rate,
+                fanout: self.fanout,
                 strangers: self.strangers,
                 connections: self.connections,
+                address_connections: self.address_connections.min(self.connections),
+                trusted_proxies: self.trusted_proxy.clone(),
                 sockets: self.sockets,
                 body: self.body,
                 text: self.text,
                 recipients: self.recipients,
                 heartbeat: self.heartbeat,
+                page_bytes: self.page_bytes,
+                unread: self.unread,
+                outbox: self.outbox,
+                write: self.write_timeout,
+                reserve: self.reserve,
                 password_memory: self.password_memory,
                 ..Limits::default()
             },

@@ -19,14 +19,16 @@ fn command(number: u64) -> Command {
 
 fn open(dir: &Path, after: u64) -> (Embedded, Receiver<Vec<Entry>>, JoinHandle<()>) {
     let (feed, entries) = bounded(1 << 10);
-    let (log, thread) = Embedded::open(Some(dir), after, feed, Counter::default()).unwrap();
+    let prepared = Prepared::open(Some(dir), after).unwrap();
+    let (log, thread) = prepared.start(feed, Counter::default()).unwrap();
     (log, entries, thread)
 }
 
 /// Takes entries until the feed ends.
 fn rest(entries: &Receiver<Vec<Entry>>) -> Vec<(u64, Command)> {
     let all = entries.iter().flatten();
-    all.map(|entry| (entry.position, entry.command)).collect()
+    all.map(|entry| (entry.position, entry.command.unwrap()))
+        .collect()
 }
 
 fn expected(positions: std::ops::RangeInclusive<u64>) -> Vec<(u64, Command)> {
@@ -58,8 +60,8 @@ fn many_commands_become_durable_together() {
     let dir = tempfile::tempdir().unwrap();
     let (feed, entries) = bounded(1 << 14);
     let groups = Counter::default();
-    let opened = Embedded::open(Some(dir.path()), 0, feed, groups.clone());
-    let (log, thread) = opened.unwrap();
+    let prepared = Prepared::open(Some(dir.path()), 0).unwrap();
+    let (log, thread) = prepared.start(feed, groups.clone()).unwrap();
     for number in 1..=10_000 {
         log.submit(command(number), oneshot::channel().0).unwrap();
     }
@@ -101,7 +103,7 @@ fn segments_that_are_not_needed_are_dropped_and_the_others_stay() {
         .map(|table| table.name().to_owned())
         .collect();
     names.sort();
-    assert_eq!(names, ["log_2", "log_3"]);
+    assert_eq!(names, ["log_2", "log_3", "meta"]);
     drop(txn);
     drop(database);
     let (log, entries, thread) = open(dir.path(), known);
@@ -117,7 +119,7 @@ fn segments_that_are_not_needed_are_dropped_and_the_others_stay() {
     thread.join().unwrap();
     let database = Database::create(&path).unwrap();
     let txn = database.begin_read().unwrap();
-    assert_eq!(txn.list_tables().unwrap().count(), 1);
+    assert_eq!(txn.list_tables().unwrap().count(), 2);
 }
 
 #[test]
@@ -128,10 +130,7 @@ fn a_gap_in_the_log_is_found() {
     log.close();
     thread.join().unwrap();
     // An index that knows less than the log once forgot.
-    let (feed, _rest) = bounded(4);
-    let said = Embedded::open(Some(dir.path()), 2, feed, Counter::default())
-        .map(drop)
-        .unwrap_err();
+    let said = Prepared::open(Some(dir.path()), 2).map(drop).unwrap_err();
     assert!(said.to_string().contains("goes on at 6 where 3"), "{said}");
 }
 
@@ -149,4 +148,37 @@ async fn what_is_submitted_after_the_end_is_told_so() {
     let (reply, outcome) = oneshot::channel();
     let refused = log.submit(command(2), reply).is_err();
     assert!(refused || outcome.await.is_err());
+}
+
+#[test]
+fn a_log_keeps_its_identity_and_no_other_log_has_it() {
+    let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let identity = |dir: &Path| Prepared::open(Some(dir), 0).unwrap().identity();
+    let first = identity(one.path());
+    assert_eq!(identity(one.path()), first);
+    assert_ne!(identity(other.path()), first);
+}
+
+#[test]
+fn a_damaged_entry_is_found_when_the_log_is_opened() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, _entries, thread) = open(dir.path(), 0);
+    log.submit(command(1), oneshot::channel().0).unwrap();
+    log.close();
+    thread.join().unwrap();
+    let database = Database::create(dir.path().join(FILE)).unwrap();
+    let txn = database.begin_write().unwrap();
+    {
+        let mut table = txn.open_table(segment("log_0")).unwrap();
+        let mut row = table.get(1).unwrap().unwrap().value().to_vec();
+        *row.last_mut().unwrap() ^= 1;
+        table.insert(1, row.as_slice()).unwrap();
+    }
+    txn.commit().unwrap();
+    drop(database);
+    let said = Prepared::open(Some(dir.path()), 0).map(drop).unwrap_err();
+    assert!(
+        said.to_string().contains("entry 1 of the log is damaged"),
+        "{said}"
+    );
 }

@@ -1,19 +1,20 @@
 //! Reading the stream from a position on, for as long as the node runs.
 
-use super::{Published, STREAM, Shared};
+use super::{Applied, Attach, Published, STREAM, StreamState, digest};
 use crate::hub::lock;
 use crate::log::{Entry, Feed};
+use crate::model::Millis;
+use crate::seal::Opened;
 use async_nats::jetstream::Message;
 use async_nats::jetstream::consumer::push::{Ordered, OrderedConfig};
 use async_nats::jetstream::consumer::{DeliverPolicy, ReplayPolicy};
 use crossbeam_channel::TrySendError;
 use futures_util::{FutureExt, StreamExt};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// At most so many entries are handed on together.
+/// At most this many entries are handed on together.
 const LARGEST_GROUP: usize = 512;
 /// Before the stream is asked again.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -30,35 +31,42 @@ enum End {
     Wrong(String),
 }
 
-/// Hands on every entry after `last`, in order.
-pub(super) async fn follow(shared: Arc<Shared>, mut last: u64, feed: Feed) {
-    let mut closed = shared.closed.subscribe();
+/// Hands on every entry after the one that was applied, in order.
+pub(super) async fn follow(state: Arc<StreamState>, mut applied: Applied, feed: Feed) {
+    let mut closed = state.closed.subscribe();
+    let mut connections = state.connections.clone();
     loop {
+        connections.borrow_and_update();
         let followed = tokio::select! {
-            end = attempt(&shared, &mut last, &feed) => end,
+            end = attempt(&state, &mut applied, &feed) => end,
+            // The client makes its consumer anew by itself, at whatever stream is there now.
+            Ok(()) = connections.changed() => End::Broken,
             _ = closed.wait_for(|&closed| closed) => End::Closed,
         };
         match followed {
             End::Broken => sleep(PAUSE).await,
             End::Closed => break,
-            End::Wrong(what) => {
-                tracing::error!(
-                    "the stream {STREAM} cannot be followed: {what}; this node stops taking messages"
-                );
+            End::Wrong(reason) => {
+                tracing::error!("this node has stopped: {reason}");
+                let _ = state.stopped.set(reason);
                 break;
             }
         }
     }
-    shared.failed.store(true, SeqCst);
-    // Their replies end with this, which says that it is not known what came of them.
-    lock(&shared.waiting).clear();
+    // Dropping the replies says that it is not known what came of their commands.
+    lock(&state.waiting).clear();
 }
 
 /// Follows until something is in the way.
-async fn attempt(shared: &Shared, last: &mut u64, feed: &Feed) -> End {
+async fn attempt(state: &StreamState, applied: &mut Applied, feed: &Feed) -> End {
+    match state.check(applied).await {
+        Ok(()) => {}
+        Err(Attach::Broken(_)) => return End::Broken,
+        Err(Attach::Wrong(reason)) => return End::Wrong(reason),
+    }
     let config = OrderedConfig {
-        deliver_subject: shared.client.new_inbox(),
-        deliver_policy: match *last {
+        deliver_subject: state.client.new_inbox(),
+        deliver_policy: match applied.position {
             0 => DeliverPolicy::All,
             last => DeliverPolicy::ByStartSequence {
                 start_sequence: last + 1,
@@ -67,14 +75,14 @@ async fn attempt(shared: &Shared, last: &mut u64, feed: &Feed) -> End {
         replay_policy: ReplayPolicy::Instant,
         ..OrderedConfig::default()
     };
-    let Ok(consumer) = shared.stream.create_consumer(config).await else {
+    let Ok(consumer) = state.stream.create_consumer(config).await else {
         return End::Broken;
     };
     let Ok(mut messages) = consumer.messages().await else {
         return End::Broken;
     };
     loop {
-        match group(shared, &mut messages, last).await {
+        match group(state, &mut messages, applied).await {
             Ok(entries) => {
                 if let Err(end) = hand_on(feed, entries).await {
                     return end;
@@ -86,12 +94,16 @@ async fn attempt(shared: &Shared, last: &mut u64, feed: &Feed) -> End {
 }
 
 /// Waits for an entry, and takes those that have come with it.
-async fn group(shared: &Shared, messages: &mut Ordered, last: &mut u64) -> Result<Vec<Entry>, End> {
+async fn group(
+    state: &StreamState,
+    messages: &mut Ordered,
+    applied: &mut Applied,
+) -> Result<Vec<Entry>, End> {
     let mut entries = Vec::new();
     let mut next = messages.next().await;
     loop {
         match next {
-            Some(Ok(message)) => entries.extend(entry(shared, &message, last)?),
+            Some(Ok(message)) => entries.extend(entry(state, &message, applied)?),
             Some(Err(_)) | None if entries.is_empty() => return Err(End::Broken),
             // It will be told again.
             Some(Err(_)) | None => return Ok(entries),
@@ -108,30 +120,55 @@ async fn group(shared: &Shared, messages: &mut Ordered, last: &mut u64) -> Resul
 }
 
 /// Reads a message of the stream; `None` if it has been read before.
-fn entry(shared: &Shared, message: &Message, last: &mut u64) -> Result<Option<Entry>, End> {
+fn entry(
+    state: &StreamState,
+    message: &Message,
+    applied: &mut Applied,
+) -> Result<Option<Entry>, End> {
     let info = message.info().map_err(|_| End::Broken)?;
     let position = info.stream_sequence;
-    if position <= *last {
+    if position <= applied.position {
         return Ok(None);
     }
-    if position != *last + 1 {
+    let expected = applied.position + 1;
+    if position != expected {
         return Err(End::Wrong(format!(
-            "it goes on at {position} where {} was to come",
-            *last + 1
+            "the stream {STREAM} goes on at {position} where {expected} was to come"
         )));
     }
-    let published: Published = postcard::from_bytes(&message.payload)
-        .map_err(|error| End::Wrong(format!("its entry {position} is unreadable: {error}")))?;
-    *last = position;
-    let own = published.origin == shared.origin;
-    let reply = own
-        .then(|| lock(&shared.waiting).remove(&published.number))
-        .flatten();
-    Ok(Some(Entry {
+    let milliseconds = info.published.unix_timestamp_nanos() / 1_000_000;
+    let mut entry = Entry {
         position,
-        command: published.command,
-        reply,
-    }))
+        command: None,
+        taken: Millis(u64::try_from(milliseconds).unwrap_or(0)),
+        digest: digest(&message.payload),
+        reply: None,
+    };
+    match state.key.open::<Published>(&message.payload) {
+        Opened::Read(published) => {
+            if published.origin == state.origin {
+                entry.reply = lock(&state.waiting).remove(&published.number);
+            }
+            entry.command = Some(published.command);
+        }
+        Opened::Foreign => {
+            state.metrics.refuse("foreign_entry");
+            tracing::warn!(
+                "entry {position} of the stream {STREAM} was not published by a node with this key; it is skipped"
+            );
+        }
+        // All nodes must do the same with it, and this one cannot.
+        Opened::Unreadable(reason) => {
+            return Err(End::Wrong(format!(
+                "entry {position} of the stream {STREAM} was written by another version: {reason}; upgrade this node"
+            )));
+        }
+    }
+    *applied = Applied {
+        position,
+        digest: entry.digest,
+    };
+    Ok(Some(entry))
 }
 
 /// Gives entries to those who apply them, waiting for room.

@@ -1,0 +1,87 @@
+//! How much each key holds of something that is limited: sockets of a user, connections of an
+//! address, bytes of answers.
+
+use crate::hub::lock;
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex};
+
+type Amounts<K> = Arc<Mutex<HashMap<K, usize>>>;
+
+/// See the [module](self). Clones count together.
+#[derive(Clone, Debug)]
+pub(crate) struct Counts<K> {
+    amounts: Amounts<K>,
+}
+
+/// What was taken. Given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Held<K: Copy + Eq + Hash> {
+    amounts: Amounts<K>,
+    key: K,
+    amount: usize,
+}
+
+impl<K: Copy + Eq + Hash> Counts<K> {
+    pub fn new() -> Counts<K> {
+        Counts {
+            amounts: Amounts::default(),
+        }
+    }
+
+    /// Takes an amount for this key, unless it would then hold more than `most`.
+    pub fn take(&self, key: K, amount: usize, most: usize) -> Option<Held<K>> {
+        let mut amounts = lock(&self.amounts);
+        let held = amounts.get(&key).copied().unwrap_or(0);
+        let after = held.checked_add(amount).filter(|&after| after <= most)?;
+        amounts.insert(key, after);
+        Some(Held {
+            amounts: self.amounts.clone(),
+            key,
+            amount,
+        })
+    }
+}
+
+impl<K: Copy + Eq + Hash> Held<K> {
+    /// Keeps at most this amount, and gives back the rest.
+    pub fn shrink(&mut self, to: usize) {
+        let back = self.amount.saturating_sub(to);
+        self.give_back(back);
+    }
+
+    fn give_back(&mut self, back: usize) {
+        self.amount -= back;
+        let mut amounts = lock(&self.amounts);
+        if let Some(held) = amounts.get_mut(&self.key) {
+            *held -= back;
+            if *held == 0 {
+                amounts.remove(&self.key);
+            }
+        }
+    }
+}
+
+impl<K: Copy + Eq + Hash> Drop for Held<K> {
+    fn drop(&mut self) {
+        self.give_back(self.amount);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_holds_no_more_than_its_limit_and_gets_it_back() {
+        let counts = Counts::new();
+        let first = counts.take(1, 2, 3).unwrap();
+        assert!(counts.take(1, 2, 3).is_none());
+        let mut second = counts.take(1, 1, 3).unwrap();
+        assert!(counts.take(2, 3, 3).is_some());
+        second.shrink(0);
+        assert!(counts.take(1, 1, 3).is_some());
+        drop((first, second));
+        assert!(lock(&counts.amounts).is_empty());
+    }
+}

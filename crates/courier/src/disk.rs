@@ -1,0 +1,90 @@
+//! The disk of the data: nothing is taken while there is too little room on it.
+//!
+//! A database whose disk is full cannot go on until it is opened anew. So the node stops taking
+//! changes while some room is left, says so, and goes on by itself when there is more.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use crate::hub::lock;
+
+/// How long an answer of the system is good for.
+const FRESH: Duration = Duration::from_millis(100);
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct Disk {
+    /// Without a directory the data are in memory.
+    directory: Option<PathBuf>,
+    reserve: u64,
+    /// Bytes that were free, and when.
+    looked: Mutex<Option<(Instant, u64)>>,
+}
+
+impl Disk {
+    pub fn new(directory: Option<&Path>, reserve: u64) -> Disk {
+        Disk {
+            directory: directory.map(Path::to_owned),
+            reserve,
+            looked: Mutex::default(),
+        }
+    }
+
+    /// Whether there is room for more.
+    ///
+    /// # Errors
+    /// A sentence that says how much there is, and how much is needed.
+    pub fn room(&self) -> Result<(), String> {
+        let Some(directory) = &self.directory else {
+            return Ok(());
+        };
+        let mut looked = lock(&self.looked);
+        let free = match *looked {
+            Some((when, free)) if when.elapsed() < FRESH => free,
+            _ => {
+                // If the system does not say, writing will.
+                let free = free(directory).unwrap_or(u64::MAX);
+                *looked = Some((Instant::now(), free));
+                free
+            }
+        };
+        if free >= self.reserve {
+            return Ok(());
+        }
+        Err(format!(
+            "the disk of {} is full: {} MB are free, and {} MB are to stay free; make room, and try again",
+            directory.display(),
+            free >> 20,
+            self.reserve >> 20,
+        ))
+    }
+}
+
+#[cfg(unix)]
+fn free(directory: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(directory).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+#[cfg(not(unix))]
+fn free(_: &Path) -> Option<u64> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_little_room_is_said_and_enough_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(Disk::new(Some(dir.path()), 0).room(), Ok(()));
+        assert_eq!(Disk::new(None, u64::MAX).room(), Ok(()));
+        let said = Disk::new(Some(dir.path()), u64::MAX).room().unwrap_err();
+        assert!(
+            said.contains("is full") && said.contains("make room"),
+            "{said}"
+        );
+    }
+}

@@ -1,0 +1,51 @@
+//! Where a client is: the other end of its connection, or what a trusted proxy says.
+
+use axum::http::HeaderMap;
+use std::net::IpAddr;
+
+/// The address of the client. Proxies append to `X-Forwarded-For`, so the last address that is not a
+/// trusted proxy is the client's; what stands before it may be invented.
+pub(crate) fn client_address(peer: IpAddr, headers: &HeaderMap, trusted: &[IpAddr]) -> IpAddr {
+    let peer = peer.to_canonical();
+    if !trusted.contains(&peer) {
+        return peer;
+    }
+    let lines = headers.get_all("x-forwarded-for").iter();
+    let lines: Vec<&str> = lines.filter_map(|line| line.to_str().ok()).collect();
+    let hops = lines.iter().flat_map(|line| line.split(',')).rev();
+    let mut client = peer;
+    for hop in hops {
+        let Ok(address) = hop.trim().parse::<IpAddr>() else {
+            return client;
+        };
+        client = address.to_canonical();
+        if !trusted.contains(&client) {
+            return client;
+        }
+    }
+    client
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_trusted_proxy_is_believed_and_only_its_last_word() {
+        let proxy: IpAddr = "10.0.0.1".parse().unwrap();
+        let trusted = [proxy, "10.0.0.2".parse().unwrap()];
+        let of = |peer: &str, lines: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                headers.append("x-forwarded-for", line.parse().unwrap());
+            }
+            client_address(peer.parse().unwrap(), &headers, &trusted).to_string()
+        };
+        assert_eq!(of("9.9.9.9", &["1.1.1.1"]), "9.9.9.9");
+        assert_eq!(of("10.0.0.1", &["1.1.1.1"]), "1.1.1.1");
+        assert_eq!(of("::ffff:10.0.0.1", &["1.1.1.1"]), "1.1.1.1");
+        assert_eq!(of("10.0.0.1", &["6.6.6.6, 1.1.1.1", "10.0.0.2"]), "1.1.1.1");
+        assert_eq!(of("10.0.0.1", &["6.6.6.6, nonsense"]), "10.0.0.1");
+        assert_eq!(of("10.0.0.1", &[]), "10.0.0.1");
+    }
+}

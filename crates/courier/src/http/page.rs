@@ -1,0 +1,90 @@
+//! Pages of lists: bounded in bytes, and counted until the client has read them.
+
+use super::problem::Problem;
+use crate::counts::{Counts, Held};
+use crate::limits::MOST_UNREAD;
+use crate::model::UserId;
+use crate::node::Inner;
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use serde::Serialize;
+use std::time::Duration;
+
+/// Says that the page may lack what other nodes have stored, as the log cannot be asked.
+const BEHIND: HeaderName = HeaderName::from_static("courier-behind");
+
+/// Bytes of pages that clients have not read yet.
+#[derive(Debug)]
+pub(crate) struct Unread {
+    users: Counts<UserId>,
+    all: Counts<()>,
+}
+
+/// Room for one page.
+#[derive(Debug)]
+pub(crate) struct Room {
+    user: Held<UserId>,
+    all: Held<()>,
+}
+
+impl Unread {
+    pub fn new() -> Unread {
+        Unread {
+            users: Counts::new(),
+            all: Counts::new(),
+        }
+    }
+}
+
+impl Room {
+    /// Makes room for a page for this user.
+    pub fn take(node: &Inner, user: UserId) -> Result<Room, Problem> {
+        let bytes = node.limits.page_bytes;
+        let most = node.limits.unread;
+        let wait = Duration::from_secs(1);
+        let Some(user) = node.unread.users.take(user, bytes, most) else {
+            node.metrics.refuse("unread");
+            let message =
+                format!("you have {most} bytes of answers that you have not read; read them first");
+            return Err(Problem::too_many("unread", message, wait));
+        };
+        let Some(all) = node.unread.all.take((), bytes, MOST_UNREAD.max(bytes)) else {
+            node.metrics.refuse("all_unread");
+            let message = "this node has too many answers that are not read; try again in a moment";
+            return Err(Problem::busy("busy", message, wait));
+        };
+        Ok(Room { user, all })
+    }
+
+    /// The answer with this page. The room is given back when the answer has left, or the connection
+    /// has ended. `current` is false if the log could not be asked for what is new.
+    pub fn answer(mut self, page: &impl Serialize, current: bool) -> Result<Response, Problem> {
+        let bytes = serde_json::to_vec(page).map_err(|error| {
+            let message = format!("this page cannot be written: {error}");
+            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "page", message)
+        })?;
+        self.user.shrink(bytes.len());
+        self.all.shrink(bytes.len());
+        let bytes = Bytes::from_owner(Page { bytes, _room: self });
+        let mut response = Response::new(Body::from(bytes));
+        let headers = response.headers_mut();
+        let json = HeaderValue::from_static("application/json");
+        headers.insert(header::CONTENT_TYPE, json);
+        if !current {
+            headers.insert(BEHIND, HeaderValue::from_static("true"));
+        }
+        Ok(response)
+    }
+}
+
+struct Page {
+    bytes: Vec<u8>,
+    _room: Room,
+}
+
+impl AsRef<[u8]> for Page {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}

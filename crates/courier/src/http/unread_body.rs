@@ -1,0 +1,79 @@
+//! The rest of a request that was refused before its body was read.
+//!
+//! The connection can be used again only when the body is out of the way. A short rest is read and
+//! thrown away; where it is long or does not come, the answer says that the connection closes.
+
+use crate::hub::lock;
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderMap, HeaderValue, Request, Response, header};
+use http_body_util::BodyExt;
+use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// Bytes that are read and thrown away.
+const MOST: usize = 64 << 10;
+/// How long they may take.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A body that can still be read after its request was dropped.
+#[derive(Clone)]
+pub(super) struct Remaining(Arc<Mutex<Incoming>>);
+
+impl HttpBody for Remaining {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        task: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        Pin::new(&mut *lock(&self.0)).poll_frame(task)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        lock(&self.0).is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        lock(&self.0).size_hint()
+    }
+}
+
+/// Takes the body of a request apart from it, if there is one.
+pub(super) fn keep(request: Request<Incoming>) -> (Request<Body>, Option<Remaining>) {
+    if request.body().is_end_stream() || expects_leave(request.headers()) {
+        return (request.map(Body::new), None);
+    }
+    let (parts, body) = request.into_parts();
+    let rest = Remaining(Arc::new(Mutex::new(body)));
+    (
+        Request::from_parts(parts, Body::new(rest.clone())),
+        Some(rest),
+    )
+}
+
+/// Whether the client sends its body only when it is told to.
+fn expects_leave(headers: &HeaderMap) -> bool {
+    headers.contains_key(header::EXPECT)
+}
+
+/// Reads what is left; if that is too much, the answer says that the connection closes.
+pub(super) async fn finish(rest: Option<Remaining>, answer: &mut Response<Body>) {
+    let Some(mut rest) = rest else { return };
+    let read = async {
+        let mut left = MOST;
+        while let Some(frame) = rest.frame().await {
+            let length = frame.ok()?.data_ref().map_or(0, Bytes::len);
+            left = left.checked_sub(length)?;
+        }
+        Some(())
+    };
+    let gone = tokio::time::timeout(PATIENCE, read).await;
+    if !matches!(gone, Ok(Some(()))) {
+        let close = HeaderValue::from_static("close");
+        answer.headers_mut().insert(header::CONNECTION, close);
+    }
+}

@@ -1,0 +1,459 @@
+//! One WebSocket of a user.
+//!
+//! A connection is *live* when it has been given every message there is: the next one is written as
+//! it comes. Otherwise it is *behind*, and reads page after page from the user's durable queue until
+//! it has caught up. A connection whose outbox is full, in frames or in bytes, falls behind; a new
+//! one begins so. Either way each sequence is given to the socket once, in order, without a gap.
+
+use super::HubState;
+use crate::command::Acknowledgement;
+use crate::counts::Held;
+use crate::frame::{ClientFrame, MOST_LISTED, Notice, Outgoing, message_frame};
+use crate::index::{IndexError, Page, Queued};
+use crate::limits::Limits;
+use crate::metrics::Metrics;
+use crate::model::{Millis, SessionId, UserId};
+use axum::Error;
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket};
+use futures_util::{Sink, Stream};
+use std::any::Any;
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Acquire;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
+
+/// Frames that may wait for one socket, besides what its connection buffers.
+pub(super) const OUTBOX: usize = 64;
+/// Messages read from the durable queue at a time.
+const PAGE: usize = 64;
+/// Frames taken from a socket before others have their turn.
+const TURN: usize = 16;
+/// A client that says this many things that mean nothing is not listened to any more.
+const MOST_FAULTS: u8 = 16;
+/// Heartbeats without a sign of life; at the next the peer is dead.
+const MOST_SILENT: u8 = 2;
+/// How long a client may take to answer a close frame.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// A socket that was accepted, on its way to its user's actor.
+pub(crate) struct Attachment {
+    pub user: UserId,
+    pub name: Arc<str>,
+    pub session: SessionId,
+    /// When the session's token expires.
+    pub expires: Millis,
+    /// The client has everything up to this sequence.
+    pub after: u64,
+    /// The session has acknowledged everything up to this sequence.
+    pub acknowledged: u64,
+    /// Whether to tell who comes and goes.
+    pub presence: bool,
+    pub socket: WebSocket,
+    /// Counts the socket for as long as it is held.
+    pub counted: Held<UserId>,
+    /// Counts the connection for as long as it is held.
+    pub connection: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+impl std::fmt::Debug for Attachment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Attachment")
+            .field("user", &self.user)
+            .field("after", &self.after)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a connection may use beside itself.
+pub(super) struct UserContext<'a> {
+    pub user: UserId,
+    /// The last sequence that was to be delivered to this user.
+    pub latest: &'a AtomicU64,
+    pub hub: &'a HubState,
+}
+
+type Reading = Pin<Box<dyn Future<Output = Result<Page<Queued>, IndexError>> + Send>>;
+
+/// See the [module](self).
+pub(super) struct Connection {
+    socket: WebSocket,
+    session: SessionId,
+    expires: Millis,
+    /// The last sequence given to the socket.
+    sent: u64,
+    acknowledged: u64,
+    outbox: VecDeque<Message>,
+    /// Bytes of messages in the outbox; frames that all connections share do not count.
+    outbox_bytes: usize,
+    behind: bool,
+    reading: Option<Reading>,
+    unflushed: bool,
+    closing: Closing,
+    /// `Some` if the client wants presence; `true` if it has to be told everything anew.
+    presence: Option<bool>,
+    silent: u8,
+    faults: u8,
+    heard: Heard,
+    _counted: Held<UserId>,
+    _connection: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+/// How far a connection is on its way to the end.
+enum Closing {
+    No,
+    /// The close frame is written; then the client may answer for a while.
+    Ours(Option<Pin<Box<Sleep>>>),
+    /// The client has closed; it is answered.
+    Theirs,
+}
+
+/// How much a client says: at most `rate` frames a second. Beyond that it is not read until the
+/// second is over.
+struct Heard {
+    rate: u32,
+    since: Instant,
+    frames: u32,
+    pause: Option<Pin<Box<Sleep>>>,
+}
+
+impl Heard {
+    fn new(rate: u32) -> Heard {
+        Heard {
+            rate,
+            since: Instant::now(),
+            frames: 0,
+            pause: None,
+        }
+    }
+
+    /// Ready if the client may be read.
+    fn poll(&mut self, task: &mut Context<'_>) -> Poll<()> {
+        if let Some(pause) = &mut self.pause {
+            ready!(pause.as_mut().poll(task));
+            *self = Heard::new(self.rate);
+        }
+        Poll::Ready(())
+    }
+
+    /// Counts a frame.
+    fn count(&mut self) {
+        const SECOND: Duration = Duration::from_secs(1);
+        self.frames += 1;
+        if self.frames >= self.rate {
+            match self.since.elapsed() < SECOND {
+                true => self.pause = Some(Box::pin(sleep_until(self.since + SECOND))),
+                false => *self = Heard::new(self.rate),
+            }
+        }
+    }
+}
+
+impl Connection {
+    pub fn new(attachment: Attachment, limits: &Limits) -> Connection {
+        Connection {
+            socket: attachment.socket,
+            session: attachment.session,
+            expires: attachment.expires,
+            sent: attachment.after,
+            acknowledged: attachment.acknowledged,
+            outbox: VecDeque::new(),
+            outbox_bytes: 0,
+            behind: true,
+            reading: None,
+            unflushed: false,
+            closing: Closing::No,
+            presence: attachment.presence.then_some(true),
+            silent: 0,
+            faults: 0,
+            heard: Heard::new(limits.rate.get()),
+            _counted: attachment.counted,
+            _connection: attachment.connection,
+        }
+    }
+
+    pub fn session(&self) -> SessionId {
+        self.session
+    }
+
+    /// A message has come for the user.
+    pub fn offer(&mut self, sequence: u64, message: &Outgoing, hub: &HubState) {
+        if self.behind || sequence <= self.sent || self.is_closing() {
+            return;
+        }
+        let fits = self.outbox.len() < OUTBOX
+            && (self.outbox_bytes == 0
+                || self.outbox_bytes + message.length() <= hub.limits.outbox);
+        if sequence == self.sent + 1 && fits {
+            self.push_message(sequence, message.frame(sequence), &hub.metrics);
+        } else {
+            self.behind = true;
+            hub.metrics.overflows.inc();
+        }
+    }
+
+    fn push_message(&mut self, sequence: u64, frame: Utf8Bytes, metrics: &Metrics) {
+        self.outbox_bytes += frame.len();
+        self.outbox.push_back(Message::Text(frame));
+        self.sent = sequence;
+        metrics.delivered.inc();
+    }
+
+    /// Messages up to `latest`, or a change of presence, may have been left out.
+    pub fn missed(&mut self, latest: u64) {
+        self.behind |= latest > self.sent;
+        self.presence = self.presence.map(|_| true);
+    }
+
+    /// Who came and went.
+    pub fn tell(&mut self, frames: &[Utf8Bytes]) {
+        if self.presence == Some(false) && !self.is_closing() {
+            if self.outbox.len() + frames.len() <= OUTBOX {
+                self.outbox
+                    .extend(frames.iter().cloned().map(Message::Text));
+            } else {
+                self.presence = Some(true);
+            }
+        }
+    }
+
+    /// A heartbeat: asks whether the peer lives, or decides that it does not, if it has not answered
+    /// for too long. A token that has expired ends its connections.
+    pub fn heartbeat(&mut self, metrics: &Metrics) {
+        if self.silent > MOST_SILENT {
+            return;
+        }
+        if Millis::now() >= self.expires {
+            self.close(1008, "this token has expired; log in again");
+        }
+        self.silent += 1;
+        if self.silent > MOST_SILENT {
+            metrics.dead_peers.inc();
+        } else if self.outbox.len() < OUTBOX && !self.is_closing() {
+            self.outbox.push_back(Message::Ping(Default::default()));
+        }
+    }
+
+    /// Sends a close frame, after what was to be written before.
+    pub fn close(&mut self, code: u16, reason: &'static str) {
+        if !self.is_closing() {
+            self.closing = Closing::Ours(None);
+            let frame = CloseFrame {
+                code,
+                reason: Utf8Bytes::from_static(reason),
+            };
+            self.outbox.push_back(Message::Close(Some(frame)));
+        }
+    }
+
+    fn is_closing(&self) -> bool {
+        !matches!(self.closing, Closing::No)
+    }
+
+    fn is_written(&self) -> bool {
+        self.outbox.is_empty() && !self.unflushed
+    }
+
+    /// Reads and writes what can be. Ready when the connection is over.
+    pub fn poll(&mut self, task: &mut Context<'_>, context: &UserContext<'_>) -> Poll<()> {
+        if self.silent > MOST_SILENT || self.poll_heard(task, context).is_ready() {
+            return Poll::Ready(());
+        }
+        match self.poll_write(task, context) {
+            Poll::Ready(Err(_)) => return Poll::Ready(()),
+            Poll::Ready(Ok(())) | Poll::Pending => {}
+        }
+        if self.unflushed {
+            match Pin::new(&mut self.socket).poll_flush(task) {
+                Poll::Ready(Ok(())) => self.unflushed = false,
+                Poll::Ready(Err(_)) => return Poll::Ready(()),
+                Poll::Pending => {}
+            }
+        }
+        if self.is_written() {
+            return self.poll_farewell(task);
+        }
+        Poll::Pending
+    }
+
+    /// Everything is written. Ready if that was the last.
+    fn poll_farewell(&mut self, task: &mut Context<'_>) -> Poll<()> {
+        match &mut self.closing {
+            Closing::No => Poll::Pending,
+            Closing::Theirs => Poll::Ready(()),
+            // A connection that is closed with unread bytes is reset, and the client may lose the
+            // close frame with it. So its answer is waited for.
+            Closing::Ours(farewell) => {
+                let farewell = farewell.get_or_insert_with(|| Box::pin(sleep(FAREWELL)));
+                farewell.as_mut().poll(task)
+            }
+        }
+    }
+
+    /// Takes what the client says. Ready when the socket has ended.
+    fn poll_heard(&mut self, task: &mut Context<'_>, context: &UserContext<'_>) -> Poll<()> {
+        for _ in 0..TURN {
+            if matches!(self.closing, Closing::Theirs) {
+                return Poll::Pending;
+            }
+            ready!(self.heard.poll(task));
+            match ready!(Pin::new(&mut self.socket).poll_next(task)) {
+                None => return Poll::Ready(()),
+                // The answer to it is written by the next flush.
+                Some(Ok(Message::Close(_))) => {
+                    self.closing = Closing::Theirs;
+                    self.outbox.clear();
+                    self.unflushed = true;
+                    return Poll::Pending;
+                }
+                Some(Ok(_)) if self.is_closing() => {}
+                Some(Ok(message)) => {
+                    self.heard.count();
+                    self.hear(&message, context);
+                }
+                // What is to be written may still go out.
+                Some(Err(_)) if self.is_closing() && self.is_written() => return Poll::Ready(()),
+                Some(Err(_)) if self.is_closing() => return Poll::Pending,
+                Some(Err(error)) => {
+                    let (code, reason) = broken(&error);
+                    context.hub.metrics.refuse("frame");
+                    self.close(code, reason);
+                    return Poll::Pending;
+                }
+            }
+        }
+        task.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn hear(&mut self, message: &Message, context: &UserContext<'_>) {
+        self.silent = 0;
+        let frame = match message {
+            Message::Text(text) => serde_json::from_str(text),
+            Message::Binary(bytes) => serde_json::from_slice(bytes),
+            _ => return,
+        };
+        let hub = context.hub;
+        match frame {
+            Ok(ClientFrame::Ack { sequence }) if sequence > self.sent => {
+                let sent = self.sent;
+                let message = format!(
+                    "sequence {sequence} was not sent yet, the last one was {sent}; acknowledge what you have got"
+                );
+                self.fault("ack_ahead", &message, &hub.metrics);
+            }
+            // An old one says nothing new.
+            Ok(ClientFrame::Ack { sequence }) if sequence <= self.acknowledged => {}
+            Ok(ClientFrame::Ack { sequence }) => {
+                self.acknowledged = sequence;
+                hub.metrics.acknowledged.inc();
+                hub.acknowledgements.note(Acknowledgement {
+                    user: context.user,
+                    session: self.session,
+                    sequence,
+                });
+            }
+            Err(error) => {
+                let message = format!(r#"{error}; send {{"type":"ack","sequence":NUMBER}}"#);
+                self.fault("malformed_frame", &message, &hub.metrics);
+            }
+        }
+    }
+
+    /// Tells the client what was wrong, and closes if that was so too often.
+    fn fault(&mut self, code: &'static str, message: &str, metrics: &Metrics) {
+        metrics.refuse(code);
+        self.faults += 1;
+        let frame = Notice::Error { code, message }.frame();
+        if self.outbox.len() < OUTBOX {
+            self.outbox.push_back(Message::Text(frame));
+        }
+        if self.faults >= MOST_FAULTS {
+            self.close(1008, "too many frames that mean nothing");
+        }
+    }
+
+    /// Writes what waits; when nothing does, gets what was left out.
+    fn poll_write(
+        &mut self,
+        task: &mut Context<'_>,
+        context: &UserContext<'_>,
+    ) -> Poll<Result<(), Error>> {
+        loop {
+            while !self.outbox.is_empty() {
+                ready!(Pin::new(&mut self.socket).poll_ready(task))?;
+                if let Some(message) = self.outbox.pop_front() {
+                    Pin::new(&mut self.socket).start_send(message)?;
+                    self.unflushed = true;
+                }
+            }
+            self.outbox_bytes = 0;
+            if self.outbox.capacity() > OUTBOX {
+                self.outbox = VecDeque::new();
+            }
+            if self.is_closing() {
+                return Poll::Ready(Ok(()));
+            }
+            if self.presence == Some(true) {
+                self.presence = Some(false);
+                let (total, users) = context.hub.presence.first(MOST_LISTED);
+                let users = &users;
+                let frame = Notice::Online { total, users }.frame();
+                self.outbox.push_back(Message::Text(frame));
+                continue;
+            }
+            if !self.behind {
+                return Poll::Ready(Ok(()));
+            }
+            match ready!(self.poll_reading(task, context)) {
+                Ok(page) => self.take(page, context),
+                Err(_) => self.close(1011, "this node cannot read its index; connect again"),
+            }
+        }
+    }
+
+    fn poll_reading(
+        &mut self,
+        task: &mut Context<'_>,
+        context: &UserContext<'_>,
+    ) -> Poll<Result<Page<Queued>, IndexError>> {
+        let (user, after) = (context.user, self.sent);
+        let reading = self.reading.get_or_insert_with(|| {
+            let index = context.hub.index().clone();
+            let bytes = context.hub.limits.outbox;
+            Box::pin(async move { index.queue(user, after, PAGE, bytes).await })
+        });
+        let page = ready!(reading.as_mut().poll(task));
+        self.reading = None;
+        Poll::Ready(page)
+    }
+
+    fn take(&mut self, page: Page<Queued>, context: &UserContext<'_>) {
+        let metrics = &context.hub.metrics;
+        for queued in page.items {
+            let frame = message_frame(queued.sequence, &queued.message);
+            self.push_message(queued.sequence, frame, metrics);
+            metrics.caught_up.inc();
+        }
+        // What was delivered since the page was read has been noted before it was sent here.
+        self.behind = page.more || context.latest.load(Acquire) > self.sent;
+    }
+}
+
+/// What to say to a client whose frames cannot be read.
+fn broken(error: &Error) -> (u16, &'static str) {
+    let text = error.to_string();
+    if text.contains("too long") || text.contains("too large") || text.contains("too big") {
+        (
+            1009,
+            "this message is too large; acknowledgements are short",
+        )
+    } else if text.to_ascii_lowercase().contains("utf") {
+        (1007, "this text is not UTF-8")
+    } else {
+        (1002, "these bytes are no WebSocket frames")
+    }
+}

@@ -1,0 +1,182 @@
+//! The actor of an online user: its connections, and what goes over them.
+
+use super::connection::{Connection, UserContext};
+use super::{HubMessage, HubState, OnlineUser, lock};
+use corsair::{AsyncContext, Event, Token};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
+use std::task::{Context, Poll};
+
+/// Serves one user after another.
+pub(super) async fn user_actor<C: AsyncContext<HubMessage>>(mut cx: C, hub: Arc<HubState>) {
+    let mut served = 0;
+    loop {
+        let user = lock(&hub.assigned).remove(&cx.me());
+        match user {
+            Some(user) => {
+                served = (served + 1) % (1 << 30);
+                ActiveUser::new(user, &hub, Token::new(served))
+                    .serve(&mut cx)
+                    .await;
+                lock(&hub.free).push(cx.me());
+            }
+            // A message that arrives now was for the previous user.
+            None => drop(cx.recv().await),
+        }
+    }
+}
+
+/// A user, from the first connection to the last.
+struct ActiveUser<'s> {
+    user: Arc<OnlineUser>,
+    hub: &'s HubState,
+    connections: Vec<Connection>,
+    /// The heartbeat of this user; timers of earlier users may still fire.
+    heartbeat: Token,
+}
+
+/// What an actor was woken by.
+enum Woken {
+    Event(Event<HubMessage>),
+    /// A connection has ended.
+    Connections,
+}
+
+impl<'s> ActiveUser<'s> {
+    fn new(user: Arc<OnlineUser>, hub: &'s HubState, heartbeat: Token) -> ActiveUser<'s> {
+        ActiveUser {
+            user,
+            hub,
+            connections: Vec::new(),
+            heartbeat,
+        }
+    }
+
+    /// Serves the user until there is no connection any more.
+    async fn serve<C: AsyncContext<HubMessage>>(mut self, cx: &mut C) {
+        cx.timer(self.hub.limits.heartbeat, self.heartbeat);
+        loop {
+            self.take_requests();
+            if self.connections.is_empty() && self.leave() {
+                return;
+            }
+            match self.next(cx).await {
+                Woken::Event(event) => self.handle(event, cx),
+                Woken::Connections => {}
+            }
+        }
+    }
+
+    /// Waits for an event; meanwhile connections are read and written. All events that are there
+    /// already are handled before anything is written, so that a burst is one write.
+    async fn next<C: AsyncContext<HubMessage>>(&mut self, cx: &mut C) -> Woken {
+        let mut event = pin!(cx.recv());
+        poll_fn(|task| {
+            if let Poll::Ready(event) = event.as_mut().poll(task) {
+                return Poll::Ready(Woken::Event(event));
+            }
+            // Before waiting: was something left out that no message will tell of?
+            self.look_for_overflow();
+            if self.poll_connections(task) {
+                return Poll::Ready(Woken::Connections);
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Lets connections go on; true if one has ended.
+    fn poll_connections(&mut self, task: &mut Context<'_>) -> bool {
+        let context = UserContext {
+            user: self.user.info.id,
+            latest: &self.user.latest,
+            hub: self.hub,
+        };
+        let before = self.connections.len();
+        self.connections.retain_mut(|connection| {
+            let over = connection.poll(task, &context).is_ready();
+            if over {
+                self.hub.metrics.sockets.dec();
+            }
+            !over
+        });
+        self.connections.len() < before
+    }
+
+    fn handle<C: AsyncContext<HubMessage>>(&mut self, event: Event<HubMessage>, cx: &mut C) {
+        match event {
+            Event::Message { body, .. } => match body {
+                HubMessage::Message {
+                    user,
+                    sequence,
+                    message,
+                    weight,
+                } if user == self.user.info.id => {
+                    self.user.waiting.fetch_sub(weight, SeqCst);
+                    for connection in &mut self.connections {
+                        connection.offer(sequence, &message, self.hub);
+                    }
+                }
+                HubMessage::Presence { user, update } if user == self.user.info.id => {
+                    self.user.waiting.fetch_sub(1, SeqCst);
+                    for connection in &mut self.connections {
+                        connection.tell(&update.frames);
+                    }
+                }
+                // The rest was for the previous user.
+                HubMessage::Message { .. } | HubMessage::Presence { .. } | HubMessage::Look => {}
+            },
+            Event::Timer(token) if token == self.heartbeat => {
+                cx.timer(self.hub.limits.heartbeat, self.heartbeat);
+                for connection in &mut self.connections {
+                    connection.heartbeat(&self.hub.metrics);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes what was asked for beside the mailbox.
+    fn take_requests(&mut self) {
+        let mut requests = lock(&self.user.requests);
+        let attached = std::mem::take(&mut requests.attached);
+        let closed = std::mem::take(&mut requests.closed_sessions);
+        let close = requests.close;
+        drop(requests);
+        for attachment in attached {
+            self.hub.metrics.sockets.inc();
+            self.connections
+                .push(Connection::new(attachment, &self.hub.limits));
+        }
+        for connection in &mut self.connections {
+            if closed.contains(&connection.session()) {
+                connection.close(1008, "this token is not valid any more; log in again");
+            }
+            if close {
+                connection.close(1001, "this node is shutting down; connect to another one");
+            }
+        }
+    }
+
+    fn look_for_overflow(&mut self) {
+        if self.user.overflowed.load(Relaxed) && self.user.overflowed.swap(false, AcqRel) {
+            let latest = self.user.latest.load(Acquire);
+            for connection in &mut self.connections {
+                connection.missed(latest);
+            }
+        }
+    }
+
+    /// Takes the user off the list, unless a connection has come in the meantime.
+    fn leave(&self) -> bool {
+        let mut online = self.hub.online_mut();
+        if !lock(&self.user.requests).attached.is_empty() {
+            return false;
+        }
+        online.remove(&self.user.info.id);
+        self.hub.leave(&self.user);
+        true
+    }
+}
