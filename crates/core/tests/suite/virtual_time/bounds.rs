@@ -274,7 +274,7 @@ fn a_waker_that_outlives_its_run_does_nothing() {
     let waker = place.lock().unwrap().take().unwrap();
     let other = Waker::from(Arc::new(Flag(AtomicBool::new(false))));
     assert!(!waker.will_wake(&other));
-    std::thread::spawn(move || waker.clone().wake())
+    std::thread::spawn(move || waker.wake())
         .join()
         .unwrap();
 }
@@ -318,7 +318,7 @@ fn a_thread_that_cannot_be_started_is_an_error() {
             RunError::Thread { report, .. } => assert_eq!(report.executor, Executor::Virtual),
             other => panic!("{other}"),
         }
-        println!("refused");
+        eprintln!("refused");
         return;
     }
     let program = std::env::current_exe().unwrap();
