@@ -30,7 +30,10 @@ enum Note {
 #[derive(Hash)]
 struct r#type;
 
-#[expect(clippy::ptr_arg, reason = "the attribute calls it with the field itself")]
+#[expect(
+    clippy::ptr_arg,
+    reason = "the attribute calls it with the field itself"
+)]
 fn bits(list: &Vec<f64>) -> u64 {
     list.iter().sum::<f64>().to_bits()
 }

@@ -274,9 +274,7 @@ fn a_waker_that_outlives_its_run_does_nothing() {
     let waker = place.lock().unwrap().take().unwrap();
     let other = Waker::from(Arc::new(Flag(AtomicBool::new(false))));
     assert!(!waker.will_wake(&other));
-    std::thread::spawn(move || waker.wake())
-        .join()
-        .unwrap();
+    std::thread::spawn(move || waker.wake()).join().unwrap();
 }
 
 #[test]
@@ -331,7 +329,7 @@ fn a_thread_that_cannot_be_started_is_an_error() {
         .env("RUST_MIN_STACK", (1u64 << 47).to_string())
         .output()
         .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
+    let text = String::from_utf8_lossy(&output.stderr);
     assert!(
         output.status.success() && text.contains("refused"),
         "{text}"
