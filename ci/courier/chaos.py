@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Nodes, and with --nodes 3 their NATS server, are killed under the load of a client that shares no
+code with the service (aiohttp and websockets). Nothing that was acknowledged may be lost, nothing may
+come that was not posted, and every conversation comes in its order.
+
+    chaos.py PROGRAM [--nodes 1|3] [--kills 20]
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+import websockets
+from service import Client, nats_server, node
+
+USERS, ROOMS = 30, 12
+FLAGS = ["--rate", "100000", "--strangers", "100000", "--fanout", "1000000", "--password-memory", "8"]
+
+
+class Load:
+    def __init__(self, nodes):
+        self.nodes, self.over = nodes, False
+        self.users, self.rooms = [], []
+        self.acknowledged = {}
+        self.inboxes = [{} for _ in range(USERS)]
+        self.wrong, self.again = [], 0
+
+    async def prepare(self):
+        client = Client(self.nodes)
+        for number in range(USERS):
+            login = {"name": f"user{number}", "password": "correct horse"}
+            self.users.append(await client.until_done("POST", "/users", login))
+        for number in range(ROOMS):
+            members = [user for user in range(USERS) if number in (user % ROOMS, (user + 1) % ROOMS)]
+            recipients = [self.users[user]["user"] for user in members]
+            token = self.users[members[0]]["token"]
+            room = await client.until_done("POST", "/conversations", {"recipients": recipients}, token)
+            self.rooms.append((room["id"], members))
+        await client.close()
+
+    async def post(self, room, members, user):
+        client, turn = Client(self.nodes, user), 0
+        while not self.over:
+            text = f"{user} {turn} in {room} 🏴"
+            path = f"/conversations/{room}/messages"
+            stored = await client.until_done("POST", path, {"text": text}, self.users[user]["token"], f"{room}-{turn}")
+            place = (room, stored["number"])
+            if place in self.acknowledged:
+                self.wrong.append(f"two posts got {place}")
+            self.acknowledged[place] = (text, user, members)
+            turn += 1
+            client.at += turn % 16 == 0
+            await asyncio.sleep(0.01)
+        await client.close()
+
+    async def listen(self, user):
+        inbox, at = self.inboxes[user], user
+        while True:
+            at += 1
+            query = "?presence=false" + (f"&after={max(inbox, default=0)}" if user % 2 else "")
+            url = f"ws://127.0.0.1:{self.nodes[at % len(self.nodes)].port}/ws{query}"
+            headers = {"authorization": f"Bearer {self.users[user]['token']}"}
+            try:
+                async with websockets.connect(url, additional_headers=headers, open_timeout=10) as socket:
+                    await self.receive(user, socket)
+            except (OSError, asyncio.TimeoutError, websockets.WebSocketException):
+                await asyncio.sleep(0.05)
+
+    async def receive(self, user, socket):
+        inbox, before = self.inboxes[user], None
+        async for frame in socket:
+            frame = json.loads(frame)
+            if frame["type"] != "message:new":
+                continue
+            sequence, message = frame["sequence"], frame["message"]
+            if before is not None and sequence != before + 1 or sequence > max(inbox, default=0) + 1:
+                self.wrong.append(f"user{user}: {sequence} after {before}: a gap")
+            before = sequence
+            known = inbox.setdefault(sequence, message)
+            if known != message:
+                self.wrong.append(f"user{user}: two messages are {sequence}")
+            self.again += known is not message
+            if sequence % 4 == 0:
+                await socket.send(json.dumps({"type": "ack", "sequence": sequence}))
+
+    def account(self):
+        lost = phantom = delivered = 0
+        for user, inbox in enumerate(self.inboxes):
+            wanted = {
+                place: text
+                for place, (text, sender, members) in self.acknowledged.items()
+                if user in members and user != sender
+            }
+            last = {}
+            for sequence in sorted(inbox):
+                message = inbox[sequence]
+                place = (message["conversation"], message["number"])
+                if last.get(place[0], 0) >= place[1]:
+                    self.wrong.append(f"user{user}: {place} out of order")
+                last[place[0]] = place[1]
+                delivered += 1
+                phantom += wanted.pop(place, None) != message["text"]
+            lost += len(wanted)
+        return lost, phantom, delivered
+
+
+async def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("--nodes", type=int, default=1)
+    parser.add_argument("--kills", type=int, default=20)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        directory = Path(directory)
+        nats = key = None
+        if arguments.nodes > 1:
+            key = directory / "nodes.key"
+            key.write_text("the key of nodes that are killed")
+            nats = nats_server(directory / "nats")
+            await nats.ready()
+        nodes = [
+            node(arguments.program, directory / f"node{number}", nats, key, FLAGS)
+            for number in range(arguments.nodes)
+        ]
+        try:
+            for one in nodes:
+                await one.ready()
+            failed = await attack(nodes, nats, arguments.kills)
+        finally:
+            for process in nodes + ([nats] if nats else []):
+                process.kill()
+    sys.exit(failed)
+
+
+async def attack(nodes, nats, kills):
+    load = Load(nodes)
+    await load.prepare()
+    posters = [
+        asyncio.create_task(load.post(room, members, user)) for room, members in load.rooms for user in members[:2]
+    ]
+    listeners = [asyncio.create_task(load.listen(user)) for user in range(USERS)]
+    killed = {"node": 0, "nats": 0}
+    for turn in range(kills):
+        await asyncio.sleep(random.uniform(0.3, 1.2))
+        server = nats is not None and turn % 4 == 3
+        victim = nats if server else random.choice(nodes)
+        killed["nats" if server else "node"] += 1
+        victim.kill()
+        await asyncio.sleep(random.uniform(0, 0.5))
+        victim.start()
+        await victim.ready()
+    await asyncio.sleep(2)
+    load.over = True
+    await asyncio.gather(*posters)
+    for _ in range(300):
+        lost, phantom, delivered = load.account()
+        if lost == 0:
+            break
+        await asyncio.sleep(0.2)
+    for listener in listeners:
+        listener.cancel()
+    await asyncio.gather(*listeners, return_exceptions=True)
+    print(
+        f"{len(nodes)} nodes, killed {killed}: acknowledged {len(load.acknowledged)}, delivered {delivered}, "
+        f"again {load.again}, lost {lost}, phantom {phantom}, wrong {len(load.wrong)}"
+    )
+    for wrong in load.wrong[:10]:
+        print(wrong)
+    return int(bool(lost or phantom or load.wrong or len(load.acknowledged) < 100))
+
+
+asyncio.run(main())

@@ -1,0 +1,102 @@
+"""Nodes and a NATS server in processes of their own, and an HTTP client that is not corsair's."""
+
+import asyncio
+import json
+import shutil
+import signal
+import socket
+import subprocess
+
+import aiohttp
+
+PATIENCE = 30
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+class Process:
+    """A process that can be killed and started again with the same arguments."""
+
+    def __init__(self, arguments, port):
+        self.arguments, self.port = arguments, port
+        self.start()
+
+    def start(self):
+        self.child = subprocess.Popen(self.arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def kill(self):
+        self.child.send_signal(signal.SIGKILL)
+        self.child.wait()
+
+    async def ready(self):
+        for _ in range(PATIENCE * 20):
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+                writer.close()
+                return
+            except OSError:
+                await asyncio.sleep(0.05)
+        raise SystemExit(f"{self.arguments[0]} does not start")
+
+
+def node(program, data, nats=None, key=None, flags=()):
+    port = free_port()
+    arguments = [program, "serve", "--listen", f"127.0.0.1:{port}", "--data", str(data), *flags]
+    if nats:
+        arguments += ["--nats", f"nats://127.0.0.1:{nats.port}", "--nats-key", str(key)]
+    return Process(arguments, port)
+
+
+def nats_server(data):
+    program = shutil.which("nats-server") or "/usr/sbin/nats-server"
+    port = free_port()
+    return Process([program, "-js", "-a", "127.0.0.1", "-p", str(port), "-sd", str(data)], port)
+
+
+class Refused(Exception):
+    def __init__(self, status, body):
+        super().__init__(f"{status}: {body}")
+        self.status = status
+
+
+class Client:
+    """Requests to one node after another, whichever answers."""
+
+    def __init__(self, nodes, first=0):
+        self.nodes, self.at = nodes, first
+        self.session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=25))
+
+    async def close(self):
+        await self.session.close()
+
+    def url(self):
+        return f"http://127.0.0.1:{self.nodes[self.at % len(self.nodes)].port}"
+
+    async def once(self, method, path, body=None, token=None, key=None):
+        headers = {}
+        if token:
+            headers["authorization"] = f"Bearer {token}"
+        if key:
+            headers["idempotency-key"] = key
+        async with self.session.request(method, self.url() + path, json=body, headers=headers) as answer:
+            text = await answer.text()
+            if answer.status >= 300:
+                raise Refused(answer.status, text)
+            return json.loads(text) if text else None
+
+    async def until_done(self, *arguments, **named):
+        """Repeats until the service says yes or no."""
+        while True:
+            try:
+                return await self.once(*arguments, **named)
+            except Refused as refused:
+                if refused.status < 500 and refused.status != 429:
+                    raise
+            except (aiohttp.ClientError, asyncio.TimeoutError, OSError):
+                pass
+            self.at += 1
+            await asyncio.sleep(0.05)
