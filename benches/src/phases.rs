@@ -1,7 +1,7 @@
 //! Runs of the pirates, checked, with the wall-clock time of each phase.
 
 use corsair::fsm::{self, Fsm, Tally, Watch};
-use corsair::{Config, Executor, Report};
+use corsair::{Config, Executor, Report, Time};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -50,7 +50,7 @@ pub fn run(executor: Executor, config: &Config, fsm: Fsm) -> Run {
 }
 
 /// A watch that notes when the FSM begins to send, when all was delivered, and when the goodbyes
-/// begin. It has no size, so that the pirates are as large as without it.
+/// begin.
 #[derive(Clone, Debug)]
 struct Marks;
 
@@ -61,16 +61,17 @@ fn marks() -> MutexGuard<'static, [Option<Instant>; 3]> {
 }
 
 impl Watch for Marks {
-    const EDGES: bool = false;
-    const MESSAGES: bool = false;
+    type Pirate = ();
+
+    fn pirate(&self) {}
 
     fn talk(&self, _: Duration) {
         marks()[0] = Some(Instant::now());
     }
-    fn delivered(&self, _: u64) {
+    fn delivered(&self, _: Time, _: u64) {
         marks()[1] = Some(Instant::now());
     }
-    fn shutdown(&self) {
+    fn shutdown(&self, _: Time) {
         marks()[2] = Some(Instant::now());
     }
 }

@@ -2,7 +2,8 @@
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
-use corsair_serial::{Batch, Chunked, Json, MarshalError, Serial, Strategy, people};
+use corsair_people as people;
+use corsair_serial::{Batch, Chunked, Json, MarshalError, Serial, Strategy};
 use serde::ser::{Error as _, Serialize, Serializer};
 use std::error::Error;
 use std::io;

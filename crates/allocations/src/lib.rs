@@ -19,12 +19,15 @@
 //! ```
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 /// Counts that are under way.
 static COUNTING: AtomicUsize = AtomicUsize::new(0);
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);
+/// Bytes asked for and not given back, since the first of the counts under way was started.
+static LIVE: AtomicI64 = AtomicI64::new(0);
+static PEAK: AtomicI64 = AtomicI64::new(0);
 
 /// The allocator of the system, counting. Make it the `#[global_allocator]` of a binary.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,6 +39,15 @@ impl Counting {
         if COUNTING.load(Ordering::Relaxed) > 0 {
             ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
             BYTES.fetch_add(bytes as u64, Ordering::Relaxed);
+            let live = LIVE.fetch_add(bytes as i64, Ordering::Relaxed) + bytes as i64;
+            PEAK.fetch_max(live, Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    fn note_given_back(bytes: usize) {
+        if COUNTING.load(Ordering::Relaxed) > 0 {
+            LIVE.fetch_sub(bytes as i64, Ordering::Relaxed);
         }
     }
 }
@@ -59,6 +71,7 @@ unsafe impl GlobalAlloc for Counting {
 
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        Counting::note_given_back(layout.size());
         Counting::note(size);
         // SAFETY: `block` came from `System` with this layout, since all blocks of this allocator
         // do; the caller keeps the rest of the contract.
@@ -67,6 +80,7 @@ unsafe impl GlobalAlloc for Counting {
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        Counting::note_given_back(layout.size());
         // SAFETY: as in `realloc`.
         unsafe { System.dealloc(block, layout) }
     }
@@ -79,6 +93,9 @@ pub struct Total {
     pub allocations: u64,
     /// Bytes that were asked for; a block that grew counts again with its new size.
     pub bytes: u64,
+    /// The most bytes that were in use at once, beyond those at the start of the first of the
+    /// counts under way.
+    pub peak: u64,
 }
 
 /// A count of all allocations of the process from its start to its stop.
@@ -90,7 +107,10 @@ pub struct Count {
 impl Count {
     /// Starts to count. Without [`Counting`] as global allocator, it will find nothing.
     pub fn start() -> Count {
-        COUNTING.fetch_add(1, Ordering::SeqCst);
+        if COUNTING.fetch_add(1, Ordering::SeqCst) == 0 {
+            LIVE.store(0, Ordering::SeqCst);
+            PEAK.store(0, Ordering::SeqCst);
+        }
         Count { before: so_far() }
     }
 
@@ -100,6 +120,7 @@ impl Count {
         Total {
             allocations: now.allocations - self.before.allocations,
             bytes: now.bytes - self.before.bytes,
+            peak: now.peak,
         }
     }
 }
@@ -114,6 +135,7 @@ fn so_far() -> Total {
     Total {
         allocations: ALLOCATIONS.load(Ordering::SeqCst),
         bytes: BYTES.load(Ordering::SeqCst),
+        peak: PEAK.load(Ordering::SeqCst).max(0) as u64,
     }
 }
 
@@ -140,5 +162,16 @@ mod tests {
         let total = count.stop();
         assert!(total.allocations >= 3, "{total:?}");
         assert!(total.bytes >= 64 + 128 + (1 << 20), "{total:?}");
+        assert!((1 << 20..1 << 21).contains(&total.peak), "{total:?}");
+
+        let count = Count::start();
+        for _ in 0..100 {
+            drop(std::hint::black_box(vec![0_u8; 1 << 16]));
+        }
+        let total = count.stop();
+        assert!(
+            total.bytes >= 100 << 16 && total.peak < 1 << 18,
+            "{total:?}"
+        );
     }
 }

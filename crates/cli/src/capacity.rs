@@ -113,7 +113,7 @@ pub fn run(args: &CapacityArgs) -> Result<()> {
         percent: args.population,
     };
     if args.arch == "fsm" {
-        return Err(crate::arch::options::described(&args.arch)).context("-a");
+        return Err(source::no_services(&args.arch)).context("-a");
     }
     let topology = source::defined(&args.arch, &args.arch_dir, args.stopstep, scale)?;
     let plot = args.plot.as_deref().map(Replacement::begin).transpose();

@@ -1,6 +1,5 @@
 //! From arguments to the call that they ask for.
 
-use crate::arch::options::ArchOptions;
 use crate::capacity::{self, CapacityArgs};
 use crate::compose::{self, ComposeArgs};
 use crate::console::Console;
@@ -12,7 +11,7 @@ use crate::marshal::{self, MarshalArgs};
 use crate::options::Options;
 use crate::sum::{self, SumArgs};
 use crate::usl::{self, UslArgs};
-use crate::{arch, config_file, fsm};
+use crate::{config_file, simulation};
 use anyhow::{Result, anyhow};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command, FromArgMatches};
@@ -81,14 +80,9 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
 fn simulate(matches: &ArgMatches) -> Result<ExitCode> {
     let mut values = Values::from_matches(matches);
     config_file::read(&mut values)?;
-    if values.text("arch") == "fsm" {
-        let options = Options::read(&values)?;
-        save(&values, &options.arch, options.json)?;
-        return fsm::run(&options, &described(&values));
-    }
-    let options = ArchOptions::read(&values)?;
+    let options = Options::read(&values)?;
     save(&values, &options.arch, options.json)?;
-    arch::run(&options, &described(&values))
+    simulation::run(&options, &described(&values))
 }
 
 /// Writes the flags to a file, if that was asked for.

@@ -78,6 +78,50 @@ impl Console {
     }
 }
 
+/// Stdout, whose reader may leave: what is written from then on is dropped, and the run goes on.
+#[derive(Debug)]
+pub struct Stdout {
+    out: Option<BufWriter<io::Stdout>>,
+}
+
+impl Stdout {
+    /// Buffered stdout.
+    pub fn new() -> Stdout {
+        let out = Some(BufWriter::with_capacity(1 << 16, io::stdout()));
+        Stdout { out }
+    }
+
+    fn when_open<T>(
+        &mut self,
+        nothing: T,
+        act: impl FnOnce(&mut BufWriter<io::Stdout>) -> io::Result<T>,
+    ) -> io::Result<T> {
+        let Some(out) = &mut self.out else {
+            return Ok(nothing);
+        };
+        match act(out) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                // What is still buffered must not be tried again.
+                if let Some(out) = self.out.take() {
+                    drop(out.into_parts());
+                }
+                Ok(nothing)
+            }
+            other => other,
+        }
+    }
+}
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.when_open(bytes.len(), |out| out.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.when_open((), Write::flush)
+    }
+}
+
 /// Says what went wrong, on stderr.
 pub fn complain(what: impl Display) {
     // Nobody reads stderr any more: there is nobody to tell that.

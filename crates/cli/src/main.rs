@@ -17,6 +17,7 @@ mod options;
 mod per_actor;
 mod profile;
 mod progress;
+mod simulation;
 mod sum;
 mod summary;
 mod text;

@@ -3,14 +3,16 @@
 //! The documents of every strategy are compared with the serial ones before anything is timed.
 //! Allocations are those of the whole process, counted by its global allocator.
 
+mod measure;
+
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use corsair_allocations::{Count, Counting};
-use corsair_serial::measure::{Allocated, Subject, Table, measure};
-use corsair_serial::people::{self, Person};
+use corsair_people::{self as people, Person};
 use corsair_serial::{
     Chunked, Format, Json, ParallelTasks, ParallelThreads, Pooled, Postcard, Serial, Strategy,
 };
+use measure::{Allocated, Subject, Table, measure};
 use serde::Serialize;
 use std::fs;
 use std::io::{self, Write};

@@ -8,21 +8,20 @@ use corsair::Executor;
 ///
 /// # Errors
 /// What is needed, what there is, and how many would fit.
-pub fn check(executor: Executor, recorded: bool, population: u32) -> Result<()> {
+pub fn check(executor: Executor, population: u32) -> Result<()> {
     match available() {
-        Some(available) => check_within(available, executor, recorded, population),
+        Some(available) => check_within(available, executor, population),
         None => Ok(()),
     }
 }
 
-fn check_within(available: u64, executor: Executor, recorded: bool, population: u32) -> Result<()> {
+fn check_within(available: u64, executor: Executor, population: u32) -> Result<()> {
     let (name, each) = match executor {
         Executor::Virtual => ("virtual", 300),
         Executor::Tokio => ("tokio", 1_500),
         Executor::Pool => ("pool", 1_500),
         Executor::Threads => ("threads", 20_000),
     };
-    let each = each + if recorded { RECORDED } else { 0 };
     let needed = each * u64::from(population);
     if needed > available {
         bail!(
@@ -59,10 +58,6 @@ fn check_connections(available: u64, instances: u32, connections: u64) -> Result
     }
     Ok(())
 }
-
-/// Bytes for what is kept of each pirate until a graph or a log is written: its beginning, its
-/// end, and ten buddies.
-const RECORDED: u64 = 12 * 24;
 
 /// The memory that may still be taken, in bytes, if the system tells (Linux does).
 fn available() -> Option<u64> {
@@ -101,8 +96,8 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused_with_what_would() {
         let gigabyte = 1_000_000_000;
-        assert!(check_within(gigabyte, Executor::Virtual, false, 1_000_000).is_ok());
-        let refused = check_within(gigabyte, Executor::Tokio, false, 1_000_000).unwrap_err();
+        assert!(check_within(gigabyte, Executor::Virtual, 1_000_000).is_ok());
+        let refused = check_within(gigabyte, Executor::Tokio, 1_000_000).unwrap_err();
         let said = refused.to_string();
         assert!(
             said.contains("1.5 GB") && said.contains("at most 666666 fit"),

@@ -1,24 +1,34 @@
-//! What observing a run needs of the environment, and how its outcome is told; the same for pirates and
-//! for services.
+//! How what comes of observing a run is told.
 
 use crate::console::complain;
-use anyhow::{Result, anyhow};
-use corsair_observe::{Neo4j, ObserveError, Observed};
+use crate::options::{Options, What};
+use anyhow::anyhow;
+use corsair_observe::{ObserveError, Observed};
 
-/// The database of `-n`.
-///
-/// # Errors
-/// If the environment does not say where it is.
-pub fn neo4j() -> Result<Neo4j> {
-    Neo4j::from_environment().ok_or_else(|| {
-        anyhow!(
-            "-n: the environment says no NEO4JURL; set it, as in NEO4JURL=http://localhost:7474"
-        )
-    })
+/// Adds to an error the flag that asked for what cannot be written or reached, if that is clear.
+pub fn with_flag(options: &Options, error: ObserveError) -> anyhow::Error {
+    let collect = matches!(&options.what, What::Services(services) if services.collect);
+    let files = [
+        ("-j", options.graph_json),
+        ("-g", options.graph_ml),
+        ("-c", collect),
+    ];
+    let asked: Vec<_> = files.iter().filter(|(_, asked)| *asked).collect();
+    let flag = match (&error, asked.as_slice()) {
+        (ObserveError::File(_), [(flag, _)]) => Some(*flag),
+        (ObserveError::Messages(_), _) => Some("-m"),
+        (ObserveError::Metrics { .. }, _) => Some("--metrics"),
+        (error, _) => flag_of(error),
+    };
+    let error = anyhow!(error);
+    match flag {
+        Some(flag) => error.context(flag),
+        None => error,
+    }
 }
 
 /// The flag of the other system that an error is about, if it is about one.
-pub fn flag_of(error: &ObserveError) -> Option<&'static str> {
+fn flag_of(error: &ObserveError) -> Option<&'static str> {
     let (ObserveError::Address { what, .. }
     | ObserveError::Unreachable { what, .. }
     | ObserveError::Refused { what, .. }

@@ -1,46 +1,51 @@
-//! What the flags mean for fsm: every value read and checked, the first that is wrong told in a sentence.
+//! What the flags mean: every value read and checked, the first that is wrong told in a sentence.
 
+use crate::arch::options::ServiceOptions;
+use crate::console::Console;
 use crate::flags::refusal::not_one_of;
 use crate::flags::values::Values;
 use crate::flags::{Value, named};
+use crate::fsm::PirateOptions;
 use crate::text;
 use anyhow::{Result, anyhow, bail};
 use corsair::fsm::Form;
-use corsair::{Config, Executor, Latency, Overflow, Time};
+use corsair::{Config, Executor, Latency, Overflow, RunError, Time};
 use jiff::Timestamp;
+use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Runs of an architecture have numbers up to this one.
+const MOST_RUNS: u32 = 999_999;
+
 /// What the flags ask for.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The architecture: `fsm`.
+    /// The architecture: `fsm`, the name of another, or the path of its definition.
     pub arch: String,
-    /// How many pirates.
-    pub population: u32,
-    /// How long they talk.
-    pub talk: Duration,
-    /// How often each chats, if not at random.
+    /// The number behind the architecture's name in files; also the step of a migration.
+    pub step: u32,
+    /// How long pirates talk, or the load lasts.
+    pub duration: Duration,
+    /// How often each pirate chats, or each entry point makes a request.
     pub chat: Option<Duration>,
     /// The graph file to start from.
     pub reload: Option<PathBuf>,
     /// Who runs it.
     pub executor: Executor,
-    /// The form that pirates take.
-    pub form: Form,
     /// How it runs.
     pub config: Config,
     /// The date of time zero, if one was given.
     pub epoch: Option<Timestamp>,
-    /// Write the graph here.
-    pub graph: Option<PathBuf>,
-    /// Write the graph as GraphML and GEXF, below `out`.
+    /// The directory below which files are written.
+    pub out: PathBuf,
+    /// Write GraphJSON.
+    pub graph_json: bool,
+    /// Write GraphML and GEXF.
     pub graph_ml: bool,
     /// Write the graph to Neo4j.
     pub neo4j: bool,
-    /// The directory below which files are written.
-    pub out: PathBuf,
     /// Print every message.
     pub messages: bool,
     /// One JSON object instead of lines.
@@ -49,6 +54,17 @@ pub struct Options {
     pub per_actor: Option<PathBuf>,
     /// Write a CPU profile here.
     pub profile: Option<PathBuf>,
+    /// What is run.
+    pub what: What,
+}
+
+/// What is run, and the options that nothing else has.
+#[derive(Clone, Debug)]
+pub enum What {
+    /// `-a fsm`.
+    Pirates(PirateOptions),
+    /// Any other architecture.
+    Services(Box<ServiceOptions>),
 }
 
 impl Options {
@@ -56,11 +72,15 @@ impl Options {
     ///
     /// # Errors
     /// The first value that is wrong, that does not go with another, or that asks for what
-    /// only services have.
+    /// the architecture does not have.
     pub fn read(values: &Values) -> Result<Options> {
         let arch = values.text("arch").to_owned();
-        refuse_services_only(values, &arch)?;
-        let executor = executor(values)?;
+        let pirates = arch == "fsm";
+        if pirates {
+            refuse_services_only(values, &arch)?;
+        } else if word(values, "form")? != "handler" {
+            bail!("--form is for fsm: services are handlers; leave it out");
+        }
         let json = word(values, "format")? == "json";
         let messages = values.switch("msglog")?;
         if json && messages {
@@ -68,40 +88,55 @@ impl Options {
                 "-m prints lines and --format json prints nothing but one object; leave one of them out"
             );
         }
+        let most = u64::from(match arch.as_str() {
+            "migration" => corsair_arch::LAST_STEP,
+            _ => MOST_RUNS,
+        });
+        let step = values.read("stopstep", |text| text::whole(text, 0, most))?;
+        let step = step.unwrap_or_default() as u32;
         let out = PathBuf::from(values.text("out"));
-        let graph_file = out.join("json").join(format!("{arch}.json"));
-        let population = |text: &str| match text::whole(text, 0, u32::MAX.into()) {
-            Ok(0 | 1) => Err(format!(
-                "{text} pirates have nobody to talk to; give at least 2"
-            )),
-            other => other,
+        let file = match step {
+            0 => format!("{arch}.json"),
+            step => format!("{arch}{step}.json"),
         };
-        let population = values.read("population", population)?.unwrap_or_default() as u32;
-        let reload = reload(values)?.map(|file| file.unwrap_or_else(|| graph_file.clone()));
-        if reload.is_some() && values.given("population").is_some() {
+        let reload = reload(values)?;
+        let reload = reload.map(|given| given.unwrap_or_else(|| out.join("json").join(file)));
+        if let (Some(_), Some(flag)) = (&reload, given_with_reload(values)) {
+            let what = if pirates {
+                "pirates there are"
+            } else {
+                "instances there are, and where"
+            };
             bail!(
-                "-p and -r do not go together: the graph file says how many pirates there are; leave one of them out"
+                "{flag} and -r do not go together: the graph file says how many {what}; leave one of them out"
             );
         }
         let config = config(values)?;
         let per_actor = values.given("per-actor").map(PathBuf::from);
+        let what = if pirates {
+            What::Pirates(PirateOptions {
+                population: population(values)?,
+                form: match word(values, "form")? {
+                    "async" => Form::Async,
+                    _ => Form::Handler,
+                },
+            })
+        } else {
+            What::Services(Box::new(ServiceOptions::read(values, &config)?))
+        };
         Ok(Options {
-            population,
-            talk: values.read("duration", text::seconds)?.unwrap_or_default(),
+            arch,
+            step,
+            duration: values.read("duration", text::seconds)?.unwrap_or_default(),
             chat: values.read("kv", chat)?,
             reload,
-            executor,
-            form: if word(values, "form")? == "async" {
-                Form::Async
-            } else {
-                Form::Handler
-            },
+            executor: executor(values)?,
             config: Config {
                 per_actor: per_actor.is_some(),
                 ..config
             },
             epoch: values.read("epoch", epoch)?,
-            graph: values.switch("graphjson")?.then_some(graph_file),
+            graph_json: values.switch("graphjson")?,
             graph_ml: values.switch("graphml")?,
             neo4j: values.switch("neo4j")?,
             out,
@@ -109,9 +144,39 @@ impl Options {
             json,
             per_actor,
             profile: values.given("cpuprofile").map(PathBuf::from),
-            arch,
+            what,
         })
     }
+}
+
+/// The flag that says how large the run is where a graph file says that, if there is one.
+fn given_with_reload(values: &Values) -> Option<&'static str> {
+    [("population", "-p"), ("regions", "-w")]
+        .into_iter()
+        .find_map(|(name, spelled)| values.given(name).map(|_| spelled))
+}
+
+/// How many pirates there are.
+fn population(values: &Values) -> Result<u32> {
+    let read = |text: &str| match text::whole(text, 0, u32::MAX.into()) {
+        Ok(0 | 1) => Err(format!(
+            "{text} pirates have nobody to talk to; give at least 2"
+        )),
+        other => other,
+    };
+    Ok(values.read("population", read)?.unwrap_or_default() as u32)
+}
+
+/// How a run failed, as an error. What it had done is told first.
+pub fn failed(error: &impl fmt::Display, run: &RunError, console: &Console) -> anyhow::Error {
+    if let Some(report) = run.report() {
+        console.line(format_args!(
+            "corsair: failed at {} after {} messages",
+            report.time,
+            report.delivered()
+        ));
+    }
+    anyhow!("{}", error.to_string().trim_end())
 }
 
 /// Refuses flags that ask for what only services have.
@@ -146,7 +211,7 @@ pub fn word<'a>(values: &'a Values, name: &str) -> Result<&'a str> {
     }
 }
 
-pub fn executor(values: &Values) -> Result<Executor> {
+fn executor(values: &Values) -> Result<Executor> {
     Ok(match word(values, "executor")? {
         "tokio" => Executor::Tokio,
         "threads" => Executor::Threads,
@@ -156,7 +221,7 @@ pub fn executor(values: &Values) -> Result<Executor> {
 }
 
 /// Whether to start from a graph file, and from which if it was named.
-pub fn reload(values: &Values) -> Result<Option<Option<PathBuf>>> {
+fn reload(values: &Values) -> Result<Option<Option<PathBuf>>> {
     match values.switch("reload") {
         Ok(reload) => Ok(reload.then_some(None)),
         Err(_) => Ok(Some(Some(PathBuf::from(values.text("reload"))))),
@@ -164,7 +229,7 @@ pub fn reload(values: &Values) -> Result<Option<Option<PathBuf>>> {
 }
 
 /// The configuration of the run.
-pub fn config(values: &Values) -> Result<Config> {
+fn config(values: &Values) -> Result<Config> {
     let default = Config::default();
     let count = |text: &str| text::whole(text, 1, u32::MAX.into()).map(|n| n as usize);
     let config = Config {
@@ -218,7 +283,7 @@ fn latency(text: &str) -> Result<Latency, String> {
 }
 
 /// `chat:10ms`, as `-kv` has it.
-pub fn chat(text: &str) -> Result<Duration, String> {
+fn chat(text: &str) -> Result<Duration, String> {
     match text.split_once(':') {
         Some(("chat", value)) => text::duration(value),
         Some((key, _)) => Err(format!(
@@ -228,7 +293,7 @@ pub fn chat(text: &str) -> Result<Duration, String> {
     }
 }
 
-pub fn epoch(text: &str) -> Result<Timestamp, String> {
+fn epoch(text: &str) -> Result<Timestamp, String> {
     text.parse()
         .map_err(|_| format!("'{text}' is no date; write one as 2016-04-17T13:38:45Z"))
 }

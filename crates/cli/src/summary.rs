@@ -1,34 +1,29 @@
 //! What a run has done, as lines for people or as one JSON object.
 
 use crate::options::Options;
-use crate::text::{GoDuration, bytes, rate};
-use corsair::fsm::{Form, Tally};
+use crate::text::{GoDuration, bytes, plural, rate};
 use corsair::{Executor, KindCount, Outcome, Report};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// What a run has done. As JSON, times are in seconds and sizes in bytes.
+/// What a run has done: what every run has, and what is said of its subject, `S`, alone. As JSON,
+/// times are in seconds and sizes in bytes.
 #[derive(Clone, Debug, Serialize)]
-pub struct Summary {
+pub struct Summary<S> {
     arch: String,
     executor: &'static str,
-    form: &'static str,
     seed: u64,
     workers: usize,
-    pirates: u32,
     /// `completed` or `cut`.
     outcome: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    delivered: Option<Delivery>,
+    #[serde(flatten)]
+    subject: S,
     messages_total: u64,
     messages: BTreeMap<&'static str, u64>,
     messages_per_second: f64,
     timers: u64,
-    dead_letters_total: u64,
-    dead_letters: BTreeMap<&'static str, u64>,
-    dropped: u64,
     spawned: u64,
     ended: u64,
     waiting: u64,
@@ -39,8 +34,6 @@ pub struct Summary {
     peak_memory_bytes: Option<u64>,
     /// 16 hexadecimal digits; virtual time only.
     digest: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gold: Option<Gold>,
     files: Vec<String>,
     #[serde(skip)]
     kinds: Vec<KindCount>,
@@ -50,36 +43,32 @@ pub struct Summary {
     wall: Duration,
 }
 
-/// The FSM's first messages.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Delivery {
-    /// How many.
-    pub messages: u64,
-    /// From the first sending until all were handled, by the wall clock.
-    pub seconds: f64,
+/// What a summary says of the actors of a run, whatever they are.
+pub trait Subject: Serialize {
+    /// The first line: what was run, and how it ended.
+    ///
+    /// # Errors
+    /// Those of the formatter, as for all of these.
+    fn headline(&self, outcome: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+
+    /// Lines about what it has done.
+    fn results(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
+    }
+
+    /// More about how it was executed, behind the executor and its workers.
+    fn how(&self) -> String {
+        String::new()
+    }
+
+    /// Lines about what was lost.
+    fn losses(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 
-#[derive(Clone, Copy, Debug, Serialize)]
-struct Gold {
-    minted: u64,
-    returned: u64,
-    salvaged: u64,
-    missing: i64,
-    goodbyes: u32,
-}
-
-impl Summary {
+impl<S: Subject> Summary<S> {
     /// The summary of a run with these options.
-    pub fn new(
-        options: &Options,
-        report: &Report,
-        pirates: u32,
-        delivered: Option<Delivery>,
-        tally: Option<Tally>,
-        files: Vec<String>,
-    ) -> Summary {
-        let counts =
-            |kinds: &[KindCount]| kinds.iter().map(|kind| (kind.kind, kind.count)).collect();
+    pub fn new(options: &Options, report: &Report, subject: S, files: Vec<String>) -> Summary<S> {
+        let messages = report.messages.iter();
         Summary {
             arch: options.arch.clone(),
             executor: match report.executor {
@@ -88,25 +77,17 @@ impl Summary {
                 Executor::Threads => "threads",
                 Executor::Pool => "pool",
             },
-            form: match options.form {
-                Form::Async => "async",
-                Form::Handler => "handler",
-            },
             seed: report.seed,
             workers: report.workers,
-            pirates,
             outcome: match report.outcome {
                 Outcome::Completed => "completed",
                 Outcome::Cut => "cut",
             },
-            delivered,
+            subject,
             messages_total: report.delivered(),
-            messages: counts(&report.messages),
+            messages: messages.map(|kind| (kind.kind, kind.count)).collect(),
             messages_per_second: report.rate(),
             timers: report.timers,
-            dead_letters_total: report.dead(),
-            dead_letters: counts(&report.dead_letters),
-            dropped: report.dropped,
             spawned: report.spawned,
             ended: report.ended,
             waiting: report.waiting_total,
@@ -116,13 +97,6 @@ impl Summary {
             windows: report.windows,
             peak_memory_bytes: corsair::peak_memory().or(report.peak_memory),
             digest: report.digest.map(|digest| format!("{digest:016x}")),
-            gold: tally.map(|tally| Gold {
-                minted: tally.minted,
-                returned: tally.returned,
-                salvaged: tally.salvaged,
-                missing: tally.missing_gold(),
-                goodbyes: tally.goodbyes,
-            }),
             files,
             kinds: report.messages.clone(),
             time: report.time.elapsed(),
@@ -131,40 +105,40 @@ impl Summary {
     }
 }
 
-impl fmt::Display for Summary {
+impl<S: Subject> fmt::Display for Summary<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plural = if self.workers == 1 { "" } else { "s" };
+        let outcome = match self.outcome {
+            "cut" => "cut short by Ctrl-C",
+            _ => "complete",
+        };
+        self.subject.headline(outcome, f)?;
+        self.subject.results(f)?;
         writeln!(
             f,
-            "  messages     {} ({} on {}, {} worker{plural}, {} form)",
+            "  messages     {} ({} on {}, {} worker{}{})",
             self.messages_total,
             rate(self.messages_per_second),
             self.executor,
             self.workers,
-            self.form,
+            plural(self.workers as u64),
+            self.subject.how(),
         )?;
-        let kinds: Vec<String> = self
-            .kinds
-            .iter()
+        // Kinds that never came are left out, unless nothing has come.
+        let some = self.kinds.iter().any(|kind| kind.count > 0);
+        let kinds = self.kinds.iter().filter(|kind| kind.count > 0 || !some);
+        let kinds: Vec<String> = kinds
             .map(|kind| format!("{} {}", kind.kind, kind.count))
             .collect();
         writeln!(f, "  by kind      {}", kinds.join(", "))?;
-        write!(f, "  dead letters {}", self.dead_letters_total)?;
-        if self.dropped > 0 {
-            write!(f, ", and {} dropped by full mailboxes", self.dropped)?;
-        }
-        let time = if self.executor == "virtual" {
-            "virtual"
-        } else {
-            "of the run"
+        self.subject.losses(f)?;
+        let time = match self.executor {
+            "virtual" => "virtual",
+            _ => "of the run",
         };
-        let (lasted, wall) = (
-            GoDuration::rounded(self.time),
-            GoDuration::rounded(self.wall),
-        );
+        let [lasted, wall] = [self.time, self.wall].map(GoDuration::rounded);
         writeln!(
             f,
-            "\n  time         {lasted} {time}, {wall} on the wall clock"
+            "  time         {lasted} {time}, {wall} on the wall clock"
         )?;
         if let Some(peak) = self.peak_memory_bytes {
             writeln!(f, "  peak memory  {}", bytes(peak))?;
@@ -172,23 +146,39 @@ impl fmt::Display for Summary {
         for panic in &self.panics {
             writeln!(f, "  panic        {panic}")?;
         }
-        if let Some(gold) = self
-            .gold
-            .filter(|gold| gold.missing != 0 || gold.goodbyes != self.pirates)
-        {
-            let missing = self.pirates - gold.goodbyes.min(self.pirates);
-            writeln!(
-                f,
-                "  missing      {} gold, {missing} goodbyes",
-                gold.missing
-            )?;
-        }
-        for file in &self.files {
-            writeln!(f, "  file         {file}")?;
+        for line in by_directory(&self.files) {
+            writeln!(f, "  file         {line}")?;
         }
         match &self.digest {
             Some(digest) => writeln!(f, "  digest       {digest} (seed {})", self.seed),
             None => writeln!(f, "  seed         {}", self.seed),
         }
     }
+}
+
+/// A line for each file, or for each directory that has more than a few of them.
+fn by_directory(files: &[String]) -> Vec<String> {
+    const FEW: usize = 3;
+    let directory = |file: &str| {
+        file.rsplit_once('/')
+            .map(|(directory, _)| directory.to_owned())
+    };
+    let mut lines: Vec<String> = Vec::new();
+    for file in files {
+        let Some(here) = directory(file) else {
+            lines.push(file.clone());
+            continue;
+        };
+        let all = files
+            .iter()
+            .filter(|other| directory(other).as_ref() == Some(&here));
+        let line = match all.count() {
+            0..=FEW => file.clone(),
+            many => format!("{here}/ ({many} files)"),
+        };
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
 }

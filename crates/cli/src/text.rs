@@ -157,6 +157,11 @@ impl fmt::Display for Decimal {
     }
 }
 
+/// The ending of a word of which there are this many.
+pub fn plural(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
 /// A number of bytes in the largest unit that leaves at least one: `24.1 MB`.
 pub fn bytes(bytes: u64) -> String {
     scaled(bytes as f64, &["B", "kB", "MB", "GB", "TB"])

@@ -3,8 +3,9 @@
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use corsair_observe::Replacement;
-use corsair_observe::usl::{Point, Usl, parse, parse_pairs, plot};
+use corsair_usl::{Point, Usl, parse, parse_pairs, plot};
 use std::fmt::Write;
+use std::io;
 use std::path::PathBuf;
 
 /// The arguments of `corsair usl`.
@@ -23,6 +24,15 @@ pub struct UslArgs {
     /// Draw the points and the law as SVG
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    /// Say what the law gives for this load
+    #[arg(long, value_name = "LOAD", value_parser = positive)]
+    load: Option<f64>,
+    /// Say which load gives this throughput, and the response time then
+    #[arg(long, value_name = "THROUGHPUT", value_parser = positive)]
+    throughput: Option<f64>,
+    /// Say at which load the response time is this, in the throughput's unit of time
+    #[arg(long, value_name = "TIME", value_parser = positive)]
+    response: Option<f64>,
 }
 
 /// Fits, prints the law, and draws it if asked.
@@ -44,19 +54,60 @@ pub fn run(args: &UslArgs) -> Result<()> {
     };
     let usl = Usl::fit(&points)?;
     let mut text = text(&points, &usl);
+    text.push_str(&answers(args, &usl));
     if let Some(path) = &args.svg {
         let mut file = Replacement::begin(path).context("--svg")?;
         let title = args.file.as_ref().and_then(|path| path.file_name());
         let title = title.map_or("Universal scalability law".into(), |name| {
             name.to_string_lossy()
         });
-        plot(&mut file, &points, &usl, &title).map_err(|error| file.failed(error))?;
+        let drawing = plot(&points, &usl, &title).context("--svg")?;
+        io::Write::write_all(&mut file, drawing.as_bytes()).map_err(|error| file.failed(error))?;
         file.finish()?;
         let _ = writeln!(text, "drawn in {}", path.display());
     }
     crate::console::Console::new(true)
         .print(|mut out| std::io::Write::write_all(&mut out, text.as_bytes()));
     Ok(())
+}
+
+/// What the flags ask of the law, a line each.
+fn answers(args: &UslArgs, usl: &Usl) -> String {
+    let mut text = String::new();
+    let mut line = |asked: String, load: Option<f64>| {
+        let answer = load.map(|load| {
+            format!(
+                "load {load:.4}, throughput {:.4}, response time {:.6}",
+                usl.throughput(load),
+                usl.response(load)
+            )
+        });
+        let answer = answer.unwrap_or_else(|| "no load gives that".to_owned());
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{asked}: {answer}");
+    };
+    if let Some(load) = args.load {
+        line(format!("at a load of {load}"), Some(load));
+    }
+    if let Some(throughput) = args.throughput {
+        let load = usl.load_of(throughput);
+        line(format!("at a throughput of {throughput}"), load);
+    }
+    if let Some(response) = args.response {
+        let load = usl.throughput_at(response).map(|x| x * response);
+        line(format!("at a response time of {response}"), load);
+    }
+    if !text.is_empty() {
+        text.insert(0, '\n');
+    }
+    text
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
+        _ => Err(format!("'{text}' is no number above 0")),
+    }
 }
 
 /// The lines that the command prints.

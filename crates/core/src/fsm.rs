@@ -40,7 +40,7 @@ pub use message::Msg;
 pub use network::{Network, NetworkError};
 pub use pirate::{MAX_BUDDIES, Pirate};
 pub use tally::Tally;
-pub use watch::Watch;
+pub use watch::{PirateWatch, Watch};
 
 use crate::contract::{AsyncContext, Config, DeadLetters, Executor, Report, RunError, Scenario};
 use crate::sync::lock;

@@ -1,6 +1,6 @@
-//! Who is who: the nodes that have appeared, by the numbers of their actors.
+//! The nodes that have appeared, by the numbers of their actors.
 
-use crate::{Addresses, Node};
+use crate::{Addresses, Node, Population};
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -11,9 +11,55 @@ use std::sync::Arc;
 pub(crate) struct Directory {
     /// By number of the actor. Numbers are dealt in pages, so most places are used.
     placed: Vec<Option<Arc<Placed>>>,
+    populations: Vec<Members>,
     addresses: Addresses,
     /// Packages and services come over and over.
     words: HashMap<String, Arc<str>>,
+}
+
+/// The members of a population, which appeared together.
+#[derive(Clone, Debug)]
+pub(crate) struct Members {
+    /// The number of the first actor.
+    first: u32,
+    pub(crate) count: u32,
+    pub(crate) population: Arc<dyn Population>,
+    /// Where the first member's address comes from.
+    addresses: Addresses,
+}
+
+impl Members {
+    /// All members as nodes, in order.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (Node, Ipv4Addr)> {
+        let mut addresses = self.addresses.clone();
+        (0..self.count).map(move |index| {
+            let node = self.population.node(index);
+            let address = addresses.next(&node.region, &node.zone);
+            (node, address)
+        })
+    }
+}
+
+/// An actor as graphs and the log of messages name it.
+#[derive(Clone, Debug)]
+pub(crate) enum Named {
+    /// A node of its own.
+    Placed(Arc<Placed>),
+    /// A member of a population: which of them, its index there, and its name.
+    Member {
+        population: usize,
+        index: u32,
+        name: Arc<str>,
+    },
+}
+
+impl Named {
+    pub(crate) fn name(&self) -> &Arc<str> {
+        match self {
+            Named::Placed(placed) => &placed.name,
+            Named::Member { name, .. } => name,
+        }
+    }
 }
 
 /// A node that has appeared.
@@ -28,6 +74,43 @@ pub(crate) struct Placed {
     pub(crate) address: Ipv4Addr,
     /// As Zipkin writes an endpoint; spans have it many times over.
     pub(crate) endpoint: Box<RawValue>,
+}
+
+/// A node as graphs show it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shown<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) service: &'a str,
+    pub(crate) package: &'a str,
+    pub(crate) region: &'a str,
+    pub(crate) zone: &'a str,
+    pub(crate) address: Ipv4Addr,
+}
+
+impl Placed {
+    pub(crate) fn shown(&self) -> Shown<'_> {
+        Shown {
+            name: &self.name,
+            service: &self.service,
+            package: &self.package,
+            region: &self.region,
+            zone: &self.zone,
+            address: self.address,
+        }
+    }
+}
+
+impl<'a> Shown<'a> {
+    pub(crate) fn of(node: &'a Node, address: Ipv4Addr) -> Shown<'a> {
+        Shown {
+            name: &node.name,
+            service: &node.service,
+            package: &node.package,
+            region: &node.region,
+            zone: &node.zone,
+            address,
+        }
+    }
 }
 
 /// The port of all endpoints: spigo's.
@@ -48,7 +131,34 @@ impl Directory {
         self.place(actor, node, address)
     }
 
-    /// An actor that no graph shows is called so. It takes no address from those that are shown.
+    /// Actors have appeared together, the first of them with this number. `each` gets every
+    /// member with its address.
+    ///
+    /// # Errors
+    /// The first of `each`.
+    pub(crate) fn add_population<E>(
+        &mut self,
+        first: u32,
+        count: u32,
+        population: Arc<dyn Population>,
+        mut each: impl FnMut(Node, Ipv4Addr) -> Result<(), E>,
+    ) -> Result<&Members, E> {
+        let members = Members {
+            first,
+            count,
+            population,
+            addresses: self.addresses.clone(),
+        };
+        for index in 0..count {
+            let node = members.population.node(index);
+            let address = self.addresses.next(&node.region, &node.zone);
+            each(node, address)?;
+        }
+        self.populations.push(members);
+        Ok(&self.populations[self.populations.len() - 1])
+    }
+
+    /// The name of an actor that no graph shows. It takes no address from those that are shown.
     pub(crate) fn call(&mut self, actor: u32, name: &str) -> Arc<Placed> {
         let node = Node {
             name: name.to_owned(),
@@ -92,12 +202,21 @@ impl Directory {
         self.placed.get(actor as usize)?.as_ref()
     }
 
-    /// The node of an actor. One that is named before it has appeared gets a node that says so.
-    pub(crate) fn named(&mut self, actor: u32) -> Arc<Placed> {
-        match self.get(actor) {
-            Some(placed) => Arc::clone(placed),
-            None => self.call(actor, &format!("actor{actor}")),
+    /// The actor by its name. One that is named before it has appeared gets a name that says so.
+    pub(crate) fn named(&mut self, actor: u32) -> Named {
+        if let Some(placed) = self.get(actor) {
+            return Named::Placed(Arc::clone(placed));
         }
+        let mut populations = self.populations.iter().enumerate();
+        let member = populations.find_map(|(population, members)| {
+            let index = actor.checked_sub(members.first)?;
+            (index < members.count).then(|| Named::Member {
+                population,
+                index,
+                name: members.population.name(index).into(),
+            })
+        });
+        member.unwrap_or_else(|| Named::Placed(self.call(actor, &format!("actor{actor}"))))
     }
 
     fn word(&mut self, word: String) -> Arc<str> {
@@ -129,8 +248,11 @@ mod tests {
             directory.add(7, node).endpoint.get(),
             r#"{"serviceName":"netflixoss.us-east-1.zoneC..wwwproxy02...wwwproxy.zuul","ipv4":"50.19.0.1","port":8080}"#
         );
-        assert_eq!(&*directory.named(7).package, "zuul");
-        assert_eq!(&*directory.named(3).name, "actor3");
+        assert_eq!(
+            &**directory.named(7).name(),
+            "netflixoss.us-east-1.zoneC.wwwproxy02"
+        );
+        assert_eq!(&**directory.named(3).name(), "actor3");
     }
 
     #[test]

@@ -15,6 +15,11 @@ pub enum ObserveError {
     /// More kinds of messages than records can tell apart.
     #[error("{0} kinds of messages are too many for flows; at most 255 can be told apart")]
     Kinds(usize),
+    /// More edges than have numbers.
+    #[error(
+        "the graph has more than 4294967295 edges, which cannot be numbered; make the run shorter"
+    )]
+    Edges,
     /// Something that is no address.
     #[error("{what}: '{given}' is no address; write one as {example}")]
     Address {

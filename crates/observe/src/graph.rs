@@ -15,12 +15,13 @@ mod markup;
 mod neo4j;
 mod network;
 mod reader;
+mod sink;
+mod spells;
 mod writer;
 
 pub use error::GraphError;
-pub(crate) use network::GraphSink;
 pub use reader::{GraphFile, GraphNode, read};
-pub use writer::{GraphWriter, Header};
+pub(crate) use sink::GraphSink;
 
 /// The version in the header of files written here. spigo's tools want it by this name.
 const VERSION: &str = "spigo-0.4";

@@ -32,13 +32,12 @@ mod replacement;
 mod settings;
 mod times;
 mod trace;
-pub mod usl;
 
 pub use addresses::Addresses;
 pub use error::ObserveError;
-pub use node::{Exit, Node};
+pub use node::{Exit, Node, Population};
 pub use observer::{Loss, Observed, Observer, WrittenFile};
-pub use recorder::{Clock, Metric, Recorder, ServiceId};
+pub use recorder::{Clock, Metric, Payload, Recorder, ServiceId};
 pub use replacement::{FileError, Replacement};
 pub use settings::{FlowFormat, GraphFormat, Guess, Neo4j, Settings};
 pub use times::ServiceTimes;

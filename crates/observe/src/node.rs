@@ -1,4 +1,7 @@
-//! What is known of an actor that appears in graphs and flows.
+//! What is known of actors that appear in graphs and flows.
+
+use std::borrow::Cow;
+use std::fmt;
 
 /// An actor as graphs and flows show it.
 ///
@@ -19,6 +22,19 @@ pub struct Node {
     pub region: String,
     /// Where in the region: `zoneA`; `*` if everywhere.
     pub zone: String,
+}
+
+/// Actors with consecutive addresses that differ in little but their names. What they are called
+/// is asked whenever it is written, so that a million of them take no memory.
+///
+/// A member tells each of its edges once, and forgets none. No two members have the same name, and
+/// no other node has the name of one.
+pub trait Population: fmt::Debug + Send + Sync {
+    /// The name in graphs of the member with this index.
+    fn name(&self, index: u32) -> Cow<'_, str>;
+
+    /// All that is known of the member with this index.
+    fn node(&self, index: u32) -> Node;
 }
 
 /// How an actor ended.

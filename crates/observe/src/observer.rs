@@ -11,7 +11,7 @@ mod sinks;
 #[cfg(feature = "metrics")]
 use crate::Clock;
 use crate::recorder::Wanted;
-use crate::recorder::lane::{Next, Shared};
+use crate::recorder::lane::{Lanes, Next};
 use crate::times::{csv, guess};
 use crate::{ObserveError, Recorder, ServiceTimes, Settings};
 use corsair::Cut;
@@ -29,7 +29,7 @@ use std::thread::JoinHandle;
 /// Dropped without [`Observer::finish`] it leaves no file behind.
 #[derive(Debug)]
 pub struct Observer {
-    shared: Arc<Shared>,
+    lanes: Arc<Lanes>,
     settings: Settings,
     #[cfg(feature = "metrics")]
     server: Option<crate::metrics::Server>,
@@ -105,11 +105,11 @@ impl Observer {
             times: settings.times || settings.metrics.is_some(),
             ..sinks.wanted()
         };
-        let shared = Arc::new(Shared::new(settings.clock.clone(), wanted));
+        let lanes = Arc::new(Lanes::new(settings.clock.clone(), wanted));
         #[cfg(feature = "metrics")]
         let server = settings
             .metrics
-            .map(|address| serve(address, &settings, &shared))
+            .map(|address| serve(address, &settings, &lanes))
             .transpose()?;
         #[cfg(not(feature = "metrics"))]
         if settings.metrics.is_some() {
@@ -119,16 +119,16 @@ impl Observer {
             });
         }
         let cut = settings.cut.clone();
-        let theirs = Arc::clone(&shared);
+        let taken = Arc::clone(&lanes);
         let writer = std::thread::Builder::new()
             .name("observer".to_owned())
             .spawn(move || {
-                write(&theirs, &mut sinks, cut.as_ref())?;
+                write(&taken, &mut sinks, cut.as_ref())?;
                 Ok(sinks)
             })
             .map_err(ObserveError::Thread)?;
         Ok(Observer {
-            shared,
+            lanes,
             settings,
             #[cfg(feature = "metrics")]
             server,
@@ -138,7 +138,7 @@ impl Observer {
 
     /// What actors tell their records to.
     pub fn recorder(&self) -> Recorder {
-        Recorder::on(Arc::clone(&self.shared))
+        Recorder::on(Arc::clone(&self.lanes))
     }
 
     /// Where metrics are served, if they are: the port is the real one if 0 was asked for.
@@ -151,7 +151,7 @@ impl Observer {
 
     /// The times measured so far, by the names of services. Costs as much as there are histograms.
     pub fn times(&self) -> BTreeMap<String, ServiceTimes> {
-        self.shared.times.by_service()
+        self.lanes.times.by_service()
     }
 
     /// Writes what is left, and puts all files in their places. The run must have ended: what is
@@ -172,7 +172,7 @@ impl Observer {
     }
 
     fn join(&mut self) -> Option<Result<Sinks, ObserveError>> {
-        self.shared.close();
+        self.lanes.close();
         self.writer.take().map(|writer| {
             writer.join().unwrap_or_else(|panic| {
                 let words = panic.downcast_ref::<String>().map(String::as_str);
@@ -188,16 +188,16 @@ impl Observer {
 fn serve(
     address: SocketAddr,
     settings: &Settings,
-    shared: &Arc<Shared>,
+    lanes: &Arc<Lanes>,
 ) -> Result<crate::metrics::Server, ObserveError> {
     let (arch, clock) = (settings.arch.clone(), settings.clock.clone());
-    let (shared, began) = (Arc::clone(shared), std::time::Instant::now());
+    let (lanes, began) = (Arc::clone(lanes), std::time::Instant::now());
     crate::metrics::Server::start(address, move || {
         let seconds = match &clock {
             Clock::Virtual(progress) => progress.time().elapsed(),
             Clock::Wall => began.elapsed(),
         };
-        let times = shared.times.by_service();
+        let times = lanes.times.by_service();
         crate::times::prometheus::text(&arch, seconds.as_secs_f64(), &times)
     })
 }
@@ -210,18 +210,18 @@ impl Drop for Observer {
 }
 
 /// The work of the thread that writes.
-fn write(shared: &Shared, sinks: &mut Sinks, cut: Option<&Cut>) -> Result<(), ObserveError> {
-    let _ending = Ending { shared, cut };
-    let mut merge = Merge::default();
+fn write(lanes: &Lanes, sinks: &mut Sinks, cut: Option<&Cut>) -> Result<(), ObserveError> {
+    let _ending = Ending { lanes, cut };
+    let mut merge = Merge::new(lanes.watermark().is_some());
     let mut spare = Vec::new();
     let mut outcome = Ok(());
     loop {
-        let next = shared.next();
+        let next = lanes.next();
         let watermark = match next {
-            Next::Look => shared.watermark(),
+            Next::Look => lanes.watermark().unwrap_or(merge.newest()),
             Next::Last => u64::MAX,
         };
-        shared.take(merge.inbox(), &mut spare);
+        lanes.take(merge.inbox(), &mut spare);
         let ready = merge.before(watermark, next == Next::Last);
         let count = ready.len() as u64;
         if outcome.is_ok() {
@@ -230,7 +230,7 @@ fn write(shared: &Shared, sinks: &mut Sinks, cut: Option<&Cut>) -> Result<(), Ob
                 cut.cut();
             }
         }
-        shared.wrote(count, watermark);
+        lanes.wrote(count, watermark);
         if next == Next::Last {
             break;
         }
@@ -244,13 +244,13 @@ fn write(shared: &Shared, sinks: &mut Sinks, cut: Option<&Cut>) -> Result<(), Ob
 /// Lets nobody wait for a writer that is no more, and ends a run whose writer has panicked:
 /// nobody would take what it tells.
 struct Ending<'a> {
-    shared: &'a Shared,
+    lanes: &'a Lanes,
     cut: Option<&'a Cut>,
 }
 
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
-        self.shared.close();
+        self.lanes.close();
         if let (true, Some(cut)) = (std::thread::panicking(), self.cut) {
             cut.cut();
         }

@@ -12,7 +12,9 @@
 //! ([`corsair::Progress::time`]): all shards have finished with that time. A record may be later
 //! than now (a server that knows when it will answer); it waits until its time has come.
 //!
-//! On the wall clock the order is that of arrival.
+//! On the wall clock nobody can tell whether an earlier record is still to come. What the observer
+//! finds in the lanes waits until it has looked through them once more, and is written in the order
+//! of time then. So a record is never written before one that was told before it and is no later.
 //!
 //! # Memory
 //! When more than [`BACKLOG`] records wait, whoever tells the next block of [`BLOCK`] waits until
@@ -22,9 +24,9 @@
 pub(crate) mod lane;
 pub(crate) mod record;
 
-use crate::{Exchange, Exit, Node, Status, TraceContext};
-use corsair::{Addr, Progress, Time};
-use lane::Shared;
+use crate::{Exchange, Exit, Node, Population, Status, TraceContext};
+use corsair::{Addr, AddrRange, Progress, Time};
+use lane::Lanes;
 use record::{Annotation, What};
 use std::fmt;
 use std::sync::Arc;
@@ -71,13 +73,32 @@ impl Metric {
     }
 }
 
+/// What a message says, as the log of messages shows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Payload {
+    /// Text.
+    Text(Box<str>),
+    /// A number.
+    Number(u64),
+    /// A number of milliseconds.
+    Millis(u64),
+    /// The name of an actor.
+    Actor(Addr),
+}
+
+impl From<String> for Payload {
+    fn from(text: String) -> Payload {
+        Payload::Text(text.into_boxed_str())
+    }
+}
+
 /// Where actors tell what happens. Clones tell the same observer; a clone is one pointer.
 ///
 /// A recorder that nobody listens to ([`Recorder::off`], the default) does nothing. So does each
 /// call whose kind of record nobody wants: actors need not ask first, unless what they would tell
 /// is costly to make.
 #[derive(Clone, Default)]
-pub struct Recorder(Option<Arc<Shared>>);
+pub struct Recorder(Option<Arc<Lanes>>);
 
 /// Which records somebody wants.
 #[derive(Clone, Copy, Debug, Default)]
@@ -94,15 +115,15 @@ impl Recorder {
         Recorder(None)
     }
 
-    pub(crate) const fn on(shared: Arc<Shared>) -> Recorder {
-        Recorder(Some(shared))
+    pub(crate) const fn on(lanes: Arc<Lanes>) -> Recorder {
+        Recorder(Some(lanes))
     }
 
     #[inline]
     fn wanted(&self) -> Wanted {
         self.0
             .as_ref()
-            .map_or(Wanted::default(), |shared| shared.wanted)
+            .map_or(Wanted::default(), |lanes| lanes.wanted)
     }
 
     /// Whether edges are wanted.
@@ -131,8 +152,18 @@ impl Recorder {
 
     /// An actor has appeared. Tell it before, or at the instant of, anything that names the actor.
     pub fn node(&self, at: Time, actor: Addr, node: Node) {
-        if let Some(shared) = &self.0 {
-            shared.push(at, actor, What::Node(Box::new(node)));
+        if let Some(lanes) = &self.0 {
+            lanes.push(at, actor, What::Node(Box::new(node)));
+        }
+    }
+
+    /// Actors with consecutive addresses have appeared. Tell it before, or at the instant of,
+    /// anything that names one of them.
+    pub fn population(&self, at: Time, actors: AddrRange, population: Arc<dyn Population>) {
+        if let (Some(lanes), false) = (&self.0, actors.is_empty()) {
+            let count = actors.len();
+            let what = What::Population { count, population };
+            lanes.push(at, actors.get(0), what);
         }
     }
 
@@ -219,30 +250,38 @@ impl Recorder {
 
     /// A message was received: a line of the log of messages. `payload` is asked only if there is
     /// a log.
-    pub fn message(
+    pub fn message<P: Into<Payload>>(
         &self,
         at: Time,
         receiver: Addr,
         sender: Addr,
         kind: usize,
-        payload: impl FnOnce() -> String,
+        payload: impl FnOnce() -> P,
     ) {
         if self.wants_messages() {
             let what = What::Message {
                 sender: sender.as_u32(),
                 kind: kind.min(NO_KIND) as u8,
-                payload: payload().into_boxed_str(),
+                payload: payload().into(),
             };
             self.push_if(|w| w.messages, at, receiver, what);
         }
     }
 
+    /// A line of its own in the log of messages, after what this actor has told before.
+    pub fn note(&self, at: Time, actor: Addr, line: impl FnOnce() -> String) {
+        if self.wants_messages() {
+            let what = What::Note(line().into_boxed_str());
+            self.push_if(|w| w.messages, at, actor, what);
+        }
+    }
+
     #[inline]
     fn push_if(&self, wanted: impl Fn(&Wanted) -> bool, at: Time, actor: Addr, what: What) {
-        if let Some(shared) = &self.0
-            && wanted(&shared.wanted)
+        if let Some(lanes) = &self.0
+            && wanted(&lanes.wanted)
         {
-            shared.push(at, actor, what);
+            lanes.push(at, actor, what);
         }
     }
 
@@ -253,26 +292,26 @@ impl Recorder {
     pub fn service(&self, name: &str) -> ServiceId {
         self.0
             .as_ref()
-            .map_or(ServiceId(0), |shared| shared.times.service(name))
+            .map_or(ServiceId(0), |lanes| lanes.times.service(name))
     }
 
     /// A time was measured at a service.
     #[inline]
     pub fn sample(&self, service: ServiceId, metric: Metric, nanos: u64) {
-        if let Some(shared) = &self.0
-            && shared.wanted.times
+        if let Some(lanes) = &self.0
+            && lanes.wanted.times
         {
-            shared.times.sample(lane::number(), service, metric, nanos);
+            lanes.times.sample(lane::number(), service, metric, nanos);
         }
     }
 
     /// A request to a service has failed.
     #[inline]
     pub fn error(&self, service: ServiceId) {
-        if let Some(shared) = &self.0
-            && shared.wanted.times
+        if let Some(lanes) = &self.0
+            && lanes.wanted.times
         {
-            shared.times.error(lane::number(), service);
+            lanes.times.error(lane::number(), service);
         }
     }
 }

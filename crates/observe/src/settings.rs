@@ -34,7 +34,8 @@ pub struct Settings {
     pub neo4j: Option<Neo4j>,
     /// Flows to write, in `json_metrics/`.
     pub flows: Vec<FlowFormat>,
-    /// Write flows to this Kafka broker, `HOST:PORT`, topic `zipkin`.
+    /// Write flows to Kafka, topic `zipkin`: a broker, `HOST:PORT`, or several with commas between
+    /// them, of which the first that answers names the others.
     pub kafka: Option<String>,
     /// Send flows to this collector by OTLP: `http://HOST:4318`.
     pub otlp: Option<String>,
@@ -141,6 +142,9 @@ pub struct Guess {
     pub expression: String,
 }
 
+/// Where a database is that runs on this machine with its own settings.
+const NEO4J: &str = "localhost:7474";
+
 /// Where a Neo4j database is.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Neo4j {
@@ -153,17 +157,17 @@ pub struct Neo4j {
 }
 
 impl Neo4j {
-    /// The database that the environment names: `NEO4JURL`, and `NEO4JPASSWORD` for the user
-    /// `neo4j`. `None` if there is no `NEO4JURL`.
-    pub fn from_environment() -> Option<Neo4j> {
-        let url = std::env::var("NEO4JURL")
-            .ok()
-            .filter(|url| !url.is_empty())?;
-        Some(Neo4j {
-            url,
+    /// The database that the environment names: `NEO4JURL`, or `localhost:7474` without it, and
+    /// `NEO4JPASSWORD` for the user `neo4j`.
+    pub fn from_environment() -> Neo4j {
+        let url = std::env::var("NEO4JURL").ok();
+        Neo4j {
+            url: url
+                .filter(|url| !url.is_empty())
+                .unwrap_or_else(|| NEO4J.to_owned()),
             user: "neo4j".to_owned(),
             password: std::env::var("NEO4JPASSWORD").ok(),
-        })
+        }
     }
 }
 

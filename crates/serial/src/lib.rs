@@ -17,9 +17,9 @@
 //! that is small or cheap gains nothing from threads.
 //!
 //! ```
-//! use corsair_serial::{Batch, Chunked, Json, Strategy, people};
+//! use corsair_serial::{Batch, Chunked, Json, Strategy};
 //!
-//! let records = people::generate(1_000, 7);
+//! let records = corsair_people::generate(1_000, 7);
 //! let chunked = Chunked::new(2)?;
 //!
 //! let mut batch = Batch::new();
@@ -40,9 +40,7 @@ mod batch;
 mod error;
 mod failure;
 mod format;
-pub mod measure;
 mod part;
-pub mod people;
 mod strategy;
 
 pub use batch::{Batch, Documents};

@@ -2,7 +2,8 @@
 //! of the whole process.
 
 use corsair_allocations::{Count, Counting, Total};
-use corsair_serial::{Batch, Chunked, Json, Pooled, Serial, Strategy, people};
+use corsair_people as people;
+use corsair_serial::{Batch, Chunked, Json, Pooled, Serial, Strategy};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;

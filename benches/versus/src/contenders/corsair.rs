@@ -7,7 +7,7 @@
 
 use super::{Contender, cores};
 use ::corsair::fsm::{self, Form, Fsm, Watch};
-use ::corsair::{Config, Executor, Report};
+use ::corsair::{Config, Executor, Report, Time};
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -110,8 +110,7 @@ fn complete(report: &Report, pirates: u32) -> u32 {
     }
 }
 
-/// Takes the time of the delivery of the one run of this process. It has no size, because every
-/// pirate has one.
+/// Takes the time of the delivery of the one run of this process.
 #[derive(Clone)]
 struct Stopwatch;
 
@@ -119,14 +118,15 @@ static BEGAN: OnceLock<Instant> = OnceLock::new();
 static DELIVERY: OnceLock<Duration> = OnceLock::new();
 
 impl Watch for Stopwatch {
-    const EDGES: bool = false;
-    const MESSAGES: bool = false;
+    type Pirate = ();
+
+    fn pirate(&self) {}
 
     fn talk(&self, _: Duration) {
         BEGAN.get_or_init(Instant::now);
     }
 
-    fn delivered(&self, _: u64) {
+    fn delivered(&self, _: Time, _: u64) {
         if let Some(began) = BEGAN.get() {
             DELIVERY.get_or_init(|| began.elapsed());
         }

@@ -1,38 +1,23 @@
-//! What the flags mean for an architecture.
+//! What the flags mean for services alone.
 
 use crate::flags::refusal::not_one_of;
 use crate::flags::values::Values;
-use crate::options;
 use crate::text;
-use anyhow::{Result, anyhow, bail};
-use corsair::{Config, Executor};
+use anyhow::Result;
+use corsair::Config;
 use corsair_arch::{Distribution, LEAST_TRAVEL, LoadText, Scale};
 use corsair_observe::FlowFormat;
-use jiff::Timestamp;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Runs of an architecture have numbers up to this one.
-const MOST_RUNS: u32 = 999_999;
-
-/// What the flags ask for.
+/// What the flags ask for of services alone.
 #[derive(Clone, Debug)]
-pub struct ArchOptions {
-    /// The name of the architecture, or the path of its definition.
-    pub arch: String,
+pub struct ServiceOptions {
     /// Where definitions are.
     pub directory: PathBuf,
-    /// The step of the migration, or the number of the run, by which files are named; 0: none.
-    pub step: u32,
-    /// How large it is made.
+    /// How large the architecture is made.
     pub scale: Scale,
-    /// The graph file to start from.
-    pub reload: Option<PathBuf>,
-    /// How long the load lasts.
-    pub duration: Duration,
-    /// How often each entry point makes a request.
-    pub chat: Option<Duration>,
     /// What comes in at entry points, if not what the definition says.
     pub load: Option<LoadText>,
     /// How often instances ask their registry.
@@ -41,20 +26,6 @@ pub struct ArchOptions {
     pub collapse: bool,
     /// How long messages travel wherever they go, if not by place.
     pub latency: Option<Distribution>,
-    /// Who runs it.
-    pub executor: Executor,
-    /// How it runs.
-    pub config: Config,
-    /// The date of time zero, if one was given.
-    pub epoch: Option<Timestamp>,
-    /// Below which files are written.
-    pub out: PathBuf,
-    /// Write GraphJSON.
-    pub graph_json: bool,
-    /// Write GraphML and GEXF.
-    pub graph_ml: bool,
-    /// Write to Neo4j.
-    pub neo4j: bool,
     /// Measure times, and write them.
     pub collect: bool,
     /// Write flows in these formats.
@@ -67,63 +38,24 @@ pub struct ArchOptions {
     pub zipkin: Option<String>,
     /// Serve times.
     pub metrics: Option<SocketAddr>,
-    /// Print every message.
-    pub messages: bool,
-    /// Write every actor's totals here.
-    pub per_actor: Option<PathBuf>,
-    /// One JSON object instead of lines.
-    pub json: bool,
-    /// Write a CPU profile here.
-    pub profile: Option<PathBuf>,
 }
 
-impl ArchOptions {
-    /// Reads the values.
+impl ServiceOptions {
+    /// Reads the values. `config` is what the flags say of the run.
     ///
     /// # Errors
     /// The first value that is wrong, or that does not go with another.
-    pub fn read(values: &Values) -> Result<ArchOptions> {
-        let arch = values.text("arch").to_owned();
-        refuse_what_pirates_have(values)?;
-        let step = step(values, &arch)?;
-        let number = |most: u64| move |text: &str| text::whole(text, 0, most);
-        let percent = values.read("population", number(u32::MAX.into()))?;
-        let regions = values.read("regions", number(u32::MAX.into()))?;
-        let json = options::word(values, "format")? == "json";
-        let messages = values.switch("msglog")?;
-        if json && messages {
-            bail!(
-                "-m prints lines and --format json prints nothing but one object; leave one of them out"
-            );
-        }
-        let out = PathBuf::from(values.text("out"));
-        let stem = match step {
-            0 => arch.clone(),
-            step => format!("{arch}{step}"),
-        };
-        let default = out.join("json").join(format!("{stem}.json"));
-        let reload = options::reload(values)?.map(|file| file.unwrap_or(default));
-        for flag in ["population", "regions"] {
-            if reload.is_some() && values.given(flag).is_some() {
-                let spelled = if flag == "regions" { "-w" } else { "-p" };
-                bail!(
-                    "{spelled} and -r do not go together: the graph file says how many instances there are, and where; leave one of them out"
-                );
-            }
-        }
+    pub fn read(values: &Values, config: &Config) -> Result<ServiceOptions> {
+        let number = |text: &str| text::whole(text, 0, u32::MAX.into());
+        let percent = values.read("population", number)?;
+        let regions = values.read("regions", number)?;
         let collect = values.switch("collect")?;
-        let per_actor = values.given("per-actor").map(PathBuf::from);
-        let config = options::config(values)?;
-        Ok(ArchOptions {
+        Ok(ServiceOptions {
             directory: PathBuf::from(values.text("arch-dir")),
-            step,
             scale: Scale {
                 regions: regions.unwrap_or(1) as u32,
                 percent: percent.unwrap_or(100) as u32,
             },
-            reload,
-            duration: values.read("duration", text::seconds)?.unwrap_or_default(),
-            chat: values.read("kv", options::chat)?,
             load: values.read("load", |text| {
                 LoadText::read(text).map_err(|e| e.to_string())
             })?,
@@ -131,38 +63,15 @@ impl ArchOptions {
                 .read("eurekapoll", text::duration)?
                 .unwrap_or_default(),
             collapse: values.switch("filter")?,
-            executor: options::executor(values)?,
-            latency: latency(values, &config)?,
-            config: Config {
-                per_actor: per_actor.is_some(),
-                ..config
-            },
-            epoch: values.read("epoch", options::epoch)?,
-            out,
-            graph_json: values.switch("graphjson")?,
-            graph_ml: values.switch("graphml")?,
-            neo4j: values.switch("neo4j")?,
+            latency: latency(values, config)?,
             flows: flows(values, collect)?,
             collect,
             kafka: values.given("kafka").map(str::to_owned),
             otlp: values.given("otlp").map(str::to_owned),
             zipkin: values.given("zipkin").map(str::to_owned),
             metrics: values.read("metrics", address)?,
-            messages,
-            per_actor,
-            json,
-            profile: values.given("cpuprofile").map(PathBuf::from),
-            arch,
         })
     }
-}
-
-/// Refuses flags that say how pirates run.
-fn refuse_what_pirates_have(values: &Values) -> Result<()> {
-    if options::word(values, "form")? != "handler" {
-        bail!("--form is for fsm: services are handlers; leave it out");
-    }
-    Ok(())
 }
 
 /// How long messages travel, if that was given: it takes the place of what the definition says of
@@ -178,18 +87,6 @@ fn latency(values: &Values, config: &Config) -> Result<Option<Distribution>> {
         return Err(values.wrong("latency", short));
     }
     Ok(Some(Distribution::uniform(min, max)))
-}
-
-/// The step of the migration, or the number of this run of another architecture, by which its
-/// files are named.
-fn step(values: &Values, arch: &str) -> Result<u32> {
-    let most = if arch == "migration" {
-        corsair_arch::LAST_STEP
-    } else {
-        MOST_RUNS
-    };
-    let step = values.read("stopstep", |text| text::whole(text, 0, most.into()))?;
-    Ok(step.unwrap_or_default() as u32)
 }
 
 /// The formats of flows: those named, or spigo's if flows are collected.
@@ -232,9 +129,4 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     };
     full.parse()
         .map_err(|_| format!("'{text}' is no address; write one as 127.0.0.1:9090"))
-}
-
-/// How a definition is named in commands that only need that.
-pub fn described(arch: &str) -> anyhow::Error {
-    anyhow!("{arch} is no architecture of services; type for example -a netflixoss")
 }

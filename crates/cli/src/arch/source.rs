@@ -1,42 +1,54 @@
 //! Where a topology comes from: a definition, a step of the migration, or a graph file.
 
-use super::of_flag;
-use super::options::ArchOptions;
-use anyhow::{Result, anyhow};
+use super::options::ServiceOptions;
+use crate::options::Options;
+use anyhow::{Context, Result, anyhow};
 use corsair_arch::{Checked, Geography, MigrationError, Scale, ScaleError, Topology};
 use corsair_observe::graph;
+use std::fmt;
 use std::path::Path;
 
 /// The topology that the options ask for.
 ///
 /// # Errors
 /// What is wrong with it, with the flag that says so.
-pub fn topology(options: &ArchOptions) -> Result<Topology> {
-    let mut topology = at_its_own_distances(options)?;
-    if let Some(latency) = &options.latency {
+pub fn topology(options: &Options, services: &ServiceOptions) -> Result<Topology> {
+    let mut topology = match &options.reload {
+        Some(file) => reloaded(&options.arch, file)?,
+        None => defined(
+            &options.arch,
+            &services.directory,
+            options.step,
+            services.scale,
+        )?,
+    };
+    if let Some(latency) = &services.latency {
         topology.geography = Geography::same_everywhere(latency);
     }
-    if let Some(load) = &options.load {
+    if let Some(load) = &services.load {
         of_flag("--load", load.apply(&mut topology))?;
     }
     Ok(topology)
 }
 
-fn at_its_own_distances(options: &ArchOptions) -> Result<Topology> {
-    let Some(file) = &options.reload else {
-        return defined(
-            &options.arch,
-            &options.directory,
-            options.step,
-            options.scale,
-        );
-    };
+/// The topology of a graph file.
+fn reloaded(arch: &str, file: &Path) -> Result<Topology> {
     let graph = of_flag("-r", graph::read(file))?;
-    let topology = Topology::from_graph(&options.arch, &graph);
+    let topology = Topology::from_graph(arch, &graph);
     of_flag(
         "-r",
         topology.map_err(|error| format!("{}: {error}", file.display())),
     )
+}
+
+/// Adds the flag to an error about its value.
+fn of_flag<T, E: fmt::Display>(flag: &'static str, result: Result<T, E>) -> Result<T> {
+    result.map_err(|error| anyhow!("{error}")).context(flag)
+}
+
+/// The refusal of pirates by commands that simulate services.
+pub fn no_services(arch: &str) -> anyhow::Error {
+    anyhow!("{arch} is no architecture of services; type for example -a netflixoss")
 }
 
 /// The topology of a definition at a scale.

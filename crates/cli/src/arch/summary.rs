@@ -1,55 +1,38 @@
-//! What a run of an architecture has done, as lines for people or as one JSON object.
+//! What the summary of a run says of services alone.
 
 use super::Described;
-use super::options::ArchOptions;
-use crate::text::{GoDuration, bytes, rate};
-use corsair::{Executor, KindCount, Outcome, Report};
+use crate::summary::Subject;
+use crate::text::{GoDuration, plural};
+use corsair::Report;
 use corsair_arch::{EntryTotals, Percentile, Totals};
-use corsair_observe::Observed;
+use corsair_observe::{Metric, Observed, ServiceTimes};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// What a run has done. As JSON, times are in seconds and sizes in bytes.
+/// What services have done.
 #[derive(Clone, Debug, Serialize)]
-pub struct Summary {
+pub struct ServicesSummary {
+    #[serde(skip)]
     arch: String,
-    executor: &'static str,
-    seed: u64,
-    workers: usize,
     instances: u32,
     services: usize,
     regions: u32,
-    /// `completed` or `cut`.
-    outcome: &'static str,
     requests: u64,
     errors: u64,
     entries: BTreeMap<String, EntrySummary>,
     /// The service that adds most to a request.
     #[serde(skip_serializing_if = "Option::is_none")]
     slowest: Option<Slowest>,
-    messages_total: u64,
-    messages: BTreeMap<&'static str, u64>,
-    messages_per_second: f64,
-    timers: u64,
     /// Messages that were lost by faults, dropped by full mailboxes, or sent to actors that had
     /// ended.
     dropped: u64,
     spans: u64,
     incomplete_spans: u64,
-    time_seconds: f64,
-    wall_seconds: f64,
-    peak_memory_bytes: Option<u64>,
-    /// 16 hexadecimal digits; virtual time only.
-    digest: Option<String>,
-    files: Vec<String>,
-    #[serde(skip)]
-    kinds: Vec<KindCount>,
-    #[serde(skip)]
-    time: Duration,
-    #[serde(skip)]
-    wall: Duration,
+    /// The times of each service, if they were measured.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    times: BTreeMap<String, TimesSummary>,
 }
 
 /// What came in at an entry point.
@@ -84,15 +67,56 @@ struct Slowest {
     adds: Duration,
 }
 
-impl Summary {
+/// The times of a service, in seconds.
+#[derive(Clone, Debug, Serialize)]
+struct TimesSummary {
+    errors: u64,
+    #[serde(flatten)]
+    metrics: BTreeMap<&'static str, Percentiles>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Percentiles {
+    count: u64,
+    mean_seconds: f64,
+    p50_seconds: f64,
+    p90_seconds: f64,
+    p99_seconds: f64,
+    p999_seconds: f64,
+    max_seconds: f64,
+}
+
+impl TimesSummary {
+    fn new(times: &ServiceTimes) -> TimesSummary {
+        let seconds = |nanos: u64| nanos as f64 / 1e9;
+        let metrics = Metric::ALL.into_iter().filter_map(|metric| {
+            let histogram = times.histogram(metric)?;
+            let at = |quantile| seconds(histogram.value_at_quantile(quantile));
+            let percentiles = Percentiles {
+                count: histogram.len(),
+                mean_seconds: histogram.mean() / 1e9,
+                p50_seconds: at(0.5),
+                p90_seconds: at(0.9),
+                p99_seconds: at(0.99),
+                p999_seconds: at(0.999),
+                max_seconds: seconds(histogram.max()),
+            };
+            Some((metric.name(), percentiles))
+        });
+        TimesSummary {
+            errors: times.errors(),
+            metrics: metrics.collect(),
+        }
+    }
+}
+
+impl ServicesSummary {
     pub(super) fn new(
-        options: &ArchOptions,
         described: &Described,
         report: &Report,
         totals: &Totals,
         observed: &Observed,
-        files: Vec<String>,
-    ) -> Summary {
+    ) -> ServicesSummary {
         let entries = totals.entries.iter();
         let entries = entries.map(|(name, entry)| (name.clone(), EntrySummary::new(entry)));
         let slowest = totals.slowest().map(|(service, totals)| {
@@ -104,43 +128,26 @@ impl Summary {
                 adds,
             }
         });
-        let kinds = report.messages.iter();
-        Summary {
-            arch: options.arch.clone(),
-            executor: match report.executor {
-                Executor::Virtual => "virtual",
-                Executor::Tokio => "tokio",
-                Executor::Threads => "threads",
-                Executor::Pool => "pool",
-            },
-            seed: report.seed,
-            workers: report.workers,
+        let times = observed.times.iter();
+        ServicesSummary {
+            arch: described.arch.clone(),
             instances: described.instances,
             services: described.services.len(),
             regions: described.regions,
-            outcome: match report.outcome {
-                Outcome::Completed => "completed",
-                Outcome::Cut => "cut",
-            },
             requests: totals.requests(),
             errors: totals.errors(),
             entries: entries.collect(),
             slowest,
-            messages_total: report.delivered(),
-            messages: kinds.map(|kind| (kind.kind, kind.count)).collect(),
-            messages_per_second: report.rate(),
-            timers: report.timers,
             dropped: totals.dropped + report.dropped + report.dead(),
             spans: observed.spans,
             incomplete_spans: observed.incomplete,
-            time_seconds: report.time.elapsed().as_secs_f64(),
-            wall_seconds: report.wall.as_secs_f64(),
-            peak_memory_bytes: corsair::peak_memory().or(report.peak_memory),
-            digest: report.digest.map(|digest| format!("{digest:016x}")),
-            files,
-            kinds: report.messages.clone(),
-            time: report.time.elapsed(),
-            wall: report.wall,
+            times: times
+                .filter(|(_, times)| {
+                    let measured = |metric| times.histogram(metric).is_some();
+                    Metric::ALL.into_iter().any(measured)
+                })
+                .map(|(service, times)| (service.clone(), TimesSummary::new(times)))
+                .collect(),
         }
     }
 }
@@ -198,89 +205,6 @@ impl EntrySummary {
     }
 }
 
-impl fmt::Display for Summary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "corsair: {}{}, {} instances of {} services in {} region{}",
-            self.arch,
-            if self.outcome == "cut" {
-                " cut short by Ctrl-C"
-            } else {
-                " complete"
-            },
-            self.instances,
-            self.services,
-            self.regions,
-            plural(self.regions.into()),
-        )?;
-        writeln!(
-            f,
-            "  requests     {}, of which {} failed",
-            self.requests, self.errors
-        )?;
-        for (name, entry) in &self.entries {
-            entry.line(name, f)?;
-            for (kind, entry) in entry.kinds.iter().filter(|_| entry.kinds.len() > 1) {
-                entry.line(&format!("  {kind}"), f)?;
-            }
-        }
-        if let Some(slowest) = &self.slowest {
-            let adds = GoDuration::rounded(slowest.adds);
-            write!(
-                f,
-                "  slowest      {} adds {adds} to a request",
-                slowest.service
-            )?;
-            if slowest.longest_queue > 0 {
-                write!(f, ", its longest queue was {}", slowest.longest_queue)?;
-            }
-            writeln!(f)?;
-        }
-        writeln!(
-            f,
-            "  messages     {} ({} on {}, {} worker{})",
-            self.messages_total,
-            rate(self.messages_per_second),
-            self.executor,
-            self.workers,
-            plural(self.workers as u64),
-        )?;
-        let kinds = self.kinds.iter().filter(|kind| kind.count > 0);
-        let kinds: Vec<String> = kinds
-            .map(|kind| format!("{} {}", kind.kind, kind.count))
-            .collect();
-        writeln!(f, "  by kind      {}", kinds.join(", "))?;
-        writeln!(f, "  dropped      {}", self.dropped)?;
-        if self.spans > 0 {
-            writeln!(
-                f,
-                "  spans        {}, of which {} have only one end",
-                self.spans, self.incomplete_spans
-            )?;
-        }
-        let time = match self.executor {
-            "virtual" => "virtual",
-            _ => "of the run",
-        };
-        let [lasted, wall] = [self.time, self.wall].map(GoDuration::rounded);
-        writeln!(
-            f,
-            "  time         {lasted} {time}, {wall} on the wall clock"
-        )?;
-        if let Some(peak) = self.peak_memory_bytes {
-            writeln!(f, "  peak memory  {}", bytes(peak))?;
-        }
-        for line in by_directory(&self.files) {
-            writeln!(f, "  file         {line}")?;
-        }
-        match &self.digest {
-            Some(digest) => writeln!(f, "  digest       {digest} (seed {})", self.seed),
-            None => writeln!(f, "  seed         {}", self.seed),
-        }
-    }
-}
-
 /// A percentile for people.
 struct Shown(Percentile);
 
@@ -295,33 +219,55 @@ impl fmt::Display for Shown {
     }
 }
 
-/// A line for each file, or for each directory that has more than a few of them.
-fn by_directory(files: &[String]) -> Vec<String> {
-    const FEW: usize = 3;
-    let directory = |file: &str| {
-        file.rsplit_once('/')
-            .map(|(directory, _)| directory.to_owned())
-    };
-    let mut lines: Vec<String> = Vec::new();
-    for file in files {
-        let Some(here) = directory(file) else {
-            lines.push(file.clone());
-            continue;
-        };
-        let all = files
-            .iter()
-            .filter(|other| directory(other).as_ref() == Some(&here));
-        let line = match all.count() {
-            0..=FEW => file.clone(),
-            many => format!("{here}/ ({many} files)"),
-        };
-        if !lines.contains(&line) {
-            lines.push(line);
-        }
+impl Subject for ServicesSummary {
+    fn headline(&self, outcome: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "corsair: {} {outcome}, {} instances of {} services in {} region{}",
+            self.arch,
+            self.instances,
+            self.services,
+            self.regions,
+            plural(self.regions.into()),
+        )
     }
-    lines
-}
 
-fn plural(count: u64) -> &'static str {
-    if count == 1 { "" } else { "s" }
+    fn results(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "  requests     {}, of which {} failed",
+            self.requests, self.errors
+        )?;
+        for (name, entry) in &self.entries {
+            entry.line(name, f)?;
+            for (kind, entry) in entry.kinds.iter().filter(|_| entry.kinds.len() > 1) {
+                entry.line(&format!("  {kind}"), f)?;
+            }
+        }
+        let Some(slowest) = &self.slowest else {
+            return Ok(());
+        };
+        let adds = GoDuration::rounded(slowest.adds);
+        write!(
+            f,
+            "  slowest      {} adds {adds} to a request",
+            slowest.service
+        )?;
+        if slowest.longest_queue > 0 {
+            write!(f, ", its longest queue was {}", slowest.longest_queue)?;
+        }
+        writeln!(f)
+    }
+
+    fn losses(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "  dropped      {}", self.dropped)?;
+        if self.spans > 0 {
+            writeln!(
+                f,
+                "  spans        {}, of which {} have only one end",
+                self.spans, self.incomplete_spans
+            )?;
+        }
+        Ok(())
+    }
 }

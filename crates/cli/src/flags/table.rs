@@ -89,10 +89,6 @@ pub static FLAGS: &[Flag] = &[
         default: "0",
         help: "Step of -a migration, 0 to 9; else a number in file names",
         shapes: true,
-        services_only: Some(ServicesOnly {
-            what: "steps of a migration",
-            instead: "leave it out",
-        }),
         ..PLAIN
     },
     Flag {
@@ -216,7 +212,7 @@ pub static FLAGS: &[Flag] = &[
         name: "neo4j",
         letter: Some('n'),
         group: Group::Output,
-        help: "Write nodes and edges to Neo4j at NEO4JURL, with NEO4JPASSWORD",
+        help: "Write nodes and edges to Neo4j at NEO4JURL (localhost:7474), with NEO4JPASSWORD",
         ..PLAIN
     },
     Flag {
@@ -233,9 +229,9 @@ pub static FLAGS: &[Flag] = &[
     Flag {
         name: "kafka",
         letter: Some('k'),
-        value: Value::One("HOST:PORT"),
+        value: Value::One("HOST:PORT,…"),
         group: Group::Output,
-        help: "Send flows to Kafka",
+        help: "Send flows to Kafka: a broker, or several of one cluster",
         services_only: Some(ServicesOnly {
             what: "Kafka",
             instead: "leave it out",

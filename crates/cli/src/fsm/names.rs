@@ -2,8 +2,12 @@
 
 use corsair::fsm::pirate_name;
 use corsair::{Addr, AddrRange};
+use corsair_observe::{Node, Population};
 use std::borrow::Cow;
 use std::sync::Arc;
+
+/// What the nodes of the FSM's graphs are.
+pub const PIRATE: &str = "pirate";
 
 /// The names of the actors of one run.
 #[derive(Clone, Debug)]
@@ -14,32 +18,51 @@ pub struct Names {
 }
 
 impl Names {
-    /// The names of these pirates: those listed, or made from the architecture's.
-    pub fn new(arch: &str, listed: Option<Arc<[String]>>, pirates: AddrRange) -> Names {
+    /// The names of pirates: those listed, or made from the architecture's.
+    pub fn new(arch: &str, listed: Option<Arc<[String]>>) -> Names {
         Names {
             arch: arch.to_owned(),
             listed,
-            pirates,
+            pirates: AddrRange::new(Addr::NONE, 0),
         }
     }
 
-    /// The name of the pirate with this index.
-    pub fn pirate(&self, index: u32) -> Cow<'_, str> {
-        match self
-            .listed
-            .as_ref()
-            .and_then(|names| names.get(index as usize))
-        {
-            Some(name) => name.as_str().into(),
-            None => pirate_name(&self.arch, index).into(),
-        }
+    /// The same names, for pirates at these addresses.
+    pub fn at(self, pirates: AddrRange) -> Names {
+        Names { pirates, ..self }
     }
 
     /// The name of the actor at this address; what is no pirate is the FSM.
     pub fn of(&self, addr: Addr) -> Cow<'_, str> {
         match self.pirates.index_of(addr) {
-            Some(index) => self.pirate(index),
+            Some(index) => self.name(index),
             None => "fsm".into(),
+        }
+    }
+}
+
+impl Population for Names {
+    fn name(&self, index: u32) -> Cow<'_, str> {
+        let listed = self.listed.as_ref();
+        match listed.and_then(|names| names.get(index as usize)) {
+            Some(name) => name.as_str().into(),
+            None => pirate_name(&self.arch, index).into(),
+        }
+    }
+
+    /// A pirate, whose name has its place: `fsm.atlantic.bermuda.blackbeard1.pirate`.
+    fn node(&self, index: u32) -> Node {
+        let name = self.name(index).into_owned();
+        let mut parts = name.split('.').skip(1);
+        let mut part = || parts.next().unwrap_or("*").to_owned();
+        let (region, zone) = (part(), part());
+        Node {
+            full_name: name.clone(),
+            name,
+            service: PIRATE.to_owned(),
+            package: PIRATE.to_owned(),
+            region,
+            zone,
         }
     }
 }
@@ -51,16 +74,23 @@ mod tests {
     #[test]
     fn pirates_have_names_and_all_else_is_the_fsm() {
         let pirates = AddrRange::new(Addr::from_u32(64), 2);
-        let names = Names::new("fsm", None, pirates);
+        let names = Names::new("fsm", None).at(pirates);
         assert_eq!(
             names.of(Addr::from_u32(65)),
             "fsm.atlantic.bermuda.blackbeard1.pirate"
         );
         assert_eq!(names.of(Addr::from_u32(0)), "fsm");
         let listed = ["anne", "bart"].map(String::from).into();
-        assert_eq!(
-            Names::new("fsm", Some(listed), pirates).of(Addr::from_u32(64)),
-            "anne"
-        );
+        let names = Names::new("fsm", Some(listed)).at(pirates);
+        assert_eq!(names.of(Addr::from_u32(64)), "anne");
+    }
+
+    #[test]
+    fn a_name_says_where_a_pirate_is() {
+        let node = Names::new("fsm", None).node(7);
+        assert_eq!((&*node.region, &*node.zone), ("atlantic", "bermuda"));
+        let listed = ["anne"].map(String::from).into();
+        let node = Names::new("fsm", Some(listed)).node(0);
+        assert_eq!((&*node.region, &*node.zone), ("*", "*"));
     }
 }

@@ -41,6 +41,34 @@ fn the_same_flags_and_seed_are_the_same_run_on_any_number_of_workers() {
 }
 
 #[test]
+fn a_step_numbers_the_graph_files_of_any_architecture() {
+    let terminal = Terminal::new();
+    for arch in ["fsm", "lamp"] {
+        terminal.succeed(&format!("-a {arch} -p 100 -d 0 -s 7 -j -g"));
+        for file in [format!("json/{arch}7.json"), format!("gml/{arch}7.gexf")] {
+            assert!(terminal.path(&file).exists(), "{file}");
+        }
+        assert!(!terminal.path(format!("json/{arch}.json")).exists());
+        terminal.succeed(&format!("-a {arch} -d 0 -s 7 -r"));
+    }
+}
+
+#[test]
+fn the_object_has_the_times_of_every_service_if_they_were_measured() {
+    let terminal = Terminal::new();
+    assert!(terminal.json("-a lamp -d 1")["times"].is_null());
+    let object = terminal.json("-a lamp -d 1 -c");
+    let times = object["times"].as_object().unwrap();
+    assert_eq!(times.len() as u64, object["services"].as_u64().unwrap());
+    let www = &times["www"]["response"];
+    let entry = &object["entries"]["www"];
+    assert_eq!(www["p99_seconds"], entry["p99_seconds"]);
+    let least = entry["requests"].as_u64().unwrap() + entry["puts"].as_u64().unwrap();
+    assert!(www["count"].as_u64().unwrap() <= least, "{object}");
+    assert!(www["mean_seconds"].as_f64().unwrap() > 0.0, "{object}");
+}
+
+#[test]
 fn everything_that_was_asked_for_is_written_and_counted() {
     let terminal = Terminal::new();
     let object = terminal.json("-a lamp -d 1 -j -g -c --flow-format all --out made");

@@ -124,7 +124,6 @@ fn architectures_that_cannot_be_as_asked() {
         ("-a lamp -r", &["-r", "json/lamp.json", "-j"]),
         ("-a lamp -r -p 200", &["-p and -r"]),
         ("-a lamp -r -w 2", &["-w and -r"]),
-        ("-a lamp -n", &["-n", "NEO4JURL"]),
         ("-a lamp --lookahead 1ms", &["lookahead", "200"]),
     ]);
 }
@@ -178,10 +177,8 @@ fn graphs_compose_files_and_searches_that_make_no_sense() {
 #[test]
 fn flags_of_architectures_do_not_go_with_pirates() {
     refused(&[
-        ("-a fsm -n", &["-n", "NEO4JURL"]),
         ("-a fsm -c", &["-c", "not for fsm", "--per-actor"]),
         ("-a fsm -k localhost:9092", &["-k", "Kafka", "not for fsm"]),
-        ("-a fsm -s 3", &["-s 3", "not for fsm"]),
         ("-a fsm -u 2s", &["-u 2s", "not for fsm"]),
         ("-a fsm -f", &["-f", "not for fsm"]),
         ("-a fsm -w 2", &["-w 2", "not for fsm", "-w 1"]),

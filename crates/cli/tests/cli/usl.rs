@@ -33,6 +33,35 @@ fn points_may_be_given_as_a_flag() {
 }
 
 #[test]
+fn a_straight_line_has_neither_peak_nor_limit() {
+    let said = Terminal::new().succeed("usl --points 1:100,2:200,4:400,8:800,16:1600,32:3200");
+    assert!(
+        said.contains("no peak; throughput grows with the load"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_law_answers_in_every_direction() {
+    let terminal = Terminal::new();
+    terminal.write("spec.csv", SPEC);
+    let said = terminal.succeed("usl spec.csv --load 36 --throughput 1500 --response 0.03");
+    for part in [
+        "at a load of 36: load 36.0000, throughput 1",
+        "at a throughput of 1500: load 3",
+        "at a response time of 0.03: load 5",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+    let said = terminal.succeed("usl spec.csv --throughput 5000");
+    assert!(
+        said.contains("at a throughput of 5000: no load gives that"),
+        "{said}"
+    );
+    assert!(terminal.refuse("usl spec.csv --load 0").contains("above 0"));
+}
+
+#[test]
 fn bad_points_are_refused_with_their_place() {
     let terminal = Terminal::new();
     terminal.write("points", "1 2\n2 x\n");

@@ -2,7 +2,7 @@
 
 use super::message::millis;
 use super::pirate::Pirate;
-use super::{AFTER_NUMBER, BEFORE_NUMBER, Form, Fsm, Msg, Network, Tally, Watch};
+use super::{AFTER_NUMBER, BEFORE_NUMBER, Form, Fsm, Msg, Network, PirateWatch, Tally, Watch};
 use crate::contract::{Addr, AddrRange, AsyncContext, Context, Event, Random, Spawn, Token};
 use std::num::NonZeroU16;
 use std::time::Duration;
@@ -28,10 +28,7 @@ pub(super) async fn rule<W: Watch, C: AsyncContext<Msg>>(fsm: Fsm<W>, mut cx: C)
     let (count, talk, watch) = (fsm.count(), fsm.talk, fsm.watch.clone());
     watch.population(count);
     let pirates = spawn(&fsm, &mut cx).await;
-    watch.spawned(cx.me(), pirates);
-    if W::EDGES {
-        (0..count).for_each(|pirate| watch.node(cx.now(), pirate));
-    }
+    watch.spawned(cx.now(), cx.me(), pirates);
 
     watch.talk(talk);
     let mut gifts = Gifts::new(fsm.chat, cx.fork_random());
@@ -40,12 +37,12 @@ pub(super) async fn rule<W: Watch, C: AsyncContext<Msg>>(fsm: Fsm<W>, mut cx: C)
         Some(network) => introduce(network, pirates, &mut gifts, &mut cx).await,
     };
     cx.settle().await;
-    watch.delivered(sent);
+    watch.delivered(cx.now(), sent);
     if !talk.is_zero() {
         cx.sleep(talk).await;
     }
 
-    watch.shutdown();
+    watch.shutdown(cx.now());
     let tally = Tally {
         pirates: count,
         minted: gifts.minted,
@@ -54,11 +51,12 @@ pub(super) async fn rule<W: Watch, C: AsyncContext<Msg>>(fsm: Fsm<W>, mut cx: C)
     let tally = Farewell {
         tally,
         asked: 0,
+        told: watch.pirate(),
         watch: watch.clone(),
     }
     .run(pirates, &mut cx)
     .await;
-    watch.exit(&tally);
+    watch.exit(cx.now(), &tally);
     tally
 }
 
@@ -73,7 +71,7 @@ async fn spawn<W: Watch, C: AsyncContext<Msg>>(fsm: &Fsm<W>, cx: &mut C) -> Addr
         ),
     };
     let how = how.on_demand();
-    let watch = fsm.watch.clone();
+    let watch = fsm.watch.pirate();
     match fsm.form {
         Form::Async => {
             cx.spawn(how, move |cx, index| Pirate::body(cx, index, watch.clone()))
@@ -201,11 +199,13 @@ fn chunks(count: u32) -> impl Iterator<Item = std::ops::Range<u32>> {
 }
 
 /// The end: goodbyes out, goodbyes and gold in.
-struct Farewell<W> {
+struct Farewell<W: Watch> {
     tally: Tally,
     /// How many pirates were told goodbye.
     asked: u32,
     watch: W,
+    /// What the FSM tells as pirates do.
+    told: W::Pirate,
 }
 
 impl<W: Watch> Farewell<W> {
@@ -263,12 +263,13 @@ impl<W: Watch> Farewell<W> {
     #[inline]
     fn count<C: Context<Msg>>(&mut self, event: Event<Msg>, cx: &C) {
         match event {
-            Event::Message { body, .. } => {
-                if W::MESSAGES {
-                    self.watch.message(cx.now(), cx.me(), &body, &cx.envelope());
+            Event::Message { from, body } => {
+                if W::Pirate::MESSAGES {
+                    self.told.message(cx.now(), cx.me(), &body, &cx.envelope());
                 }
                 match body {
                     Msg::Goodbye { gold } => {
+                        self.watch.ended(cx.now(), from);
                         self.tally.goodbyes += 1;
                         self.tally.returned += u64::from(gold);
                     }

@@ -2,7 +2,7 @@
 //!
 //! The state machine is written once, for any context; the two forms differ in who calls it.
 
-use super::{Msg, Watch};
+use super::{Msg, PirateWatch};
 use crate::contract::random::below;
 use crate::contract::{Actor, Addr, AsyncContext, Context, Event, Flow, Token};
 use std::num::NonZeroU16;
@@ -19,7 +19,7 @@ const TO_CHAT: Token = Token::new(0);
 ///
 /// Its random numbers, its address and all else it needs come from its context.
 #[derive(Clone, Debug)]
-pub struct Pirate<W: Watch = ()> {
+pub struct Pirate<W: PirateWatch = ()> {
     /// Whom it knows, in the order in which it got to know them. Entries from `known` on are
     /// [`Addr::NONE`], so that a search may look at all ten without asking how many there are.
     buddies: [Addr; MAX_BUDDIES],
@@ -38,7 +38,7 @@ pub struct Pirate<W: Watch = ()> {
     watch: W,
 }
 
-impl<W: Watch> Pirate<W> {
+impl<W: PirateWatch> Pirate<W> {
     /// The pirate with this index, which knows nobody and has nothing. Pirates have consecutive
     /// addresses in the order of their indices.
     #[inline]
@@ -128,10 +128,7 @@ impl<W: Watch> Pirate<W> {
             self.buddies[known] = buddy;
             self.known += 1;
             if W::EDGES {
-                // Pirates have consecutive addresses in the order of their indices.
-                let distance = buddy.as_u32().wrapping_sub(cx.me().as_u32());
-                self.watch
-                    .edge(cx.now(), self.name, self.name.wrapping_add(distance));
+                self.watch.edge(cx.now(), cx.me(), buddy);
             }
         }
     }
@@ -184,7 +181,7 @@ fn set_timer<C: Context<Msg>>(period_ms: NonZeroU16, cx: &mut C) {
 }
 
 /// The handler form.
-impl<W: Watch> Actor<Msg> for Pirate<W> {
+impl<W: PirateWatch> Actor<Msg> for Pirate<W> {
     #[inline(always)]
     fn on<C: Context<Msg>>(&mut self, event: Event<Msg>, cx: &mut C) -> Flow {
         self.handle(event, cx)

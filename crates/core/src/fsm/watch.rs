@@ -1,73 +1,89 @@
-//! Who is told what happens in a run.
+//! What is told of a run.
 
 use super::{Msg, Tally};
 use crate::contract::{Addr, AddrRange, Envelope, Time};
 use std::time::Duration;
 
-/// Who is told what happens: prints, files and clocks belong here, the scenario has none.
+/// What the FSM tells of a run: prints, files and clocks belong here, the scenario has none.
 ///
-/// Every pirate has a clone of the watch. One without a size, such as `()`, costs nothing. Every
-/// method does nothing by default.
-///
-/// The calls of one run come from several threads. Those that the FSM makes come in this order:
-/// [`population`](Watch::population), [`spawned`](Watch::spawned), [`node`](Watch::node) for every
-/// pirate, [`talk`](Watch::talk), [`delivered`](Watch::delivered), [`shutdown`](Watch::shutdown),
-/// [`exit`](Watch::exit). Those of different pirates come in no particular order; sort by time and
-/// pirate for one that repeats.
+/// The calls come from the FSM, in this order: [`population`](Watch::population),
+/// [`spawned`](Watch::spawned), [`talk`](Watch::talk), [`delivered`](Watch::delivered),
+/// [`shutdown`](Watch::shutdown), [`ended`](Watch::ended) for every pirate that answers,
+/// [`exit`](Watch::exit). Every method does nothing by default.
 pub trait Watch: Clone + Send + Sync + 'static {
-    /// Whether nodes and edges are told.
-    const EDGES: bool;
-    /// Whether messages are told.
-    const MESSAGES: bool;
+    /// What the pirates tell.
+    type Pirate: PirateWatch;
 
-    /// From the FSM: so many pirates are about to be spawned.
+    /// What every pirate gets a clone of.
+    fn pirate(&self) -> Self::Pirate;
+
+    /// This many pirates are about to be spawned.
     fn population(&self, count: u32) {
         let _ = count;
     }
 
-    /// From the FSM: these are the addresses of the FSM and of the pirates, in the order of their
-    /// indices.
-    fn spawned(&self, fsm: Addr, pirates: AddrRange) {
-        let _ = (fsm, pirates);
+    /// These are the addresses of the FSM and of the pirates, in the order of their indices.
+    fn spawned(&self, at: Time, fsm: Addr, pirates: AddrRange) {
+        let _ = (at, fsm, pirates);
     }
 
-    /// From the FSM, if [`Watch::EDGES`]: this pirate exists.
-    fn node(&self, at: Time, pirate: u32) {
-        let _ = (at, pirate);
-    }
-
-    /// From the FSM: it begins to send, and the pirates will talk for so long.
+    /// The FSM begins to send, and the pirates will talk for this long.
     fn talk(&self, talk: Duration) {
         let _ = talk;
     }
 
-    /// From the FSM: these first messages of its own, so many, have been handled.
-    fn delivered(&self, messages: u64) {
-        let _ = messages;
+    /// The FSM's first messages, this many, have been handled.
+    fn delivered(&self, at: Time, messages: u64) {
+        let _ = (at, messages);
     }
 
-    /// From the FSM: the talk is over, the goodbyes begin.
-    fn shutdown(&self) {}
-
-    /// From the FSM: all is over.
-    fn exit(&self, tally: &Tally) {
-        let _ = tally;
+    /// The talk is over, the goodbyes begin.
+    fn shutdown(&self, at: Time) {
+        let _ = at;
     }
 
-    /// From a pirate, if [`Watch::EDGES`]: it has got to know a buddy. Both are indices.
-    fn edge(&self, at: Time, pirate: u32, buddy: u32) {
+    /// The FSM has been told that this pirate has ended.
+    fn ended(&self, at: Time, pirate: Addr) {
+        let _ = (at, pirate);
+    }
+
+    /// All is over.
+    fn exit(&self, at: Time, tally: &Tally) {
+        let _ = (at, tally);
+    }
+}
+
+/// What every pirate tells; the FSM tells of the messages that it receives, too.
+///
+/// Every pirate has a clone. One without a size, such as `()`, costs nothing. The calls come from
+/// several threads; those of different pirates in no particular order.
+pub trait PirateWatch: Clone + Send + Sync + 'static {
+    /// Whether edges are told.
+    const EDGES: bool;
+    /// Whether messages are told.
+    const MESSAGES: bool;
+
+    /// If [`PirateWatch::EDGES`]: a pirate has got to know a buddy, which it did not know before.
+    fn edge(&self, at: Time, pirate: Addr, buddy: Addr) {
         let _ = (at, pirate, buddy);
     }
 
-    /// From a pirate or the FSM, if [`Watch::MESSAGES`]: it was given a message. Who sent it is in
-    /// the envelope.
+    /// If [`PirateWatch::MESSAGES`]: a pirate or the FSM was given a message. Its sender is in the
+    /// envelope.
     fn message(&self, at: Time, receiver: Addr, message: &Msg, envelope: &Envelope) {
         let _ = (at, receiver, message, envelope);
     }
 }
 
-/// Nobody watches.
+/// Tells nothing.
 impl Watch for () {
+    type Pirate = ();
+
+    fn pirate(&self) {}
+}
+
+/// Tells nothing.
+impl PirateWatch for () {
     const EDGES: bool = false;
     const MESSAGES: bool = false;
 }

@@ -1,78 +1,105 @@
 //! Graphs as XML: GraphML, which yEd reads, and GEXF, which Gephi reads.
 //!
-//! Both want to know of a node or an edge when it ends, so they are gathered (about 100 bytes for
-//! a node, 32 for an edge) and written when the run is over.
+//! Both want to know of a node or an edge when it ends, so nodes are kept (about 100 bytes for each
+//! that belongs to no population, 8 for a member) and edges lie on disk, until the run is over.
 
-use crate::directory::Placed;
-use quick_xml::Writer;
+use super::network::Edge;
+use super::spells::{NEVER, Spell, Spells};
+use crate::FileError;
+use crate::directory::{Members, Placed, Shown};
 use quick_xml::events::{BytesDecl, BytesText, Event};
-use rustc_hash::FxHashMap;
+use quick_xml::writer::{ElementWriter, Writer};
+use std::borrow::Cow;
 use std::io::{self, Write};
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 /// The nodes and edges of a run, and when they were.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Gathered {
-    nodes: Vec<GatheredNode>,
-    /// Edge `e1` is the first.
-    edges: Vec<GatheredEdge>,
+    /// In the order of their numbers.
+    nodes: Vec<Nodes>,
+    /// When each node ended.
+    ended: Vec<u64>,
+    spells: Spells,
+}
+
+/// Nodes that appeared at once, from the first number on.
+#[derive(Debug)]
+struct Nodes {
+    first: u32,
+    began: u64,
+    what: What,
 }
 
 #[derive(Debug)]
-struct GatheredNode {
-    name: Arc<str>,
-    service: Arc<str>,
-    package: Arc<str>,
-    region: Arc<str>,
-    zone: Arc<str>,
-    address: Ipv4Addr,
-    began: u64,
-    ended: Option<u64>,
-}
-
-#[derive(Debug)]
-struct GatheredEdge {
-    source: u32,
-    target: u32,
-    began: u64,
-    ended: Option<u64>,
+enum What {
+    One(Arc<Placed>),
+    Population(Members),
 }
 
 impl Gathered {
-    pub(crate) fn node(&mut self, at: u64, placed: &Placed) {
-        self.nodes.push(GatheredNode {
-            name: Arc::clone(&placed.name),
-            service: Arc::clone(&placed.service),
-            package: Arc::clone(&placed.package),
-            region: Arc::clone(&placed.region),
-            zone: Arc::clone(&placed.zone),
-            address: placed.address,
-            began: at,
-            ended: None,
-        });
+    pub(crate) fn new(spells: Spells) -> Gathered {
+        Gathered {
+            nodes: Vec::new(),
+            ended: Vec::new(),
+            spells,
+        }
     }
 
-    pub(crate) fn edge(&mut self, at: u64, number: u64, (source, target): (u32, u32)) {
-        debug_assert_eq!(number, self.edges.len() as u64 + 1, "edges come in order");
-        self.edges.push(GatheredEdge {
-            source,
-            target,
-            began: at,
-            ended: None,
-        });
+    pub(crate) fn node(&mut self, at: u64, placed: &Arc<Placed>) {
+        self.add(at, 1, What::One(Arc::clone(placed)));
     }
 
-    pub(crate) fn forget(&mut self, at: u64, number: u64) {
-        self.edges[number as usize - 1].ended = Some(at);
+    pub(crate) fn population(&mut self, at: u64, members: &Members) {
+        self.add(at, members.count, What::Population(members.clone()));
+    }
+
+    fn add(&mut self, began: u64, count: u32, what: What) {
+        let first = self.ended.len();
+        self.ended.resize(first + count as usize, NEVER);
+        let first = first as u32;
+        self.nodes.push(Nodes { first, began, what });
+    }
+
+    pub(crate) fn edge(&mut self, at: u64, edge: &Edge) -> Result<(), FileError> {
+        self.spells.begins(at, edge)
+    }
+
+    pub(crate) fn forget(&mut self, at: u64, edge: &Edge) -> Result<(), FileError> {
+        self.spells.ends(at, edge)
     }
 
     pub(crate) fn done(&mut self, at: u64, number: u32) {
-        self.nodes[number as usize].ended = Some(at);
+        self.ended[number as usize] = at;
     }
 
-    fn name(&self, node: u32) -> &str {
-        &self.nodes[node as usize].name
+    /// Calls `each` with every node, and when it began and ended.
+    fn each_node(
+        &self,
+        mut each: impl FnMut(&Shown<'_>, (u64, u64)) -> io::Result<()>,
+    ) -> io::Result<()> {
+        for nodes in &self.nodes {
+            let mut ended = self.ended[nodes.first as usize..].iter();
+            let mut times = || (nodes.began, ended.next().copied().unwrap_or(NEVER));
+            match &nodes.what {
+                What::One(placed) => each(&placed.shown(), times())?,
+                What::Population(members) => {
+                    for (node, address) in members.nodes() {
+                        each(&Shown::of(&node, address), times())?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The name of the node with this number.
+fn name(nodes: &[Nodes], number: u32) -> Cow<'_, str> {
+    let place = nodes.partition_point(|nodes| nodes.first <= number) - 1;
+    match &nodes[place].what {
+        What::One(placed) => Cow::Borrowed(&placed.name),
+        What::Population(members) => members.population.name(number - nodes[place].first),
     }
 }
 
@@ -82,7 +109,7 @@ fn declaration<W: Write>(xml: &mut Writer<W>) -> io::Result<()> {
 
 /// Writes all nodes, and the edges that are not forgotten at the end, as spigo does: the package
 /// is the datum `service`. Where a node is comes with it.
-pub(crate) fn graphml(out: &mut impl Write, graph: &Gathered) -> io::Result<()> {
+pub(crate) fn graphml(out: &mut impl Write, graph: &mut Gathered) -> io::Result<()> {
     const DATA: [(&str, &str); 4] = [
         ("service", "package"),
         ("region", "region"),
@@ -107,11 +134,11 @@ pub(crate) fn graphml(out: &mut impl Write, graph: &Gathered) -> io::Result<()> 
             xml.create_element("graph")
                 .with_attributes([("id", "spigo"), ("edgedefault", "directed")])
                 .write_inner_content(|xml| {
-                    for node in &graph.nodes {
+                    graph.each_node(|node, _| {
                         let address = node.address.to_string();
-                        let data: [&str; 4] = [&node.package, &node.region, &node.zone, &address];
+                        let data: [&str; 4] = [node.package, node.region, node.zone, &address];
                         xml.create_element("node")
-                            .with_attribute(("id", &*node.name))
+                            .with_attribute(("id", node.name))
                             .write_inner_content(|xml| {
                                 for ((key, _), value) in DATA.iter().zip(data) {
                                     xml.create_element("data")
@@ -120,22 +147,34 @@ pub(crate) fn graphml(out: &mut impl Write, graph: &Gathered) -> io::Result<()> 
                                 }
                                 Ok(())
                             })?;
-                    }
-                    let left = graph.edges.iter().zip(1u64..);
-                    for (edge, number) in left.filter(|(edge, _)| edge.ended.is_none()) {
-                        xml.create_element("edge")
-                            .with_attributes([
-                                ("id", format!("e{number}").as_str()),
-                                ("source", graph.name(edge.source)),
-                                ("target", graph.name(edge.target)),
-                            ])
-                            .write_empty()?;
-                    }
+                        Ok(())
+                    })?;
+                    let nodes = &graph.nodes;
+                    graph.spells.for_each(|_, number, edge| {
+                        if edge.ended == NEVER {
+                            edge_element(xml, nodes, number, &edge).write_empty()?;
+                        }
+                        Ok(())
+                    })?;
                     Ok(())
                 })?;
             Ok(())
         })?;
     writeln!(out)
+}
+
+/// An edge with its number and the names of its ends.
+fn edge_element<'a, W: Write>(
+    xml: &'a mut Writer<W>,
+    nodes: &[Nodes],
+    number: u32,
+    edge: &Spell,
+) -> ElementWriter<'a, W> {
+    xml.create_element("edge").with_attributes([
+        ("id", format!("e{number}").as_str()),
+        ("source", &name(nodes, edge.source)),
+        ("target", &name(nodes, edge.target)),
+    ])
 }
 
 /// Seconds with as many digits as nanoseconds need, and no more.
@@ -147,17 +186,8 @@ fn seconds(nanos: u64) -> String {
 
 /// Writes all nodes and edges with the seconds of the run in which they were. An edge that was
 /// forgotten and got to know again is one edge with several spells.
-pub(crate) fn gexf(out: &mut impl Write, graph: &Gathered, arch: &str) -> io::Result<()> {
+pub(crate) fn gexf(out: &mut impl Write, graph: &mut Gathered, arch: &str) -> io::Result<()> {
     const ATTRIBUTES: [&str; 5] = ["service", "package", "region", "zone", "ip"];
-    let mut spells: FxHashMap<(u32, u32), Vec<&GatheredEdge>> = FxHashMap::default();
-    let mut first = Vec::new();
-    for (edge, number) in graph.edges.iter().zip(1u64..) {
-        let spells = spells.entry((edge.source, edge.target)).or_default();
-        if spells.is_empty() {
-            first.push((edge, number));
-        }
-        spells.push(edge);
-    }
     let mut xml = Writer::new_with_indent(&mut *out, b' ', 2);
     declaration(&mut xml)?;
     xml.create_element("gexf")
@@ -191,40 +221,39 @@ pub(crate) fn gexf(out: &mut impl Write, graph: &Gathered, arch: &str) -> io::Re
                             Ok(())
                         })?;
                     xml.create_element("nodes").write_inner_content(|xml| {
-                        graph.nodes.iter().try_for_each(|node| gexf_node(xml, node))
+                        graph.each_node(|node, times| gexf_node(xml, node, times))
                     })?;
                     xml.create_element("edges").write_inner_content(|xml| {
-                        for (edge, number) in first {
-                            let id = format!("e{number}");
-                            let spells = &spells[&(edge.source, edge.target)];
-                            let ends = [
-                                ("id", id.as_str()),
-                                ("source", graph.name(edge.source)),
-                                ("target", graph.name(edge.target)),
-                            ];
-                            let element = xml.create_element("edge").with_attributes(ends);
-                            if let [edge] = spells[..] {
-                                let times = interval(edge.began, edge.ended);
-                                element
-                                    .with_attributes(times.iter().map(|(k, v)| (*k, v.as_str())))
-                                    .write_empty()?;
-                                continue;
+                        let nodes = &graph.nodes;
+                        graph.spells.for_each(|spells, number, edge| {
+                            if edge.again {
+                                return Ok(());
                             }
-                            element.write_inner_content(|xml| {
-                                xml.create_element("spells").write_inner_content(|xml| {
-                                    for edge in spells {
-                                        let times = interval(edge.began, edge.ended);
-                                        xml.create_element("spell")
-                                            .with_attributes(
-                                                times.iter().map(|(k, v)| (*k, v.as_str())),
-                                            )
-                                            .write_empty()?;
+                            let element = edge_element(xml, nodes, number, &edge);
+                            if edge.next == 0 {
+                                return interval(element, (edge.began, edge.ended))
+                                    .write_empty()
+                                    .map(drop);
+                            }
+                            let all = |xml: &mut Writer<_>| {
+                                let mut spell = edge;
+                                loop {
+                                    let element = xml.create_element("spell");
+                                    interval(element, (spell.began, spell.ended)).write_empty()?;
+                                    match spell.next {
+                                        0 => return Ok(()),
+                                        next => spell = spells.read(next)?,
                                     }
-                                    Ok(())
-                                })?;
-                                Ok(())
-                            })?;
-                        }
+                                }
+                            };
+                            element
+                                .write_inner_content(|xml| {
+                                    xml.create_element("spells")
+                                        .write_inner_content(all)
+                                        .map(drop)
+                                })
+                                .map(drop)
+                        })?;
                         Ok(())
                     })?;
                     Ok(())
@@ -234,38 +263,35 @@ pub(crate) fn gexf(out: &mut impl Write, graph: &Gathered, arch: &str) -> io::Re
     writeln!(out)
 }
 
-fn interval(began: u64, ended: Option<u64>) -> Vec<(&'static str, String)> {
-    let ended = ended.map(|ended| ("end", seconds(ended)));
-    [("start", seconds(began))]
-        .into_iter()
-        .chain(ended)
-        .collect()
+/// The times at which something began and, if it has, ended.
+fn interval<W: Write>(
+    element: ElementWriter<'_, W>,
+    (began, ended): (u64, u64),
+) -> ElementWriter<'_, W> {
+    let element = element.with_attribute(("start", seconds(began).as_str()));
+    match ended {
+        NEVER => element,
+        ended => element.with_attribute(("end", seconds(ended).as_str())),
+    }
 }
 
-fn gexf_node<W: Write>(xml: &mut Writer<W>, node: &GatheredNode) -> io::Result<()> {
+fn gexf_node<W: Write>(xml: &mut Writer<W>, node: &Shown<'_>, times: (u64, u64)) -> io::Result<()> {
     let address = node.address.to_string();
-    let values: [&str; 5] = [
-        &node.service,
-        &node.package,
-        &node.region,
-        &node.zone,
-        &address,
-    ];
-    let times = interval(node.began, node.ended);
-    xml.create_element("node")
-        .with_attributes([("id", &*node.name), ("label", &*node.name)])
-        .with_attributes(times.iter().map(|(k, v)| (*k, v.as_str())))
-        .write_inner_content(|xml| {
-            xml.create_element("attvalues").write_inner_content(|xml| {
-                for (value, id) in values.iter().zip(0..) {
-                    xml.create_element("attvalue")
-                        .with_attributes([("for", format!("{id}").as_str()), ("value", *value)])
-                        .write_empty()?;
-                }
-                Ok(())
-            })?;
+    let values: [&str; 5] = [node.service, node.package, node.region, node.zone, &address];
+    let element = xml
+        .create_element("node")
+        .with_attributes([("id", node.name), ("label", node.name)]);
+    interval(element, times).write_inner_content(|xml| {
+        xml.create_element("attvalues").write_inner_content(|xml| {
+            for (value, id) in values.iter().zip(0..) {
+                xml.create_element("attvalue")
+                    .with_attributes([("for", format!("{id}").as_str()), ("value", *value)])
+                    .write_empty()?;
+            }
             Ok(())
         })?;
+        Ok(())
+    })?;
     Ok(())
 }
 
@@ -274,11 +300,13 @@ mod tests {
     use super::*;
     use crate::Node;
     use crate::directory::Directory;
+    use std::path::Path;
 
     /// elb knows zuul & co from 1 s on; forgets it at 2 s and knows it again at 2.5 s.
-    fn gathered() -> Gathered {
+    fn gathered(directory: &Path) -> Gathered {
+        let spells = Spells::begin(&directory.join("graph")).unwrap();
+        let mut graph = Gathered::new(spells);
         let mut directory = Directory::default();
-        let mut graph = Gathered::default();
         for (actor, name) in ["elb", "zuul & co"].into_iter().enumerate() {
             let node = Node {
                 name: name.into(),
@@ -290,19 +318,25 @@ mod tests {
             };
             graph.node(0, &directory.add(actor as u32, node));
         }
-        graph.edge(1_000_000_000, 1, (0, 1));
-        graph.edge(1_000_000_000, 2, (1, 0));
-        graph.forget(2_000_000_000, 1);
-        graph.edge(2_500_000_000, 3, (0, 1));
-        graph.forget(2_500_000_000, 2);
+        let edge = |number, source, target| Edge {
+            number,
+            source,
+            target,
+        };
+        graph.edge(1_000_000_000, &edge(1, 0, 1)).unwrap();
+        graph.edge(1_000_000_000, &edge(2, 1, 0)).unwrap();
+        graph.forget(2_000_000_000, &edge(1, 0, 1)).unwrap();
+        graph.edge(2_500_000_000, &edge(3, 0, 1)).unwrap();
+        graph.forget(2_500_000_000, &edge(2, 1, 0)).unwrap();
         graph.done(3_000_000_001, 1);
         graph
     }
 
     #[test]
     fn graphml_has_the_nodes_and_the_edges_that_are_left() {
+        let directory = tempfile::tempdir().unwrap();
         let mut out = Vec::new();
-        graphml(&mut out, &gathered()).unwrap();
+        graphml(&mut out, &mut gathered(directory.path())).unwrap();
         let text = r#"<?xml version="1.0" encoding="UTF-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns">
   <key id="service" for="node" attr.name="package" attr.type="string"/>
@@ -331,8 +365,9 @@ mod tests {
 
     #[test]
     fn gexf_has_the_seconds_in_which_nodes_and_edges_were() {
+        let directory = tempfile::tempdir().unwrap();
         let mut out = Vec::new();
-        gexf(&mut out, &gathered(), "test").unwrap();
+        gexf(&mut out, &mut gathered(directory.path()), "test").unwrap();
         let text = String::from_utf8(out).unwrap();
         for part in [
             r#"<graph mode="dynamic" defaultedgetype="directed" timeformat="double" timerepresentation="interval">"#,

@@ -3,7 +3,7 @@
 //! A node has the label `Corsair` and that of its service, and spigo's properties; an edge is a
 //! `CONN`. The graph of an earlier run of the same architecture is replaced.
 
-use crate::directory::Placed;
+use crate::directory::Shown;
 use crate::{Exit, Loss, Neo4j, ObserveError};
 use jiff::Timestamp;
 
@@ -23,15 +23,15 @@ impl Neo4jGraph {
         })
     }
 
-    pub(crate) fn node(&mut self, _: Timestamp, _: &Placed) {
+    pub(crate) fn node(&mut self, _: Timestamp, _: &Shown<'_>) {
         match *self {}
     }
 
-    pub(crate) fn edge(&mut self, _: Timestamp, _: u64, _: &str, _: &str) {
+    pub(crate) fn edge(&mut self, _: Timestamp, _: u32, _: &str, _: &str) {
         match *self {}
     }
 
-    pub(crate) fn forget(&mut self, _: u64, _: &str, _: &str) {
+    pub(crate) fn forget(&mut self, _: u32, _: &str, _: &str) {
         match *self {}
     }
 
@@ -50,14 +50,14 @@ impl Neo4jGraph {
 
 #[cfg(feature = "http")]
 mod sending {
-    use super::{Exit, Loss, Neo4j, ObserveError, Placed, Timestamp};
+    use super::{Exit, Loss, Neo4j, ObserveError, Shown, Timestamp};
     use crate::remote::Remote;
     use crate::remote::http::{DATABASE, Post, url};
     use serde::Deserialize;
     use serde_json::{Value, json};
     use std::collections::BTreeMap;
 
-    /// So many events go into one transaction.
+    /// How many events go into one transaction.
     const BATCH: u64 = 2_000;
 
     const WHAT: &str = "Neo4j";
@@ -143,26 +143,26 @@ mod sending {
             })
         }
 
-        pub(crate) fn node(&mut self, at: Timestamp, placed: &Placed) {
-            let instance = placed.name.rsplit('.').next().unwrap_or(&placed.name);
+        pub(crate) fn node(&mut self, at: Timestamp, shown: &Shown<'_>) {
+            let instance = shown.name.rsplit('.').next().unwrap_or(shown.name);
             let row = json!({
-                "arch": self.arch, "node": &*placed.name, "name": instance,
-                "package": &*placed.package, "service": &*placed.service, "timestamp": at,
-                "ip": placed.address, "region": &*placed.region, "zone": &*placed.zone,
+                "arch": self.arch, "node": shown.name, "name": instance,
+                "package": shown.package, "service": shown.service, "timestamp": at,
+                "ip": shown.address, "region": shown.region, "zone": shown.zone,
             });
-            let service = placed.service.to_string();
+            let service = shown.service.to_owned();
             self.nodes.entry(service).or_default().push(row);
             self.kept();
         }
 
-        pub(crate) fn edge(&mut self, at: Timestamp, number: u64, source: &str, target: &str) {
+        pub(crate) fn edge(&mut self, at: Timestamp, number: u32, source: &str, target: &str) {
             self.edges.push(json!({
                 "edge": format!("e{number}"), "source": source, "target": target, "timestamp": at,
             }));
             self.kept();
         }
 
-        pub(crate) fn forget(&mut self, number: u64, source: &str, target: &str) {
+        pub(crate) fn forget(&mut self, number: u32, source: &str, target: &str) {
             self.forgotten.push(json!({
                 "edge": format!("e{number}"), "source": source, "target": target,
             }));

@@ -8,31 +8,32 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 /// What stands at the head of a graph file.
 #[derive(Clone, Debug)]
-pub struct Header<'a> {
+pub(crate) struct Header<'a> {
     /// The architecture.
-    pub arch: &'a str,
+    pub(crate) arch: &'a str,
     /// The flags of the run.
-    pub args: &'a str,
+    pub(crate) args: &'a str,
     /// When it began.
-    pub date: Timestamp,
+    pub(crate) date: Timestamp,
 }
 
 /// Writes a graph file to `W`, which need not be buffered.
 ///
-/// The file is a function of the header and the calls. Names (`N`) are kept until a batch of
-/// events is marshalled at once.
-pub struct GraphWriter<W: Write, N> {
+/// The file is a function of the header and the calls. Events are kept until there is a batch of
+/// them to marshal at once.
+pub(crate) struct GraphWriter<W: Write> {
     out: W,
     /// Events that are not written yet.
-    kept: Vec<Event<N>>,
+    kept: Vec<Event>,
     array: Array<Line>,
     events: u64,
 }
 
-/// So many events are marshalled at once.
+/// How many events are marshalled at once.
 const BATCH: usize = 4096;
 
 /// An event stands on a line of its own.
@@ -46,49 +47,49 @@ impl Element for Line {
 
 /// An event, with the keys in the order in which spigo has them.
 #[derive(Serialize)]
-#[serde(untagged, bound = "N: AsRef<str>")]
-enum Event<N> {
+#[serde(untagged)]
+enum Event {
     Node {
         #[serde(serialize_with = "text")]
-        node: N,
+        node: Arc<str>,
         #[serde(serialize_with = "text")]
-        package: N,
+        package: Arc<str>,
         timestamp: Timestamp,
         #[serde(serialize_with = "ip_metadata")]
         metadata: Ipv4Addr,
     },
     Edge {
         #[serde(serialize_with = "edge_number")]
-        edge: u64,
+        edge: u32,
         #[serde(serialize_with = "text")]
-        source: N,
+        source: Arc<str>,
         #[serde(serialize_with = "text")]
-        target: N,
+        target: Arc<str>,
         timestamp: Timestamp,
     },
     Forget {
         #[serde(serialize_with = "edge_number")]
-        forget: u64,
+        forget: u32,
         #[serde(serialize_with = "text")]
-        source: N,
+        source: Arc<str>,
         #[serde(serialize_with = "text")]
-        target: N,
+        target: Arc<str>,
         timestamp: Timestamp,
     },
     Done {
         #[serde(serialize_with = "text")]
-        done: N,
+        done: Arc<str>,
         #[serde(serialize_with = "exit_word")]
         exit: Exit,
         timestamp: Timestamp,
     },
 }
 
-fn text<N: AsRef<str>, S: Serializer>(text: &N, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(text.as_ref())
+fn text<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(text)
 }
 
-fn edge_number<S: Serializer>(number: &u64, to: S) -> Result<S::Ok, S::Error> {
+fn edge_number<S: Serializer>(number: &u32, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(&format_args!("e{number}"))
 }
 
@@ -100,12 +101,12 @@ fn exit_word<S: Serializer>(exit: &Exit, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(exit.word())
 }
 
-impl<W: Write, N: AsRef<str> + Sync> GraphWriter<W, N> {
+impl<W: Write> GraphWriter<W> {
     /// Writes the head of the file.
     ///
     /// # Errors
     /// If `out` cannot be written.
-    pub fn begin(mut out: W, header: &Header<'_>) -> io::Result<GraphWriter<W, N>> {
+    pub(crate) fn begin(mut out: W, header: &Header<'_>) -> io::Result<GraphWriter<W>> {
         write!(
             out,
             "{{\n  \"arch\":{},\n  \"version\":{},\n  \"args\":{},\n  \"date\":\"{}\",\n  \"graph\":[",
@@ -126,11 +127,11 @@ impl<W: Write, N: AsRef<str> + Sync> GraphWriter<W, N> {
     ///
     /// # Errors
     /// If the output cannot be written.
-    pub fn node(
+    pub(crate) fn node(
         &mut self,
         timestamp: Timestamp,
-        node: N,
-        package: N,
+        node: Arc<str>,
+        package: Arc<str>,
         address: Ipv4Addr,
     ) -> io::Result<()> {
         self.event(Event::Node {
@@ -145,12 +146,12 @@ impl<W: Write, N: AsRef<str> + Sync> GraphWriter<W, N> {
     ///
     /// # Errors
     /// If the output cannot be written.
-    pub fn edge(
+    pub(crate) fn edge(
         &mut self,
         timestamp: Timestamp,
-        number: u64,
-        source: N,
-        target: N,
+        number: u32,
+        source: Arc<str>,
+        target: Arc<str>,
     ) -> io::Result<()> {
         self.event(Event::Edge {
             edge: number,
@@ -164,12 +165,12 @@ impl<W: Write, N: AsRef<str> + Sync> GraphWriter<W, N> {
     ///
     /// # Errors
     /// If the output cannot be written.
-    pub fn forget(
+    pub(crate) fn forget(
         &mut self,
         timestamp: Timestamp,
-        number: u64,
-        source: N,
-        target: N,
+        number: u32,
+        source: Arc<str>,
+        target: Arc<str>,
     ) -> io::Result<()> {
         self.event(Event::Forget {
             forget: number,
@@ -183,7 +184,12 @@ impl<W: Write, N: AsRef<str> + Sync> GraphWriter<W, N> {
     ///
     /// # Errors
     /// If the output cannot be written.
-    pub fn done(&mut self, timestamp: Timestamp, done: N, exit: Exit) -> io::Result<()> {
+    pub(crate) fn done(
+        &mut self,
+        timestamp: Timestamp,
+        done: Arc<str>,
+        exit: Exit,
+    ) -> io::Result<()> {
         self.event(Event::Done {
             done,
             exit,
@@ -191,7 +197,7 @@ impl<W: Write, N: AsRef<str> + Sync> GraphWriter<W, N> {
         })
     }
 
-    fn event(&mut self, event: Event<N>) -> io::Result<()> {
+    fn event(&mut self, event: Event) -> io::Result<()> {
         self.events += 1;
         self.kept.push(event);
         match self.kept.len() < BATCH {
@@ -207,28 +213,27 @@ impl<W: Write, N: AsRef<str> + Sync> GraphWriter<W, N> {
         Ok(())
     }
 
-    /// Writes the end of the file. Returns how many events it has.
+    /// Writes the end of the file.
     ///
     /// # Errors
     /// If the output cannot be written.
-    pub fn end(&mut self) -> io::Result<u64> {
+    pub(crate) fn end(&mut self) -> io::Result<()> {
         self.write_kept()?;
-        self.out.write_all(b"\n  ]\n}\n")?;
-        Ok(self.events)
+        self.out.write_all(b"\n  ]\n}\n")
     }
 
     /// How many events there are so far.
-    pub fn events(&self) -> u64 {
+    pub(crate) fn events(&self) -> u64 {
         self.events
     }
 
     /// What the file is written to.
-    pub fn into_inner(self) -> W {
+    pub(crate) fn into_inner(self) -> W {
         self.out
     }
 }
 
-impl<W: Write, N> fmt::Debug for GraphWriter<W, N> {
+impl<W: Write> fmt::Debug for GraphWriter<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GraphWriter")
             .field("events", &self.events)
@@ -250,13 +255,14 @@ mod tests {
             date,
         };
         let mut graph = GraphWriter::begin(Vec::new(), &header).unwrap();
-        let address = Ipv4Addr::new(54, 198, 0, 1);
-        graph.node(date, "anne", "pirate", address).unwrap();
+        let (address, anne) = (Ipv4Addr::new(54, 198, 0, 1), || "anne".into());
+        graph.node(date, anne(), "pirate".into(), address).unwrap();
         let later = date + Duration::from_micros(1_500);
-        graph.edge(later, 1, "anne", "bart").unwrap();
-        graph.forget(later, 1, "anne", "bart").unwrap();
-        graph.done(later, "anne", Exit::Normal).unwrap();
-        assert_eq!(graph.end().unwrap(), 4);
+        graph.edge(later, 1, anne(), "bart".into()).unwrap();
+        graph.forget(later, 1, anne(), "bart".into()).unwrap();
+        graph.done(later, anne(), Exit::Normal).unwrap();
+        graph.end().unwrap();
+        assert_eq!(graph.events(), 4);
         let text = r#"{
   "arch":"fsm",
   "version":"spigo-0.4",

@@ -8,12 +8,14 @@ use std::vec::Drain;
 ///
 /// What comes out is the same for any distribution of the records over lanes and any times at
 /// which they are taken, as long as each actor's records of one instant are told in their order
-/// in one lane, and [`Merge::before`] is called with times that everybody has passed.
+/// in one lane, and [`Merge::before`] is called with times that all actors have passed.
 ///
 /// A record is sorted once, together with those that are written with it. Until then it lies
 /// beside others of about the same time, in the order of arrival.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Merge {
+    /// Nothing is earlier than a time for which `before` has been called already.
+    in_order: bool,
     /// What has come since `before` was last called to some effect.
     arrived: Vec<Record>,
     /// What is later than that time, by the slice of time that it belongs to.
@@ -21,23 +23,42 @@ pub(crate) struct Merge {
     ready: Vec<Record>,
     /// The time for which `before` was last called.
     seen: u64,
+    /// The latest record that has come so far.
+    newest: u64,
 }
 
 /// A slice is 2^20 ns, about as long as a window.
 const SLICE: u32 = 20;
 
 impl Merge {
+    /// With `in_order`, what comes after a call of [`Merge::before`] is not earlier than its time.
+    pub(crate) fn new(in_order: bool) -> Merge {
+        Merge {
+            in_order,
+            arrived: Vec::new(),
+            later: BTreeMap::new(),
+            ready: Vec::new(),
+            seen: 0,
+            newest: 0,
+        }
+    }
+
     /// Where new records go, behind those that are there.
     pub(crate) fn inbox(&mut self) -> &mut Vec<Record> {
         &mut self.arrived
     }
 
+    /// Just after the latest record that `before` has seen. On the wall clock, what is earlier has
+    /// been told by the time at which the lanes have been looked through once more.
+    pub(crate) fn newest(&self) -> u64 {
+        self.newest
+    }
+
     /// Takes out, in order, all records that are earlier than `time`; with `all` also those at
     /// the end of time. O(n log n) in what is taken out and O(1) for each record that stays.
     pub(crate) fn before(&mut self, time: u64, all: bool) -> Drain<'_, Record> {
-        // As long as time stands still, nothing that arrives is earlier. On the wall clock the
-        // time is always the end of time.
-        if time == self.seen && time != u64::MAX && !all {
+        // As long as time stands still, nothing that arrives is earlier.
+        if time == self.seen && self.in_order && !all {
             return self.ready.drain(..);
         }
         self.seen = time;
@@ -53,6 +74,7 @@ impl Merge {
         };
         let arrived = due.into_values().flatten().chain(self.arrived.drain(..));
         for record in arrived {
+            self.newest = self.newest.max(record.at.saturating_add(1));
             match is_due(&record) {
                 true => self.ready.push(record),
                 false => {
@@ -133,7 +155,7 @@ mod tests {
             lanes in 1..5usize,
             shift in 0..5u32,
         ) {
-            let mut merge = Merge::default();
+            let mut merge = Merge::new(true);
             let mut waiting: Vec<Vec<Record>> = (0..lanes).map(|_| Vec::new()).collect();
             let mut out = Vec::new();
             let mut expected = Vec::new();
@@ -166,10 +188,28 @@ mod tests {
 
     #[test]
     fn a_node_comes_before_what_names_it_at_the_same_instant() {
-        let mut merge = Merge::default();
+        let mut merge = Merge::new(true);
         merge.inbox().push(record(5, 1, 1, false));
         merge.inbox().push(record(5, 2, 2, true));
         let order: Vec<u32> = merge.before(6, false).map(|record| record.actor).collect();
         assert_eq!(order, [2, 1]);
+    }
+    #[test]
+    fn without_an_order_what_has_come_waits_for_what_was_told_before_it() {
+        let mut merge = Merge::new(false);
+        let mut pass = |arrived: &[u64]| -> Vec<u64> {
+            let time = merge.newest();
+            for &at in arrived {
+                merge.inbox().push(record(at, 1, 1, false));
+            }
+            merge.before(time, false).map(|record| record.at).collect()
+        };
+        // The lane with 3 was looked at before 3 was told, that with 7 after 7 was.
+        assert!(pass(&[7, 5]).is_empty());
+        assert_eq!(pass(&[3, 9]), [3, 5, 7]);
+        assert_eq!(pass(&[8]), [8, 9]);
+        // Later than its time, and at once.
+        assert_eq!(pass(&[4]), [4]);
+        assert!(pass(&[]).is_empty());
     }
 }

@@ -1,15 +1,16 @@
 //! Where ordered records go.
 
 use super::Observed;
-use crate::directory::Directory;
+use crate::directory::{Directory, Named, Shown};
 use crate::flows::{End, Flows};
 use crate::graph::GraphSink;
 use crate::recorder::Wanted;
 use crate::recorder::record::{Record, What};
-use crate::{Clock, ObserveError, Settings};
+use crate::{Clock, Node, ObserveError, Payload, Population, Settings};
 use corsair::Time;
 use std::fmt;
 use std::io::{BufWriter, Write};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// On the wall clock, spans go out after this time even if their batch is not full.
@@ -35,6 +36,37 @@ struct Log {
 impl fmt::Debug for Log {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Log")
+    }
+}
+
+impl Log {
+    fn message(
+        &mut self,
+        at: u64,
+        to: &Named,
+        from: &Named,
+        kind: u8,
+        payload: &Payload,
+        directory: &mut Directory,
+    ) -> Result<(), ObserveError> {
+        let kind = self.kinds.get(usize::from(kind));
+        let kind = kind.copied().unwrap_or("unknown");
+        let (at, to, from) = (Time::from_nanos(at), to.name(), from.name());
+        match payload {
+            Payload::Text(text) => self.line(format_args!("{at} {to} {from} {kind} {text}")),
+            Payload::Number(number) => self.line(format_args!("{at} {to} {from} {kind} {number}")),
+            Payload::Millis(millis) => {
+                self.line(format_args!("{at} {to} {from} {kind} {millis}ms"))
+            }
+            Payload::Actor(actor) => {
+                let named = directory.named(actor.as_u32());
+                self.line(format_args!("{at} {to} {from} {kind} {}", named.name()))
+            }
+        }
+    }
+
+    fn line(&mut self, line: fmt::Arguments<'_>) -> Result<(), ObserveError> {
+        writeln!(self.out, "{line}").map_err(ObserveError::Messages)
     }
 }
 
@@ -81,18 +113,13 @@ impl Sinks {
     }
 
     fn record(&mut self, Record { at, actor, what }: Record) -> Result<(), ObserveError> {
-        match (what, &mut self.graph, &mut self.flows, &mut self.log) {
-            (
-                What::Span {
-                    context,
-                    kind,
-                    annotation,
-                    status,
-                },
-                _,
-                Some(flows),
-                _,
-            ) => {
+        match what {
+            What::Span {
+                context,
+                kind,
+                annotation,
+                status,
+            } => {
                 let end = End {
                     at,
                     actor,
@@ -101,51 +128,85 @@ impl Sinks {
                     annotation,
                     status,
                 };
-                flows.annotate(&self.directory, &end)
+                let flows = self.flows.as_mut();
+                flows.map_or(Ok(()), |flows| flows.annotate(&self.directory, &end))
             }
-            (What::Node(node), graph, ..) => {
-                let placed = self.directory.add(actor, *node);
-                graph
-                    .as_mut()
-                    .map_or(Ok(()), |graph| graph.node(at, &placed))
-            }
-            (What::Name(name), ..) => {
+            What::Node(node) => self.node(at, actor, *node),
+            What::Population { count, population } => self.population(at, actor, count, population),
+            What::Name(name) => {
                 self.directory.call(actor, &name);
                 Ok(())
             }
-            (What::Edge(target), Some(graph), ..) => {
-                let ends = (self.directory.named(actor), self.directory.named(target));
-                graph.edge(at, &ends.0, &ends.1)
+            What::Edge(target) => {
+                let Some(graph) = &mut self.graph else {
+                    return Ok(());
+                };
+                let (source, target) = (self.directory.named(actor), self.directory.named(target));
+                graph.edge(at, &source, &target)
             }
-            (What::Forget(target), Some(graph), ..) => {
-                let ends = (self.directory.named(actor), self.directory.named(target));
-                graph.forget(at, &ends.0, &ends.1)
+            What::Forget(target) => {
+                let Some(graph) = &mut self.graph else {
+                    return Ok(());
+                };
+                let (source, target) = (self.directory.named(actor), self.directory.named(target));
+                graph.forget(at, &source, &target)
             }
-            (What::Done(exit), Some(graph), ..) => {
-                graph.done(at, &self.directory.named(actor), exit)
+            What::Done(exit) => {
+                let graph = self.graph.as_mut();
+                let actor = self.directory.named(actor);
+                graph.map_or(Ok(()), |graph| graph.done(at, &actor, exit))
             }
-            (
-                What::Message {
-                    sender,
-                    kind,
-                    payload,
-                },
-                _,
-                _,
-                Some(log),
-            ) => {
+            What::Message {
+                sender,
+                kind,
+                payload,
+            } => {
+                let Some(log) = &mut self.log else {
+                    return Ok(());
+                };
                 let (to, from) = (self.directory.named(actor), self.directory.named(sender));
-                let kind = log
-                    .kinds
-                    .get(usize::from(kind))
-                    .copied()
-                    .unwrap_or("unknown");
-                let at = Time::from_nanos(at);
-                let line = format_args!("{at} {} {} {kind} {payload}\n", to.name, from.name);
-                log.out.write_fmt(line).map_err(ObserveError::Messages)
+                log.message(at, &to, &from, kind, &payload, &mut self.directory)
             }
-            _ => Ok(()),
+            What::Note(line) => {
+                let log = self.log.as_mut();
+                log.map_or(Ok(()), |log| log.line(format_args!("{line}")))
+            }
         }
+    }
+
+    fn node(&mut self, at: u64, actor: u32, node: Node) -> Result<(), ObserveError> {
+        let placed = self.directory.add(actor, node);
+        let graph = self.graph.as_mut();
+        graph.map_or(Ok(()), |graph| graph.node(at, &placed))
+    }
+
+    fn population(
+        &mut self,
+        at: u64,
+        first: u32,
+        count: u32,
+        population: Arc<dyn Population>,
+    ) -> Result<(), ObserveError> {
+        if self.flows.is_some() {
+            // Every span has the endpoints of its actors, so these are kept one by one.
+            let mut members = first..first.saturating_add(count);
+            return members
+                .try_for_each(|actor| self.node(at, actor, population.node(actor - first)));
+        }
+        let graph = &mut self.graph;
+        let write = |node: Node, address| {
+            graph.as_mut().map_or(Ok(()), |graph| {
+                let shown = Shown::of(&node, address);
+                graph.write_node(at, &shown, shown.name.into(), shown.package.into())
+            })
+        };
+        let members = self
+            .directory
+            .add_population(first, count, population, write)?;
+        if let Some(graph) = &mut self.graph {
+            graph.population(at, members);
+        }
+        Ok(())
     }
 
     /// The run is over: writes what was kept back.

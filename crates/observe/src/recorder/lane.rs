@@ -15,14 +15,15 @@ const LANES: usize = 64;
 /// A thread asks at the gate once for this many records.
 pub(crate) const BLOCK: u64 = 4096;
 
-/// So many records may be unwritten before threads wait: 48 bytes each, so 24 MB.
-pub(crate) const BACKLOG: u64 = 1 << 19;
+/// Threads wait when more records than this are unwritten: 48 bytes each, so 6 MB, and a few times
+/// that in buffers that have grown.
+pub(crate) const BACKLOG: u64 = 1 << 17;
 
 /// The writer looks for work this often, even if nobody calls it.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// What all clones of a recorder and its observer share.
-pub(crate) struct Shared {
+/// What all clones of a recorder and its observer have in common.
+pub(crate) struct Lanes {
     pub(crate) wanted: Wanted,
     pub(crate) times: Times,
     clock: Clock,
@@ -87,13 +88,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Shared {
-    pub(crate) fn new(clock: Clock, wanted: Wanted) -> Shared {
-        Shared::with_backlog(clock, wanted, BACKLOG)
+impl Lanes {
+    pub(crate) fn new(clock: Clock, wanted: Wanted) -> Lanes {
+        Lanes::with_backlog(clock, wanted, BACKLOG)
     }
 
-    pub(crate) fn with_backlog(clock: Clock, wanted: Wanted, backlog: u64) -> Shared {
-        Shared {
+    pub(crate) fn with_backlog(clock: Clock, wanted: Wanted, backlog: u64) -> Lanes {
+        Lanes {
             wanted,
             times: Times::default(),
             clock,
@@ -134,7 +135,7 @@ impl Shared {
             let told = self.told.load(Ordering::Relaxed);
             let full = told.saturating_sub(gate.written) > self.backlog;
             // Nothing can be written before the window ends, for which it may need this thread.
-            let stuck = !self.by_arrival() && self.watermark() <= gate.caught_up;
+            let stuck = self.watermark().is_some_and(|time| time <= gate.caught_up);
             if gate.closed || !full || stuck {
                 return;
             }
@@ -142,22 +143,16 @@ impl Shared {
         }
     }
 
-    /// Everything earlier than this has been told. On the wall clock there is no such time, and
-    /// everything that has been told may be written.
-    pub(crate) fn watermark(&self) -> u64 {
+    /// Everything earlier than this has been told. There is no such time on the wall clock.
+    pub(crate) fn watermark(&self) -> Option<u64> {
         match &self.clock {
             // The store of this time comes after the meeting of all shards, and so after every
             // record of earlier windows. Whoever reads the time and locks a lane afterwards finds
             // them: had the lane been locked before such a record was told, the read would have
             // happened before the store that it saw.
-            Clock::Virtual(progress) => progress.time().as_nanos(),
-            Clock::Wall => u64::MAX,
+            Clock::Virtual(progress) => Some(progress.time().as_nanos()),
+            Clock::Wall => None,
         }
-    }
-
-    /// Whether order is that of arrival.
-    pub(crate) fn by_arrival(&self) -> bool {
-        matches!(self.clock, Clock::Wall)
     }
 
     /// Waits until there is something to do.
@@ -194,7 +189,7 @@ impl Shared {
         }
     }
 
-    /// The writer has written so many records, and all that are earlier than `time`.
+    /// The writer has written this many records, and all that are earlier than `time`.
     pub(crate) fn wrote(&self, records: u64, time: u64) {
         let mut gate = lock(&self.gate);
         gate.written += records;
@@ -211,9 +206,9 @@ impl Shared {
     }
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for Lanes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared")
+        f.debug_struct("Lanes")
             .field("wanted", &self.wanted)
             .field("clock", &self.clock)
             .finish_non_exhaustive()
@@ -234,9 +229,9 @@ mod tests {
         messages: true,
     };
 
-    fn tell(shared: &Shared, actor: u32, count: u64) {
+    fn tell(lanes: &Lanes, actor: u32, count: u64) {
         for at in 0..count {
-            shared.push(Time::from_nanos(at), Addr::from_u32(actor), What::Edge(0));
+            lanes.push(Time::from_nanos(at), Addr::from_u32(actor), What::Edge(0));
         }
     }
 
@@ -244,13 +239,13 @@ mod tests {
     fn who_tells_faster_than_can_be_written_waits() {
         const BACKLOG: u64 = 4 * BLOCK;
         const EACH: u64 = 50 * BLOCK;
-        let shared = Arc::new(Shared::with_backlog(Clock::Wall, EVERYTHING, BACKLOG));
+        let lanes = Arc::new(Lanes::with_backlog(Clock::Wall, EVERYTHING, BACKLOG));
         let done = Arc::new(AtomicU64::new(0));
         std::thread::scope(|scope| {
             for actor in 0..3 {
-                let (shared, done) = (&shared, &done);
+                let (lanes, done) = (&lanes, &done);
                 scope.spawn(move || {
-                    tell(shared, actor, EACH);
+                    tell(lanes, actor, EACH);
                     done.fetch_add(1, Ordering::SeqCst);
                 });
             }
@@ -258,13 +253,13 @@ mod tests {
             while taken < 3 * EACH {
                 // A writer that is slower than those who tell: it takes everything, and says so
                 // only after a while.
-                assert_eq!(shared.next(), Next::Look);
+                assert_eq!(lanes.next(), Next::Look);
                 let mut records = Vec::new();
-                shared.take(&mut records, &mut Vec::new());
+                lanes.take(&mut records, &mut Vec::new());
                 std::thread::sleep(Duration::from_micros(500));
                 most = most.max(records.len() as u64);
                 taken += records.len() as u64;
-                shared.wrote(records.len() as u64, u64::MAX);
+                lanes.wrote(records.len() as u64, u64::MAX);
             }
             // Each thread may have told a block more, and one that is not whole.
             assert!(most <= BACKLOG + 3 * 2 * BLOCK, "{most}");
@@ -277,26 +272,26 @@ mod tests {
         // Virtual time stands at 0, so nothing can be written: a thread that waited would keep
         // the window from ending.
         let progress = Progress::default();
-        let shared = Shared::with_backlog(Clock::Virtual(progress), EVERYTHING, BLOCK);
-        tell(&shared, 0, 20 * BLOCK);
+        let lanes = Lanes::with_backlog(Clock::Virtual(progress), EVERYTHING, BLOCK);
+        tell(&lanes, 0, 20 * BLOCK);
         let mut records = Vec::new();
-        shared.take(&mut records, &mut Vec::new());
+        lanes.take(&mut records, &mut Vec::new());
         assert_eq!(records.len() as u64, 20 * BLOCK);
     }
 
     #[test]
     fn nobody_waits_for_a_writer_that_is_no_more() {
-        let shared = Arc::new(Shared::with_backlog(Clock::Wall, EVERYTHING, BLOCK));
+        let lanes = Arc::new(Lanes::with_backlog(Clock::Wall, EVERYTHING, BLOCK));
         let told = Arc::new(AtomicBool::new(false));
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                tell(&shared, 0, 10 * BLOCK);
+                tell(&lanes, 0, 10 * BLOCK);
                 told.store(true, Ordering::SeqCst);
             });
             std::thread::sleep(Duration::from_millis(20));
-            shared.close();
+            lanes.close();
         });
         assert!(told.load(Ordering::SeqCst));
-        assert_eq!(shared.next(), Next::Last);
+        assert_eq!(lanes.next(), Next::Last);
     }
 }

@@ -1,6 +1,7 @@
 //! What a lane holds: who tells what, and when.
 
-use crate::{Exit, Node, Status, TraceContext};
+use crate::{Exit, Node, Payload, Population, Status, TraceContext};
+use std::sync::Arc;
 
 /// One thing that was told.
 #[derive(Debug)]
@@ -18,7 +19,12 @@ pub(crate) struct Record {
 pub(crate) enum What {
     /// The actor has appeared.
     Node(Box<Node>),
-    /// The actor, which no graph shows, is called so.
+    /// It has appeared, and the actors after it, `count` of them together.
+    Population {
+        count: u32,
+        population: Arc<dyn Population>,
+    },
+    /// The name of the actor, which no graph shows.
     Name(Box<str>),
     /// It knows the actor with this number.
     Edge(u32),
@@ -37,8 +43,10 @@ pub(crate) enum What {
     Message {
         sender: u32,
         kind: u8,
-        payload: Box<str>,
+        payload: Payload,
     },
+    /// A line of its own in the log of messages.
+    Note(Box<str>),
 }
 
 /// Which end of an exchange, and which way.
@@ -62,7 +70,11 @@ impl Record {
     /// One number, because millions of them are compared.
     #[inline]
     pub(crate) fn key(&self) -> u128 {
-        let later = u64::from(!matches!(self.what, What::Node(_) | What::Name(_)));
+        let first = matches!(
+            self.what,
+            What::Node(_) | What::Population { .. } | What::Name(_)
+        );
+        let later = u64::from(!first);
         u128::from(self.at) << 64 | u128::from(later << 32 | u64::from(self.actor))
     }
 }

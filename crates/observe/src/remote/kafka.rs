@@ -27,20 +27,21 @@ pub(crate) struct Kafka {
 }
 
 impl Kafka {
-    /// Connects to a broker, and makes the topic if it is missing.
+    /// Connects to one of the brokers, and makes the topic if it is missing.
     pub(crate) fn connect(address: &str) -> Result<Kafka, ObserveError> {
         let unreachable = |reason: String| ObserveError::Unreachable {
             what: WHAT,
             address: address.to_owned(),
             reason,
         };
-        let port = address
-            .rsplit_once(':')
-            .map(|(host, port)| (host, port.parse::<u16>()));
-        if !matches!(port, Some((host, Ok(1..))) if !host.is_empty()) {
+        let brokers: Vec<String> = address
+            .split(',')
+            .map(|one| one.trim().to_owned())
+            .collect();
+        if let Some(wrong) = brokers.iter().find(|broker| !is_broker(broker)) {
             return Err(ObserveError::Address {
                 what: WHAT,
-                given: address.to_owned(),
+                given: wrong.clone(),
                 example: "localhost:9092",
             });
         }
@@ -49,7 +50,7 @@ impl Kafka {
             .build()
             .map_err(ObserveError::Thread)?;
         let connected = runtime.block_on(async {
-            let partitions = partitions(address);
+            let partitions = partitions(brokers);
             match tokio::time::timeout(TIMEOUT, partitions).await {
                 Ok(partitions) => partitions.map_err(|error| error.to_string()),
                 Err(_) => Err(no_answer()),
@@ -63,17 +64,25 @@ impl Kafka {
     }
 }
 
+/// Whether this is a host and a port.
+fn is_broker(text: &str) -> bool {
+    let port = text
+        .rsplit_once(':')
+        .map(|(host, port)| (host, port.parse::<u16>()));
+    matches!(port, Some((host, Ok(1..))) if !host.is_empty())
+}
+
 fn no_answer() -> String {
     format!("no answer within {} s", TIMEOUT.as_secs())
 }
 
-async fn partitions(address: &str) -> rskafka::client::error::Result<Vec<PartitionClient>> {
+async fn partitions(brokers: Vec<String>) -> rskafka::client::error::Result<Vec<PartitionClient>> {
     let backoff = BackoffConfig {
         max_backoff: Duration::from_secs(1),
         deadline: Some(TIMEOUT),
         ..BackoffConfig::default()
     };
-    let client = ClientBuilder::new(vec![address.to_owned()])
+    let client = ClientBuilder::new(brokers)
         .client_id("corsair")
         .backoff_config(backoff)
         .build()

@@ -28,7 +28,7 @@ fn number(database: &Neo4j, statement: &str) -> u64 {
 #[test]
 #[ignore = "needs a database: ci/observe.sh"]
 fn the_graph_is_in_the_database_once_however_often_it_is_run() {
-    let database = Neo4j::from_environment().expect("NEO4JURL is the address of a database");
+    let database = Neo4j::from_environment();
     for _ in 0..2 {
         let config = config(2);
         let observer = Observer::start(Settings {
@@ -56,7 +56,7 @@ fn the_graph_is_in_the_database_once_however_often_it_is_run() {
 #[test]
 #[ignore = "needs a database and the command: ci/observe.sh"]
 fn the_command_writes_the_graph_of_an_architecture_as_its_file_has_it() {
-    let database = Neo4j::from_environment().expect("NEO4JURL is the address of a database");
+    let database = Neo4j::from_environment();
     let out = tempfile::tempdir().unwrap();
     let flags = format!("-a netflixoss -d 2 -j -n --out {}", out.path().display());
     let Said { summary, stderr } = command(&flags).output().into();

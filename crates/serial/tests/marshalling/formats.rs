@@ -1,7 +1,7 @@
 //! What the formats write can be read back as what was written.
 
 use crate::each::{self, Check};
-use corsair_serial::people::{self, Person};
+use corsair_people::{self as people, Person};
 use corsair_serial::{Format, Postcard, Serial, Strategy};
 
 #[test]

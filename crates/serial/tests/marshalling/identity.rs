@@ -1,7 +1,8 @@
 //! The documents are those of a bare loop, in order, whatever the strategy and its workers.
 
 use crate::each::{self, Check};
-use corsair_serial::{Batch, Json, ParallelTasks, Strategy, people};
+use corsair_people as people;
+use corsair_serial::{Batch, Json, ParallelTasks, Strategy};
 use proptest::prelude::*;
 use proptest::strategy::Strategy as _;
 use serde::Serialize;

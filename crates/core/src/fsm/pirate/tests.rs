@@ -101,11 +101,11 @@ impl Context<Msg> for Recorder {
     }
 }
 
-fn tell<W: Watch>(pirate: &mut Pirate<W>, from: Addr, body: Msg, cx: &mut Recorder) -> Flow {
+fn tell<W: PirateWatch>(pirate: &mut Pirate<W>, from: Addr, body: Msg, cx: &mut Recorder) -> Flow {
     pirate.on(Event::Message { from, body }, cx)
 }
 
-fn introduce<W: Watch>(pirate: &mut Pirate<W>, buddies: &[u32], cx: &mut Recorder) {
+fn introduce<W: PirateWatch>(pirate: &mut Pirate<W>, buddies: &[u32], cx: &mut Recorder) {
     for &buddy in buddies {
         tell(pirate, FSM, Msg::NameDrop { buddy: addr(buddy) }, cx);
     }
@@ -117,7 +117,7 @@ fn every(millis: u16) -> Msg {
     }
 }
 
-fn buddies<W: Watch>(pirate: &Pirate<W>) -> &[Addr] {
+fn buddies<W: PirateWatch>(pirate: &Pirate<W>) -> &[Addr] {
     &pirate.buddies[..pirate.known.into()]
 }
 
@@ -206,22 +206,23 @@ fn a_goodbye_is_answered_with_the_booty_and_ends_the_pirate() {
 
 /// Keeps the edges it is told.
 #[derive(Clone, Default)]
-struct Edges(Arc<Mutex<Vec<(u32, u32)>>>);
+struct Edges(Arc<Mutex<Vec<(Addr, Addr)>>>);
 
-impl Watch for Edges {
+impl PirateWatch for Edges {
     const EDGES: bool = true;
     const MESSAGES: bool = false;
-    fn edge(&self, _: Time, pirate: u32, buddy: u32) {
+    fn edge(&self, _: Time, pirate: Addr, buddy: Addr) {
         self.0.lock().unwrap().push((pirate, buddy));
     }
 }
 
 #[test]
-fn a_watch_is_told_each_new_edge_once_by_index() {
+fn a_watch_is_told_each_new_edge_once() {
     let edges = Edges::default();
     let (mut pirate, mut cx) = (Pirate::new(5, edges.clone()), Recorder::new(5));
     introduce(&mut pirate, &[9, 2, 9, 5], &mut cx);
-    assert_eq!(*edges.0.lock().unwrap(), [(5, 9), (5, 2)]);
+    let told = [(addr(5), addr(9)), (addr(5), addr(2))];
+    assert_eq!(*edges.0.lock().unwrap(), told);
 }
 
 /// Messages that a pirate may get, from a small crowd so that senders and buddies coincide.

@@ -1,7 +1,7 @@
 //! A watch is told what happens, in the order that its documentation promises; and a run that
 //! starts from a network starts from exactly that.
 
-use corsair::fsm::{self, Form, Fsm, Msg, Network, Tally, Watch};
+use corsair::fsm::{self, Form, Fsm, Msg, Network, PirateWatch, Tally, Watch};
 use corsair::{Addr, AddrRange, Config, Envelope, Executor, Time};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -14,8 +14,21 @@ struct Log(Arc<Mutex<Lines>>);
 #[derive(Debug, Default)]
 struct Lines {
     fsm: Vec<String>,
-    edges: Vec<(u32, u32)>,
+    pirates: Option<AddrRange>,
+    edges: Vec<(Addr, Addr)>,
     messages: Vec<(Addr, Msg)>,
+}
+
+impl Lines {
+    /// The edges by the pirates' indices, in order.
+    fn edges(&self) -> Vec<(u32, u32)> {
+        let pirates = self.pirates.expect("the pirates were spawned");
+        let index = |pirate| pirates.index_of(pirate).expect("an edge is among pirates");
+        let edges = self.edges.iter();
+        let mut edges: Vec<_> = edges.map(|&(a, b)| (index(a), index(b))).collect();
+        edges.sort_unstable();
+        edges
+    }
 }
 
 impl Log {
@@ -25,31 +38,42 @@ impl Log {
 }
 
 impl Watch for Log {
-    const EDGES: bool = true;
-    const MESSAGES: bool = true;
+    type Pirate = Log;
 
+    fn pirate(&self) -> Log {
+        self.clone()
+    }
     fn population(&self, count: u32) {
         self.line(format!("population {count}"));
     }
-    fn spawned(&self, _: Addr, pirates: AddrRange) {
+    fn spawned(&self, _: Time, _: Addr, pirates: AddrRange) {
         self.line(format!("spawned {}", pirates.len()));
-    }
-    fn node(&self, _: Time, pirate: u32) {
-        self.line(format!("node {pirate}"));
+        self.0.lock().unwrap().pirates = Some(pirates);
     }
     fn talk(&self, talk: Duration) {
         self.line(format!("talk {talk:?}"));
     }
-    fn delivered(&self, messages: u64) {
+    fn delivered(&self, _: Time, messages: u64) {
         self.line(format!("delivered {messages}"));
     }
-    fn shutdown(&self) {
+    fn shutdown(&self, _: Time) {
         self.line("shutdown".into());
     }
-    fn exit(&self, tally: &Tally) {
+    fn ended(&self, _: Time, pirate: Addr) {
+        let pirates = self.0.lock().unwrap().pirates;
+        assert!(pirates.is_some_and(|all| all.index_of(pirate).is_some()));
+        self.line("ended".into());
+    }
+    fn exit(&self, _: Time, tally: &Tally) {
         self.line(format!("exit {}", tally.goodbyes));
     }
-    fn edge(&self, _: Time, pirate: u32, buddy: u32) {
+}
+
+impl PirateWatch for Log {
+    const EDGES: bool = true;
+    const MESSAGES: bool = true;
+
+    fn edge(&self, _: Time, pirate: Addr, buddy: Addr) {
         self.0.lock().unwrap().edges.push((pirate, buddy));
     }
     fn message(&self, _: Time, receiver: Addr, message: &Msg, _: &Envelope) {
@@ -88,12 +112,12 @@ fn the_fsm_tells_its_story_in_order() {
         let story = [
             "population 3",
             "spawned 3",
-            "node 0",
-            "node 1",
-            "node 2",
             "talk 20ms",
             "delivered 15",
             "shutdown",
+            "ended",
+            "ended",
+            "ended",
             "exit 3",
         ];
         assert_eq!(lines.fsm, story, "{executor:?}");
@@ -147,10 +171,8 @@ fn pirates_of_a_network_know_exactly_its_edges() {
                 talk: Duration::ZERO,
                 ..Fsm::default()
             };
-            let mut edges = watch(executor, fsm).edges;
             expected.sort_unstable();
-            edges.sort_unstable();
-            assert_eq!(edges, expected, "{executor:?}");
+            assert_eq!(watch(executor, fsm).edges(), expected, "{executor:?}");
         }
     }
 }
@@ -168,10 +190,9 @@ fn full_pirates_of_a_network_stay_as_they_are_however_they_chat() {
         talk,
         ..Fsm::default()
     };
-    let mut lines = watch(Executor::Virtual, fsm);
+    let lines = watch(Executor::Virtual, fsm);
     expected.sort_unstable();
-    lines.edges.sort_unstable();
-    assert_eq!(lines.edges, expected);
+    assert_eq!(lines.edges(), expected);
     assert!(lines.messages.len() > 20_000 * 20, "they did chat");
 }
 

@@ -3,27 +3,9 @@
 //! All subjects take turns, a short burst of runs each, until the time is up; what is reported is
 //! the median of a run. A machine that slows down for a while therefore slows all of them down, and
 //! ratios within one table hold where the times themselves do not. Allocations are counted in runs
-//! of their own, by whoever the caller names: the library has no allocator.
-//!
-//! ```
-//! use corsair_serial::measure::{Allocated, Subject, Table, measure};
-//! use corsair_serial::{Chunked, Json, Serial, Strategy, people};
-//! use std::time::Duration;
-//!
-//! let people = people::generate(100, 7);
-//! let expected = Serial.marshal(&Json, &people)?;
-//! let chunked = Chunked::new(2)?;
-//! let mut subjects = [
-//!     Subject::verified(&Serial, &Json, &people, &expected)?,
-//!     Subject::verified(&chunked, &Json, &people, &expected)?,
-//! ];
-//! let uncounted = |run: &mut dyn FnMut()| { run(); Allocated::default() };
-//! let measurements = measure(&mut subjects, Duration::from_millis(5), &uncounted)?;
-//! println!("{}", Table(&measurements));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! of their own.
 
-use crate::{Batch, Format, MarshalError, Strategy};
+use corsair_serial::{Batch, Format, MarshalError, Strategy};
 use serde::Serialize;
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -264,7 +246,7 @@ impl fmt::Display for Table<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Json, Serial};
+    use corsair_serial::{Json, Serial};
 
     #[test]
     fn a_subject_with_other_documents_than_expected_is_refused() {

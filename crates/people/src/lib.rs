@@ -4,6 +4,14 @@
 //! tags, three friends) and takes about 1,080 bytes as JSON. Its text is pure ASCII and has none
 //! of the characters that only some encoders escape, so that every JSON encoder should give the
 //! same bytes for it.
+//!
+//! ```
+//! let people = corsair_people::generate(1_000, 7);
+//! assert_eq!(people[3].index, 3);
+//! assert_eq!(people[..10], corsair_people::generate(10, 7));
+//! ```
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 use corsair::Random;
 use serde::{Deserialize, Serialize};

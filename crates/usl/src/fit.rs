@@ -1,12 +1,17 @@
 //! Least squares by Levenberg's and Marquardt's method, within bounds.
 //!
 //! Three parameters may not be negative. A parameter that wants to be is held at 0, and the others
-//! are fitted again: of the four cases (α and β free or held) the best one that is allowed wins.
+//! are fitted again: of the four cases (α and β free or held) the best one that is allowed wins, and
+//! the simplest of those that are as good.
 
 use super::{Point, Usl, UslError};
 
 /// Parameters: λ, α, β.
 type Three = [f64; 3];
+
+/// A case with more parameters must explain more than this part of the squares of all throughputs,
+/// or they are noise: a straight line that was rounded has no peak at a load of millions.
+const NOISE: f64 = 1e-10;
 
 /// Steps at most; a fit takes about ten.
 const STEPS: usize = 200;
@@ -41,14 +46,16 @@ pub(super) fn fit(points: &[Point]) -> Result<Usl, UslError> {
             throughput: point.throughput / scale,
         })
         .collect();
-    let cases = [[true, true], [false, true], [true, false], [false, false]];
+    // Those with fewer parameters first.
+    let cases = [[false, false], [true, false], [false, true], [true, true]];
+    let noise = NOISE * scaled.iter().map(|p| p.throughput.powi(2)).sum::<f64>();
     let best = cases
         .into_iter()
         .map(|[alpha, beta]| minimise(&scaled, [true, alpha, beta]))
         .filter(|(parameters, _)| {
             parameters[0] > 0.0 && parameters[1] >= 0.0 && parameters[2] >= 0.0
         })
-        .min_by(|(_, a), (_, b)| a.total_cmp(b));
+        .reduce(|best, next| if next.1 + noise < best.1 { next } else { best });
     // With α and β held, λ is a ratio of positive sums.
     let ([lambda, alpha, beta], left) = best.expect("λ alone can always be fitted");
     let mean = scaled.iter().map(|point| point.throughput).sum::<f64>() / scaled.len() as f64;

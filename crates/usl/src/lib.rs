@@ -13,22 +13,25 @@
 //! Springer 2007, chapters 4 and 5.
 //!
 //! ```
-//! use corsair_observe::usl::{Point, Usl};
+//! use corsair_usl::{Point, Usl};
 //! let points: Vec<Point> = [(1.0, 955.16), (2.0, 1878.91), (4.0, 3548.68), (8.0, 6531.08), (16.0, 9897.24), (32.0, 11967.98)]
 //!     .map(|(load, throughput)| Point { load, throughput })
 //!     .to_vec();
 //! let usl = Usl::fit(&points)?;
 //! assert!(usl.r_squared > 0.99);
 //! assert!((30.0..45.0).contains(&usl.peak().unwrap().load));
-//! # Ok::<(), corsair_observe::usl::UslError>(())
+//! # Ok::<(), corsair_usl::UslError>(())
 //! ```
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod fit;
 mod parse;
 mod plot;
 
 pub use parse::{parse, parse_pairs};
-pub use plot::plot;
+pub use plot::{PlotError, plot};
 
 /// A throughput that was measured at a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -99,6 +102,40 @@ impl Usl {
         self.lambda * n / (1.0 + self.alpha * (n - 1.0) + self.beta * n * (n - 1.0))
     }
 
+    /// The mean time that each of a load's units of work takes, in the unit of time of the
+    /// throughput: by Little's law, the load divided by the throughput.
+    pub fn response(&self, load: f64) -> f64 {
+        load / self.throughput(load)
+    }
+
+    /// The response time at a throughput, on the way up to the peak; `None` if no load of one or
+    /// more gives that throughput.
+    pub fn response_at(&self, throughput: f64) -> Option<f64> {
+        let load = self.load_of(throughput)?;
+        Some(self.response(load))
+    }
+
+    /// The throughput at a response time; `None` if even a load of one takes longer, or no load
+    /// takes as long.
+    pub fn throughput_at(&self, response: f64) -> Option<f64> {
+        // λ R = 1 + α (N − 1) + β N (N − 1)
+        let over = self.lambda * response - 1.0;
+        let load = larger_root(self.beta, self.alpha - self.beta, -self.alpha - over)?;
+        (load >= 1.0).then(|| self.throughput(load))
+    }
+
+    /// The least load that gives a throughput; `None` if none of one or more does.
+    pub fn load_of(&self, throughput: f64) -> Option<f64> {
+        // X (1 − α) = N (λ − X (α − β)) − X β N²
+        let (x, alpha, beta) = (throughput, self.alpha, self.beta);
+        let load = smaller_root(
+            x * beta,
+            x * (alpha - beta) - self.lambda,
+            x * (1.0 - alpha),
+        )?;
+        (load >= 1.0 - 1e-12).then(|| load.max(1.0))
+    }
+
     /// The load of the highest throughput, and that throughput; `None` if there is no peak
     /// because more load always gives more (β is 0 and α below 1).
     pub fn peak(&self) -> Option<Point> {
@@ -121,6 +158,30 @@ impl Usl {
             None => (self.alpha > 0.0).then(|| self.lambda / self.alpha),
         }
     }
+}
+
+/// The smaller solution of a x² + b x + c = 0 with a ≥ 0 and b < 0, if there is one.
+fn smaller_root(a: f64, b: f64, c: f64) -> Option<f64> {
+    let discriminant = b * b - 4.0 * a * c;
+    if discriminant < 0.0 || b >= 0.0 {
+        return None;
+    }
+    // Without the difference of two numbers that are nearly the same.
+    let root = 2.0 * c / (-b + discriminant.sqrt());
+    root.is_finite().then_some(root)
+}
+
+/// The larger solution of a x² + b x + c = 0 with a ≥ 0, if there is one.
+fn larger_root(a: f64, b: f64, c: f64) -> Option<f64> {
+    let discriminant = b * b - 4.0 * a * c;
+    if discriminant < 0.0 {
+        return None;
+    }
+    let root = match b >= 0.0 {
+        true => -2.0 * c / (b + discriminant.sqrt()),
+        false => (-b + discriminant.sqrt()) / (2.0 * a),
+    };
+    root.is_finite().then_some(root)
 }
 
 #[cfg(test)]
@@ -151,6 +212,48 @@ mod tests {
             prop_assert!((found.alpha - alpha).abs() < 1e-4, "{found:?}");
             prop_assert!((found.beta - beta).abs() < 1e-5, "{found:?}");
             prop_assert!(found.r_squared > 0.999_999 || lambda < 0.1, "{found:?}");
+        }
+
+        #[test]
+        fn all_four_directions_agree(
+            lambda in 0.01..1e6f64,
+            alpha in 0.0..0.9f64,
+            beta in 0.0..0.01f64,
+            part in 0.0..1.0f64,
+        ) {
+            let law = Usl { lambda, alpha, beta, r_squared: 1.0 };
+            let end = law.peak().map_or(1e3, |peak| peak.load);
+            let load = 1.0 + part * 0.99 * (end - 1.0);
+            let (throughput, response) = (law.throughput(load), law.response(load));
+            let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-6;
+            prop_assert!(near(throughput * response, load));
+            let found = law.load_of(throughput).unwrap();
+            prop_assert!((found - load).abs() < 1e-3 * load, "{found} is not {load}");
+            prop_assert!((law.response_at(throughput).unwrap() / response - 1.0).abs() < 1e-3);
+            if alpha + beta > 1e-3 {
+                prop_assert!(near(law.throughput_at(response).unwrap(), throughput));
+            }
+            prop_assert_eq!(law.throughput_at(0.9 / lambda), None);
+            if let Some(peak) = law.peak() {
+                prop_assert_eq!(law.response_at(peak.throughput * 1.01), None);
+            }
+        }
+
+        #[test]
+        fn a_straight_line_stays_one_however_it_is_rounded(
+            lambda in 0.1..1e6f64,
+            digits in 7..12usize,
+        ) {
+            let points: Vec<Point> = LOADS
+                .iter()
+                .map(|&load| Point {
+                    load,
+                    throughput: format!("{:.*e}", digits, lambda * load).parse().unwrap(),
+                })
+                .collect();
+            let usl = Usl::fit(&points).unwrap();
+            prop_assert_eq!((usl.alpha, usl.beta), (0.0, 0.0));
+            prop_assert_eq!((usl.peak(), usl.limit()), (None, None));
         }
 
         #[test]

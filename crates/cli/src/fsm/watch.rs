@@ -1,0 +1,155 @@
+//! Tells the stages of a run on the console, and what pirates do to the recorder.
+
+use super::names::Names;
+use super::summary::Delivery;
+use crate::console::Console;
+use crate::text::GoDuration;
+use corsair::fsm::{Msg, PirateWatch, Tally, Watch};
+use corsair::{Addr, AddrRange, Envelope, Message, Time};
+use corsair_observe::{Exit, Payload, Recorder};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// The stages of one run.
+#[derive(Clone, Debug)]
+pub struct Stages(Arc<Told>);
+
+#[derive(Debug)]
+struct Told {
+    console: Arc<Console>,
+    recorder: Recorder,
+    names: Names,
+    /// The addresses of the FSM and the pirates.
+    addresses: OnceLock<(Addr, AddrRange)>,
+    began: OnceLock<Instant>,
+    delivered: OnceLock<Delivery>,
+}
+
+impl Stages {
+    /// Prints stages on the console, or in the recorder's log of messages if there is one.
+    pub fn new(console: &Arc<Console>, recorder: &Recorder, names: &Names) -> Stages {
+        Stages(Arc::new(Told {
+            console: Arc::clone(console),
+            recorder: recorder.clone(),
+            names: names.clone(),
+            addresses: OnceLock::new(),
+            began: OnceLock::new(),
+            delivered: OnceLock::new(),
+        }))
+    }
+
+    /// A watch for the FSM, whose pirates tell what `pirate` does.
+    pub fn with<P: PirateWatch>(&self, pirate: P) -> FsmWatch<P> {
+        let stages = self.clone();
+        FsmWatch { stages, pirate }
+    }
+
+    /// The addresses of the pirates; none before there are any.
+    pub fn pirates(&self) -> AddrRange {
+        let addresses = self.0.addresses.get();
+        addresses.map_or(AddrRange::new(Addr::NONE, 0), |&(_, pirates)| pirates)
+    }
+
+    /// The delivery of the first messages, if it came to that.
+    pub fn delivered(&self) -> Option<Delivery> {
+        self.0.delivered.get().copied()
+    }
+}
+
+impl Told {
+    /// A stage that has its place among messages.
+    fn stage(&self, at: Time, line: fmt::Arguments<'_>) {
+        match self.addresses.get() {
+            Some(&(fsm, _)) if self.recorder.wants_messages() => {
+                self.recorder.note(at, fsm, || line.to_string());
+            }
+            _ => self.console.line(line),
+        }
+    }
+}
+
+/// What the FSM of a run tells.
+#[derive(Clone, Debug)]
+pub struct FsmWatch<P> {
+    stages: Stages,
+    pirate: P,
+}
+
+impl<P: PirateWatch> Watch for FsmWatch<P> {
+    type Pirate = P;
+
+    fn pirate(&self) -> P {
+        self.pirate.clone()
+    }
+
+    fn population(&self, count: u32) {
+        let console = &self.stages.0.console;
+        console.line(format_args!("fsm: population {count} pirates"));
+    }
+
+    fn spawned(&self, at: Time, fsm: Addr, pirates: AddrRange) {
+        let told = &self.stages.0;
+        let _ = told.addresses.set((fsm, pirates));
+        told.recorder.name(at, fsm, || "fsm".to_owned());
+        let names = Arc::new(told.names.clone());
+        told.recorder.population(at, pirates, names);
+    }
+
+    fn talk(&self, talk: Duration) {
+        let told = &self.stages.0;
+        let shown = GoDuration(talk);
+        told.console
+            .line(format_args!("fsm: Talk amongst yourselves for {shown}"));
+        told.console.talking(talk);
+        let _ = told.began.set(Instant::now());
+    }
+
+    fn delivered(&self, at: Time, messages: u64) {
+        let told = &self.stages.0;
+        let wall = told.began.get().map(Instant::elapsed).unwrap_or_default();
+        let seconds = wall.as_secs_f64();
+        let _ = told.delivered.set(Delivery { messages, seconds });
+        let wall = GoDuration::rounded(wall);
+        told.stage(
+            at,
+            format_args!("fsm: Delivered {messages} messages in {wall}"),
+        );
+    }
+
+    fn shutdown(&self, at: Time) {
+        self.stages.0.stage(at, format_args!("fsm: Shutdown"));
+    }
+
+    fn ended(&self, at: Time, pirate: Addr) {
+        self.stages.0.recorder.done(at, pirate, Exit::Normal);
+    }
+
+    fn exit(&self, at: Time, _: &Tally) {
+        self.stages.0.stage(at, format_args!("fsm: Exit"));
+    }
+}
+
+/// What every pirate carries when its edges or messages are recorded.
+#[derive(Clone, Debug)]
+pub struct Recorded(pub Recorder);
+
+impl PirateWatch for Recorded {
+    const EDGES: bool = true;
+    const MESSAGES: bool = true;
+
+    fn edge(&self, at: Time, pirate: Addr, buddy: Addr) {
+        self.0.edge(at, pirate, buddy);
+    }
+
+    fn message(&self, at: Time, receiver: Addr, message: &Msg, envelope: &Envelope) {
+        let payload = || match *message {
+            Msg::Hello { .. } => Payload::Actor(receiver),
+            Msg::NameDrop { buddy } => Payload::Actor(buddy),
+            Msg::GoldCoin(gold) | Msg::Goodbye { gold } => Payload::Number(gold.into()),
+            Msg::Chat { period_ms } => Payload::Millis(period_ms.get().into()),
+        };
+        let kind = message.kind();
+        self.0.message(at, receiver, envelope.from, kind, payload);
+    }
+}

@@ -1,0 +1,164 @@
+//! One run from its options to its summary, whatever it simulates.
+
+use crate::arch::Services;
+use crate::console::{Console, complain};
+use crate::fsm::Pirates;
+use crate::options::{Options, What};
+use crate::profile::Profile;
+use crate::progress::{Bar, Measure};
+use crate::summary::{Subject, Summary};
+use crate::{interrupt, observed, per_actor};
+use anyhow::{Context, Result};
+use corsair::{Addr, Executor, Outcome, Report};
+use corsair_observe::{
+    Clock, GraphFormat, Neo4j, Observed, Observer, Recorder, Replacement, Settings,
+};
+use jiff::Timestamp;
+use std::borrow::Cow;
+use std::io;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// What is simulated.
+pub trait Workload {
+    /// What it has done when it is over.
+    type Results: Results;
+
+    /// Adds to the settings what this workload has of its own.
+    ///
+    /// # Errors
+    /// If it cannot be had.
+    fn describe(&self, settings: &mut Settings) -> Result<()>;
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// How the run failed.
+    fn run(
+        self,
+        options: &Options,
+        recorder: Recorder,
+        console: &Arc<Console>,
+    ) -> Result<(Report, Self::Results)>;
+}
+
+/// What a workload has done.
+pub trait Results {
+    /// What the summary says of it.
+    type Summary: Subject;
+
+    /// The name of an actor: its place in the report, and its address.
+    fn name(&self, place: usize, actor: Addr) -> Cow<'_, str>;
+
+    /// What the summary says of it, and what is printed before that.
+    fn summary(self, report: &Report, observed: &Observed) -> (Self::Summary, String);
+}
+
+/// Simulates what the options say. `args` are the flags, as files quote them.
+///
+/// # Errors
+/// What is wrong before the run begins, how it failed, or what could not be written.
+pub fn run(options: &Options, args: &str) -> Result<ExitCode> {
+    match &options.what {
+        What::Pirates(pirates) => simulate(options, args, Pirates::new(options, pirates)?),
+        What::Services(services) => simulate(options, args, Services::new(options, services)?),
+    }
+}
+
+fn simulate(options: &Options, args: &str, workload: impl Workload) -> Result<ExitCode> {
+    // What cannot be written or reached is told before the run, not after it.
+    let settings = settings(options, args, &workload)?;
+    let profile = options.profile.as_deref().map(Profile::begin).transpose()?;
+    let per_actor = options.per_actor.as_deref().map(Replacement::begin);
+    let per_actor = per_actor.transpose().context("--per-actor")?;
+    let observer =
+        Observer::start(settings).map_err(|error| observed::with_flag(options, error))?;
+    let console = Arc::new(Console::new(!options.json));
+    if let Some(address) = observer.metrics_address() {
+        console.line(format_args!(
+            "corsair: serving times at http://{address}/metrics"
+        ));
+    }
+    interrupt::on_ctrl_c(options.config.cut.clone());
+    let bar = Bar::begin(
+        &console,
+        match options.executor {
+            Executor::Virtual => Measure::Virtual(options.config.progress.clone()),
+            _ => Measure::Clock,
+        },
+    );
+    let ran = workload.run(options, observer.recorder(), &console);
+    drop(bar);
+    if let Some(profile) = profile {
+        profile.end()?;
+    }
+    let (report, results) = match ran {
+        Ok(ran) => ran,
+        Err(failed) => {
+            // The log of messages is printed up to the failure; files are not left.
+            drop(observer);
+            return Err(failed);
+        }
+    };
+    let observed = observer
+        .finish()
+        .map_err(|error| observed::with_flag(options, error))?;
+    let mut files = observed::tell(&observed);
+    if let (Some(file), Some(path)) = (per_actor, &options.per_actor) {
+        let totals = report.per_actor.iter().enumerate();
+        let names = totals.map(|(place, totals)| results.name(place, totals.who));
+        per_actor::write(file, names, &report.per_actor).context("--per-actor")?;
+        files.push(path.display().to_string());
+    }
+    let profile = options.profile.iter();
+    files.extend(profile.map(|path| path.display().to_string()));
+    for panic in &report.panics {
+        complain(panic);
+    }
+    let (subject, before) = results.summary(&report, &observed);
+    let summary = Summary::new(options, &report, subject, files);
+    console.print(|out| {
+        if options.json {
+            serde_json::to_writer(&mut *out, &summary).map_err(io::Error::from)?;
+            return writeln!(out);
+        }
+        write!(out, "{before}{summary}")
+    });
+    Ok(match report.outcome {
+        Outcome::Completed => ExitCode::SUCCESS,
+        Outcome::Cut => ExitCode::from(interrupt::EXIT_CODE),
+    })
+}
+
+/// What is to be written about the run.
+fn settings(options: &Options, args: &str, workload: &impl Workload) -> Result<Settings> {
+    let clock = match options.executor {
+        Executor::Virtual => Clock::Virtual(options.config.progress.clone()),
+        _ => Clock::Wall,
+    };
+    let mut settings = Settings::new(options.arch.clone(), clock);
+    settings.step = options.step;
+    settings.args = args.to_owned();
+    settings.out.clone_from(&options.out);
+    settings.epoch = options.epoch.unwrap_or(match options.executor {
+        Executor::Virtual => Timestamp::UNIX_EPOCH,
+        _ => Timestamp::now(),
+    });
+    if options.graph_json {
+        settings.graphs.push(GraphFormat::Json);
+    }
+    if options.graph_ml {
+        settings
+            .graphs
+            .extend([GraphFormat::GraphMl, GraphFormat::Gexf]);
+    }
+    if options.neo4j {
+        settings.neo4j = Some(Neo4j::from_environment());
+    }
+    settings.cut = Some(options.config.cut.clone());
+    if options.messages {
+        settings.messages = Some(Box::new(crate::console::Stdout::new()));
+    }
+    workload.describe(&mut settings)?;
+    Ok(settings)
+}

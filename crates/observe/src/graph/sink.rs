@@ -1,0 +1,261 @@
+//! All graphs of a run, written from the same records.
+
+use super::markup::{self, Gathered};
+use super::neo4j::Neo4jGraph;
+use super::network::Network;
+use super::spells::Spells;
+use super::writer::{GraphWriter, Header};
+use crate::directory::{Members, Named, Placed, Shown};
+use crate::observer::WrittenFile;
+use crate::{Exit, FileError, GraphFormat, Loss, ObserveError, Replacement, Settings};
+use jiff::Timestamp;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// All graphs of a run.
+#[derive(Debug)]
+pub(crate) struct GraphSink {
+    epoch: Timestamp,
+    network: Network,
+    json: Option<GraphWriter<Replacement>>,
+    gathered: Option<Gathered>,
+    markup: Vec<(GraphFormat, Replacement)>,
+    neo4j: Option<Neo4jGraph>,
+    arch: String,
+    /// Where the graph in JSON will be.
+    path: PathBuf,
+}
+
+impl GraphSink {
+    /// Opens the graphs that the settings ask for; `None` if they ask for none.
+    pub(crate) fn open(settings: &Settings) -> Result<Option<GraphSink>, ObserveError> {
+        if settings.graphs.is_empty() && settings.neo4j.is_none() {
+            return Ok(None);
+        }
+        let stem = settings.stem();
+        let (mut json, mut path, mut markup) = (None, PathBuf::new(), Vec::new());
+        for &format in &settings.graphs {
+            match format {
+                GraphFormat::Json => {
+                    let file = settings.begin("json", &format!("{stem}.json"))?;
+                    let header = Header {
+                        arch: &settings.arch,
+                        args: &settings.args,
+                        date: settings.epoch,
+                    };
+                    path = file.path().to_owned();
+                    let begun = GraphWriter::begin(file, &header);
+                    json = Some(begun.map_err(|error| FileError::Write {
+                        path: path.clone(),
+                        error,
+                    })?);
+                }
+                GraphFormat::GraphMl => {
+                    markup.push((format, settings.begin("gml", &format!("{stem}.graphml"))?));
+                }
+                GraphFormat::Gexf => {
+                    markup.push((format, settings.begin("gml", &format!("{stem}.gexf"))?));
+                }
+            }
+        }
+        let gathered = match markup.first() {
+            Some((_, file)) => Some(Gathered::new(Spells::begin(file.path())?)),
+            None => None,
+        };
+        let neo4j = settings.neo4j.as_ref();
+        let neo4j = neo4j
+            .map(|database| Neo4jGraph::connect(database, &stem))
+            .transpose()?;
+        Ok(Some(GraphSink {
+            epoch: settings.epoch,
+            network: Network::default(),
+            json,
+            gathered,
+            markup,
+            neo4j,
+            arch: settings.arch.clone(),
+            path,
+        }))
+    }
+
+    /// The date of a time; the last possible one for times beyond the calendar.
+    fn date(&self, at: u64) -> Timestamp {
+        let date = self.epoch.checked_add(Duration::from_nanos(at));
+        date.unwrap_or(Timestamp::MAX)
+    }
+
+    /// Writes to the graph in JSON, if there is one.
+    fn json(
+        &mut self,
+        write: impl FnOnce(&mut GraphWriter<Replacement>) -> io::Result<()>,
+    ) -> Result<(), ObserveError> {
+        let Some(json) = &mut self.json else {
+            return Ok(());
+        };
+        let path = || self.path.clone();
+        write(json).map_err(|error| {
+            FileError::Write {
+                path: path(),
+                error,
+            }
+            .into()
+        })
+    }
+
+    /// An actor has appeared.
+    pub(crate) fn node(&mut self, at: u64, placed: &Arc<Placed>) -> Result<(), ObserveError> {
+        if self.network.node(&placed.name).is_none() {
+            return Ok(());
+        }
+        if let Some(gathered) = &mut self.gathered {
+            gathered.node(at, placed);
+        }
+        let shown = placed.shown();
+        self.write_node(
+            at,
+            &shown,
+            Arc::clone(&placed.name),
+            Arc::clone(&placed.package),
+        )
+    }
+
+    /// The members of a population have appeared, and have been written.
+    pub(crate) fn population(&mut self, at: u64, members: &Members) {
+        self.network.population(members.count);
+        if let Some(gathered) = &mut self.gathered {
+            gathered.population(at, members);
+        }
+    }
+
+    /// Writes a node: `name` and `package` are those of `shown`.
+    pub(crate) fn write_node(
+        &mut self,
+        at: u64,
+        shown: &Shown<'_>,
+        name: Arc<str>,
+        package: Arc<str>,
+    ) -> Result<(), ObserveError> {
+        let date = self.date(at);
+        if let Some(neo4j) = &mut self.neo4j {
+            neo4j.node(date, shown);
+        }
+        self.json(|json| json.node(date, name, package, shown.address))
+    }
+
+    /// The number of an actor's node, which is made if it has not appeared.
+    fn number(&mut self, at: u64, actor: &Named) -> Result<u32, ObserveError> {
+        if let (None, Named::Placed(placed)) = (self.network.number(actor), actor) {
+            self.node(at, placed)?;
+        }
+        let number = self.network.number(actor);
+        Ok(number.expect("the node has just been made"))
+    }
+
+    /// An actor knows another.
+    pub(crate) fn edge(
+        &mut self,
+        at: u64,
+        source: &Named,
+        target: &Named,
+    ) -> Result<(), ObserveError> {
+        let (from, to) = (self.number(at, source)?, self.number(at, target)?);
+        let once = matches!(source, Named::Member { .. });
+        let Some(edge) = self.network.edge(from, to, once)? else {
+            return Ok(());
+        };
+        let date = self.date(at);
+        if let Some(gathered) = &mut self.gathered {
+            gathered.edge(at, &edge)?;
+        }
+        if let Some(neo4j) = &mut self.neo4j {
+            neo4j.edge(date, edge.number, source.name(), target.name());
+        }
+        let (source, target) = (Arc::clone(source.name()), Arc::clone(target.name()));
+        self.json(|json| json.edge(date, edge.number, source, target))
+    }
+
+    /// An actor does not know another any longer. Forgetting what was not known does nothing.
+    pub(crate) fn forget(
+        &mut self,
+        at: u64,
+        source: &Named,
+        target: &Named,
+    ) -> Result<(), ObserveError> {
+        let (from, to) = (self.number(at, source)?, self.number(at, target)?);
+        let Some(edge) = self.network.forget(from, to) else {
+            return Ok(());
+        };
+        let date = self.date(at);
+        if let Some(gathered) = &mut self.gathered {
+            gathered.forget(at, &edge)?;
+        }
+        if let Some(neo4j) = &mut self.neo4j {
+            neo4j.forget(edge.number, source.name(), target.name());
+        }
+        let (source, target) = (Arc::clone(source.name()), Arc::clone(target.name()));
+        self.json(|json| json.forget(date, edge.number, source, target))
+    }
+
+    /// An actor has ended.
+    pub(crate) fn done(&mut self, at: u64, actor: &Named, exit: Exit) -> Result<(), ObserveError> {
+        self.number(at, actor)?;
+        let Some(number) = self.network.done(actor) else {
+            return Ok(());
+        };
+        let date = self.date(at);
+        if let Some(gathered) = &mut self.gathered {
+            gathered.done(at, number);
+        }
+        if let Some(neo4j) = &mut self.neo4j {
+            neo4j.done(date, exit, actor.name());
+        }
+        let name = Arc::clone(actor.name());
+        self.json(|json| json.done(date, name, exit))
+    }
+
+    /// The run is over: writes what was kept back.
+    pub(crate) fn end(&mut self) -> Result<(), ObserveError> {
+        self.json(GraphWriter::end)?;
+        if let Some(gathered) = &mut self.gathered {
+            for (format, file) in &mut self.markup {
+                let mut out = BufWriter::new(file.writer());
+                let written = match format {
+                    GraphFormat::Gexf => markup::gexf(&mut out, gathered, &self.arch),
+                    _ => markup::graphml(&mut out, gathered),
+                };
+                let written = written.and_then(|()| out.flush());
+                drop(out);
+                written.map_err(|error| file.failed(error))?;
+            }
+        }
+        if let Some(neo4j) = &mut self.neo4j {
+            neo4j.end();
+        }
+        Ok(())
+    }
+
+    /// Puts the files in their places.
+    pub(crate) fn finish(
+        self,
+        files: &mut Vec<WrittenFile>,
+        losses: &mut Vec<Loss>,
+    ) -> Result<(), ObserveError> {
+        let mut put = |file: Replacement, count, unit| {
+            let path = file.path().to_owned();
+            file.finish().map(|()| {
+                files.push(WrittenFile { path, count, unit });
+            })
+        };
+        if let Some(json) = self.json {
+            let events = json.events();
+            put(json.into_inner(), events, "events")?;
+        }
+        for (_, file) in self.markup {
+            put(file, self.network.nodes().into(), "nodes")?;
+        }
+        losses.extend(self.neo4j.and_then(Neo4jGraph::finish));
+        Ok(())
+    }
+}

@@ -1,0 +1,269 @@
+//! When edges were there, kept on disk until the run is over.
+//!
+//! GraphML and GEXF say of an edge when it ended, and stand in a file after all nodes. A run may
+//! make more edges than there is memory, so what is known of them lies in a file of its own, which
+//! goes with this.
+
+use super::network::Edge;
+use crate::FileError;
+use rustc_hash::FxHashMap;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// A time that has not come.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// The time from which an edge was there to that at which it was forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spell {
+    pub(crate) source: u32,
+    pub(crate) target: u32,
+    pub(crate) began: u64,
+    /// [`NEVER`] if it is still there.
+    pub(crate) ended: u64,
+    /// The number of the same edge's next spell; 0 if there is none.
+    pub(crate) next: u32,
+    /// Whether the same edge was there before.
+    pub(crate) again: bool,
+}
+
+/// The bytes of a spell.
+const SIZE: usize = 32;
+
+/// How many spells are written or read at once.
+const BATCH: usize = 4096;
+
+impl Spell {
+    fn to_bytes(self) -> [u8; SIZE] {
+        let mut bytes = [0; SIZE];
+        bytes[..4].copy_from_slice(&self.source.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.target.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.began.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.ended.to_le_bytes());
+        bytes[24..28].copy_from_slice(&self.next.to_le_bytes());
+        bytes[28] = self.again.into();
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8; SIZE]) -> Spell {
+        let word = |at: usize| {
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+        Spell {
+            source: word(0),
+            target: word(4),
+            began: long(8),
+            ended: long(16),
+            next: word(24),
+            again: bytes[28] != 0,
+        }
+    }
+}
+
+/// All spells of a run, by the numbers of their edges, which rise one by one from 1 on.
+#[derive(Debug)]
+pub(crate) struct Spells {
+    file: File,
+    path: PathBuf,
+    /// Spells that are not in the file yet.
+    tail: Vec<Spell>,
+    /// How many are.
+    written: u32,
+    /// The last spell of each edge that is forgotten.
+    forgotten: FxHashMap<(u32, u32), u32>,
+}
+
+impl Spells {
+    /// Begins the file, beside `path`.
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub(crate) fn begin(path: &Path) -> Result<Spells, FileError> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let path = path.with_file_name(format!(".{name}.edges.{}", std::process::id()));
+        let mut options = File::options();
+        let options = options.read(true).write(true).create(true).truncate(true);
+        match options.open(&path) {
+            Ok(file) => Ok(Spells {
+                file,
+                path,
+                tail: Vec::new(),
+                written: 0,
+                forgotten: FxHashMap::default(),
+            }),
+            Err(error) => Err(FileError::Create { path, error }),
+        }
+    }
+
+    /// An edge is there.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub(crate) fn begins(&mut self, at: u64, edge: &Edge) -> Result<(), FileError> {
+        let ends = (edge.source, edge.target);
+        let before = self.forgotten.remove(&ends);
+        if let Some(before) = before {
+            self.change(before, |spell| spell.next = edge.number)?;
+        }
+        self.tail.push(Spell {
+            source: edge.source,
+            target: edge.target,
+            began: at,
+            ended: NEVER,
+            next: 0,
+            again: before.is_some(),
+        });
+        if self.tail.len() < BATCH {
+            return Ok(());
+        }
+        self.write_tail().map_err(|error| self.failed(error))
+    }
+
+    /// An edge is forgotten.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub(crate) fn ends(&mut self, at: u64, edge: &Edge) -> Result<(), FileError> {
+        self.forgotten
+            .insert((edge.source, edge.target), edge.number);
+        self.change(edge.number, |spell| spell.ended = at)
+    }
+
+    fn write_tail(&mut self) -> io::Result<()> {
+        let bytes: Vec<u8> = self
+            .tail
+            .iter()
+            .flat_map(|spell| spell.to_bytes())
+            .collect();
+        self.file
+            .seek(SeekFrom::Start(u64::from(self.written) * SIZE as u64))?;
+        self.file.write_all(&bytes)?;
+        self.written += self.tail.len() as u32;
+        self.tail.clear();
+        Ok(())
+    }
+
+    fn change(&mut self, number: u32, change: impl FnOnce(&mut Spell)) -> Result<(), FileError> {
+        let index = number - 1;
+        if let Some(place) = index.checked_sub(self.written) {
+            change(&mut self.tail[place as usize]);
+            return Ok(());
+        }
+        let changed = self.read(number).and_then(|mut spell| {
+            change(&mut spell);
+            self.file
+                .seek(SeekFrom::Start(u64::from(index) * SIZE as u64))?;
+            self.file.write_all(&spell.to_bytes())
+        });
+        changed.map_err(|error| self.failed(error))
+    }
+
+    /// The spell with this number, which must have begun.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub(crate) fn read(&mut self, number: u32) -> io::Result<Spell> {
+        let index = number - 1;
+        if let Some(place) = index.checked_sub(self.written) {
+            return Ok(self.tail[place as usize]);
+        }
+        let mut bytes = [0; SIZE];
+        self.file
+            .seek(SeekFrom::Start(u64::from(index) * SIZE as u64))?;
+        self.file.read_exact(&mut bytes)?;
+        Ok(Spell::from_bytes(&bytes))
+    }
+
+    /// Calls `each` with every spell and its number, in order. `each` may read others.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or the first of `each`.
+    pub(crate) fn for_each(
+        &mut self,
+        mut each: impl FnMut(&mut Spells, u32, Spell) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        let mut number = 0;
+        while number < self.written {
+            let count = (self.written - number).min(BATCH as u32);
+            bytes.resize(count as usize * SIZE, 0);
+            self.file
+                .seek(SeekFrom::Start(u64::from(number) * SIZE as u64))?;
+            self.file.read_exact(&mut bytes)?;
+            for spell in bytes.as_chunks().0 {
+                number += 1;
+                each(self, number, Spell::from_bytes(spell))?;
+            }
+        }
+        for place in 0..self.tail.len() {
+            let spell = self.tail[place];
+            each(self, self.written + place as u32 + 1, spell)?;
+        }
+        Ok(())
+    }
+
+    fn failed(&self, error: io::Error) -> FileError {
+        let path = self.path.clone();
+        FileError::Write { path, error }
+    }
+}
+
+impl Drop for Spells {
+    fn drop(&mut self) {
+        // If it cannot be removed, a file with a leading dot is left: no reason to fail.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spells_are_what_was_told_wherever_they_lie() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut spells = Spells::begin(&directory.path().join("graph")).unwrap();
+        let count = 3 * BATCH as u32 + 7;
+        let edge = |number| Edge {
+            number,
+            source: number % 100,
+            target: number,
+        };
+        for number in 1..=count {
+            spells.begins(number.into(), &edge(number)).unwrap();
+        }
+        // One in the file, and one that is not written yet; both come back.
+        for number in [5, count] {
+            spells.ends(100_000, &edge(number)).unwrap();
+            let again = Edge {
+                number: count + 1 + number % 2,
+                ..edge(number)
+            };
+            spells.begins(200_000, &again).unwrap();
+        }
+        let mut seen = Vec::new();
+        spells
+            .for_each(|spells, number, spell| {
+                assert_eq!(spells.read(number)?, spell);
+                seen.push(spell);
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(seen.len() as u32, count + 2);
+        let first = Spell {
+            source: 5,
+            target: 5,
+            began: 5,
+            ended: 100_000,
+            next: count + 2,
+            again: false,
+        };
+        assert_eq!(seen[4], first);
+        assert_eq!(seen[5].ended, NEVER);
+        assert!(seen[count as usize..].iter().all(|spell| spell.again));
+        drop(spells);
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+}
