@@ -40,10 +40,14 @@ impl<T> Spare<T> {
             .next_power_of_two()
             .max(Spare::<T>::LEAST);
         let spare = self.classes.get_mut(capacity.ilog2() as usize);
-        let spare = spare.and_then(Vec::pop);
-        let mut larger = spare.unwrap_or_else(|| Vec::with_capacity(capacity));
-        larger.append(buffer);
-        self.push(std::mem::replace(buffer, larger));
+        match spare.and_then(Vec::pop) {
+            Some(mut larger) => {
+                larger.append(buffer);
+                self.push(std::mem::replace(buffer, larger));
+            }
+            // The allocator extends a large block by mapping pages, without a copy.
+            None => buffer.reserve_exact(capacity - buffer.len()),
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Draws the pictures of the README: `benches/plots/*.svg` from `benches/plots/*.json`.
 //!
 //! ```sh
-//! cargo run -p corsair-benches --example plots                # draw
-//! cargo run -p corsair-benches --example plots -- --measure   # measure first, about ten minutes
+//! cargo bench --bench plots                # draw
+//! cargo bench --bench plots -- --measure   # measure first, about ten minutes
 //! ```
 //!
 //! `--measure` runs `benches/versus` and the criterion benchmarks `chat` and `fork_join`, and writes
@@ -29,10 +29,12 @@ fn main() -> ExitCode {
 
 fn draw_all() -> Result<(), Box<dyn Error>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("plots");
-    match std::env::args().nth(1).as_deref() {
-        None => {}
-        Some("--measure") => measured::measure(&folder)?,
-        Some(other) => return Err(format!("no option {other}; there is --measure").into()),
+    for argument in std::env::args().skip(1) {
+        match argument.as_str() {
+            "--measure" => measured::measure(&folder)?,
+            "--bench" => {} // added by cargo
+            other => return Err(format!("no option {other}; there is --measure").into()),
+        }
     }
     let versus = measured::versus(&folder)?;
     let criterion = measured::criterion(&folder)?;
