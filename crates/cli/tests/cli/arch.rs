@@ -274,6 +274,7 @@ fn the_schema_is_json_and_knows_the_fields() {
 }
 
 #[test]
+#[cfg(feature = "compose")]
 fn a_compose_file_becomes_an_architecture_that_runs() {
     let terminal = Terminal::new();
     terminal.write(
@@ -289,6 +290,13 @@ fn a_compose_file_becomes_an_architecture_that_runs() {
         (run["services"].as_u64(), run["errors"].as_u64()),
         (Some(4), Some(0))
     );
+}
+
+#[test]
+#[cfg(not(feature = "compose"))]
+fn a_compose_file_without_its_feature_is_told_how_to_get_it() {
+    let said = Terminal::new().refuse("compose2arch shop.yml");
+    assert!(said.contains("cargo run --features compose"), "{said}");
 }
 
 #[test]
