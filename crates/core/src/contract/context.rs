@@ -130,7 +130,7 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     ///     Event::Message { from, body } => println!("{body:?} from {from}"),
     ///     Event::Timer(token) => assert_eq!(token, Token::new(1)),
     ///     Event::Down { who, reason } => println!("{who} has ended: {reason:?}"),
-    ///     Event::Spawned { .. } | Event::DeadLetter { .. } => {}
+    ///     Event::Unanswered { .. } | Event::Spawned { .. } | Event::DeadLetter { .. } => {}
     /// }
     /// assert_eq!(cx.now().elapsed(), Duration::from_millis(5));
     /// # }

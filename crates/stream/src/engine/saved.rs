@@ -7,7 +7,7 @@
 use crate::node::Kept;
 use std::collections::BTreeMap;
 
-/// See the [module](self).
+/// What an engine leaves behind at a stop, and takes up at the next start.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Saved {
     pub(super) tasks: BTreeMap<String, SavedTask>,
