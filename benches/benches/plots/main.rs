@@ -36,16 +36,15 @@ fn draw_all() -> Result<(), Box<dyn Error>> {
             other => return Err(format!("no option {other}; there is --measure").into()),
         }
     }
-    let versus = measured::versus(&folder)?;
-    let criterion = measured::criterion(&folder)?;
-    save(&folder, "versus", &bars::versus(&versus)?)?;
-    save(&folder, "fork_join", &bars::fork_join(&criterion)?)?;
-    save(&folder, "chat", &rates::chat(&criterion)?)?;
-    save(
-        &folder,
-        "architecture",
-        &architecture::draw("netflixoss", 2)?,
-    )
+    if let Some(rows) = measured::versus(&folder)? {
+        save(&folder, "versus", &bars::versus(&rows)?)?;
+    }
+    if let Some(rows) = measured::criterion(&folder)? {
+        save(&folder, "fork_join", &bars::fork_join(&rows)?)?;
+        save(&folder, "chat", &rates::chat(&rows)?)?;
+    }
+    let architecture = architecture::draw("netflixoss", 2)?;
+    save(&folder, "architecture", &architecture)
 }
 
 fn save(folder: &Path, name: &str, svg: &str) -> Result<(), Box<dyn Error>> {

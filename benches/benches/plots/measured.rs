@@ -29,26 +29,32 @@ pub struct Benchmark {
 /// The groups that are drawn.
 const GROUPS: [&str; 2] = ["chat", "fork_join/sum"];
 
-/// The rows of the comparison with other runtimes.
+/// The rows of the comparison with other runtimes; none if it was not measured.
 ///
 /// # Errors
 /// If the file cannot be read.
-pub fn versus(folder: &Path) -> Result<Vec<Versus>, Box<dyn Error>> {
+pub fn versus(folder: &Path) -> Result<Option<Vec<Versus>>, Box<dyn Error>> {
     read(&folder.join("versus.json"))
 }
 
-/// The medians of criterion's benchmarks.
+/// The medians of criterion's benchmarks; none if they were not measured.
 ///
 /// # Errors
 /// If the file cannot be read.
-pub fn criterion(folder: &Path) -> Result<Vec<Benchmark>, Box<dyn Error>> {
+pub fn criterion(folder: &Path) -> Result<Option<Vec<Benchmark>>, Box<dyn Error>> {
     read(&folder.join("criterion.json"))
 }
 
-fn read<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Vec<T>, Box<dyn Error>> {
+fn read<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Option<Vec<T>>, Box<dyn Error>> {
+    if !path.exists() {
+        eprintln!("plots: {} is missing; --measure writes it", path.display());
+        return Ok(None);
+    }
     let at = |error: &dyn Error| format!("{}: {error}; --measure writes it", path.display());
     let text = fs::read_to_string(path).map_err(|error| at(&error))?;
-    Ok(serde_json::from_str(&text).map_err(|error| at(&error))?)
+    Ok(Some(
+        serde_json::from_str(&text).map_err(|error| at(&error))?,
+    ))
 }
 
 /// Runs the benchmarks and writes what they measured into `folder`.
