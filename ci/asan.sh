@@ -20,4 +20,4 @@ fi
 
 # With a target named, the flags do not apply to procedural macros.
 RUSTFLAGS="-Zsanitizer=address" CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/asan" \
-    cargo "+$toolchain" run --target "$target" -p corsair --example fuzz -- "${@:-30}"
+    cargo "+$toolchain" run --target "$target" -p corsair-conformance --example fuzz -- "${@:-30}"

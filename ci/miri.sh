@@ -28,4 +28,4 @@ cargo "+$toolchain" miri setup
 # The others run threads and runtimes that take miri hours, or other systems' code.
 others=(--skip conformance:: --skip fork_join:: --skip fsm:: --skip wall:: --skip progress::)
 timeout "${MIRI_SECONDS:-2400}" cargo "+$toolchain" miri test -p corsair --lib -- "$@"
-timeout "${MIRI_SECONDS:-2400}" cargo "+$toolchain" miri test -p corsair --test suite -- "$@" "${others[@]}"
+timeout "${MIRI_SECONDS:-2400}" cargo "+$toolchain" miri test -p corsair-conformance --test suite -- "$@" "${others[@]}"

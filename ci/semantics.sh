@@ -3,14 +3,14 @@
 #
 #   ci/semantics.sh
 #
-# A test is named `core/tests/wheel.rs::entries_leave_in_order`: a file below crates/, and in it a
+# A test is named `conformance/tests/wheel.rs::entries_leave_in_order`: a file below crates/, and in it a
 # function under `#[test]` or `#[tokio::test]`, or a line of a list `on_every_…!` that makes such functions.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 names=$(grep -oE '`[a-z_]+/(tests|src)/[a-z0-9_/]+\.rs::[a-z0-9_]+`' SEMANTICS.md | tr -d '`' | sort -u)
 if [ -z "$names" ]; then
-    echo "SEMANTICS.md names no test; expected names like \`core/tests/conformance.rs::a_question_is_answered\`" >&2
+    echo "SEMANTICS.md names no test; expected names like \`conformance/tests/conformance.rs::a_question_is_answered\`" >&2
     exit 1
 fi
 

@@ -1,4 +1,4 @@
-//! The core's tests: one program, so that they are linked once. `cargo test -p corsair --test suite
+//! One program, so that it is linked once. `cargo test -p corsair-conformance --test suite
 //! wall::faults` runs some of them.
 
 mod conformance;

@@ -1,9 +1,9 @@
 //! Runs random scenarios in several ways and compares everything that came of them.
 //!
 //! ```sh
-//! cargo run -p corsair --example fuzz                 # five seconds
-//! cargo run -p corsair --example fuzz -- 3600 10000   # an hour, from case 10000 on
-//! cargo run -p corsair --example fuzz -- forever
+//! cargo run -p corsair-conformance --example fuzz                 # five seconds
+//! cargo run -p corsair-conformance --example fuzz -- 3600 10000   # an hour, from case 10000 on
+//! cargo run -p corsair-conformance --example fuzz -- forever
 //! ```
 //!
 //! It stops at the first difference with the case's number, and exit code 1.
