@@ -111,6 +111,15 @@ impl Flow {
     }
 }
 
+impl Group {
+    /// About how much memory it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        // Its counts and its list; of a tag two pointers, the value's counts and the value.
+        let tag = |(_, value): &(Arc<str>, Arc<str>)| 56 + value.len();
+        48 + self.tags.iter().map(tag).sum::<usize>()
+    }
+}
+
 impl Batch {
     /// The same points, some of the rows.
     pub fn with_rows(&self, rows: Rows) -> Batch {

@@ -310,8 +310,11 @@ impl Block {
 
     /// About how much memory it takes. O(columns), and O(rows) for strings.
     pub fn bytes(&self) -> usize {
-        let columns = self.columns.iter().map(|column| column.data.bytes());
-        self.times.len() * size_of::<i64>() + columns.sum::<usize>()
+        // Many small blocks take more for what holds their values than for the values.
+        let column =
+            |column: &Column| size_of::<Column>() + size_of::<Data>() + column.data.bytes();
+        let columns = self.columns.iter().map(column);
+        size_of::<Block>() + self.times.len() * size_of::<i64>() + columns.sum::<usize>()
     }
 
     /// A block of these rows only. O(columns × rows).

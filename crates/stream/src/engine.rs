@@ -122,6 +122,9 @@ pub enum TaskError {
         /// The nearest name there is.
         near: Option<String>,
     },
+    /// There are as many as there may be.
+    #[error("there are {0} tasks already, as many as there may be; delete one first")]
+    TooMany(usize),
     /// The engine is shutting down.
     #[error("the engine is shutting down")]
     Closed,
@@ -199,6 +202,9 @@ impl Engine {
         }
         if tasks.contains_key(name) {
             return Err(TaskError::Duplicate(name.into()));
+        }
+        if tasks.len() >= shared.options.max_tasks {
+            return Err(TaskError::TooMany(tasks.len()));
         }
         let saved = shared.saved_for(name, &pipeline);
         let (task, plan) = plan::plan(shared, name, pipeline, &options, saved);

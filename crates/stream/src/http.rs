@@ -16,11 +16,13 @@
 //! `Retry-After`: writers such as telegraf try that again, and drop a batch that is answered with 4xx.
 
 mod access;
+mod answer;
 mod body;
 mod metrics;
 mod refusal;
 mod serve;
 mod tasks;
+mod unread;
 mod write;
 
 use crate::engine::Engine;
@@ -44,6 +46,8 @@ pub struct HttpOptions {
     pub token: Option<String>,
     /// How long the body of a request may take.
     pub body_timeout: Duration,
+    /// Bytes of long answers that are being sent: those of `http_out`, `/tasks` and `/metrics`.
+    pub answer_memory: usize,
     /// Where tasks are kept that were added over HTTP.
     pub store: Option<Arc<Store>>,
 }
@@ -53,6 +57,7 @@ impl Default for HttpOptions {
         HttpOptions {
             token: None,
             body_timeout: Duration::from_secs(30),
+            answer_memory: 64 << 20,
             store: None,
         }
     }
@@ -65,6 +70,10 @@ struct Server {
     options: Arc<HttpOptions>,
     /// A permit for each KiB of bodies that are being read or parsed.
     memory: Arc<Semaphore>,
+    /// A permit for each KiB of long answers that are being sent.
+    answers: Arc<Semaphore>,
+    /// Held while a long answer is made.
+    making: Arc<Semaphore>,
 }
 
 /// The routes of an engine.
@@ -77,8 +86,10 @@ pub fn router_with(engine: Engine, options: HttpOptions) -> Router {
     let memory = Semaphore::new(body::kibibytes(engine.options().body_memory));
     let server = Server {
         engine,
-        options: Arc::new(options),
         memory: Arc::new(memory),
+        answers: Arc::new(Semaphore::new(answer::permits(usize::MAX, &options))),
+        making: Arc::new(Semaphore::new(1)),
+        options: Arc::new(options),
     };
     Router::new()
         .route("/write", post(write::write))
@@ -93,6 +104,7 @@ pub fn router_with(engine: Engine, options: HttpOptions) -> Router {
             access::check,
         ))
         .route("/ping", get(|| async { StatusCode::NO_CONTENT }))
+        .layer(middleware::from_fn(unread::close))
         // Each route has a limit of its own.
         .layer(DefaultBodyLimit::disable())
         .with_state(server)

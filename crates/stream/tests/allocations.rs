@@ -143,8 +143,8 @@ fn memory_is_linear_in_the_number_of_series_for_every_node() {
         "groupBy('host', 'zone') | window(10s, every 10s) | count(v)",
     ] {
         let text = format!("stream | from('m') | groupBy('host') | {nodes}");
-        let one = runtime.block_on(bytes_of(&text, 4000));
-        let four = runtime.block_on(bytes_of(&text, 16_000));
+        let one = runtime.block_on(bytes_of(&text, 25_000));
+        let four = runtime.block_on(bytes_of(&text, 100_000));
         let grows = four as f64 / one as f64;
         assert!(
             grows < 6.0,
@@ -154,8 +154,8 @@ fn memory_is_linear_in_the_number_of_series_for_every_node() {
     let join = "var a = stream | from('m') | groupBy('host')
                 var b = stream | from('m') | groupBy('host')
                 a | join(b).as('a', 'b')";
-    let one = runtime.block_on(bytes_of(join, 2000));
-    let four = runtime.block_on(bytes_of(join, 8000));
+    let one = runtime.block_on(bytes_of(join, 25_000));
+    let four = runtime.block_on(bytes_of(join, 100_000));
     let grows = four as f64 / one as f64;
     assert!(
         grows < 6.0,

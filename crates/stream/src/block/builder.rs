@@ -61,6 +61,8 @@ pub struct Builder {
     stored: usize,
     /// The longest line that is taken, in bytes.
     max_line: usize,
+    /// About how much memory blocks that are not finished take.
+    bytes: usize,
 }
 
 /// What became of the lines of a text. Blank lines and comments do not count.
@@ -110,6 +112,9 @@ impl Default for Builder {
 }
 
 impl Builder {
+    /// Bytes of memory by which [`Builder::feed_while`] grows.
+    pub(crate) const STEP: usize = 64 << 10;
+
     /// One that has been fed nothing. Lines may be of any length.
     pub fn new() -> Builder {
         Builder {
@@ -122,6 +127,7 @@ impl Builder {
             numbered: false,
             stored: 0,
             max_line: usize::MAX,
+            bytes: 0,
         }
     }
 
@@ -151,10 +157,26 @@ impl Builder {
         text: &[u8],
         precision: Precision,
         now: i64,
+        wanted: impl FnMut(&str) -> Option<Arc<Origin>>,
+        bad: impl FnMut(LineError),
+    ) -> Fed {
+        let (fed, _) = self.feed_while(text, precision, now, wanted, bad, |_| true);
+        fed
+    }
+
+    /// [`Builder::feed`] that asks `grow`, each time before it takes [`Builder::STEP`] more bytes of
+    /// memory, whether it may, and stops where it may not. Whether it got to the end.
+    pub(crate) fn feed_while(
+        &mut self,
+        text: &[u8],
+        precision: Precision,
+        now: i64,
         mut wanted: impl FnMut(&str) -> Option<Arc<Origin>>,
         mut bad: impl FnMut(LineError),
-    ) -> Fed {
+        mut grow: impl FnMut(usize) -> bool,
+    ) -> (Fed, bool) {
         let mut fed = Fed::default();
+        let mut allowed = self.bytes;
         let mut reader = Reader::new(text);
         let mut tokens = std::mem::take(&mut self.tokens);
         let unit = precision.unit();
@@ -173,6 +195,13 @@ impl Builder {
                 }),
                 (Err(error), _) => Err(error),
             };
+            while self.bytes > allowed {
+                if !grow(Builder::STEP) {
+                    self.tokens = tokens;
+                    return (fed, false);
+                }
+                allowed += Builder::STEP;
+            }
             match time {
                 Ok(time) if keep => {
                     self.push(reader.region(), &tokens, time);
@@ -186,7 +215,7 @@ impl Builder {
             }
         }
         self.tokens = tokens;
-        fed
+        (fed, true)
     }
 
     /// The blocks of all that it has been fed since the last time; then it is as new, and keeps the
@@ -224,6 +253,7 @@ impl Builder {
         }
         self.last = 0;
         self.stored = 0;
+        self.bytes = 0;
         done.sort_unstable_by_key(|(born, ..)| *born);
         done.into_iter()
             .map(|(_, block, numbers)| (block, numbers))
@@ -269,6 +299,7 @@ impl Builder {
                 let origin = wanted(&name.meaning(Role::Measurement));
                 let place = known.len() as u32;
                 entry.insert(place);
+                self.bytes += 2 * size_of::<Measurement>() + name.bytes().len();
                 known.push(Measurement {
                     spelling: name.keep(),
                     origin,
@@ -300,7 +331,7 @@ impl Builder {
         if table.rows() == 0 {
             measurement.born = self.stored;
         }
-        table.push(region, tokens, time, &self.hasher);
+        self.bytes += table.push(region, tokens, time, &self.hasher);
         if self.numbered {
             table.number(self.stored as u32);
         }

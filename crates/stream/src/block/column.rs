@@ -62,6 +62,9 @@ impl Keyed for FieldColumn {
     }
 }
 
+/// About how many bytes a word takes that has not been there before, beside its own.
+const WORD: usize = 112;
+
 impl TagColumn {
     pub fn new(key: Spelling) -> TagColumn {
         TagColumn {
@@ -75,9 +78,10 @@ impl TagColumn {
         }
     }
 
-    /// The word of this row; rows only grow.
+    /// The word of this row; rows only grow. Returns about how many bytes it takes more.
     #[inline]
-    pub fn push(&mut self, row: usize, word: Piece<'_>, hasher: &DefaultHashBuilder) {
+    pub fn push(&mut self, row: usize, word: Piece<'_>, hasher: &DefaultHashBuilder) -> usize {
+        let words = self.words.len();
         if self.codes.len() < row {
             self.codes.resize(row, Words::MISSING);
         }
@@ -94,6 +98,10 @@ impl TagColumn {
             _ => self.find(word, hasher),
         };
         self.codes.push(self.last);
+        match self.words.len() - words {
+            0 => 2 * size_of::<u32>(),
+            _ => WORD + word.bytes().len(),
+        }
     }
 
     /// The code of a word that is not the expected one.

@@ -3,7 +3,7 @@
 use super::column::{FieldColumn, Keyed, NONE, TagColumn};
 use super::spelling::Piece;
 use super::{Block, Column, Origin};
-use crate::line::Tokens;
+use crate::line::{RawValue, Tokens};
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -13,6 +13,12 @@ const FREE_CELLS: usize = 1024;
 
 /// Beyond that, a table has at most so many cells per value.
 const CELLS_PER_VALUE: usize = 4;
+
+/// About how many bytes a column takes beside its cells.
+const COLUMN: usize = 256;
+
+/// About how many bytes a string takes beside its own.
+const TEXT: usize = 64;
 
 /// Points of one measurement.
 #[derive(Debug, Default)]
@@ -56,17 +62,26 @@ impl Table {
     #[inline]
     pub fn is_sparse_with(&self, tokens: &Tokens) -> bool {
         let more = tokens.tags.len() + tokens.fields.len();
-        let columns = self.tags.columns.len() + self.fields.columns.len() + more;
+        let columns = self.columns() + more;
         let cells = (self.rows() + 1).saturating_mul(columns);
         cells > FREE_CELLS + CELLS_PER_VALUE * (self.values + more)
     }
 
-    /// One more row. Amortised O(tokens); no allocation for what has been there before.
+    /// One more row. Amortised O(tokens); no allocation for what has been there before. Returns about
+    /// how many bytes it takes more.
     #[inline]
-    pub fn push(&mut self, region: &str, tokens: &Tokens, time: i64, hasher: &DefaultHashBuilder) {
+    pub fn push(
+        &mut self,
+        region: &str,
+        tokens: &Tokens,
+        time: i64,
+        hasher: &DefaultHashBuilder,
+    ) -> usize {
         let row = self.rows();
+        let columns = self.columns();
         self.times.push(time);
         self.values += tokens.tags.len() + tokens.fields.len();
+        let mut words = 0;
         let mut before = NONE;
         for &(key, value) in &tokens.tags {
             let key = Piece::new(region, key);
@@ -74,7 +89,7 @@ impl Table {
                 .tags
                 .find(key, before, hasher, || TagColumn::new(key.keep()));
             let column = &mut self.tags.columns[before as usize];
-            column.push(row, Piece::new(region, value), hasher);
+            words += column.push(row, Piece::new(region, value), hasher);
         }
         let mut before = NONE;
         for &(key, value) in &tokens.fields {
@@ -83,6 +98,16 @@ impl Table {
             before = self.fields.find(key, before, hasher, new);
             self.fields.columns[before as usize].push(row, value, region);
         }
+        // Vectors have up to twice the room that they need.
+        let cells = tokens.fields.iter().map(|(_, value)| match value {
+            RawValue::Text(span) => TEXT + span.to - span.from,
+            _ => 16,
+        });
+        2 * size_of::<i64>() + (self.columns() - columns) * COLUMN + words + cells.sum::<usize>()
+    }
+
+    fn columns(&self) -> usize {
+        self.tags.columns.len() + self.fields.columns.len()
     }
 
     /// Keeps the number of the last row's line.

@@ -36,6 +36,10 @@ pub struct EngineOptions {
     pub max_series: usize,
     /// Points that a node keeps, in its windows or waiting for a partner.
     pub max_points: usize,
+    /// Bytes that a node keeps: groups, and points in its windows or waiting for a partner.
+    pub node_memory: usize,
+    /// How many tasks there may be.
+    pub max_tasks: usize,
     /// A group that has had no point for so long is forgotten.
     pub series_idle: Duration,
     /// The retention policy of writes that name none.
@@ -61,6 +65,8 @@ impl Default for EngineOptions {
             post_timeout: Duration::from_secs(10),
             max_series: 1_000_000,
             max_points: 10_000_000,
+            node_memory: 512 << 20,
+            max_tasks: 10_000,
             series_idle: Duration::from_secs(3600),
             default_policy: "autogen".into(),
             log: Arc::new(Mutex::new(std::io::stderr())),
@@ -75,6 +81,7 @@ impl EngineOptions {
             series: self.max_series,
             idle: self.series_idle,
             points: self.max_points,
+            bytes: self.node_memory,
         }
     }
 }

@@ -103,7 +103,9 @@ impl Engine {
         if self.shared.closed.load(Ordering::SeqCst) {
             return Err(WriteError::Closed);
         }
-        self.deliver(self.parse(to, lines)).await
+        let parsed = self.parse(to, lines, |_| true);
+        self.deliver(parsed.expect("it may take as much memory as it needs"))
+            .await
     }
 
     /// Gives the points to all tasks that want them, once they have room.
@@ -151,8 +153,14 @@ impl Engine {
         Ok(written)
     }
 
-    /// Lines as blocks. Takes as long as there are lines.
-    pub(crate) fn parse(&self, to: &Write, lines: &[u8]) -> Parsed {
+    /// Lines as blocks. Takes as long as there are lines. `grow` is asked for memory beside that of the
+    /// lines; `None`: there was not enough.
+    pub(crate) fn parse(
+        &self,
+        to: &Write,
+        lines: &[u8],
+        grow: impl FnMut(usize) -> bool,
+    ) -> Option<Parsed> {
         let shared = &*self.shared;
         let routes = shared.routes();
         let policy = to.policy.clone();
@@ -186,7 +194,11 @@ impl Engine {
         let mut builder = Builder::new()
             .max_line(shared.options.max_line)
             .numbered(!takers_of_all.is_empty());
-        let fed = builder.feed(lines, to.precision, now(to.precision), wanted, on_bad);
+        let now = now(to.precision);
+        let (fed, all) = builder.feed_while(lines, to.precision, now, wanted, on_bad, grow);
+        if !all {
+            return None;
+        }
         written.accepted = fed.accepted();
         let (blocks, numbers): (Vec<Block>, Vec<Vec<u32>>) =
             builder.finish_numbered().into_iter().unzip();
@@ -199,12 +211,12 @@ impl Engine {
             let takers = takers.cloned().unwrap_or_default();
             (Arc::new(block), takers)
         });
-        Parsed {
+        Some(Parsed {
             blocks: blocks.collect(),
             takers_of_all,
             order,
             written,
-        }
+        })
     }
 }
 

@@ -20,7 +20,8 @@ pub(super) async fn check(State(server): State<Server>, request: Request, next: 
 
 fn refusal(server: &Server, request: &Request) -> Option<Refusal> {
     let headers = request.headers();
-    if !request.method().is_safe() && is_of_another_origin(headers) {
+    let open = server.options.token.is_none();
+    if !request.method().is_safe() && is_of_another_origin(headers, open) {
         return Some(Refusal::new(
             StatusCode::FORBIDDEN,
             "origin",
@@ -40,7 +41,10 @@ fn refusal(server: &Server, request: &Request) -> Option<Refusal> {
 }
 
 /// Whether a browser sends this for a page from elsewhere. Programs send no origin.
-fn is_of_another_origin(headers: &HeaderMap) -> bool {
+///
+/// `open`: anybody may ask. Whoever owns a name can point it at any address, so a page that was loaded
+/// under a name is believed to come from here only if a token is asked for.
+fn is_of_another_origin(headers: &HeaderMap, open: bool) -> bool {
     let Some(origin) = headers.get(ORIGIN) else {
         return false;
     };
@@ -50,9 +54,20 @@ fn is_of_another_origin(headers: &HeaderMap) -> bool {
         .ok()
         .and_then(|origin| origin.split_once("://"));
     match (origin, host) {
-        (Some((_, authority)), Some(host)) => !authority.eq_ignore_ascii_case(host),
+        (Some((_, authority)), Some(host)) => {
+            !authority.eq_ignore_ascii_case(host) || (open && !is_address(host))
+        }
         _ => true,
     }
+}
+
+/// Whether a host is an IP address or `localhost`, with or without a port.
+fn is_address(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    name.eq_ignore_ascii_case("localhost") || name.parse::<std::net::IpAddr>().is_ok()
 }
 
 /// The token of a request. Clients of InfluxDB 1 send it as a password.

@@ -25,6 +25,8 @@ pub(super) struct Reserved {
     /// Reserved, in bytes.
     bytes: usize,
     limit: usize,
+    /// What there is for all bodies.
+    all: usize,
 }
 
 /// How many permits a number of bytes takes.
@@ -40,6 +42,7 @@ impl Reserved {
             patience: server.engine.options().patience,
             bytes: 0,
             limit,
+            all: server.engine.options().body_memory,
         }
     }
 
@@ -64,6 +67,24 @@ impl Reserved {
             }
         }
         Ok(())
+    }
+
+    /// Reserves that much more, for what is made of the body; false if there is not enough.
+    pub(super) fn try_more(&mut self, bytes: usize) -> bool {
+        self.limit = usize::MAX;
+        self.try_grow(self.bytes.saturating_add(bytes)).is_ok()
+    }
+
+    /// Why there was not enough for what is made of the body.
+    pub(super) fn refusal(&self) -> Refusal {
+        if self.bytes <= self.all {
+            return busy();
+        }
+        let message = format!(
+            "the points of this body take more than the {} bytes that there are for all bodies; write in smaller parts (nothing was written)",
+            self.all
+        );
+        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
     }
 
     /// How many more permits this many bytes need.

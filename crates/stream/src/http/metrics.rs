@@ -1,10 +1,10 @@
 //! `GET /metrics`: counters for Prometheus.
 
-use super::Server;
+use super::refusal::Refusal;
+use super::{Server, answer};
 use crate::engine::{EdgeStatus, Engine, TaskState};
 use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
 use prometheus_client::metrics::MetricType;
@@ -13,14 +13,18 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 use std::fmt;
 
-pub(super) async fn metrics(State(server): State<Server>) -> Response {
-    let mut registry = Registry::with_prefix("corsair_stream");
-    registry.register_collector(Box::new(Counts(server.engine)));
-    let mut written = String::new();
-    // A string takes whatever is written to it.
-    let _ = text::encode(&mut written, &registry);
+pub(super) async fn metrics(State(server): State<Server>) -> Result<Response, Refusal> {
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(CONTENT_TYPE, kind)], written).into_response()
+    let engine = server.engine.clone();
+    let make = move || {
+        let mut registry = Registry::with_prefix("corsair_stream");
+        registry.register_collector(Box::new(Counts(engine)));
+        let mut written = String::new();
+        // A string takes whatever is written to it.
+        let _ = text::encode(&mut written, &registry);
+        written.into_bytes()
+    };
+    answer::long(&server, kind, make).await
 }
 
 /// What an engine counts, read when it is asked for.

@@ -67,6 +67,9 @@ impl From<TaskError> for Refusal {
                 .with("column", error.column()),
             TaskError::Tls { .. } => Refusal::new(StatusCode::BAD_REQUEST, "tls", message),
             TaskError::Name(_) => Refusal::new(StatusCode::BAD_REQUEST, "name", message),
+            TaskError::TooMany(_) => {
+                Refusal::new(StatusCode::INSUFFICIENT_STORAGE, "too_many_tasks", message)
+            }
             TaskError::Duplicate(_) => Refusal::new(StatusCode::CONFLICT, "duplicate", message),
             TaskError::Unknown { .. } => {
                 Refusal::new(StatusCode::NOT_FOUND, "unknown_task", message)

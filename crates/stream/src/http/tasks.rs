@@ -1,7 +1,7 @@
 //! `/tasks`: what runs, and more or fewer of it.
 
 use super::refusal::Refusal;
-use super::{Server, body};
+use super::{Server, answer, body};
 use crate::engine::{TaskOptions, TaskStatus};
 use axum::Json;
 use axum::body::Body;
@@ -10,7 +10,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::header::{CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::io;
 use std::num::NonZeroUsize;
 
@@ -31,8 +31,14 @@ pub(super) struct Format {
     format: Option<String>,
 }
 
-pub(super) async fn list(State(server): State<Server>) -> Json<Value> {
-    Json(json!({ "tasks": server.engine.statuses() }))
+pub(super) async fn list(State(server): State<Server>) -> Result<Response, Refusal> {
+    let engine = server.engine.clone();
+    let make = move || {
+        json!({ "tasks": engine.statuses() })
+            .to_string()
+            .into_bytes()
+    };
+    answer::long(&server, "application/json", make).await
 }
 
 pub(super) async fn add(
@@ -115,11 +121,7 @@ pub(super) async fn endpoint(
 ) -> Result<Response, Refusal> {
     let Path((name, endpoint)) = path.map_err(bad_path)?;
     match server.engine.endpoint(&name, &endpoint)? {
-        Some(latest) => {
-            let json = tokio::task::spawn_blocking(move || latest.json()).await;
-            let json = json.map_err(|_| internal())?;
-            Ok(([(CONTENT_TYPE, "application/json")], json).into_response())
-        }
+        Some(latest) => answer::long(&server, "application/json", move || latest.json()).await,
         None => {
             let message = format!("the task `{name}` has no http_out('{endpoint}')");
             Err(Refusal::new(
@@ -147,7 +149,7 @@ fn bad_path(error: PathRejection) -> Refusal {
     Refusal::new(StatusCode::BAD_REQUEST, "path", error.body_text())
 }
 
-fn internal() -> Refusal {
+pub(super) fn internal() -> Refusal {
     Refusal::new(
         StatusCode::INTERNAL_SERVER_ERROR,
         "internal",

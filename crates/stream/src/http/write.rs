@@ -41,7 +41,10 @@ pub(super) async fn write(
             true => body::unpack(&lines, &mut reserved)?,
             false => lines,
         };
-        Ok::<_, Refusal>((engine.parse(&to, &lines), reserved))
+        match engine.parse(&to, &lines, |bytes| reserved.try_more(bytes)) {
+            Some(parsed) => Ok((parsed, reserved)),
+            None => Err(reserved.refusal()),
+        }
     };
     let (parsed, reserved) = match large {
         false => parse()?,

@@ -93,14 +93,15 @@ pub(crate) async fn operate(
     let mut out = Vec::new();
     while let Some((input, parcels)) = inputs.next().await {
         for parcel in parcels {
-            operator.take(input, parcel.flow, &mut out);
-            send(
-                &mut out,
-                &parcel.pending,
-                parcel.load.as_ref(),
-                &mut outputs,
-            )
-            .await;
+            let Parcel {
+                flow,
+                pending,
+                load,
+            } = parcel;
+            for part in parts(flow, operator.most_rows()) {
+                operator.take(input, part, &mut out);
+                send(&mut out, &pending, load.as_ref(), &mut outputs).await;
+            }
         }
     }
     match ending() {
@@ -113,6 +114,23 @@ pub(crate) async fn operate(
         // What an abort has cut short has no end to tell of.
         Ending::Aborted => None,
     }
+}
+
+/// The same points in batches of at most so many rows. Windows stay whole.
+fn parts(flow: Flow, most: usize) -> impl Iterator<Item = Flow> {
+    let (whole, batch) = match flow {
+        Flow::Points(batch) if batch.rows.len() > most => (None, Some(batch)),
+        flow => (Some(flow), None),
+    };
+    let divided = batch.into_iter().flat_map(move |batch| {
+        let rows = batch.rows.len();
+        let begins = (0..rows).step_by(most);
+        begins.map(move |from| {
+            let part = batch.rows.slice(from, rows.min(from + most));
+            Flow::Points(batch.with_rows(part))
+        })
+    });
+    whole.into_iter().chain(divided)
 }
 
 /// What a sink makes of a flow, and where it puts it.

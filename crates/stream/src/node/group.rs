@@ -15,6 +15,8 @@ pub(crate) struct GroupBy {
     /// Groups that there have been, by the values of their tags, so that they need not be made again.
     /// Forgotten as a whole when there are too many, and from time to time.
     groups: HashMap<Vec<Arc<str>>, Arc<Group>>,
+    /// About how much memory they take.
+    bytes: usize,
     limits: Limits,
     forgotten: Instant,
     empty: Arc<str>,
@@ -31,6 +33,7 @@ impl GroupBy {
         GroupBy {
             tags,
             groups: HashMap::new(),
+            bytes: 0,
             limits,
             forgotten: Instant::now(),
             empty: Arc::from(""),
@@ -39,9 +42,8 @@ impl GroupBy {
 
     /// The batches of each group, in the order in which the groups appear.
     fn separate(&mut self, batch: &Batch) -> Vec<Batch> {
-        if self.groups.len() > self.limits.series || self.forgotten.elapsed() > self.limits.idle {
-            self.groups = HashMap::new();
-            self.forgotten = Instant::now();
+        if self.forgotten.elapsed() > self.limits.idle {
+            self.forget();
         }
         let columns: Vec<Option<&Words>> = self
             .tags
@@ -125,6 +127,12 @@ impl GroupBy {
             .collect()
     }
 
+    fn forget(&mut self) {
+        self.groups = HashMap::new();
+        self.bytes = 0;
+        self.forgotten = Instant::now();
+    }
+
     fn group(&mut self, columns: &[Option<&Words>], codes: &[u32]) -> Arc<Group> {
         let values: Vec<Arc<str>> = columns
             .iter()
@@ -141,12 +149,24 @@ impl GroupBy {
         let group = Arc::new(Group {
             tags: tags.collect(),
         });
+        let bytes = group.bytes() + 48 + size_of_val(&*values);
+        if self.groups.len() >= self.limits.series || self.bytes + bytes > self.limits.bytes {
+            self.forget();
+        }
+        self.bytes += bytes;
         self.groups.insert(values, group.clone());
         group
     }
 }
 
+/// A batch of so many groups takes many times its own memory while it is on its way.
+const ROWS: usize = 1 << 16;
+
 impl Operator for GroupBy {
+    fn most_rows(&self) -> usize {
+        ROWS
+    }
+
     fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) {
         let separated = self.separate(&flow.into_points());
         out.extend(separated.into_iter().map(Flow::Points));

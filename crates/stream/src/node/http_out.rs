@@ -22,7 +22,7 @@ impl Latest {
     pub(crate) fn new(limits: Limits) -> Latest {
         Latest(Arc::new(Mutex::new(Shown {
             flows: Series::new(limits),
-            retained: Retained::default(),
+            retained: Retained::new(limits.bytes),
         })))
     }
 
@@ -30,12 +30,18 @@ impl Latest {
         let mut shown = self.0.lock();
         let Shown { flows, retained } = &mut *shown;
         drop(flows.expired());
-        for batch in flow.batches() {
-            retained.note(&batch.block);
-        }
         let group = flow.group().clone();
+        let beside = flows.bytes();
+        let mut room = true;
+        for batch in flow.batches() {
+            room &= retained.note(&batch.block, beside);
+        }
+        let points = flow.points();
         let mut new = Some(flow);
-        if let Some(known) = flows.entry(&group, 0, || new.take().expect("it is set once"))
+        if !room {
+            flows.over_memory().add(points);
+        } else if let Some(known) =
+            flows.entry(&group, points, || new.take().expect("it is set once"))
             && let Some(flow) = new
         {
             *known = flow;

@@ -32,7 +32,7 @@ pub(crate) struct Join {
     groups: Series<[Side; 2]>,
     /// The points of each input that have no partner yet, the oldest first.
     unpaired: [Unpaired; 2],
-    most_points: usize,
+    limits: Limits,
     /// `<prefix>.<field>` by side and field.
     names: [FxHashMap<Arc<str>, Arc<str>>; 2],
     retained: Retained,
@@ -82,9 +82,9 @@ impl Join {
                 .max(1),
             groups: Series::new(limits),
             unpaired: Default::default(),
-            most_points: limits.points,
+            limits,
             names: Default::default(),
-            retained: Retained::default(),
+            retained: Retained::new(limits.bytes),
             unmatched: Counter::default(),
         }
     }
@@ -186,10 +186,10 @@ impl Join {
         Batch::all(Arc::new(block), group.clone())
     }
 
-    /// Leaves out the oldest points of an input until no more wait than may.
-    fn limit(&mut self, side: usize) {
+    /// Leaves out the oldest points of an input until no more than this wait.
+    fn limit(&mut self, side: usize, most: usize) {
         let unpaired = &mut self.unpaired[side];
-        while unpaired.count > self.most_points {
+        while unpaired.count > most {
             let Some((group, number)) = unpaired.order.pop_front() else {
                 return;
             };
@@ -214,6 +214,24 @@ impl Join {
                 first.is_some_and(|first| first.number <= *number)
             });
         }
+    }
+
+    /// Bytes that it keeps beside the blocks of points.
+    fn bytes(&self) -> usize {
+        let points = self.unpaired.iter().map(|unpaired| unpaired.count);
+        let each = size_of::<Point>() + size_of::<(Arc<Group>, u64)>();
+        self.groups.bytes() + points.sum::<usize>() * each * 2
+    }
+
+    /// Lets go of blocks of which little is kept.
+    fn compact(&mut self) {
+        let groups = &mut self.groups;
+        self.retained.compact(|each| {
+            let sides = groups.values_mut().flatten();
+            for point in sides.flat_map(|side| &mut side.points) {
+                each(&mut point.batch);
+            }
+        });
     }
 
     fn name(&mut self, side: usize, field: &Arc<str>) -> Arc<str> {
@@ -288,17 +306,17 @@ impl Operator for Join {
             self.keep(input, batch.with_rows(one), time);
         }
         self.pair(&batch.group, out);
-        self.limit(input);
-        self.retained.note(&batch.block);
-        drop(batch);
-        if self.retained.is_due() {
-            let groups = &mut self.groups;
-            self.retained.compact(|each| {
-                let sides = groups.values_mut().flatten();
-                for point in sides.flat_map(|side| &mut side.points) {
-                    each(&mut point.batch);
-                }
-            });
+        self.limit(input, self.limits.points);
+        if !self.retained.note(&batch.block, self.bytes()) {
+            // The older half of all that waits makes room.
+            for side in 0..2 {
+                self.limit(side, self.unpaired[side].count / 2);
+            }
+            drop(batch);
+            self.compact();
+        } else if self.retained.is_due() {
+            drop(batch);
+            self.compact();
         }
     }
 

@@ -9,7 +9,8 @@
 use crate::batch::{Batch, Rows};
 use crate::block::Block;
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
 
 /// Bytes that may be held without regard to how many of them are needed.
 const FREE: usize = 4 << 20;
@@ -18,37 +19,102 @@ const GROWTH: usize = 3;
 /// A block is left as it is if more than one row of so many is kept.
 const SPARSE: usize = 2;
 
+/// So many blocks arrive at once, group by group, on the inputs of a node.
+const ARRIVING: usize = 8;
+
 /// The blocks noted since the last look.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Retained {
-    /// The address of the last one, to tell whether the next is another.
-    last: usize,
+    /// The last ones that were noted, of which more rows may come. They are alive, or no block has
+    /// their address.
+    arriving: VecDeque<Arriving>,
     /// Bytes of blocks noted.
     noted: usize,
+    /// Bytes of blocks for which there was no room since the last look.
+    refused: usize,
     /// Bytes that the last look has left.
     needed: usize,
+    /// Bytes that may be held.
+    limit: usize,
+    due: bool,
+}
+
+#[derive(Debug)]
+struct Arriving {
+    block: Weak<Block>,
+    bytes: usize,
+    /// Whether there was room for it.
+    had_room: bool,
 }
 
 impl Retained {
-    /// Rows of this block are kept from now on.
-    pub(crate) fn note(&mut self, block: &Arc<Block>) {
-        let address = Arc::as_ptr(block) as usize;
-        if self.last != address {
-            self.last = address;
-            self.noted += block.bytes();
+    /// Nothing yet, of a node that may keep this many bytes.
+    pub(crate) fn new(limit: usize) -> Retained {
+        Retained {
+            arriving: VecDeque::with_capacity(ARRIVING),
+            noted: 0,
+            refused: 0,
+            needed: 0,
+            limit,
+            due: false,
         }
+    }
+
+    /// Rows of this block are to be kept from now on, beside so many other bytes. False: there is no
+    /// room for it.
+    pub(crate) fn note(&mut self, block: &Arc<Block>, beside: usize) -> bool {
+        let address = Arc::as_ptr(block);
+        let known = |known: &&Arriving| known.block.as_ptr() == address;
+        if let Some(known) = self.arriving.iter().rev().find(known) {
+            return known.had_room;
+        }
+        // Blocks of which all rows have come are looked at when the next one comes.
+        let free = FREE.min(self.limit / 4);
+        self.due |= self.noted > free + GROWTH * self.needed
+            || self.noted + self.refused > free + self.limit / 4;
+        let bytes = block.bytes();
+        let held = self.held().saturating_add(beside);
+        let had_room = held == 0 || held.saturating_add(bytes) <= self.limit;
+        match had_room {
+            true => self.noted += bytes,
+            false => self.refused += bytes,
+        }
+        if self.arriving.len() == ARRIVING {
+            self.arriving.pop_front();
+        }
+        self.arriving.push_back(Arriving {
+            block: Arc::downgrade(block),
+            bytes,
+            had_room,
+        });
+        had_room
+    }
+
+    /// Bytes of blocks that are held, as far as is known.
+    pub(crate) fn held(&self) -> usize {
+        self.noted + self.needed
     }
 
     /// Whether it is time for [`Retained::compact`].
     pub(crate) fn is_due(&self) -> bool {
-        self.noted > FREE + GROWTH * self.needed
+        self.due
     }
 
     /// Copies the rows of these batches out of blocks of which most rows are in none of them. `all`
     /// calls a function with each batch that the node keeps, the same ones each time.
     pub(crate) fn compact(&mut self, mut all: impl FnMut(&mut dyn FnMut(&mut Batch))) {
+        self.due = false;
+        self.arriving.retain(|known| known.block.strong_count() > 0);
+        // Of these more rows may come. They stay noted.
+        let arriving = self.arriving.iter().filter(|known| known.had_room);
+        let arriving: FxHashMap<usize, usize> = arriving
+            .map(|known| (known.block.as_ptr() as usize, known.bytes))
+            .collect();
         let mut kept: FxHashMap<usize, usize> = FxHashMap::default();
         all(&mut |batch| {
+            if arriving.contains_key(&(Arc::as_ptr(&batch.block) as usize)) {
+                return;
+            }
             *kept.entry(Arc::as_ptr(&batch.block) as usize).or_default() += batch.rows.len();
         });
         let mut sparse: FxHashMap<usize, Sparse> = FxHashMap::default();
@@ -90,8 +156,9 @@ impl Retained {
             };
             batch.block = sparse.block.clone();
         });
-        self.noted = 0;
-        self.last = 0;
+        self.noted = arriving.values().sum();
+        self.refused = 0;
+        self.arriving.retain(|known| known.had_room);
     }
 }
 
@@ -146,7 +213,7 @@ mod tests {
             of(&full, Rows::Range(0, 9)),
         ];
         drop(large);
-        let mut retained = Retained::default();
+        let mut retained = Retained::new(usize::MAX);
         retained.compact(|each| kept.iter_mut().for_each(each));
         assert!(weak.upgrade().is_none(), "the block is still held");
         assert_eq!(times(&kept[0]), [700, 701, 702]);
@@ -157,8 +224,41 @@ mod tests {
     }
 
     #[test]
+    fn a_block_is_not_looked_at_while_its_groups_arrive_beside_those_of_another() {
+        let blocks = [block(200_000), block(200_000)];
+        let mut retained = Retained::new(usize::MAX);
+        for _ in 0..1000 {
+            for block in &blocks {
+                retained.note(block, 0);
+                assert!(!retained.is_due());
+            }
+        }
+        assert_eq!(retained.held(), blocks[0].bytes() * 2);
+    }
+
+    #[test]
+    fn a_block_that_does_not_fit_is_refused_until_a_look_finds_room() {
+        let mut retained = Retained::new(FREE);
+        let blocks: Vec<_> = (0..500).map(|_| block(1000)).collect();
+        let taken = blocks
+            .iter()
+            .filter(|block| retained.note(block, 0))
+            .count();
+        assert!((200..300).contains(&taken), "{taken} of 16 KB in 4 MiB");
+        assert!(retained.held() <= FREE);
+        assert!(retained.is_due());
+        drop(blocks);
+        retained.compact(|_| {});
+        assert_eq!(retained.held(), 0);
+        let (one, other) = (block(1000), block(1000));
+        assert!(retained.note(&one, 0));
+        assert!(!retained.note(&other, FREE), "what else is kept counts");
+        assert!(!retained.note(&other, 0), "for all groups of the block");
+    }
+
+    #[test]
     fn blocks_are_looked_at_when_they_have_grown_to_a_multiple_of_what_was_needed() {
-        let mut retained = Retained::default();
+        let mut retained = Retained::new(usize::MAX);
         let blocks: Vec<_> = (0..2000).map(|_| block(1000)).collect();
         let mut looks = 0;
         let mut kept = Vec::new();
@@ -169,8 +269,8 @@ mod tests {
                 rows,
                 group: Arc::new(Group::default()),
             });
-            retained.note(block);
-            retained.note(block);
+            retained.note(block, 0);
+            retained.note(block, 0);
             if retained.is_due() {
                 looks += 1;
                 retained.compact(|each| kept.iter_mut().for_each(each));

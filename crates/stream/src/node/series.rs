@@ -1,4 +1,4 @@
-//! What a node keeps per group: bounded by number and by time.
+//! What a node keeps per group: bounded by number, by bytes and by time.
 
 use super::Counter;
 use crate::batch::Group;
@@ -15,6 +15,8 @@ pub(crate) struct Limits {
     pub(crate) idle: Duration,
     /// Points in all groups.
     pub(crate) points: usize,
+    /// Bytes of groups and points.
+    pub(crate) bytes: usize,
 }
 
 /// A value per group. The hasher is seeded: no sender can make groups collide.
@@ -22,7 +24,10 @@ pub(crate) struct Limits {
 pub(crate) struct Series<V> {
     entries: HashMap<Arc<Group>, Entry<V>>,
     limits: Limits,
+    /// Of all entries, without what their values hold elsewhere.
+    bytes: usize,
     refused: Counter,
+    over_memory: Counter,
     expired: Counter,
     now: Instant,
     /// How often it was asked since the clock was read.
@@ -45,7 +50,9 @@ impl<V> Series<V> {
         Series {
             entries: HashMap::new(),
             limits,
+            bytes: 0,
             refused: Counter::default(),
+            over_memory: Counter::default(),
             expired: Counter::default(),
             now,
             asked: 0,
@@ -54,11 +61,22 @@ impl<V> Series<V> {
     }
 
     /// The value of a group, made if there is none. `None`, and its points are counted: there are as
-    /// many groups as there may be.
+    /// many groups as there may be, or they take as much memory as they may.
     pub(crate) fn entry(
         &mut self,
         group: &Arc<Group>,
         points: usize,
+        make: impl FnOnce() -> V,
+    ) -> Option<&mut V> {
+        self.entry_beside(group, points, 0, make)
+    }
+
+    /// The same where the node keeps this many bytes beside the groups.
+    pub(crate) fn entry_beside(
+        &mut self,
+        group: &Arc<Group>,
+        points: usize,
+        beside: usize,
         make: impl FnOnce() -> V,
     ) -> Option<&mut V> {
         self.asked += 1;
@@ -78,6 +96,12 @@ impl<V> Series<V> {
                 None
             }
             hashbrown::hash_map::EntryRef::Vacant(entry) => {
+                let bytes = self.bytes + weight::<V>(group);
+                if bytes.saturating_add(beside) > self.limits.bytes {
+                    self.over_memory.add(points);
+                    return None;
+                }
+                self.bytes = bytes;
                 let used = self.now;
                 let value = make();
                 Some(&mut entry.insert(Entry { value, used }).value)
@@ -100,7 +124,15 @@ impl<V> Series<V> {
         let gone = self.entries.extract_if(|_, entry| now - entry.used >= idle);
         let gone: Vec<_> = gone.map(|(group, entry)| (group, entry.value)).collect();
         self.expired.add(gone.len());
+        for (group, _) in &gone {
+            self.bytes -= weight::<V>(group);
+        }
         gone
+    }
+
+    /// About how much memory the groups take, without what their values hold elsewhere.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Every group and its value, in no particular order.
@@ -122,6 +154,7 @@ impl<V> Series<V> {
             .map(|(group, entry)| (group, entry.value))
             .collect();
         all.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        self.bytes = 0;
         all
     }
 
@@ -130,8 +163,19 @@ impl<V> Series<V> {
         vec![
             ("over_max_series", self.refused.clone()),
             ("expired_series", self.expired.clone()),
+            ("over_node_memory", self.over_memory.clone()),
         ]
     }
+
+    /// Points that were left out because the node kept too many bytes.
+    pub(crate) fn over_memory(&self) -> &Counter {
+        &self.over_memory
+    }
+}
+
+/// About how many bytes an entry takes: its place, the group, and the values of its tags.
+fn weight<V>(group: &Group) -> usize {
+    size_of::<(Arc<Group>, Entry<V>)>() * 2 + group.bytes()
 }
 
 #[cfg(test)]
@@ -149,7 +193,35 @@ mod tests {
             series: number,
             idle,
             points: usize::MAX,
+            bytes: usize::MAX,
         })
+    }
+
+    #[test]
+    fn groups_of_more_bytes_than_a_node_may_keep_are_refused() {
+        let long = |number: usize| {
+            Arc::new(Group {
+                tags: vec![("host".into(), format!("{number:01000}").into())],
+            })
+        };
+        let mut series: Series<usize> = Series::new(Limits {
+            series: usize::MAX,
+            idle: Duration::from_millis(1),
+            points: usize::MAX,
+            bytes: 10_000,
+        });
+        let taken = |series: &mut Series<usize>| {
+            let taken = (0..100).filter(|&at| series.entry(&long(at), 1, || 0).is_some());
+            taken.count()
+        };
+        let count = taken(&mut series);
+        assert!((5..10).contains(&count), "{count} groups of a kilobyte");
+        assert_eq!(series.counters()[2].1.get(), 100 - count as u64);
+        // Those that are gone make room for others.
+        series.now += Duration::from_millis(2);
+        assert_eq!(series.expired().len(), count);
+        assert_eq!(series.bytes(), 0);
+        assert_eq!(taken(&mut series), count);
     }
 
     #[test]

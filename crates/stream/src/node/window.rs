@@ -20,7 +20,9 @@ pub(crate) struct Window {
     groups: Series<Filling>,
     /// Points in all groups.
     points: usize,
-    most_points: usize,
+    /// Parts in all groups.
+    parts: usize,
+    limits: Limits,
     retained: Retained,
     counts: Counts,
 }
@@ -37,6 +39,13 @@ struct Counts {
     late: Counter,
     between: Counter,
     over_max_points: Counter,
+    over_memory: Counter,
+}
+
+/// For how many more points there is room, and what counts those that are left out.
+struct Room<'a> {
+    points: usize,
+    over: &'a Counter,
 }
 
 /// What a group has collected.
@@ -57,20 +66,26 @@ struct Part {
 
 impl Window {
     pub(crate) fn new(period: Duration, every: Duration, limits: Limits) -> Window {
+        let groups = Series::new(Limits {
+            // A window that may still be filled is not idle.
+            idle: limits.idle.max((period + every).saturating_mul(2)),
+            ..limits
+        });
+        let counts = Counts {
+            over_memory: groups.over_memory().clone(),
+            ..Counts::default()
+        };
         Window {
             shape: Shape {
                 period: saturated(period),
                 every: saturated(every),
             },
-            groups: Series::new(Limits {
-                // A window that may still be filled is not idle.
-                idle: limits.idle.max((period + every).saturating_mul(2)),
-                ..limits
-            }),
+            groups,
             points: 0,
-            most_points: limits.points,
-            retained: Retained::default(),
-            counts: Counts::default(),
+            parts: 0,
+            limits,
+            retained: Retained::new(limits.bytes),
+            counts,
         }
     }
 
@@ -90,6 +105,7 @@ impl Operator for Window {
         let shape = self.shape;
         for (_, filling) in self.groups.expired() {
             self.points -= filling.points;
+            self.parts -= filling.parts.len();
             out.extend(filling.window(shape));
         }
         let batch = flow.into_points();
@@ -102,11 +118,22 @@ impl Operator for Window {
             parts: Vec::new(),
             points: 0,
         };
-        let Some(filling) = self.groups.entry(&batch.group, batch.rows.len(), new) else {
-            return;
+        let parts = self.parts * size_of::<Part>() * 2;
+        let beside = parts + self.retained.held();
+        let rows = batch.rows.len();
+        let Some(filling) = self.groups.entry_beside(&batch.group, rows, beside, new) else {
+            return self.compact();
         };
-        let others = self.points - filling.points;
-        let room = |filling: &Filling| self.most_points.saturating_sub(others + filling.points);
+        let (points, parts_before) = (self.points - filling.points, filling.parts.len());
+        let (most, over) = match self.retained.note(&batch.block, parts) {
+            true => (self.limits.points, &self.counts.over_max_points),
+            // Windows that are full go on their way nevertheless.
+            false => (0, &self.counts.over_memory),
+        };
+        let room = |filling: &Filling| Room {
+            points: most.saturating_sub(points + filling.points),
+            over,
+        };
         let mut begun = 0;
         for (place, row) in batch.rows.iter().enumerate() {
             let time = times[row];
@@ -118,18 +145,11 @@ impl Operator for Window {
             }
         }
         let room = room(filling);
-        filling.add(&batch, begun, batch.rows.len(), shape, room, &self.counts);
-        self.points = others + filling.points;
-        self.retained.note(&batch.block);
+        filling.add(&batch, begun, rows, shape, room, &self.counts);
+        self.points = points + filling.points;
+        self.parts = self.parts - parts_before + filling.parts.len();
         drop(batch);
-        if self.retained.is_due() {
-            let groups = &mut self.groups;
-            self.retained.compact(|each| {
-                for part in groups.values_mut().flat_map(|filling| &mut filling.parts) {
-                    each(&mut part.batch);
-                }
-            });
-        }
+        self.compact();
     }
 
     fn finish(&mut self, out: &mut Vec<Flow>) {
@@ -159,9 +179,26 @@ impl Operator for Window {
             });
             let parts: Vec<Part> = parts.collect();
             let points = parts.iter().map(|part| part.batch.rows.len()).sum();
-            self.groups
-                .entry(&group, points, || Filling { end, parts, points });
-            self.points += points;
+            let kept = parts.len();
+            let new = || Filling { end, parts, points };
+            if self.groups.entry(&group, points, new).is_some() {
+                self.points += points;
+                self.parts += kept;
+            }
+        }
+    }
+}
+
+impl Window {
+    /// Lets go of blocks of which little is kept, when it is time.
+    fn compact(&mut self) {
+        if self.retained.is_due() {
+            let groups = &mut self.groups;
+            self.retained.compact(|each| {
+                for part in groups.values_mut().flat_map(|filling| &mut filling.parts) {
+                    each(&mut part.batch);
+                }
+            });
         }
     }
 }
@@ -175,7 +212,7 @@ impl Filling {
         from: usize,
         to: usize,
         shape: Shape,
-        room: usize,
+        room: Room<'_>,
         counts: &Counts,
     ) {
         let mut rows = batch.rows.slice(from, to);
@@ -196,9 +233,9 @@ impl Filling {
             counts.between.add(rows.len() - on_time.len() - late);
             rows = on_time;
         }
-        if rows.len() > room {
-            counts.over_max_points.add(rows.len() - room);
-            rows = rows.slice(0, room);
+        if rows.len() > room.points {
+            room.over.add(rows.len() - room.points);
+            rows = rows.slice(0, room.points);
         }
         let Some((first, last)) = bounds(times, &rows) else {
             return;

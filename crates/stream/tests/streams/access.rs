@@ -30,10 +30,10 @@ async fn a_page_of_another_origin_adds_no_task_and_writes_no_point() {
         for (origin, expected) in [
             ("http://evil.example", StatusCode::FORBIDDEN),
             ("null", StatusCode::FORBIDDEN),
-            ("http://here:9092", StatusCode::OK),
+            ("http://localhost:9092", StatusCode::OK),
         ] {
             let request = Request::post(path)
-                .header("host", "here:9092")
+                .header("host", "localhost:9092")
                 .header("origin", origin);
             let answer = asked(&service, None, request.body(body.into()).unwrap()).await;
             match expected {
@@ -44,6 +44,25 @@ async fn a_page_of_another_origin_adds_no_task_and_writes_no_point() {
                 _ => assert!(answer.status().is_success(), "{path} from {origin}"),
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn a_page_under_a_name_that_points_here_needs_the_token() {
+    let service = Service::new();
+    for (host, token, status) in [
+        ("evil.example:9092", None, StatusCode::FORBIDDEN),
+        ("streams.example", Some("sesame"), StatusCode::NO_CONTENT),
+        ("127.0.0.1:9092", None, StatusCode::NO_CONTENT),
+        ("[::1]:9092", None, StatusCode::NO_CONTENT),
+        ("LocalHost", None, StatusCode::NO_CONTENT),
+    ] {
+        let request = Request::post("/write?db=db")
+            .header("host", host)
+            .header("origin", format!("http://{host}"))
+            .header("authorization", "Bearer sesame");
+        let answer = asked(&service, token, request.body("m v=1 1\n".into()).unwrap()).await;
+        assert_eq!(answer.status(), status, "{host}");
     }
 }
 

@@ -100,3 +100,54 @@ async fn a_write_whose_client_goes_away_reaches_all_its_tasks_or_none() {
         }
     }
 }
+
+/// A service whose tasks are full soon, and whose writes wait for long.
+fn patient() -> Service {
+    Service::with(|options| {
+        options.task_memory = 1;
+        options.body_memory = 1 << 20;
+        options.writes = std::num::NonZeroUsize::new(2).unwrap();
+        options.patience = std::time::Duration::from_secs(3600);
+        options.sink_memory = 1;
+        options.post_timeout = std::time::Duration::from_secs(3600);
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn writes_that_wait_for_room_and_are_cancelled_give_back_their_memory_and_their_place() {
+    let service = patient();
+    let hung = crate::sinks::Hung::new();
+    let text = format!("stream | from('m') | http_post('{}')", hung.1);
+    service.task("t", &text).await;
+    // Until the task has no room.
+    let free = || {
+        let request = Request::post("/write?db=db&precision=s");
+        let request = request.body(in_pieces("m v=1 1\n")).unwrap();
+        let answer = router(service.engine.clone()).oneshot(request);
+        tokio::time::timeout(std::time::Duration::from_millis(100), answer)
+    };
+    let mut taken = 0;
+    while free().await.is_ok() {
+        taken += 1;
+    }
+    let before = service.engine.totals().0;
+    assert_eq!(before, taken);
+    let routes = router(service.engine.clone());
+    for times in 0..200 {
+        // Bodies of half of the memory: two of them at once would not fit.
+        let body = Body::from("m v=1 1\n".repeat(64 << 10));
+        let request = Request::post("/write?db=db").body(body).unwrap();
+        let mut answer = pin!(routes.clone().oneshot(request));
+        for _ in 0..times % 20 {
+            let poll = answer
+                .as_mut()
+                .poll(&mut Context::from_waker(Waker::noop()));
+            assert!(poll.is_pending(), "it waits for room");
+            tokio::task::yield_now().await;
+        }
+    }
+    assert_eq!(service.engine.totals().0, before, "nothing was accepted");
+    service.engine.delete("t").await.unwrap();
+    service.write("m v=1 1\n").await;
+    service.write("other v=1 1\n").await;
+}

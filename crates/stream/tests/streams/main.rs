@@ -1,11 +1,13 @@
 //! The engine as its users meet it: lines in by HTTP, tasks, what they show.
 
 mod access;
+mod answers;
 mod cancelled;
 mod ends;
 mod faults;
 mod http;
 mod limits;
+mod memory;
 mod nodes;
 mod order;
 mod post;

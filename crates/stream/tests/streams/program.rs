@@ -319,44 +319,117 @@ fn a_stop_ends_within_its_time_with_half_sent_bodies_and_hung_receivers_and_lose
     drop(hung);
     // At the next start the receiver is there.
     let listener = std::net::TcpListener::bind(address).unwrap();
-    let receiver = std::thread::spawn(move || {
-        let mut received = 0;
-        while received < 3 {
-            let (socket, _) = listener.accept().unwrap();
-            let mut reader = BufReader::new(socket);
-            loop {
-                let mut length = 0;
-                let mut line = String::new();
-                while reader.read_line(&mut line).unwrap() > 2 {
-                    let header = line.to_ascii_lowercase();
-                    if let Some(value) = header.strip_prefix("content-length:") {
-                        length = value.trim().parse().unwrap();
-                    }
-                    line.clear();
-                }
-                if length == 0 {
-                    break;
-                }
-                let mut body = vec![0; length];
-                reader.read_exact(&mut body).unwrap();
-                assert!(String::from_utf8(body).unwrap().contains("cpu"));
-                received += 1;
-                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
-                reader.get_mut().write_all(answer).unwrap();
-                if received == 3 {
-                    break;
-                }
-            }
-        }
-        received
-    });
+    let receiver = std::thread::spawn(move || received(listener, 3));
     let mut server = Server::start(&terminal, tasks);
-    assert_eq!(
-        receiver.join().unwrap(),
-        3,
-        "every batch that was answered with 204"
-    );
+    let received = receiver.join().unwrap();
+    assert!(received.iter().all(|body| body.contains("cpu")));
     server.end("-TERM");
+}
+
+/// Bodies that a receiver gets until it has had so many.
+#[cfg(unix)]
+fn received(listener: std::net::TcpListener, most: usize) -> Vec<String> {
+    let mut received = Vec::new();
+    while received.len() < most {
+        let (socket, _) = listener.accept().unwrap();
+        let mut reader = BufReader::new(socket);
+        while received.len() < most {
+            let (mut length, mut line) = (0, String::new());
+            while reader.read_line(&mut line).unwrap() > 2 {
+                let header = line.to_ascii_lowercase();
+                if let Some(value) = header.strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+                line.clear();
+            }
+            if length == 0 {
+                break;
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            received.push(String::from_utf8(body).unwrap());
+            let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+            reader.get_mut().write_all(answer).unwrap();
+        }
+    }
+    received
+}
+
+#[cfg(unix)]
+#[test]
+fn a_second_signal_ends_a_stop_at_once_and_loses_nothing() {
+    let terminal = terminal();
+    let hung = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = hung.local_addr().unwrap();
+    let text = format!("stream | from('cpu') | http_post('http://{address}/hook')\n");
+    terminal.write("post.tick", &text);
+    // A stop of an hour, which the test would not survive.
+    let tasks = "--data d --shutdown 3600 --post-timeout 3600 --task post.tick";
+    let mut server = Server::start(&terminal, tasks);
+    for at in 0..20 {
+        let line = format!("cpu value={at} {at}\n");
+        assert!(
+            server
+                .post("/write?db=db", &line)
+                .starts_with("HTTP/1.1 204")
+        );
+    }
+    signal("-TERM", &server.child);
+    let mut line = String::new();
+    while !line.contains("ending") {
+        line.clear();
+        server.stdout.read_line(&mut line).unwrap();
+    }
+    let said = server.end("-INT");
+    assert_eq!(said.2, Some(0), "{said:?}");
+    assert!(said.0.contains("20 points and bodies saved"), "{said:?}");
+    drop(hung);
+    let listener = std::net::TcpListener::bind(address).unwrap();
+    let receiver = std::thread::spawn(move || received(listener, 20));
+    let mut server = Server::start(&terminal, "--data d --task post.tick");
+    let received = receiver.join().unwrap();
+    for (at, body) in received.iter().enumerate() {
+        assert!(body.contains(&format!("{at}.0")), "{at}: {body}");
+    }
+    server.end("-TERM");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_stderr_that_is_not_read_stops_neither_a_task_nor_the_stop() {
+    let terminal = terminal();
+    terminal.write("log.tick", "stream | from('cpu') | log()\n");
+    for task in 0..4 {
+        let text = format!("stream | from('cpu') | where(value > 'x') | http_out('o{task}')\n");
+        terminal.write(&format!("bad{task}.tick"), &text);
+    }
+    terminal.write("good.tick", "stream | from('cpu') | http_out('seen')\n");
+    let tasks = "--shutdown 0.5 --task log.tick bad0.tick bad1.tick bad2.tick bad3.tick good.tick";
+    let mut server = Server::start(&terminal, tasks);
+    // Far more than a pipe holds.
+    let lines = "cpu value=1 1\n".repeat(20_000);
+    assert!(
+        server
+            .post("/write?db=db", &lines)
+            .starts_with("HTTP/1.1 204")
+    );
+    let last = "cpu value=7 7\n";
+    assert!(
+        server
+            .post("/write?db=db", last)
+            .starts_with("HTTP/1.1 204")
+    );
+    while !server.get("/tasks/good/seen").contains("7.0") {}
+    let shown = loop {
+        let shown = server.get("/tasks/bad3");
+        if shown.contains("\"errors\":20001") {
+            break shown;
+        }
+    };
+    assert!(shown.contains("\"state\":\"running\""), "{shown}");
+    signal("-TERM", &server.child);
+    // It ends though nobody has read a line.
+    assert_eq!(server.child.wait().unwrap().code(), Some(0));
 }
 
 #[cfg(target_os = "linux")]

@@ -17,6 +17,12 @@ const REFUSED: u8 = 2;
 
 fn main() -> ExitCode {
     terminal::log_to_stderr();
+    let code = run();
+    terminal::flush();
+    code
+}
+
+fn run() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) if error.use_stderr() => {

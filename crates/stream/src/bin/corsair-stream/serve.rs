@@ -5,7 +5,7 @@ use crate::arguments::{EngineArgs, TaskArgs, runtime};
 use crate::signals::Signals;
 use crate::terminal::{complain, say};
 use anyhow::Context;
-use corsair_stream::engine::{Engine, EngineOptions, TaskError, TaskState};
+use corsair_stream::engine::{Engine, EngineOptions, TaskError, TaskState, TaskStatus};
 use corsair_stream::http::{self, HttpOptions, Limits};
 use corsair_stream::store::Store;
 use std::net::SocketAddr;
@@ -15,6 +15,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
+use tokio::time::timeout;
 
 /// The flags of `corsair-stream serve`.
 #[derive(Debug, clap::Args)]
@@ -61,6 +62,9 @@ struct Bounds {
     /// Bytes of all bodies that are being read or parsed
     #[arg(long, value_name = "BYTES", default_value_t = 128 << 20)]
     body_memory: usize,
+    /// Bytes of all long answers that are being sent
+    #[arg(long, value_name = "BYTES", default_value_t = 64 << 20)]
+    answer_memory: usize,
     /// Bytes of writes that a task may hold before it takes no more
     #[arg(long, value_name = "BYTES", default_value_t = 64 << 20)]
     task_memory: usize,
@@ -73,6 +77,12 @@ struct Bounds {
     /// Points that a node keeps in its windows, or waiting for a partner
     #[arg(long, value_name = "N", default_value_t = 10_000_000)]
     max_points: usize,
+    /// Bytes that a node keeps: groups, and points in its windows or waiting for a partner
+    #[arg(long, value_name = "BYTES", default_value_t = 512 << 20)]
+    node_memory: usize,
+    /// How many tasks there may be
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    max_tasks: usize,
     /// A group without points for so long is forgotten
     #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = seconds)]
     series_idle: Duration,
@@ -110,6 +120,8 @@ impl Bounds {
             post_timeout: self.post_timeout,
             max_series: self.max_series,
             max_points: self.max_points,
+            node_memory: self.node_memory,
+            max_tasks: self.max_tasks,
             series_idle: self.series_idle,
             ..options
         }
@@ -139,6 +151,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         let http = HttpOptions {
             token: args.token.clone(),
             body_timeout: args.bounds.body_timeout,
+            answer_memory: args.bounds.answer_memory,
             store: store.clone(),
         };
         let limits = Limits {
@@ -211,21 +224,44 @@ async fn stop_engine(
     });
     let saved = engine.suspend(time).await;
     in_a_hurry.abort();
-    let code = tell(engine);
+    let left = saved.points();
+    let kept = store.is_some();
     match store {
-        Some(store) if !saved.is_empty() => {
-            store.save(&saved)?;
-            say(format_args!("{} points and bodies saved", saved.points()));
-        }
+        Some(store) if !saved.is_empty() => store.save(&saved)?,
         Some(store) => store.forget_saved()?,
-        None if saved.points() > 0 => complain(format_args!(
-            "{} points in windows that are not full, and bodies that were not delivered, are left; --data keeps them for the next start",
-            saved.points()
-        )),
         None => {}
     }
+    let engine_told = engine.clone();
+    let told = tokio::task::spawn_blocking(move || {
+        let code = tell(&engine_told);
+        if kept && left > 0 {
+            say(format_args!("{left} points and bodies saved"));
+        } else if left > 0 {
+            complain(format_args!(
+                "{left} points in windows that are not full, and bodies that were not delivered, are left; --data keeps them for the next start"
+            ));
+        }
+        code
+    });
+    // Not for whoever does not read it.
+    let code = match timeout(TELLING, told).await {
+        Ok(Ok(code)) => code,
+        _ => failed(engine),
+    };
     end(engine).await?;
     Ok(code)
+}
+
+/// How long telling how it went may take.
+const TELLING: Duration = Duration::from_secs(1);
+
+/// The exit code: whether a task has failed.
+fn failed(engine: &Engine) -> ExitCode {
+    let failed = |task: &TaskStatus| matches!(task.state, TaskState::Failed { .. });
+    match engine.statuses().iter().any(failed) {
+        true => ExitCode::from(REFUSED),
+        false => ExitCode::SUCCESS,
+    }
 }
 
 /// Lets everything go its way, ends the engine, and says how it went.
@@ -245,13 +281,11 @@ async fn end(engine: &Engine) -> anyhow::Result<()> {
 
 /// Says what became of each task.
 fn tell(engine: &Engine) -> ExitCode {
-    let mut code = ExitCode::SUCCESS;
     for task in engine.statuses() {
         let from_writes = task.edges.iter().filter(|edge| edge.from == "stream");
         let points: u64 = from_writes.map(|edge| edge.statistics.emitted).sum();
         if let TaskState::Failed { node, reason } = &task.state {
             complain(format_args!("task {}: {node} failed: {reason}", task.name));
-            code = ExitCode::from(REFUSED);
             continue;
         }
         say(format_args!("task {}: {points} points", task.name));
@@ -265,5 +299,5 @@ fn tell(engine: &Engine) -> ExitCode {
             }
         }
     }
-    code
+    failed(engine)
 }

@@ -2,6 +2,10 @@
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
+use std::sync::OnceLock;
+use std::sync::mpsc::{self, SyncSender};
+use std::thread;
+use std::time::Duration;
 
 /// Prints a line.
 pub(crate) fn say(line: impl Display) {
@@ -21,18 +25,76 @@ pub(crate) fn print(text: &str) {
     }
 }
 
-/// Says what went wrong.
+/// Says what went wrong. Does not wait for whoever reads it.
 pub(crate) fn complain(what: impl Display) {
-    // If stderr is closed, there is no place left to say so.
-    let _ = writeln!(io::stderr(), "corsair-stream: {what}");
+    stderr().send(format!("corsair-stream: {what}\n").into_bytes());
 }
 
-/// Shows what the library logs, warnings and errors, on stderr.
+/// Shows what the library logs, warnings and errors, on stderr. A node that warns of a point must not
+/// wait for a pipe that is not read.
 pub(crate) fn log_to_stderr() {
     tracing_subscriber::fmt()
-        .with_writer(io::stderr)
+        .with_writer(stderr)
         .with_ansi(false)
         .with_target(false)
         .with_max_level(tracing::Level::WARN)
         .init();
+}
+
+/// Waits until all complaints are written, but not for long.
+pub(crate) fn flush() {
+    let (written, all) = mpsc::channel();
+    if stderr().0.try_send(Line::Flush(written)).is_ok() {
+        let _ = all.recv_timeout(FLUSH);
+    }
+}
+
+const FLUSH: Duration = Duration::from_secs(1);
+
+/// So many lines wait for stderr; more are left out.
+const WAITING: usize = 1024;
+
+enum Line {
+    Text(Vec<u8>),
+    /// Answered once all before it are written.
+    Flush(mpsc::Sender<()>),
+}
+
+/// The way to the thread that writes to stderr.
+#[derive(Clone)]
+struct Stderr(SyncSender<Line>);
+
+fn stderr() -> Stderr {
+    static STDERR: OnceLock<Stderr> = OnceLock::new();
+    let start = || {
+        let (lines, waiting) = mpsc::sync_channel(WAITING);
+        thread::spawn(move || {
+            for line in waiting {
+                match line {
+                    // If stderr is closed, there is no place left to say so.
+                    Line::Text(text) => drop(io::stderr().write_all(&text)),
+                    Line::Flush(written) => drop(written.send(())),
+                }
+            }
+        });
+        Stderr(lines)
+    };
+    STDERR.get_or_init(start).clone()
+}
+
+impl Stderr {
+    fn send(&self, text: Vec<u8>) {
+        let _ = self.0.try_send(Line::Text(text));
+    }
+}
+
+impl Write for Stderr {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.send(text.to_vec());
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
