@@ -82,6 +82,7 @@ impl<S: Subject> Summary<S> {
             outcome: match report.outcome {
                 Outcome::Completed => "completed",
                 Outcome::Cut => "cut",
+                Outcome::Running => "running",
             },
             subject,
             messages_total: report.delivered(),

@@ -59,4 +59,4 @@ pub use contract::{
     Spawn, Ticket, Time, Token, Waiting, WaitingActor, drive, peak_memory,
 };
 pub use run::{run, run_on};
-pub use virtual_time::most_workers;
+pub use virtual_time::{InjectError, InspectError, Simulation, most_workers};

@@ -3,6 +3,7 @@
 
 mod bounds;
 mod fuzz;
+mod simulation;
 mod ties;
 
 use corsair::{

@@ -68,7 +68,7 @@ pub struct Report {
     pub per_actor: Vec<ActorTotals>,
 }
 
-/// How a run ended, where it did not fail.
+/// How a run ended, where it did not fail, or whether it goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Outcome {
     /// The root returned.
@@ -76,6 +76,8 @@ pub enum Outcome {
     Completed,
     /// It was cut from outside ([`Cut`](crate::Cut)).
     Cut,
+    /// It has not ended: the report is that of a paused [`Simulation`](crate::Simulation).
+    Running,
 }
 
 /// A number of messages of one kind.

@@ -1,8 +1,10 @@
 //! The loop of a shard: meet, run a window, meet again.
 
+mod control;
 mod outcome;
 mod spawning;
 
+pub(super) use control::Seat;
 pub(super) use outcome::Outcome;
 use outcome::note_panic;
 
@@ -10,6 +12,7 @@ use super::context::Running;
 use super::exchange::{Exchange, Vote};
 use super::order::Order;
 use super::parcel::{Buffer, Parcel, RING, next_pending};
+use super::pause::{Never, Pause};
 use super::population::{Blueprint, Population};
 use super::scheduled::{Head, Kind, Scheduled};
 use super::shard::{ROOT, Shard};
@@ -31,13 +34,15 @@ pub(super) enum End {
     Past,
     /// A panic, a cut, too many actors.
     Halted,
+    /// All has happened that was to happen before the pause that was asked for.
+    Paused,
 }
 
 /// Actors of one type, whichever that is.
 type AnyPopulation<M> = Box<dyn Population<M, Shard<M>>>;
 
 /// A shard and what only its loop needs.
-struct Engine<M: Message> {
+pub(super) struct Engine<M: Message> {
     shard: *mut Shard<M>,
     populations: Slab<AnyPopulation<M>>,
     /// The populations of actors that share pages, by their type.
@@ -52,8 +57,10 @@ struct Engine<M: Message> {
     order: Order,
     spawned: u64,
     windows: u64,
-    /// Something has happened in the window run last.
+    /// Something has happened in the window run last, and has not been told.
     busy: bool,
+    /// The window run last counts as one in which something has happened.
+    counted: bool,
     /// When the first event that did not happen would have been.
     next: u64,
 }
@@ -62,7 +69,7 @@ struct Engine<M: Message> {
 pub(super) fn run_shard<M: Message, X: Exchange<Parcel<M, Shard<M>>>>(
     config: &Config,
     index: usize,
-    exchange: X,
+    mut exchange: X,
     root: Arc<dyn Blueprint<M, Shard<M>>>,
 ) -> Outcome {
     let shard = Box::into_raw(Shard::new(config, index));
@@ -71,7 +78,7 @@ pub(super) fn run_shard<M: Message, X: Exchange<Parcel<M, Shard<M>>>>(
     let running = unsafe { Running::new(shard) };
     let mut engine = Engine::new(shard, config.workers.get());
     engine.begin(root);
-    let end = engine.run(config, exchange);
+    let end = engine.run(config, &mut exchange, &Never);
     let outcome = engine.finish(config, end);
     drop(engine);
     drop(running);
@@ -95,6 +102,7 @@ impl<M: Message> Engine<M> {
             spawned: 0,
             windows: 0,
             busy: false,
+            counted: true,
             next: u64::MAX,
         }
     }
@@ -117,13 +125,20 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// Windows one after the other until all shards agree to stop.
-    fn run<X: Exchange<Parcel<M, Shard<M>>>>(&mut self, config: &Config, mut exchange: X) -> End {
+    /// Windows one after the other until all shards agree to stop, or to pause.
+    fn run<X: Exchange<Parcel<M, Shard<M>>>, P: Pause>(
+        &mut self,
+        config: &Config,
+        exchange: &mut X,
+        pause: &P,
+    ) -> End {
+        self.shard().window.pause = pause.before();
         loop {
             let vote = self.vote(config);
             self.hand_over(vote.next);
             let agreed = exchange.exchange(vote, &mut self.out, &mut self.inbox);
             self.windows += u64::from(agreed.busy);
+            self.counted |= agreed.busy;
             if agreed.halt {
                 return End::Halted;
             }
@@ -131,7 +146,10 @@ impl<M: Message> Engine<M> {
             let limit = shard.window.limit.min(agreed.end);
             shard.window.limit = limit;
             if agreed.next == u64::MAX {
-                return if agreed.end == u64::MAX {
+                return if agreed.end == u64::MAX && pause.is_asked() {
+                    self.absorb();
+                    End::Paused
+                } else if agreed.end == u64::MAX {
                     End::Quiet
                 } else {
                     End::Root
@@ -140,11 +158,15 @@ impl<M: Message> Engine<M> {
             // The window that was run last reaches to the limit, or the next one begins after it.
             let bits = shard.rules.window_bits;
             let last = shard.window.base | ((1 << bits) - 1);
-            if last >= limit || agreed.next << bits > limit {
+            let again = shard.window.number == agreed.next;
+            if !again && (last >= limit || agreed.next << bits > limit) {
                 if limit == agreed.end {
                     return End::Root;
                 }
                 self.absorb();
+                if pause.is_asked() {
+                    return End::Paused;
+                }
                 self.next = self.earliest();
                 return End::Past;
             }
@@ -152,13 +174,32 @@ impl<M: Message> Engine<M> {
                 config.progress.reached(agreed.next << bits);
             }
             self.absorb();
-            self.run_window(agreed.next);
+            let begin = agreed.next << bits;
+            if begin > pause.before() || begin == pause.before() && pause.also().is_none() {
+                return End::Paused;
+            }
+            self.run_window(agreed.next, pause);
+            if P::EVER && begin | ((1 << bits) - 1) >= pause.before() {
+                // What is left of the window was set aside.
+                return End::Paused;
+            }
         }
     }
 
     /// When the first event is due that this shard's actors have not handled; O(pending).
     #[cold]
     fn earliest(&mut self) -> u64 {
+        let near = self.near(|_| true).min();
+        let shard = self.shard();
+        let later = [shard.queues.timers.earliest(), shard.queues.far.earliest()];
+        near.into_iter()
+            .chain(later.into_iter().flatten())
+            .chain(shard.pending())
+            .fold(shard.beyond(), u64::min)
+    }
+
+    /// When events are due that were sent for one of the next windows and whose heads are wanted.
+    fn near(&self, wanted: impl Fn(&Head) -> bool) -> impl Iterator<Item = u64> {
         // SAFETY: as in `shard`; the buffers of other shards are not part of the shard.
         let shard = unsafe { &*self.shard };
         let time = |place: usize, event: &Scheduled<M>| {
@@ -181,10 +222,9 @@ impl<M: Message> Engine<M> {
                 let events = buffers.iter().flat_map(|(_, buffer)| buffer);
                 events.map(move |event| (place, event))
             });
-        let near = sent.chain(inbound).map(|(place, event)| time(place, event));
-        let later = [shard.queues.timers.earliest(), shard.queues.far.earliest()];
-        near.chain(later.into_iter().flatten())
-            .fold(shard.beyond(), u64::min)
+        let all = sent.chain(inbound);
+        all.filter(move |(_, event)| wanted(&event.head))
+            .map(move |(place, event)| time(place, event))
     }
 
     /// What this shard has to say before the next window.
@@ -201,10 +241,7 @@ impl<M: Message> Engine<M> {
             shard.sweep(true);
             next = shard.next_window();
         }
-        let beyond = match shard.beyond() {
-            u64::MAX => u64::MAX,
-            time => time >> bits,
-        };
+        let beyond = shard.window_beyond();
         let next = next
             .min(next_pending(inbound, shard.window.number))
             .min(beyond);
@@ -266,8 +303,26 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// Runs the events of one window.
-    fn run_window(&mut self, window: u64) {
+    /// Runs the events of one window, or of its part before a pause.
+    fn run_window<P: Pause>(&mut self, window: u64, pause: &P) {
+        if P::EVER && window == self.shard().window.number {
+            // SAFETY: as in `shard`; the events are not part of the shard.
+            let shard = unsafe { &mut *self.shard };
+            std::mem::swap(&mut self.events, &mut shard.rest);
+        } else {
+            self.counted = false;
+            self.gather_window(window);
+        }
+        if P::EVER {
+            self.set_aside(pause);
+        }
+        let before = self.counts();
+        self.run_events();
+        self.busy = !self.counted && self.counts() != before;
+    }
+
+    /// Puts the events of one window together.
+    fn gather_window(&mut self, window: u64) {
         let inbound = &mut self.inbound[(window % RING) as usize];
         self.inbound_pending &= !(1 << (window % RING));
         // SAFETY: as in `shard`; buffers and parcels are not part of the shard.
@@ -303,9 +358,6 @@ impl<M: Message> Engine<M> {
         if end > shard.window.limit {
             self.hold_back();
         }
-        let before = self.counts();
-        self.run_events();
-        self.busy = self.counts() != before;
     }
 
     /// Takes the events after the limit out of the window. They do not happen.

@@ -18,6 +18,7 @@
 //! emptied two rounds before, and the memory in it.
 
 use crate::sync::{AtomicBool, AtomicU64, Ordering, UnsafeCell, spins, wait};
+use std::ops::Deref;
 
 /// What a shard says at a meeting, and what all of them agree on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,24 +132,31 @@ impl<P: Default> Matrix<P> {
     }
 
     /// The side of shard `me`. Each shard takes its own once.
-    pub(super) fn port(&self, me: usize) -> Port<'_, P> {
-        assert!(me < self.shards);
+    pub(super) fn port(&self, me: usize) -> Port<P, &Matrix<P>> {
+        Port::new(self, me)
+    }
+}
+
+/// One shard's side of a [`Matrix`], which it borrows or shares.
+pub(super) struct Port<P, R: Deref<Target = Matrix<P>>> {
+    matrix: R,
+    me: usize,
+    round: u64,
+}
+
+impl<P, R: Deref<Target = Matrix<P>>> Port<P, R> {
+    /// The side of shard `me`. Each shard has one.
+    pub(super) fn new(matrix: R, me: usize) -> Port<P, R> {
+        assert!(me < matrix.shards);
         Port {
-            matrix: self,
+            matrix,
             me,
             round: 0,
         }
     }
 }
 
-/// One shard's side of a [`Matrix`].
-pub(super) struct Port<'a, P> {
-    matrix: &'a Matrix<P>,
-    me: usize,
-    round: u64,
-}
-
-impl<P> Exchange<P> for Port<'_, P> {
+impl<P, R: Deref<Target = Matrix<P>>> Exchange<P> for Port<P, R> {
     fn exchange(&mut self, vote: Vote, out: &mut [P], inbox: &mut [P]) -> Vote {
         let Matrix {
             shards,
@@ -157,7 +165,7 @@ impl<P> Exchange<P> for Port<'_, P> {
             votes,
             arrived,
             broken,
-        } = self.matrix;
+        } = &*self.matrix;
         let (parcels, votes) = (
             &parcels[self.round as usize % 2],
             &votes[self.round as usize % 2],
@@ -197,7 +205,7 @@ impl<P> Exchange<P> for Port<'_, P> {
     }
 }
 
-impl<P> Drop for Port<'_, P> {
+impl<P, R: Deref<Target = Matrix<P>>> Drop for Port<P, R> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.matrix.broken.store(true, Ordering::Relaxed);

@@ -2,7 +2,7 @@
 //!
 //! `S` is the shard, which has requests for spawns but knows nothing of how they are carried out.
 
-use super::header::Header;
+use super::header::{Header, State};
 use super::scheduled::Scheduled;
 use crate::contract::Spawn;
 use std::any::TypeId;
@@ -55,6 +55,17 @@ pub(super) trait Blueprint<M, S>: Send + Sync {
     fn settle(self: Arc<Self>, count: usize, born: u64) -> NonNull<u8>;
 }
 
+/// An actor as it is seen from outside.
+pub(super) struct Seen {
+    pub(super) state: State,
+    /// Its type, if its state is [`State::Live`].
+    pub(super) kind: TypeId,
+    /// What its type is called.
+    pub(super) called: &'static str,
+    /// Where it is.
+    pub(super) place: *const (),
+}
+
 /// Some actors of one type.
 pub(super) trait Population<M, S> {
     /// Runs the events `order[at..]` as long as they are for this population, and returns the
@@ -88,6 +99,13 @@ pub(super) trait Population<M, S> {
     /// # Safety
     /// As for [`Population::run`]; `actor` is one of this population and lives on this shard.
     unsafe fn ask(&self, shard: *mut S, actor: u32);
+
+    /// What there is of an actor; `None` if it is not one of this population.
+    ///
+    /// # Safety
+    /// As for [`Population::run`]; this shard has the address. What is seen is only used while no
+    /// actor runs.
+    unsafe fn look(&self, shard: *mut S, actor: u32) -> Option<Seen>;
 
     /// Drops what is left of the actors that were spawned together with this one. If they share pages
     /// with others, their memory is given back.

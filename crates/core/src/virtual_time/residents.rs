@@ -13,9 +13,11 @@ mod whole;
 use super::form::{Form, Slot};
 use super::header::{Header, State};
 use super::near::Near;
+use super::population::Seen;
 use super::scheduled::{Kind, Scheduled};
 use super::shard::{ROOT, Shard};
 use crate::contract::{Flow, Message, Reason};
+use std::any::{TypeId, type_name};
 
 /// Whether an actor is to handle an event.
 enum Ready {
@@ -149,6 +151,23 @@ trait Residents<M: Message, F: Form<M>> {
             (*shard).turn.header = &raw mut (*slot).header;
             (*shard).turn.arrived = std::ptr::null_mut();
             F::ask(Slot::actor(slot), shard);
+        }
+    }
+
+    /// Looks at an actor. See [`Population::look`](super::population::Population::look).
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn look_at(&self, shard: *mut Shard<M>, actor: u32) -> Option<Seen> {
+        // SAFETY: the contract.
+        unsafe {
+            let slot = self.slot(shard, actor)?;
+            Some(Seen {
+                state: (*slot).header.state,
+                kind: TypeId::of::<F::Actor>(),
+                called: type_name::<F::Actor>(),
+                place: Slot::actor(slot).cast(),
+            })
         }
     }
 
@@ -310,6 +329,10 @@ trait Residents<M: Message, F: Form<M>> {
                 let event = (*shard).near_event(timer);
                 if timer.time > (*shard).window.limit {
                     (*shard).hold(timer.time, &(*event).head);
+                    continue;
+                }
+                if timer.time >= (*shard).window.pause {
+                    (*shard).put_off(timer);
                     continue;
                 }
                 let caused = (*near).count((*shard).turn.me, &timer);

@@ -5,6 +5,7 @@
 //! of an actor runs**.
 
 mod aside;
+mod outside;
 mod queues;
 mod tally;
 mod timer;
@@ -46,6 +47,8 @@ pub(super) struct Shard<M> {
     pub(super) kept: Kept<M>,
     pub(super) tally: Tally,
     pub(super) waits: Waits,
+    /// Events of the window begun last that come after a pause, and timers that were set in it.
+    pub(super) rest: Vec<Scheduled<M>>,
     /// Events after the limit, in a window that contains it: when, and a timer's key or `u64::MAX`.
     held: Vec<(u64, u64)>,
     /// Events that would arrive after the end of time, to be dropped with the shard.
@@ -86,6 +89,7 @@ impl<M: Message> Shard<M> {
                 limit: config
                     .end
                     .map_or(u64::MAX - 1, |end| end.as_nanos().min(u64::MAX - 1)),
+                pause: u64::MAX,
                 cursor: 0,
             },
             turn: Turn::new(),
@@ -95,6 +99,7 @@ impl<M: Message> Shard<M> {
             kept: Kept::new(),
             tally: Tally::new(M::KINDS.len()),
             waits: Waits::default(),
+            rest: Vec::new(),
             held: Vec::new(),
             never: Vec::new(),
             requests: HashMap::new(),
@@ -242,7 +247,7 @@ impl<M: Message> Shard<M> {
     /// Removes timers that were cancelled from the wheel, if there are many of them, or at once.
     pub(super) fn sweep(&mut self, at_once: bool) {
         if self.waits.are_many() || at_once {
-            let elsewhere = !self.held.is_empty();
+            let elsewhere = !self.held.is_empty() || !self.rest.is_empty();
             self.waits.sweep(&mut self.queues.timers, elsewhere);
         }
     }
@@ -266,6 +271,15 @@ impl<M: Message> Shard<M> {
         let due = self.held.iter();
         let due = due.filter(|(_, key)| !self.waits.is_cancelled(*key));
         due.map(|(time, _)| *time).min().unwrap_or(u64::MAX)
+    }
+
+    /// A window in which something is due that was held back; not the current one, which is over
+    /// then.
+    pub(super) fn window_beyond(&self) -> u64 {
+        match self.beyond() {
+            u64::MAX => u64::MAX,
+            time => (time >> self.rules.window_bits).max(self.window.number + 1),
+        }
     }
 
     /// Counts an event that the actor being run has caused itself at this instant; false if there
@@ -387,9 +401,12 @@ impl<M: Message> Shard<M> {
         self.header().kept = list;
     }
 
-    /// The first window after the current one in which something is to happen, as far as this
-    /// shard knows: at its own actors, or at others to which it has sent.
+    /// The first window after the current one in which something is to happen, or the current one if
+    /// a pause has left something of it, as far as this shard knows: at its own actors, or at others to which it has sent.
     pub(super) fn next_window(&self) -> u64 {
+        if !self.rest.is_empty() {
+            return self.window.number;
+        }
         let bits = self.rules.window_bits;
         let spawned = |request: &SpawnRequest<M, Shard<M>>| {
             request.time.saturating_add(self.rules.latency.min) >> bits

@@ -1,4 +1,4 @@
-//! Whole scenarios at random, run in several ways: results, reports, what actors saw, and that
+//! Whole scenarios at random, run in several ways, also with pauses: results, reports, what actors saw, and that
 //! nothing is left in memory. `cargo run -p corsair-conformance --example fuzz` goes on where these end.
 
 mod case;

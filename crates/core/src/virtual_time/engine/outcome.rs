@@ -63,15 +63,8 @@ impl<M: Message> Engine<M> {
                     kept,
                 });
             }
-            (*shard).leave();
-            let spawns: Vec<_> = (*shard).places.spawns().collect();
-            for (first, number) in spawns {
-                if let Some(population) = self.populations.get(number) {
-                    population.clear(shard, first);
-                }
-            }
         }
-        self.populations = Slab::new();
+        self.clear();
         let tally = std::mem::replace(&mut self.shard().tally, Tally::new(0));
         let names = self.shard().places.names();
         let (spawned, windows, next) = (self.spawned, self.windows, self.next);
@@ -85,6 +78,38 @@ impl<M: Message> Engine<M> {
             totals,
             names,
         }
+    }
+
+    /// What every actor has done so far, in the order of addresses.
+    pub(super) fn totals(&mut self) -> Vec<ActorTotals> {
+        let shard = self.shard;
+        let mut totals = Vec::new();
+        // SAFETY: no reference to the shard is held while populations are asked.
+        unsafe {
+            for (actor, number) in (*shard).places.actors() {
+                if let Some(population) = self.populations.get(number) {
+                    let header = population.header(shard, actor);
+                    totals.push((*shard).totals_of(actor, &*header));
+                }
+            }
+        }
+        totals
+    }
+
+    /// Drops all bodies.
+    pub(super) fn clear(&mut self) {
+        let shard = self.shard;
+        // SAFETY: no reference to the shard is held while populations or actors are asked.
+        unsafe {
+            (*shard).leave();
+            let spawns: Vec<_> = (*shard).places.spawns().collect();
+            for (first, number) in spawns {
+                if let Some(population) = self.populations.get(number) {
+                    population.clear(shard, first);
+                }
+            }
+        }
+        self.populations = Slab::new();
     }
 }
 

@@ -8,7 +8,7 @@ use super::Residents;
 use crate::contract::{Message, Reason};
 use crate::virtual_time::form::{Form, Slot};
 use crate::virtual_time::header::{Header, State};
-use crate::virtual_time::population::Population;
+use crate::virtual_time::population::{Population, Seen};
 use crate::virtual_time::scheduled::Scheduled;
 use crate::virtual_time::shard::Shard;
 use std::alloc::{Layout, dealloc};
@@ -106,6 +106,11 @@ impl<M: Message, F: Form<M>> Population<M, Shard<M>> for Sharers<M, F> {
     unsafe fn ask(&self, shard: *mut Shard<M>, actor: u32) {
         // SAFETY: passed on.
         unsafe { self.ask_one(shard, actor) }
+    }
+
+    unsafe fn look(&self, shard: *mut Shard<M>, actor: u32) -> Option<Seen> {
+        // SAFETY: passed on.
+        unsafe { self.look_at(shard, actor) }
     }
 
     unsafe fn clear(&self, shard: *mut Shard<M>, actor: u32) {

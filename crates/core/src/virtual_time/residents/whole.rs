@@ -7,7 +7,7 @@ use crate::contract::{Message, Reason};
 use crate::virtual_time::addresses::{PAGE, PAGE_BITS};
 use crate::virtual_time::form::{Form, Origin, Slot};
 use crate::virtual_time::header::Header;
-use crate::virtual_time::population::{Blueprint, Pages, Population};
+use crate::virtual_time::population::{Blueprint, Pages, Population, Seen};
 use crate::virtual_time::region::Region;
 use crate::virtual_time::scheduled::Scheduled;
 use crate::virtual_time::shard::Shard;
@@ -149,6 +149,11 @@ impl<M: Message, F: Form<M>> Population<M, Shard<M>> for Whole<M, F> {
     unsafe fn ask(&self, shard: *mut Shard<M>, actor: u32) {
         // SAFETY: passed on.
         unsafe { self.ask_one(shard, actor) }
+    }
+
+    unsafe fn look(&self, shard: *mut Shard<M>, actor: u32) -> Option<Seen> {
+        // SAFETY: passed on.
+        unsafe { self.look_at(shard, actor) }
     }
 
     unsafe fn clear(&self, shard: *mut Shard<M>, _: u32) {

@@ -9,6 +9,7 @@ use crate::virtual_time::scheduled::{Head, Kind, Scheduled, TIMER_FROM};
 use std::any::Any;
 
 /// The first message for an actor that had ended, for strict runs.
+#[derive(Clone)]
 pub(in super::super) struct FirstDead {
     /// Time, receiver, sender.
     pub(in super::super) order: (u64, u32, u32),
@@ -47,6 +48,7 @@ pub(in super::super) enum Why {
 }
 
 /// What a shard has counted.
+#[derive(Clone)]
 pub(in super::super) struct Tally {
     pub(in super::super) messages: Vec<u64>,
     pub(in super::super) dead: Vec<u64>,

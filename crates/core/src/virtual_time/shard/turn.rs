@@ -29,6 +29,8 @@ pub(in super::super) struct Window {
     pub(in super::super) base: u64,
     /// Nothing happens after this time.
     pub(in super::super) limit: u64,
+    /// What is due at this time or later waits until the run is told to go on.
+    pub(in super::super) pause: u64,
     /// The place in its order of the event being handled.
     pub(in super::super) cursor: usize,
 }

@@ -3,7 +3,7 @@
 
 use corsair::{
     Actor, Addr, AsyncContext, Config, Context, DeadLetters, Event, Executor, Flow, Latency,
-    Message, Outcome, Random, Report, RunError, Scenario, Spawn, Time, Token,
+    Message, Outcome, Random, Report, RunError, Scenario, Simulation, Spawn, Time, Token,
 };
 use futures_util::future::{Either, select};
 use std::fmt::Write;
@@ -358,6 +358,50 @@ fn difference(expected: &str, got: &str) -> String {
     )
 }
 
+/// Runs a case that pauses where it likes: at any time, between windows, at the events of an actor.
+fn run_with_pauses(config: &Config, case: Case, seed: u64) -> Result<Report, RunError> {
+    let mut random = Random::new(seed);
+    let mut simulation = Simulation::new(config, case)?;
+    let reach = config.latency.max().as_nanos() as u64;
+    for _ in 0..40 {
+        let now = simulation.now();
+        match random.below(8) {
+            0..3 => {
+                let far = random.bits() % (reach * 3);
+                simulation.run_until(now.after(Duration::from_nanos(far)));
+            }
+            3 => {
+                if let Some(next) = simulation.next() {
+                    simulation.run_until(next);
+                }
+            }
+            4 => drop(simulation.step()),
+            5 => {
+                let actors = simulation.actors();
+                let which = random.below(actors.len() as u32) as usize;
+                if let Some(&who) = actors.get(which) {
+                    simulation.step_actor(who);
+                }
+            }
+            6 => {
+                let (left, mut steps) = (u64::from(random.below(20)), 0);
+                let left = left + simulation.report().delivered();
+                simulation.run_while(|simulation| {
+                    steps += 1;
+                    steps < 20 && simulation.report().delivered() < left
+                });
+            }
+            _ => {
+                for who in simulation.actors() {
+                    let state = simulation.inspect(who, |clerk: &Clerk| clerk.left);
+                    assert!(state.is_ok_and(|left| left > 0) || state.is_err());
+                }
+            }
+        }
+    }
+    simulation.finish()
+}
+
 /// Runs the case with this number in several ways.
 ///
 /// # Errors
@@ -406,11 +450,15 @@ pub(crate) fn check(number: u64) -> Result<(), String> {
             (2 + below(7) as usize, lookahead)
         })
         .collect();
+    let pauses = 2 + below(4) as usize;
     ways.insert(0, (1, None));
     ways.push((1, Some((min / 7).max(1))));
+    // The last two are paused where they like.
+    let paused = ways.len();
+    ways.extend([(1, None), (pauses, None)]);
 
     let mut first: Option<(String, u64)> = None;
-    for (workers, lookahead) in ways {
+    for (index, (workers, lookahead)) in ways.into_iter().enumerate() {
         let config = Config {
             workers: NonZeroUsize::new(workers).unwrap_or(NonZeroUsize::MIN),
             lookahead: lookahead.map(Duration::from_nanos),
@@ -423,13 +471,18 @@ pub(crate) fn check(number: u64) -> Result<(), String> {
             ..case.clone()
         };
         let seen = Arc::clone(&scenario.seen);
-        let result = corsair::run(Executor::Virtual, &config, scenario);
+        let result = if index < paused {
+            corsair::run(Executor::Virtual, &config, scenario)
+        } else {
+            run_with_pauses(&config, scenario, number ^ index as u64)
+        };
         let windows = match (&result, lookahead) {
             (Ok(report), None) => report.windows,
             _ => 0,
         };
         let essence = essence(result, seen.load(Ordering::Relaxed));
-        let way = format!("case {number}, {workers} workers, lookahead {lookahead:?}");
+        let pauses = if index < paused { "" } else { ", with pauses" };
+        let way = format!("case {number}, {workers} workers, lookahead {lookahead:?}{pauses}");
         let owners = Arc::strong_count(&mark);
         if owners != 2 {
             return Err(format!("{way}: {} marks are left", owners - 2));

@@ -1,0 +1,292 @@
+//! A run that its caller holds in the hand. That pauses change nothing is the fuzzer's to show.
+
+use super::{MS, Note, config};
+use corsair::{
+    Actor, Addr, AsyncContext, Config, Context, Event, Flow, InjectError, InspectError, Outcome,
+    RunError, Scenario, Simulation, Spawn, Time, Token,
+};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Notes all that it is given, and when.
+struct Diary {
+    entries: Vec<(Time, Addr, u32)>,
+    _mark: Arc<()>,
+}
+
+impl Actor<Note> for Diary {
+    fn on<C: Context<Note>>(&mut self, event: Event<Note>, cx: &mut C) -> Flow {
+        let (from, number) = match event {
+            Event::Message {
+                from,
+                body: Note::Number(number),
+            } => (from, number),
+            Event::Timer(token) => (cx.me(), token.number()),
+            _ => return Flow::Continue,
+        };
+        self.entries.push((cx.now(), from, number));
+        match number {
+            // Two timers within the window that is being run, one at the very instant.
+            7 => {
+                cx.timer(Duration::from_nanos(10), Token::new(1));
+                cx.timer(Duration::ZERO, Token::new(2));
+            }
+            8 => return Flow::Stop,
+            9 => panic!("nine"),
+            _ => {}
+        }
+        Flow::Continue
+    }
+}
+
+/// Spawns diaries and sends nothing; it waits for a message, or for so long.
+struct Diaries {
+    count: u32,
+    wait: Option<Duration>,
+    mark: Arc<()>,
+}
+
+impl Scenario<Note> for Diaries {
+    async fn root<C: AsyncContext<Note>>(self, mut cx: C) {
+        let mark = self.mark;
+        let make = move |_| Diary {
+            entries: Vec::new(),
+            _mark: Arc::clone(&mark),
+        };
+        cx.spawn_actors(Spawn::many(self.count, "diary", ""), make)
+            .await;
+        match self.wait {
+            Some(time) => cx.sleep(time).await,
+            None => drop(cx.recv().await),
+        }
+    }
+}
+
+fn diaries(workers: usize, count: u32, wait: Option<Duration>) -> Simulation<Note> {
+    let mark = Arc::default();
+    Simulation::new(&config(workers), Diaries { count, wait, mark }).unwrap()
+}
+
+fn at(nanos: u64) -> Time {
+    Time::from_nanos(nanos)
+}
+
+fn entries(simulation: &mut Simulation<Note>, who: Addr) -> Vec<(u64, u32)> {
+    let entries = simulation.inspect(who, |diary: &Diary| diary.entries.clone());
+    let entries = entries.unwrap().into_iter();
+    entries
+        .map(|(time, _, number)| (time.as_nanos(), number))
+        .collect()
+}
+
+/// In the middle of a window.
+const T: u64 = 50_000_123;
+
+#[test]
+fn a_run_pauses_to_the_nanosecond_also_within_a_window_and_among_its_timers() {
+    for workers in [1, 2, 3] {
+        let mut simulation = diaries(workers, 600, None);
+        assert_eq!((simulation.now(), simulation.next()), (at(0), Some(at(0))));
+        assert!(simulation.actors().is_empty());
+        simulation.run_until(at(T - 10));
+        let who = simulation.find("diary577").unwrap();
+        simulation.inject(at(T), who, Note::Number(7)).unwrap();
+        assert_eq!(simulation.next(), Some(at(T)));
+        simulation.run_until(at(T - 1));
+        assert_eq!(entries(&mut simulation, who), []);
+        simulation.run_until(at(T));
+        assert_eq!(entries(&mut simulation, who), [(T, 7), (T, 2)]);
+        simulation.run_until(at(T + 9));
+        assert_eq!(simulation.next(), Some(at(T + 10)));
+        assert_eq!(entries(&mut simulation, who).len(), 2);
+        simulation.run_until(at(T + 10));
+        assert_eq!(entries(&mut simulation, who)[2], (T + 10, 1));
+        assert_eq!(simulation.now(), at(T + 10));
+        assert_eq!((simulation.next(), simulation.is_over()), (None, false));
+    }
+}
+
+#[test]
+fn an_actor_is_stepped_by_one_event_and_no_other_goes_further() {
+    for workers in [1, 2] {
+        let mut simulation = diaries(workers, 600, None);
+        simulation.run_until(at(T - 1));
+        let [a, b] = ["diary3", "diary590"].map(|name| simulation.find(name).unwrap());
+        for (who, number) in [(a, 7), (a, 4), (b, 5)] {
+            simulation.inject(at(T), who, Note::Number(number)).unwrap();
+        }
+        simulation.inject(at(T + 3), b, Note::Number(6)).unwrap();
+        assert!(simulation.step_actor(a));
+        assert_eq!(entries(&mut simulation, a), [(T, 7)]);
+        assert_eq!(entries(&mut simulation, b), []);
+        assert!(simulation.step_actor(a));
+        assert_eq!(entries(&mut simulation, a), [(T, 7), (T, 4)]);
+        // The timer that it set for this instant, then the later one: others come first.
+        assert!(simulation.step_actor(a));
+        assert_eq!(entries(&mut simulation, a)[2], (T, 2));
+        assert_eq!(entries(&mut simulation, b), []);
+        assert!(simulation.step_actor(a));
+        assert_eq!(entries(&mut simulation, a)[3], (T + 10, 1));
+        assert_eq!(entries(&mut simulation, b), [(T, 5), (T + 3, 6)]);
+        assert!(!simulation.step_actor(a), "nothing is left for it");
+    }
+}
+
+#[test]
+fn what_is_injected_arrives_in_its_order_wherever_the_run_was_paused() {
+    let run = |workers, pauses: &[u64]| {
+        let mut simulation = diaries(workers, 300, Some(MS * 100));
+        simulation.run_until(at(10_000_000));
+        let who = simulation.find("diary299").unwrap();
+        for (index, &pause) in pauses.iter().enumerate() {
+            simulation.run_until(at(pause));
+            let number = 20 + index as u32;
+            simulation.inject(at(T), who, Note::Number(number)).unwrap();
+        }
+        simulation.run_until(at(T));
+        let seen = entries(&mut simulation, who);
+        assert_eq!(seen, [(T, 20), (T, 21), (T, 22)]);
+        simulation.finish().unwrap()
+    };
+    let first = run(1, &[20_000_000, 30_000_000, 40_000_000]);
+    for workers in [1, 2, 4] {
+        let again = run(workers, &[T - 3, T - 2, T - 1]);
+        assert_eq!(again.digest, first.digest);
+        assert_eq!((again.time, again.delivered()), (first.time, 3));
+    }
+}
+
+#[test]
+fn only_the_future_takes_messages() {
+    let mut simulation = diaries(1, 1, Some(MS * 100));
+    simulation.run_until(at(T));
+    let who = simulation.find("diary0").unwrap();
+    for nanos in [0, T - 1, T] {
+        let refused = simulation.inject(at(nanos), who, Note::Number(0));
+        let (time, now) = (at(nanos), at(T));
+        assert_eq!(refused, Err(InjectError::Past { time, now }));
+    }
+    assert!(simulation.inject(Time::MAX, who, Note::Number(0)).is_err());
+    assert!(!simulation.run_until(Time::MAX));
+    let late = simulation.inject(Time::MAX, who, Note::Number(0));
+    assert_eq!(late, Err(InjectError::Over));
+    assert_eq!(simulation.report().outcome, Outcome::Completed);
+    assert!(
+        entries(&mut simulation, who).is_empty(),
+        "seen after the end"
+    );
+}
+
+#[test]
+fn an_inspection_says_why_it_sees_nothing() {
+    let mut simulation = diaries(2, 2, None);
+    simulation.run_until(at(T));
+    let [root, first, second] = simulation.actors()[..] else {
+        panic!("{:?}", simulation.actors());
+    };
+    simulation
+        .inject(at(T + 1), first, Note::Number(8))
+        .unwrap();
+    simulation.run_until(at(T + 1));
+    let mut see = |who| simulation.inspect(who, |_: &Diary| ()).unwrap_err();
+    assert_eq!(see(first), InspectError::Ended { who: first });
+    let nobody = Addr::from_u32(70_000);
+    assert_eq!(see(nobody), InspectError::Nobody { who: nobody });
+    assert!(matches!(see(root), InspectError::OtherType { .. }));
+    assert!(simulation.inspect(second, |_: &Diary| ()).is_ok());
+    let other = simulation.inspect(second, |_: &u32| ()).unwrap_err();
+    assert!(other.to_string().contains("Diary, not u32"), "{other}");
+}
+
+#[test]
+fn where_nothing_is_left_a_message_from_outside_lets_the_run_go_on() {
+    let mut simulation = diaries(2, 1, None);
+    assert!(simulation.run_until(at(T)));
+    assert!(!simulation.step(), "nothing is left to happen");
+    simulation
+        .inject(at(2 * T), Addr::from_u32(0), Note::Number(1))
+        .unwrap();
+    assert!(simulation.step());
+    assert_eq!(simulation.finish().unwrap().time, at(2 * T));
+    let deadlock = diaries(2, 1, None).finish().unwrap_err();
+    assert!(matches!(deadlock, RunError::Deadlock { report } if report.waiting.len() == 2));
+}
+
+#[test]
+fn a_panic_ends_a_simulation_and_is_what_it_ends_with() {
+    for workers in [1, 2] {
+        let mut simulation = diaries(workers, 600, None);
+        simulation.run_until(at(T));
+        let who = simulation.find("diary599").unwrap();
+        simulation.inject(at(T + 5), who, Note::Number(9)).unwrap();
+        assert!(!simulation.run_until(at(T + 6)));
+        assert!(simulation.is_over());
+        match simulation.finish().unwrap_err() {
+            RunError::Panicked { panic, .. } => {
+                assert_eq!((panic.name.as_str(), panic.time), ("diary599", at(T + 5)));
+                assert_eq!(panic.event, "Number from nobody");
+            }
+            other => panic!("{other}"),
+        }
+    }
+}
+
+#[test]
+fn a_dropped_simulation_stops_and_drops_its_actors() {
+    for workers in [1, 3] {
+        let mark = Arc::default();
+        let scenario = Diaries {
+            count: 600,
+            wait: None,
+            mark: Arc::clone(&mark),
+        };
+        let mut simulation = Simulation::new(&config(workers), scenario).unwrap();
+        simulation.run_until(at(T));
+        let letter = Note::Mark(Arc::clone(&mark));
+        simulation
+            .inject(at(2 * T), Addr::from_u32(0), letter)
+            .unwrap();
+        assert!(Arc::strong_count(&mark) > 600);
+        drop(simulation);
+        assert_eq!(Arc::strong_count(&mark), 1);
+    }
+}
+
+#[test]
+fn a_simulation_goes_no_further_than_the_end_that_is_set() {
+    let config = Config {
+        end: Some(at(T)),
+        ..config(2)
+    };
+    let scenario = Diaries {
+        count: 1,
+        wait: Some(MS * 100),
+        mark: Arc::default(),
+    };
+    let mut simulation = Simulation::new(&config, scenario).unwrap();
+    assert!(simulation.run_until(at(2 * T)), "the root has not returned");
+    assert!(!simulation.step());
+    match simulation.finish().unwrap_err() {
+        RunError::PastEnd { end, next, .. } => {
+            assert_eq!(end, at(T));
+            assert!(next > at(100_000_000));
+        }
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_simulation_may_go_from_thread_to_thread_and_at_the_pace_of_the_wall() {
+    let mut simulation = diaries(2, 10, Some(MS * 20));
+    simulation.run_until(at(1000));
+    let report = std::thread::spawn(move || {
+        simulation.run_until(at(5_000_000));
+        // Twenty milliseconds in a twentieth of one.
+        simulation.pace(Some(400.0));
+        simulation.run_until(at(15_000_000));
+        simulation.finish()
+    });
+    let report = report.join().unwrap().unwrap();
+    let whole = diaries(1, 10, Some(MS * 20)).finish().unwrap();
+    assert_eq!((report.digest, report.time), (whole.digest, whole.time));
+}

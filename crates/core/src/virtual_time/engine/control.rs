@@ -1,0 +1,220 @@
+//! What a run that can be paused is told and asked, by [`Simulation`](crate::Simulation). Ordinary
+//! runs use none of it.
+
+use super::{End, Engine, Outcome};
+use crate::contract::{Addr, Config, Message, SpanId, Spawn, Time};
+use crate::virtual_time::context::Running;
+use crate::virtual_time::exchange::Exchange;
+use crate::virtual_time::header::State;
+use crate::virtual_time::parcel::{Parcel, next_pending};
+use crate::virtual_time::pause::{Before, Pause};
+use crate::virtual_time::population::{Blueprint, Seen};
+use crate::virtual_time::scheduled::{Head, Kind, Scheduled};
+use crate::virtual_time::shard::{ROOT, Shard};
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
+
+/// A shard and its loop, between whose windows its owner does as it likes.
+pub(in super::super) struct Seat<M: Message>(ManuallyDrop<Engine<M>>);
+
+// SAFETY: a seat owns all that its pointers lead to: the shard, actors and events. Messages and
+// actors are `Send`, and so is what they are made from; wakers are, too. What is kept per thread
+// about a shard is set for the time of a call of this type's functions, which have it exclusively.
+unsafe impl<M: Message> Send for Seat<M> {}
+
+impl<M: Message> Seat<M> {
+    /// A shard in which nothing has happened yet: the root's start is its first event.
+    pub(in super::super) fn new(
+        config: &Config,
+        index: usize,
+        root: Arc<dyn Blueprint<M, Shard<M>>>,
+    ) -> Seat<M> {
+        let shard = Box::into_raw(Shard::new(config, index));
+        let mut engine = Engine::new(shard, config.workers.get());
+        let first = engine.place(Addr::NONE.as_u32(), Spawn::one("root"), root, 0);
+        let shard = engine.shard();
+        if first == Some(ROOT) && shard.places.owns(ROOT) {
+            let start = Scheduled::bare(Head::new(0, Kind::Start, ROOT, ROOT, 0, 0));
+            shard.rest.push(start);
+        }
+        Seat(ManuallyDrop::new(engine))
+    }
+
+    /// Does something as the shard that runs on this thread.
+    fn as_running<T>(&mut self, act: impl FnOnce(&mut Engine<M>) -> T) -> T {
+        // SAFETY: the shard lives as long as this, which is borrowed exclusively.
+        let running = unsafe { Running::new(self.0.shard) };
+        let done = act(&mut self.0);
+        drop(running);
+        done
+    }
+
+    /// Goes on until the run ends or pauses.
+    pub(in super::super) fn go<X: Exchange<Parcel<M, Shard<M>>>>(
+        &mut self,
+        config: &Config,
+        exchange: &mut X,
+        pause: Before,
+    ) -> End {
+        self.as_running(|engine| engine.run(config, exchange, &pause))
+    }
+
+    /// The end of the run, of which this shard has this to say.
+    pub(in super::super) fn finish(&mut self, config: &Config, end: End) -> Outcome {
+        self.as_running(|engine| engine.finish(config, end))
+    }
+
+    /// What the shard has counted so far.
+    pub(in super::super) fn so_far(&mut self, config: &Config, end: End) -> Outcome {
+        let totals = if config.per_actor {
+            self.0.totals()
+        } else {
+            Vec::new()
+        };
+        let engine = &mut *self.0;
+        Outcome {
+            end,
+            tally: engine.shard().tally.clone(),
+            spawned: engine.spawned,
+            windows: engine.windows + u64::from(engine.busy),
+            next: u64::MAX,
+            waiting: Vec::new(),
+            totals,
+            names: Vec::new(),
+        }
+    }
+
+    /// Whether the run is to stop because of this shard.
+    pub(in super::super) fn has_failed(&mut self) -> bool {
+        let tally = &self.0.shard().tally;
+        tally.failure.is_some() || tally.too_many
+    }
+
+    /// Changes with everything that happens on this shard.
+    pub(in super::super) fn counts(&mut self) -> (u64, u64, u64) {
+        self.0.counts()
+    }
+
+    /// The sum of all events of this shard.
+    pub(in super::super) fn digest(&mut self) -> u64 {
+        self.0.shard().tally.digest
+    }
+
+    /// The last instant of the next window for which this shard knows anything, if there is one.
+    pub(in super::super) fn end_of_next_window(&mut self) -> Option<u64> {
+        let inbound = self.0.inbound_pending;
+        let shard = self.0.shard();
+        let bits = shard.rules.window_bits;
+        let next = shard
+            .next_window()
+            .min(next_pending(inbound, shard.window.number));
+        let next = next.min(shard.window_beyond());
+        (next != u64::MAX).then(|| next << bits | ((1 << bits) - 1))
+    }
+
+    /// When the next event of this shard's actors, or to actors of others, is due.
+    pub(in super::super) fn next(&mut self) -> Option<Time> {
+        self.0.shard().sweep(true);
+        match self.0.earliest() {
+            u64::MAX => None,
+            nanos => Some(Time::from_nanos(nanos)),
+        }
+    }
+
+    /// When an actor's next event is due, as far as this shard knows; O(what is pending).
+    pub(in super::super) fn next_of(&mut self, actor: u32) -> Option<u64> {
+        self.0
+            .earliest_of(|head| head.to == actor, |shard| shard.next_of(actor))
+    }
+
+    /// The number of the shard that has an address.
+    pub(in super::super) fn owner(&mut self, to: u32) -> usize {
+        self.0.shard().places.owner(to)
+    }
+
+    /// Puts a message on its way to an actor of this shard.
+    pub(in super::super) fn inject(
+        &mut self,
+        time: Time,
+        to: Addr,
+        sequence: u32,
+        body: M,
+    ) -> SpanId {
+        let shard = self.0.shard();
+        shard.inject(time.as_nanos(), to.as_u32(), sequence, body)
+    }
+
+    /// What there is of an actor. Valid until the seat is used again.
+    pub(in super::super) fn look(&mut self, who: Addr) -> Option<Seen> {
+        let engine = &mut *self.0;
+        let number = engine.shard().places.population(who.as_u32())?;
+        let population = engine.populations.get(number)?;
+        // SAFETY: no reference to the shard is held, and no actor runs.
+        unsafe { population.look(engine.shard, who.as_u32()) }
+    }
+
+    /// An actor's name, if this shard knows it.
+    pub(in super::super) fn name(&mut self, who: Addr) -> String {
+        self.0.shard().places.name_of(who.as_u32())
+    }
+
+    /// The actors of this shard that have begun and not ended, in the order of addresses.
+    pub(in super::super) fn actors(&mut self) -> Vec<Addr> {
+        let known: Vec<_> = self.0.shard().places.actors().collect();
+        let live = known.into_iter().filter(|&(who, _)| {
+            let seen = self.look(Addr(who));
+            seen.is_some_and(|seen| seen.state == State::Live)
+        });
+        live.map(|(who, _)| Addr(who)).collect()
+    }
+}
+
+impl<M: Message> Drop for Seat<M> {
+    fn drop(&mut self) {
+        self.as_running(|engine| {
+            engine.clear();
+            // What has not arrived is dropped while the shard is still there.
+            engine.events.clear();
+        });
+        let shard = self.0.shard;
+        // SAFETY: neither is used again.
+        unsafe {
+            ManuallyDrop::drop(&mut self.0);
+            drop(Box::from_raw(shard));
+        }
+    }
+}
+
+impl<M: Message> Engine<M> {
+    /// Takes what is not before the pause out of the window that is about to be run.
+    pub(super) fn set_aside<P: Pause>(&mut self, pause: &P) {
+        // SAFETY: as in `shard`; the events are not part of the shard.
+        let shard = unsafe { &mut *self.shard };
+        let base = shard.window.base;
+        let time = |event: &Scheduled<M>| base + event.head.offset() as u64;
+        let also = pause.also().and_then(|who| {
+            let events = self.events.iter().enumerate();
+            let first = events
+                .filter(|(_, event)| event.head.to == who && time(event) == pause.before())
+                .min_by_key(|(place, event)| (event.head.order(), *place));
+            first.map(|(place, _)| place)
+        });
+        let mut place = 0;
+        let later = self.events.extract_if(.., |event| {
+            let this = place;
+            place += 1;
+            time(event) >= pause.before() && also != Some(this)
+        });
+        shard.rest.extend(later);
+    }
+
+    /// When the first event is due whose head is wanted, as far as this shard knows; O(pending).
+    fn earliest_of(
+        &mut self,
+        wanted: impl Fn(&Head) -> bool,
+        more: impl FnOnce(&mut Shard<M>) -> Option<u64>,
+    ) -> Option<u64> {
+        let near = self.near(wanted).min();
+        near.into_iter().chain(more(self.shard())).min()
+    }
+}

@@ -1,0 +1,60 @@
+//! Where a run hands control back to its caller, and goes on later as if nothing had been.
+//!
+//! All shards are told the same before they go on. Between two windows they agree for themselves
+//! that the next one begins too late. A pause within a window parts its events: nothing that is sent
+//! in a window arrives in it, so those after the pause are known already, but for timers that are set
+//! before it and due after it ([`Shard::put_off`](super::shard::Shard::put_off)). The rest is run as
+//! the same window again.
+
+/// How far shards go before they pause. What never pauses compiles to nothing.
+pub(super) trait Pause {
+    /// Whether there may be one.
+    const EVER: bool;
+
+    /// Nothing happens at this time or later; `u64::MAX`: there is no pause.
+    fn before(&self) -> u64;
+
+    /// The actor whose first event at that time happens, nevertheless.
+    fn also(&self) -> Option<u32>;
+
+    /// Whether the run is to pause when nothing is left to happen.
+    fn is_asked(&self) -> bool {
+        self.before() != u64::MAX
+    }
+}
+
+/// An ordinary run.
+pub(super) struct Never;
+
+impl Pause for Never {
+    const EVER: bool = false;
+
+    #[inline(always)]
+    fn before(&self) -> u64 {
+        u64::MAX
+    }
+
+    #[inline(always)]
+    fn also(&self) -> Option<u32> {
+        None
+    }
+}
+
+/// A run that pauses before this time, or never if that is `u64::MAX`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Before {
+    pub(super) time: u64,
+    pub(super) also: Option<u32>,
+}
+
+impl Pause for Before {
+    const EVER: bool = true;
+
+    fn before(&self) -> u64 {
+        self.time
+    }
+
+    fn also(&self) -> Option<u32> {
+        self.also
+    }
+}

@@ -1,0 +1,81 @@
+//! What reaches a shard from outside of its run, while that is paused.
+
+use super::Shard;
+use super::timer::key;
+use crate::Addr;
+use crate::contract::{Message, SpanId};
+use crate::virtual_time::near::NearTimer;
+use crate::virtual_time::scheduled::{Head, Kind, Scheduled};
+
+impl<M: Message> Shard<M> {
+    /// Puts off a timer of the actor being run that is due within the window, but not before the pause.
+    #[cold]
+    pub(in super::super) fn put_off(&mut self, timer: NearTimer) {
+        let event = timer.event(self.window.base, self.turn.me);
+        self.rest.push(event);
+    }
+
+    /// A message from nobody, which arrives at `time`: after the pause, and after all messages of
+    /// actors that arrive at this instant.
+    pub(in super::super) fn inject(
+        &mut self,
+        time: u64,
+        to: u32,
+        sequence: u32,
+        body: M,
+    ) -> SpanId {
+        let span = SpanId::new(Addr::NONE, sequence);
+        let mut head = Head::new(0, Kind::Message, to, Addr::NONE.as_u32(), sequence, time);
+        head.trace = span.as_u64();
+        let bits = self.rules.window_bits;
+        if time >> bits == self.window.number {
+            head.set_offset((time & ((1 << bits) - 1)) as u32);
+            self.rest.push(Scheduled::with_body(head, body));
+        } else {
+            self.schedule(time, Scheduled::with_body(head, body));
+        }
+        span
+    }
+
+    /// When something is due that waits neither on the ring nor in a wheel.
+    pub(in super::super) fn pending(&self) -> impl Iterator<Item = u64> {
+        let rest = self.rest.iter();
+        let rest = rest.map(|event| self.window.base + event.head.offset() as u64);
+        let spawns = self.spawns.iter();
+        let spawns = spawns.map(|spawn| spawn.time.saturating_add(self.rules.latency.min));
+        rest.chain(spawns)
+    }
+
+    /// When this actor's next event is due, as far as the shard knows; O(what is pending).
+    pub(in super::super) fn next_of(&mut self, actor: u32) -> Option<u64> {
+        let mut first = None;
+        let mut see = |time: u64| first = Some(first.map_or(time, |first: u64| first.min(time)));
+        let base = self.window.base;
+        for event in &self.rest {
+            if event.head.to == actor {
+                see(base + event.head.offset() as u64);
+            }
+        }
+        let waits = &self.waits;
+        self.queues.timers.retain(|timer| {
+            if timer.actor == actor && !waits.is_cancelled(key(actor, timer.token)) {
+                see(timer.time);
+            }
+            true
+        });
+        self.queues.far.retain(|far| {
+            if far.event.head.to == actor {
+                see(far.time);
+            }
+            true
+        });
+        for out in &self.queues.out {
+            for far in &out.far {
+                if far.event.head.to == actor {
+                    see(far.time);
+                }
+            }
+        }
+        first
+    }
+}

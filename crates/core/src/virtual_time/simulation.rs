@@ -1,0 +1,505 @@
+//! A run in virtual time that its caller holds in the hand: it goes on as far as it is told.
+
+mod crew;
+
+use super::conclusion::{add_up, conclude};
+use super::engine::{End, Seat};
+use super::header::State;
+use super::pause::Before;
+use crate::contract::{Addr, Config, Message, Outcome, Report, RunError, Scenario, SpanId, Time};
+use crate::sync::lock;
+use crew::Crew;
+use std::any::{TypeId, type_name};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// A run in virtual time that goes on as far as it is told, can be looked at and spoken to in
+/// between, and ends as if it had never paused.
+///
+/// ```
+/// use corsair::{
+///     Actor, AsyncContext, Config, Context, Event, Flow, Message, Scenario, Simulation, Spawn, Time,
+/// };
+/// use std::time::Duration;
+///
+/// #[derive(Message)]
+/// struct Coin;
+///
+/// /// Counts what it is given.
+/// struct Purse {
+///     coins: u32,
+/// }
+///
+/// impl Actor<Coin> for Purse {
+///     fn on<C: Context<Coin>>(&mut self, _: Event<Coin>, _: &mut C) -> Flow {
+///         self.coins += 1;
+///         Flow::Continue
+///     }
+/// }
+///
+/// /// Gives a coin every second.
+/// struct Allowance;
+///
+/// impl Scenario<Coin> for Allowance {
+///     async fn root<C: AsyncContext<Coin>>(self, mut cx: C) {
+///         let purses = cx.spawn_actors(Spawn::one("purse"), |_| Purse { coins: 0 }).await;
+///         for _ in 0..10 {
+///             cx.sleep(Duration::from_secs(1)).await;
+///             cx.send(purses.get(0), Coin);
+///         }
+///     }
+/// }
+///
+/// let second = |n| Time::ZERO.after(Duration::from_secs(n));
+/// let mut simulation = Simulation::new(&Config::default(), Allowance)?;
+/// simulation.run_until(second(5));
+/// let purse = simulation.find("purse").expect("it was spawned");
+/// assert_eq!(simulation.inspect(purse, |purse: &Purse| purse.coins)?, 4);
+///
+/// simulation.inject(second(6), purse, Coin)?; // from nobody
+/// simulation.run_until(second(8));
+/// assert_eq!(simulation.inspect(purse, |purse: &Purse| purse.coins)?, 8);
+///
+/// let report = simulation.finish()?;
+/// assert_eq!(report.delivered(), 11);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Wherever it was paused, the result is that of [`run`](crate::run()) to the last bit, with any number
+/// of workers; with what was injected it is a function of that as well. A run that is never paused
+/// pays nothing for this.
+///
+/// The first worker is the caller's thread; the others are threads that wait while it is paused.
+/// Dropping a simulation stops it and drops its actors.
+pub struct Simulation<M: Message> {
+    /// Dropped first, so that no other thread has a seat.
+    crew: Crew<M>,
+    config: Config,
+    /// A seat for each worker. Nobody else has any while the run is paused.
+    seats: Vec<Arc<Mutex<Seat<M>>>>,
+    /// All that is due until then has happened, and nothing later.
+    now: Time,
+    end: Option<End>,
+    injected: u32,
+    pace: Option<f64>,
+    started: Instant,
+}
+
+impl<M: Message> Simulation<M> {
+    /// A run in which nothing has happened yet.
+    ///
+    /// # Errors
+    /// [`RunError::Config`] if the configuration contradicts itself, [`RunError::Thread`] if the
+    /// system refuses a thread.
+    pub fn new(config: &Config, scenario: impl Scenario<M>) -> Result<Simulation<M>, RunError> {
+        config.check()?;
+        let started = Instant::now();
+        let root: Arc<dyn super::Blueprint<M, super::Shard<M>>> =
+            Arc::new(super::context::root_form(move |context| {
+                scenario.root(context)
+            }));
+        let seats: Vec<_> = (0..config.workers.get())
+            .map(|index| Arc::new(Mutex::new(Seat::new(config, index, Arc::clone(&root)))))
+            .collect();
+        let crew = Crew::new(config, &seats)?;
+        Ok(Simulation {
+            config: config.clone(),
+            seats,
+            crew,
+            now: Time::ZERO,
+            end: None,
+            injected: 0,
+            pace: None,
+            started,
+        })
+    }
+
+    /// Goes on until all has happened that is due until `time`, inclusive. Whether the run goes on
+    /// after it.
+    pub fn run_until(&mut self, time: Time) -> bool {
+        if let Some(factor) = self.pace {
+            self.keep_pace(time, factor);
+        }
+        self.advance(time)
+    }
+
+    /// Goes on until something has happened: through the next window of virtual time, whose width
+    /// is the lookahead's, in which there is anything. False if there is none, or the run is over.
+    pub fn step(&mut self) -> bool {
+        loop {
+            let before = self.counts();
+            let Some(end) = self.end_of_next_window() else {
+                return false;
+            };
+            let end = match self.pace {
+                Some(_) => self.next().map_or(end, |next| next.max(end)),
+                None => end,
+            };
+            self.run_until(end);
+            if self.counts() != before {
+                return true;
+            }
+            if self.end.is_some() || self.is_at_its_end() {
+                return false;
+            }
+        }
+    }
+
+    /// Goes on until this actor has handled its next event, and nobody anything later. False if
+    /// there is no event to come for it, or the run is over.
+    ///
+    /// Each step looks through all that is pending.
+    pub fn step_actor(&mut self, who: Addr) -> bool {
+        loop {
+            let Some(end) = self.end_of_next_window() else {
+                return false;
+            };
+            match self.next_of(who) {
+                Some(time) if self.config.end.is_some_and(|end| time > end) => return false,
+                // What others send from here on arrives in a later window.
+                Some(time) if time <= end => {
+                    let before = self.counts();
+                    self.go(Before {
+                        time: time.as_nanos(),
+                        also: Some(who.as_u32()),
+                    });
+                    self.now = self.now.max(time);
+                    if self.counts() != before || self.end.is_some() {
+                        return self.end.is_none();
+                    }
+                }
+                _ => {
+                    if !self.run_until(end) || self.is_at_its_end() {
+                        return false;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Goes on, a [step](Simulation::step) at a time, as long as the condition holds and there is
+    /// anything to do. Whether the run goes on after it.
+    ///
+    /// ```
+    /// # use corsair::*;
+    /// # struct Sleeper;
+    /// # #[derive(Message)] struct Nothing;
+    /// # impl Scenario<Nothing> for Sleeper {
+    /// #     async fn root<C: AsyncContext<Nothing>>(self, mut cx: C) {
+    /// #         for _ in 0..100 { cx.sleep(std::time::Duration::from_millis(10)).await; }
+    /// #     }
+    /// # }
+    /// let mut simulation = Simulation::new(&Config::default(), Sleeper)?;
+    /// simulation.run_while(|simulation| simulation.report().timers < 50);
+    /// assert_eq!(simulation.report().timers, 50);
+    /// # Ok::<(), RunError>(())
+    /// ```
+    pub fn run_while(&mut self, mut condition: impl FnMut(&mut Simulation<M>) -> bool) -> bool {
+        while condition(self) {
+            if !self.step() {
+                break;
+            }
+        }
+        self.end.is_none()
+    }
+
+    /// Sets the pace of what follows: `Some(2.0)` is twice as fast as the clock on the wall, `None`,
+    /// as it is at first, as fast as it goes. The result does not depend on it.
+    ///
+    /// # Panics
+    /// If the factor is not a positive number.
+    pub fn pace(&mut self, factor: Option<f64>) {
+        if let Some(factor) = factor {
+            assert!(
+                factor.is_finite() && factor > 0.0,
+                "a pace is a positive number, not {factor}"
+            );
+        }
+        self.pace = factor;
+    }
+
+    /// How far the run has come: all that is due until now has happened, and nothing later.
+    ///
+    /// After [`Simulation::step_actor`] there may be more to happen at this very instant.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// When the next event is due; `None` if nothing is left to happen, or the run is over.
+    ///
+    /// Looks through all that is pending.
+    pub fn next(&mut self) -> Option<Time> {
+        if self.end.is_some() {
+            return None;
+        }
+        self.seats().filter_map(|mut seat| seat.next()).min()
+    }
+
+    /// Whether the run is over: its root has returned and what it caused has happened, an actor has
+    /// failed, or it was cut.
+    pub fn is_over(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Looks at the state of an actor in [handler form](crate::Actor), also after the run.
+    ///
+    /// # Errors
+    /// If there is no such actor, or its state is of another type.
+    pub fn inspect<A: 'static, T>(
+        &mut self,
+        who: Addr,
+        look: impl FnOnce(&A) -> T,
+    ) -> Result<T, InspectError> {
+        let mut seat = self.seat_of(who);
+        let seen = seat.look(who).ok_or(InspectError::Nobody { who })?;
+        match seen.state {
+            State::Fresh => return Err(InspectError::NotBegun { who }),
+            State::Ended => return Err(InspectError::Ended { who }),
+            State::Live => {}
+        }
+        if seen.kind != TypeId::of::<A>() {
+            return Err(InspectError::OtherType {
+                who,
+                is: seen.called,
+                asked: type_name::<A>(),
+            });
+        }
+        // SAFETY: a live actor of type `A` is at this place as long as nothing is run, and the seat
+        // is locked. Nobody else has a reference to it.
+        Ok(look(unsafe { &*seen.place.cast::<A>() }))
+    }
+
+    /// Lets a message from nobody ([`Addr::NONE`]) arrive at a time that has not come yet. At one
+    /// instant it comes after the messages of actors, and in the order of injection.
+    ///
+    /// # Errors
+    /// If that time has passed, or the run is over.
+    pub fn inject(&mut self, time: Time, to: Addr, body: M) -> Result<SpanId, InjectError> {
+        if self.end.is_some() {
+            return Err(InjectError::Over);
+        }
+        let begun = self.now != Time::ZERO;
+        if time < self.now || begun && time == self.now || time == Time::MAX {
+            return Err(InjectError::Past {
+                time,
+                now: self.now,
+            });
+        }
+        self.injected = self
+            .injected
+            .checked_add(1)
+            .filter(|&number| number != u32::MAX)
+            .ok_or(InjectError::TooMany)?;
+        let number = self.injected;
+        Ok(self.seat_of(to).inject(time, to, number, body))
+    }
+
+    /// The actors that have begun and not ended, in the order of their addresses.
+    pub fn actors(&mut self) -> Vec<Addr> {
+        let mut actors: Vec<_> = self.seats().flat_map(|mut seat| seat.actors()).collect();
+        actors.sort_unstable();
+        actors
+    }
+
+    /// The first of those actors with this name.
+    pub fn find(&mut self, name: &str) -> Option<Addr> {
+        let actors = self.actors();
+        actors.into_iter().find(|&who| self.name(who) == name)
+    }
+
+    /// The name of an actor; its address if it has ended or never was.
+    pub fn name(&mut self, who: Addr) -> String {
+        self.seat_of(who).name(who)
+    }
+
+    /// What the run has done so far. Who waits for what is only told when it has ended.
+    pub fn report(&mut self) -> Report {
+        let end = self.end.unwrap_or(End::Paused);
+        let config = &self.config;
+        let outcomes: Vec<_> = self
+            .seats()
+            .map(|mut seat| seat.so_far(config, end))
+            .collect();
+        let outcome = match end {
+            End::Paused => Outcome::Running,
+            End::Halted => Outcome::Cut,
+            _ => Outcome::Completed,
+        };
+        add_up::<M>(config, self.started.elapsed(), &outcomes, outcome)
+    }
+
+    /// The digest of all that has happened so far, which [`Simulation::report`] contains as well.
+    pub fn digest(&mut self) -> u64 {
+        let digests = self.seats().map(|mut seat| seat.digest());
+        digests.fold(0, u64::wrapping_add)
+    }
+
+    /// Goes on to the end of the run and reports, as [`run`](crate::run()) does.
+    ///
+    /// # Errors
+    /// See [`RunError`].
+    pub fn finish(mut self) -> Result<Report, RunError> {
+        while self.end.is_none() {
+            if self.pace.is_some() && self.step() {
+                continue;
+            }
+            self.go(Before {
+                time: u64::MAX,
+                also: None,
+            });
+        }
+        let end = self.end.unwrap_or(End::Quiet);
+        let config = &self.config;
+        let outcomes = self
+            .seats()
+            .map(|mut seat| seat.finish(config, end))
+            .collect();
+        conclude::<M>(config, self.started.elapsed(), outcomes)
+    }
+
+    fn seats(&self) -> impl Iterator<Item = MutexGuard<'_, Seat<M>>> {
+        self.seats.iter().map(|seat| lock(seat))
+    }
+
+    /// The seat of the worker that has an address.
+    fn seat_of(&mut self, who: Addr) -> MutexGuard<'_, Seat<M>> {
+        let owner = lock(&self.seats[0]).owner(who.as_u32());
+        lock(&self.seats[owner])
+    }
+
+    /// Changes with everything that happens.
+    fn counts(&self) -> (u64, u64, u64) {
+        let counts = self.seats().map(|mut seat| seat.counts());
+        counts.fold((0, 0, 0), |(a, b, c), (x, y, z)| {
+            (a.wrapping_add(x), b + y, c + z)
+        })
+    }
+
+    fn end_of_next_window(&self) -> Option<Time> {
+        if self.end.is_some() {
+            return None;
+        }
+        let ends = self
+            .seats()
+            .filter_map(|mut seat| seat.end_of_next_window());
+        ends.min().map(Time::from_nanos)
+    }
+
+    fn next_of(&self, who: Addr) -> Option<Time> {
+        let next = self
+            .seats()
+            .filter_map(|mut seat| seat.next_of(who.as_u32()));
+        next.min().map(Time::from_nanos)
+    }
+
+    /// Whether nothing can happen any more before the end that the configuration sets.
+    fn is_at_its_end(&self) -> bool {
+        self.config.end.is_some_and(|end| self.now >= end)
+    }
+
+    /// Goes on until all has happened until `time`. Whether the run goes on.
+    fn advance(&mut self, time: Time) -> bool {
+        if time >= self.now && self.end.is_none() {
+            self.go(Before {
+                time: time.as_nanos().saturating_add(1).min(u64::MAX - 1),
+                also: None,
+            });
+            if self.end.is_none() {
+                self.now = time;
+            }
+        }
+        self.end.is_none()
+    }
+
+    fn go(&mut self, pause: Before) {
+        let mut end = self.crew.go(&self.config, &self.seats, pause);
+        if end == End::Paused && self.seats().any(|mut seat| seat.has_failed()) {
+            end = End::Halted;
+        }
+        if end != End::Paused {
+            self.end = Some(end);
+            self.now = self.now.max(self.report().time);
+        }
+    }
+
+    /// Goes on almost until `time` as the clock on the wall does, `factor` times as fast.
+    fn keep_pace(&mut self, time: Time, factor: f64) {
+        /// So long it sleeps at most, so that a cut is noticed, and a window is not run late.
+        const NAP: Duration = Duration::from_millis(5);
+        let (begun, from) = (Instant::now(), self.now);
+        while self.end.is_none() && !self.config.cut.is_cut() {
+            let passed = begun.elapsed().as_secs_f64() * factor;
+            let now = from.after(Duration::try_from_secs_f64(passed).unwrap_or(Duration::MAX));
+            if now >= time {
+                return;
+            }
+            self.advance(now);
+            let left = Duration::from_secs_f64(time.since(now).as_secs_f64() / factor);
+            std::thread::sleep(left.min(NAP));
+        }
+    }
+}
+
+impl<M: Message> fmt::Debug for Simulation<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Simulation")
+            .field("now", &self.now)
+            .field("is_over", &self.is_over())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why the state of an actor cannot be seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InspectError {
+    /// There is no actor at this address, or not yet.
+    #[error("there is no actor at {who}; Simulation::actors lists those that live")]
+    Nobody {
+        /// The address.
+        who: Addr,
+    },
+    /// It waits for its first event.
+    #[error("{who} has not begun: its state is made when its first event arrives")]
+    NotBegun {
+        /// Who.
+        who: Addr,
+    },
+    /// It has ended.
+    #[error("{who} has ended, and its state was dropped")]
+    Ended {
+        /// Who.
+        who: Addr,
+    },
+    /// Its state is of another type.
+    #[error("the state of {who} is {is}, not {asked}; what an async body holds cannot be seen")]
+    OtherType {
+        /// Who.
+        who: Addr,
+        /// What its type is called.
+        is: &'static str,
+        /// What the type asked for is called.
+        asked: &'static str,
+    },
+}
+
+/// Why a message cannot be injected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InjectError {
+    /// Its time has passed.
+    #[error("a message cannot arrive at {time}, the simulation is at {now}; choose a later time")]
+    Past {
+        /// When it was to arrive.
+        time: Time,
+        /// How far the run has come.
+        now: Time,
+    },
+    /// The run is over.
+    #[error("the simulation is over; a message would reach nobody")]
+    Over,
+    /// There are no sequence numbers left.
+    #[error("2^32 messages were injected, which is all that can be told apart")]
+    TooMany,
+}

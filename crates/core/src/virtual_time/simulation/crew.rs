@@ -1,0 +1,127 @@
+//! The workers of a simulation but the first, which is its caller's thread.
+
+use crate::contract::{Config, Executor, Message, Report, RunError};
+use crate::sync::lock;
+use crate::virtual_time::engine::{End, Seat};
+use crate::virtual_time::exchange::{Alone, Exchange, Matrix, Port, Vote};
+use crate::virtual_time::parcel::Parcel;
+use crate::virtual_time::pause::Before;
+use crate::virtual_time::shard::Shard;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+type Cargo<M> = Parcel<M, Shard<M>>;
+type SharedPort<M> = Port<Cargo<M>, Arc<Matrix<Cargo<M>>>>;
+
+/// See the [module](self).
+pub(super) struct Crew<M: Message> {
+    meeting: Meeting<M>,
+    workers: Vec<Worker>,
+}
+
+/// The first worker's side of the meetings.
+enum Meeting<M> {
+    Alone,
+    Port(SharedPort<M>),
+}
+
+impl<M> Exchange<Cargo<M>> for Meeting<M> {
+    fn exchange(&mut self, vote: Vote, out: &mut [Cargo<M>], inbox: &mut [Cargo<M>]) -> Vote {
+        match self {
+            Meeting::Alone => Alone.exchange(vote, out, inbox),
+            Meeting::Port(port) => port.exchange(vote, out, inbox),
+        }
+    }
+}
+
+/// A thread that waits to be told how far to go.
+struct Worker {
+    orders: Option<Sender<Before>>,
+    ends: Receiver<End>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // Without a sender there are no more orders.
+        self.orders = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic of the engine was told where it was noticed.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl<M: Message> Crew<M> {
+    /// Starts a thread for each seat but the first.
+    pub(super) fn new(config: &Config, seats: &[Arc<Mutex<Seat<M>>>]) -> Result<Crew<M>, RunError> {
+        if seats.len() == 1 {
+            return Ok(Crew {
+                meeting: Meeting::Alone,
+                workers: Vec::new(),
+            });
+        }
+        let (seed, matrix) = (config.seed, Arc::new(Matrix::new(seats.len())));
+        let mut workers = Vec::new();
+        for (index, seat) in seats.iter().enumerate().skip(1) {
+            let (orders, told) = channel::<Before>();
+            let (tell, ends) = channel();
+            let (seat, config) = (Arc::clone(seat), config.clone());
+            let mut port = Port::new(Arc::clone(&matrix), index);
+            let work = move || {
+                for pause in told {
+                    let end = lock(&seat).go(&config, &mut port, pause);
+                    if tell.send(end).is_err() {
+                        return;
+                    }
+                }
+            };
+            let thread = std::thread::Builder::new().name(format!("shard {index}"));
+            match thread.spawn(work) {
+                Ok(thread) => workers.push(Worker {
+                    orders: Some(orders),
+                    ends,
+                    thread: Some(thread),
+                }),
+                Err(source) => {
+                    let report = Box::new(Report {
+                        executor: Executor::Virtual,
+                        seed,
+                        workers: index,
+                        ..Report::default()
+                    });
+                    return Err(RunError::Thread { source, report });
+                }
+            }
+        }
+        Ok(Crew {
+            meeting: Meeting::Port(Port::new(matrix, 0)),
+            workers,
+        })
+    }
+
+    /// Lets all workers go on until the run ends or pauses.
+    pub(super) fn go(
+        &mut self,
+        config: &Config,
+        seats: &[Arc<Mutex<Seat<M>>>],
+        pause: Before,
+    ) -> End {
+        for worker in &self.workers {
+            if let Some(orders) = &worker.orders {
+                // A worker that is gone has broken the meeting, which ends the run.
+                let _ = orders.send(pause);
+            }
+        }
+        let end = lock(&seats[0]).go(config, &mut self.meeting, pause);
+        for worker in &mut self.workers {
+            if worker.ends.recv().is_err()
+                && let Some(Err(panic)) = worker.thread.take().map(JoinHandle::join)
+            {
+                std::panic::resume_unwind(panic);
+            }
+        }
+        end
+    }
+}
