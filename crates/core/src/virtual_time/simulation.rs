@@ -48,6 +48,7 @@ use std::time::{Duration, Instant};
 ///             cx.sleep(Duration::from_secs(1)).await;
 ///             cx.send(purses.get(0), Coin);
 ///         }
+///         cx.settle().await;
 ///     }
 /// }
 ///
@@ -229,6 +230,10 @@ impl<M: Message> Simulation<M> {
     /// When the next event is due; `None` if nothing is left to happen, or the run is over.
     ///
     /// Looks through all that is pending.
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "a simulation is no iterator: looking at the next event's time does not take it"
+    )]
     pub fn next(&mut self) -> Option<Time> {
         if self.end.is_some() {
             return None;
