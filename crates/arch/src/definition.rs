@@ -11,12 +11,19 @@ mod locate;
 mod read;
 #[cfg(all(test, feature = "schema"))]
 mod schema;
+mod service;
 
 pub use built_in::BUILT_IN;
+pub(crate) use check::reachable;
 pub use check::{Checked, Problem};
 pub use load::{Arrivals, EntryLoad, Rate, RatePoint};
 pub use locate::Place;
 pub use read::{DefinitionError, read, read_text};
+pub use service::{
+    Balance, BreakerDefinition, CacheDefinition, CallPolicy, Codel, Connections, Ejection,
+    EndpointDefinition, Hedge, Order, QueueDefinition, RateLimit, Retries, RetryBudget,
+    StepDefinition, Targets,
+};
 
 use crate::distribution::Distribution;
 use crate::duration_text::TimeSpan;
@@ -127,6 +134,23 @@ pub struct ServiceDefinition {
     /// The part of requests that fail, from 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_rate: Option<f64>,
+    /// How requests wait, where concurrency is limited. Left out: any number, first come first
+    /// served.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueDefinition>,
+    /// How many processors all work of an instance shares evenly. Left out: each request has its
+    /// own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processors: Option<f64>,
+    /// How many requests an instance takes; more are refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_limit: Option<RateLimit>,
+    /// For the package service: what it does for each kind of request. The first is the default.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub endpoints: Vec<EndpointDefinition>,
+    /// For the package service: how it calls others, by their names; `*` is for those left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub calls: BTreeMap<String, CallPolicy>,
     /// What goes wrong, and when.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
@@ -170,6 +194,11 @@ impl ServiceDefinition {
             service_time: None,
             concurrency: None,
             error_rate: None,
+            queue: None,
+            processors: None,
+            rate_limit: None,
+            endpoints: Vec::new(),
+            calls: BTreeMap::new(),
             faults: Vec::new(),
             use_custom_guesstimate: false,
             guesstimate_type: String::new(),

@@ -23,9 +23,11 @@ mod model;
 mod nearest;
 mod node;
 mod package;
+mod policy;
 mod registry;
 mod reload;
 mod scenario;
+mod script;
 mod simulate;
 mod topology;
 mod totals;
@@ -34,8 +36,10 @@ pub use capacity::{Capacity, CapacityError, Point, Search, capacity};
 #[cfg(feature = "compose")]
 pub use compose::{ComposeError, compose};
 pub use definition::{
-    Arrivals, BUILT_IN, Checked, Definition, DefinitionError, EntryLoad, Fault, FaultKind, Network,
-    Place, Problem, Rate, RatePoint, ServiceDefinition, read, read_text, schema,
+    Arrivals, BUILT_IN, Balance, BreakerDefinition, CacheDefinition, CallPolicy, Checked, Codel,
+    Connections, Definition, DefinitionError, Ejection, EndpointDefinition, EntryLoad, Fault,
+    FaultKind, Hedge, Network, Order, Place, Problem, QueueDefinition, Rate, RateLimit, RatePoint,
+    Retries, RetryBudget, ServiceDefinition, StepDefinition, Targets, read, read_text, schema,
 };
 pub use distribution::{Distribution, DistributionError, Sampler};
 pub use duration_text::TimeSpan;
@@ -45,8 +49,10 @@ pub use message::{Answer, Call, Change, Key, Msg};
 pub use migration::{LAST_STEP, MigrationError, step};
 pub use model::LEAST_TRAVEL;
 pub use nearest::nearest;
+pub use node::queue::QueueRules;
 pub use package::Package;
 pub use reload::ReloadError;
+pub use script::{Endpoints, Script};
 pub use simulate::{KINDS, Plan, SimulateError, config, connections, simulate};
 pub use topology::{Costs, Instance, Scale, ScaleError, Service, TimedFault, Topology, first_part};
 pub use totals::{EntryTotals, Percentile, ServiceTotals, Totals};

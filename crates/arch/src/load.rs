@@ -10,18 +10,33 @@ pub(crate) use curve::Curve;
 
 use crate::definition::{Arrivals, EntryLoad, Rate};
 use crate::distribution::Sampler;
-use crate::nearest::did_you_mean;
+use crate::message::Key;
+use crate::script::Endpoints;
 use std::path::Path;
 use std::sync::Arc;
 
 /// Higher rates, and more users, are refused: a request every microsecond.
 const MOST: f64 = 1_000_000.0;
 
-/// The load of an entry point, ready to be made.
+/// The load of an entry point.
 #[derive(Clone, Debug)]
 pub struct Load {
     pub(crate) source: Source,
     pub(crate) mix: Mix,
+    /// The kinds of requests; those of storage come first.
+    pub(crate) kinds: Arc<[Kind]>,
+    /// Among how many values requests to endpoints choose.
+    pub(crate) keys: u32,
+}
+
+/// A kind of request by its name.
+#[derive(Clone, Debug)]
+pub(crate) struct Kind {
+    pub(crate) name: String,
+    /// Where the name was read, if that is not where the load is.
+    from: Option<String>,
+    /// The service, and what the request asks for, once the architecture is known.
+    pub(crate) endpoint: Option<(u32, Key)>,
 }
 
 /// When requests come in.
@@ -46,39 +61,52 @@ pub(crate) struct Arrival {
     pub(crate) kind: Option<RequestKind>,
 }
 
-/// A kind of request.
+/// A kind of request, by its place among those of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum RequestKind {
-    /// For the value that every storage has.
-    Common,
-    /// For a value that may have been put before.
-    Read,
-    /// A new value.
-    Write,
-}
+pub(crate) struct RequestKind(pub(crate) u16);
 
 impl RequestKind {
-    pub(crate) const ALL: [RequestKind; 3] =
-        [RequestKind::Common, RequestKind::Read, RequestKind::Write];
+    /// For a value that may have been put before.
+    pub(crate) const READ: RequestKind = RequestKind(1);
+    /// A new value.
+    pub(crate) const WRITE: RequestKind = RequestKind(2);
+    /// The kinds of requests to storage.
+    pub(crate) const STORAGE: [&str; 3] = ["common", "read", "write"];
+}
 
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            RequestKind::Common => "common",
-            RequestKind::Read => "read",
-            RequestKind::Write => "write",
-        }
+/// The names of kinds that a load mentions.
+#[derive(Debug)]
+struct Kinds(Vec<Kind>);
+
+impl Kinds {
+    fn new() -> Kinds {
+        let kind = |name: &str| Kind {
+            name: name.to_owned(),
+            from: None,
+            endpoint: None,
+        };
+        Kinds(RequestKind::STORAGE.map(kind).into())
     }
 
-    fn named(name: &str) -> Result<RequestKind, String> {
-        let mut kinds = RequestKind::ALL.into_iter();
-        kinds.find(|kind| kind.name() == name).ok_or_else(|| {
-            let names = RequestKind::ALL.map(RequestKind::name);
-            let meant = match did_you_mean(name, names) {
-                meant if meant.is_empty() => format!("; there are {}", names.join(", ")),
-                meant => meant,
-            };
-            format!("'{}' is no kind of request{meant}", name.escape_debug())
-        })
+    /// The kind of this name, which stands at `from` if that is not where the load is.
+    fn named(
+        &mut self,
+        name: &str,
+        from: impl FnOnce() -> Option<String>,
+    ) -> Result<RequestKind, String> {
+        let place = self.0.iter().position(|kind| kind.name == name);
+        let place = place.unwrap_or_else(|| {
+            self.0.push(Kind {
+                name: name.to_owned(),
+                from: from(),
+                endpoint: None,
+            });
+            self.0.len() - 1
+        });
+        let number = u16::try_from(place);
+        Ok(RequestKind(
+            number.map_err(|_| "there are too many kinds of requests")?,
+        ))
     }
 }
 
@@ -101,7 +129,7 @@ impl Mix {
         third: impl FnOnce(&mut R) -> u32,
     ) -> RequestKind {
         match self {
-            Mix::Thirds => RequestKind::ALL[third(random) as usize],
+            Mix::Thirds => RequestKind(third(random) as u16),
             Mix::Weighted(shares) => {
                 let bits = bits(random);
                 let place = shares.partition_point(|&(end, _)| end < bits);
@@ -110,13 +138,13 @@ impl Mix {
         }
     }
 
-    fn new(entry: &EntryLoad) -> Result<Mix, String> {
+    fn new(entry: &EntryLoad, kinds: &mut Kinds) -> Result<Mix, String> {
         if entry.requests.is_empty() {
             return Ok(Mix::Thirds);
         }
         let mut weights = Vec::with_capacity(entry.requests.len());
         for (name, &weight) in &entry.requests {
-            let kind = RequestKind::named(name)?;
+            let kind = kinds.named(name, || None)?;
             if !(weight >= 0.0 && weight.is_finite()) {
                 return Err(format!("{name} has a weight of {weight}; give 0 or more"));
             }
@@ -141,6 +169,7 @@ impl Mix {
 impl Load {
     /// The load that a definition describes. Paths are relative to `base`.
     pub(crate) fn new(entry: &EntryLoad, base: &Path) -> Result<Load, String> {
+        let mut kinds = Kinds::new();
         let source = match (&entry.rate, entry.users, &entry.replay) {
             (Some(rate), None, None) => Source::Open {
                 curve: Arc::new(curve(rate, base)?),
@@ -153,7 +182,9 @@ impl Load {
                     .ok_or_else(|| format!("{users} users are not possible; give 1 to {MOST}"))?,
                 think: (entry.think.as_ref()).map_or(Sampler::constant(0), |think| think.sampler()),
             },
-            (None, None, Some(file)) => Source::Replay(files::arrivals(&base.join(file))?.into()),
+            (None, None, Some(file)) => {
+                Source::Replay(files::arrivals(&base.join(file), &mut kinds)?.into())
+            }
             (None, None, None) => {
                 return Err("it has neither a rate, nor users, nor a replay; give one".to_owned());
             }
@@ -167,8 +198,50 @@ impl Load {
         if entry.think.is_some() && entry.users.is_none() {
             return Err("only users think; give their number, or leave think out".to_owned());
         }
-        let mix = Mix::new(entry)?;
-        Ok(Load { source, mix })
+        let mix = Mix::new(entry, &mut kinds)?;
+        let keys = match entry.keys {
+            None => 1_000_000,
+            Some(keys) if (1..=i64::from(u32::MAX)).contains(&keys) => keys as u32,
+            Some(keys) => {
+                return Err(format!(
+                    "{keys} keys are not possible; give 1 to {}",
+                    u32::MAX
+                ));
+            }
+        };
+        Ok(Load {
+            source,
+            mix,
+            kinds: kinds.0.into(),
+            keys,
+        })
+    }
+
+    /// The load with its endpoints found among those of an architecture, whose services `reached`
+    /// are those that the entry point's requests reach.
+    pub(crate) fn resolve(&self, endpoints: &Endpoints, reached: &[u32]) -> Result<Load, String> {
+        let mut kinds = self.kinds.to_vec();
+        for kind in &mut kinds[RequestKind::STORAGE.len()..] {
+            let place = |what: String| match &kind.from {
+                Some(from) => format!("{from}: {what}"),
+                None => what,
+            };
+            let (service, key) = endpoints.named(&kind.name).map_err(place)?;
+            if key.as_endpoint().is_none() {
+                return Err(place(format!("'{}' has no endpoints", kind.name)));
+            }
+            if !reached.contains(&service) {
+                return Err(place(format!(
+                    "requests for '{}' do not get there; let the entry point depend on that service, or on a load balancer before it",
+                    kind.name
+                )));
+            }
+            kind.endpoint = Some((service, key));
+        }
+        Ok(Load {
+            kinds: kinds.into(),
+            ..self.clone()
+        })
     }
 
     /// The same kinds of requests at a constant rate, in an open loop; none if this load is a
@@ -182,7 +255,7 @@ impl Load {
                 curve: Arc::new(Curve::constant(rate)),
                 arrivals,
             },
-            mix: self.mix.clone(),
+            ..self.clone()
         })
     }
 }
@@ -225,7 +298,8 @@ mod tests {
     use super::*;
 
     fn load(json: &str) -> Result<Load, String> {
-        Load::new(&serde_json::from_str(json).unwrap(), Path::new("."))
+        let load = Load::new(&serde_json::from_str(json).unwrap(), Path::new("."));
+        load.and_then(|load| load.resolve(&Endpoints::default(), &[]))
     }
 
     fn refusal(json: &str) -> String {
@@ -240,7 +314,7 @@ mod tests {
         let mut counts = [0; 3];
         for _ in 0..10_000 {
             let kind = load.mix.draw(&mut random, |r| r.bits(), |_| 0);
-            counts[kind as usize] += 1;
+            counts[usize::from(kind.0)] += 1;
         }
         assert_eq!(counts[0], 0);
         assert!((7_300..7_700).contains(&counts[1]), "{counts:?}");
@@ -276,6 +350,10 @@ mod tests {
             (
                 r#"{"rate": 1, "requests": {"reed": 1}}"#,
                 "'reed' is no kind of request; did you mean read?",
+            ),
+            (
+                r#"{"rate": 1, "keys": 0}"#,
+                "0 keys are not possible; give 1 to 4294967295",
             ),
             (
                 r#"{"rate": 1, "requests": {"read": 0}}"#,

@@ -26,6 +26,30 @@ impl Key {
         Key(self.0 & 0xFF_FFFF_FFFF | (instance as u64 + 1) << 40)
     }
 
+    /// What asks for an endpoint: its number, the priority of the request, and which value it is
+    /// about.
+    #[inline]
+    pub const fn endpoint(endpoint: u16, priority: u8, about: u32) -> Key {
+        Key(Key::ENDPOINT | (priority as u64 & 7) << 56 | (endpoint as u64) << 32 | about as u64)
+    }
+
+    /// The number of the endpoint that it asks for, the priority of the request, and which value
+    /// it is about; none if it is the name of a value.
+    #[inline]
+    pub const fn as_endpoint(self) -> Option<(u16, u8, u32)> {
+        if self.0 & Key::ENDPOINT == 0 {
+            return None;
+        }
+        Some((
+            (self.0 >> 32) as u16,
+            (self.0 >> 56) as u8 & 7,
+            self.0 as u32,
+        ))
+    }
+
+    /// Name spaces of instances leave the highest bit alone.
+    const ENDPOINT: u64 = 1 << 63;
+
     /// The key as text, in which it is hashed: `why?`, or `Why` with the number and its square.
     pub fn text(self) -> String {
         match self.0 & 0xFF_FFFF_FFFF {
@@ -87,6 +111,8 @@ pub enum Answer {
     Refused,
     /// Nothing came back in time.
     Lost,
+    /// The instance that was asked has too much to do, or not enough time until the deadline.
+    Overloaded,
 }
 
 impl Answer {
@@ -166,8 +192,9 @@ pub enum Msg {
     Inform { registry: u32 },
     /// An instance knows another.
     Edge { source: u32, target: u32 },
-    /// Tell me a value.
-    GetRequest(Call),
+    /// Tell me a value, or do what an endpoint does; the second is how many microseconds are left
+    /// for it, and 0 any number.
+    GetRequest(Call, u32),
     /// Who is this service? What has changed since I last asked?
     LookUp { service: u32 },
     /// How a request went.
@@ -234,7 +261,7 @@ impl Message for Msg {
             Msg::Chat { .. } => 2,
             Msg::GoldCoin(_) => 3,
             Msg::Inform { .. } | Msg::Edge { .. } => 4,
-            Msg::GetRequest(_) | Msg::LookUp { .. } => kind::GET_REQUEST,
+            Msg::GetRequest(..) | Msg::LookUp { .. } => kind::GET_REQUEST,
             Msg::GetResponse { .. } => 6,
             Msg::Put(_) | Msg::PutOwned(_) | Msg::Register { .. } => kind::PUT,
             Msg::Replicate(_) | Msg::ReplicateRegion(_) | Msg::ReplicateNode(_) => kind::REPLICATE,
@@ -262,7 +289,8 @@ impl Message for Msg {
             Msg::Edge { source, target } | Msg::ForgetEdge { source, target } => {
                 1 << 63 | pair(source, target)
             }
-            Msg::GetRequest(ref c) | Msg::Put(ref c) | Msg::Replicate(ref c) => call(c),
+            Msg::GetRequest(ref c, left) => call(c) ^ u64::from(left).rotate_left(40),
+            Msg::Put(ref c) | Msg::Replicate(ref c) => call(c),
             Msg::PutOwned(ref c) | Msg::ReplicateRegion(ref c) => !call(c),
             Msg::GetResponse { id, travel, answer } => pair(travel, id) ^ (answer as u64) << 56,
             Msg::Register { node } => 1 << 63 | u64::from(node),
@@ -293,11 +321,14 @@ impl Msg {
             Msg::Edge { source, target } | Msg::ForgetEdge { source, target } => {
                 format!("{} {}", instance(source), instance(target))
             }
-            Msg::GetRequest(call)
+            Msg::GetRequest(call, _)
             | Msg::Put(call)
             | Msg::PutOwned(call)
             | Msg::Replicate(call)
-            | Msg::ReplicateRegion(call) => call.key.text(),
+            | Msg::ReplicateRegion(call) => match call.key.as_endpoint() {
+                Some((endpoint, ..)) => topology.endpoints.name(endpoint).unwrap_or_default(),
+                None => call.key.text(),
+            },
             Msg::GetResponse { answer, .. } => format!("{answer:?}").to_lowercase(),
             Msg::ReplicateNode(Change { node, .. }) | Msg::Delete { node, .. } => instance(node),
         }
@@ -341,6 +372,19 @@ mod tests {
     }
 
     #[test]
+    fn keys_of_endpoints_give_back_what_they_were_made_of() {
+        let key = Key::endpoint(u16::MAX, 7, u32::MAX);
+        assert_eq!(key.as_endpoint(), Some((u16::MAX, 7, u32::MAX)));
+        let last_instance = 4_000_000;
+        assert_eq!(
+            Key::numbered(u32::MAX)
+                .of_instance(last_instance)
+                .as_endpoint(),
+            None
+        );
+    }
+
+    #[test]
     fn the_kinds_are_spigos_twelve() {
         let call = Call::new(Key::WHY, 0, 0, 0);
         let kind = |message: Msg| Msg::KINDS[message.kind()];
@@ -354,7 +398,7 @@ mod tests {
             }),
             "Inform"
         );
-        assert_eq!(kind(Msg::GetRequest(call)), "GetRequest");
+        assert_eq!(kind(Msg::GetRequest(call, 0)), "GetRequest");
         assert_eq!(kind(Msg::Put(call)), "Put");
         assert_eq!(kind(Msg::ReplicateRegion(call)), "Replicate");
         assert_eq!(kind(Msg::Kill), "Goodbye");

@@ -7,6 +7,7 @@
 //! Work ends with a timer, so that a pause can stop it and a kill can lose it. Work that takes no
 //! time has no timer.
 
+mod alarms;
 mod data_access;
 mod entry_point;
 mod faults;
@@ -16,10 +17,13 @@ mod host;
 mod job;
 mod membership;
 mod pirate;
+pub(crate) mod queue;
 mod ring;
 mod role;
 mod routes;
 mod send;
+mod service;
+mod sharing;
 mod storage;
 mod work;
 
@@ -27,7 +31,7 @@ use health::Held;
 use host::Host;
 use job::{Job, Operation};
 use role::Role;
-use work::InProgress;
+use work::{InProgress, Piece};
 
 use crate::log;
 use crate::message::{Call, Msg, kind};
@@ -35,11 +39,16 @@ use crate::model::Model;
 use corsair::{Actor, Context, Event, Flow, Token};
 use corsair_observe::Metric;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 /// The timer to ask the registries.
 const TO_POLL: Token = Token::new(0);
 /// The timer to make a request, or to gossip.
 const TO_TALK: Token = Token::new(1);
+/// The timer of what a service has to do at some time.
+const TO_ALARM: Token = Token::new(2);
+/// The timer of work on shared processors.
+const TO_SHARE: Token = Token::new(3);
 /// The timers of faults come from here on: twice the number of the fault, and one more for its end.
 /// Those of work are [`InProgress`]'s.
 const TO_FAULT: u32 = 16;
@@ -61,11 +70,11 @@ impl Node {
     fn receive<C: Context<Msg>>(&mut self, message: Msg, cx: &mut C) -> Flow {
         log::received(&self.host.model, &message, cx);
         match message {
-            Msg::GetRequest(call) => self.take(Operation::Get, call, cx),
-            Msg::Put(call) => self.take(Operation::Put, call, cx),
-            Msg::PutOwned(call) => self.take(Operation::PutOwned, call, cx),
-            Msg::Replicate(call) => self.take(Operation::Copy, call, cx),
-            Msg::ReplicateRegion(call) => self.take(Operation::CopyRegion, call, cx),
+            Msg::GetRequest(call, left) => self.take(Operation::Get, call, left, cx),
+            Msg::Put(call) => self.take(Operation::Put, call, 0, cx),
+            Msg::PutOwned(call) => self.take(Operation::PutOwned, call, 0, cx),
+            Msg::Replicate(call) => self.take(Operation::Copy, call, 0, cx),
+            Msg::ReplicateRegion(call) => self.take(Operation::CopyRegion, call, 0, cx),
             Msg::GetResponse { id, travel, answer } => {
                 let response = Held::Response { id, travel, answer };
                 if self.host.health.is_paused() {
@@ -80,9 +89,18 @@ impl Node {
     }
 
     /// Takes a job that has arrived, unless a fault keeps it away.
-    fn take<C: Context<Msg>>(&mut self, operation: Operation, call: Call, cx: &mut C) {
+    fn take<C: Context<Msg>>(&mut self, operation: Operation, call: Call, left: u32, cx: &mut C) {
         let now = cx.now();
-        let job = Job::new(operation, call, &cx.envelope(), now.as_nanos());
+        let mut job = Job::new(operation, call, &cx.envelope(), now.as_nanos());
+        if left > 0 {
+            let sent = now.as_nanos().saturating_sub(call.travel.into());
+            job.deadline = sent.saturating_add(u64::from(left) * 1_000);
+        }
+        job.key = self
+            .host
+            .model
+            .topology
+            .own_priority(self.host.service, job.key);
         if let Some(answer) = self.host.unreachable(job.client) {
             return self.host.reject(&job, answer, cx);
         }
@@ -108,7 +126,7 @@ impl Node {
     fn handle_held<C: Context<Msg>>(&mut self, held: Held, cx: &mut C) {
         match held {
             Held::Job(job, travel) => {
-                if let Some(job) = self.host.admit(job, travel) {
+                if let Some(job) = self.host.admit(job, travel, cx) {
                     cx.continue_trace(job.trace, job.span);
                     self.begin(job, cx);
                 }
@@ -124,7 +142,7 @@ impl Node {
 
     /// Begins the jobs of the queue for which there are slots.
     fn begin_queued<C: Context<Msg>>(&mut self, cx: &mut C) {
-        while let Some(job) = self.host.next_in_queue() {
+        while let Some(job) = self.host.next_in_queue(cx) {
             cx.continue_trace(job.trace, job.span);
             self.begin(job, cx);
         }
@@ -161,7 +179,7 @@ impl Node {
                     pirate.take_gold(gold);
                 }
             }
-            Msg::Kill => host.kill(true, cx),
+            Msg::Kill => self.kill(cx),
             Msg::Goodbye => {
                 host.leave(cx);
                 return Flow::Stop;
@@ -194,14 +212,54 @@ impl Node {
         match token {
             TO_POLL => self.host.poll(cx),
             TO_TALK => self.role.talk(&mut self.host, cx),
+            TO_ALARM => self.wake(cx),
+            TO_SHARE => self.shared_work(cx),
             work if InProgress::owns(work) => {
-                if let Some((job, fails)) = self.host.work_done(work, cx) {
-                    self.end(job, fails, cx);
+                if let Some(piece) = self.host.work_done(work) {
+                    self.piece_done(piece, cx);
                     self.begin_queued(cx);
                 }
             }
             fault if fault.number() >= TO_FAULT => self.fault(fault.number() - TO_FAULT, cx),
             _ => {}
+        }
+    }
+}
+
+impl Node {
+    /// A piece of work is done.
+    fn piece_done<C: Context<Msg>>(&mut self, piece: Piece, cx: &mut C) {
+        match piece {
+            Piece::Job(job, fails) => {
+                cx.continue_trace(job.trace, job.span);
+                self.end(job, fails, cx);
+            }
+            Piece::Task(task) => self.role.work_done(&mut self.host, task, cx),
+        }
+    }
+
+    /// The timer of work on shared processors has fired.
+    fn shared_work<C: Context<Msg>>(&mut self, cx: &mut C) {
+        let now = cx.now().as_nanos();
+        let sharing = self.host.in_progress.sharing.as_mut();
+        if !sharing.is_some_and(|sharing| sharing.is_due(now)) {
+            return;
+        }
+        while let Some(piece) = self.host.in_progress.finish_shared(now) {
+            self.piece_done(piece, cx);
+            self.begin_queued(cx);
+        }
+        let sharing = self.host.in_progress.sharing.as_mut();
+        if let Some(after) = sharing.and_then(|sharing| sharing.next_timer(now)) {
+            cx.timer(Duration::from_nanos(after), TO_SHARE);
+        }
+    }
+
+    /// Does what is due by now, unless the instance is paused.
+    fn wake<C: Context<Msg>>(&mut self, cx: &mut C) {
+        if !self.host.health.is_paused() {
+            self.role.wake(&mut self.host, cx);
+            self.begin_queued(cx);
         }
     }
 }
@@ -216,11 +274,11 @@ impl Drop for Node {
             .totals
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        totals.add_instance(
-            host.service,
-            &host.totals,
-            host.pending.iter().count() as u64,
-        );
+        let mut done = host.totals;
+        if let Role::Service(service) = &self.role {
+            done.opened = service.opened();
+        }
+        totals.add_instance(host.service, &done, host.pending.iter().count() as u64);
         if let Role::EntryPoint(entry) = &self.role {
             let name = &host.model.topology.services[host.service as usize].name;
             totals.add_entry_point(name, &entry.totals(host));

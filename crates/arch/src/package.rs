@@ -31,11 +31,13 @@ pub enum Package {
     Cache,
     /// A store that data access asks second, with a name space per writer.
     Volume,
+    /// Does what the scripts of its endpoints say.
+    Service,
 }
 
 impl Package {
     /// All of them, in the order in which messages list them.
-    pub const ALL: [Package; 13] = [
+    pub const ALL: [Package; 14] = [
         Package::Pirate,
         Package::Denominator,
         Package::Elb,
@@ -48,6 +50,7 @@ impl Package {
         Package::Volume,
         Package::PriamCassandra,
         Package::Riak,
+        Package::Service,
         Package::Eureka,
     ];
 
@@ -67,6 +70,7 @@ impl Package {
             Package::Store => "store",
             Package::Cache => "cache",
             Package::Volume => "volume",
+            Package::Service => "service",
         }
     }
 
@@ -91,6 +95,22 @@ impl Package {
                 | Package::Volume
                 | Package::PriamCassandra
                 | Package::Riak
+        )
+    }
+
+    /// Whether requests reach its instances from others.
+    pub fn takes_requests(self) -> bool {
+        !matches!(
+            self,
+            Package::Denominator | Package::Pirate | Package::Eureka
+        )
+    }
+
+    /// Whether it passes requests on as they are.
+    pub fn passes_on(self) -> bool {
+        matches!(
+            self,
+            Package::Elb | Package::Zuul | Package::Karyon | Package::Monolith
         )
     }
 

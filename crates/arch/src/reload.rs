@@ -6,6 +6,7 @@
 use crate::geography::{Geography, REGIONS, ZONES, Zone};
 use crate::nearest::did_you_mean;
 use crate::package::Package;
+use crate::script::Endpoints;
 use crate::topology::{Costs, Instance, Service, Topology};
 use corsair_observe::graph::{GraphFile, GraphNode};
 use std::collections::HashMap;
@@ -58,6 +59,11 @@ pub enum ReloadError {
         "the node {0} is a whole service: the graph was written with -f; write it without, and reload that"
     )]
     Collapsed(String),
+    /// A service whose script is not in the graph.
+    #[error(
+        "the node {0} is of the package service, whose scripts are in no graph; run its definition"
+    )]
+    Script(String),
 }
 
 /// What a name says.
@@ -102,6 +108,7 @@ impl Topology {
             edges: None,
             geography: Geography::new(None),
             victim: None,
+            endpoints: Endpoints::default(),
         };
         let mut index: HashMap<&str, u32> = HashMap::new();
         for (name, package, nodes) in order {
@@ -132,6 +139,8 @@ impl Topology {
                 costs: Costs::default(),
                 faults: Vec::new(),
                 load: None,
+                script: None,
+                policies: Vec::new(),
                 guess: None,
             });
         }
@@ -150,6 +159,9 @@ fn parse(node: &GraphNode) -> Result<Parsed<'_>, ReloadError> {
         package: node.package.clone(),
         meant: did_you_mean(&node.package, Package::ALL.map(Package::name)),
     })?;
+    if package == Package::Service {
+        return Err(ReloadError::Script(name.to_owned()));
+    }
     let parts: Vec<&str> = name.split('.').collect();
     let [_, region, zone, rest @ ..] = parts.as_slice() else {
         return Err(ReloadError::Name(name.to_owned()));

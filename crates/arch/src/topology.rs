@@ -10,15 +10,20 @@ pub use name::first_part;
 pub(crate) use name::{EDDA, SCENARIO};
 pub use scale::{Scale, ScaleError};
 
-use crate::definition::{Checked, Fault, FaultKind, ServiceDefinition};
+use crate::definition::{Checked, Fault, FaultKind, ServiceDefinition, reachable};
 use crate::distribution::Sampler;
 use crate::duration_text::TimeSpan;
 use crate::geography::{Geography, ZONES, Zone};
 use crate::load::Load;
+use crate::message::Key;
+use crate::node::queue::QueueRules;
 use crate::package::Package;
+use crate::policy::{Policy, Rate};
+use crate::script::{Endpoints, Script};
 use corsair_observe::Guess;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A service and where its instances are.
@@ -46,6 +51,10 @@ pub struct Service {
     pub faults: Vec<TimedFault>,
     /// What comes in there, if it is an entry point with a load of its own.
     pub load: Option<Load>,
+    /// What its endpoints do, if it has a script.
+    pub script: Option<Arc<Script>>,
+    /// How it calls each of the services that its script calls.
+    pub(crate) policies: Vec<Policy>,
     /// What stands for its measured times in Guesstimate's models, if something does.
     pub guess: Option<Guess>,
 }
@@ -61,6 +70,12 @@ pub struct Costs {
     pub concurrency: Option<u32>,
     /// The part of requests that fail, in 2^64ths.
     pub error_bits: u64,
+    /// How requests wait for one of these.
+    pub queue: QueueRules,
+    /// How many processors all work of an instance shares; none: each piece has its own.
+    pub processors: Option<f64>,
+    /// How many requests an instance takes; none: any number.
+    pub rate_limit: Option<Rate>,
 }
 
 /// A fault with its times in nanoseconds.
@@ -106,6 +121,8 @@ pub struct Topology {
     pub geography: Geography,
     /// The service of which an instance is killed half-way.
     pub victim: Option<u32>,
+    /// The endpoints of all services.
+    pub endpoints: Endpoints,
 }
 
 impl Topology {
@@ -130,6 +147,7 @@ impl Topology {
             edges: None,
             geography: Geography::new(definition.network.as_ref()),
             victim: checked.victim().map(|victim| victim as u32),
+            endpoints: checked.endpoints().clone(),
         };
         scale.check(checked)?;
         for (service, package) in checked.services() {
@@ -180,6 +198,29 @@ impl Topology {
     /// If there is no such instance.
     pub fn service_of(&self, instance: u32) -> &Service {
         &self.services[self.instances[instance as usize].service as usize]
+    }
+
+    /// What a request asks for, with the priority that the endpoint of a service gives it.
+    pub(crate) fn own_priority(&self, service: u32, key: Key) -> Key {
+        let (Some(script), Some((endpoint, _, about))) =
+            (&self.services[service as usize].script, key.as_endpoint())
+        else {
+            return key;
+        };
+        let number = usize::from(endpoint.wrapping_sub(script.first));
+        match script.endpoints.get(number) {
+            Some((_, Some(priority))) => Key::endpoint(endpoint, *priority, about),
+            _ => key,
+        }
+    }
+
+    /// The services that requests of an entry point reach as they are.
+    pub(crate) fn reached_from(&self, entry: usize) -> Vec<u32> {
+        let packages: Vec<Package> = self.services.iter().map(|s| s.package).collect();
+        reachable(entry, &packages, |service| {
+            let dependencies = &self.services[service].dependencies;
+            dependencies.iter().map(|&called| called as usize).collect()
+        })
     }
 
     /// How many registries there are: one in each zone.
@@ -245,6 +286,17 @@ impl Service {
         checked: &Checked,
     ) -> Service {
         let index = |name: &String| checked.index_of(name).map(|index| index as u32);
+        let mut dependencies: Vec<u32> = service.dependencies().iter().filter_map(index).collect();
+        let compiled = (checked.index_of(&service.name)).and_then(|index| checked.script(index));
+        let (script, policies) = match compiled {
+            Some((script, policies)) => (Some(Arc::clone(script)), policies.to_vec()),
+            None => (None, Vec::new()),
+        };
+        for &called in script.iter().flat_map(|script| &script.routes) {
+            if !dependencies.contains(&called) {
+                dependencies.push(called);
+            }
+        }
         Service {
             name: service.name.clone(),
             package,
@@ -252,13 +304,15 @@ impl Service {
             container: service.container.clone(),
             process: service.process.clone(),
             instances,
-            dependencies: service.dependencies().iter().filter_map(index).collect(),
+            dependencies,
             all_regions: service.dependencies().iter().any(|name| name == "eureka"),
             costs: Costs::new(service),
             faults: service.faults.iter().map(TimedFault::new).collect(),
             load: checked
                 .index_of(&service.name)
                 .and_then(|index| checked.load(index).cloned()),
+            script,
+            policies,
             guess: service.use_custom_guesstimate.then(|| Guess {
                 kind: service.guesstimate_type.clone(),
                 expression: service.guesstimate_value.clone(),
@@ -282,6 +336,13 @@ impl Costs {
                 .map(|most| most.clamp(1, i64::from(u32::MAX)) as u32),
             // Casts of floats saturate, so that a rate of 1 is all bits.
             error_bits: (rate * 2f64.powi(64)) as u64,
+            queue: service
+                .queue
+                .as_ref()
+                .map(QueueRules::new)
+                .unwrap_or_default(),
+            processors: service.processors,
+            rate_limit: (service.rate_limit.as_ref()).and_then(|limit| Rate::new(limit).ok()),
         }
     }
 }

@@ -37,7 +37,7 @@ pub struct EntryTotals {
     /// How old the unanswered requests were at the end, in nanoseconds.
     pub ages: Histogram<u64>,
     /// The same by kind of request, where the entry point has a load of its own.
-    pub kinds: BTreeMap<&'static str, EntryTotals>,
+    pub kinds: BTreeMap<String, EntryTotals>,
 }
 
 impl Default for EntryTotals {
@@ -111,7 +111,7 @@ impl EntryTotals {
         merge(&mut self.times, &other.times);
         merge(&mut self.ages, &other.ages);
         for (kind, totals) in &other.kinds {
-            self.kinds.entry(kind).or_default().add(totals);
+            self.kinds.entry(kind.clone()).or_default().add(totals);
         }
     }
 }
@@ -147,6 +147,31 @@ pub struct ServiceTotals {
     pub longest_queue: u64,
     /// Requests of its own that were still under way at the end.
     pub unanswered: u64,
+    /// Requests that it refused: its queue was full, they had waited too long, or their deadline
+    /// had passed.
+    pub refused: u64,
+    /// How long requests were on their way to it, in nanoseconds.
+    pub travelled: u64,
+    /// How long requests waited in its queues, in nanoseconds, without those of the warm-up; this
+    /// is so of the next two, too.
+    pub queued: u64,
+    /// How much it worked, in nanoseconds.
+    pub worked: u64,
+    /// How long its slots were taken, in nanoseconds.
+    pub busy: u64,
+    /// Calls and attempts that it did not make: a limit, a breaker or a deadline forbade it, or
+    /// there was no instance.
+    pub rejected: u64,
+    /// Attempts that took too long.
+    pub timeouts: u64,
+    /// Attempts that were made again.
+    pub retries: u64,
+    /// Attempts beside others that took long.
+    pub hedges: u64,
+    /// Steps that failed and had a fallback.
+    pub fallbacks: u64,
+    /// How often its breakers opened.
+    pub opened: u64,
 }
 
 impl ServiceTotals {
@@ -188,6 +213,17 @@ impl Totals {
         totals.nanos += done.nanos;
         totals.longest_queue = totals.longest_queue.max(done.longest_queue);
         totals.unanswered += unanswered;
+        totals.refused += done.refused;
+        totals.travelled += done.travelled;
+        totals.queued += done.queued;
+        totals.worked += done.worked;
+        totals.busy += done.busy;
+        totals.rejected += done.rejected;
+        totals.timeouts += done.timeouts;
+        totals.retries += done.retries;
+        totals.hedges += done.hedges;
+        totals.fallbacks += done.fallbacks;
+        totals.opened += done.opened;
     }
 
     pub(crate) fn add_entry_point(&mut self, name: &str, done: &EntryTotals) {

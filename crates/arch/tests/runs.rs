@@ -32,14 +32,15 @@ fn run(topology: Topology, workers: usize) -> Left {
     };
     let (report, totals) = simulate(Executor::Virtual, &config, topology, &plan).unwrap();
     let observed = observer.finish().unwrap();
+    // Every span has both ends, but those of messages to the instance that was killed.
+    let has_scripts = totals.services.values().any(|service| service.timeouts > 0);
+    assert!(has_scripts || observed.incomplete == totals.dropped);
     let files = observed.files.iter().map(|file| {
         let name = file.path.strip_prefix(directory.path()).unwrap();
         let bytes = std::fs::read(&file.path).unwrap();
         (name.display().to_string(), bytes)
     });
     let files = files.collect();
-    // Every span has both ends, but those of messages to the instance that was killed.
-    assert_eq!(observed.incomplete, totals.dropped);
     (report, totals, files)
 }
 
@@ -91,6 +92,42 @@ fn every_built_in_on_several_shards_leaves_the_same_bytes() {
         let topology = (1..).map(|times| at(500 * times));
         let topology = topology.into_iter().find(|topology| topology.len() > 520);
         same_on_any_number_of_workers(name, &topology.unwrap());
+    }
+}
+
+/// Every field that a definition of services can have, in use.
+const EVERYTHING: &str = include_str!("everything_arch.json");
+
+#[test]
+fn scripts_and_policies_leave_the_same_bytes_on_any_number_of_workers() {
+    let checked = corsair_arch::read_text(EVERYTHING, "everything_arch.json").unwrap();
+    let scale = Scale {
+        regions: 2,
+        percent: 800,
+    };
+    let topology = Topology::new(&checked, scale).unwrap();
+    assert!(topology.len() > 520, "{}", topology.len());
+    let (first, totals, files) = run(topology.clone(), 1);
+    let all = totals.services.values();
+    let sum = |of: fn(&corsair_arch::ServiceTotals) -> u64| all.clone().map(of).sum::<u64>();
+    // What is in use is used.
+    for (what, count) in [
+        ("refused", sum(|service| service.refused)),
+        ("rejected", sum(|service| service.rejected)),
+        ("timeouts", sum(|service| service.timeouts)),
+        ("retries", sum(|service| service.retries)),
+        ("hedges", sum(|service| service.hedges)),
+        ("fallbacks", sum(|service| service.fallbacks)),
+        ("opened", sum(|service| service.opened)),
+        ("sent", sum(|service| service.one_way)),
+    ] {
+        assert!(count > 0, "{what}: {totals:?}");
+    }
+    for workers in [2, 4] {
+        let (again, same, others) = run(topology.clone(), workers);
+        assert_eq!(again.digest, first.digest, "{workers} workers");
+        assert_eq!(format!("{same:?}"), format!("{totals:?}"));
+        assert!(files == others, "{workers} workers");
     }
 }
 

@@ -28,10 +28,14 @@ pub struct EntryLoad {
     /// relative to the definition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<String>,
-    /// The kinds of requests, each with its weight. Left out: common, read and write, one third
-    /// each.
+    /// The kinds of requests, each with its weight: common, read, write, and endpoints of services.
+    /// Left out: common, read and write, one third each.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub requests: BTreeMap<String, f64>,
+    /// Among how many values, all alike, requests to endpoints choose the one that they are about.
+    /// Left out: a million.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<i64>,
 }
 
 /// How the times between two requests are distributed.

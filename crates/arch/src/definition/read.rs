@@ -165,7 +165,7 @@ const KEYS: [&str; 9] = [
     "services",
 ];
 
-const SERVICE_KEYS: [&str; 17] = [
+const SERVICE_KEYS: [&str; 22] = [
     "name",
     "machine",
     "instance",
@@ -179,6 +179,11 @@ const SERVICE_KEYS: [&str; 17] = [
     "service_time",
     "concurrency",
     "error_rate",
+    "queue",
+    "processors",
+    "rate_limit",
+    "endpoints",
+    "calls",
     "faults",
     "useCustomGuesstimate",
     "guesstimateType",

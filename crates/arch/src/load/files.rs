@@ -1,6 +1,6 @@
 //! CSV files of rates and of recorded arrivals.
 
-use super::{Arrival, RequestKind};
+use super::{Arrival, Kinds, RequestKind};
 use crate::duration_text::TimeSpan;
 use std::path::Path;
 
@@ -20,13 +20,16 @@ pub(super) fn rates(file: &Path) -> Result<Vec<(f64, f64)>, String> {
 }
 
 /// The recorded arrivals, in the order of time. Dates count from the first.
-pub(super) fn arrivals(file: &Path) -> Result<Vec<Arrival>, String> {
+pub(super) fn arrivals(file: &Path, kinds: &mut Kinds) -> Result<Vec<Arrival>, String> {
     let table = Table::read(file)?;
     let (time, kind) = (table.column("time")?, table.column("kind").ok());
     let mut rows = table.rows(|row| {
         let kind = match kind.map(|kind| row.get(kind)) {
             None | Some("") => None,
-            Some(kind) => Some(RequestKind::named(kind)?),
+            Some(kind) => {
+                let from = || Some(format!("{}:{}", file.display(), row.line));
+                Some(kinds.named(kind, from)?)
+            }
         };
         Ok((instant(row.get(time))?, kind))
     })?;
@@ -86,6 +89,7 @@ struct Table<'a> {
 
 /// A row of it.
 struct Row<'a> {
+    line: usize,
     fields: Vec<&'a str>,
 }
 
@@ -119,13 +123,17 @@ impl Table<'_> {
         })
     }
 
-    fn rows<T>(&self, read: impl Fn(&Row<'_>) -> Result<T, String>) -> Result<Vec<T>, String> {
+    fn rows<T>(
+        &self,
+        mut read: impl FnMut(&Row<'_>) -> Result<T, String>,
+    ) -> Result<Vec<T>, String> {
         let mut rows = Vec::new();
         for (number, line) in (1..).zip(self.text.lines()).skip(1) {
             if line.trim().is_empty() {
                 continue;
             }
             let row = Row {
+                line: number,
                 fields: line.split(',').map(str::trim).collect(),
             };
             let place = |what| format!("{}:{number}: {what}", self.file.display());
@@ -151,13 +159,13 @@ mod tests {
     #[test]
     fn arrivals_are_sorted_and_dates_count_from_the_first() {
         let times = file("kind,time\nread,2.5\n,1s\nwrite,250ms\n");
-        let arrivals = arrivals(times.path()).unwrap();
+        let arrivals = arrivals(times.path(), &mut Kinds::new()).unwrap();
         let at: Vec<u64> = arrivals.iter().map(|arrival| arrival.at).collect();
         assert_eq!(at, [250_000_000, 1_000_000_000, 2_500_000_000]);
-        assert_eq!(arrivals[0].kind, Some(RequestKind::Write));
+        assert_eq!(arrivals[0].kind, Some(RequestKind::WRITE));
         assert_eq!(arrivals[1].kind, None);
         let dates = file("time\n2024-05-01T12:00:01Z\n2024-05-01T12:00:00.5Z\n");
-        let arrivals = super::arrivals(dates.path()).unwrap();
+        let arrivals = super::arrivals(dates.path(), &mut Kinds::new()).unwrap();
         assert_eq!((arrivals[0].at, arrivals[1].at), (0, 500_000_000));
     }
 
@@ -182,7 +190,7 @@ mod tests {
         );
         let none = file("time\n");
         assert!(
-            arrivals(none.path())
+            arrivals(none.path(), &mut Kinds::new())
                 .unwrap_err()
                 .ends_with("has no arrivals; give at least one")
         );

@@ -52,10 +52,13 @@ impl LoadText {
                     name.escape_debug()
                 )));
             }
-            for service in &mut topology.services {
+            for place in 0..topology.services.len() {
+                let service = &topology.services[place];
                 let is_meant = name.as_ref().is_none_or(|name| *name == service.name);
                 if service.package == Package::Denominator && is_meant {
-                    service.load = Some(load.clone());
+                    let reached = topology.reached_from(place);
+                    let load = load.resolve(&topology.endpoints, &reached);
+                    topology.services[place].load = Some(load.map_err(LoadTextError)?);
                 }
             }
         }
@@ -96,7 +99,9 @@ fn read(text: &str) -> Result<LoadText, String> {
 
 /// The load of all entry points, or of each by its name.
 fn json(text: &str, base: &Path, file: &str) -> Result<LoadText, String> {
-    const KEYS: [&str; 6] = ["rate", "arrivals", "users", "think", "replay", "requests"];
+    const KEYS: [&str; 7] = [
+        "rate", "arrivals", "users", "think", "replay", "requests", "keys",
+    ];
     let wrong = |error: serde_json::Error| {
         let said = error.to_string();
         let end = said.rfind(" at line ").unwrap_or(said.len());

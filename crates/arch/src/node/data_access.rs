@@ -66,7 +66,7 @@ impl DataAccess {
             return host.finish(request.job, answer, cx);
         }
         cx.continue_trace(request.job.trace, request.job.span);
-        self.ask_from(host, request.job, request.stage + 1, answer, cx);
+        self.ask_from(host, request.job, request.stage as usize + 1, answer, cx);
     }
 
     /// Asks the next kind of storage; if there is none, `otherwise` is the answer.
@@ -74,14 +74,14 @@ impl DataAccess {
         &mut self,
         host: &mut Host,
         job: Job,
-        stage: u8,
+        stage: usize,
         otherwise: Answer,
         cx: &mut C,
     ) {
-        match self.next(stage.into(), || cx.random()) {
+        match self.next(stage, || cx.random()) {
             Some((kind, to)) => {
                 let key = key_in(kind, job.key, host.index);
-                host.ask(job, to, key, kind as u8, cx);
+                host.ask(job, to, key, kind as u64, cx);
             }
             None => host.finish(job, otherwise, cx),
         }

@@ -35,13 +35,15 @@ pub(crate) struct EntryPoint {
     /// Values put so far, and one more.
     put: u32,
     /// By kind of request.
-    totals: [EntryTotals; RequestKind::ALL.len()],
+    totals: Vec<EntryTotals>,
 }
 
 impl EntryPoint {
     /// The entry point at a host.
     pub(super) fn new(host: &Host) -> EntryPoint {
         let service = &host.model.topology.services[host.service as usize];
+        let kinds = RequestKind::STORAGE.len();
+        let kinds = service.load.as_ref().map_or(kinds, |load| load.kinds.len());
         EntryPoint {
             routes: Routes::default(),
             load: service.load.clone(),
@@ -54,7 +56,7 @@ impl EntryPoint {
             due: 0.0,
             replayed: 0,
             put: 1,
-            totals: Default::default(),
+            totals: vec![EntryTotals::default(); kinds],
         }
     }
 
@@ -159,29 +161,46 @@ impl EntryPoint {
         let kind = match (&self.load, kind) {
             (_, Some(kind)) => kind,
             (Some(load), None) => load.mix.draw(cx, |cx| cx.random(), |cx| cx.below(3)),
-            (None, None) => RequestKind::ALL[cx.below(3) as usize],
+            (None, None) => RequestKind(cx.below(3) as u16),
         };
         let counted = u64::from(cx.now().as_nanos() >= host.model.count_from);
-        let totals = &mut self.totals[kind as usize];
-        let to = self.routes.pick(cx.random());
+        let number = usize::from(kind.0);
+        let asked = self
+            .load
+            .as_ref()
+            .map(|load| (load.kinds[number].endpoint, load.keys));
+        let to = match asked {
+            Some((Some((service, _)), _)) => {
+                let instances = &host.model.topology.services[service as usize].instances;
+                let direct = self.routes.pick_within(instances, || cx.random());
+                direct.or_else(|| self.routes.pick(cx.random()))
+            }
+            _ => self.routes.pick(cx.random()),
+        };
+        let totals = &mut self.totals[number];
         let Some(to) = to.filter(|_| host.pending.has_room()) else {
             totals.requests += counted;
             totals.errors += counted;
             totals.unrouted += counted;
             return self.think(UNROUTED_PAUSE, cx);
         };
-        let (operation, key) = match kind {
-            RequestKind::Common => (Operation::Get, Key::WHY),
-            RequestKind::Read => (Operation::Get, Key::numbered(cx.below(self.put))),
-            RequestKind::Write => {
+        let (operation, key) = match (kind, asked) {
+            (_, Some((Some((_, key)), keys))) => {
+                let (endpoint, priority, _) = key.as_endpoint().unwrap_or_default();
+                let key = Key::endpoint(endpoint, priority, cx.below(keys));
+                (Operation::Get, key)
+            }
+            (RequestKind::READ, _) => (Operation::Get, Key::numbered(cx.below(self.put))),
+            (RequestKind::WRITE, _) => {
                 self.put = self.put.wrapping_add(1).max(1);
                 (Operation::Put, Key::numbered(self.put - 1))
             }
+            _ => (Operation::Get, Key::WHY),
         };
         let job = Job::of_own_accord(operation, key, cx.now().as_nanos());
         if operation.is_answered() {
             totals.requests += counted;
-            host.ask(job, to, key, kind as u8, cx);
+            host.ask(job, to, key, kind.0.into(), cx);
         } else {
             totals.puts += counted;
             host.put(&job, to, Msg::Put, key, cx);
@@ -213,7 +232,7 @@ impl EntryPoint {
             recorder.error(measured);
         }
         if request.sent >= host.model.count_from {
-            self.totals[usize::from(request.stage)].answered(lasted, answer);
+            self.totals[request.stage as usize].answered(lasted, answer);
         }
         self.think(0, cx);
     }
@@ -225,13 +244,15 @@ impl EntryPoint {
         let pending = host.pending.iter();
         for request in pending.filter(|request| request.sent >= host.model.count_from) {
             let age = host.last_seen.saturating_sub(request.sent);
-            totals[usize::from(request.stage)].unanswered_at(age);
+            totals[request.stage as usize].unanswered_at(age);
         }
         let mut all = EntryTotals::default();
-        for (kind, totals) in RequestKind::ALL.into_iter().zip(totals) {
+        for (number, totals) in totals.into_iter().enumerate() {
             all.add(&totals);
-            if self.load.is_some() && totals.requests + totals.puts > 0 {
-                all.kinds.insert(kind.name(), totals);
+            if let Some(load) = &self.load
+                && totals.requests + totals.puts > 0
+            {
+                all.kinds.insert(load.kinds[number].name.clone(), totals);
             }
         }
         all

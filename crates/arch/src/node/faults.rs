@@ -16,7 +16,7 @@ impl Node {
             return;
         };
         match (fault.kind, ends) {
-            (FaultKind::Kill, false) => host.kill(true, cx),
+            (FaultKind::Kill, false) => self.kill(cx),
             (FaultKind::Kill, true) => host.revive(cx),
             (FaultKind::Pause, false) => host.pause(cx),
             (FaultKind::Pause, true) => self.unpause(cx),
@@ -45,23 +45,25 @@ impl Node {
         for held in self.host.health.take_held() {
             self.handle_held(held, cx);
         }
+        self.wake(cx);
+    }
+
+    /// Kills the instance: it leaves the registries, and what it was doing is lost. The requests
+    /// of an entry point are those of clients outside, who go on waiting.
+    pub(super) fn kill<C: Context<Msg>>(&mut self, cx: &mut C) {
+        let host = &mut self.host;
+        host.health.killed += 1;
+        if host.health.killed > 1 {
+            return;
+        }
+        host.unregister(true, cx);
+        if !host.is_entry_point() {
+            host.drop_everything(self.role.drop_tasks(), cx);
+        }
     }
 }
 
 impl Host {
-    /// Kills the instance: it leaves the registries, and what it was doing is lost. The requests
-    /// of an entry point are those of clients outside, who go on waiting.
-    pub(super) fn kill<C: Context<Msg>>(&mut self, killed: bool, cx: &mut C) {
-        self.health.killed += 1;
-        if self.health.killed > 1 {
-            return;
-        }
-        self.unregister(killed, cx);
-        if !self.is_entry_point() {
-            self.drop_everything(cx);
-        }
-    }
-
     /// Brings a killed instance back, unless another fault keeps it down.
     fn revive<C: Context<Msg>>(&mut self, cx: &mut C) {
         self.health.killed -= 1;

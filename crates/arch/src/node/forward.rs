@@ -15,7 +15,14 @@ pub(crate) struct Forward {
 impl Forward {
     /// Passes a job on. A service without dependencies answers by itself.
     pub(super) fn act<C: Context<Msg>>(&mut self, host: &mut Host, job: Job, cx: &mut C) {
-        let Some(to) = self.routes.pick(cx.random()) else {
+        // A request for an endpoint goes to its service, if that is next.
+        let served = job.key.as_endpoint().and_then(|(endpoint, ..)| {
+            let service = host.model.topology.endpoints.service(endpoint)?;
+            let instances = &host.model.topology.services[service as usize].instances;
+            self.routes.pick_within(instances, || cx.random())
+        });
+        let to = served.or_else(|| self.routes.pick(cx.random()));
+        let Some(to) = to else {
             let answer = if host.dependencies.is_empty() {
                 Answer::Found
             } else {

@@ -3,14 +3,16 @@
 
 use super::health::{Health, Held};
 use super::job::{Job, PendingRequest, PendingRequests};
-use super::work::InProgress;
+use super::queue::Queue;
+use super::work::{InProgress, Piece};
 use crate::message::{Answer, Call, Msg};
 use crate::model::Model;
 use crate::package::Package;
+use crate::policy::Bucket;
+use crate::topology::Costs;
 use crate::totals::ServiceTotals;
 use corsair::{Addr, Context, Token};
 use corsair_observe::{Metric, ServiceId, Status};
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,7 +38,9 @@ pub(crate) struct Host {
     /// Slots in use, if concurrency is limited.
     busy: u32,
     /// Jobs that wait for a slot.
-    pub(super) queue: VecDeque<Job>,
+    pub(super) queue: Queue,
+    /// How many requests it takes, if that is limited.
+    bucket: Option<Bucket>,
     pub(super) totals: ServiceTotals,
     /// The time of the last event, in nanoseconds.
     pub(super) last_seen: u64,
@@ -44,6 +48,7 @@ pub(crate) struct Host {
 
 impl Host {
     pub(super) fn new(model: &Arc<Model>, index: u32) -> Host {
+        let costs = &model.topology.service_of(index).costs;
         Host {
             allowed: model.topology.edges.as_ref().map(|_| Vec::new()),
             index,
@@ -54,9 +59,10 @@ impl Host {
             dependencies: Vec::new(),
             pending: PendingRequests::default(),
             health: Health::default(),
-            in_progress: InProgress::default(),
+            in_progress: InProgress::new(costs.processors),
             busy: 0,
-            queue: VecDeque::new(),
+            queue: Queue::new(costs.queue),
+            bucket: costs.rate_limit.map(Bucket::new),
             totals: ServiceTotals::default(),
             last_seen: 0,
             model: Arc::clone(model),
@@ -83,37 +89,77 @@ impl Host {
         self.model.measured[self.service as usize]
     }
 
-    /// Takes a slot for a job, or queues it if every slot is taken. Returns the job if it can begin.
-    pub(super) fn admit(&mut self, mut job: Job, travel: u32) -> Option<Job> {
+    fn costs(&self) -> &Costs {
+        &self.model.topology.services[self.service as usize].costs
+    }
+
+    /// Takes a slot for a job, queues it if every slot is taken, or refuses it. Returns the job if
+    /// it can begin.
+    pub(super) fn admit<C: Context<Msg>>(
+        &mut self,
+        mut job: Job,
+        travel: u32,
+        cx: &mut C,
+    ) -> Option<Job> {
         if job.operation.is_answered() {
             self.totals.nanos += u64::from(travel);
+            self.totals.travelled += u64::from(travel);
         }
-        let costs = &self.model.topology.services[self.service as usize].costs;
-        let Some(limit) = costs.concurrency.filter(|_| !self.is_ring_peer(job.client)) else {
+        let now = cx.now().as_nanos();
+        let bucket = self.bucket.as_mut();
+        if now >= job.deadline || bucket.is_some_and(|bucket| !bucket.take(now)) {
+            self.refuse(job, cx);
+            return None;
+        }
+        job.began = now;
+        let limit = self.costs().concurrency;
+        let Some(limit) = limit.filter(|_| !self.is_ring_peer(job.client)) else {
             return Some(job);
         };
-        job.holds_slot = true;
         if self.busy < limit {
+            job.holds_slot = true;
             self.busy += 1;
             return Some(job);
         }
-        self.queue.push_back(job);
+        if let Some(refused) = self.queue.push(job) {
+            self.refuse(refused, cx);
+        }
         let length = self.queue.len() as u64;
         self.totals.longest_queue = self.totals.longest_queue.max(length);
         None
     }
 
+    /// Refuses a job that holds no slot: there is too much to do.
+    fn refuse<C: Context<Msg>>(&mut self, job: Job, cx: &mut C) {
+        self.totals.refused += 1;
+        self.model.recorder.error(self.measured());
+        self.finish(job, Answer::Overloaded, cx);
+    }
+
     /// The next job of the queue, if there is a slot for it.
-    pub(super) fn next_in_queue(&mut self) -> Option<Job> {
+    pub(super) fn next_in_queue<C: Context<Msg>>(&mut self, cx: &mut C) -> Option<Job> {
         if self.queue.is_empty() || self.health.is_paused() {
             return None;
         }
-        let costs = &self.model.topology.services[self.service as usize].costs;
-        if costs.concurrency.is_some_and(|limit| self.busy >= limit) {
+        let limit = self.costs().concurrency;
+        if limit.is_some_and(|limit| self.busy >= limit) {
             return None;
         }
-        self.busy += 1;
-        self.queue.pop_front()
+        let now = cx.now().as_nanos();
+        while let Some((mut job, is_refused)) = self.queue.pop(now) {
+            if now >= self.model.count_from {
+                self.totals.queued += now.saturating_sub(job.arrived);
+            }
+            if is_refused {
+                self.refuse(job, cx);
+                continue;
+            }
+            job.holds_slot = true;
+            job.began = now;
+            self.busy += 1;
+            return Some(job);
+        }
+        None
     }
 
     /// True if the client is a peer of this ring. Requests of peers bypass the concurrency limit:
@@ -143,27 +189,37 @@ impl Host {
         if work == 0 {
             return Some((job, fails));
         }
-        if !self.in_progress.has_room() {
+        if !self.work(Piece::Job(job, fails), work, cx) {
             return Some((job, true));
         }
-        let due = cx.now().as_nanos().saturating_add(work);
-        let token = self.in_progress.begin(job, fails, due);
-        cx.timer(Duration::from_nanos(work), token);
         None
     }
 
-    /// Takes the job of which the work is done; `true` beside it means that it fails.
-    pub(super) fn work_done<C: Context<Msg>>(
-        &mut self,
-        token: Token,
-        cx: &mut C,
-    ) -> Option<(Job, bool)> {
+    /// Works for a task, which is told when it is done; false if there is too much work already.
+    pub(super) fn work_on<C: Context<Msg>>(&mut self, task: u32, work: u64, cx: &mut C) -> bool {
+        self.work(Piece::Task(task), work, cx)
+    }
+
+    fn work<C: Context<Msg>>(&mut self, piece: Piece, work: u64, cx: &mut C) -> bool {
+        if !self.in_progress.has_room() {
+            return false;
+        }
+        let now = cx.now().as_nanos();
+        if now >= self.model.count_from {
+            self.totals.worked += work;
+        }
+        if let Some((after, token)) = self.in_progress.begin(piece, work, now) {
+            cx.timer(Duration::from_nanos(after), token);
+        }
+        true
+    }
+
+    /// Takes the piece of work that is done, if the timer still counts.
+    pub(super) fn work_done(&mut self, token: Token) -> Option<Piece> {
         if self.health.is_paused() {
             return None;
         }
-        let work = self.in_progress.finish(token)?;
-        cx.continue_trace(work.job.trace, work.job.span);
-        Some((work.job, work.fails))
+        self.in_progress.finish(token)
     }
 
     /// Answers a job that fails by the service's error rate.
@@ -191,6 +247,9 @@ impl Host {
         }
         if job.holds_slot {
             self.busy -= 1;
+            if now.as_nanos() >= self.model.count_from {
+                self.totals.busy += now.as_nanos() - job.began;
+            }
         }
     }
 
@@ -228,19 +287,31 @@ impl Host {
     }
 
     /// Drops everything that the instance was doing, because it is killed: clients are refused.
-    pub(super) fn drop_everything<C: Context<Msg>>(&mut self, cx: &mut C) {
-        let mut jobs: Vec<Job> = self.queue.drain(..).collect();
+    /// Where tasks make its requests, `of_tasks` are their jobs.
+    pub(super) fn drop_everything<C: Context<Msg>>(
+        &mut self,
+        of_tasks: Option<Vec<Job>>,
+        cx: &mut C,
+    ) {
+        let has_tasks = of_tasks.is_some();
+        let mut jobs: Vec<Job> = self.queue.drain().collect();
         jobs.extend(self.in_progress.drain());
+        jobs.extend(of_tasks.into_iter().flatten());
         for held in self.health.take_held() {
             match held {
                 Held::Job(job, _) => jobs.push(job),
                 Held::Response { id, .. } => {
                     let request = self.pending.remove(id);
-                    jobs.extend(request.filter(|r| !r.is_abandoned).map(|r| r.job));
+                    let request = request.filter(|r| !r.is_abandoned && !has_tasks);
+                    jobs.extend(request.map(|r| r.job));
                 }
             }
         }
-        self.pending.abandon(|job| jobs.push(job));
+        self.pending.abandon(|job| {
+            if !has_tasks {
+                jobs.push(job);
+            }
+        });
         for job in jobs {
             let answer = self.unreachable(job.client).unwrap_or(Answer::Refused);
             self.reject(&job, answer, cx);

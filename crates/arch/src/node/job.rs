@@ -27,6 +27,9 @@ impl Operation {
     }
 }
 
+/// The deadline of a job that has none.
+pub(crate) const NO_DEADLINE: u64 = u64::MAX;
+
 /// One piece of work for an instance: a request, or a value to keep.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Job {
@@ -39,10 +42,14 @@ pub(crate) struct Job {
     pub(crate) rounds: u8,
     /// When it arrived, in nanoseconds.
     pub(crate) arrived: u64,
+    /// When it left the queue, in nanoseconds.
+    pub(crate) began: u64,
     /// The time spent waiting for responses of other instances, in nanoseconds.
     pub(crate) waited: u64,
     /// True if it holds a slot of an instance with limited concurrency.
     pub(crate) holds_slot: bool,
+    /// When its client has no use for it any more, in nanoseconds; [`NO_DEADLINE`] if ever.
+    pub(crate) deadline: u64,
     /// The message that brought it, in the flow of messages.
     pub(crate) trace: SpanId,
     pub(crate) span: SpanId,
@@ -58,8 +65,10 @@ impl Job {
             id: call.id(),
             rounds: call.rounds(),
             arrived: now,
+            began: now,
             waited: 0,
             holds_slot: false,
+            deadline: NO_DEADLINE,
             trace: envelope.trace,
             span: envelope.span,
             parent: envelope.parent,
@@ -75,8 +84,10 @@ impl Job {
             id: 0,
             rounds: 0,
             arrived: now,
+            began: now,
             waited: 0,
             holds_slot: false,
+            deadline: NO_DEADLINE,
             trace: SpanId::NONE,
             span: SpanId::NONE,
             parent: SpanId::NONE,
@@ -110,7 +121,7 @@ pub(crate) struct PendingRequest {
     /// The instance that was asked.
     pub(crate) server: u32,
     /// What the package needs to know when the response comes; see its `resume`.
-    pub(crate) stage: u8,
+    pub(crate) stage: u64,
     /// True if the instance was killed after it had made the request: the response is dropped.
     pub(crate) is_abandoned: bool,
 }

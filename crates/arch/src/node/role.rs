@@ -8,6 +8,7 @@ use super::job::{Job, PendingRequest};
 use super::pirate::Pirate;
 use super::ring::RingNode;
 use super::routes::Routes;
+use super::service::Service;
 use super::storage::Storage;
 use crate::message::{Answer, Msg};
 use crate::package::Package;
@@ -22,6 +23,7 @@ pub(crate) enum Role {
     Storage(Storage),
     Ring(RingNode),
     Pirate(Pirate),
+    Service(Box<Service>),
 }
 
 impl Role {
@@ -33,6 +35,7 @@ impl Role {
             Package::Store | Package::Cache | Package::Volume => Role::Storage(Storage::default()),
             Package::PriamCassandra | Package::Riak => Role::Ring(RingNode::default()),
             Package::Pirate => Role::Pirate(Pirate::default()),
+            Package::Service => Role::Service(Box::new(Service::new(host))),
             Package::Elb
             | Package::Zuul
             | Package::Karyon
@@ -42,25 +45,32 @@ impl Role {
     }
 
     /// The routes to instances of a package.
-    fn routes(&mut self, package: Package) -> &mut Routes {
-        match self {
+    fn routes(&mut self, package: Package) -> Option<&mut Routes> {
+        Some(match self {
             Role::Forward(forward) => &mut forward.routes,
             Role::EntryPoint(entry) => &mut entry.routes,
             Role::DataAccess(data) => data.routes(package),
             Role::Storage(storage) => &mut storage.peers,
             Role::Ring(ring) => &mut ring.peers,
             Role::Pirate(pirate) => &mut pirate.buddies,
-        }
+            Role::Service(_) => return None,
+        })
     }
 
     /// Adds an instance that may be called; false if it was known before.
     pub(super) fn add(&mut self, host: &Host, node: u32) -> bool {
-        self.routes(host.model.package(node)).add(node)
+        match self {
+            Role::Service(service) => service.add(host, node),
+            _ => (self.routes(host.model.package(node))).is_some_and(|routes| routes.add(node)),
+        }
     }
 
     /// Removes an instance; false if it was not known.
     pub(super) fn remove(&mut self, host: &Host, node: u32) -> bool {
-        self.routes(host.model.package(node)).remove(node)
+        match self {
+            Role::Service(service) => service.remove(host, node),
+            _ => (self.routes(host.model.package(node))).is_some_and(|routes| routes.remove(node)),
+        }
     }
 
     /// Does a job of which the work is done.
@@ -70,6 +80,7 @@ impl Role {
             Role::DataAccess(data) => data.act(host, job, cx),
             Role::Storage(storage) => storage.act(host, job, cx),
             Role::Ring(ring) => ring.act(host, job, cx),
+            Role::Service(service) => service.act(host, job, cx),
             // Definitions in which a service asks one of these are refused, and graphs too.
             Role::EntryPoint(_) | Role::Pirate(_) => host.finish(job, Answer::Unavailable, cx),
         }
@@ -86,7 +97,30 @@ impl Role {
         match self {
             Role::EntryPoint(entry) => entry.resume(host, &request, answer, cx),
             Role::DataAccess(data) => data.resume(host, request, answer, cx),
+            Role::Service(service) => service.resume(host, &request, answer, cx),
             _ => host.finish(request.job, answer, cx),
+        }
+    }
+
+    /// Goes on with a task whose work is done.
+    pub(super) fn work_done<C: Context<Msg>>(&mut self, host: &mut Host, task: u32, cx: &mut C) {
+        if let Role::Service(service) = self {
+            service.work_done(host, task, cx);
+        }
+    }
+
+    /// Does what is due by now: time-outs and the like.
+    pub(super) fn wake<C: Context<Msg>>(&mut self, host: &mut Host, cx: &mut C) {
+        if let Role::Service(service) = self {
+            service.wake(host, cx);
+        }
+    }
+
+    /// Drops all tasks and returns their jobs; none of a package without tasks.
+    pub(super) fn drop_tasks(&mut self) -> Option<Vec<Job>> {
+        match self {
+            Role::Service(service) => Some(service.drop_tasks()),
+            _ => None,
         }
     }
 

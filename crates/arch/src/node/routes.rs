@@ -41,6 +41,22 @@ impl Routes {
         self.0.get(place).copied()
     }
 
+    /// One of those that are in a range, by a random number, if there are any.
+    pub(crate) fn pick_within(
+        &self,
+        range: &std::ops::Range<u32>,
+        bits: impl FnOnce() -> u64,
+    ) -> Option<u32> {
+        let first = self.0.partition_point(|&node| node < range.start);
+        let end = self.0.partition_point(|&node| node < range.end);
+        let within = &self.0[first..end];
+        if within.is_empty() {
+            return None;
+        }
+        let place = ((u128::from(bits()) * within.len() as u128) >> 64) as usize;
+        Some(within[place])
+    }
+
     /// All of them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.0.iter().copied()

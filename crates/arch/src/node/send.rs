@@ -1,7 +1,7 @@
 //! What an instance sends: how long it travels, and what happens where the way is cut.
 
 use super::host::Host;
-use super::job::{Job, PendingRequest};
+use super::job::{Job, NO_DEADLINE, PendingRequest};
 use crate::message::{Answer, Call, Key, Msg, kind};
 use crate::model::LEAST_TRAVEL;
 use corsair::{Addr, Context, SpanId};
@@ -49,7 +49,21 @@ impl Host {
         job: Job,
         to: u32,
         key: Key,
-        stage: u8,
+        stage: u64,
+        cx: &mut C,
+    ) {
+        self.ask_after(0, job, to, key, stage, cx);
+    }
+
+    /// The same with a request that leaves so many nanoseconds later, and whose answer is of no use
+    /// after the job's deadline.
+    pub(super) fn ask_after<C: Context<Msg>>(
+        &mut self,
+        later: u64,
+        job: Job,
+        to: u32,
+        key: Key,
+        stage: u64,
         cx: &mut C,
     ) {
         let sent = cx.now();
@@ -58,10 +72,11 @@ impl Host {
             self.count_dropped();
             self.post(self.index, self.model.patience, lost(id), cx)
         } else {
-            let travel = self.travel(to, to, cx);
+            let travel = self.travel(to, to, cx).saturating_add(later);
             let rounds = self.rounds_after(&job);
-            let request = Msg::GetRequest(Call::new(key, id, rounds, saturate(travel)));
-            self.post(to, travel, request, cx)
+            let call = Call::new(key, id, rounds, saturate(travel));
+            let left = micros_left(job.deadline, sent.as_nanos());
+            self.post(to, travel, Msg::GetRequest(call, left), cx)
         };
         if let Some(context) = job.child_context(span) {
             let recorder = &self.model.recorder;
@@ -173,6 +188,15 @@ fn lost(id: u32) -> Msg {
         travel: 0,
         answer: Answer::Lost,
     }
+}
+
+/// How many microseconds are left until a deadline, as messages say it: 0 is any number.
+fn micros_left(deadline: u64, now: u64) -> u32 {
+    if deadline == NO_DEADLINE {
+        return 0;
+    }
+    let micros = deadline.saturating_sub(now).div_ceil(1_000);
+    u32::try_from(micros).unwrap_or(u32::MAX).max(1)
 }
 
 /// Four seconds at most: what a message has room for.

@@ -1,6 +1,7 @@
 //! Jobs that an instance is working on, each until its timer is due.
 
 use super::job::Job;
+use super::sharing::Sharing;
 use corsair::Token;
 
 /// Timer tokens of work have this bit; below it a generation and a slot.
@@ -11,13 +12,21 @@ const GENERATIONS: u32 = 1 << 8;
 /// An instance works on at most this many jobs at once.
 pub(super) const MOST: usize = 1 << SLOT_BITS;
 
-/// A job in work.
+/// What is worked on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Work {
-    pub(super) job: Job,
-    /// True if the job fails when the work is done.
-    pub(super) fails: bool,
-    /// When the work is done, in nanoseconds; while paused, how much of it is left.
+pub(super) enum Piece {
+    /// A job; `true` beside it means that it fails when the work is done.
+    Job(Job, bool),
+    /// A step of the task of this number.
+    Task(u32),
+}
+
+/// A piece in work.
+#[derive(Clone, Copy, Debug)]
+struct Work {
+    piece: Piece,
+    /// When the work is done, in nanoseconds; while paused, how much of it is left. Of no
+    /// importance where processors are shared.
     due: u64,
 }
 
@@ -33,22 +42,50 @@ struct Slot {
 pub(super) struct InProgress {
     slots: Vec<Slot>,
     free: Vec<u32>,
+    /// If all work shares some processors, how.
+    pub(super) sharing: Option<Box<Sharing>>,
 }
 
 impl InProgress {
+    /// All work shares so many processors, if a number is given.
+    pub(super) fn new(processors: Option<f64>) -> InProgress {
+        InProgress {
+            sharing: processors.map(|processors| Box::new(Sharing::new(processors))),
+            ..InProgress::default()
+        }
+    }
+
     /// Whether another job fits.
     pub(super) fn has_room(&self) -> bool {
         !self.free.is_empty() || self.slots.len() < MOST
     }
 
-    /// Begins work that is done at `due`. Set a timer with the token that this returns.
-    pub(super) fn begin(&mut self, job: Job, fails: bool, due: u64) -> Token {
+    /// Begins work of so many nanoseconds. Returns after how long a timer is wanted, with its
+    /// token, if it is.
+    pub(super) fn begin(&mut self, piece: Piece, work: u64, now: u64) -> Option<(u64, Token)> {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             self.slots.len() as u32 - 1
         });
-        self.slots[slot as usize].work = Some(Work { job, fails, due });
-        self.arm(slot)
+        let due = now.saturating_add(work);
+        self.slots[slot as usize].work = Some(Work { piece, due });
+        match &mut self.sharing {
+            None => Some((work, self.arm(slot))),
+            Some(sharing) => {
+                sharing.begin(slot, work, now);
+                sharing
+                    .next_timer(now)
+                    .map(|after| (after, super::TO_SHARE))
+            }
+        }
+    }
+
+    /// The next piece of work on shared processors that is done by now.
+    pub(super) fn finish_shared(&mut self, now: u64) -> Option<Piece> {
+        let slot = self.sharing.as_mut()?.finish(now)?;
+        let work = self.slots[slot as usize].work.take()?;
+        self.free.push(slot);
+        Some(work.piece)
     }
 
     fn arm(&mut self, slot: u32) -> Token {
@@ -63,7 +100,7 @@ impl InProgress {
     }
 
     /// The work of which the timer has fired; none if the timer does not count any more.
-    pub(super) fn finish(&mut self, token: Token) -> Option<Work> {
+    pub(super) fn finish(&mut self, token: Token) -> Option<Piece> {
         let slot = token.number() & (MOST as u32 - 1);
         let entry = self.slots.get_mut(slot as usize)?;
         if token.number() != (WORK | entry.generation << SLOT_BITS | slot) {
@@ -71,11 +108,14 @@ impl InProgress {
         }
         let work = entry.work.take()?;
         self.free.push(slot);
-        Some(work)
+        Some(work.piece)
     }
 
     /// Stops the clock of all work at `now`.
     pub(super) fn pause(&mut self, now: u64) {
+        if let Some(sharing) = &mut self.sharing {
+            return sharing.pause(now);
+        }
         for work in self.slots.iter_mut().filter_map(|slot| slot.work.as_mut()) {
             work.due = work.due.saturating_sub(now);
         }
@@ -83,6 +123,13 @@ impl InProgress {
 
     /// Goes on with all work at `now`: `set` is called with what is left of each, and its token.
     pub(super) fn resume(&mut self, now: u64, mut set: impl FnMut(u64, Token)) {
+        if let Some(sharing) = &mut self.sharing {
+            sharing.resume(now);
+            if let Some(after) = sharing.next_timer(now) {
+                set(after, super::TO_SHARE);
+            }
+            return;
+        }
         for slot in 0..self.slots.len() as u32 {
             if let Some(work) = &mut self.slots[slot as usize].work {
                 let left = work.due;
@@ -92,13 +139,19 @@ impl InProgress {
         }
     }
 
-    /// Removes all work.
+    /// Removes all work, and returns the jobs of it.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = Job> + '_ {
+        if let Some(sharing) = &mut self.sharing {
+            sharing.clear();
+        }
         let free = &mut self.free;
         (0..).zip(&mut self.slots).filter_map(|(slot, entry)| {
             let work = entry.work.take()?;
             free.push(slot);
-            Some(work.job)
+            match work.piece {
+                Piece::Job(job, _) => Some(job),
+                Piece::Task(_) => None,
+            }
         })
     }
 }

@@ -8,6 +8,8 @@ mod load;
 mod pirates;
 mod published;
 mod registry;
+mod resilience;
 mod scene;
+mod service;
 mod storage;
 mod theory;

@@ -36,6 +36,12 @@ impl Ran {
         self.totals.services[&(index as u32)]
     }
 
+    /// The same, if there are any.
+    pub fn try_service(&self, name: &str) -> Option<ServiceTotals> {
+        let index = self.names.iter().position(|known| known == name)?;
+        self.totals.services.get(&(index as u32)).copied()
+    }
+
     /// How many messages there were of a kind.
     pub fn messages(&self, kind: &str) -> u64 {
         let counts = self.report.messages.iter();

@@ -23,7 +23,7 @@ fn store(fields: &str, load: &str, seconds: u64) -> Ran {
     let mut topology = topology(&services, Scale::default());
     LoadText::read(load).unwrap().apply(&mut topology).unwrap();
     let ran = run(topology, &plan);
-    assert_eq!((ran.entry().errors, ran.entry().unanswered()), (0, 0));
+    assert_eq!(ran.entry().unanswered(), 0);
     ran
 }
 
@@ -133,4 +133,220 @@ fn two_stations_in_tandem() {
     // The first has any number of servers, the second one.
     let mean = 0.004 + 0.002 + 1.0 / (1_000.0 - 600.0);
     close(ran.entry().times.mean() / 1e9, mean, 0.015, "mean");
+}
+
+#[test]
+fn processor_sharing_does_not_care_how_work_is_distributed() {
+    // M/G/1-PS: the mean is E[S] / (1 − ρ), whatever the distribution.
+    for work in [
+        r#""1ms""#,
+        r#"{"exponential": "1ms"}"#,
+        r#"{"uniform": ["0ms", "2ms"]}"#,
+    ] {
+        let fields = format!(r#""service_time": {work}, "processors": 1"#);
+        let ran = store(&fields, &reads(700.0), 400);
+        close(times(&ran).0, 1e-3 / 0.3, 0.015, work);
+    }
+}
+
+#[test]
+fn shared_processors_are_as_fast_as_servers_with_exponential_work() {
+    // M/M/4-PS has as many requests in it as M/M/4, and so the same mean.
+    let ran = store(
+        r#""service_time": {"exponential": "1ms"}, "processors": 4"#,
+        &reads(3_000.0),
+        120,
+    );
+    close(times(&ran).0, 1e-3 + 0.509_434 / 1_000.0, 0.015, "mean");
+}
+
+#[test]
+fn a_queue_that_is_full_refuses_as_many_as_it_should() {
+    // M/M/1/K: the part (1 − ρ) ρᴷ / (1 − ρᴷ⁺¹) finds it full.
+    let (rho, places) = (0.8f64, 5);
+    let ran = store(
+        r#""service_time": {"exponential": "1ms"}, "concurrency": 1, "queue": {"size": 4}"#,
+        &reads(1_000.0 * rho),
+        400,
+    );
+    let lost = (1.0 - rho) * rho.powi(places) / (1.0 - rho.powi(places + 1));
+    let found = ran.entry().errors as f64 / ran.entry().requests as f64;
+    close(found, lost, 0.015, "losses");
+    assert_eq!(ran.service("db").longest_queue, 4);
+}
+
+#[test]
+fn the_last_come_is_served_first_with_the_same_mean_and_longer_extremes() {
+    let fields = |order: &str| {
+        format!(
+            r#""service_time": {{"exponential": "1ms"}}, "concurrency": 1,
+            "queue": {{"order": "{order}"}}"#
+        )
+    };
+    let [first, last] =
+        ["fifo", "lifo"].map(|order| times(&store(&fields(order), &reads(700.0), 400)));
+    close(last.0, 1.0 / 300.0, 0.015, "mean");
+    assert!(last.1 > 1.5 * first.1, "{last:?} {first:?}");
+}
+
+/// A service with endpoints behind an entry point, both ways taking a millisecond each.
+fn service(name: &str, fields: &str, endpoints: &str) -> String {
+    format!(
+        r#"{{"name": "{name}", "package": "service", "count": 1, "regions": 1 {fields},
+        "endpoints": [{endpoints}]}}"#
+    )
+}
+
+fn run_services(services: &str, load: &str, seconds: u64) -> Ran {
+    let services = format!(
+        r#"{services}, {{"name": "www", "package": "denominator", "regions": 0,
+        "dependencies": ["api"]}}"#
+    );
+    let plan = Plan {
+        duration: Duration::from_secs(seconds),
+        warm_up: Duration::from_secs(seconds / 20),
+        drain: Duration::from_secs(5),
+        poll: Duration::from_secs(3_600),
+        ..plan()
+    };
+    let mut topology = topology(&services, Scale::default());
+    LoadText::read(load).unwrap().apply(&mut topology).unwrap();
+    run(topology, &plan)
+}
+
+#[test]
+fn those_with_priority_wait_less_as_cobham_says() {
+    // Without preemption: W0 = λ·E[S²]/2; the first class waits W0/(1−ρ₁), the second
+    // W0/((1−ρ₁)(1−ρ)).
+    let endpoint = |name: &str, priority: u32| {
+        format!(
+            r#"{{"name": "{name}", "priority": {priority},
+            "steps": [{{"work": {{"exponential": "1ms"}}}}]}}"#
+        )
+    };
+    let fields = r#", "concurrency": 1, "queue": {"order": "priority"}"#;
+    let endpoints = format!("{}, {}", endpoint("high", 5), endpoint("low", 1));
+    let load = r#"{"rate": 700, "arrivals": "poisson", "requests": {"high": 3, "low": 4}}"#;
+    let ran = run_services(&service("api", fields, &endpoints), load, 600);
+    let mean = |kind: &str| ran.entry().kinds[kind].times.mean() / 1e9 - WAYS - 1e-3;
+    let residual = 700.0 * 2e-6 / 2.0;
+    close(mean("high"), residual / 0.7, 0.02, "high");
+    close(mean("low"), residual / (0.7 * 0.3), 0.02, "low");
+}
+
+#[test]
+fn a_network_of_services_is_that_of_jackson() {
+    // From a to b, with probability 0.5 to c and then to d: each is an M/M/1 of its own.
+    let work = |time: &str| format!(r#"{{"work": {{"exponential": "{time}"}}}}"#);
+    let one = r#", "concurrency": 1"#;
+    let endpoint = |steps: &str| format!(r#"{{"name": "get", "steps": [{steps}]}}"#);
+    let services = [
+        service(
+            "api",
+            "",
+            &endpoint(
+                r#"{"call": "a"}, {"call": "b"}, {"call": "c", "probability": 0.5}, {"call": "d"}"#,
+            ),
+        ),
+        service("a", one, &endpoint(&work("1ms"))),
+        service("b", one, &endpoint(&work("1.5ms"))),
+        service("c", one, &endpoint(&work("3ms"))),
+        service("d", one, &endpoint(&work("0.5ms"))),
+    ];
+    let load = r#"{"rate": 400, "arrivals": "poisson", "requests": {"api.get": 1}}"#;
+    let ran = run_services(&services.join(", "), load, 200);
+    let station = |work: f64, rate: f64| 1.0 / (1.0 / work - rate) + WAYS;
+    let mean = WAYS
+        + station(1e-3, 400.0)
+        + station(1.5e-3, 400.0)
+        + 0.5 * station(3e-3, 200.0)
+        + station(0.5e-3, 400.0);
+    close(ran.entry().times.mean() / 1e9, mean, 0.015, "mean");
+}
+
+#[test]
+fn a_closed_network_of_several_stations() {
+    // Twelve users, who think for 30 ms and visit three stations: mean value analysis.
+    let demands = [0.002, 0.001, 0.003];
+    let ways = 4.0 * WAYS;
+    let mut lengths = [0.0; 3];
+    let (mut throughput, mut response) = (0.0, 0.0);
+    for users in 1..=12 {
+        let times: Vec<f64> = (demands.iter().zip(lengths))
+            .map(|(demand, length)| demand * (1.0 + length))
+            .collect();
+        response = times.iter().sum();
+        throughput = f64::from(users) / (0.03 + ways + response);
+        for (length, time) in lengths.iter_mut().zip(&times) {
+            *length = throughput * time;
+        }
+    }
+    let endpoint = |steps: &str| format!(r#"{{"name": "get", "steps": [{steps}]}}"#);
+    let station = |name: &str, work: &str| {
+        let steps = format!(r#"{{"work": {{"exponential": "{work}"}}}}"#);
+        service(name, r#", "concurrency": 1"#, &endpoint(&steps))
+    };
+    let services = [
+        service(
+            "api",
+            "",
+            &endpoint(r#"{"call": "a"}, {"call": "b"}, {"call": "c"}"#),
+        ),
+        station("a", "2ms"),
+        station("b", "1ms"),
+        station("c", "3ms"),
+    ];
+    let load = r#"{"users": 12, "think": {"exponential": "30ms"}, "requests": {"common": 1}}"#;
+    let ran = run_services(&services.join(", "), load, 200);
+    let found = ran.entry().times.len() as f64 / 190.0;
+    close(found, throughput, 0.015, "throughput");
+    close(
+        ran.entry().times.mean() / 1e9 - ways,
+        response,
+        0.015,
+        "mean",
+    );
+}
+
+#[test]
+fn two_branches_join_as_nelson_and_tantawi_say() {
+    // Fork-join of two M/M/1: exactly (12 − ρ)/8 times the mean of one.
+    let endpoint = |steps: &str| format!(r#"{{"name": "get", "steps": [{steps}]}}"#);
+    let work = r#"{"work": {"exponential": "1ms"}}"#;
+    let one = r#", "concurrency": 1"#;
+    let services = [
+        service(
+            "api",
+            "",
+            &endpoint(r#"{"parallel": [[{"call": "a"}], [{"call": "b"}]]}"#),
+        ),
+        service("a", one, &endpoint(work)),
+        service("b", one, &endpoint(work)),
+    ];
+    let load = r#"{"rate": 600, "arrivals": "poisson", "requests": {"common": 1}}"#;
+    let ran = run_services(&services.join(", "), load, 300);
+    let mean = (12.0 - 0.6) / 8.0 / 400.0;
+    close(
+        ran.entry().times.mean() / 1e9 - 2.0 * WAYS,
+        mean,
+        0.015,
+        "mean",
+    );
+}
+
+#[test]
+fn controlled_delay_keeps_the_wait_near_its_target() {
+    // More comes in than can be done: without it, the wait would grow up to the size of the queue.
+    let fields =
+        |queue: &str| format!(r#""service_time": "1ms", "concurrency": 1, "queue": {{{queue}}}"#);
+    let load = r#"{"rate": 1050, "arrivals": "poisson", "requests": {"common": 1}}"#;
+    let codel = r#""codel": {"target": "5ms", "interval": "100ms"}"#;
+    let controlled = store(&fields(codel), load, 60);
+    let full = store(&fields(r#""size": 200"#), load, 60);
+    let half = |ran: &Ran| ran.entry().percentile(0.5).time.as_secs_f64() - WAYS;
+    assert!(half(&full) > 0.15, "{}", half(&full));
+    assert!(half(&controlled) < 0.05, "{}", half(&controlled));
+    // It refuses what is too much, and little more.
+    let lost = controlled.entry().errors as f64 / controlled.entry().requests as f64;
+    assert!((0.045..0.07).contains(&lost), "{lost}");
 }

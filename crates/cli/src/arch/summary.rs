@@ -53,7 +53,7 @@ struct EntrySummary {
     at_least: Vec<&'static str>,
     /// By kind of request, where the entry point has a load of its own.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    kinds: BTreeMap<&'static str, EntrySummary>,
+    kinds: BTreeMap<String, EntrySummary>,
     #[serde(skip)]
     percentiles: [Percentile; 3],
 }
@@ -175,7 +175,7 @@ impl EntrySummary {
                 .map(|(name, _)| name)
                 .collect(),
             kinds: kinds
-                .map(|(kind, entry)| (*kind, EntrySummary::new(entry)))
+                .map(|(kind, entry)| (kind.clone(), EntrySummary::new(entry)))
                 .collect(),
             percentiles,
         }

@@ -41,7 +41,7 @@ fn an_unknown_package_is_told_with_its_line_and_the_nearest_right_name() {
         refusal(&text),
         "shop.json:3: service 'web' has the unknown package 'unknown'; there are pirate, \
          denominator, elb, zuul, karyon, monolith, staash, store, cache, volume, priamCassandra, \
-         riak"
+         riak, service"
     );
 }
 
@@ -262,4 +262,147 @@ fn what_stands_for_measured_times_needs_a_type_and_a_value() {
     );
     let both = db(r#", "guesstimateType": "NORMAL", "guesstimateValue": "[100,200]""#);
     assert!(read_text(&both, "shop.json").is_ok());
+}
+
+/// A service with these endpoints and other fields, and a store.
+fn scripted(fields: &str) -> String {
+    with(&[
+        STORE,
+        &format!(r#"{{"name": "api", "package": "service", {fields}}}"#),
+    ])
+}
+
+#[test]
+fn what_is_wrong_with_scripts_and_policies_is_told_with_its_line_and_the_nearest_right_name() {
+    let endpoint = |steps: &str| {
+        scripted(&format!(
+            r#""endpoints": [{{"name": "get", "steps": [{steps}]}}]"#
+        ))
+    };
+    let shop = |what: &str| format!("shop.json:4: service 'api': {what}");
+    let deep = format!(
+        "{}{{\"work\": \"1ms\"}}{}",
+        r#"{"parallel": [["#.repeat(20),
+        "]]}".repeat(20)
+    );
+    for (steps, what) in [
+        (
+            r#"{"call": "bd"}"#,
+            "endpoint 'get': 'bd' is no service; did you mean db?",
+        ),
+        (
+            r#"{"call": "api.gte"}"#,
+            "endpoint 'get': service 'api' has no endpoint 'gte'; did you mean get?",
+        ),
+        (
+            r#"{"call": {"db": -1}}"#,
+            "endpoint 'get': db has a weight of -1; give 0 or more",
+        ),
+        (
+            r#"{"call": {"db": 0}}"#,
+            "endpoint 'get': no target has a weight; give one of them 1",
+        ),
+        (
+            "{}",
+            "endpoint 'get': a step does nothing; give it work, call, send, parallel or cache",
+        ),
+        (
+            r#"{"work": "1ms", "call": "db"}"#,
+            "endpoint 'get': a step does several things; give each a step of its own",
+        ),
+        (
+            r#"{"work": "1ms", "times": 2}"#,
+            "endpoint 'get': only call, send and parallel have times; remove it",
+        ),
+        (
+            r#"{"call": "db", "times": 0}"#,
+            "endpoint 'get': 0 times are not possible; give 1 to 1000",
+        ),
+        (
+            r#"{"call": "db", "probability": 1.5}"#,
+            "endpoint 'get': a probability of 1.5 is not possible; give 0 to 1",
+        ),
+        (
+            r#"{"parallel": [[], []], "wait": 3}"#,
+            "endpoint 'get': it waits for 3 of 2 lists; give 1 to 2",
+        ),
+        (
+            r#"{"parallel": []}"#,
+            "endpoint 'get': parallel has no lists of steps; give at least one",
+        ),
+        (
+            r#"{"cache": {"hit_rate": 0.5, "size": 3}}"#,
+            "endpoint 'get': a cache has either a hit_rate, or keys, a size and a ttl; remove one",
+        ),
+        (
+            &deep,
+            "endpoint 'get': its steps are nested more than 16 deep",
+        ),
+    ] {
+        assert_eq!(refusal(&endpoint(steps)), shop(what), "{steps}");
+    }
+    for (fields, what) in [
+        (
+            r#""endpoints": [{"name": "a.b"}]"#,
+            "'a.b' is no name of an endpoint; leave out dots, spaces and line breaks",
+        ),
+        (
+            r#""endpoints": [{"name": "a"}, {"name": "a"}]"#,
+            "endpoint 'a' is there twice",
+        ),
+        (
+            r#""endpoints": [{"name": "a", "priority": 9}]"#,
+            "endpoint 'a' has a priority of 9; give 0 to 7",
+        ),
+        (
+            r#""endpoints": [{"name": "a", "steps": [{"call": "db"}]}], "calls": {"bd": {}}"#,
+            "no endpoint calls 'bd'; did you mean db?",
+        ),
+        (
+            r#""endpoints": [{"name": "a", "steps": [{"call": "db"}]}],
+            "calls": {"db": {"timeout": "0s"}}"#,
+            "calls of 'db': a timeout of 0s is not possible; give more, or leave it out",
+        ),
+        (
+            r#""queue": {"size": 3}"#,
+            "nothing waits where concurrency is not limited; give it, or remove queue",
+        ),
+        (
+            r#""processors": 0"#,
+            "0 processors are not possible; give more than 0",
+        ),
+    ] {
+        let said = refusal(&scripted(fields));
+        let line = if said.starts_with("shop.json:5") {
+            5
+        } else {
+            4
+        };
+        assert_eq!(
+            said,
+            format!("shop.json:{line}: service 'api': {what}"),
+            "{fields}"
+        );
+    }
+    let said = refusal(&with(&[
+        r#"{"name": "db", "package": "store", "endpoints": [{"name": "x"}]}"#,
+    ]));
+    assert_eq!(
+        said,
+        "shop.json:3: service 'db': only the package service has endpoints; remove them"
+    );
+}
+
+#[test]
+fn misspelt_keys_of_steps_and_policies_are_told_with_those_that_there_are() {
+    let said = refusal(&scripted(
+        r#""calls": {"*": {"retry": {"most": 1}}}, "endpoints": []"#,
+    ));
+    assert!(
+        said.starts_with(
+            "shop.json:4: this is no definition: unknown field `retry`, expected one of"
+        ),
+        "{said}"
+    );
+    assert!(said.contains("`retries`"), "{said}");
 }

@@ -1,0 +1,88 @@
+//! What is due at some time: many alarms behind one timer at a time.
+//!
+//! Most time-outs never matter, because the answer comes before. They lie in a heap, and an
+//! instance sets a timer for the first of them only: a call costs no event of its own.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Alarms, each with what it is about.
+#[derive(Debug)]
+pub(super) struct Alarms<T> {
+    heap: BinaryHeap<Reverse<(u64, T)>>,
+    /// When the timer that counts is due.
+    timer: Option<u64>,
+}
+
+impl<T: Ord> Default for Alarms<T> {
+    fn default() -> Self {
+        Alarms {
+            heap: BinaryHeap::new(),
+            timer: None,
+        }
+    }
+}
+
+impl<T: Ord> Alarms<T> {
+    /// Sets an alarm. Returns after how long a timer is wanted, if it is.
+    pub(super) fn set(&mut self, due: u64, what: T, now: u64) -> Option<u64> {
+        self.heap.push(Reverse((due, what)));
+        if self.timer.is_some_and(|timer| timer <= due) {
+            return None;
+        }
+        self.timer = Some(due);
+        Some(due.saturating_sub(now))
+    }
+
+    /// What is due by now. Those that do not matter any more are told by `matters`, and removed.
+    pub(super) fn next(&mut self, now: u64, matters: impl Fn(&T) -> bool) -> Option<T> {
+        while let Some(Reverse((due, what))) = self.heap.peek() {
+            if *due > now && matters(what) {
+                return None;
+            }
+            let Some(Reverse((due, what))) = self.heap.pop() else {
+                break;
+            };
+            if due <= now && matters(&what) {
+                return Some(what);
+            }
+        }
+        None
+    }
+
+    /// After how long a timer is wanted, once all that was due is done.
+    pub(super) fn next_timer(&mut self, now: u64) -> Option<u64> {
+        if self.timer.is_some_and(|timer| timer > now) {
+            return None;
+        }
+        self.timer = self.heap.peek().map(|Reverse((due, _))| *due);
+        self.timer.map(|due| due.saturating_sub(now))
+    }
+
+    /// Removes all of them.
+    pub(super) fn clear(&mut self) {
+        self.heap.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_timer_serves_many_alarms() {
+        let mut alarms = Alarms::default();
+        assert_eq!(alarms.set(100, 'a', 0), Some(100));
+        assert_eq!(alarms.set(150, 'b', 0), None, "there is an earlier timer");
+        assert_eq!(alarms.set(50, 'c', 0), Some(50));
+        assert_eq!(alarms.set(120, 'd', 0), None);
+        assert_eq!(alarms.next(50, |_| true), Some('c'));
+        assert_eq!(alarms.next(50, |_| true), None);
+        assert_eq!(alarms.next_timer(50), Some(50));
+        // What does not matter any more is removed, due or not.
+        assert_eq!(alarms.next(100, |&what| what == 'b'), None);
+        assert_eq!(alarms.next_timer(100), Some(50));
+        assert_eq!(alarms.next(150, |_| true), Some('b'));
+        assert_eq!(alarms.next_timer(150), None);
+    }
+}

@@ -1,0 +1,382 @@
+//! service: does what the script of an endpoint says: works, calls others, one after the other or
+//! at once, and looks into caches.
+//!
+//! A request is a task. The branches of a parallel step are tasks of their own, which tell it when
+//! they end; those for which it does not wait any more go on by themselves. A task makes one call
+//! at a time; a call may have several attempts, of which [`attempts`] has the rules.
+
+mod attempts;
+mod breaker;
+mod cache;
+mod route;
+
+use super::alarms::Alarms;
+use super::host::Host;
+use super::job::Job;
+use crate::message::{Answer, Key, Msg};
+use crate::script::{NOWHERE, Operation, Script, Target};
+use attempts::{Alarm, Calling};
+use cache::Cache;
+use corsair::Context;
+use route::Route;
+use std::sync::Arc;
+
+/// An instance of a service with endpoints.
+#[derive(Debug)]
+pub(crate) struct Service {
+    script: Arc<Script>,
+    /// The services that it calls, as the script numbers them.
+    routes: Vec<Route>,
+    caches: Vec<Cache>,
+    tasks: Vec<Option<Task>>,
+    free: Vec<u32>,
+    /// What is to be done at once, the last first.
+    todo: Vec<Todo>,
+    alarms: Alarms<Alarm>,
+    /// Numbers calls and parallel steps.
+    serial: u32,
+}
+
+/// Something that is to be done at once.
+#[derive(Clone, Copy, Debug)]
+enum Todo {
+    /// A task can go on.
+    Run(u32),
+    /// An attempt of a task has failed: the task, the tag of the attempt.
+    Failed(u32, u32),
+    /// A connection of a route may be free.
+    Serve(u16),
+}
+
+/// A list of steps that is being done.
+#[derive(Debug)]
+struct Task {
+    job: Job,
+    /// The task that waits for this one, and the number of its parallel step.
+    parent: Option<(u32, u32)>,
+    /// The next operation; while it calls or waits for branches, that one.
+    next: u32,
+    /// How often the call is still to be made.
+    left: u32,
+    /// The number of the parallel step whose branches it waits for; how many must still succeed,
+    /// and how many are still open.
+    fork: u32,
+    needed: u32,
+    open: u32,
+    calling: Calling,
+    /// When it has begun.
+    began: u64,
+    /// When its work has begun, and for how long it has worked before, in nanoseconds.
+    work_began: u64,
+    worked: u64,
+}
+
+impl Service {
+    pub(super) fn new(host: &Host) -> Service {
+        let service = &host.model.topology.services[host.service as usize];
+        let script = service.script.clone().unwrap_or_default();
+        Service {
+            routes: service.policies.iter().map(Route::new).collect(),
+            caches: script.caches.iter().map(|&kind| Cache::new(kind)).collect(),
+            script,
+            tasks: Vec::new(),
+            free: Vec::new(),
+            todo: Vec::new(),
+            alarms: Alarms::default(),
+            serial: 0,
+        }
+    }
+
+    fn route_to(&self, service: u32) -> Option<usize> {
+        self.script
+            .routes
+            .iter()
+            .position(|&known| known == service)
+    }
+
+    /// Adds an instance that may be called; false if it was known before, or is never called.
+    pub(super) fn add(&mut self, host: &Host, node: u32) -> bool {
+        let route = self.route_to(host.model.instance(node).service);
+        let here = host.model.place(host.index);
+        route.is_some_and(|route| self.routes[route].add(&host.model, here, node))
+    }
+
+    /// Removes an instance; false if it was not known.
+    pub(super) fn remove(&mut self, host: &Host, node: u32) -> bool {
+        let route = self.route_to(host.model.instance(node).service);
+        route.is_some_and(|route| self.routes[route].remove(node))
+    }
+
+    /// How often its breakers have opened.
+    pub(super) fn opened(&self) -> u64 {
+        let breakers = self
+            .routes
+            .iter()
+            .filter_map(|route| route.breaker.as_ref());
+        breakers.map(breaker::Breaker::opened).sum()
+    }
+
+    /// Begins with the endpoint that a job asks for; with the first, if it asks for none.
+    pub(super) fn act<C: Context<Msg>>(&mut self, host: &mut Host, job: Job, cx: &mut C) {
+        let endpoints = &self.script.endpoints;
+        let begins = match job.key.as_endpoint() {
+            None => endpoints.first(),
+            Some((number, ..)) => {
+                endpoints.get(usize::from(number.wrapping_sub(self.script.first)))
+            }
+        };
+        match begins {
+            Some(&(begins, _)) => {
+                let task = self.begin(job, None, begins, cx.now().as_nanos());
+                self.todo.push(Todo::Run(task));
+                self.go_on(host, cx);
+            }
+            // It has none, and answers at once.
+            None if endpoints.is_empty() => host.finish(job, Answer::Found, cx),
+            // The endpoint is another service's.
+            None => host.fail(job, cx),
+        }
+    }
+
+    /// The work of a task is done.
+    pub(super) fn work_done<C: Context<Msg>>(&mut self, host: &mut Host, id: u32, cx: &mut C) {
+        if let Some(task) = &mut self.tasks[id as usize] {
+            task.worked += cx.now().as_nanos() - task.work_began;
+            self.todo.push(Todo::Run(id));
+            self.go_on(host, cx);
+        }
+    }
+
+    /// Drops all tasks, because the instance is killed, and returns the jobs that are lost.
+    pub(super) fn drop_tasks(&mut self) -> Vec<Job> {
+        let tasks = std::mem::take(&mut self.tasks);
+        self.free.clear();
+        self.todo.clear();
+        self.alarms.clear();
+        self.routes.iter_mut().for_each(Route::reset);
+        self.caches = self
+            .script
+            .caches
+            .iter()
+            .map(|&kind| Cache::new(kind))
+            .collect();
+        let roots = tasks.into_iter().flatten();
+        let roots = roots.filter(|task| task.parent.is_none());
+        roots.map(|task| task.job).collect()
+    }
+
+    fn begin(&mut self, job: Job, parent: Option<(u32, u32)>, next: u32, now: u64) -> u32 {
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.tasks.push(None);
+            self.tasks.len() as u32 - 1
+        });
+        self.tasks[id as usize] = Some(Task {
+            job,
+            parent,
+            next,
+            left: 0,
+            fork: 0,
+            needed: 0,
+            open: 0,
+            calling: Calling::default(),
+            began: now,
+            work_began: 0,
+            worked: 0,
+        });
+        id
+    }
+
+    /// The number of the next call or parallel step; zero is none.
+    fn next_serial(&mut self) -> u32 {
+        self.serial = (self.serial + 1) % (1 << attempts::SERIAL_BITS);
+        self.serial = self.serial.max(1);
+        self.serial
+    }
+
+    /// Does all that can be done now.
+    fn go_on<C: Context<Msg>>(&mut self, host: &mut Host, cx: &mut C) {
+        while let Some(todo) = self.todo.pop() {
+            match todo {
+                Todo::Run(id) => while self.step(host, id, cx) {},
+                Todo::Failed(id, tag) => self.attempt_failed(host, id, tag, cx),
+                Todo::Serve(route) => self.serve_waiting(host, route, cx),
+            }
+        }
+    }
+
+    /// Does the next operation of a task; false if the task waits, or has ended.
+    fn step<C: Context<Msg>>(&mut self, host: &mut Host, id: u32, cx: &mut C) -> bool {
+        let Some(task) = &mut self.tasks[id as usize] else {
+            return false;
+        };
+        cx.continue_trace(task.job.trace, task.job.span);
+        match &self.script.operations[task.next as usize] {
+            Operation::Work(times) => {
+                let work = host.health.slowed(times.sample(|| cx.random()));
+                task.next += 1;
+                if work == 0 {
+                    return true;
+                }
+                task.work_began = cx.now().as_nanos();
+                if host.work_on(id, work, cx) {
+                    return false;
+                }
+                self.end(host, id, false, cx);
+                false
+            }
+            &Operation::Chance { done, skip } => {
+                let is_done = cx.random() < done;
+                task.next = if is_done { task.next + 1 } else { skip };
+                true
+            }
+            Operation::Call { targets, times, .. } => {
+                if task.left == 0 {
+                    task.left = *times;
+                }
+                let target = targets.draw(|| cx.random());
+                self.call(host, id, target, cx);
+                false
+            }
+            Operation::Send { targets, times } => {
+                let job = task.job;
+                task.next += 1;
+                for _ in 0..*times {
+                    let target = targets.draw(|| cx.random());
+                    let key = key_for(target, &job);
+                    let route = &mut self.routes[usize::from(target.route)];
+                    if let Some(to) = route.pick(about(&job), None, cx) {
+                        host.put(&job, to, Msg::Put, key, cx);
+                        // It is never answered.
+                        route.answered(to);
+                    }
+                }
+                true
+            }
+            &Operation::Fork {
+                first,
+                branches,
+                needed,
+                ..
+            } => {
+                (task.needed, task.open) = (needed, branches);
+                let job = task.job;
+                let fork = self.next_serial();
+                if let Some(task) = &mut self.tasks[id as usize] {
+                    task.fork = fork;
+                }
+                let now = cx.now().as_nanos();
+                // What is to be done is taken from the end, so that the first begins first.
+                for branch in (first..first + branches).rev() {
+                    let begins = self.script.branches[branch as usize];
+                    let branch = self.begin(job, Some((id, fork)), begins, now);
+                    self.todo.push(Todo::Run(branch));
+                }
+                false
+            }
+            &Operation::Cache { number, found } => {
+                let cache = &mut self.caches[usize::from(number)];
+                let key = match cache.keys() {
+                    Some(keys) => cx.below(keys),
+                    None => about(&task.job),
+                };
+                let hits = cache.look_up(key, cx.now().as_nanos());
+                task.next = if hits { found } else { task.next + 1 };
+                true
+            }
+            &Operation::Jump(to) => {
+                task.next = to;
+                true
+            }
+            Operation::End => {
+                self.end(host, id, true, cx);
+                false
+            }
+        }
+    }
+
+    /// The step at which a task is has failed: the fallback is done, if there is one.
+    fn step_failed<C: Context<Msg>>(&mut self, host: &mut Host, id: u32, cx: &mut C) {
+        if !self.falls_back(host, id) {
+            self.end(host, id, false, cx);
+        }
+    }
+
+    /// Begins the fallback of the step at which a task is; false if there is none.
+    fn falls_back(&mut self, host: &mut Host, id: u32) -> bool {
+        let Some(task) = &mut self.tasks[id as usize] else {
+            return false;
+        };
+        match self.script.operations[task.next as usize] {
+            Operation::Call { fallback, .. } | Operation::Fork { fallback, .. }
+                if fallback != NOWHERE =>
+            {
+                host.totals.fallbacks += 1;
+                (task.next, task.left, task.fork) = (fallback, 0, 0);
+                self.todo.push(Todo::Run(id));
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Ends a task: its job is answered, or the task that waits for it goes on, or fails with it.
+    fn end<C: Context<Msg>>(&mut self, host: &mut Host, id: u32, succeeds: bool, cx: &mut C) {
+        let mut id = id;
+        while let Some(task) = self.tasks[id as usize].take() {
+            self.free.push(id);
+            let Some((parent, fork)) = task.parent else {
+                let mut job = task.job;
+                // What it did not work it has waited, from when it began.
+                let lasted = cx.now().as_nanos().saturating_sub(task.began);
+                job.waited = lasted.saturating_sub(task.worked);
+                let answer = if succeeds {
+                    Answer::Found
+                } else {
+                    Answer::Failed
+                };
+                return host.finish(job, answer, cx);
+            };
+            let Some(above) = &mut self.tasks[parent as usize] else {
+                return;
+            };
+            if above.fork != fork {
+                return;
+            }
+            above.open -= 1;
+            above.worked += task.worked;
+            if succeeds {
+                above.needed -= 1;
+                if above.needed == 0 {
+                    above.fork = 0;
+                    above.next += 1;
+                    self.todo.push(Todo::Run(parent));
+                }
+                return;
+            }
+            if above.open >= above.needed {
+                return;
+            }
+            // Too few are left: it fails, too.
+            above.fork = 0;
+            if self.falls_back(host, parent) {
+                return;
+            }
+            id = parent;
+        }
+    }
+}
+
+/// Which value a job is about.
+fn about(job: &Job) -> u32 {
+    job.key.as_endpoint().map_or(0, |(.., about)| about)
+}
+
+/// What a request on behalf of a job asks for: an endpoint, with the priority and the value of the
+/// job; of other packages the value that every storage has.
+fn key_for(target: Target, job: &Job) -> Key {
+    let Some((endpoint, ..)) = target.key.as_endpoint() else {
+        return target.key;
+    };
+    let (_, priority, about) = job.key.as_endpoint().unwrap_or_default();
+    Key::endpoint(endpoint, priority, about)
+}

@@ -1,0 +1,432 @@
+//! Calls and their attempts: time-outs, retries, hedges, connections.
+//!
+//! An attempt is named by a tag: the number of the call, and below that its own number among the
+//! attempts of the call. An answer, or an alarm, whose attempt is not under way any more does not
+//! matter: the call is over, or has given the attempt up.
+
+use super::super::host::Host;
+use super::super::job::PendingRequest;
+use super::super::{TO_ALARM, job::NO_DEADLINE};
+use super::route::Connection;
+use super::{Service, Todo, about, key_for};
+use crate::message::{Answer, Msg};
+use crate::script::Target;
+use corsair::Context;
+use std::time::Duration;
+
+/// Attempts of one call are below two to this.
+const ATTEMPT_BITS: u32 = 5;
+/// Numbers of calls are below two to this.
+pub(super) const SERIAL_BITS: u32 = 32 - ATTEMPT_BITS;
+
+/// The call of a task.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Calling {
+    /// Its number; zero without a call.
+    serial: u32,
+    target: Target,
+    deadline: u64,
+    /// How many attempts have begun, and which of them are under way, by their bits.
+    attempts: u8,
+    under_way: u32,
+    /// Those of them that wait for a connection.
+    waiting: u32,
+    retries: u8,
+    hedges: u8,
+    /// The instances that were asked last, each at its attempt's number modulo their count: so many
+    /// attempts of a call are under way at most.
+    asked: [Option<u32>; MOST_AT_ONCE],
+}
+
+/// The first attempt, and hedges.
+const MOST_AT_ONCE: usize = 1 + crate::policy::MOST_HEDGES as usize;
+
+impl Default for Calling {
+    fn default() -> Self {
+        Calling {
+            serial: 0,
+            target: Target {
+                route: 0,
+                key: crate::message::Key::WHY,
+            },
+            deadline: NO_DEADLINE,
+            attempts: 0,
+            under_way: 0,
+            waiting: 0,
+            retries: 0,
+            hedges: 0,
+            asked: [None; MOST_AT_ONCE],
+        }
+    }
+}
+
+impl Calling {
+    fn has(&self, tag: u32) -> bool {
+        self.is(tag) && self.under_way & bit(tag) != 0
+    }
+
+    /// Where it is noted which instance an attempt has asked.
+    fn asked(&mut self, tag: u32) -> &mut Option<u32> {
+        &mut self.asked[tag as usize % MOST_AT_ONCE]
+    }
+
+    fn is(&self, tag: u32) -> bool {
+        self.serial != 0 && self.serial == tag >> ATTEMPT_BITS
+    }
+}
+
+/// The bits of a tag with the number of the attempt.
+const ATTEMPTS: u32 = (1 << ATTEMPT_BITS) - 1;
+
+/// The bit of an attempt among those of its call.
+fn bit(tag: u32) -> u32 {
+    1 << (tag & ATTEMPTS)
+}
+
+/// What is due at some time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Alarm {
+    task: u32,
+    tag: u32,
+    what: What,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    /// An attempt takes too long.
+    TimeOut,
+    /// It is time to try again.
+    Retry,
+    /// It is time to ask another instance.
+    Hedge,
+}
+
+impl Service {
+    /// Makes a call for a task, which waits for it.
+    pub(super) fn call<C: Context<Msg>>(
+        &mut self,
+        host: &mut Host,
+        id: u32,
+        target: Target,
+        cx: &mut C,
+    ) {
+        let now = cx.now().as_nanos();
+        let serial = self.next_serial();
+        let Some(task) = &mut self.tasks[id as usize] else {
+            return;
+        };
+        let route = &mut self.routes[usize::from(target.route)];
+        let own = (route.policy.deadline).map_or(NO_DEADLINE, |time| now.saturating_add(time));
+        let deadline = own.min(task.job.deadline);
+        if now >= deadline || !route.admits(now) {
+            host.totals.rejected += 1;
+            return self.step_failed(host, id, cx);
+        }
+        route.calls += 1;
+        route.earn();
+        task.calling = Calling {
+            serial,
+            target,
+            deadline,
+            ..Calling::default()
+        };
+        self.attempt(host, id, cx);
+    }
+
+    /// Begins an attempt: the first, a retry or a hedge.
+    fn attempt<C: Context<Msg>>(&mut self, host: &mut Host, id: u32, cx: &mut C) {
+        let now = cx.now().as_nanos();
+        let Some(task) = &mut self.tasks[id as usize] else {
+            return;
+        };
+        let calling = &mut task.calling;
+        let tag = calling.serial << ATTEMPT_BITS | u32::from(calling.attempts);
+        calling.attempts += 1;
+        calling.under_way |= bit(tag);
+        let number = calling.target.route;
+        let route = &mut self.routes[usize::from(number)];
+        let policy = &route.policy;
+        let due = policy
+            .timeout
+            .map_or(NO_DEADLINE, |time| now.saturating_add(time));
+        let due = due.min(calling.deadline);
+        let hedge = (policy.hedge).filter(|&(_, most)| calling.hedges < most);
+        if route
+            .breaker
+            .as_mut()
+            .is_some_and(|breaker| !breaker.allows(now))
+        {
+            host.totals.rejected += 1;
+            self.todo.push(Todo::Failed(id, tag));
+            return;
+        }
+        match route.connect() {
+            Connection::Ready(opening) => self.launch(host, id, tag, opening, cx),
+            Connection::Wait => {
+                route.waiting.push_back((id, tag));
+                calling.waiting |= bit(tag);
+            }
+            Connection::Refused => {
+                if let Some(breaker) = &mut route.breaker {
+                    breaker.forget();
+                }
+                host.totals.rejected += 1;
+                self.todo.push(Todo::Failed(id, tag));
+                return;
+            }
+        }
+        if due < NO_DEADLINE {
+            self.set_alarm(due, id, tag, What::TimeOut, cx);
+        }
+        if let Some((after, _)) = hedge {
+            self.set_alarm(now.saturating_add(after), id, tag, What::Hedge, cx);
+        }
+    }
+
+    /// Sends the request of an attempt, over a connection that takes so long to open.
+    fn launch<C: Context<Msg>>(
+        &mut self,
+        host: &mut Host,
+        id: u32,
+        tag: u32,
+        opening: u64,
+        cx: &mut C,
+    ) {
+        let Some(task) = &mut self.tasks[id as usize] else {
+            return;
+        };
+        let calling = &mut task.calling;
+        let route = &mut self.routes[usize::from(calling.target.route)];
+        let about = about(&task.job);
+        let to = if host.pending.has_room() {
+            let last = *calling.asked(tag.wrapping_sub(1));
+            route.pick(about, last.filter(|_| tag & ATTEMPTS > 0), cx)
+        } else {
+            None
+        };
+        let Some(to) = to else {
+            route.disconnect(true);
+            if let Some(breaker) = &mut route.breaker {
+                breaker.forget();
+            }
+            host.totals.rejected += 1;
+            self.todo.push(Todo::Failed(id, tag));
+            return;
+        };
+        *calling.asked(tag) = Some(to);
+        let mut job = task.job;
+        job.deadline = calling.deadline;
+        let key = key_for(calling.target, &job);
+        let stage = u64::from(id) << 32 | u64::from(tag);
+        host.ask_after(opening, job, to, key, stage, cx);
+    }
+
+    /// A request that a task has made is answered.
+    pub(in super::super) fn resume<C: Context<Msg>>(
+        &mut self,
+        host: &mut Host,
+        request: &PendingRequest,
+        answer: Answer,
+        cx: &mut C,
+    ) {
+        let server = request.server;
+        let called = host.model.instance(server).service;
+        let Some(number) = self.route_to(called) else {
+            return;
+        };
+        let route = &mut self.routes[number];
+        route.answered(server);
+        let (id, tag) = ((request.stage >> 32) as u32, request.stage as u32);
+        let task = self.tasks.get_mut(id as usize).and_then(Option::as_mut);
+        let Some(task) = task.filter(|task| task.calling.has(tag)) else {
+            return;
+        };
+        route.disconnect(false);
+        if !route.waiting.is_empty() {
+            self.todo.push(Todo::Serve(number as u16));
+        }
+        route.record(server, answer.is_error(), cx.now().as_nanos());
+        if answer.is_error() {
+            self.todo.push(Todo::Failed(id, tag));
+        } else {
+            task.calling.under_way &= !bit(tag);
+            self.call_over(host, id, true, cx);
+        }
+        self.go_on(host, cx);
+    }
+
+    /// An attempt has failed: the call waits for the others, tries again, or fails.
+    pub(super) fn attempt_failed<C: Context<Msg>>(
+        &mut self,
+        host: &mut Host,
+        id: u32,
+        tag: u32,
+        cx: &mut C,
+    ) {
+        let now = cx.now().as_nanos();
+        let task = self.tasks[id as usize].as_mut();
+        let Some(task) = task.filter(|task| task.calling.has(tag)) else {
+            return;
+        };
+        let calling = &mut task.calling;
+        calling.under_way &= !bit(tag);
+        if calling.under_way != 0 {
+            return;
+        }
+        let route = &mut self.routes[usize::from(calling.target.route)];
+        let rules = route.policy.retries;
+        if let Some(rules) = rules.filter(|rules| calling.retries < rules.most) {
+            let wait = match rules.backoff {
+                0 => 0,
+                _ => rules.wait(calling.retries, cx.random()),
+            };
+            if now.saturating_add(wait) < calling.deadline && route.spend() {
+                calling.retries += 1;
+                host.totals.retries += 1;
+                if wait == 0 {
+                    return self.attempt(host, id, cx);
+                }
+                return self.set_alarm(now.saturating_add(wait), id, tag, What::Retry, cx);
+            }
+        }
+        self.call_over(host, id, false, cx);
+    }
+
+    /// A call is over. Attempts that are still under way are given up.
+    fn call_over<C: Context<Msg>>(&mut self, host: &mut Host, id: u32, succeeds: bool, cx: &mut C) {
+        let Some(task) = &mut self.tasks[id as usize] else {
+            return;
+        };
+        let calling = std::mem::take(&mut task.calling);
+        let number = calling.target.route;
+        let route = &mut self.routes[usize::from(number)];
+        route.calls -= 1;
+        if calling.under_way != 0 {
+            for attempt in 0..u32::from(calling.attempts) {
+                let tag = calling.serial << ATTEMPT_BITS | attempt;
+                if calling.under_way & bit(tag) == 0 {
+                    continue;
+                }
+                if let Some(breaker) = &mut route.breaker {
+                    breaker.forget();
+                }
+                if calling.waiting & bit(tag) != 0 {
+                    route.waiting.retain(|&waits| waits != (id, tag));
+                } else {
+                    route.disconnect(true);
+                }
+            }
+            if !route.waiting.is_empty() {
+                self.todo.push(Todo::Serve(number));
+            }
+        }
+        if !succeeds {
+            return self.step_failed(host, id, cx);
+        }
+        task.left -= 1;
+        if task.left == 0 {
+            task.next += 1;
+        }
+        self.todo.push(Todo::Run(id));
+    }
+
+    /// Gives free connections to those who wait.
+    pub(super) fn serve_waiting<C: Context<Msg>>(
+        &mut self,
+        host: &mut Host,
+        number: u16,
+        cx: &mut C,
+    ) {
+        let route = &mut self.routes[usize::from(number)];
+        let Some(&(id, tag)) = route.waiting.front() else {
+            return;
+        };
+        if let Connection::Ready(opening) = route.connect() {
+            route.waiting.pop_front();
+            self.todo.push(Todo::Serve(number));
+            if let Some(task) = &mut self.tasks[id as usize] {
+                task.calling.waiting &= !bit(tag);
+                cx.continue_trace(task.job.trace, task.job.span);
+            }
+            self.launch(host, id, tag, opening, cx);
+        }
+    }
+
+    fn set_alarm<C: Context<Msg>>(
+        &mut self,
+        due: u64,
+        task: u32,
+        tag: u32,
+        what: What,
+        cx: &mut C,
+    ) {
+        let alarm = Alarm { task, tag, what };
+        if let Some(after) = self.alarms.set(due, alarm, cx.now().as_nanos()) {
+            cx.timer(Duration::from_nanos(after), TO_ALARM);
+        }
+    }
+
+    /// Does what is due.
+    pub(in super::super) fn wake<C: Context<Msg>>(&mut self, host: &mut Host, cx: &mut C) {
+        let now = cx.now().as_nanos();
+        loop {
+            let tasks = &self.tasks;
+            let next = self.alarms.next(now, |alarm| {
+                let task = tasks.get(alarm.task as usize).and_then(Option::as_ref);
+                task.is_some_and(|task| match alarm.what {
+                    What::TimeOut => task.calling.has(alarm.tag),
+                    What::Retry => task.calling.is(alarm.tag),
+                    What::Hedge => task.calling.is(alarm.tag) && task.calling.under_way != 0,
+                })
+            });
+            let Some(Alarm { task, tag, what }) = next else {
+                break;
+            };
+            if let Some(task) = &self.tasks[task as usize] {
+                cx.continue_trace(task.job.trace, task.job.span);
+            }
+            match what {
+                What::TimeOut => self.timed_out(host, task, tag, cx),
+                What::Retry => self.attempt(host, task, cx),
+                What::Hedge => {
+                    if let Some(task) = &mut self.tasks[task as usize] {
+                        task.calling.hedges += 1;
+                    }
+                    host.totals.hedges += 1;
+                    self.attempt(host, task, cx);
+                }
+            }
+            self.go_on(host, cx);
+        }
+        if let Some(after) = self.alarms.next_timer(now) {
+            cx.timer(Duration::from_nanos(after), TO_ALARM);
+        }
+    }
+
+    /// An attempt takes too long: it is given up, and its connection is closed.
+    fn timed_out<C: Context<Msg>>(&mut self, host: &mut Host, id: u32, tag: u32, cx: &mut C) {
+        let Some(task) = &mut self.tasks[id as usize] else {
+            return;
+        };
+        let calling = &mut task.calling;
+        let number = calling.target.route;
+        let route = &mut self.routes[usize::from(number)];
+        host.totals.timeouts += 1;
+        if calling.waiting & bit(tag) != 0 {
+            calling.waiting &= !bit(tag);
+            route.waiting.retain(|&waits| waits != (id, tag));
+            if let Some(breaker) = &mut route.breaker {
+                breaker.forget();
+            }
+        } else {
+            route.disconnect(true);
+            if let Some(server) = calling.asked(tag).take() {
+                route.record(server, true, cx.now().as_nanos());
+            }
+        }
+        if !route.waiting.is_empty() {
+            self.todo.push(Todo::Serve(number));
+        }
+        self.todo.push(Todo::Failed(id, tag));
+    }
+}

@@ -1,0 +1,82 @@
+//! A cache of keys with a size and a time to live.
+
+use crate::script::CacheKind;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// The keys that an instance has in a cache. The values themselves do not matter.
+#[derive(Debug)]
+pub(super) struct Cache {
+    kind: CacheKind,
+    /// When each key was put, in nanoseconds, and its place in the order of use.
+    kept: FxHashMap<u32, (u64, u64)>,
+    /// The keys in the order of their last use, if there is not room for all.
+    order: BTreeMap<u64, u32>,
+    uses: u64,
+}
+
+impl Cache {
+    pub(super) fn new(kind: CacheKind) -> Cache {
+        Cache {
+            kind,
+            kept: FxHashMap::default(),
+            order: BTreeMap::new(),
+            uses: 0,
+        }
+    }
+
+    /// Among how many keys look-ups choose; none: the request's.
+    pub(super) fn keys(&self) -> Option<u32> {
+        self.kind.keys
+    }
+
+    /// Whether a key is there and not too old. From then on it is: what is missed is filled in.
+    pub(super) fn look_up(&mut self, key: u32, now: u64) -> bool {
+        self.uses += 1;
+        let is_bounded = self.kind.size < u32::MAX;
+        let known = self.kept.get(&key).copied();
+        let put = known.map(|(put, _)| put);
+        let put = put.filter(|put| now.saturating_sub(*put) < self.kind.ttl);
+        if is_bounded {
+            if let Some((_, place)) = known {
+                self.order.remove(&place);
+            } else if self.kept.len() as u32 >= self.kind.size
+                && let Some((_, oldest)) = self.order.pop_first()
+            {
+                self.kept.remove(&oldest);
+            }
+            self.order.insert(self.uses, key);
+        }
+        self.kept.insert(key, (put.unwrap_or(now), self.uses));
+        put.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cache(size: u32, ttl: u64) -> Cache {
+        Cache::new(CacheKind {
+            keys: None,
+            size,
+            ttl,
+        })
+    }
+
+    #[test]
+    fn the_key_that_was_not_used_for_longest_leaves() {
+        let mut cache = cache(2, u64::MAX);
+        let hits = [1, 2, 1, 3, 1, 2, 3].map(|key| cache.look_up(key, 0));
+        // Three takes the place of two, then two that of three.
+        assert_eq!(hits, [false, false, true, false, true, false, false]);
+        assert_eq!((cache.kept.len(), cache.order.len()), (2, 2));
+    }
+
+    #[test]
+    fn a_key_grows_old() {
+        let mut cache = cache(2, 10);
+        let hits = [0, 9, 10, 19, 20].map(|now| cache.look_up(7, now));
+        assert_eq!(hits, [false, true, false, true, false]);
+    }
+}

@@ -1,0 +1,99 @@
+//! What the endpoints of services do, compiled: a list of operations for each service, which the
+//! tasks of its instances run through.
+
+mod compile;
+mod endpoints;
+
+pub(crate) use compile::compile;
+pub use endpoints::Endpoints;
+
+use crate::distribution::Sampler;
+use crate::message::Key;
+
+/// No operation has this number.
+pub(crate) const NOWHERE: u32 = u32::MAX;
+
+/// The script of a service: what each of its endpoints does. The first endpoint is the default.
+#[derive(Clone, Debug, Default)]
+pub struct Script {
+    /// The number of the first endpoint among those of all services.
+    pub(crate) first: u16,
+    /// Where each endpoint begins, and its priority, if it has one of its own.
+    pub(crate) endpoints: Vec<(u32, Option<u8>)>,
+    pub(crate) operations: Vec<Operation>,
+    /// Where branches of parallel steps begin.
+    pub(crate) branches: Vec<u32>,
+    /// The caches of an instance.
+    pub(crate) caches: Vec<CacheKind>,
+    /// The services that are called: [`Target`]s name them by their places here.
+    pub(crate) routes: Vec<u32>,
+}
+
+/// One operation. Where it says nothing else, the next one comes after it.
+#[derive(Clone, Debug)]
+pub(crate) enum Operation {
+    Work(Sampler),
+    /// Skips to an operation, unless drawn with a probability in 2^64ths.
+    Chance {
+        done: u64,
+        skip: u32,
+    },
+    /// Calls, so many times; goes to the fallback if one fails.
+    Call {
+        targets: Targets,
+        times: u32,
+        fallback: u32,
+    },
+    Send {
+        targets: Targets,
+        times: u32,
+    },
+    /// Begins branches from `first` on, and waits for so many of them.
+    Fork {
+        first: u32,
+        branches: u32,
+        needed: u32,
+        fallback: u32,
+    },
+    /// Looks into the cache of this number, and goes on there if it has the value.
+    Cache {
+        number: u16,
+        found: u32,
+    },
+    Jump(u32),
+    End,
+}
+
+/// What is called, each with the upper end of its share of 64 bits, in ascending order.
+#[derive(Clone, Debug)]
+pub(crate) struct Targets(Box<[(u64, Target)]>);
+
+/// What is called: a service, by its place among the routes, and what the request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) route: u16,
+    pub(crate) key: Key,
+}
+
+impl Targets {
+    /// One of them; only several ask for random bits.
+    #[inline]
+    pub(crate) fn draw(&self, bits: impl FnOnce() -> u64) -> Target {
+        if let [(_, only)] = *self.0 {
+            return only;
+        }
+        let bits = bits();
+        let place = self.0.partition_point(|&(end, _)| end < bits);
+        self.0[place.min(self.0.len() - 1)].1
+    }
+}
+
+/// A cache with a size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CacheKind {
+    /// Among how many keys look-ups choose; none: the request's.
+    pub(crate) keys: Option<u32>,
+    pub(crate) size: u32,
+    /// In nanoseconds.
+    pub(crate) ttl: u64,
+}

@@ -1,0 +1,158 @@
+//! The services of an architecture with their endpoints: by names and by numbers.
+
+use crate::definition::EndpointDefinition;
+use crate::message::Key;
+use crate::nearest::did_you_mean;
+
+/// More endpoints of all services together are refused.
+const MOST: usize = 1 << 16;
+
+/// The services of an architecture with their endpoints, by which calls and loads find them.
+/// Endpoints are numbered through all services.
+#[derive(Clone, Debug, Default)]
+pub struct Endpoints {
+    services: Vec<Named>,
+    next: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Named {
+    name: String,
+    first: usize,
+    endpoints: Vec<String>,
+}
+
+impl Endpoints {
+    /// Adds a service, in the order of the definition.
+    pub(crate) fn add(
+        &mut self,
+        name: &str,
+        endpoints: &[EndpointDefinition],
+    ) -> Result<(), String> {
+        let mut known: Vec<String> = Vec::with_capacity(endpoints.len());
+        for endpoint in endpoints {
+            let name = endpoint.name.as_str();
+            let bad = |c: char| c == '.' || c.is_control() || c.is_whitespace();
+            if name.is_empty() || name.contains(bad) || name.len() > 100 {
+                return Err(format!(
+                    "'{}' is no name of an endpoint; leave out dots, spaces and line breaks",
+                    name.escape_debug()
+                ));
+            }
+            if ["common", "read", "write"].contains(&name) {
+                return Err(format!(
+                    "an endpoint cannot be called '{name}', which is a kind of request to storage"
+                ));
+            }
+            if known.iter().any(|known| known == name) {
+                return Err(format!("endpoint '{name}' is there twice"));
+            }
+            if let Some(priority) = endpoint.priority.filter(|p| !(0..=7).contains(p)) {
+                return Err(format!(
+                    "endpoint '{name}' has a priority of {priority}; give 0 to 7"
+                ));
+            }
+            known.push(name.to_owned());
+        }
+        let first = self.next;
+        self.next += known.len();
+        if self.next > MOST {
+            return Err(format!("there are more than {MOST} endpoints"));
+        }
+        self.services.push(Named {
+            name: name.to_owned(),
+            first,
+            endpoints: known,
+        });
+        Ok(())
+    }
+
+    /// The number of a service's first endpoint.
+    pub(crate) fn first(&self, service: usize) -> u16 {
+        self.services[service].first as u16
+    }
+
+    /// The service and the endpoint that a call names.
+    pub(crate) fn target(&self, call: &str) -> Result<(u32, Key), String> {
+        let (service, endpoint) = match call.split_once('.') {
+            Some((service, endpoint)) => (service, Some(endpoint)),
+            None => (call, None),
+        };
+        let place = self.services.iter().position(|known| known.name == service);
+        let place = place.ok_or_else(|| {
+            let names = self.services.iter().map(|known| known.name.as_str());
+            let meant = did_you_mean(service, names);
+            format!("'{}' is no service{meant}", service.escape_debug())
+        })?;
+        let known = &self.services[place];
+        let number = match endpoint {
+            None => (!known.endpoints.is_empty()).then_some(0),
+            Some(wanted) => {
+                let found = known.endpoints.iter().position(|name| name == wanted);
+                Some(found.ok_or_else(|| {
+                    let names = known.endpoints.iter().map(String::as_str);
+                    let meant = did_you_mean(wanted, names);
+                    let wanted = wanted.escape_debug();
+                    format!("service '{service}' has no endpoint '{wanted}'{meant}")
+                })?)
+            }
+        };
+        let key = match number {
+            None => Key::WHY,
+            Some(number) => {
+                // Its own priority it gets when it arrives.
+                Key::endpoint((known.first + number) as u16, 0, 0)
+            }
+        };
+        Ok((place as u32, key))
+    }
+
+    /// The endpoint that a load asks for: `cart.list`, or `list` where only one service has it.
+    pub(crate) fn named(&self, name: &str) -> Result<(u32, Key), String> {
+        if name.contains('.') {
+            return self.target(name);
+        }
+        let mut found = self.services.iter().filter(|service| {
+            let mut names = service.endpoints.iter();
+            names.any(|known| known == name)
+        });
+        match (found.next(), found.next()) {
+            (Some(one), None) => self.target(&format!("{}.{name}", one.name)),
+            (None, _) => {
+                let endpoints = self.services.iter().flat_map(|known| &known.endpoints);
+                let kinds = ["common", "read", "write"].into_iter();
+                let mut names: Vec<&str> = kinds.collect();
+                names.extend(endpoints.map(String::as_str));
+                let meant = match did_you_mean(name, names.iter().copied()) {
+                    meant if meant.is_empty() => format!("; there are {}", names.join(", ")),
+                    meant => meant,
+                };
+                Err(format!(
+                    "'{}' is no kind of request{meant}",
+                    name.escape_debug()
+                ))
+            }
+            (Some(one), Some(other)) => Err(format!(
+                "both '{0}' and '{1}' have an endpoint '{name}'; write {0}.{name} or {1}.{name}",
+                one.name, other.name
+            )),
+        }
+    }
+
+    /// The index of the service with the endpoint of this number.
+    pub(crate) fn service(&self, number: u16) -> Option<u32> {
+        let number = usize::from(number);
+        // Services without endpoints have the number of the next, and come before it.
+        let after = self.services.partition_point(|known| known.first <= number);
+        let place = after.checked_sub(1)?;
+        let known = &self.services[place];
+        (number < known.first + known.endpoints.len()).then_some(place as u32)
+    }
+
+    /// The name of the endpoint of this number, with its service.
+    pub(crate) fn name(&self, number: u16) -> Option<String> {
+        let service = &self.services[self.service(number)? as usize];
+        let endpoint = &service.endpoints[usize::from(number) - service.first];
+        Some(format!("{}.{endpoint}", service.name))
+    }
+}

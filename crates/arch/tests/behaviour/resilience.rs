@@ -1,0 +1,254 @@
+//! What services do when calls fail, take long, or are too many.
+
+use crate::scene::{Ran, plan};
+use crate::service::{run_load, service};
+use corsair_arch::Plan;
+use std::time::Duration;
+
+/// An api that calls db by this policy.
+fn api(policy: &str) -> String {
+    let calls = format!(r#", "calls": {{"db": {{{policy}}}}}"#);
+    service("api", r#"{"call": "db"}"#, &calls)
+}
+
+const STEADY: &str = r#"{"rate": 100, "requests": {"common": 1}}"#;
+
+fn ran(policy: &str, db: &str) -> Ran {
+    run_load(&format!("{}, {db}", api(policy)), STEADY, &plan())
+}
+
+fn millis(ran: &Ran) -> u64 {
+    let (least, most) = ran.micros();
+    assert!(most - least < 100, "{least} to {most} µs");
+    (least + 500) / 1000
+}
+
+fn seconds(seconds: u64) -> Plan {
+    Plan {
+        duration: Duration::from_secs(seconds),
+        ..plan()
+    }
+}
+
+#[test]
+fn an_attempt_that_takes_too_long_is_given_up() {
+    let db = service("db", r#"{"work": "50ms"}"#, "");
+    let ran = ran(r#""timeout": "20ms""#, &db);
+    assert_eq!(ran.entry().errors, ran.entry().requests);
+    assert_eq!(millis(&ran), 22);
+    assert_eq!(ran.service("api").timeouts, ran.entry().requests);
+    // The work is done all the same.
+    assert_eq!(ran.service("db").requests, ran.entry().requests);
+}
+
+#[test]
+fn a_time_out_that_is_not_reached_changes_nothing() {
+    let db = service("db", r#"{"work": "10ms"}"#, "");
+    let ran = ran(r#""timeout": "20ms", "retries": {"most": 3}"#, &db);
+    assert_eq!((millis(&ran), ran.service("api").retries), (14, 0));
+}
+
+#[test]
+fn what_fails_is_tried_again_after_waits_that_grow() {
+    let db = service("db", r#"{"work": "50ms"}"#, "");
+    let ran = ran(
+        r#""timeout": "20ms", "retries": {"most": 2, "backoff": "10ms"}"#,
+        &db,
+    );
+    // Both ways to api, three attempts of 20 ms, and waits of 10 and 20 ms.
+    assert_eq!(millis(&ran), 92);
+    assert_eq!(ran.service("api").retries, 2 * ran.entry().requests);
+    assert_eq!(ran.service("db").requests, 3 * ran.entry().requests);
+}
+
+#[test]
+fn retries_hide_failures_as_often_as_they_are_independent() {
+    let db = service("db", "", r#", "error_rate": 0.2"#);
+    let services = format!("{}, {db}", api(r#""retries": {"most": 2}"#));
+    let ran = run_load(&services, STEADY, &seconds(200));
+    let share = ran.entry().errors as f64 / ran.entry().requests as f64;
+    // Three standard deviations around 0.2³.
+    assert!((share - 0.008).abs() < 0.0019, "{share}");
+}
+
+#[test]
+fn a_budget_bounds_the_retries_to_its_share_of_all_calls() {
+    let db = service("db", "", r#", "error_rate": 1"#);
+    let ran = ran(
+        r#""retries": {"most": 3, "budget": {"share": 0.1, "burst": 5}}"#,
+        &db,
+    );
+    let calls = ran.entry().requests;
+    let expected = 5 + calls / 10;
+    assert!(ran.service("api").retries.abs_diff(expected) <= 1);
+}
+
+#[test]
+fn a_deadline_travels_and_nobody_works_beyond_it() {
+    let services = |more: &str| {
+        format!(
+            "{}, {}, {}",
+            api(r#""deadline": "30ms""#),
+            service(
+                "db",
+                r#"{"work": "5ms"}, {"call": "disk"}, {"call": "disk"}"#,
+                more
+            ),
+            service("disk", r#"{"work": "15ms"}"#, r#", "concurrency": 1"#)
+        )
+    };
+    // Both ways to api, and 30 ms. The second call of disk would be answered after 1 + 5 + 2·17 ms.
+    let ran = run_load(
+        &services(""),
+        r#"{"rate": 20, "requests": {"common": 1}}"#,
+        &plan(),
+    );
+    assert_eq!(
+        (ran.entry().errors, millis(&ran)),
+        (ran.entry().requests, 32)
+    );
+    // Db has been told how much time is left, and stops waiting when that is over.
+    assert_eq!(ran.service("db").timeouts, ran.entry().requests);
+    // Where all wait for disk, those who are too late are refused and cost it nothing.
+    let ran = run_load(&services(""), STEADY, &seconds(10));
+    let disk = ran.service("disk");
+    assert!(disk.refused > disk.requests / 4, "{disk:?}");
+    let worked = Duration::from_nanos(disk.worked).as_millis();
+    assert_eq!(worked, 15 * u128::from(disk.requests - disk.refused));
+}
+
+#[test]
+fn a_second_instance_is_asked_when_the_first_takes_long() {
+    let db = r#"{"name": "db", "package": "service", "count": 2, "regions": 1,
+        "faults": [{"kind": "pause", "at": "0s", "share": 0.5}],
+        "endpoints": [{"name": "get", "steps": [{"work": "3ms"}]}]}"#;
+    let hedged = ran(r#""hedge": {"after": "10ms"}"#, db);
+    assert_eq!((hedged.entry().errors, hedged.entry().unanswered()), (0, 0));
+    let (least, most) = hedged.micros();
+    assert_eq!(((least + 500) / 1000, (most + 500) / 1000), (7, 17));
+    let hedges = hedged.service("api").hedges as f64;
+    let share = hedges / hedged.entry().requests as f64;
+    assert!((share - 0.5).abs() < 0.11, "{share}");
+}
+
+#[test]
+fn a_breaker_opens_probes_and_closes() {
+    let db = service(
+        "db",
+        r#"{"work": "1ms"}"#,
+        r#", "faults": [{"kind": "pause", "at": "1s", "for": "2s"}]"#,
+    );
+    let policy = r#""timeout": "20ms",
+        "breaker": {"failures": 0.5, "window": 10, "open": "500ms", "probes": 2}"#;
+    let ran = run_load(&format!("{}, {db}", api(policy)), STEADY, &seconds(5));
+    let api = ran.service("api");
+    // It opens when five of ten are timed out, and again when the probes half a second later are:
+    // at 1.07, 1.59, 2.11 and 2.63. Those at 3.13 succeed.
+    assert_eq!(api.opened, 4);
+    assert!((190..=212).contains(&api.rejected), "{api:?}");
+    assert_eq!(ran.entry().errors, api.rejected + api.timeouts);
+    let after_it = 5 + 2 + 2 * 3;
+    assert!((after_it..after_it + 3).contains(&api.timeouts), "{api:?}");
+}
+
+#[test]
+fn a_bulkhead_lets_so_many_calls_through_at_once() {
+    let db = service("db", r#"{"work": "50ms"}"#, "");
+    let users = r#"{"users": 10, "think": "10ms", "requests": {"common": 1}}"#;
+    let ran = run_load(
+        &format!("{}, {db}", api(r#""bulkhead": 3"#)),
+        users,
+        &plan(),
+    );
+    assert_eq!(ran.entry().errors, ran.service("api").rejected);
+    let good = ran.entry().requests - ran.entry().errors;
+    // Three at once, each 52 ms, for two seconds; a free place is taken within a few milliseconds.
+    assert!((98..=116).contains(&good), "{good}");
+}
+
+#[test]
+fn rates_are_limited_at_the_caller_and_at_the_service() {
+    let db = service("db", "", "");
+    let ran_out = ran(r#""rate_limit": {"rate": 40, "burst": 4}"#, &db);
+    assert!(ran_out.service("db").requests.abs_diff(84) <= 1);
+    assert_eq!(ran_out.entry().errors, ran_out.service("api").rejected);
+    let db = service("db", "", r#", "rate_limit": {"rate": 40, "burst": 4}"#);
+    let ran_in = ran("", &db);
+    let db = ran_in.service("db");
+    assert!((db.requests - db.refused).abs_diff(84) <= 1, "{db:?}");
+    assert_eq!(ran_in.entry().errors, db.refused);
+}
+
+#[test]
+fn an_instance_that_fails_again_and_again_is_left_out_for_a_while() {
+    let db = r#"{"name": "db", "package": "service", "count": 3, "regions": 1,
+        "faults": [{"kind": "pause", "at": "0s", "share": 0.3}],
+        "endpoints": [{"name": "get", "steps": []}]}"#;
+    let ran_with = |policy: &str| {
+        let services = format!("{}, {db}", api(policy));
+        run_load(&services, STEADY, &seconds(10)).entry().errors
+    };
+    let every_third = ran_with(r#""timeout": "20ms""#);
+    assert!((260..400).contains(&every_third), "{every_third}");
+    let ejection = |most: &str| {
+        let policy = r#""timeout": "20ms", "ejection": {"failures": 3, "for": "2s""#;
+        ran_with(&format!("{policy}{most}}}"))
+    };
+    // Five times three, and one or two that were under way.
+    let some = ejection("");
+    assert!((15..=30).contains(&some), "{some}");
+    // A third of the instances is more than a fifth.
+    assert_eq!(ejection(r#", "most": 0.2"#), every_third);
+}
+
+#[test]
+fn a_full_queue_and_patience_shed_load() {
+    let db = |queue: &str| {
+        service(
+            "db",
+            r#"{"work": "20ms"}"#,
+            &format!(r#", "concurrency": 1, "queue": {{{queue}}}"#),
+        )
+    };
+    // Fifty of a hundred a second can be done.
+    for queue in [r#""size": 2"#, r#""patience": "45ms""#] {
+        let ran = run_load(&format!("{}, {}", api(""), db(queue)), STEADY, &seconds(10));
+        let good = ran.entry().requests - ran.entry().errors;
+        assert!((490..=505).contains(&good), "{queue}: {good}");
+        assert_eq!(ran.entry().errors, ran.service("db").refused);
+        let most = ran.micros().1 / 1000;
+        assert!((50..=75).contains(&most), "{queue}: {most} ms");
+    }
+}
+
+/// A service near its limit, called with time-outs and retries, and a spike of two seconds.
+fn metastable(budget: &str) -> Ran {
+    let policy = format!(
+        r#""timeout": "100ms", "retries": {{"most": 3, "backoff": "10ms", "jitter": 1 {budget}}}"#
+    );
+    let db = service(
+        "db",
+        r#"{"work": {"exponential": "10ms"}}"#,
+        r#", "concurrency": 4"#,
+    );
+    let load = r#"{"arrivals": "poisson", "requests": {"common": 1}, "rate": [
+        {"at": "0s", "rate": 280}, {"at": "10s", "rate": 900}, {"at": "12s", "rate": 280}]}"#;
+    let plan = Plan {
+        // What comes in long after the spike is counted.
+        warm_up: Duration::from_secs(40),
+        ..seconds(60)
+    };
+    run_load(&format!("{}, {db}", api(&policy)), load, &plan)
+}
+
+#[test]
+fn a_spike_keeps_a_system_down_that_retries_and_one_with_a_budget_recovers() {
+    let failed = |ran: &Ran| {
+        let entry = ran.entry();
+        (entry.errors + entry.unanswered()) as f64 / entry.requests as f64
+    };
+    let down = metastable("");
+    assert!(failed(&down) > 0.9, "{}", failed(&down));
+    let recovered = metastable(r#", "budget": {"share": 0.1}"#);
+    assert!(failed(&recovered) < 0.01, "{}", failed(&recovered));
+}
