@@ -5,6 +5,19 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+/// Reads a duration with its unit: `250us`, `1.5ms`, `1m30s`, `2h`.
+///
+/// # Errors
+/// What is wrong with it, and how it should look.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let parsed = jiff::fmt::friendly::SpanParser::new().parse_unsigned_duration(text);
+    parsed.map_err(|_| match text.parse::<f64>() {
+        Ok(number) if number >= 0.0 => format!("'{text}' has no unit; write {text}ms or {text}s"),
+        Ok(_) => format!("'{text}' is negative; a time is 0s or more"),
+        Err(_) => format!("'{text}' is no time; write one as 250us, 1.5ms or 2s"),
+    })
+}
+
 /// A duration that definitions write as text with its unit: `250us`, `1.5ms`, `2s`, `1m30s`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TimeSpan(pub Duration);
@@ -20,14 +33,7 @@ impl FromStr for TimeSpan {
     type Err = String;
 
     fn from_str(text: &str) -> Result<TimeSpan, String> {
-        let parsed = jiff::fmt::friendly::SpanParser::new().parse_unsigned_duration(text);
-        let duration = parsed.map_err(|_| match text.parse::<f64>() {
-            Ok(number) if number >= 0.0 => {
-                format!("'{text}' has no unit; write {text}ms or {text}s")
-            }
-            Ok(_) => format!("'{text}' is negative; a time is 0s or more"),
-            Err(_) => format!("'{text}' is no time; write one as 250us, 1.5ms or 2s"),
-        })?;
+        let duration = duration(text)?;
         if duration > Duration::from_secs(366 * 24 * 3600) {
             return Err(format!("'{text}' is longer than a year"));
         }

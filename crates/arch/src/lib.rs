@@ -42,7 +42,7 @@ pub use definition::{
     Retries, RetryBudget, ServiceDefinition, StepDefinition, Targets, read, read_text, schema,
 };
 pub use distribution::{Distribution, DistributionError, Sampler};
-pub use duration_text::TimeSpan;
+pub use duration_text::{TimeSpan, duration};
 pub use geography::{Geography, MAX_REGIONS, REGIONS, ZONES, Zone};
 pub use load::{Load, LoadText, LoadTextError};
 pub use message::{Answer, Call, Change, Key, Msg};

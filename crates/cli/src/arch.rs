@@ -1,21 +1,19 @@
 //! `-a` anything but fsm: an architecture of services, simulated and observed.
 
-pub mod options;
 pub mod source;
 mod summary;
 
 use crate::console::{Console, complain};
 use crate::memory;
-use crate::options::{self as flags, Options};
-use crate::simulation::{Results, Workload};
+use crate::options::{self, Options, ServiceOptions};
+use crate::workload::{Results, Workload};
 use anyhow::{Context, Result, anyhow};
 use corsair::{Addr, Report};
 use corsair_arch::{KINDS, Plan, SimulateError, Topology, Totals, simulate};
 use corsair_observe::{Observed, Recorder, Settings};
-use options::ServiceOptions;
 use std::borrow::Cow;
 use std::sync::Arc;
-use summary::ServicesSummary;
+use summary::{Described, ServicesSummary};
 
 /// An architecture that is ready to run.
 #[derive(Debug)]
@@ -82,7 +80,7 @@ impl Workload for Services<'_> {
         let (report, totals) = ran.map_err(|error| match &error {
             SimulateError::Chat(_) => anyhow!("-kv: {error}"),
             SimulateError::Poll(_) => anyhow!("-u: {error}"),
-            SimulateError::Run(run) => flags::failed(&error, run, console),
+            SimulateError::Run(run) => options::failed(&error, run, console),
             _ => anyhow!("{}", error.to_string().trim_end()),
         })?;
         Ok((report, ServiceResults { described, totals }))
@@ -108,33 +106,5 @@ impl Results for ServiceResults {
         let table = corsair_observe::percentile_table(&observed.times);
         let summary = ServicesSummary::new(&self.described, report, &self.totals, observed);
         (summary, table)
-    }
-}
-
-/// What is said of the topology after the run, which takes it.
-#[derive(Debug)]
-struct Described {
-    arch: String,
-    instances: u32,
-    services: Vec<String>,
-    regions: u32,
-    /// The names of all actors, if their totals are written.
-    actors: Vec<String>,
-}
-
-impl Described {
-    fn new(options: &Options, topology: &Topology) -> Described {
-        let services = topology.services.iter();
-        let actors = options
-            .per_actor
-            .iter()
-            .flat_map(|_| topology.actor_names());
-        Described {
-            arch: options.arch.clone(),
-            instances: topology.len(),
-            services: services.map(|service| service.name.clone()).collect(),
-            regions: topology.regions,
-            actors: actors.collect(),
-        }
     }
 }

@@ -3,12 +3,11 @@
 //! A reader that closes stdout early (`| head -1`) ends the printing and nothing else: the run
 //! goes on, its files are written, and no error is made of it.
 
-use crate::progress::Talk;
 use std::fmt::Display;
 use std::io::{self, BufWriter, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Where lines go.
 #[derive(Debug)]
@@ -75,6 +74,31 @@ impl Console {
     /// Sets the progress bar that lines must not run into, or none.
     pub fn set_bar(&self, bar: Option<indicatif::ProgressBar>) {
         *self.bar.lock().unwrap_or_else(PoisonError::into_inner) = bar;
+    }
+}
+
+/// The talk of a run: when it began, and how long it takes in the time of the run.
+#[derive(Clone, Copy, Debug)]
+pub struct Talk {
+    began: Instant,
+    takes: Duration,
+}
+
+impl Talk {
+    /// A talk that begins now.
+    pub fn begins(takes: Duration) -> Talk {
+        let began = Instant::now();
+        Talk { began, takes }
+    }
+
+    /// The time since it began, by the clock.
+    pub fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// How long it takes in the time of the run.
+    pub fn takes(&self) -> Duration {
+        self.takes
     }
 }
 

@@ -7,8 +7,8 @@ mod watch;
 
 use crate::console::Console;
 use crate::memory;
-use crate::options::{self, Options};
-use crate::simulation::{Results, Workload};
+use crate::options::{self, Options, PirateOptions};
+use crate::workload::{Results, Workload};
 use anyhow::{Context, Result, anyhow};
 use corsair::fsm::{self, Form, Fsm, FsmError, Msg, Tally};
 use corsair::{Addr, Message, Report};
@@ -18,15 +18,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use summary::{Delivery, PiratesSummary};
 use watch::{Recorded, Stages};
-
-/// What the flags ask for of pirates.
-#[derive(Clone, Debug)]
-pub struct PirateOptions {
-    /// How many there are.
-    pub population: u32,
-    /// The form that they take.
-    pub form: Form,
-}
 
 /// Pirates that are ready to run.
 #[derive(Debug)]

@@ -22,6 +22,7 @@ mod sum;
 mod summary;
 mod text;
 mod usl;
+mod workload;
 
 use std::process::ExitCode;
 

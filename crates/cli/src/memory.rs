@@ -2,14 +2,14 @@
 
 use crate::text::bytes;
 use anyhow::{Result, bail};
-use corsair::Executor;
+use corsair::{Executor, available_memory};
 
 /// Refuses a population for which the machine has no memory.
 ///
 /// # Errors
 /// What is needed, what there is, and how many would fit.
 pub fn check(executor: Executor, population: u32) -> Result<()> {
-    match available() {
+    match available_memory() {
         Some(available) => check_within(available, executor, population),
         None => Ok(()),
     }
@@ -40,7 +40,7 @@ fn check_within(available: u64, executor: Executor, population: u32) -> Result<(
 /// # Errors
 /// What is needed, and what there is.
 pub fn check_architecture(instances: u32, connections: u64) -> Result<()> {
-    match available() {
+    match available_memory() {
         Some(available) => check_connections(available, instances, connections),
         None => Ok(()),
     }
@@ -57,24 +57,6 @@ fn check_connections(available: u64, instances: u32, connections: u64) -> Result
         );
     }
     Ok(())
-}
-
-/// The memory that may still be taken, in bytes, if the system tells (Linux does).
-fn available() -> Option<u64> {
-    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = info
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    let group = |file: &str| -> Option<u64> {
-        std::fs::read_to_string(format!("/sys/fs/cgroup/memory.{file}"))
-            .ok()?
-            .trim()
-            .parse()
-            .ok()
-    };
-    let limit = group("max").map(|max| max.saturating_sub(group("current").unwrap_or(0)));
-    Some((kilobytes * 1024).min(limit.unwrap_or(u64::MAX)))
 }
 
 #[cfg(test)]

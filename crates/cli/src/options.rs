@@ -1,11 +1,11 @@
 //! What the flags mean: every value read and checked, the first that is wrong told in a sentence.
 
-use crate::arch::options::ServiceOptions;
+mod services;
+
 use crate::console::Console;
 use crate::flags::refusal::not_one_of;
 use crate::flags::values::Values;
 use crate::flags::{Value, named};
-use crate::fsm::PirateOptions;
 use crate::text;
 use anyhow::{Result, anyhow, bail};
 use corsair::fsm::Form;
@@ -15,6 +15,8 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
+
+pub use services::ServiceOptions;
 
 /// Runs of an architecture have numbers up to this one.
 const MOST_RUNS: u32 = 999_999;
@@ -65,6 +67,15 @@ pub enum What {
     Pirates(PirateOptions),
     /// Any other architecture.
     Services(Box<ServiceOptions>),
+}
+
+/// What the flags ask for of pirates.
+#[derive(Clone, Debug)]
+pub struct PirateOptions {
+    /// How many there are.
+    pub population: u32,
+    /// The form that they take.
+    pub form: Form,
 }
 
 impl Options {

@@ -1,28 +1,13 @@
 //! A progress bar on stderr, for runs that take more than a second on a terminal.
 
-use crate::console::Console;
+use crate::console::{Console, Talk};
 use corsair::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
-
-/// The talk of a run: when it began, and how long it takes in the time of the run.
-#[derive(Clone, Copy, Debug)]
-pub struct Talk {
-    began: Instant,
-    takes: Duration,
-}
-
-impl Talk {
-    /// A talk that begins now.
-    pub fn begins(takes: Duration) -> Talk {
-        let began = Instant::now();
-        Talk { began, takes }
-    }
-}
+use std::time::Duration;
 
 /// Where to see how far the talk has come.
 #[derive(Clone, Debug)]
@@ -37,10 +22,10 @@ impl Measure {
     /// How much of the talk is over.
     fn done(&self, talk: &Talk) -> Duration {
         let done = match self {
-            Measure::Clock => talk.began.elapsed(),
+            Measure::Clock => talk.elapsed(),
             Measure::Virtual(progress) => progress.time().elapsed(),
         };
-        done.min(talk.takes)
+        done.min(talk.takes())
     }
 }
 
@@ -72,10 +57,10 @@ impl Bar {
             console.set_bar(Some(bar.clone()));
             let mut measured = false;
             while waited(TICK) {
-                if let Some(talk) = console.talk().filter(|talk| !talk.takes.is_zero()) {
+                if let Some(talk) = console.talk().filter(|talk| !talk.takes().is_zero()) {
                     if !measured {
                         bar.set_style(style(BAR));
-                        bar.set_length(talk.takes.as_millis() as u64);
+                        bar.set_length(talk.takes().as_millis() as u64);
                         measured = true;
                     }
                     bar.set_position(measure.done(&talk).as_millis() as u64);

@@ -6,53 +6,16 @@ use crate::fsm::Pirates;
 use crate::options::{Options, What};
 use crate::profile::Profile;
 use crate::progress::{Bar, Measure};
-use crate::summary::{Subject, Summary};
+use crate::summary::Summary;
+use crate::workload::{Results as _, Workload};
 use crate::{interrupt, observed, per_actor};
 use anyhow::{Context, Result};
-use corsair::{Addr, Executor, Outcome, Report};
-use corsair_observe::{
-    Clock, GraphFormat, Neo4j, Observed, Observer, Recorder, Replacement, Settings,
-};
+use corsair::{Executor, Outcome};
+use corsair_observe::{Clock, GraphFormat, Neo4j, Observer, Replacement, Settings};
 use jiff::Timestamp;
-use std::borrow::Cow;
 use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
-
-/// What is simulated.
-pub trait Workload {
-    /// What it has done when it is over.
-    type Results: Results;
-
-    /// Adds to the settings what this workload has of its own.
-    ///
-    /// # Errors
-    /// If it cannot be had.
-    fn describe(&self, settings: &mut Settings) -> Result<()>;
-
-    /// Runs it.
-    ///
-    /// # Errors
-    /// How the run failed.
-    fn run(
-        self,
-        options: &Options,
-        recorder: Recorder,
-        console: &Arc<Console>,
-    ) -> Result<(Report, Self::Results)>;
-}
-
-/// What a workload has done.
-pub trait Results {
-    /// What the summary says of it.
-    type Summary: Subject;
-
-    /// The name of an actor: its place in the report, and its address.
-    fn name(&self, place: usize, actor: Addr) -> Cow<'_, str>;
-
-    /// What the summary says of it, and what is printed before that.
-    fn summary(self, report: &Report, observed: &Observed) -> (Self::Summary, String);
-}
 
 /// Simulates what the options say. `args` are the flags, as files quote them.
 ///

@@ -87,14 +87,9 @@ impl Memory {
     /// What the system says, if it does (Linux does).
     fn now() -> Option<Memory> {
         let peak = corsair::peak_memory()?;
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let files = status
-            .lines()
-            .find_map(|line| line.strip_prefix("RssFile:")?.trim().strip_suffix(" kB"));
-        let files = files.and_then(|kilobytes| kilobytes.parse::<u64>().ok());
         Some(Memory {
             peak,
-            files: files.map(|kilobytes| kilobytes * 1024),
+            files: corsair::file_memory(),
         })
     }
 }

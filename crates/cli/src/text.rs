@@ -8,13 +8,7 @@ use std::time::Duration;
 /// # Errors
 /// What is wrong with it, and how it should look.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    let parsed = jiff::fmt::friendly::SpanParser::new().parse_unsigned_duration(text);
-    let duration = parsed.map_err(|_| match text.parse::<f64>() {
-        Ok(number) if number >= 0.0 => format!("'{text}' has no unit; write {text}s or {text}ms"),
-        Ok(_) => format!("'{text}' is negative; a duration is 0s or more"),
-        Err(_) => format!("'{text}' is no duration; write one as 10us, 1.5ms, 2s or 1m30s"),
-    })?;
-    fits(duration, text)
+    fits(corsair_arch::duration(text)?, text)
 }
 
 /// Reads a number of seconds, as spigo wants it, or a duration with its unit.
@@ -228,7 +222,7 @@ mod tests {
         assert_eq!(duration("10µs"), Ok(Duration::from_micros(10)));
         assert_eq!(duration("1.5ms"), Ok(Duration::from_micros(1500)));
         assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
-        assert!(duration("10").unwrap_err().contains("10s or 10ms"));
+        assert!(duration("10").unwrap_err().contains("10ms or 10s"));
         for wrong in ["", "-1s", "ms", "1 fortnight", "1e30s"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }

@@ -26,7 +26,7 @@ pub use event::{Envelope, Event, Reason, SpanId, Ticket, Token};
 pub use fingerprint::Fingerprint;
 pub use message::Message;
 pub use random::Random;
-pub use report::{ActorTotals, KindCount, Outcome, PanicReport, Report, WaitingActor, peak_memory};
+pub use report::{ActorTotals, KindCount, Outcome, PanicReport, Report, WaitingActor};
 pub use scenario::Scenario;
 pub use spawn::Spawn;
 pub use time::Time;

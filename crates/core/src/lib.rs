@@ -37,6 +37,7 @@ mod contract;
 pub mod edge;
 pub mod fork_join;
 pub mod fsm;
+mod memory;
 mod run;
 mod sync;
 mod virtual_time;
@@ -56,7 +57,8 @@ pub use contract::{
     Actor, ActorTotals, Addr, AddrRange, AskError, AsyncContext, Config, ConfigError, Context, Cut,
     DeadLetters, Envelope, Event, Executor, Fingerprint, Flow, KindCount, Latency, Message,
     Outcome, Overflow, PanicReport, Progress, Random, Reason, Report, RunError, Scenario, SpanId,
-    Spawn, Ticket, Time, Token, Waiting, WaitingActor, drive, peak_memory,
+    Spawn, Ticket, Time, Token, Waiting, WaitingActor, drive,
 };
+pub use memory::{available_memory, file_memory, peak_memory, resident_memory};
 pub use run::{run, run_on};
 pub use virtual_time::{InjectError, InspectError, Simulation, most_workers};

@@ -25,6 +25,7 @@ mod letter;
 mod life;
 mod limit;
 mod mailbox;
+mod owed;
 pub(crate) mod pool;
 mod records;
 mod summary;

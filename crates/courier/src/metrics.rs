@@ -105,23 +105,13 @@ impl Metrics {
             "From a POST to its answer, in seconds",
             all.post_seconds,
         );
-        if let Some(bytes) = resident() {
+        if let Some(bytes) = corsair::resident_memory() {
             let gauge: Gauge = Gauge::default();
-            gauge.set(bytes);
+            gauge.set(bytes as i64);
             registry.register("resident_bytes", "Memory of this process", gauge);
         }
         let mut text = String::new();
         encode(&mut text, &registry)?;
         Ok(text)
     }
-}
-
-/// The memory that this process has now, in bytes, where the system tells (Linux does).
-fn resident() -> Option<i64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kilobytes: i64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
 }

@@ -11,6 +11,7 @@ pub(crate) mod prometheus;
 pub(crate) mod table;
 
 use crate::{Metric, ServiceId};
+use crossbeam_utils::CachePadded;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -25,12 +26,8 @@ const DIGITS: u8 = 3;
 #[derive(Debug, Default)]
 pub(crate) struct Times {
     names: RwLock<Vec<String>>,
-    sets: [Set; SETS],
+    sets: [CachePadded<Mutex<Vec<ServiceTimes>>>; SETS],
 }
-
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Set(Mutex<Vec<ServiceTimes>>);
 
 /// The times of one service. Times are in nanoseconds.
 #[derive(Clone, Debug, Default)]
@@ -100,8 +97,8 @@ impl ServiceTimes {
     }
 }
 
-fn lock(set: &Set) -> MutexGuard<'_, Vec<ServiceTimes>> {
-    set.0.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(set: &Mutex<Vec<ServiceTimes>>) -> MutexGuard<'_, Vec<ServiceTimes>> {
+    set.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Times {

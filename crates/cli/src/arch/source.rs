@@ -1,7 +1,6 @@
 //! Where a topology comes from: a definition, a step of the migration, or a graph file.
 
-use super::options::ServiceOptions;
-use crate::options::Options;
+use crate::options::{Options, ServiceOptions};
 use anyhow::{Context, Result, anyhow};
 use corsair_arch::{Checked, Geography, MigrationError, Scale, ScaleError, Topology};
 use corsair_observe::graph;

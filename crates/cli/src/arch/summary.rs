@@ -1,15 +1,45 @@
 //! What the summary of a run says of services alone.
 
-use super::Described;
+use crate::options::Options;
 use crate::summary::Subject;
 use crate::text::{GoDuration, plural};
 use corsair::Report;
-use corsair_arch::{EntryTotals, Percentile, Totals};
+use corsair_arch::{EntryTotals, Percentile, Topology, Totals};
 use corsair_observe::{Metric, Observed, ServiceTimes};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
+
+/// What is said of the topology after the run, which takes it.
+#[derive(Debug)]
+pub struct Described {
+    /// What the command calls it.
+    arch: String,
+    instances: u32,
+    services: Vec<String>,
+    regions: u32,
+    /// The names of all actors, if their totals are written.
+    pub actors: Vec<String>,
+}
+
+impl Described {
+    /// What is said of this topology.
+    pub fn new(options: &Options, topology: &Topology) -> Described {
+        let services = topology.services.iter();
+        let actors = options
+            .per_actor
+            .iter()
+            .flat_map(|_| topology.actor_names());
+        Described {
+            arch: options.arch.clone(),
+            instances: topology.len(),
+            services: services.map(|service| service.name.clone()).collect(),
+            regions: topology.regions,
+            actors: actors.collect(),
+        }
+    }
+}
 
 /// What services have done.
 #[derive(Clone, Debug, Serialize)]

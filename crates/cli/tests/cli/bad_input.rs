@@ -50,7 +50,7 @@ fn numbers_out_of_range_or_unreadable() {
 #[test]
 fn durations_and_latencies() {
     refused(&[
-        ("-a fsm --latency 10", &["--latency", "10s or 10ms"]),
+        ("-a fsm --latency 10", &["--latency", "10ms or 10s"]),
         ("-a fsm --latency 0s", &["latency of zero"]),
         (
             "-a fsm --latency 5ms..1ms",
@@ -107,7 +107,7 @@ fn architectures_that_cannot_be_as_asked() {
         ("-a lamp -w 0", &["-w", "0 regions"]),
         ("-a migration -s 10", &["-s", "10", "9 or less"]),
         ("-a lamp -u 0s", &["-u", "at least 1ms"]),
-        ("-a lamp -u 5", &["-u", "5s or 5ms"]),
+        ("-a lamp -u 5", &["-u", "5ms or 5s"]),
         ("-a lamp -kv chat:10ns", &["-kv", "at least 1us"]),
         ("-a lamp -kv rum:1ms", &["-kv", "'rum'", "chat"]),
         ("-a lamp --latency 1us", &["--latency", "1µs", "10µs"]),

@@ -184,16 +184,6 @@ impl Report {
     }
 }
 
-/// The most memory this process has had resident, in bytes, if the system tells (Linux does).
-pub fn peak_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
-}
-
 /// What a panic said, if it said it in words.
 pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {

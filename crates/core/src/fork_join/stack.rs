@@ -6,6 +6,7 @@
 //! instead of an overflow.
 
 use super::worker::Worker;
+use crate::memory::available_memory;
 use std::panic::resume_unwind;
 use std::thread;
 
@@ -141,21 +142,4 @@ fn has_room() -> bool {
     // Otherwise the compiler would see that it is unused, and not reserve it at all.
     std::hint::black_box(&mut addresses);
     reserved && available_memory().is_none_or(|available| available >= wanted as u64)
-}
-
-/// How much memory the process could still take, in bytes, if the system tells (Linux does).
-fn available_memory() -> Option<u64> {
-    let number = |text: &str| text.trim().parse::<u64>().ok();
-    let read = |path: &str| std::fs::read_to_string(path).ok();
-    let info = read("/proc/meminfo")?;
-    let line = info
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let machine = number(line.trim().strip_suffix("kB")?)? * 1024;
-    let group = |file: &str| number(&read(&format!("/sys/fs/cgroup/memory.{file}"))?);
-    let group = match (group("max"), group("current")) {
-        (Some(most), Some(current)) => most.saturating_sub(current),
-        _ => u64::MAX,
-    };
-    Some(machine.min(group))
 }

@@ -5,8 +5,9 @@ use super::engine::{self, End};
 use super::places::Directory;
 use super::shard::{self, Failure, Why};
 use crate::contract::{
-    Config, Executor, KindCount, Message, Outcome, Report, RunError, Time, Waiting, peak_memory,
+    Config, Executor, KindCount, Message, Outcome, Report, RunError, Time, Waiting,
 };
+use crate::memory::peak_memory;
 use std::time::Duration;
 
 /// What the shards have done, as far as each can tell for itself.

@@ -17,7 +17,7 @@ use crate::sync::lock;
 use ending::Handled;
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, Mutex};
 use std::task::{Context as Task, Poll, Waker};
 use std::time::Duration;
@@ -178,7 +178,7 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
         let span = letter.span;
         letter.epoch = self.system.counters.sent();
         if self.system.post(to, letter, self.system.config.overflow) {
-            self.cell.owed.fetch_add(1, SeqCst);
+            self.cell.owed.add();
             self.over = true;
         }
         span
@@ -232,7 +232,7 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
             loop {
                 // First where to be woken, then whether that is still needed.
                 let arrived = cx.take_arrivals(waker);
-                if cx.cell.owed.load(SeqCst) <= 0 {
+                if !cx.cell.owed.any() {
                     cx.over = false;
                     return Poll::Ready(());
                 }

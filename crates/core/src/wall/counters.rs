@@ -14,16 +14,18 @@
 //! counted between the end of the first and the beginning of the second, so the sums hold together
 //! at that moment.
 
-use crate::sync::lock;
+#[cfg(all(test, loom))]
+mod loom;
+
+use crate::sync::{AtomicU64, AtomicUsize, Ordering, lock};
+use Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crossbeam_utils::CachePadded;
 use std::sync::Mutex;
-use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 /// Shards that belong to one thread at a time.
-const OWNED: usize = 32;
+const OWNED: usize = if cfg!(loom) { 2 } else { 32 };
 /// All shards; threads that get none for themselves share the others.
-const SHARDS: usize = OWNED + 16;
+const SHARDS: usize = OWNED + if cfg!(loom) { 1 } else { 16 };
 
 /// See the [module](self).
 pub(crate) struct Counters {
@@ -181,8 +183,13 @@ impl Counters {
     /// Counts a letter as sent; answers under which epoch.
     #[inline]
     pub(crate) fn sent(&self) -> u8 {
+        self.sent_by(self.mine())
+    }
+
+    #[inline]
+    fn sent_by(&self, mine: Mine<'_>) -> u8 {
         let epoch = self.epoch.load(Relaxed) & 1;
-        self.mine().add(|shard| &shard.sent[epoch], 1, Relaxed);
+        mine.add(|shard| &shard.sent[epoch], 1, Relaxed);
         epoch as u8
     }
 
@@ -283,7 +290,10 @@ impl Ledger {
 
     /// Tells the counters, and begins anew.
     pub(crate) fn tell(&mut self, counters: &Counters) {
-        let mine = counters.mine();
+        self.tell_to(counters.mine());
+    }
+
+    fn tell_to(&mut self, mine: Mine<'_>) {
         self.tell_delivered(mine);
         if self.timers > 0 {
             mine.add(|shard| &shard.timers, self.timers.into(), Relaxed);
@@ -299,7 +309,7 @@ impl Ledger {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

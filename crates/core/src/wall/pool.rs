@@ -1,14 +1,9 @@
 //! A fixed pool of OS threads that runs any number of actors.
 //!
 //! Actors that have something to do lie in one run queue, each at most once. A worker takes one,
-//! polls it until it waits, and takes the next. The state of a [`Job`] says who may queue it:
-//!
-//! ```text
-//!           wake                 taken
-//!   IDLE ─────────▶ QUEUED ─────────────▶ RUNNING ──▶ IDLE      (it waits)
-//!                      ▲                     │ wake
-//!                      └────── AGAIN ◀───────┘        (it has waited, and is queued again)
-//! ```
+//! polls it until it waits, and takes the next. Its [`Turn`] says who may queue it.
+
+mod turn;
 
 use super::clock::Clock;
 use super::system::System;
@@ -18,11 +13,12 @@ use crate::sync::lock;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::io;
 use std::pin::Pin;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
-use std::sync::atomic::{AtomicBool, AtomicU8};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{Builder, JoinHandle};
+use turn::Turn;
 
 /// Runs a scenario on [`Config::workers`] threads. The calling thread waits until it is over.
 pub(crate) fn run<M: Message>(
@@ -76,18 +72,13 @@ enum Work {
 
 /// An actor's life in the pool.
 struct Job {
-    state: AtomicU8,
+    turn: Turn,
     /// `None` when it is over. Only the worker that has taken the job locks it.
     life: Mutex<Option<Life>>,
     ready: Sender<Work>,
 }
 
 type Life = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-const IDLE: u8 = 0;
-const QUEUED: u8 = 1;
-const RUNNING: u8 = 2;
-const AGAIN: u8 = 3;
 
 impl Pool {
     /// Lets the workers finish what they are at, and forgets what was queued.
@@ -114,7 +105,7 @@ impl Runtime for Pool {
         F: Future<Output = ()> + Send + 'static,
     {
         let job = Arc::new(Job {
-            state: AtomicU8::new(QUEUED),
+            turn: Turn::queued(),
             life: Mutex::new(Some(Box::pin(life))),
             ready: self.ready.clone(),
         });
@@ -147,7 +138,7 @@ fn start_worker(
 impl Job {
     /// Polls the life once. Only for who has taken the job out of the queue.
     fn poll(self: Arc<Job>) {
-        self.state.store(RUNNING, Relaxed);
+        self.turn.begin();
         let waker = Waker::from(self.clone());
         let mut life = lock(&self.life);
         let Some(future) = life.as_mut() else { return };
@@ -160,12 +151,7 @@ impl Job {
             return;
         }
         drop(life);
-        if self
-            .state
-            .compare_exchange(RUNNING, IDLE, AcqRel, Acquire)
-            .is_err()
-        {
-            self.state.store(QUEUED, Relaxed);
+        if self.turn.end() {
             self.queue();
         }
     }
@@ -179,12 +165,7 @@ impl Job {
 
 impl Wake for Job {
     fn wake(self: Arc<Self>) {
-        let next = |state| match state {
-            IDLE => Some(QUEUED),
-            RUNNING => Some(AGAIN),
-            _ => None,
-        };
-        if self.state.fetch_update(AcqRel, Acquire, next) == Ok(IDLE) {
+        if self.turn.wake() {
             self.queue();
         }
     }

@@ -5,8 +5,9 @@ use super::records::Records;
 use super::system::{End, System};
 use crate::contract::{
     ActorTotals, Addr, Config, Executor, KindCount, Message, Outcome, Report, RunError, Time,
-    Waiting, WaitingActor, peak_memory,
+    Waiting, WaitingActor,
 };
+use crate::memory::peak_memory;
 use crate::sync::lock;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};

@@ -8,6 +8,7 @@ use super::clock::Clock;
 use super::counters::{Counters, Scan};
 use super::letter::{Asks, Letter};
 use super::mailbox::{Mailbox, Pushed};
+use super::owed::Owed;
 use super::records::Records;
 use super::table::Table;
 use super::unfinished::Unfinished;
@@ -19,7 +20,7 @@ use crate::sync::lock;
 use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::task::Context as Task;
 
@@ -70,9 +71,8 @@ pub(crate) struct Cell<M: Message, R: Runtime> {
     pub(super) mailbox: Mailbox<M>,
     pub(super) handle: R::Handle,
     state: AtomicU8,
-    /// How many of its messages lie in other mailboxes above the bound. For a moment this may be
-    /// below zero: a receiver can be faster than the sender who has yet to note it.
-    pub(super) owed: AtomicI32,
+    /// Its messages in other mailboxes above the bound.
+    pub(super) owed: Owed,
     /// It waits for letters alone, as far as its context knows.
     pub(super) idle: AtomicBool,
     /// Its body is being polled: a context that is dropped now goes with a body that ends.
@@ -94,7 +94,7 @@ impl<M: Message, R: Runtime> Cell<M, R> {
             mailbox: Mailbox::new(),
             handle: R::Handle::default(),
             state: AtomicU8::new(LIVE),
-            owed: AtomicI32::new(0),
+            owed: Owed::default(),
             idle: AtomicBool::new(false),
             polled: AtomicBool::new(false),
             relay: AtomicUsize::new(0),
@@ -330,7 +330,7 @@ impl<M: Message, R: Runtime> System<M, R> {
                 // Counted for when it is released; its sender does not know and need not wait.
                 let from = letter.span.sender();
                 if self.post(to, letter, Overflow::Block) {
-                    self.cell(from).owed.fetch_add(1, SeqCst);
+                    self.cell(from).owed.add();
                 }
             }
             other => drop(self.post(to, letter, other)),
@@ -341,7 +341,7 @@ impl<M: Message, R: Runtime> System<M, R> {
     pub(super) fn release(&self, senders: &mut Vec<Addr>) {
         for sender in senders.drain(..) {
             let cell = self.cell(sender);
-            if cell.owed.fetch_sub(1, SeqCst) == 1 {
+            if cell.owed.release() {
                 cell.mailbox.wake();
             }
         }

@@ -4,6 +4,7 @@ use super::record::{Record, What};
 use super::{Clock, Wanted};
 use crate::times::Times;
 use corsair::{Addr, Time};
+use crossbeam_utils::CachePadded;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -27,7 +28,7 @@ pub(crate) struct Lanes {
     pub(crate) wanted: Wanted,
     pub(crate) times: Times,
     clock: Clock,
-    lanes: Box<[Lane]>,
+    lanes: Box<[CachePadded<Mutex<Records>>]>,
     /// Records told, in whole blocks per lane.
     told: AtomicU64,
     backlog: u64,
@@ -37,11 +38,6 @@ pub(crate) struct Lanes {
     /// Threads wait here for the writer.
     room: Condvar,
 }
-
-/// In cache lines of its own (two, as they are fetched in pairs).
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Lane(Mutex<Records>);
 
 #[derive(Debug, Default)]
 struct Records {
@@ -98,7 +94,7 @@ impl Lanes {
             wanted,
             times: Times::default(),
             clock,
-            lanes: (0..LANES).map(|_| Lane::default()).collect(),
+            lanes: (0..LANES).map(|_| CachePadded::default()).collect(),
             told: AtomicU64::new(0),
             backlog,
             gate: Mutex::default(),
@@ -114,7 +110,7 @@ impl Lanes {
             actor: actor.as_u32(),
             what,
         };
-        let mut lane = lock(&self.lanes[number() % LANES].0);
+        let mut lane = lock(&self.lanes[number() % LANES]);
         lane.records.push(record);
         lane.told += 1;
         let whole = lane.told.is_multiple_of(BLOCK);
@@ -174,7 +170,7 @@ impl Lanes {
     pub(crate) fn take(&self, to: &mut Vec<Record>, spare: &mut Vec<Record>) {
         for lane in &self.lanes {
             // The lock is held for a swap, not for the copy.
-            let mut records = lock(&lane.0);
+            let mut records = lock(lane);
             if records.records.is_empty() {
                 continue;
             }

@@ -1,0 +1,45 @@
+//! What can be simulated, and what it has done afterwards: what a run asks of pirates and services alike.
+
+use crate::console::Console;
+use crate::options::Options;
+use crate::summary::Subject;
+use anyhow::Result;
+use corsair::{Addr, Report};
+use corsair_observe::{Observed, Recorder, Settings};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// What is simulated.
+pub trait Workload {
+    /// What it has done when it is over.
+    type Results: Results;
+
+    /// Adds to the settings what this workload has of its own.
+    ///
+    /// # Errors
+    /// If it cannot be had.
+    fn describe(&self, settings: &mut Settings) -> Result<()>;
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// How the run failed.
+    fn run(
+        self,
+        options: &Options,
+        recorder: Recorder,
+        console: &Arc<Console>,
+    ) -> Result<(Report, Self::Results)>;
+}
+
+/// What a workload has done.
+pub trait Results {
+    /// What the summary says of it.
+    type Summary: Subject;
+
+    /// The name of an actor: its place in the report, and its address.
+    fn name(&self, place: usize, actor: Addr) -> Cow<'_, str>;
+
+    /// What the summary says of it, and what is printed before that.
+    fn summary(self, report: &Report, observed: &Observed) -> (Self::Summary, String);
+}

@@ -1,0 +1,52 @@
+//! How much memory there is and how much this process has, where the system tells (Linux does).
+
+use std::fs;
+
+/// The most memory this process has had resident, in bytes, if the system tells (Linux does).
+pub fn peak_memory() -> Option<u64> {
+    size("/proc/self/status", "VmHWM:")
+}
+
+/// The memory that this process has resident now, in bytes, if the system tells (Linux does).
+pub fn resident_memory() -> Option<u64> {
+    size("/proc/self/status", "VmRSS:")
+}
+
+/// What of [`resident_memory`] are pages of files, in bytes, if the system tells (Linux does): of
+/// the program and of libraries, most of them read ahead and shared with other processes.
+pub fn file_memory() -> Option<u64> {
+    size("/proc/self/status", "RssFile:")
+}
+
+/// The memory that this process may still take, in bytes, if the system tells (Linux does): what
+/// the machine has left, and no more than its control group allows.
+pub fn available_memory() -> Option<u64> {
+    let machine = size("/proc/meminfo", "MemAvailable:")?;
+    let group = |file: &str| -> Option<u64> {
+        let text = fs::read_to_string(format!("/sys/fs/cgroup/memory.{file}")).ok()?;
+        text.trim().parse().ok()
+    };
+    let most = group("max").map(|most| most.saturating_sub(group("current").unwrap_or(0)));
+    Some(machine.min(most.unwrap_or(u64::MAX)))
+}
+
+/// The size that a line of a file has behind this name, in bytes.
+fn size(file: &str, name: &str) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    let size = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let kilobytes: u64 = size.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn linux_tells_them_all() {
+        let (peak, resident) = (peak_memory().unwrap(), resident_memory().unwrap());
+        assert!(resident > 0 && resident <= peak_memory().unwrap().max(peak));
+        assert!(file_memory().unwrap() <= peak);
+        assert!(available_memory().unwrap() > 0);
+    }
+}

@@ -1,0 +1,109 @@
+//! What the counters promise, checked in every order.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p corsair --release --lib counters::loom`
+
+use super::{Counters, Ledger, Mine};
+use crate::sync::{AtomicU64, Ordering::Relaxed};
+use loom::sync::{Arc, Mutex};
+use loom::thread;
+
+/// Counters and one mailbox; letters are their epochs.
+struct Model {
+    counters: Counters,
+    mailbox: Mutex<Vec<u8>>,
+    /// Letters that were handled, written before they are counted as done.
+    handled: AtomicU64,
+}
+
+impl Model {
+    fn new() -> Arc<Model> {
+        Arc::new(Model {
+            counters: Counters::new(0),
+            mailbox: Mutex::new(Vec::new()),
+            handled: AtomicU64::new(0),
+        })
+    }
+
+    /// The shard of this thread: owned, or the one that threads share.
+    fn shard(&self, index: usize, owned: bool) -> Mine<'_> {
+        let shard = &self.counters.shards[index];
+        Mine { shard, owned }
+    }
+
+    fn send(&self, mine: Mine<'_>) {
+        let epoch = self.counters.sent_by(mine);
+        self.mailbox.lock().unwrap().push(epoch);
+    }
+
+    /// Handles what has arrived; each letter has `follow` letters sent in answer.
+    fn receive(&self, mine: Mine<'_>, follow: bool) {
+        let arrived = std::mem::take(&mut *self.mailbox.lock().unwrap());
+        let mut ledger = Ledger::default();
+        for epoch in arrived {
+            if follow {
+                self.send(mine);
+            }
+            self.handled.fetch_add(1, Relaxed);
+            ledger.done(epoch);
+        }
+        ledger.tell_to(mine);
+    }
+}
+
+/// What was sent before the turn has been handled when its epoch is settled, whatever is sent
+/// meanwhile.
+fn settles(receiver_owns: bool) {
+    loom::model(move || {
+        let model = Model::new();
+        model.send(model.shard(0, true));
+        let receiver = {
+            let model = Arc::clone(&model);
+            thread::spawn(move || {
+                let mine = model.shard(if receiver_owns { 1 } else { 2 }, receiver_owns);
+                model.receive(mine, true);
+            })
+        };
+        let old = model.counters.turn();
+        if model.counters.is_settled(old) {
+            assert!(
+                model.handled.load(Relaxed) >= 1,
+                "settled before it was done"
+            );
+        }
+        receiver.join().unwrap();
+    });
+}
+
+#[test]
+fn an_epoch_is_settled_only_when_its_letters_are_done() {
+    settles(true);
+    settles(false);
+}
+
+#[test]
+fn two_equal_scans_that_are_still_leave_nothing_to_happen() {
+    loom::model(|| {
+        let model = Model::new();
+        model.send(model.shard(0, true));
+        let receiver = {
+            let model = Arc::clone(&model);
+            thread::spawn(move || {
+                let mine = model.shard(1, true);
+                model.receive(mine, true);
+                model.receive(mine, false);
+            })
+        };
+        // There are no actors that could wait: letters alone decide.
+        let first = model.counters.scan(0);
+        let second = model.counters.scan(0);
+        if first == second && second.is_still() {
+            assert_eq!(
+                model.handled.load(Relaxed),
+                2,
+                "the answer was still to come"
+            );
+        }
+        receiver.join().unwrap();
+        assert!(model.counters.scan(0).is_still());
+    });
+}

@@ -1,0 +1,88 @@
+//! How many messages of an actor lie above the bound of a mailbox.
+//!
+//! The sender adds one after it has put the message there, so the receiver may have taken it out
+//! before: the number may be below zero for a moment. A sender that waits first says where to be woken,
+//! then looks at the number; who takes the last message out first subtracts, then wakes.
+
+use crate::sync::{AtomicI32, Ordering};
+use Ordering::{AcqRel, Acquire};
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(super) struct Owed(AtomicI32);
+
+impl Owed {
+    /// A message lies above the bound.
+    pub(super) fn add(&self) {
+        self.0.fetch_add(1, AcqRel);
+    }
+
+    /// One was taken out. True if it was the last: then its sender is to be woken.
+    pub(super) fn release(&self) -> bool {
+        self.0.fetch_sub(1, AcqRel) == 1
+    }
+
+    /// Whether the sender has to wait.
+    pub(super) fn any(&self) -> bool {
+        self.0.load(Acquire) > 0
+    }
+}
+
+/// Checked in every order: `RUSTFLAGS="--cfg loom" cargo test -p corsair --release --lib owed::loom`.
+#[cfg(all(test, loom))]
+mod loom {
+    use super::Owed;
+    use loom::sync::{Arc, Mutex, Notify};
+    use loom::thread;
+
+    /// A sender that puts `count` messages above the bound, and then waits; a receiver that takes
+    /// out each as it comes. Where a wake-up is lost, loom finds the sender waiting for ever.
+    fn sender_goes_on(count: u32) {
+        loom::model(move || {
+            let owed = Arc::new(Owed::default());
+            let over = Arc::new(Mutex::new(0_u32));
+            let waker = Arc::new(Mutex::new(None::<Arc<Notify>>));
+            let receiver = {
+                let (owed, over, waker) =
+                    (Arc::clone(&owed), Arc::clone(&over), Arc::clone(&waker));
+                thread::spawn(move || {
+                    let mut taken = 0;
+                    while taken < count {
+                        let some = std::mem::take(&mut *over.lock().unwrap());
+                        for _ in 0..some {
+                            if owed.release()
+                                && let Some(waker) = waker.lock().unwrap().clone()
+                            {
+                                waker.notify();
+                            }
+                        }
+                        taken += some;
+                        if some == 0 {
+                            thread::yield_now();
+                        }
+                    }
+                })
+            };
+            for _ in 0..count {
+                *over.lock().unwrap() += 1;
+                owed.add();
+            }
+            let task = Arc::new(Notify::new());
+            loop {
+                *waker.lock().unwrap() = Some(Arc::clone(&task));
+                if !owed.any() {
+                    break;
+                }
+                task.wait();
+            }
+            receiver.join().unwrap();
+            assert!(!owed.any());
+        });
+    }
+
+    #[test]
+    fn a_sender_is_woken_when_its_last_message_was_taken_out() {
+        sender_goes_on(1);
+        sender_goes_on(2);
+    }
+}

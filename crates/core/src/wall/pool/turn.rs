@@ -1,0 +1,144 @@
+//! Whose turn it is with a job: who may queue it, and who may run it.
+//!
+//! ```text
+//!           wake                 taken
+//!   IDLE ─────────▶ QUEUED ─────────────▶ RUNNING ──▶ IDLE      (it waits)
+//!                      ▲                     │ wake
+//!                      └────── AGAIN ◀───────┘        (it has waited, and is queued again)
+//! ```
+//!
+//! Each step is a read-modify-write, also those that change nothing: what a waker has written before
+//! it wakes a job is seen by the run that follows, even if the job lay in the queue already.
+
+use crate::sync::{AtomicU8, Ordering};
+use Ordering::{AcqRel, Acquire};
+
+const IDLE: u8 = 0;
+const QUEUED: u8 = 1;
+const RUNNING: u8 = 2;
+const AGAIN: u8 = 3;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Turn(AtomicU8);
+
+impl Turn {
+    /// Of a job that its maker queues.
+    pub(super) fn queued() -> Turn {
+        Turn(AtomicU8::new(QUEUED))
+    }
+
+    /// The job has something to do. True if the caller is to queue it.
+    pub(super) fn wake(&self) -> bool {
+        let next = |state| match state {
+            IDLE => Some(QUEUED),
+            RUNNING => Some(AGAIN),
+            same => Some(same),
+        };
+        self.0.fetch_update(AcqRel, Acquire, next) == Ok(IDLE)
+    }
+
+    /// The job was taken out of the queue and is run by the caller alone.
+    pub(super) fn begin(&self) {
+        self.0.swap(RUNNING, AcqRel);
+    }
+
+    /// The job waits. True if it was woken meanwhile: then the caller is to queue it.
+    pub(super) fn end(&self) -> bool {
+        let woken = self.0.compare_exchange(RUNNING, IDLE, AcqRel, Acquire);
+        if woken.is_err() {
+            self.0.swap(QUEUED, AcqRel);
+        }
+        woken.is_err()
+    }
+}
+
+/// Checked in every order: `RUSTFLAGS="--cfg loom" cargo test -p corsair --lib pool::turn::loom`.
+#[cfg(all(test, loom))]
+mod loom {
+    use super::Turn;
+    use crate::sync::{AtomicU32, AtomicU64, Ordering::Relaxed, UnsafeCell};
+    use loom::sync::{Arc, Mutex};
+    use loom::thread;
+
+    /// A job that takes notice of what its wakers have written, and its place in the run queue.
+    struct Job {
+        turn: Turn,
+        /// How often it is in the queue.
+        queue: Mutex<u32>,
+        /// What wakers write before they wake it.
+        written: AtomicU64,
+        seen: AtomicU64,
+        /// Whoever runs it writes here; loom refuses two at once.
+        body: UnsafeCell<u32>,
+        runs: AtomicU32,
+    }
+
+    // SAFETY: `body` is written by the thread that has taken the job out of the queue, and loom
+    // watches that no other does so meanwhile.
+    unsafe impl Sync for Job {}
+    // SAFETY: as above.
+    unsafe impl Send for Job {}
+
+    impl Job {
+        fn wake(&self, what: u64) {
+            self.written.fetch_or(what, Relaxed);
+            if self.turn.wake() {
+                *self.queue.lock().unwrap() += 1;
+            }
+        }
+
+        /// Runs it if it is in the queue.
+        fn work(&self) {
+            let taken = {
+                let mut queue = self.queue.lock().unwrap();
+                assert!(*queue <= 1, "queued twice");
+                std::mem::take(&mut *queue) == 1
+            };
+            if !taken {
+                return;
+            }
+            self.turn.begin();
+            // SAFETY: see above.
+            self.body.with_mut(|body| unsafe { *body += 1 });
+            self.seen.store(self.written.load(Relaxed), Relaxed);
+            self.runs.fetch_add(1, Relaxed);
+            if self.turn.end() {
+                *self.queue.lock().unwrap() += 1;
+            }
+        }
+    }
+
+    #[test]
+    fn no_wake_up_is_lost_and_one_thread_at_a_time_runs_a_job() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
+            let job = Arc::new(Job {
+                turn: Turn::queued(),
+                queue: Mutex::new(1),
+                written: AtomicU64::new(0),
+                seen: AtomicU64::new(0),
+                body: UnsafeCell::new(0),
+                runs: AtomicU32::new(0),
+            });
+            let waker = {
+                let job = Arc::clone(&job);
+                thread::spawn(move || job.wake(1))
+            };
+            let worker = {
+                let job = Arc::clone(&job);
+                thread::spawn(move || job.work())
+            };
+            job.wake(2);
+            waker.join().unwrap();
+            worker.join().unwrap();
+            // What is left is done by one worker: at most one more run sees it all.
+            while *job.queue.lock().unwrap() > 0 {
+                job.work();
+            }
+            assert_eq!(job.seen.load(Relaxed), 3, "both were noticed");
+            assert!(job.runs.load(Relaxed) <= 3);
+        });
+    }
+}
