@@ -186,7 +186,12 @@ pub fn run<W: Watch>(
         fsm,
         tally: Arc::clone(&tally),
     };
-    let report = crate::run(executor, &config(base.clone()), tallied)?;
+    let config = Config {
+        // Nobody else looks at envelopes.
+        traces: base.traces && W::Pirate::MESSAGES,
+        ..config(base.clone())
+    };
+    let report = crate::run(executor, &config, tallied)?;
     let tally = lock(&tally).take();
     Ok((report, tally))
 }

@@ -22,6 +22,7 @@
 //! The executor does no I/O, and reads the clock of the wall once before and once after a run.
 
 mod addresses;
+mod buffer;
 mod conclusion;
 mod context;
 mod engine;
@@ -42,6 +43,7 @@ mod shard;
 mod simulation;
 mod slab;
 mod spare;
+mod stored;
 mod waker;
 mod wheel;
 

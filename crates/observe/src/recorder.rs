@@ -109,6 +109,13 @@ pub(crate) struct Wanted {
     pub(crate) messages: bool,
 }
 
+impl Wanted {
+    /// Whether any record is wanted that names an actor.
+    fn names(&self) -> bool {
+        self.graph || self.flows || self.messages
+    }
+}
+
 impl Recorder {
     /// A recorder that nobody listens to.
     pub const fn off() -> Recorder {
@@ -160,10 +167,10 @@ impl Recorder {
     /// Actors with consecutive addresses have appeared. Tell it before, or at the instant of,
     /// anything that names one of them.
     pub fn population(&self, at: Time, actors: AddrRange, population: Arc<dyn Population>) {
-        if let (Some(lanes), false) = (&self.0, actors.is_empty()) {
+        if !actors.is_empty() {
             let count = actors.len();
             let what = What::Population { count, population };
-            lanes.push(at, actors.get(0), what);
+            self.push_if(Wanted::names, at, actors.get(0), what);
         }
     }
 

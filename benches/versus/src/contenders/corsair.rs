@@ -2,8 +2,8 @@
 //!
 //! Its pirates draw their own random numbers, and begin when their first message arrives, so
 //! their creation is part of the delivery; each also sets the timer to chat by. Every message
-//! carries what tells its sender, its time and its trace. None of that is left out here, though
-//! the other contenders do without.
+//! tells its sender and has a number. None of that is left out here, though the other contenders do
+//! without. When a message was sent and its trace are kept only where somebody asks, and nobody does.
 
 use super::{Contender, cores};
 use ::corsair::fsm::{self, Form, Fsm, Watch};

@@ -272,6 +272,44 @@ proptest! {
 }
 
 #[test]
+fn a_run_without_traces_is_the_same_and_its_envelopes_say_less() {
+    let with = |workers, traces| {
+        let config = Config {
+            traces,
+            per_actor: true,
+            ..config(workers)
+        };
+        let (members, rounds) = if cfg!(miri) { (3, 2) } else { (300, 6) };
+        essence(&run(&config, Crowd { members, rounds }).unwrap())
+    };
+    let traced = with(1, true);
+    for workers in 1..=3 {
+        assert_eq!(traced, with(workers, false));
+    }
+    scenario!(Envelopes {}, cx, {
+        let me = cx.me();
+        let plain = cx.send(me, Note::Number(1));
+        let question = cx.question(me, Note::Number(2));
+        let sent = cx.now();
+        cx.recv().await;
+        let (one, none) = (cx.envelope(), corsair::SpanId::NONE);
+        assert_eq!((one.from, one.span), (me, plain));
+        assert_eq!((one.sent, one.trace, one.parent), (cx.now(), none, none));
+        cx.recv().await;
+        let two = cx.envelope();
+        assert_eq!((two.sent, two.trace, two.span), (sent, question, question));
+        cx.reply(two.ticket(), Note::Number(3));
+        cx.recv().await;
+        assert_eq!(cx.envelope().answers, question);
+    });
+    let config = Config {
+        traces: false,
+        ..config(1)
+    };
+    run(&config, Envelopes {}).unwrap();
+}
+
+#[test]
 fn another_seed_is_another_run() {
     let digest = |seed| {
         let config = Config { seed, ..config(2) };

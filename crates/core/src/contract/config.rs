@@ -68,6 +68,11 @@ pub struct Config {
     /// delay or by waking itself. One more ends the run with
     /// [`RunError::Livelock`](crate::RunError::Livelock): time would never go on.
     pub most_at_once: NonZeroU32,
+    /// In virtual time, keep with every message when it was sent, in which trace, and what caused it,
+    /// for [`Context::envelope`](crate::Context::envelope). Without, an ordinary message was sent when
+    /// it is received and belongs to no trace; questions and answers are as ever. That makes a message
+    /// half as large.
+    pub traces: bool,
     /// Where a run in virtual time tells how far it has come, for instance to a progress bar.
     pub progress: Progress,
 }
@@ -87,6 +92,7 @@ impl Default for Config {
             per_actor: false,
             cut: Cut::default(),
             most_at_once: NonZeroU32::new(1_000_000).expect("a million is not 0"),
+            traces: true,
             progress: Progress::default(),
         }
     }

@@ -3,7 +3,8 @@
 /// A message: what actors of one run send each other.
 ///
 /// One run has one message type, usually an enum with a variant per kind. It should be small
-/// (an event of the virtual executor is 40 bytes plus the message) and own what it carries.
+/// (an event of the virtual executor is 40 bytes plus the message, 16 without
+/// [`Config::traces`](crate::Config::traces)) and own what it carries.
 ///
 /// ```
 /// use corsair::Message;

@@ -98,7 +98,7 @@ mod tests {
         for most in [1, 2, 7, 100, 127, 300, 1000] {
             let mut addresses = Addresses::new();
             let mut taken = std::collections::HashSet::new();
-            let spawns = if cfg!(miri) { 70 } else { 3000 };
+            let spawns = if cfg!(miri) { 8 } else { 3000 };
             for _ in 0..spawns {
                 let count = 1 + random.below(most);
                 let first = deal(&mut addresses, &[count])[0];
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn single_actors_use_no_more_addresses_than_there_are_actors() {
         let mut addresses = Addresses::new();
-        let spawns = if cfg!(miri) { 1000 } else { 1 << 20 };
+        let spawns = if cfg!(miri) { 300 } else { 1 << 20 };
         (0..spawns).for_each(|_| assert!(addresses.deal(1).is_some()));
         assert!(addresses.next_page <= spawns / PAGE + OPEN as u32);
     }

@@ -8,15 +8,17 @@ pub(super) use control::Seat;
 pub(super) use outcome::Outcome;
 use outcome::note_panic;
 
+use super::buffer::{Buffer, Spent};
 use super::context::Running;
 use super::exchange::{Exchange, Vote};
 use super::order::Order;
-use super::parcel::{Buffer, Parcel, RING, next_pending};
+use super::parcel::{Parcel, RING, next_pending};
 use super::pause::{Never, Pause};
 use super::population::{Blueprint, Population};
-use super::scheduled::{Head, Kind, Scheduled};
+use super::scheduled::{Head, Kind, Label, Scheduled};
 use super::shard::{ROOT, Shard};
 use super::slab::Slab;
+use super::stored::Stored;
 use crate::contract::{Addr, Config, Message, Spawn};
 use std::any::TypeId;
 use std::collections::HashMap;
@@ -52,15 +54,19 @@ pub(super) struct Engine<M: Message> {
     inbound_pending: u64,
     out: Vec<Parcel<M, Shard<M>>>,
     inbox: Vec<Parcel<M, Shard<M>>>,
-    /// The events of the window being run.
-    events: Buffer<M>,
-    order: Order,
+    /// The events of the window being run, with the shard each buffer is from.
+    events: Vec<(usize, Buffer<M>)>,
+    /// The memory in which they are, while they run.
+    spent: Vec<(usize, Spent<M>)>,
+    order: Order<M>,
     spawned: u64,
     windows: u64,
     /// Something has happened in the window run last, and has not been told.
     busy: bool,
     /// The window run last counts as one in which something has happened.
     counted: bool,
+    /// The window being run reaches beyond the limit.
+    hold_back: bool,
     /// When the first event that did not happen would have been.
     next: u64,
 }
@@ -98,11 +104,13 @@ impl<M: Message> Engine<M> {
             out: (0..shards).map(|_| Parcel::default()).collect(),
             inbox: (0..shards).map(|_| Parcel::default()).collect(),
             events: Vec::new(),
-            order: Order::default(),
+            spent: Vec::new(),
+            order: Order::new(),
             spawned: 0,
             windows: 0,
             busy: false,
             counted: true,
+            hold_back: false,
             next: u64::MAX,
         }
     }
@@ -119,9 +127,13 @@ impl<M: Message> Engine<M> {
         let spawn = Spawn::one("root");
         let first = self.place(Addr::NONE.as_u32(), spawn, root, 0);
         if first == Some(ROOT) && self.shard().places.owns(ROOT) {
-            self.events
-                .push(Scheduled::bare(Head::new(0, Kind::Start, ROOT, ROOT, 0, 0)));
-            self.run_events();
+            let start = Scheduled::bare(Head::new(0, Kind::Start, ROOT, ROOT, 0, 0));
+            let mut events = Buffer::new();
+            let shard = self.shard();
+            events.push(&mut shard.queues.pool, start);
+            let index = shard.index;
+            self.events.push((index, events));
+            self.run_events(&Never);
         }
     }
 
@@ -189,7 +201,7 @@ impl<M: Message> Engine<M> {
     /// When the first event is due that this shard's actors have not handled; O(pending).
     #[cold]
     fn earliest(&mut self) -> u64 {
-        let near = self.near(|_| true).min();
+        let near = self.near(|_| true);
         let shard = self.shard();
         let later = [shard.queues.timers.earliest(), shard.queues.far.earliest()];
         near.into_iter()
@@ -198,14 +210,14 @@ impl<M: Message> Engine<M> {
             .fold(shard.beyond(), u64::min)
     }
 
-    /// When events are due that were sent for one of the next windows and whose heads are wanted.
-    fn near(&self, wanted: impl Fn(&Head) -> bool) -> impl Iterator<Item = u64> {
+    /// When the first event is due that was sent for one of the next windows and is wanted.
+    fn near(&self, wanted: impl Fn(&Label) -> bool) -> Option<u64> {
         // SAFETY: as in `shard`; the buffers of other shards are not part of the shard.
         let shard = unsafe { &*self.shard };
-        let time = |place: usize, event: &Scheduled<M>| {
-            let first = shard.window.number + 1;
-            let ahead = (place as u64).wrapping_sub(first) % RING;
-            ((first + ahead) << shard.rules.window_bits) + event.head.offset() as u64
+        let next = shard.window.number + 1;
+        let begin = |place: usize| {
+            let ahead = (place as u64).wrapping_sub(next) % RING;
+            (next + ahead) << shard.rules.window_bits
         };
         // What is for other shards has not been handed over before it is due.
         let rings = shard
@@ -213,18 +225,21 @@ impl<M: Message> Engine<M> {
             .out
             .iter()
             .flat_map(|out| out.ring.iter().enumerate());
-        let sent = rings.flat_map(|(place, buffer)| buffer.iter().map(move |event| (place, event)));
-        let inbound = self
-            .inbound
-            .iter()
-            .enumerate()
-            .flat_map(|(place, buffers)| {
-                let events = buffers.iter().flat_map(|(_, buffer)| buffer);
-                events.map(move |event| (place, event))
+        let inbound = self.inbound.iter().enumerate();
+        let inbound = inbound
+            .flat_map(|(place, buffers)| buffers.iter().map(move |(_, buffer)| (place, buffer)));
+        let mut first: Option<u64> = None;
+        for (place, buffer) in rings.chain(inbound) {
+            buffer.for_each(|event| {
+                // SAFETY: the events of buffers are valid.
+                let label = unsafe { &(*event).label };
+                if wanted(label) {
+                    let time = begin(place) + label.offset() as u64;
+                    first = Some(first.map_or(time, |first| first.min(time)));
+                }
             });
-        let all = sent.chain(inbound);
-        all.filter(move |(_, event)| wanted(&event.head))
-            .map(move |(place, event)| time(place, event))
+        }
+        first
     }
 
     /// What this shard has to say before the next window.
@@ -270,7 +285,7 @@ impl<M: Message> Engine<M> {
             let due = next_pending(out.pending, shard.window.number) == next;
             if due && next != u64::MAX {
                 out.pending &= !(1 << place);
-                let buffer = std::mem::take(&mut out.ring[place as usize]);
+                let buffer = std::mem::replace(&mut out.ring[place as usize], Buffer::new());
                 parcel.windows.push((next, buffer));
             }
             parcel.far.append(&mut out.far);
@@ -292,10 +307,9 @@ impl<M: Message> Engine<M> {
                 .far
                 .drain(..)
                 .for_each(|far| shard.queues.far.push(far));
-            parcel
-                .spent
-                .drain(..)
-                .for_each(|buffer| shard.queues.spare.push(buffer));
+            let pool = &mut shard.queues.pool;
+            let spent = parcel.spent.drain(..);
+            spent.for_each(|spent| pool.put(spent));
             spawns.append(&mut parcel.spawns);
         }
         if !spawns.is_empty() {
@@ -306,18 +320,19 @@ impl<M: Message> Engine<M> {
     /// Runs the events of one window, or of its part before a pause.
     fn run_window<P: Pause>(&mut self, window: u64, pause: &P) {
         if P::EVER && window == self.shard().window.number {
-            // SAFETY: as in `shard`; the events are not part of the shard.
-            let shard = unsafe { &mut *self.shard };
-            std::mem::swap(&mut self.events, &mut shard.rest);
+            let mut events = Buffer::new();
+            let shard = self.shard();
+            for event in shard.rest.drain(..) {
+                events.push(&mut shard.queues.pool, event);
+            }
+            let index = shard.index;
+            self.events.push((index, events));
         } else {
             self.counted = false;
             self.gather_window(window);
         }
-        if P::EVER {
-            self.set_aside(pause);
-        }
         let before = self.counts();
-        self.run_events();
+        self.run_events(pause);
         self.busy = !self.counted && self.counts() != before;
     }
 
@@ -332,32 +347,29 @@ impl<M: Message> Engine<M> {
         shard.queues.timers.advance(window);
         shard.queues.far.advance(window);
 
-        let own = &mut shard.queues.out[shard.index];
-        let own_pending = own.pending >> (window % RING) & 1 == 1;
-        let others = shard.queues.timers.is_due() || shard.queues.far.is_due();
-        let sources = inbound.len() + usize::from(own_pending) + usize::from(others);
-        if own_pending {
-            own.pending &= !(1 << (window % RING));
-            let mut buffer = std::mem::take(&mut own.ring[(window % RING) as usize]);
-            gather(&mut self.events, &mut buffer, sources);
-            // The place's next buffer is a spare one.
-            shard.queues.spare.push(buffer);
+        self.events.append(inbound);
+        let (index, place) = (shard.index, (window % RING) as usize);
+        let own = &mut shard.queues.out[index];
+        if own.pending >> place & 1 == 1 {
+            own.pending &= !(1 << place);
+            let buffer = std::mem::replace(&mut own.ring[place], Buffer::new());
+            self.events.push((index, buffer));
         }
-        for (from, mut buffer) in inbound.drain(..) {
-            gather(&mut self.events, &mut buffer, sources);
-            self.out[from].spent.push(buffer);
+        if shard.queues.timers.is_due() || shard.queues.far.is_due() {
+            let mut due = Buffer::new();
+            let (base, queues) = (shard.window.base, &mut shard.queues);
+            let pool = &mut queues.pool;
+            queues.far.drain(|far| due.push(pool, far.event));
+            queues
+                .timers
+                .drain(|timer| timer.push(base, &mut due, pool));
+            self.events.push((index, due));
         }
-        shard.queues.far.drain(|far| self.events.push(far.event));
-        let base = shard.window.base;
-        let timers = &mut shard.queues.timers;
-        timers.drain(|timer| self.events.push(timer.event(base)));
         let end = shard
             .window
             .base
             .saturating_add((1 << shard.rules.window_bits) - 1);
-        if end > shard.window.limit {
-            self.hold_back();
-        }
+        self.hold_back = end > shard.window.limit;
     }
 
     /// Takes the events after the limit out of the window. They do not happen.
@@ -366,13 +378,19 @@ impl<M: Message> Engine<M> {
         // SAFETY: as in `shard`; the events are not part of the shard.
         let shard = unsafe { &mut *self.shard };
         let (base, limit) = (shard.window.base, shard.window.limit);
-        self.events.retain(|event| {
-            let time = base + event.head.offset() as u64;
+        let mut held = Vec::new();
+        self.order.retain(|event| {
+            // SAFETY: the event is there.
+            let time = base + unsafe { (*event).label.offset() } as u64;
             if time > limit {
-                shard.hold(time, &event.head);
+                // SAFETY: it is moved out once, because it is not kept.
+                held.push((time, unsafe { Stored::read(event, time) }));
             }
             time <= limit
         });
+        for (time, event) in &held {
+            shard.hold(*time, &event.head);
+        }
     }
 
     /// What changes whenever something has happened.
@@ -382,24 +400,36 @@ impl<M: Message> Engine<M> {
     }
 
     /// Orders the events gathered and hands them to their populations.
-    fn run_events(&mut self) {
-        let order = self.order.of(&self.events);
-        let events = self.events.as_mut_ptr();
-        // SAFETY: the events stay where they are, and from here on each is moved out once, below.
-        // If that is cut short they are leaked, never used twice.
-        unsafe { self.events.set_len(0) };
+    fn run_events<P: Pause>(&mut self, pause: &P) {
+        self.order.clear();
+        for (_, buffer) in &self.events {
+            self.order.add(buffer);
+        }
+        if std::mem::take(&mut self.hold_back) {
+            self.hold_back();
+        }
+        if P::EVER {
+            self.set_aside(pause);
+        }
+        // From here on the events are moved out one by one. If that is cut short they are leaked.
+        let spent = self.events.drain(..);
+        self.spent
+            .extend(spent.map(|(from, buffer)| (from, buffer.into_spent())));
+        let (order, scattered) = self.order.arrange();
+        // SAFETY: as in `shard`.
+        unsafe { (*self.shard).window.scattered = scattered };
         let mut at = 0;
         while at < order.len() {
-            // SAFETY: `order` names the events gathered; those from `at` on are still there. No
-            // reference to the shard is held while populations run.
+            // SAFETY: `order` has the events gathered; those from `at` on are still there, and each
+            // is moved out once. No reference to the shard is held while populations run.
             unsafe {
-                let receiver = (*events.add(order[at] as usize)).head.to;
+                let receiver = (*order[at]).label.to;
                 let number = (*self.shard).places.population(receiver);
                 let population = number.and_then(|number| self.populations.get(number));
                 let run = || match population {
-                    Some(population) => population.run(self.shard, events, order, at),
+                    Some(population) => population.run(self.shard, order, at),
                     None => {
-                        discard(self.shard, events.add(order[at] as usize));
+                        discard(self.shard, order[at]);
                         at + 1
                     }
                 };
@@ -421,6 +451,15 @@ impl<M: Message> Engine<M> {
         }
         self.shard().leave();
         self.forget_ended();
+        // SAFETY: as in `shard`; parcels are not part of the shard.
+        let shard = unsafe { &mut *self.shard };
+        for (from, spent) in self.spent.drain(..) {
+            if from == shard.index {
+                shard.queues.pool.put(spent);
+            } else {
+                self.out[from].spent.push(spent);
+            }
+        }
     }
 }
 
@@ -429,27 +468,17 @@ impl<M: Message> Engine<M> {
 /// # Safety
 /// The shard is valid and nobody holds a reference to it; the event is moved out.
 #[cold]
-unsafe fn discard<M: Message>(shard: *mut Shard<M>, event: *mut Scheduled<M>) {
+unsafe fn discard<M: Message>(shard: *mut Shard<M>, event: *mut Stored<M>) {
     // SAFETY: the contract; no reference to the shard is held while code of the message runs.
     unsafe {
-        let event = event.read();
+        let now = (*shard).window.base + (*event).label.offset() as u64;
+        let event = Stored::read(event, now);
         (*shard).leave();
         (*shard).turn.me = event.head.to;
-        (*shard).turn.now = (*shard).window.base + event.head.offset() as u64;
+        (*shard).turn.now = now;
         (*shard).resume(event.head);
         let kind = event.message_kind();
         (*shard).resume_kept(event.head, kind);
         drop((*shard).undeliverable(event, kind));
-    }
-}
-
-/// Adds a buffer's events to those of the window, which come from so many `sources`. Where they come
-/// from several, they have a buffer of their own, so that none that goes back to a ring grows beyond
-/// what is sent in a window.
-fn gather<M>(events: &mut Buffer<M>, buffer: &mut Buffer<M>, sources: usize) {
-    if sources == 1 && events.capacity() <= 2 * buffer.capacity() {
-        std::mem::swap(events, buffer);
-    } else {
-        events.append(buffer);
     }
 }

@@ -7,7 +7,7 @@ use crate::contract::Reason;
 #[repr(C)]
 pub(super) struct Header {
     pub(super) state: State,
-    /// Why it ended.
+    /// Why it ended, and [`SPAWNS`].
     reason: u8,
     /// The random numbers that it has drawn, in units of 2^32.
     drawn_high: u16,
@@ -18,6 +18,9 @@ pub(super) struct Header {
     /// The first of the events that it has skipped and kept; see [`super::kept`].
     pub(super) kept: u32,
 }
+
+/// The actor has asked for spawns.
+const SPAWNS: u8 = 1 << 7;
 
 /// Where an actor is in its life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -44,13 +47,24 @@ impl Header {
         before
     }
 
+    /// Notes that it asks for spawns.
+    pub(super) fn set_spawns(&mut self) {
+        self.reason |= SPAWNS;
+    }
+
+    /// Whether it has ever asked for spawns.
+    #[inline]
+    pub(super) fn has_spawns(&self) -> bool {
+        self.reason & SPAWNS != 0
+    }
+
     pub(super) fn end(&mut self, reason: Reason) {
         self.state = State::Ended;
-        self.reason = Header::reason_number(reason) as u8;
+        self.reason = self.reason & SPAWNS | Header::reason_number(reason) as u8;
     }
 
     /// How it ended, if it has.
     pub(super) fn ended(&self) -> Option<Reason> {
-        (self.state == State::Ended).then(|| Header::reason_of(self.reason as u32))
+        (self.state == State::Ended).then(|| Header::reason_of((self.reason & !SPAWNS) as u32))
     }
 }

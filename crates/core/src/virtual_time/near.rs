@@ -20,7 +20,7 @@ impl NearTimer {
     pub(super) fn event<M>(self, base: u64, actor: u32) -> Scheduled<M> {
         let offset = (self.time - base) as u32;
         let mut head = Head::new(offset, Kind::Timer, actor, TIMER_FROM, TIMER_SEQ, self.time);
-        head.parent = self.token as u64;
+        head.cause.parent = self.token as u64;
         Scheduled::bare(head)
     }
 }

@@ -5,111 +5,176 @@
 //! itself. That is linear in the number of events, where a priority queue of all of them would be
 //! n log n with a cache miss per step.
 
-use super::scheduled::Scheduled;
+use super::buffer::Buffer;
+use super::stored::Stored;
 
 const NONE: u32 = u32::MAX;
 
 /// The order of one window's events, and memory for the next one's.
-#[derive(Default)]
-pub(super) struct Order {
+pub(super) struct Order<M> {
+    /// The events, buffer after buffer.
+    events: Vec<*mut Stored<M>>,
+    /// How many of them, from the first one on, are in order.
+    sorted: usize,
+    /// All events so far are in order.
+    in_order: bool,
     /// The last event of each hash of a receiver, while grouping; else all [`NONE`].
     table: Vec<u32>,
     /// The event before with the same hash.
     before: Vec<u32>,
     /// One group: (receiver, time, sender, sequence) and index.
     group: Vec<(u128, u32)>,
-    /// 0, 1, 2, …
-    identity: Vec<u32>,
-    order: Vec<u32>,
+    order: Vec<*mut Stored<M>>,
 }
 
-impl Order {
-    /// Indices of the events such that those of one receiver are next to each other and in order.
-    pub(super) fn of<M>(&mut self, events: &[Scheduled<M>]) -> &[u32] {
+impl<M> Order<M> {
+    pub(super) fn new() -> Order<M> {
+        Order {
+            events: Vec::new(),
+            sorted: 0,
+            in_order: true,
+            table: Vec::new(),
+            before: Vec::new(),
+            group: Vec::new(),
+            order: Vec::new(),
+        }
+    }
+
+    /// Begins a window.
+    pub(super) fn clear(&mut self) {
+        self.events.clear();
+        self.sorted = 0;
+        self.in_order = true;
+    }
+
+    /// Adds the events of a buffer, which outlive what is done with their order.
+    #[inline]
+    pub(super) fn add(&mut self, buffer: &Buffer<M>) {
+        buffer.for_each(|event| {
+            if self.in_order {
+                // SAFETY: the events of buffers are valid; those before this one, too.
+                let in_order = self
+                    .events
+                    .last()
+                    .is_none_or(|&last| unsafe { is_before(last, event) });
+                self.in_order = in_order;
+                self.sorted += usize::from(in_order);
+            }
+            self.events.push(event);
+        });
+    }
+
+    /// The events, buffer after buffer.
+    pub(super) fn events(&self) -> &[*mut Stored<M>] {
+        &self.events
+    }
+
+    /// Takes events out of the window for which `keep` is false.
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(*mut Stored<M>) -> bool) {
+        self.events.retain(|&event| keep(event));
+        // What is in order stays so.
+        self.sorted = self.sorted.min(self.events.len());
+        let pairs = self.events[..self.sorted].windows(2);
+        // SAFETY: as in `add`.
+        let sorted = pairs.take_while(|pair| unsafe { is_before(pair[0], pair[1]) });
+        self.sorted = self.events.len().min(sorted.count() + 1);
+    }
+
+    /// The events such that those of one receiver are next to each other and in order, and whether
+    /// they are scattered in memory.
+    pub(super) fn arrange(&mut self) -> (&[*mut Stored<M>], bool) {
+        let Order { events, sorted, .. } = self;
+        let (count, sorted) = (events.len(), *sorted);
         assert!(
-            events.len() < NONE as usize,
+            count < NONE as usize,
             "a window holds fewer than 2^32 events"
         );
-        let sorted = sorted_prefix(events);
-        if events.len() - sorted <= sorted / 8 {
-            return self.merge(events, sorted);
+        if sorted == count {
+            return (&self.events, false);
         }
-        let bits = (events.len().ilog2() + 3).clamp(8, 24);
+        if count - sorted <= sorted / 8 {
+            self.merge();
+            return (&self.order, false);
+        }
+        self.gather();
+        (&self.order, true)
+    }
+
+    /// Groups the events by receiver and orders each group.
+    fn gather(&mut self) {
+        // SAFETY: the events are valid.
+        let label = |event: *mut Stored<M>| unsafe { &(*event).label };
+        let bits = (self.events.len().ilog2() + 3).clamp(8, 24);
         if self.table.len() < 1 << bits {
             self.table.resize(1 << bits, NONE);
         }
         let table = &mut self.table[..1 << bits];
         let hash = |to: u32| (to.wrapping_mul(0x9E37_79B1) >> (32 - bits)) as usize;
         self.before.clear();
-        for (index, event) in events.iter().enumerate() {
-            let last = &mut table[hash(event.head.to)];
-            self.before.push(std::mem::replace(last, index as u32));
-        }
+        self.before.extend(
+            self.events
+                .iter()
+                .zip(0..)
+                .map(|(&event, index)| std::mem::replace(&mut table[hash(label(event).to)], index)),
+        );
         self.order.clear();
-        for event in events {
-            let last = std::mem::replace(&mut table[hash(event.head.to)], NONE);
+        for &event in &self.events {
+            let last = std::mem::replace(&mut table[hash(label(event).to)], NONE);
             if last == NONE {
                 continue;
             }
             if self.before[last as usize] == NONE {
-                self.order.push(last);
+                self.order.push(self.events[last as usize]);
                 continue;
             }
             let mut index = last;
             while index != NONE {
-                self.group
-                    .push((events[index as usize].head.order(), index));
+                let order = label(self.events[index as usize]).order();
+                self.group.push((order, index));
                 index = self.before[index as usize];
             }
             sort(&mut self.group);
+            let group = self.group.drain(..);
             self.order
-                .extend(self.group.drain(..).map(|(_, index)| index));
+                .extend(group.map(|(_, index)| self.events[index as usize]));
         }
-        &self.order
     }
 
     /// The usual window of one sender that addresses its receivers in turn: all but a few events
     /// are in order. The others, such as that sender's timers, are put between them.
-    fn merge<M>(&mut self, events: &[Scheduled<M>], sorted: usize) -> &[u32] {
-        let known = self.identity.len();
-        self.identity
-            .extend(known as u32..events.len().max(known) as u32);
-        if sorted == events.len() {
-            return &self.identity[..sorted];
-        }
-        let rest = sorted as u32..events.len() as u32;
+    fn merge(&mut self) {
+        // SAFETY: the events are valid.
+        let order = |event: *mut Stored<M>| unsafe { (*event).label.order() };
+        let (sorted, rest) = self.events.split_at(self.sorted);
+        let rest = rest.iter().zip(0..);
         self.group
-            .extend(rest.map(|index| (events[index as usize].head.order(), index)));
+            .extend(rest.map(|(&event, index)| (order(event), index)));
         self.group.sort_unstable();
         self.order.clear();
         let mut done = 0;
-        for (order, index) in self.group.drain(..) {
-            let before = |event: &Scheduled<M>| event.head.order() <= order;
-            let next = done + events[done..sorted].partition_point(before);
-            self.order.extend_from_slice(&self.identity[done..next]);
-            self.order.push(index);
+        for (this, index) in self.group.drain(..) {
+            let next = done + sorted[done..].partition_point(|&event| order(event) <= this);
+            self.order.extend_from_slice(&sorted[done..next]);
+            self.order.push(self.events[self.sorted + index as usize]);
             done = next;
         }
-        self.order.extend_from_slice(&self.identity[done..sorted]);
-        &self.order
+        self.order.extend_from_slice(&sorted[done..]);
     }
 }
 
-/// How many events from the first one on are in order.
-#[inline]
-fn sorted_prefix<M>(events: &[Scheduled<M>]) -> usize {
-    let ordered = |pair: &[Scheduled<M>]| {
-        let (a, b) = (&pair[0].head, &pair[1].head);
-        // Most pairs are decided by their receivers, or have the same sender at the same time.
-        a.to < b.to || a.to == b.to && a.order() <= b.order()
-    };
-    match events.windows(2).position(|pair| !ordered(pair)) {
-        Some(last) => last + 1,
-        None => events.len(),
-    }
+/// Whether two events of a window may be run in this order.
+///
+/// # Safety
+/// They are valid.
+#[inline(always)]
+unsafe fn is_before<M>(a: *mut Stored<M>, b: *mut Stored<M>) -> bool {
+    // SAFETY: the contract.
+    let (a, b) = unsafe { (&(*a).label, &(*b).label) };
+    // Most pairs are decided by their receivers.
+    a.to < b.to || a.to == b.to && a.order() <= b.order()
 }
 
-/// Insertion sort for the usual group of a few, the standard one beyond.
+/// Sorts a group, which is that of one receiver but for receivers of the same hash.
 #[inline]
 fn sort(group: &mut [(u128, u32)]) {
     if group.len() > 16 {
@@ -126,7 +191,8 @@ fn sort(group: &mut [(u128, u32)]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scheduled::{Head, Kind};
+    use super::super::buffer::Pool;
+    use super::super::scheduled::{Head, Kind, Label, Scheduled};
     use super::*;
     use crate::contract::Random;
 
@@ -134,20 +200,33 @@ mod tests {
         Scheduled::bare(Head::new(offset, Kind::Stop, to, from, seq, 0))
     }
 
-    fn check(order: &mut Order, events: &[Scheduled<()>]) {
-        let indices = order.of(events).to_vec();
-        let mut all = indices.clone();
+    /// The labels of these events in order, with the place that each had before.
+    fn arrange(order: &mut Order<()>, events: Vec<Scheduled<()>>) -> Vec<(usize, Label)> {
+        let (mut buffer, mut pool) = (Buffer::new(), Pool::new());
+        let before: Vec<u128> = events.iter().map(|event| event.head.order()).collect();
+        events
+            .into_iter()
+            .for_each(|event| buffer.push(&mut pool, event));
+        order.clear();
+        order.add(&buffer);
+        let place = |label: &Label| before.iter().position(|order| *order == label.order());
+        let (arranged, _) = order.arrange();
+        // SAFETY: the buffer is still there.
+        let labels = arranged.iter().map(|&event| unsafe { (*event).label });
+        labels
+            .map(|label| (place(&label).unwrap(), label))
+            .collect()
+    }
+
+    fn check(order: &mut Order<()>, events: Vec<Scheduled<()>>) {
+        let count = events.len();
+        let arranged = arrange(order, events);
+        let mut all: Vec<_> = arranged.iter().map(|(place, _)| *place).collect();
         all.sort_unstable();
-        assert!(
-            all.iter().copied().eq(0..events.len() as u32),
-            "every event once"
-        );
+        assert!(all.iter().copied().eq(0..count), "every event once");
         let mut seen = std::collections::HashSet::new();
-        for pair in indices.windows(2) {
-            let (a, b) = (
-                &events[pair[0] as usize].head,
-                &events[pair[1] as usize].head,
-            );
+        for pair in arranged.windows(2) {
+            let (a, b) = (pair[0].1, pair[1].1);
             if a.to == b.to {
                 assert!(a.order() <= b.order());
             } else {
@@ -159,7 +238,7 @@ mod tests {
     #[test]
     fn groups_by_receiver_and_orders_by_time_sender_sequence() {
         let mut random = Random::new(3);
-        let mut order = Order::default();
+        let mut order = Order::new();
         let most = if cfg!(miri) { 60 } else { 3000 };
         for receivers in [1, 2, 7, 300, 100_000] {
             let count = 1 + random.below(most);
@@ -173,30 +252,66 @@ mod tests {
                     )
                 })
                 .collect();
-            check(&mut order, &events);
+            check(&mut order, events);
         }
+    }
+
+    /// Thirty receivers with three events each, and three stragglers.
+    fn stragglers() -> Vec<Scheduled<()>> {
+        let mut events: Vec<_> = (0..90).map(|i| event(i / 3, 2 * (i % 3), 9, i)).collect();
+        events.extend([event(0, 3, 7, 0), event(29, 9, 7, 1), event(12, 0, 7, 2)]);
+        events
     }
 
     #[test]
     fn puts_stragglers_between_what_is_in_order() {
-        let mut order = Order::default();
-        let mut events: Vec<_> = (0..90).map(|i| event(i / 3, 2 * (i % 3), 9, i)).collect();
-        events.extend([event(0, 3, 7, 0), event(29, 9, 7, 1), event(12, 0, 7, 2)]);
-        check(&mut order, &events);
-        let indices = order.of(&events);
+        let mut order = Order::new();
+        check(&mut order, stragglers());
+        let places: Vec<_> = arrange(&mut order, stragglers())
+            .iter()
+            .map(|(place, _)| *place)
+            .collect();
         assert_eq!(
-            indices[2], 90,
+            places[2], 90,
             "between the second and third event of receiver 0"
         );
-        assert_eq!(indices[92], 91);
+        assert_eq!(places[92], 91);
     }
 
     #[test]
     fn leaves_what_is_in_order_as_it_is() {
-        let mut order = Order::default();
+        let mut order = Order::new();
         for count in [0, 1, 40, 5] {
             let events: Vec<_> = (0..count).map(|i| event(i / 5, 3, 9, i)).collect();
-            assert!(order.of(&events).iter().copied().eq(0..count));
+            let arranged = arrange(&mut order, events);
+            let places = arranged.iter().map(|(place, _)| *place);
+            assert!(places.eq(0..count as usize));
+        }
+    }
+
+    #[test]
+    fn what_is_left_when_some_are_taken_out_is_in_order() {
+        let (mut buffer, mut pool) = (Buffer::new(), Pool::new());
+        stragglers()
+            .into_iter()
+            .for_each(|event| buffer.push(&mut pool, event));
+        let mut order = Order::new();
+        for keep in [0, 1, 5, 50, 89, 91] {
+            order.clear();
+            order.add(&buffer);
+            // SAFETY: the buffer is still there.
+            let seq = |event: *mut Stored<()>| unsafe { (*event).label.seq };
+            order.retain(|event| seq(event) < keep);
+            let (arranged, _) = order.arrange();
+            // SAFETY: as above.
+            let labels: Vec<_> = arranged.iter().map(|&e| unsafe { (*e).label }).collect();
+            let pairs = labels.windows(2).filter(|pair| pair[0].to == pair[1].to);
+            assert!(
+                pairs
+                    .map(|p| p[0].order() < p[1].order())
+                    .all(|before| before)
+            );
+            assert!(labels.iter().all(|label| label.seq < keep));
         }
     }
 }

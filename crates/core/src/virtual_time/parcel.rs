@@ -1,11 +1,9 @@
 //! What one shard hands to another between two windows.
 
+use super::buffer::{Buffer, Spent};
 use super::population::SpawnRequest;
 use super::scheduled::Scheduled;
 use super::wheel::Due;
-
-/// Events, by window.
-pub(super) type Buffer<M> = Vec<Scheduled<M>>;
 
 /// An event for a window too far ahead for the ring.
 pub(super) struct Far<M> {
@@ -28,8 +26,8 @@ pub(super) struct Parcel<M, S> {
     pub(super) far: Vec<Far<M>>,
     /// Spawns that actors of the sender asked for.
     pub(super) spawns: Vec<SpawnRequest<M, S>>,
-    /// Buffers that the receiver once sent, empty.
-    pub(super) spent: Vec<Buffer<M>>,
+    /// The memory of buffers that the receiver once sent.
+    pub(super) spent: Vec<Spent<M>>,
 }
 
 impl<M, S> Default for Parcel<M, S> {
@@ -58,7 +56,7 @@ pub(super) const RING: u64 = 64;
 impl<M> Outbox<M> {
     pub(super) fn new() -> Outbox<M> {
         Outbox {
-            ring: [const { Vec::new() }; RING as usize],
+            ring: [const { Buffer::new() }; RING as usize],
             pending: 0,
             far: Vec::new(),
         }

@@ -3,7 +3,7 @@
 //! `S` is the shard, which has requests for spawns but knows nothing of how they are carried out.
 
 use super::header::{Header, State};
-use super::scheduled::Scheduled;
+use super::stored::Stored;
 use crate::contract::Spawn;
 use std::any::TypeId;
 use std::ptr::NonNull;
@@ -72,15 +72,9 @@ pub(super) trait Population<M, S> {
     /// place of the first one that is not. Sets the shard's `cursor` to the one being handled.
     ///
     /// # Safety
-    /// Called on the shard's thread, with a shard that nobody holds a reference to. `events` has
-    /// all the events that `order` names, and those from `at` on have not been moved out.
-    unsafe fn run(
-        &self,
-        shard: *mut S,
-        events: *mut Scheduled<M>,
-        order: &[u32],
-        at: usize,
-    ) -> usize;
+    /// Called on the shard's thread, with a shard that nobody holds a reference to. The events from
+    /// `at` on have not been moved out.
+    unsafe fn run(&self, shard: *mut S, order: &[*mut Stored<M>], at: usize) -> usize;
 
     /// The actor being run has panicked: drops its body.
     ///

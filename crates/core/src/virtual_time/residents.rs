@@ -14,8 +14,9 @@ use super::form::{Form, Slot};
 use super::header::{Header, State};
 use super::near::Near;
 use super::population::Seen;
-use super::scheduled::{Kind, Scheduled};
+use super::scheduled::Kind;
 use super::shard::{ROOT, Shard};
+use super::stored::Stored;
 use crate::contract::{Flow, Message, Reason};
 use std::any::{TypeId, type_name};
 
@@ -31,13 +32,13 @@ enum Ready {
 /// # Safety
 /// The shard is valid and nobody holds a reference to it; the event has a body.
 #[inline(always)]
-unsafe fn count_message<M: Message>(shard: *mut Shard<M>, event: *const Scheduled<M>) {
+unsafe fn count_message<M: Message>(shard: *mut Shard<M>, event: *mut Stored<M>) {
     // SAFETY: the contract. What the message's type is asked for is foreign code, and is over
     // before the shard is borrowed.
     unsafe {
-        let body = (*event).body_unchecked();
+        let body = &*Stored::body(event);
         let (kind, fingerprint) = (body.kind(), body.fingerprint());
-        (*shard).count_message(kind, fingerprint);
+        (*shard).count_message((*event).label, kind, fingerprint);
     }
 }
 
@@ -80,12 +81,11 @@ trait Residents<M: Message, F: Form<M>> {
     unsafe fn run_all(
         &self,
         shard: *mut Shard<M>,
-        events: *mut Scheduled<M>,
-        order: &[u32],
+        order: &[*mut Stored<M>],
         mut at: usize,
     ) -> usize {
-        // SAFETY: `order` names events, by the contract.
-        let receiver = |place: usize| unsafe { (*events.add(order[place] as usize)).head.to };
+        // SAFETY: the events of `order` are valid, by the contract.
+        let receiver = |place: usize| unsafe { (*order[place]).label.to };
         while at < order.len() {
             let actor = receiver(at);
             // SAFETY: events are only given to the shard that has their receivers' addresses. The
@@ -94,20 +94,28 @@ trait Residents<M: Message, F: Form<M>> {
                 let Some(slot) = self.slot(shard, actor) else {
                     break;
                 };
-                // In the order of addresses the processor sees for itself what comes next.
-                if let Some(&ahead) = order.get(at + AHEAD)
-                    && ahead as usize != at + AHEAD
-                {
-                    self.prefetch(shard, (*events.add(ahead as usize)).head.to);
-                }
-                (*shard).window.cursor = at;
-                self.deliver(shard, slot, events.add(order[at] as usize));
-                at += 1;
-                let near: &Near = &(*shard).turn.near;
-                if !near.is_empty() {
-                    let next = (at < order.len() && receiver(at) == actor)
-                        .then(|| (*events.add(order[at] as usize)).head.offset());
-                    self.run_near(shard, slot, next);
+                (*shard).turn.me = actor;
+                (*shard).turn.header = &raw mut (*slot).header;
+                // All events of this actor, which follow each other.
+                loop {
+                    // In the order of addresses the processor sees for itself what comes next.
+                    if (*shard).window.scattered
+                        && let Some(&ahead) = order.get(at + AHEAD)
+                    {
+                        self.prefetch(shard, (*ahead).label.to);
+                    }
+                    (*shard).window.cursor = at;
+                    self.deliver(shard, slot, order[at]);
+                    at += 1;
+                    let more = at < order.len() && receiver(at) == actor;
+                    let near: &Near = &(*shard).turn.near;
+                    if !near.is_empty() {
+                        let next = more.then(|| (*order[at]).label.offset());
+                        self.run_near(shard, slot, next);
+                    }
+                    if !more {
+                        break;
+                    }
                 }
             }
         }
@@ -174,23 +182,16 @@ trait Residents<M: Message, F: Form<M>> {
     /// Lets the actor of a slot handle one event.
     ///
     /// # Safety
-    /// As for [`Population::run`]; `event` has not been moved out, and is from here on.
+    /// As for [`Population::run`]; the actor being run is that of the slot. `event` has not been
+    /// moved out, and is from here on.
     #[inline(always)]
-    unsafe fn deliver(
-        &self,
-        shard: *mut Shard<M>,
-        slot: *mut Slot<M, F>,
-        event: *mut Scheduled<M>,
-    ) {
+    unsafe fn deliver(&self, shard: *mut Shard<M>, slot: *mut Slot<M, F>, event: *mut Stored<M>) {
         // SAFETY: shard, slot and event are valid by the contract. References to them end before
         // code of an actor or of a message type is called.
         unsafe {
-            let head = &raw const (*event).head;
-            (*shard).turn.me = (*head).to;
-            (*shard).turn.now = (*shard).window.base + (*head).offset() as u64;
-            (*shard).turn.header = &raw mut (*slot).header;
-            (*shard).turn.current = head;
-            if (*slot).header.state == State::Live && (*head).is_message() {
+            (*shard).turn.now = (*shard).window.base + (*event).label.offset() as u64;
+            (*shard).turn.current = event;
+            if (*slot).header.state == State::Live && (*event).label.is_message() {
                 (*shard).turn.arrived = event;
                 count_message(shard, event);
             } else {
@@ -215,18 +216,18 @@ trait Residents<M: Message, F: Form<M>> {
         &self,
         shard: *mut Shard<M>,
         slot: *mut Slot<M, F>,
-        event: *mut Scheduled<M>,
+        event: *mut Stored<M>,
     ) -> Ready {
         // SAFETY: as in `deliver`; the event is moved out once on every path.
         unsafe {
-            let kind = (*event).head.kind();
+            let kind = (*event).label.kind();
             let state = (*slot).header.state;
-            if kind == Kind::Timer && (*shard).is_cancelled((*event).head.parent as u32) {
+            if kind == Kind::Timer && (*shard).is_cancelled(Stored::token(event)) {
                 return Ready::No;
             }
             let unborn = state == State::Fresh && (*shard).turn.now < self.born(slot);
             if state == State::Ended || unborn {
-                let event = event.read();
+                let event = Stored::read(event, (*shard).turn.now);
                 let kind = event.message_kind();
                 drop((*shard).undeliverable(event, kind));
                 return Ready::No;
@@ -241,13 +242,12 @@ trait Residents<M: Message, F: Form<M>> {
                 event
             };
             if kind == Kind::Timer {
-                let token = (*event).head.parent;
-                (*shard).count_timer(token);
+                (*shard).count_timer(Stored::token(event).into());
             } else if kind.is_message() {
                 count_message(shard, event);
             }
             if state == State::Fresh {
-                self.make(shard, slot, (*event).head.to);
+                self.make(shard, slot, (*shard).turn.me);
                 (*shard).tally.begun += 1;
                 F::begin(Slot::actor(slot), shard);
             }
@@ -306,7 +306,7 @@ trait Residents<M: Message, F: Form<M>> {
         &self,
         shard: *mut Shard<M>,
         slot: *mut Slot<M, F>,
-        event: *mut Scheduled<M>,
+        event: *mut Stored<M>,
     ) {
         // SAFETY: passed on.
         unsafe { self.deliver(shard, slot, event) }
@@ -328,7 +328,8 @@ trait Residents<M: Message, F: Form<M>> {
             while let Some(timer) = (*near).pop_before(until) {
                 let event = (*shard).near_event(timer);
                 if timer.time > (*shard).window.limit {
-                    (*shard).hold(timer.time, &(*event).head);
+                    let head = Stored::head(event, timer.time);
+                    (*shard).hold(timer.time, &head);
                     continue;
                 }
                 if timer.time >= (*shard).window.pause {

@@ -11,6 +11,8 @@ use std::mem::{ManuallyDrop, MaybeUninit, needs_drop};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub(super) enum Kind {
+    /// A message of which nothing is known but its sender: the run keeps no traces.
+    Plain,
     Message,
     /// A message whose sender wants to know if the receiver has ended.
     Question,
@@ -37,7 +39,9 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 12] = [
+    /// All, and a timer for each number that is no kind.
+    const ALL: [Kind; 1 << KIND_BITS] = [
+        Kind::Plain,
         Kind::Message,
         Kind::Question,
         Kind::Ask,
@@ -50,6 +54,9 @@ impl Kind {
         Kind::Down,
         Kind::Unanswered,
         Kind::AskUnanswered,
+        Kind::Timer,
+        Kind::Timer,
+        Kind::Timer,
     ];
 
     /// Whether the event carries a message.
@@ -65,9 +72,10 @@ impl Kind {
     }
 }
 
-/// Bits of [`Head::key`] that hold the kind.
-const KIND_BITS: u32 = 6;
-/// A window is at most 2^26 ns wide, so that an offset and a kind fit into 32 bits.
+/// Bits of [`Label::key`] that hold the kind.
+const KIND_BITS: u32 = 4;
+const KIND_MASK: u32 = (1 << KIND_BITS) - 1;
+/// A window is at most 2^28 ns wide, so that an offset and a kind fit into 32 bits.
 pub(super) const MAX_WINDOW_BITS: u32 = 32 - KIND_BITS;
 /// The sender of timers: after every actor, so that at one instant messages come first.
 pub(super) const TIMER_FROM: u32 = u32::MAX;
@@ -76,40 +84,19 @@ pub(super) const TIMER_FROM: u32 = u32::MAX;
 /// instant stay in the order in which they were set.
 pub(super) const TIMER_SEQ: u32 = u32::MAX;
 
-/// All of an event but its message: 40 bytes.
+/// What every event has: 16 bytes.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(super) struct Head {
+pub(super) struct Label {
     /// Nanoseconds since the begin of the event's window, and its kind.
     key: u32,
     pub(super) to: u32,
     pub(super) from: u32,
     /// The sender's sequence number.
     pub(super) seq: u32,
-    /// When it was sent.
-    pub(super) sent: u64,
-    /// The first span of the trace; 0: what is sent on account of this event begins a new one.
-    pub(super) trace: u64,
-    /// The span that caused it, or what [`Kind`] says.
-    pub(super) parent: u64,
 }
 
-impl Head {
-    #[inline(always)]
-    pub(super) fn new(offset: u32, kind: Kind, to: u32, from: u32, seq: u32, sent: u64) -> Head {
-        debug_assert!(offset < 1 << MAX_WINDOW_BITS);
-        let key = offset << KIND_BITS | kind as u32;
-        Head {
-            key,
-            to,
-            from,
-            seq,
-            sent,
-            trace: 0,
-            parent: 0,
-        }
-    }
-
+impl Label {
     /// Nanoseconds since the begin of the window.
     #[inline(always)]
     pub(super) fn offset(&self) -> u32 {
@@ -120,19 +107,26 @@ impl Head {
     #[inline(always)]
     pub(super) fn set_offset(&mut self, offset: u32) {
         debug_assert!(offset < 1 << MAX_WINDOW_BITS);
-        self.key = offset << KIND_BITS | self.key & ((1 << KIND_BITS) - 1);
+        self.key = offset << KIND_BITS | self.key & KIND_MASK;
     }
 
     #[inline(always)]
     pub(super) fn kind(&self) -> Kind {
         // The mask proves the index to be small; only kinds are ever stored there.
-        Kind::ALL[(self.key & ((1 << KIND_BITS) - 1)) as usize]
+        Kind::ALL[(self.key & KIND_MASK) as usize]
     }
 
     /// Whether it is a message that one actor sent another, without decoding the kind.
     #[inline(always)]
     pub(super) fn is_message(&self) -> bool {
-        self.key & ((1 << KIND_BITS) - 1) <= Kind::Reply as u32
+        self.key & KIND_MASK <= Kind::Reply as u32
+    }
+
+    /// Whether a buffer keeps the event's [`Cause`], too.
+    #[inline(always)]
+    pub(super) fn has_cause(&self) -> bool {
+        let kind = self.key & KIND_MASK;
+        kind != Kind::Plain as u32 && kind != Kind::Timer as u32
     }
 
     /// The span of this sending.
@@ -147,11 +141,53 @@ impl Head {
     /// the sender's shard scheduled them.
     #[inline(always)]
     pub(super) fn order(&self) -> u128 {
-        const KIND: u32 = (1 << KIND_BITS) - 1;
         let (to, from, seq) = (self.to as u64, self.from as u64, self.seq as u64);
-        let high = to << 32 | (self.key & !KIND) as u64 | from >> (32 - KIND_BITS);
-        let low = from << (32 + KIND_BITS) | seq << KIND_BITS | (self.key & KIND) as u64;
+        let high = to << 32 | (self.key & !KIND_MASK) as u64 | from >> (32 - KIND_BITS);
+        let low = from << (32 + KIND_BITS) | seq << KIND_BITS | (self.key & KIND_MASK) as u64;
         (high as u128) << 64 | low as u128
+    }
+}
+
+/// All of an event but its message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Head {
+    pub(super) label: Label,
+    pub(super) cause: Cause,
+}
+
+/// Why there is an event: what only those have that somebody may ask.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cause {
+    /// When it was sent.
+    pub(super) sent: u64,
+    /// The first span of the trace; 0: what is sent on account of this event begins a new one.
+    pub(super) trace: u64,
+    /// The span that caused it, or what [`Kind`] says.
+    pub(super) parent: u64,
+}
+
+impl std::ops::Deref for Head {
+    type Target = Label;
+
+    #[inline(always)]
+    fn deref(&self) -> &Label {
+        &self.label
+    }
+}
+
+impl Head {
+    #[inline(always)]
+    pub(super) fn new(offset: u32, kind: Kind, to: u32, from: u32, seq: u32, sent: u64) -> Head {
+        debug_assert!(offset < 1 << MAX_WINDOW_BITS);
+        let key = offset << KIND_BITS | kind as u32;
+        Head {
+            label: Label { key, to, from, seq },
+            cause: Cause {
+                sent,
+                trace: 0,
+                parent: 0,
+            },
+        }
     }
 
     /// What the receiver may know about it.
@@ -159,12 +195,12 @@ impl Head {
         let kind = self.kind();
         let none = SpanId::NONE;
         if kind.has_body() {
-            let parent = SpanId(self.parent);
+            let parent = SpanId(self.cause.parent);
             let answers = if kind == Kind::Reply { parent } else { none };
             return Envelope {
                 from: Addr(self.from),
-                sent: Time(self.sent),
-                trace: SpanId(self.trace),
+                sent: Time(self.cause.sent),
+                trace: SpanId(self.cause.trace),
                 parent,
                 span: SpanId(self.span()),
                 answers,
@@ -176,12 +212,12 @@ impl Head {
             } else {
                 Addr(self.from)
             },
-            sent: Time(self.sent),
+            sent: Time(self.cause.sent),
             trace: none,
             parent: none,
             span: none,
             answers: match kind {
-                Kind::Unanswered | Kind::AskUnanswered => SpanId(self.parent),
+                Kind::Unanswered | Kind::AskUnanswered => SpanId(self.cause.parent),
                 _ => none,
             },
         }
@@ -190,7 +226,6 @@ impl Head {
 
 /// An event and its message, if it has one.
 #[derive(Debug)]
-#[repr(C)]
 pub(super) struct Scheduled<M> {
     pub(super) head: Head,
     /// Initialised exactly if the head's kind has a body.
@@ -218,6 +253,13 @@ impl<M> Scheduled<M> {
         }
     }
 
+    /// The place of the message, which is moved out with it.
+    #[inline(always)]
+    pub(super) fn into_body(self) -> MaybeUninit<M> {
+        let mut this = ManuallyDrop::new(self);
+        std::mem::replace(&mut this.body, MaybeUninit::uninit())
+    }
+
     /// The message, if there is one.
     #[inline(always)]
     pub(super) fn body(&self) -> Option<&M> {
@@ -228,31 +270,15 @@ impl<M> Scheduled<M> {
             .then(|| unsafe { self.body.assume_init_ref() })
     }
 
-    /// The message of an event that is one.
-    ///
-    /// # Safety
-    /// The event's kind has a body.
-    #[inline(always)]
-    pub(super) unsafe fn body_unchecked(&self) -> &M {
-        debug_assert!(self.head.kind().has_body());
-        // SAFETY: the caller promises that there is one.
-        unsafe { self.body.assume_init_ref() }
-    }
-
     /// The same message on its way to the root, because its receiver could not take it.
     pub(super) fn returned_to(self, root: u32, now: u64) -> Scheduled<M> {
-        let mut this = ManuallyDrop::new(self);
-        let head = &this.head;
-        let returned = Head {
-            trace: head.trace,
-            parent: head.parent,
-            ..Head::new(0, Kind::DeadLetter, root, head.to, head.seq, now)
-        };
+        let head = self.head;
+        let mut returned = Head::new(0, Kind::DeadLetter, root, head.to, head.seq, now);
+        (returned.cause.trace, returned.cause.parent) = (head.cause.trace, head.cause.parent);
         debug_assert!(head.kind().has_body());
-        let body = std::mem::replace(&mut this.body, MaybeUninit::uninit());
         Scheduled {
             head: returned,
-            body,
+            body: self.into_body(),
         }
     }
 
@@ -262,7 +288,7 @@ impl<M> Scheduled<M> {
         let this = ManuallyDrop::new(self);
         let head = this.head;
         match head.kind() {
-            Kind::Message | Kind::Question | Kind::Ask | Kind::Reply => {
+            Kind::Plain | Kind::Message | Kind::Question | Kind::Ask | Kind::Reply => {
                 // SAFETY: these kinds have a body, and `this` is not dropped.
                 let body = unsafe { this.body.assume_init_read() };
                 Some(Event::Message {
@@ -278,19 +304,19 @@ impl<M> Scheduled<M> {
                     body,
                 })
             }
-            Kind::Timer => Some(Event::Timer(Token(head.parent as u32))),
+            Kind::Timer => Some(Event::Timer(Token(head.cause.parent as u32))),
             Kind::Spawned => Some(Event::Spawned {
                 request: head.seq,
-                first: Addr((head.parent >> 32) as u32),
-                count: head.parent as u32,
+                first: Addr((head.cause.parent >> 32) as u32),
+                count: head.cause.parent as u32,
             }),
             Kind::Down => Some(Event::Down {
                 who: Addr(head.from),
-                reason: Header::reason_of(head.parent as u32),
+                reason: Header::reason_of(head.cause.parent as u32),
             }),
             Kind::Unanswered | Kind::AskUnanswered => Some(Event::Unanswered {
                 who: Addr(head.from),
-                question: SpanId(head.parent),
+                question: SpanId(head.cause.parent),
             }),
             Kind::Start | Kind::Stop => None,
         }
@@ -314,7 +340,7 @@ impl<M> Scheduled<M> {
     #[inline(always)]
     pub(super) fn is_own(&self) -> bool {
         match self.head.kind() {
-            Kind::Timer => self.head.parent as u32 >= Token::OWN,
+            Kind::Timer => self.head.cause.parent as u32 >= Token::OWN,
             Kind::AskUnanswered => true,
             _ => false,
         }

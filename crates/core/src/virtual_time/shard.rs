@@ -22,8 +22,9 @@ use super::parcel::{Far, RING};
 use super::places::Places;
 use super::population::SpawnRequest;
 use super::scheduled::{Head, Kind, MAX_WINDOW_BITS, Scheduled};
+use super::stored::Stored;
 use crate::contract::random::Streams;
-use crate::contract::{Addr, Config, DeadLetters, Latency, Message, SpanId, Token};
+use crate::contract::{Addr, Config, DeadLetters, Event, Latency, Message, SpanId, Token};
 use queues::Queues;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -82,6 +83,7 @@ impl<M: Message> Shard<M> {
                 window_bits,
                 to_root: config.dead_letters == DeadLetters::ToRoot,
                 per_actor: config.per_actor,
+                traces: config.traces,
             },
             window: Window {
                 number: 0,
@@ -90,6 +92,7 @@ impl<M: Message> Shard<M> {
                     .end
                     .map_or(u64::MAX - 1, |end| end.as_nanos().min(u64::MAX - 1)),
                 pause: u64::MAX,
+                scattered: false,
                 cursor: 0,
             },
             turn: Turn::new(),
@@ -109,7 +112,7 @@ impl<M: Message> Shard<M> {
     /// No actor runs any more: whatever code still runs acts for nobody.
     pub(super) fn leave(&mut self) {
         self.turn.header = self.turn.aside.header();
-        self.turn.current = self.turn.aside.head();
+        self.resume(Turn::<M>::nothing());
         self.turn.arrived = std::ptr::null_mut();
     }
 
@@ -142,10 +145,13 @@ impl<M: Message> Shard<M> {
 
     /// The head of the event being handled.
     #[inline(always)]
-    pub(super) fn current(&self) -> &Head {
-        // SAFETY: `current` points to the event being handled, whose head stays in place until the
-        // next one, or aside.
-        unsafe { &*self.turn.current }
+    pub(super) fn current(&self) -> Head {
+        if self.turn.current.is_null() {
+            return self.turn.resumed;
+        }
+        // SAFETY: a non-null `current` points to the event being handled, whose head stays in place
+        // until the next one.
+        unsafe { Stored::head(self.turn.current, self.turn.now) }
     }
 
     /// Sends a message of the actor being run. Returns its span.
@@ -157,18 +163,23 @@ impl<M: Message> Shard<M> {
         }
         header.seq += 1;
         let seq = header.seq;
+        let time = self.arrival(self.turn.me, to).saturating_add(delay);
+        if kind == Kind::Message && !self.rules.traces {
+            let head = Head::new(0, Kind::Plain, to, self.turn.me, seq, self.turn.now);
+            self.schedule_plain(time, head, body);
+            return head.span();
+        }
         let mut head = Head::new(0, kind, to, self.turn.me, seq, self.turn.now);
         let span = head.span();
-        let cause = self.current();
-        (head.trace, head.parent) = if cause.trace == 0 {
+        let current = self.current();
+        (head.cause.trace, head.cause.parent) = if current.cause.trace == 0 {
             (span, 0)
         } else {
-            (cause.trace, cause.span())
+            (current.cause.trace, current.span())
         };
         if kind == Kind::Reply {
-            head.parent = answers;
+            head.cause.parent = answers;
         }
-        let time = self.arrival(self.turn.me, to).saturating_add(delay);
         self.schedule(time, Scheduled::with_body(head, body));
         span
     }
@@ -188,7 +199,7 @@ impl<M: Message> Shard<M> {
     pub(super) fn notify(&mut self, kind: Kind, to: u32, parent: u64) {
         let (seq, from) = (self.header().seq, self.turn.me);
         let mut head = Head::new(0, kind, to, from, seq, self.turn.now);
-        head.parent = parent;
+        head.cause.parent = parent;
         let time = self.arrival(from, to);
         self.schedule(time, Scheduled::bare(head));
     }
@@ -197,7 +208,7 @@ impl<M: Message> Shard<M> {
     pub(super) fn announce(&mut self, kind: Kind, to: u32, spawn: (u64, u32, u32), addresses: u64) {
         let (asked, parent, request) = spawn;
         let mut head = Head::new(0, kind, to, parent, request, asked);
-        head.parent = addresses;
+        head.cause.parent = addresses;
         let time = asked.saturating_add(self.min_latency());
         self.schedule(time, Scheduled::bare(head));
     }
@@ -205,20 +216,53 @@ impl<M: Message> Shard<M> {
     /// Puts an event where its receiver's shard will find it. `time` is in a later window.
     #[inline(always)]
     fn schedule(&mut self, time: u64, mut event: Scheduled<M>) {
+        let window = time >> self.rules.window_bits;
+        let offset = self.offset(time);
+        event.head.label.set_offset(offset);
+        if window - self.window.number >= RING {
+            return self.schedule_far(time, event);
+        }
+        let to = self.places.owner(event.head.to);
+        // SAFETY: one event is written.
+        unsafe {
+            let write = |place| Stored::write(place, event);
+            self.queues.push_near(to, window, write);
+        }
+    }
+
+    /// The same for a message of which nothing is known but its sender.
+    #[inline(always)]
+    fn schedule_plain(&mut self, time: u64, mut head: Head, body: M) {
+        let window = time >> self.rules.window_bits;
+        let offset = self.offset(time);
+        head.label.set_offset(offset);
+        if window - self.window.number >= RING {
+            return self.schedule_far(time, Scheduled::with_body(head, body));
+        }
+        let to = self.places.owner(head.to);
+        // SAFETY: one event is written.
+        unsafe {
+            let write = |place| Stored::write_plain(place, head.label, body);
+            self.queues.push_near(to, window, write);
+        }
+    }
+
+    /// Nanoseconds from the begin of its window to this time.
+    #[inline(always)]
+    fn offset(&self, time: u64) -> u32 {
+        time as u32 & ((1 << self.rules.window_bits) - 1)
+    }
+
+    /// Puts an event that is due beyond the ring on its way.
+    #[cold]
+    #[inline(never)]
+    fn schedule_far(&mut self, time: u64, event: Scheduled<M>) {
         if time == u64::MAX {
             return self.never.push(event);
         }
-        let window = time >> self.rules.window_bits;
-        event
-            .head
-            .set_offset(time as u32 & ((1 << self.rules.window_bits) - 1));
-        debug_assert!(window > self.window.number);
         let to = self.places.owner(event.head.to);
-        if window - self.window.number >= RING {
-            let own = to == self.index;
-            return self.queues.push_far(to, own, Far { time, event });
-        }
-        self.queues.push_near(to, window, event);
+        self.queues
+            .push_far(to, to == self.index, Far { time, event });
     }
 
     /// Sets a timer of the actor being run.
@@ -255,7 +299,7 @@ impl<M: Message> Shard<M> {
     /// Holds back an event that is due after the limit.
     pub(super) fn hold(&mut self, time: u64, event: &Head) {
         let key = match event.kind() {
-            Kind::Timer => timer::key(event.to, event.parent as u32),
+            Kind::Timer => timer::key(event.to, event.cause.parent as u32),
             _ => u64::MAX,
         };
         self.held.push((time, key));
@@ -302,6 +346,7 @@ impl<M: Message> Shard<M> {
 
     /// The number of a spawn request of the actor being run.
     pub(super) fn request(&mut self) -> u32 {
+        self.header().set_spawns();
         let requests = self.requests.entry(self.turn.me).or_default();
         *requests = requests.wrapping_add(1);
         *requests
@@ -311,7 +356,7 @@ impl<M: Message> Shard<M> {
     /// returned is to be dropped.
     #[must_use = "dropping a waker is foreign code: to be done by whoever holds no reference"]
     pub(super) fn forget(&mut self) -> Option<Waker> {
-        if !self.requests.is_empty() {
+        if self.header().has_spawns() {
             self.requests.remove(&self.turn.me);
         }
         self.waits.take_relay(self.turn.me)
@@ -319,28 +364,29 @@ impl<M: Message> Shard<M> {
 
     /// From here on, what is sent begins a new trace.
     pub(super) fn new_trace(&mut self) {
-        let mut head = *self.current();
-        head.trace = 0;
+        let mut head = self.current();
+        head.cause.trace = 0;
         self.resume(head);
     }
 
     /// From here on, what is sent is on account of this span of this trace.
     #[inline]
     pub(super) fn continue_trace(&mut self, trace: SpanId, parent: SpanId) {
-        let mut head = *self.current();
-        head.trace = trace.as_u64();
+        let mut head = self.current();
+        head.cause.trace = trace.as_u64();
         // A span is a sender and its sequence number.
-        (head.from, head.seq) = (parent.sender().0, parent.as_u64() as u32);
+        (head.label.from, head.label.seq) = (parent.sender().0, parent.as_u64() as u32);
         self.resume(head);
     }
 
     /// From here on, what is sent is on account of this event, which had been kept.
     pub(super) fn resume(&mut self, head: Head) {
-        self.turn.current = self.turn.aside.set_head(head);
+        self.turn.resumed = head;
+        self.turn.current = std::ptr::null();
     }
 
     /// Makes a timer due within the window the event being handled.
-    pub(super) fn near_event(&mut self, timer: NearTimer) -> *mut Scheduled<M> {
+    pub(super) fn near_event(&mut self, timer: NearTimer) -> *mut Stored<M> {
         let event = timer.event(self.window.base, self.turn.me);
         self.turn.aside.set_event(event)
     }
@@ -360,7 +406,25 @@ impl<M: Message> Shard<M> {
         let event = std::mem::replace(&mut self.turn.arrived, std::ptr::null_mut());
         // SAFETY: a non-null `arrived` points to an event that nobody has moved out yet, and is
         // null from here on.
-        Some(unsafe { event.read() })
+        Some(unsafe { Stored::read(event, self.turn.now) })
+    }
+
+    /// The same, as an actor sees it that waits for anything.
+    #[inline(always)]
+    pub(super) fn take_event(&mut self) -> Option<Event<M>> {
+        let arrived = self.turn.arrived;
+        // SAFETY: a non-null `arrived` points to an event that nobody has moved out yet, and is
+        // null from here on. A message has a body.
+        unsafe {
+            if arrived.is_null() || !(*arrived).label.is_message() {
+                return self.take_arrived().and_then(Scheduled::for_actor);
+            }
+            self.turn.arrived = std::ptr::null_mut();
+            Some(Event::Message {
+                from: Addr((*arrived).label.from),
+                body: Stored::body(arrived).read(),
+            })
+        }
     }
 
     /// Keeps an event for a later receive of the actor being run.

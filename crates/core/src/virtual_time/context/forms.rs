@@ -3,7 +3,6 @@
 use super::{ForBody, ForEvent, VirtualContext};
 use crate::contract::{Actor, Flow, Message, Waiting};
 use crate::virtual_time::form::Form;
-use crate::virtual_time::scheduled::Scheduled;
 use crate::virtual_time::shard::Shard;
 use crate::virtual_time::waker;
 use std::marker::PhantomData;
@@ -35,8 +34,7 @@ impl<M: Message, A: Actor<M>, F: Fn(u32) -> A + Send + Sync + 'static> Form<M> f
         // SAFETY: the shard is valid, the actor used by nobody else; the reference to the shard
         // ends before the handler runs.
         unsafe {
-            let event = (*shard).take_arrived();
-            let Some(event) = event.and_then(Scheduled::for_actor) else {
+            let Some(event) = (*shard).take_event() else {
                 return Flow::Continue;
             };
             (*actor).on(event, &mut VirtualContext::new(ForEvent(shard)))

@@ -67,7 +67,7 @@ impl<M: Message> Wanted<M> for Any {
                 return Some(event);
             }
         }
-        shard().take_arrived().and_then(Scheduled::for_actor)
+        shard().take_event()
     }
 }
 
@@ -163,9 +163,11 @@ impl<M> Fresh<M> {
     /// Whether an event is what is waited for.
     fn is(&self, head: &Head) -> bool {
         match (head.kind(), self.own) {
-            (Kind::Timer, own) => own.timer().is_some_and(|own| own.0 as u64 == head.parent),
+            (Kind::Timer, own) => own
+                .timer()
+                .is_some_and(|own| own.0 as u64 == head.cause.parent),
             (Kind::Reply | Kind::AskUnanswered, Own::Answer(question, ..)) => {
-                head.parent == question.as_u64()
+                head.cause.parent == question.as_u64()
             }
             (Kind::Spawned, Own::Spawned(request)) => head.seq == request,
             _ => false,

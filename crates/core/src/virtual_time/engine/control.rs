@@ -9,8 +9,9 @@ use crate::virtual_time::header::State;
 use crate::virtual_time::parcel::{Parcel, next_pending};
 use crate::virtual_time::pause::{Before, Pause};
 use crate::virtual_time::population::{Blueprint, Seen};
-use crate::virtual_time::scheduled::{Head, Kind, Scheduled};
+use crate::virtual_time::scheduled::{Head, Kind, Label, Scheduled};
 use crate::virtual_time::shard::{ROOT, Shard};
+use crate::virtual_time::stored::Stored;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
@@ -124,7 +125,7 @@ impl<M: Message> Seat<M> {
     /// When an actor's next event is due, as far as this shard knows; O(what is pending).
     pub(in super::super) fn next_of(&mut self, actor: u32) -> Option<u64> {
         self.0
-            .earliest_of(|head| head.to == actor, |shard| shard.next_of(actor))
+            .earliest_of(|label| label.to == actor, |shard| shard.next_of(actor))
     }
 
     /// The number of the shard that has an address.
@@ -191,30 +192,39 @@ impl<M: Message> Engine<M> {
         // SAFETY: as in `shard`; the events are not part of the shard.
         let shard = unsafe { &mut *self.shard };
         let base = shard.window.base;
-        let time = |event: &Scheduled<M>| base + event.head.offset() as u64;
+        // SAFETY: the events of the window are there.
+        let label = |event: *mut Stored<M>| unsafe { (*event).label };
+        let time = |label: &Label| base + label.offset() as u64;
         let also = pause.also().and_then(|who| {
-            let events = self.events.iter().enumerate();
-            let first = events
-                .filter(|(_, event)| event.head.to == who && time(event) == pause.before())
-                .min_by_key(|(place, event)| (event.head.order(), *place));
-            first.map(|(place, _)| place)
+            let events = self
+                .order
+                .events()
+                .iter()
+                .map(|&event| (label(event), event));
+            let first =
+                events.filter(|(label, _)| label.to == who && time(label) == pause.before());
+            // Of equals the first one.
+            first.min_by_key(|(label, _)| label.order())
         });
-        let mut place = 0;
-        let later = self.events.extract_if(.., |event| {
-            let this = place;
-            place += 1;
-            time(event) >= pause.before() && also != Some(this)
+        let also = also.map(|(_, event)| event);
+        self.order.retain(|event| {
+            let time = time(&label(event));
+            let stays = time < pause.before() || also == Some(event);
+            if !stays {
+                // SAFETY: it is moved out once, because it is not kept.
+                shard.rest.push(unsafe { Stored::read(event, time) });
+            }
+            stays
         });
-        shard.rest.extend(later);
     }
 
-    /// When the first event is due whose head is wanted, as far as this shard knows; O(pending).
+    /// When the first event is due that is wanted, as far as this shard knows; O(pending).
     fn earliest_of(
         &mut self,
-        wanted: impl Fn(&Head) -> bool,
+        wanted: impl Fn(&Label) -> bool,
         more: impl FnOnce(&mut Shard<M>) -> Option<u64>,
     ) -> Option<u64> {
-        let near = self.near(wanted).min();
+        let near = self.near(wanted);
         near.into_iter().chain(more(self.shard())).min()
     }
 }

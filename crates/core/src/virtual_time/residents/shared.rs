@@ -9,8 +9,8 @@ use crate::contract::{Message, Reason};
 use crate::virtual_time::form::{Form, Slot};
 use crate::virtual_time::header::{Header, State};
 use crate::virtual_time::population::{Population, Seen};
-use crate::virtual_time::scheduled::Scheduled;
 use crate::virtual_time::shard::Shard;
+use crate::virtual_time::stored::Stored;
 use std::alloc::{Layout, dealloc};
 use std::marker::PhantomData;
 
@@ -74,15 +74,9 @@ impl<M: Message, F: Form<M>> Residents<M, F> for Sharers<M, F> {
 }
 
 impl<M: Message, F: Form<M>> Population<M, Shard<M>> for Sharers<M, F> {
-    unsafe fn run(
-        &self,
-        shard: *mut Shard<M>,
-        events: *mut Scheduled<M>,
-        order: &[u32],
-        at: usize,
-    ) -> usize {
+    unsafe fn run(&self, shard: *mut Shard<M>, order: &[*mut Stored<M>], at: usize) -> usize {
         // SAFETY: passed on.
-        unsafe { self.run_all(shard, events, order, at) }
+        unsafe { self.run_all(shard, order, at) }
     }
 
     unsafe fn discard(&self, shard: *mut Shard<M>, actor: u32) {

@@ -9,8 +9,8 @@ use crate::virtual_time::form::{Form, Origin, Slot};
 use crate::virtual_time::header::Header;
 use crate::virtual_time::population::{Blueprint, Pages, Population, Seen};
 use crate::virtual_time::region::Region;
-use crate::virtual_time::scheduled::Scheduled;
 use crate::virtual_time::shard::Shard;
+use crate::virtual_time::stored::Stored;
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::any::TypeId;
 use std::marker::PhantomData;
@@ -117,15 +117,9 @@ impl<M: Message, F: Form<M>> Residents<M, F> for Whole<M, F> {
 }
 
 impl<M: Message, F: Form<M>> Population<M, Shard<M>> for Whole<M, F> {
-    unsafe fn run(
-        &self,
-        shard: *mut Shard<M>,
-        events: *mut Scheduled<M>,
-        order: &[u32],
-        at: usize,
-    ) -> usize {
+    unsafe fn run(&self, shard: *mut Shard<M>, order: &[*mut Stored<M>], at: usize) -> usize {
         // SAFETY: passed on.
-        unsafe { self.run_all(shard, events, order, at) }
+        unsafe { self.run_all(shard, order, at) }
     }
 
     unsafe fn discard(&self, shard: *mut Shard<M>, actor: u32) {

@@ -1,28 +1,25 @@
 //! Memory beside a shard, for what is no actor and no event.
 
-use super::ROOT;
 use crate::virtual_time::header::Header;
-use crate::virtual_time::scheduled::{Head, Kind, Scheduled};
-use std::mem::MaybeUninit;
+use crate::virtual_time::scheduled::Scheduled;
+use crate::virtual_time::stored::{Room, Stored};
 use std::ptr::NonNull;
 
-/// What a shard's `header` and `current` point to where no actor's memory and no event is
-/// meant, and a place for an event that lies in no buffer. In memory of its own, which nobody
+/// What a shard's `header` points to where no actor's memory is meant, and a place for an event that
+/// lies in no buffer. In memory of its own, which nobody
 /// borrows together with the shard.
 pub(super) struct Aside<M>(NonNull<Places<M>>);
 
 struct Places<M> {
     header: Header,
-    head: Head,
-    event: MaybeUninit<Scheduled<M>>,
+    event: Room<M>,
 }
 
 impl<M> Aside<M> {
     pub(super) fn new() -> Aside<M> {
         let aside = Box::into_raw(Box::new(Places {
             header: Header::default(),
-            head: Head::new(0, Kind::Start, ROOT, ROOT, 0, 0),
-            event: MaybeUninit::uninit(),
+            event: Room::new(),
         }));
         Aside(NonNull::new(aside).expect("a box is not null"))
     }
@@ -33,29 +30,11 @@ impl<M> Aside<M> {
         unsafe { &raw mut (*self.0.as_ptr()).header }
     }
 
-    /// A copy of the head of an event that had been kept, or that begins a new trace.
-    pub(super) fn head(&self) -> *const Head {
-        // SAFETY: the memory is there as long as this.
-        unsafe { &raw const (*self.0.as_ptr()).head }
-    }
-
-    pub(super) fn set_head(&mut self, head: Head) -> *const Head {
-        // SAFETY: the memory is there as long as this; nobody holds a reference to the head.
-        unsafe { (*self.0.as_ptr()).head = head };
-        self.head()
-    }
-}
-
-impl<M> Aside<M> {
     /// Puts an event without a message into the place for one, where it stays until the next.
-    pub(super) fn set_event(&mut self, event: Scheduled<M>) -> *mut Scheduled<M> {
-        debug_assert!(!event.head.kind().has_body(), "it is not dropped");
+    pub(super) fn set_event(&mut self, event: Scheduled<M>) -> *mut Stored<M> {
         // SAFETY: the memory is there as long as this; nobody holds a reference to the event.
-        unsafe {
-            let place = &raw mut (*self.0.as_ptr()).event;
-            place.cast::<Scheduled<M>>().write(event);
-            place.cast()
-        }
+        let room = unsafe { &mut (*self.0.as_ptr()).event };
+        Stored::put_aside(room, event)
     }
 }
 

@@ -26,10 +26,10 @@ impl<M: Message> Shard<M> {
     ) -> SpanId {
         let span = SpanId::new(Addr::NONE, sequence);
         let mut head = Head::new(0, Kind::Message, to, Addr::NONE.as_u32(), sequence, time);
-        head.trace = span.as_u64();
+        head.cause.trace = span.as_u64();
         let bits = self.rules.window_bits;
         if time >> bits == self.window.number {
-            head.set_offset((time & ((1 << bits) - 1)) as u32);
+            head.label.set_offset((time & ((1 << bits) - 1)) as u32);
             self.rest.push(Scheduled::with_body(head, body));
         } else {
             self.schedule(time, Scheduled::with_body(head, body));

@@ -1,9 +1,8 @@
 //! What is to happen: events on their way and timers, until their window is run.
 
 use super::timer::Timer;
+use crate::virtual_time::buffer::Pool;
 use crate::virtual_time::parcel::{Far, Outbox, RING, next_pending};
-use crate::virtual_time::scheduled::Scheduled;
-use crate::virtual_time::spare::Spare;
 use crate::virtual_time::wheel::Wheel;
 
 /// Events that a shard's actors have sent, and their timers.
@@ -13,8 +12,8 @@ pub(in super::super) struct Queues<M> {
     pub(in super::super) timers: Wheel<Timer>,
     /// Events for windows beyond the ring.
     pub(in super::super) far: Wheel<Far<M>>,
-    /// Emptied buffers.
-    pub(in super::super) spare: Spare<Scheduled<M>>,
+    /// Memory for what is sent.
+    pub(in super::super) pool: Pool<M>,
 }
 
 impl<M> Queues<M> {
@@ -23,21 +22,26 @@ impl<M> Queues<M> {
             out: (0..shards).map(|_| Outbox::new()).collect(),
             timers: Wheel::new(window_bits),
             far: Wheel::new(window_bits),
-            spare: Spare::new(),
+            pool: Pool::new(),
         }
     }
 
-    /// Puts an event where `window`, one of the next 63, will find it.
+    /// Writes an event to where `window`, one of the next 63, will find it.
+    ///
+    /// # Safety
+    /// As for [`Buffer::push_with`](crate::virtual_time::buffer::Buffer::push_with).
     #[inline(always)]
-    pub(super) fn push_near(&mut self, to: usize, window: u64, event: Scheduled<M>) {
+    pub(super) unsafe fn push_near(
+        &mut self,
+        to: usize,
+        window: u64,
+        write: impl FnOnce(*mut u8) -> usize,
+    ) {
         let out = &mut self.out[to];
         let place = window % RING;
         out.pending |= 1 << place;
-        let buffer = &mut out.ring[place as usize];
-        if buffer.len() == buffer.capacity() {
-            self.spare.make_room(buffer);
-        }
-        buffer.push(event);
+        // SAFETY: passed on.
+        unsafe { out.ring[place as usize].push_with(&mut self.pool, write) }
     }
 
     /// Puts an event that is due beyond the ring on its way; `own`: to an actor of this shard.

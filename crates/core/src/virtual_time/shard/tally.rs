@@ -5,7 +5,7 @@ use crate::contract::config::fold;
 use crate::contract::{ActorTotals, Addr, Message, PanicReport, Time, Token};
 use crate::virtual_time::addresses::{PAGE, PAGE_BITS};
 use crate::virtual_time::header::Header;
-use crate::virtual_time::scheduled::{Head, Kind, Scheduled, TIMER_FROM};
+use crate::virtual_time::scheduled::{Head, Kind, Label, Scheduled, TIMER_FROM};
 use std::any::Any;
 
 /// The first message for an actor that had ended, for strict runs.
@@ -101,10 +101,9 @@ impl Tally {
 impl<M: Message> Shard<M> {
     /// Counts a message being delivered, with what its type says of it.
     #[inline(always)]
-    pub(in super::super) fn count_message(&mut self, kind: usize, fingerprint: u64) {
+    pub(in super::super) fn count_message(&mut self, head: Label, kind: usize, fingerprint: u64) {
         self.tally.messages[kind] += 1;
         self.turn.kind = kind;
-        let head = self.current();
         let parties = (head.to as u64) << 32 | head.from as u64;
         let what = (head.seq as u64) << 32 | kind as u64;
         self.digest(parties, what, fingerprint);
@@ -182,7 +181,7 @@ impl<M: Message> Shard<M> {
         if let Some(unanswered) = unanswered {
             let time = self.arrival(head.to, head.from);
             let mut answer = Head::new(0, unanswered, head.from, head.to, head.seq, self.turn.now);
-            answer.parent = head.span();
+            answer.cause.parent = head.span();
             self.schedule(time, Scheduled::bare(answer));
         }
         if !self.rules.to_root || head.to == ROOT {
@@ -229,15 +228,15 @@ impl<M: Message> Shard<M> {
     /// The event being handled, in the words of a report, and the actor whose name is to follow.
     pub(in super::super) fn describe_current(&self) -> (String, Option<u32>) {
         let head = self.current();
-        let own = head.parent as u32 >= Token::OWN;
+        let own = head.cause.parent as u32 >= Token::OWN;
         let from = Some(head.from);
         match head.kind() {
-            Kind::Message | Kind::Question | Kind::Ask | Kind::Reply => {
+            Kind::Plain | Kind::Message | Kind::Question | Kind::Ask | Kind::Reply => {
                 (format!("{} from ", M::KINDS[self.turn.kind]), from)
             }
             Kind::DeadLetter => ("a dead letter for ".to_owned(), from),
             Kind::Timer if own => ("the end of a wait".to_owned(), None),
-            Kind::Timer => (format!("timer {}", head.parent), None),
+            Kind::Timer => (format!("timer {}", head.cause.parent), None),
             Kind::Start => ("its start".to_owned(), None),
             Kind::Stop => ("its end".to_owned(), None),
             Kind::Spawned => ("the end of its spawn".to_owned(), None),

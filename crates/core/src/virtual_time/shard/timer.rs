@@ -1,6 +1,7 @@
 //! A timer that waits.
 
-use crate::virtual_time::scheduled::{Head, Kind, Scheduled, TIMER_FROM, TIMER_SEQ};
+use crate::virtual_time::buffer::{Buffer, Pool};
+use crate::virtual_time::stored::Stored;
 use crate::virtual_time::wheel::Due;
 
 /// Of a timer: when, whose, which.
@@ -12,14 +13,16 @@ pub(in super::super) struct Timer {
 }
 
 impl Timer {
-    /// Its event in the window that begins at `base`.
+    /// Adds its event to those of the window that begins at `base`.
     #[inline]
-    pub(in super::super) fn event<M>(self, base: u64) -> Scheduled<M> {
+    pub(in super::super) fn push<M>(self, base: u64, events: &mut Buffer<M>, pool: &mut Pool<M>) {
         let offset = (self.time - base) as u32;
-        let from = TIMER_FROM;
-        let mut head = Head::new(offset, Kind::Timer, self.actor, from, TIMER_SEQ, self.time);
-        head.parent = self.token as u64;
-        Scheduled::bare(head)
+        // SAFETY: there is room for any event.
+        unsafe {
+            events.push_with(pool, |place| {
+                Stored::<M>::write_timer(place, offset, self.actor, self.token)
+            });
+        }
     }
 }
 

@@ -6,7 +6,8 @@ use crate::contract::random::Streams;
 use crate::contract::{Cut, Latency, Waiting};
 use crate::virtual_time::header::Header;
 use crate::virtual_time::near::Near;
-use crate::virtual_time::scheduled::{Head, Scheduled};
+use crate::virtual_time::scheduled::{Head, Kind};
+use crate::virtual_time::stored::Stored;
 
 /// What the run was told; the same on all shards.
 pub(in super::super) struct Rules {
@@ -20,6 +21,8 @@ pub(in super::super) struct Rules {
     /// The root gets dead letters.
     pub(in super::super) to_root: bool,
     pub(in super::super) per_actor: bool,
+    /// Every message has its cause.
+    pub(in super::super) traces: bool,
 }
 
 /// The window being run.
@@ -31,6 +34,8 @@ pub(in super::super) struct Window {
     pub(in super::super) limit: u64,
     /// What is due at this time or later waits until the run is told to go on.
     pub(in super::super) pause: u64,
+    /// Its events are not in the order of addresses.
+    pub(in super::super) scattered: bool,
     /// The place in its order of the event being handled.
     pub(in super::super) cursor: usize,
 }
@@ -40,9 +45,12 @@ pub(in super::super) struct Turn<M> {
     pub(in super::super) me: u32,
     pub(in super::super) now: u64,
     pub(in super::super) header: *mut Header,
-    pub(in super::super) current: *const Head,
+    /// The event, if it lies where it has arrived; null: it is `resumed`.
+    pub(in super::super) current: *const Stored<M>,
+    /// The head of an event that had been kept, or that begins a new trace.
+    pub(in super::super) resumed: Head,
     /// The event, as long as nobody has taken it.
-    pub(in super::super) arrived: *mut Scheduled<M>,
+    pub(in super::super) arrived: *mut Stored<M>,
     /// The kind of the message last delivered.
     pub(in super::super) kind: usize,
     pub(in super::super) near: Near,
@@ -52,13 +60,19 @@ pub(in super::super) struct Turn<M> {
 }
 
 impl<M> Turn<M> {
+    /// The head of no event.
+    pub(super) fn nothing() -> Head {
+        Head::new(0, Kind::Start, ROOT, ROOT, 0, 0)
+    }
+
     pub(super) fn new() -> Turn<M> {
         let aside = Aside::new();
         Turn {
             me: ROOT,
             now: 0,
             header: aside.header(),
-            current: aside.head(),
+            current: std::ptr::null(),
+            resumed: Turn::<M>::nothing(),
             arrived: std::ptr::null_mut(),
             kind: 0,
             near: Near::default(),

@@ -1,0 +1,206 @@
+//! Events as they lie in a [buffer](super::buffer): the label, the message, and the cause only if
+//! the event has one. A message of a run that keeps no traces takes 16 bytes and itself.
+
+use super::scheduled::{Cause, Head, Kind, Label, Scheduled, TIMER_FROM, TIMER_SEQ};
+use std::mem::{ManuallyDrop, MaybeUninit};
+
+/// An event in a buffer; with its [`Cause`] behind it, if its kind [has one](Label::has_cause).
+#[repr(C)]
+pub(super) struct Stored<M> {
+    pub(super) label: Label,
+    content: Content<M>,
+}
+
+#[repr(C)]
+union Content<M> {
+    /// Initialised exactly if the label's kind has a body.
+    _body: ManuallyDrop<MaybeUninit<M>>,
+    /// Of a timer.
+    token: u32,
+}
+
+/// A stored event and its cause.
+#[repr(C)]
+struct Caused<M> {
+    stored: Stored<M>,
+    /// In halves, so that it needs no more alignment than a label.
+    cause: [u32; 6],
+}
+
+/// Room for any event, outside of a buffer.
+pub(super) struct Room<M>(MaybeUninit<Caused<M>>);
+
+impl<M> Room<M> {
+    pub(super) const fn new() -> Room<M> {
+        Room(MaybeUninit::uninit())
+    }
+}
+
+impl<M> Stored<M> {
+    /// No event takes more bytes than this.
+    pub(super) const MOST: usize = size_of::<Caused<M>>();
+    /// How an event is to be aligned.
+    pub(super) const ALIGN: usize = align_of::<Caused<M>>();
+
+    /// How many bytes an event with this label takes.
+    #[inline(always)]
+    pub(super) fn size(label: &Label) -> usize {
+        if label.has_cause() {
+            size_of::<Caused<M>>()
+        } else {
+            size_of::<Stored<M>>()
+        }
+    }
+
+    /// Writes an event. Returns how many bytes it takes.
+    ///
+    /// # Safety
+    /// `place` is valid for writes of [`Stored::MOST`] bytes and aligned.
+    #[inline(always)]
+    pub(super) unsafe fn write(place: *mut u8, event: Scheduled<M>) -> usize {
+        let Head { label, cause } = event.head;
+        // SAFETY: the contract.
+        unsafe {
+            let stored = place.cast::<Stored<M>>();
+            (&raw mut (*stored).label).write(label);
+            if label.kind() == Kind::Timer {
+                (&raw mut (*stored).content.token).write(cause.parent as u32);
+            } else {
+                let body = (&raw mut (*stored).content).cast::<MaybeUninit<M>>();
+                body.write(event.into_body());
+            }
+            if label.has_cause() {
+                let halves = |whole: u64| [whole as u32, (whole >> 32) as u32];
+                let [a, b, c] = [cause.sent, cause.trace, cause.parent].map(halves);
+                let place = &raw mut (*place.cast::<Caused<M>>()).cause;
+                place.write([a[0], a[1], b[0], b[1], c[0], c[1]]);
+            }
+        }
+        Self::size(&label)
+    }
+
+    /// Writes a message of which nothing is known but its sender. Returns how many bytes it takes.
+    ///
+    /// # Safety
+    /// As for [`Stored::write`].
+    #[inline(always)]
+    pub(super) unsafe fn write_plain(place: *mut u8, label: Label, body: M) -> usize {
+        debug_assert!(label.kind() == Kind::Plain);
+        // SAFETY: the contract.
+        unsafe {
+            let stored = place.cast::<Stored<M>>();
+            (&raw mut (*stored).label).write(label);
+            (&raw mut (*stored).content).cast::<M>().write(body);
+        }
+        size_of::<Stored<M>>()
+    }
+
+    /// Writes a timer. Returns how many bytes it takes.
+    ///
+    /// # Safety
+    /// As for [`Stored::write`].
+    #[inline(always)]
+    pub(super) unsafe fn write_timer(place: *mut u8, offset: u32, actor: u32, token: u32) -> usize {
+        let head = Head::new(offset, Kind::Timer, actor, TIMER_FROM, TIMER_SEQ, 0);
+        // SAFETY: the contract.
+        unsafe {
+            let stored = place.cast::<Stored<M>>();
+            (&raw mut (*stored).label).write(head.label);
+            (&raw mut (*stored).content.token).write(token);
+        }
+        size_of::<Stored<M>>()
+    }
+
+    /// Writes an event without a message into a room of its own.
+    pub(super) fn put_aside(room: &mut Room<M>, event: Scheduled<M>) -> *mut Stored<M> {
+        debug_assert!(!event.head.kind().has_body(), "it is not dropped");
+        let place = room.0.as_mut_ptr();
+        // SAFETY: a room has the size and alignment of any event.
+        unsafe { Stored::write(place.cast(), event) };
+        place.cast()
+    }
+
+    /// All of a stored event but its message; `now` is when it is handled.
+    ///
+    /// # Safety
+    /// `this` is a stored event, of which at most the message has been moved out.
+    #[inline(always)]
+    pub(super) unsafe fn head(this: *const Stored<M>, now: u64) -> Head {
+        // SAFETY: the contract; behind an event of a kind that has a cause there is one.
+        unsafe {
+            let label = (*this).label;
+            let cause = if label.has_cause() {
+                let [a, b, c, d, e, f] = (*this.cast::<Caused<M>>()).cause;
+                let whole = |low: u32, high: u32| (high as u64) << 32 | low as u64;
+                Cause {
+                    sent: whole(a, b),
+                    trace: whole(c, d),
+                    parent: whole(e, f),
+                }
+            } else {
+                let timer = label.kind() == Kind::Timer;
+                Cause {
+                    sent: now,
+                    trace: 0,
+                    parent: if timer {
+                        (*this).content.token.into()
+                    } else {
+                        0
+                    },
+                }
+            };
+            Head { label, cause }
+        }
+    }
+
+    /// The token of a timer.
+    ///
+    /// # Safety
+    /// `this` is a stored timer.
+    #[inline(always)]
+    pub(super) unsafe fn token(this: *const Stored<M>) -> u32 {
+        // SAFETY: the contract; a timer has a token.
+        unsafe { (*this).content.token }
+    }
+
+    /// The message of an event.
+    ///
+    /// # Safety
+    /// `this` is a stored event; what is returned is initialised exactly if its kind has a body
+    /// that has not been moved out.
+    #[inline(always)]
+    pub(super) unsafe fn body(this: *mut Stored<M>) -> *mut M {
+        // SAFETY: the contract.
+        unsafe { (&raw mut (*this).content).cast() }
+    }
+
+    /// Moves a stored event out; `now` is when it is handled.
+    ///
+    /// # Safety
+    /// `this` is a stored event that has not been moved out, and is from here on.
+    #[inline(always)]
+    pub(super) unsafe fn read(this: *mut Stored<M>, now: u64) -> Scheduled<M> {
+        // SAFETY: the contract.
+        unsafe {
+            let head = Stored::head(this, now);
+            if head.kind().has_body() {
+                Scheduled::with_body(head, Stored::body(this).read())
+            } else {
+                Scheduled::bare(head)
+            }
+        }
+    }
+
+    /// Drops a stored event.
+    ///
+    /// # Safety
+    /// As for [`Stored::read`].
+    pub(super) unsafe fn drop_in_place(this: *mut Stored<M>) {
+        // SAFETY: the contract.
+        unsafe {
+            if (*this).label.kind().has_body() {
+                Stored::body(this).drop_in_place();
+            }
+        }
+    }
+}
