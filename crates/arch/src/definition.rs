@@ -6,6 +6,7 @@
 
 mod built_in;
 mod check;
+mod fault;
 mod load;
 mod locate;
 mod read;
@@ -16,6 +17,9 @@ mod service;
 pub use built_in::BUILT_IN;
 pub(crate) use check::reachable;
 pub use check::{Checked, Problem};
+pub use fault::{
+    AutoscalerDefinition, Fault, FaultKind, HealthCheckDefinition, LinkFault, PlaceFault, Side,
+};
 pub use load::{Arrivals, EntryLoad, Rate, RatePoint};
 pub use locate::Place;
 pub use read::{DefinitionError, read, read_text};
@@ -26,7 +30,6 @@ pub use service::{
 };
 
 use crate::distribution::Distribution;
-use crate::duration_text::TimeSpan;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -61,6 +64,12 @@ pub struct Definition {
     /// What comes in, by entry point. Those left out make a request every 10 ms, or as -kv says.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub load: BTreeMap<String, EntryLoad>,
+    /// What goes wrong in places, with several services at once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<PlaceFault>,
+    /// What goes wrong between places.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<LinkFault>,
     /// The services, in the order in which they are created.
     pub services: Vec<ServiceDefinition>,
 }
@@ -151,6 +160,12 @@ pub struct ServiceDefinition {
     /// For the package service: how it calls others, by their names; `*` is for those left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub calls: BTreeMap<String, CallPolicy>,
+    /// Adds and removes instances; `count` is how many there are in the beginning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub autoscaler: Option<AutoscalerDefinition>,
+    /// Takes instances that do not answer out of the registries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub health_check: Option<HealthCheckDefinition>,
     /// What goes wrong, and when.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
@@ -199,6 +214,8 @@ impl ServiceDefinition {
             rate_limit: None,
             endpoints: Vec::new(),
             calls: BTreeMap::new(),
+            autoscaler: None,
+            health_check: None,
             faults: Vec::new(),
             use_custom_guesstimate: false,
             guesstimate_type: String::new(),
@@ -210,42 +227,6 @@ impl ServiceDefinition {
     pub fn dependencies(&self) -> &[String] {
         self.dependencies.as_deref().unwrap_or_default()
     }
-}
-
-/// Something that goes wrong with a service for a while.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Fault {
-    /// What goes wrong.
-    pub kind: FaultKind,
-    /// When, after the load has begun.
-    pub at: TimeSpan,
-    /// For how long; left out: until the end.
-    #[serde(rename = "for", default, skip_serializing_if = "Option::is_none")]
-    pub lasting: Option<TimeSpan>,
-    /// Which part of the instances, above 0 and up to 1; at least one instance. Left out: all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub share: Option<f64>,
-    /// For slow: by how much times are multiplied. Left out: 10.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub factor: Option<f64>,
-}
-
-/// What goes wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum FaultKind {
-    /// The instance is gone: requests to it fail, and it leaves the registry.
-    Kill,
-    /// The instance does nothing; what arrives waits.
-    Pause,
-    /// The instance takes longer.
-    Slow,
-    /// The instance is cut off from other zones: what it sends there, and gets from there, is
-    /// lost.
-    Partition,
 }
 
 /// The JSON schema of definitions (draft 2020-12), as one line per key.

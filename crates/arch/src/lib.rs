@@ -14,7 +14,9 @@ mod definition;
 mod distribution;
 mod duration_text;
 mod edda;
+mod faults;
 mod geography;
+mod keeper;
 mod load;
 mod log;
 mod message;
@@ -36,10 +38,12 @@ pub use capacity::{Capacity, CapacityError, Point, Search, capacity};
 #[cfg(feature = "compose")]
 pub use compose::{ComposeError, compose};
 pub use definition::{
-    Arrivals, BUILT_IN, Balance, BreakerDefinition, CacheDefinition, CallPolicy, Checked, Codel,
-    Connections, Definition, DefinitionError, Ejection, EndpointDefinition, EntryLoad, Fault,
-    FaultKind, Hedge, Network, Order, Place, Problem, QueueDefinition, Rate, RateLimit, RatePoint,
-    Retries, RetryBudget, ServiceDefinition, StepDefinition, Targets, read, read_text, schema,
+    Arrivals, AutoscalerDefinition, BUILT_IN, Balance, BreakerDefinition, CacheDefinition,
+    CallPolicy, Checked, Codel, Connections, Definition, DefinitionError, Ejection,
+    EndpointDefinition, EntryLoad, Fault, FaultKind, HealthCheckDefinition, Hedge, LinkFault,
+    Network, Order, Place, PlaceFault, Problem, QueueDefinition, Rate, RateLimit, RatePoint,
+    Retries, RetryBudget, ServiceDefinition, Side, StepDefinition, Targets, read, read_text,
+    schema,
 };
 pub use distribution::{Distribution, DistributionError, Sampler};
 pub use duration_text::{TimeSpan, duration};

@@ -221,6 +221,13 @@ pub enum Msg {
     ForgetEdge { source: u32, target: u32 },
     /// An instance is gone.
     Delete { node: u32, killed: bool },
+    /// To an instance, by who looks after its service: how busy have you been?
+    Probe,
+    /// Answers that: all slots or processors have been in use for so many nanoseconds, or some of
+    /// them for longer.
+    Pulse { busy: u64 },
+    /// To an instance, by who looks after its service: serve, or do not.
+    Serve { there: bool },
     /// To an instance: you are killed.
     Kill,
     /// To an instance: the run is over. From an instance: it has ended.
@@ -256,13 +263,13 @@ impl Message for Msg {
     #[inline]
     fn kind(&self) -> usize {
         match self {
-            Msg::Hello => 0,
+            Msg::Hello | Msg::Serve { .. } => 0,
             Msg::NameDrop { .. } | Msg::Depend { .. } => 1,
             Msg::Chat { .. } => 2,
             Msg::GoldCoin(_) => 3,
             Msg::Inform { .. } | Msg::Edge { .. } => 4,
-            Msg::GetRequest(..) | Msg::LookUp { .. } => kind::GET_REQUEST,
-            Msg::GetResponse { .. } => 6,
+            Msg::GetRequest(..) | Msg::LookUp { .. } | Msg::Probe => kind::GET_REQUEST,
+            Msg::GetResponse { .. } | Msg::Pulse { .. } => 6,
             Msg::Put(_) | Msg::PutOwned(_) | Msg::Register { .. } => kind::PUT,
             Msg::Replicate(_) | Msg::ReplicateRegion(_) | Msg::ReplicateNode(_) => kind::REPLICATE,
             Msg::Forget { .. } | Msg::ForgetEdge { .. } => 9,
@@ -281,6 +288,9 @@ impl Message for Msg {
         match *self {
             Msg::Hello | Msg::Goodbye => 0,
             Msg::Kill => 1,
+            Msg::Probe => 3 << 62,
+            Msg::Pulse { busy } => busy | 1 << 63,
+            Msg::Serve { there } => 1 << 63 | u64::from(there),
             Msg::NameDrop { node } | Msg::Forget { node } => node.into(),
             Msg::Depend { service } | Msg::LookUp { service } => 1 << 63 | u64::from(service),
             Msg::Chat { period } => period,
@@ -310,6 +320,9 @@ impl Msg {
         match *self {
             Msg::Hello | Msg::Goodbye => String::new(),
             Msg::Kill => "killed".to_owned(),
+            Msg::Probe => "how busy?".to_owned(),
+            Msg::Pulse { busy } => format!("busy for {:?}", Duration::from_nanos(busy)),
+            Msg::Serve { there } => if there { "serve" } else { "rest" }.to_owned(),
             Msg::NameDrop { node } | Msg::Forget { node } | Msg::Register { node } => {
                 instance(node)
             }

@@ -35,6 +35,8 @@ pub fn step(step: u32, scale: Scale) -> Result<(Checked, Scale), MigrationError>
         _ => scale.regions.max(3),
     };
     let definition = Definition {
+        faults: Vec::new(),
+        links: Vec::new(),
         arch: "migration".to_owned(),
         version: "arch-0.1".to_owned(),
         description: format!("Step {step} of the way from LAMP to a replicated ring"),

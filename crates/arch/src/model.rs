@@ -1,11 +1,11 @@
 //! What all actors of a run share: the topology, the settings, the recorder, and the totals.
 
+use crate::faults::{self, Fate, Link, Occurrence};
 use crate::geography::{ZONES, Zone};
 use crate::message::Key;
 use crate::package::Package;
-use crate::topology::{Instance, TimedFault, Topology};
+use crate::topology::{Instance, Topology};
 use crate::totals::Totals;
-use corsair::Random;
 use corsair_observe::{Recorder, ServiceId};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::AtomicU64;
@@ -39,7 +39,9 @@ pub(crate) struct Model {
     /// The zones in which services have instances.
     present: HashSet<(u32, Zone)>,
     /// The faults of each instance that has any.
-    faults: HashMap<u32, Vec<TimedFault>>,
+    faults: HashMap<u32, Vec<Occurrence>>,
+    /// The links that go wrong.
+    links: Vec<Link>,
     /// The services that may call themselves, perhaps by way of others.
     circular: Vec<bool>,
     /// Messages that were lost by faults.
@@ -86,7 +88,8 @@ impl Model {
         Model {
             measured,
             circular: circular(&topology),
-            faults: draw_faults(&topology, settings.seed),
+            faults: faults::draw(&topology, settings.seed, settings.duration),
+            links: Link::draw(&topology, settings.seed, load_at, settings.duration),
             load_at,
             load_ends: load_at.saturating_add(settings.duration),
             count_from: load_at.saturating_add(settings.warm_up),
@@ -142,8 +145,27 @@ impl Model {
     }
 
     /// What goes wrong with an instance.
-    pub(crate) fn faults(&self, instance: u32) -> &[TimedFault] {
+    pub(crate) fn faults(&self, instance: u32) -> &[Occurrence] {
         self.faults.get(&instance).map_or(&[], Vec::as_slice)
+    }
+
+    /// What becomes of a request, an answer or a value from one instance to another.
+    #[inline]
+    pub(crate) fn fate(&self, from: u32, to: u32, now: u64, bits: impl FnMut() -> u64) -> Fate {
+        let mut fate = Fate::default();
+        if !self.links.is_empty() {
+            let mut bits = bits;
+            let ends = (self.instance(from), self.instance(to));
+            for link in &self.links {
+                link.decide(ends, now, &mut fate, &mut bits);
+            }
+        }
+        fate
+    }
+
+    /// The number of the first actor that looks after a service, counted as instances are.
+    pub(crate) fn first_keeper(&self) -> u32 {
+        self.edda() + 1
     }
 
     /// Whether an instance may call another: its registries know it, and services that stay in
@@ -234,29 +256,6 @@ fn circular(topology: &Topology) -> Vec<bool> {
     (0..services.len() as u32)
         .map(|service| passes_on(service) && may_call_itself(service))
         .collect()
-}
-
-/// Shares are decimal numbers: 0.07 of 100 is 7, though the product of floats is a little more.
-const SHARE_NOISE: f64 = 1e-6;
-
-/// The instances that each fault hits: as many as its share, drawn from the seed.
-fn draw_faults(topology: &Topology, seed: u64) -> HashMap<u32, Vec<TimedFault>> {
-    let mut drawn: HashMap<u32, Vec<TimedFault>> = HashMap::new();
-    for (index, service) in (0u64..).zip(&topology.services) {
-        for (number, fault) in (0u64..).zip(&service.faults) {
-            let mut instances: Vec<u32> = service.instances.clone().collect();
-            let count = (instances.len() as f64 * fault.share - SHARE_NOISE)
-                .ceil()
-                .max(1.0) as usize;
-            let mut random = Random::new(seed ^ 0xFA_0175 ^ index << 32 ^ number << 20);
-            for place in 0..count.min(instances.len()) {
-                let left = (instances.len() - place) as u32;
-                instances.swap(place, place + random.below(left) as usize);
-                drawn.entry(instances[place]).or_default().push(*fault);
-            }
-        }
-    }
-    drawn
 }
 
 /// The instances of a ring in one zone, in the order of their tokens: the n-th of N has all tokens

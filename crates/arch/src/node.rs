@@ -180,6 +180,8 @@ impl Node {
                 }
             }
             Msg::Kill => self.kill(cx),
+            Msg::Probe => host.tell_how_busy(cx),
+            Msg::Serve { there } => host.serve(there, cx),
             Msg::Goodbye => {
                 host.leave(cx);
                 return Flow::Stop;

@@ -109,6 +109,8 @@ impl Topology {
             geography: Geography::new(None),
             victim: None,
             endpoints: Endpoints::default(),
+            faults: Vec::new(),
+            links: Vec::new(),
         };
         let mut index: HashMap<&str, u32> = HashMap::new();
         for (name, package, nodes) in order {
@@ -141,6 +143,8 @@ impl Topology {
                 load: None,
                 script: None,
                 policies: Vec::new(),
+                scaler: None,
+                health_check: None,
                 guess: None,
             });
         }

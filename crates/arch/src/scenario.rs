@@ -2,6 +2,7 @@
 //! monkey kills an instance of the victim, the load ends, and all actors are told to leave.
 
 use crate::edda::Edda;
+use crate::keeper::Keeper;
 use crate::log;
 use crate::message::Msg;
 use crate::model::Model;
@@ -62,11 +63,14 @@ impl Simulation {
         let model = &self.model;
         let instances = model.topology.len();
         let edda = model.edda();
-        let names: Vec<String> = (0..=edda)
+        let services: Vec<u32> = model.topology.looked_after().collect();
+        let keepers = services.len() as u32;
+        let names: Vec<String> = (0..=edda + keepers)
             .map(|actor| match actor {
                 instance if instance < instances => model.topology.full_name(instance),
                 registry if registry < edda => model.topology.registry_name(registry - instances),
-                _ => model.topology.only_name(EDDA),
+                log if log == edda => model.topology.only_name(EDDA),
+                keeper => (model.topology).keeper_name(services[(keeper - edda - 1) as usize]),
             })
             .collect();
         let (model_of_actors, collapse) = (Arc::clone(model), self.collapse);
@@ -79,7 +83,13 @@ impl Simulation {
                     &model_of_actors,
                     registry - instances,
                 ))),
-                _ => AnyActor::Edda(Box::new(Edda::new(&model_of_actors, collapse))),
+                log if log == edda => {
+                    AnyActor::Edda(Box::new(Edda::new(&model_of_actors, collapse)))
+                }
+                keeper => {
+                    let number = keeper - edda - 1;
+                    AnyActor::Keeper(Box::new(Keeper::new(&model_of_actors, number)))
+                }
             })
             .await;
         let recorder = &model.recorder;
@@ -95,6 +105,10 @@ impl Simulation {
             recorder.name(cx.now(), actor, || {
                 model.topology.short_registry_name(registry)
             });
+        }
+        for (number, &service) in (1..).zip(&services) {
+            let keeper = actors.get(edda + number);
+            recorder.name(cx.now(), keeper, || model.topology.keeper_name(service));
         }
         for (actor, label) in [(actors.get(edda), EDDA), (cx.me(), SCENARIO)] {
             recorder.name(cx.now(), actor, || model.topology.only_name(label));
@@ -116,6 +130,9 @@ impl Simulation {
             if instance % CHUNK == CHUNK - 1 {
                 cx.yield_now().await;
             }
+        }
+        for number in 0..topology.looked_after().count() as u32 {
+            cx.send(actors.get(model.first_keeper() + number), Msg::Hello);
         }
         cx.settle().await;
         // All have registered when the first of them asks.
@@ -169,12 +186,14 @@ impl Simulation {
         }
     }
 
-    /// Tells all actors to leave: instances, then registries, then the log, so that the last
+    /// Tells all actors to leave: those who look after services, instances, then registries, then the log, so that the last
     /// messages of the ones reach the others.
     async fn say_goodbye<C: AsyncContext<Msg>>(&self, actors: AddrRange, cx: &mut C) {
         let model = &self.model;
         let (instances, edda) = (model.topology.len(), model.edda());
-        for range in [0..instances, instances..edda, edda..edda + 1] {
+        let keepers = edda + 1..edda + 1 + model.topology.looked_after().count() as u32;
+        let all = [keepers, 0..instances, instances..edda, edda..edda + 1];
+        for range in all.into_iter().filter(|range| !range.is_empty()) {
             let mut asked = 0;
             let mut answered = 0;
             let last = range.end;
@@ -233,6 +252,7 @@ enum AnyActor {
     Node(Box<Node>),
     Registry(Box<Registry>),
     Edda(Box<Edda>),
+    Keeper(Box<Keeper>),
 }
 
 impl Actor<Msg> for AnyActor {
@@ -241,6 +261,7 @@ impl Actor<Msg> for AnyActor {
             AnyActor::Node(node) => node.start(cx),
             AnyActor::Registry(registry) => registry.start(cx),
             AnyActor::Edda(edda) => edda.start(cx),
+            AnyActor::Keeper(keeper) => keeper.start(cx),
         }
     }
 
@@ -250,6 +271,7 @@ impl Actor<Msg> for AnyActor {
             AnyActor::Node(node) => node.on(event, cx),
             AnyActor::Registry(registry) => registry.on(event, cx),
             AnyActor::Edda(edda) => edda.on(event, cx),
+            AnyActor::Keeper(keeper) => keeper.on(event, cx),
         }
     }
 }

@@ -89,7 +89,8 @@ pub fn connections(topology: &Topology) -> u64 {
 /// no actors are left out.
 pub fn config(topology: &Topology, base: Config) -> Config {
     let least = topology.least_latency(LEAST_TRAVEL);
-    let actors = topology.len() + topology.registries() + 1;
+    let actors =
+        topology.len() + topology.registries() + 1 + topology.looked_after().count() as u32;
     Config {
         workers: base.workers.min(corsair::most_workers(actors)),
         latency: Latency::constant(Duration::from_nanos(least)),

@@ -10,9 +10,10 @@ pub use name::first_part;
 pub(crate) use name::{EDDA, SCENARIO};
 pub use scale::{Scale, ScaleError};
 
-use crate::definition::{Checked, Fault, FaultKind, ServiceDefinition, reachable};
+use crate::definition::{Checked, Fault, FaultKind, ServiceDefinition, Side, reachable};
 use crate::distribution::Sampler;
 use crate::duration_text::TimeSpan;
+use crate::faults::{Schedule, TimedLink};
 use crate::geography::{Geography, ZONES, Zone};
 use crate::load::Load;
 use crate::message::Key;
@@ -55,6 +56,10 @@ pub struct Service {
     pub script: Option<Arc<Script>>,
     /// How it calls each of the services that its script calls.
     pub(crate) policies: Vec<Policy>,
+    /// How instances are added and removed, if they are.
+    pub scaler: Option<ScalerRules>,
+    /// How instances are asked whether they are well, if they are.
+    pub health_check: Option<HealthRules>,
     /// What stands for its measured times in Guesstimate's models, if something does.
     pub guess: Option<Guess>,
 }
@@ -78,6 +83,44 @@ pub struct Costs {
     pub rate_limit: Option<Rate>,
 }
 
+/// How instances are added and removed, times in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScalerRules {
+    pub(crate) target: f64,
+    /// In each region.
+    pub(crate) least: u32,
+    pub(crate) begin: u32,
+    pub(crate) every: u64,
+    pub(crate) delay: u64,
+    pub(crate) calm: u64,
+}
+
+/// How instances are asked whether they are well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HealthRules {
+    pub(crate) every: u64,
+    pub(crate) failures: u32,
+    pub(crate) successes: u32,
+}
+
+/// One side of a link, or where a fault is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkSide {
+    pub(crate) region: Option<u8>,
+    pub(crate) zone: Option<u8>,
+    pub(crate) service: Option<u32>,
+}
+
+impl LinkSide {
+    /// Whether an instance is there.
+    pub(crate) fn has(&self, instance: Instance) -> bool {
+        let Instance { service, at, .. } = instance;
+        (self.region.is_none() || self.region == at.region)
+            && (self.zone.is_none() || self.zone == at.zone)
+            && self.service.is_none_or(|wanted| wanted == service)
+    }
+}
+
 /// A fault with its times in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimedFault {
@@ -91,6 +134,14 @@ pub struct TimedFault {
     pub share: f64,
     /// By how much times are multiplied.
     pub factor: f64,
+    /// Again after so long.
+    pub every: Option<u64>,
+    /// How likely it is each time.
+    pub probability: Option<f64>,
+    /// For restarts: from one instance to the next, and how long each leaves its registries before.
+    pub gap: u64,
+    /// See `gap`.
+    pub drain: u64,
 }
 
 /// An instance of a service.
@@ -123,6 +174,10 @@ pub struct Topology {
     pub victim: Option<u32>,
     /// The endpoints of all services.
     pub endpoints: Endpoints,
+    /// What goes wrong in places: where, with which services (none: all), and what.
+    pub(crate) faults: Vec<(LinkSide, Vec<u32>, TimedFault)>,
+    /// What goes wrong between places.
+    pub(crate) links: Vec<TimedLink>,
 }
 
 impl Topology {
@@ -148,7 +203,38 @@ impl Topology {
             geography: Geography::new(definition.network.as_ref()),
             victim: checked.victim().map(|victim| victim as u32),
             endpoints: checked.endpoints().clone(),
+            faults: Vec::new(),
+            links: Vec::new(),
         };
+        let index = |name: &String| checked.index_of(name).map(|index| index as u32);
+        for fault in &definition.faults {
+            let side = side(fault.region.as_deref(), fault.zone.as_deref(), None);
+            let services = fault.services.iter().filter_map(index).collect();
+            let timed = TimedFault::new(&fault.fault());
+            topology.faults.push((side, services, timed));
+        }
+        for link in &definition.links {
+            let at = |given: &Option<Side>| {
+                let given = given.clone().unwrap_or_default();
+                let service = given.service.as_ref().and_then(index);
+                side(given.region.as_deref(), given.zone.as_deref(), service)
+            };
+            // Casts of floats saturate, so that 1 is all bits.
+            let bits = |part: Option<f64>| (part.unwrap_or(0.0) * 2f64.powi(64)) as u64;
+            topology.links.push(TimedLink {
+                from: at(&link.from),
+                to: at(&link.to),
+                schedule: Schedule {
+                    at: link.at.nanos(),
+                    every: link.every.map(|time| time.nanos()),
+                    probability: link.probability,
+                },
+                lasting: link.lasting.map(|time| time.nanos()),
+                loss: bits(link.loss),
+                twice: bits(link.duplicate),
+                delay: link.delay.as_ref().map(|delay| delay.sampler()),
+            });
+        }
         scale.check(checked)?;
         for (service, package) in checked.services() {
             let first = topology.instances.len() as u32;
@@ -163,7 +249,7 @@ impl Topology {
             let last = topology.instances.len() as u32;
             topology
                 .services
-                .push(Service::new(service, package, first..last, checked));
+                .push(Service::new(service, package, first..last, checked, scale));
         }
         Ok(topology)
     }
@@ -172,12 +258,22 @@ impl Topology {
     pub fn faults_after(&self, load: Duration) -> impl Iterator<Item = String> + '_ {
         let load = u64::try_from(load.as_nanos()).unwrap_or(u64::MAX);
         let services = self.services.iter();
-        let faults = services.flat_map(|service| service.faults.iter().map(move |f| (service, f)));
-        faults.filter(move |(_, fault)| fault.at >= load).map(move |(service, fault)| {
-            let [at, load] = [fault.at, load].map(|nanos| TimeSpan(Duration::from_nanos(nanos)));
+        let faults = services.flat_map(|service| {
+            let what = format!("service '{}' has a fault", service.name);
+            service
+                .faults
+                .iter()
+                .map(move |fault| (what.clone(), fault.at))
+        });
+        let places = (1..).zip(&self.faults);
+        let places = places.map(|(n, (.., fault))| (format!("there is fault {n}"), fault.at));
+        let links = (1..).zip(&self.links);
+        let links = links.map(|(n, link)| (format!("there is link fault {n}"), link.schedule.at));
+        let all = faults.chain(places).chain(links);
+        all.filter(move |&(_, at)| at >= load).map(move |(what, at)| {
+            let [at, load] = [at, load].map(|nanos| TimeSpan(Duration::from_nanos(nanos)));
             format!(
-                "service '{}' has a fault at {at} that does nothing: the load ends at {load}; give -d more, or the fault an earlier time",
-                service.name
+                "{what} at {at} that does nothing: the load ends at {load}; give -d more, or the fault an earlier time"
             )
         })
     }
@@ -221,6 +317,29 @@ impl Topology {
             let dependencies = &self.services[service].dependencies;
             dependencies.iter().map(|&called| called as usize).collect()
         })
+    }
+
+    /// The services that somebody looks after: adds instances, or asks them whether they are well.
+    pub(crate) fn looked_after(&self) -> impl Iterator<Item = u32> + '_ {
+        let services = (0..).zip(&self.services);
+        services
+            .filter(|(_, service)| service.scaler.is_some() || service.health_check.is_some())
+            .map(|(index, _)| index)
+    }
+
+    /// Whether an instance is idle in the beginning: an autoscaler may add it.
+    pub(crate) fn begins_idle(&self, instance: u32) -> bool {
+        let service = self.service_of(instance);
+        let Some(scaler) = service.scaler else {
+            return false;
+        };
+        // Instances are numbered region after region.
+        let region = self.instances[instance as usize].at.region;
+        let mut before = service.instances.start..instance;
+        let here = before
+            .by_ref()
+            .filter(|&i| self.instances[i as usize].at.region == region);
+        here.count() as u32 >= scaler.begin
     }
 
     /// How many registries there are: one in each zone.
@@ -284,6 +403,7 @@ impl Service {
         package: Package,
         instances: Range<u32>,
         checked: &Checked,
+        scale: Scale,
     ) -> Service {
         let index = |name: &String| checked.index_of(name).map(|index| index as u32);
         let mut dependencies: Vec<u32> = service.dependencies().iter().filter_map(index).collect();
@@ -313,6 +433,24 @@ impl Service {
                 .and_then(|index| checked.load(index).cloned()),
             script,
             policies,
+            scaler: service.autoscaler.as_ref().map(|scaler| {
+                let nanos = |time: Option<TimeSpan>, default: u64| {
+                    time.map_or(default * 1_000_000_000, |time| time.nanos())
+                };
+                ScalerRules {
+                    target: scaler.target,
+                    least: scale.count(scaler.least.unwrap_or(1)).max(1),
+                    begin: scale.count(service.count).max(1),
+                    every: nanos(scaler.every, 15),
+                    delay: nanos(scaler.delay, 30),
+                    calm: nanos(scaler.calm, 300),
+                }
+            }),
+            health_check: service.health_check.as_ref().map(|check| HealthRules {
+                every: check.every.nanos(),
+                failures: check.failures.map_or(3, |failures| failures as u32),
+                successes: check.successes.map_or(1, |successes| successes as u32),
+            }),
             guess: service.use_custom_guesstimate.then(|| Guess {
                 kind: service.guesstimate_type.clone(),
                 expression: service.guesstimate_value.clone(),
@@ -348,6 +486,14 @@ impl Costs {
 }
 
 impl TimedFault {
+    pub(crate) fn schedule(&self) -> Schedule {
+        Schedule {
+            at: self.at,
+            every: self.every,
+            probability: self.probability,
+        }
+    }
+
     fn new(fault: &Fault) -> TimedFault {
         TimedFault {
             kind: fault.kind,
@@ -355,14 +501,31 @@ impl TimedFault {
             lasting: fault.lasting.map(|time| time.nanos()),
             share: fault.share.unwrap_or(1.0),
             factor: fault.factor.unwrap_or(10.0),
+            every: fault.every.map(|time| time.nanos()),
+            probability: fault.probability,
+            gap: fault.gap.map_or(0, |time| time.nanos()),
+            drain: fault.drain.map_or(0, |time| time.nanos()),
         }
+    }
+}
+
+/// What names of a region and a zone, which have been checked, mean.
+fn side(region: Option<&str>, zone: Option<&str>, service: Option<u32>) -> LinkSide {
+    let named = Zone::named(region.unwrap_or("*"), zone.unwrap_or("*"));
+    let named = named.unwrap_or(Zone::EVERYWHERE);
+    LinkSide {
+        region: named.region,
+        zone: named.zone,
+        service,
     }
 }
 
 /// The numbers and places of a service's instances at this scale, which has been checked.
 fn places(service: &ServiceDefinition, scale: Scale) -> impl Iterator<Item = (u32, Zone)> {
     let regions = service.regions as u32 * scale.regions;
-    let count = scale.count(service.count);
+    // Those that an autoscaler may add are there from the beginning, and idle.
+    let most = service.autoscaler.map_or(0, |scaler| scaler.most);
+    let count = scale.count(service.count.max(most));
     let everywhere = (regions == 0).then_some((0, Zone::EVERYWHERE));
     let in_regions = (0..regions).flat_map(move |region| {
         let at = move |zone| Zone {

@@ -172,6 +172,12 @@ pub struct ServiceTotals {
     pub fallbacks: u64,
     /// How often its breakers opened.
     pub opened: u64,
+    /// Instances that an autoscaler added, and removed.
+    pub started: u64,
+    /// See `started`.
+    pub stopped: u64,
+    /// How often a health check took an instance out of the registries.
+    pub ejected: u64,
 }
 
 impl ServiceTotals {
@@ -224,6 +230,9 @@ impl Totals {
         totals.hedges += done.hedges;
         totals.fallbacks += done.fallbacks;
         totals.opened += done.opened;
+        totals.started += done.started;
+        totals.stopped += done.stopped;
+        totals.ejected += done.ejected;
     }
 
     pub(crate) fn add_entry_point(&mut self, name: &str, done: &EntryTotals) {

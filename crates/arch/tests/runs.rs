@@ -119,9 +119,11 @@ fn scripts_and_policies_leave_the_same_bytes_on_any_number_of_workers() {
         ("hedges", sum(|service| service.hedges)),
         ("fallbacks", sum(|service| service.fallbacks)),
         ("opened", sum(|service| service.opened)),
+        ("started", sum(|service| service.started)),
+        ("ejected", sum(|service| service.ejected)),
         ("sent", sum(|service| service.one_way)),
     ] {
-        assert!(count > 0, "{what}: {totals:?}");
+        assert!(count > 0, "no instance has {what}");
     }
     for workers in [2, 4] {
         let (again, same, others) = run(topology.clone(), workers);

@@ -1,13 +1,21 @@
 //! Whether a definition makes sense.
 
+mod faults;
+mod scripts;
+
+pub(crate) use scripts::reachable;
+
+use faults::{check_faults, check_keeper, check_places};
+use scripts::{check_queue, check_scripts, names_to_index};
+
 use super::locate::Step;
-use super::{Definition, FaultKind, ServiceDefinition};
+use super::{Definition, ServiceDefinition};
 use crate::geography::{MAX_REGIONS, REGIONS};
 use crate::load::Load;
 use crate::nearest::did_you_mean;
 use crate::package::Package;
-use crate::policy::{Policy, Rate};
-use crate::script::{self, Endpoints, Script};
+use crate::policy::Policy;
+use crate::script::{Endpoints, Script};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
@@ -116,6 +124,8 @@ pub enum Problem {
     NoEntryPoint { entry: String, meant: String },
     #[error("the load of '{entry}': {what}")]
     Load { entry: String, what: String },
+    #[error("{what}")]
+    Place { what: String },
     #[error("service '{service}': {what}")]
     Service { service: String, what: String },
     #[error("the victim '{victim}' is no service{meant}")]
@@ -176,7 +186,9 @@ pub(super) fn check(definition: Definition, base: &Path) -> Result<Checked, Wron
         names.insert(&service.name, index);
         packages.push(package(service).map_err(|problem| at(index, "package", problem))?);
         check_numbers(service).map_err(|(key, problem)| at(index, key, problem))?;
-        check_queue(service, packages[index]).map_err(|(key, what)| {
+        let checked = check_queue(service, packages[index])
+            .and_then(|()| check_keeper(service, packages[index]));
+        checked.map_err(|(key, what)| {
             let service = service.name.clone();
             at(index, key, Problem::Service { service, what })
         })?;
@@ -197,6 +209,7 @@ pub(super) fn check(definition: Definition, base: &Path) -> Result<Checked, Wron
         let meant = did_you_mean(&victim, names.keys().copied());
         return Err((Problem::Victim { victim, meant }, vec![Step::Key("victim")]));
     }
+    check_places(&definition, &names, &packages)?;
     let (endpoints, scripts) = check_scripts(&definition, &packages)?;
     let loads = check_loads(&definition, base, &names, &packages, &endpoints)?;
     Ok(Checked {
@@ -316,33 +329,6 @@ fn check_numbers(service: &ServiceDefinition) -> Result<(), (&'static str, Probl
     Ok(())
 }
 
-fn check_faults(service: &ServiceDefinition) -> Result<(), Problem> {
-    let name = || service.name.clone();
-    for fault in &service.faults {
-        if let Some(share) = fault.share.filter(|&s| !(s > 0.0 && s <= 1.0)) {
-            return Err(Problem::Share {
-                service: name(),
-                share,
-            });
-        }
-        if fault.lasting.is_some_and(|lasting| lasting.0.is_zero()) {
-            return Err(Problem::NoTime { service: name() });
-        }
-        if let Some(factor) = fault.factor {
-            if fault.kind != FaultKind::Slow {
-                return Err(Problem::NotSlow { service: name() });
-            }
-            if !(factor >= 1.0 && factor.is_finite()) {
-                return Err(Problem::Factor {
-                    service: name(),
-                    factor,
-                });
-            }
-        }
-    }
-    Ok(())
-}
-
 /// What stands for measured times must be something.
 fn check_guesstimate(service: &ServiceDefinition) -> Result<(), Problem> {
     let keys = [
@@ -422,156 +408,6 @@ fn check_loads(
         loads.insert(index, load);
     }
     Ok(loads)
-}
-
-fn names_to_index(definition: &Definition, name: &str) -> Option<usize> {
-    let mut services = definition.services.iter();
-    services.position(|service| service.name == name)
-}
-
-/// The services that requests of an entry point reach as they are: its dependencies, and those of
-/// whoever passes them on.
-pub(crate) fn reachable(
-    entry: usize,
-    packages: &[Package],
-    dependencies: impl Fn(usize) -> Vec<usize>,
-) -> Vec<u32> {
-    let mut reached: Vec<u32> = Vec::new();
-    let mut next = vec![entry];
-    while let Some(service) = next.pop() {
-        for called in dependencies(service) {
-            if !reached.contains(&(called as u32)) {
-                reached.push(called as u32);
-                if packages[called].passes_on() {
-                    next.push(called);
-                }
-            }
-        }
-    }
-    reached
-}
-
-/// What belongs to services that take requests, and what makes no sense.
-fn check_queue(
-    service: &ServiceDefinition,
-    package: Package,
-) -> Result<(), (&'static str, String)> {
-    let takes = package.takes_requests();
-    for (key, is_there) in [
-        ("queue", service.queue.is_some()),
-        ("processors", service.processors.is_some()),
-        ("rate_limit", service.rate_limit.is_some()),
-    ] {
-        if is_there && !takes {
-            return Err((key, format!("a {package} takes no requests; remove {key}")));
-        }
-    }
-    if service.queue.is_some() && service.concurrency.is_none() {
-        let what = "nothing waits where concurrency is not limited; give it, or remove queue";
-        return Err(("queue", what.to_owned()));
-    }
-    if let Some(queue) = &service.queue {
-        if let Some(size) = queue
-            .size
-            .filter(|size| !(0..=1_000_000_000).contains(size))
-        {
-            return Err((
-                "queue",
-                format!("a queue of {size} is not possible; give 0 or more"),
-            ));
-        }
-        let is_empty = |time: Option<crate::TimeSpan>| time.is_some_and(|time| time.0.is_zero());
-        if is_empty(queue.patience) {
-            return Err((
-                "queue",
-                "a patience of 0s lets nothing wait; give \"size\" 0".to_owned(),
-            ));
-        }
-        if is_empty(queue.codel.map(|codel| codel.interval)) {
-            return Err((
-                "queue",
-                "an interval of 0s is not possible; give more".to_owned(),
-            ));
-        }
-    }
-    if let Some(processors) = service.processors
-        && !(processors > 0.0 && processors <= 1e6)
-    {
-        let what = format!("{processors} processors are not possible; give more than 0");
-        return Err(("processors", what));
-    }
-    if let Some(limit) = &service.rate_limit {
-        Rate::new(limit).map_err(|what| ("rate_limit", what))?;
-    }
-    Ok(())
-}
-
-type Scripts = BTreeMap<usize, (Arc<Script>, Vec<Policy>)>;
-
-/// The endpoints of all services, and the scripts of those that have one.
-fn check_scripts(
-    definition: &Definition,
-    packages: &[Package],
-) -> Result<(Endpoints, Scripts), Wrong<'static>> {
-    let mut endpoints = Endpoints::default();
-    let problem = |index: usize, key: &'static str, what: String| {
-        let service = definition.services[index].name.clone();
-        at(index, key, Problem::Service { service, what })
-    };
-    for (index, service) in definition.services.iter().enumerate() {
-        let has_script = packages[index] == Package::Service;
-        for (key, is_there) in [
-            ("endpoints", !service.endpoints.is_empty()),
-            ("calls", !service.calls.is_empty()),
-        ] {
-            if is_there && !has_script {
-                let what = format!("only the package service has {key}; remove them");
-                return Err(problem(index, key, what));
-            }
-        }
-        let added = endpoints.add(&service.name, &service.endpoints);
-        added.map_err(|what| problem(index, "endpoints", what))?;
-    }
-    let mut scripts = Scripts::new();
-    for (index, service) in definition.services.iter().enumerate() {
-        if packages[index] != Package::Service {
-            continue;
-        }
-        let script = script::compile(&endpoints, index, &service.endpoints);
-        let script = script.map_err(|what| problem(index, "endpoints", what))?;
-        let called = |place: &u32| definition.services[*place as usize].name.as_str();
-        let unasked = script
-            .routes
-            .iter()
-            .find(|&&place| !packages[place as usize].takes_requests());
-        if let Some(place) = unasked {
-            let package = packages[*place as usize];
-            let what = format!(
-                "'{}' is a {package}, which takes no requests",
-                called(place)
-            );
-            return Err(problem(index, "endpoints", what));
-        }
-        for (name, policy) in &service.calls {
-            let wrong =
-                |what: String| problem(index, "calls", format!("calls of '{name}': {what}"));
-            Policy::new(policy).map_err(wrong)?;
-            if name != "*" && !script.routes.iter().any(|place| called(place) == name) {
-                let meant = did_you_mean(name, script.routes.iter().map(called));
-                let name = name.escape_debug();
-                let what = format!("no endpoint calls '{name}'{meant}");
-                return Err(problem(index, "calls", what));
-            }
-        }
-        let policies = script.routes.iter().map(|place| {
-            let policy = service.calls.get(called(place)).or(service.calls.get("*"));
-            Policy::new(policy.unwrap_or(&super::CallPolicy::default()))
-        });
-        let policies = policies.collect::<Result<Vec<_>, String>>();
-        let policies = policies.map_err(|what| problem(index, "calls", what))?;
-        scripts.insert(index, (Arc::new(script), policies));
-    }
-    Ok((endpoints, scripts))
 }
 
 /// Whether a key of the network's table names two regions.

@@ -153,7 +153,7 @@ fn broken(file: &str, line: usize, what: &str) -> DefinitionError {
     }
 }
 
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 11] = [
     "arch",
     "version",
     "description",
@@ -162,10 +162,12 @@ const KEYS: [&str; 9] = [
     "victim",
     "network",
     "load",
+    "faults",
+    "links",
     "services",
 ];
 
-const SERVICE_KEYS: [&str; 22] = [
+const SERVICE_KEYS: [&str; 24] = [
     "name",
     "machine",
     "instance",
@@ -184,6 +186,8 @@ const SERVICE_KEYS: [&str; 22] = [
     "rate_limit",
     "endpoints",
     "calls",
+    "autoscaler",
+    "health_check",
     "faults",
     "useCustomGuesstimate",
     "guesstimateType",

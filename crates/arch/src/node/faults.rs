@@ -2,7 +2,7 @@
 
 use super::host::Host;
 use super::{Node, TO_FAULT};
-use crate::definition::FaultKind;
+use crate::faults::Effect;
 use crate::message::Msg;
 use corsair::{Context, Token};
 use std::time::Duration;
@@ -15,15 +15,17 @@ impl Node {
         let Some(&fault) = host.model.faults(host.index).get(number as usize) else {
             return;
         };
-        match (fault.kind, ends) {
-            (FaultKind::Kill, false) => self.kill(cx),
-            (FaultKind::Kill, true) => host.revive(cx),
-            (FaultKind::Pause, false) => host.pause(cx),
-            (FaultKind::Pause, true) => self.unpause(cx),
-            (FaultKind::Slow, false) => host.health.slow_down(number, fault.factor),
-            (FaultKind::Slow, true) => host.health.speed_up(number),
-            (FaultKind::Partition, false) => host.health.cut_off += 1,
-            (FaultKind::Partition, true) => host.health.cut_off -= 1,
+        match (fault.effect, ends) {
+            (Effect::Kill, false) => self.kill(cx),
+            (Effect::Kill, true) => host.revive(cx),
+            (Effect::Pause, false) => host.pause(cx),
+            (Effect::Pause, true) => self.unpause(cx),
+            (Effect::Slow(factor), false) => host.health.slow_down(number, factor),
+            (Effect::Slow(_), true) => host.health.speed_up(number),
+            (Effect::Partition, false) => host.health.cut_off += 1,
+            (Effect::Partition, true) => host.health.cut_off -= 1,
+            (Effect::Leave, false) => host.stay_away(cx),
+            (Effect::Leave, true) => host.come_back(cx),
         }
         if let (Some(lasting), false) = (fault.lasting, ends) {
             let end = Token::new(TO_FAULT + timer + 1);
@@ -52,11 +54,14 @@ impl Node {
     /// of an entry point are those of clients outside, who go on waiting.
     pub(super) fn kill<C: Context<Msg>>(&mut self, cx: &mut C) {
         let host = &mut self.host;
+        let was_listed = host.health.is_listed();
         host.health.killed += 1;
         if host.health.killed > 1 {
             return;
         }
-        host.unregister(true, cx);
+        if was_listed {
+            host.unregister(true, cx);
+        }
         if !host.is_entry_point() {
             host.drop_everything(self.role.drop_tasks(), cx);
         }
@@ -67,7 +72,26 @@ impl Host {
     /// Brings a killed instance back, unless another fault keeps it down.
     fn revive<C: Context<Msg>>(&mut self, cx: &mut C) {
         self.health.killed -= 1;
-        if self.health.killed > 0 {
+        self.register_again(cx);
+    }
+
+    /// Leaves the registries; what is asked of it all the same is done.
+    pub(super) fn stay_away<C: Context<Msg>>(&mut self, cx: &mut C) {
+        let was_listed = self.health.is_listed();
+        self.health.away += 1;
+        if was_listed {
+            self.unregister(false, cx);
+        }
+    }
+
+    /// One reason less to stay away.
+    pub(super) fn come_back<C: Context<Msg>>(&mut self, cx: &mut C) {
+        self.health.away -= 1;
+        self.register_again(cx);
+    }
+
+    fn register_again<C: Context<Msg>>(&mut self, cx: &mut C) {
+        if !self.health.is_listed() {
             return;
         }
         for place in 0..self.registries.len() {

@@ -21,6 +21,8 @@ pub(super) enum Held {
 pub(super) struct Health {
     /// How many faults have killed it, the chaos monkey among them.
     pub(super) killed: u32,
+    /// How many reasons there are to be in no registry, beside being killed.
+    pub(super) away: u32,
     pub(super) paused: u32,
     pub(super) cut_off: u32,
     /// By how much times are multiplied, for each fault that slows it.
@@ -29,8 +31,21 @@ pub(super) struct Health {
 }
 
 impl Health {
+    /// A good one; idle instances are in no registry.
+    pub(super) fn new(is_idle: bool) -> Health {
+        Health {
+            away: is_idle.into(),
+            ..Health::default()
+        }
+    }
+
     pub(super) fn is_down(&self) -> bool {
         self.killed > 0
+    }
+
+    /// Whether the registries should know it.
+    pub(super) fn is_listed(&self) -> bool {
+        self.killed == 0 && self.away == 0
     }
 
     pub(super) fn is_paused(&self) -> bool {

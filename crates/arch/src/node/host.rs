@@ -37,6 +37,10 @@ pub(crate) struct Host {
     pub(super) in_progress: InProgress,
     /// Slots in use, if concurrency is limited.
     busy: u32,
+    /// The sum of slots in use over time, in nanoseconds, until a time.
+    slot_time: (u64, u64),
+    /// True if an autoscaler has not added it, or has removed it.
+    is_idle: bool,
     /// Jobs that wait for a slot.
     pub(super) queue: Queue,
     /// How many requests it takes, if that is limited.
@@ -58,9 +62,11 @@ impl Host {
             registries: Vec::new(),
             dependencies: Vec::new(),
             pending: PendingRequests::default(),
-            health: Health::default(),
+            health: Health::new(model.topology.begins_idle(index)),
             in_progress: InProgress::new(costs.processors),
             busy: 0,
+            slot_time: (0, 0),
+            is_idle: model.topology.begins_idle(index),
             queue: Queue::new(costs.queue),
             bucket: costs.rate_limit.map(Bucket::new),
             totals: ServiceTotals::default(),
@@ -118,7 +124,7 @@ impl Host {
         };
         if self.busy < limit {
             job.holds_slot = true;
-            self.busy += 1;
+            self.set_busy(self.busy + 1, now);
             return Some(job);
         }
         if let Some(refused) = self.queue.push(job) {
@@ -156,7 +162,7 @@ impl Host {
             }
             job.holds_slot = true;
             job.began = now;
-            self.busy += 1;
+            self.set_busy(self.busy + 1, now);
             return Some(job);
         }
         None
@@ -246,7 +252,7 @@ impl Host {
             self.totals.one_way += 1;
         }
         if job.holds_slot {
-            self.busy -= 1;
+            self.set_busy(self.busy - 1, now.as_nanos());
             if now.as_nanos() >= self.model.count_from {
                 self.totals.busy += now.as_nanos() - job.began;
             }
@@ -316,7 +322,40 @@ impl Host {
             let answer = self.unreachable(job.client).unwrap_or(Answer::Refused);
             self.reject(&job, answer, cx);
         }
-        self.busy = 0;
+        self.set_busy(0, cx.now().as_nanos());
+    }
+
+    fn set_busy(&mut self, busy: u32, now: u64) {
+        let (sum, at) = self.slot_time;
+        self.slot_time = (sum + u64::from(self.busy) * now.saturating_sub(at), now);
+        self.busy = busy;
+    }
+
+    /// Answers who looks after its service, unless it is silent.
+    pub(super) fn tell_how_busy<C: Context<Msg>>(&mut self, cx: &mut C) {
+        if self.health.is_paused() || self.health.is_down() {
+            return;
+        }
+        let now = cx.now().as_nanos();
+        self.set_busy(self.busy, now);
+        let busy = match self.costs().concurrency {
+            Some(limit) => self.slot_time.0 / u64::from(limit),
+            None => self.in_progress.used(now),
+        };
+        let keeper = self.number(cx.envelope().from);
+        self.notify(keeper, Msg::Pulse { busy }, cx);
+    }
+
+    /// An autoscaler adds it, or removes it.
+    pub(super) fn serve<C: Context<Msg>>(&mut self, there: bool, cx: &mut C) {
+        if there == self.is_idle {
+            self.is_idle = !there;
+            if there {
+                self.come_back(cx);
+            } else {
+                self.stay_away(cx);
+            }
+        }
     }
 }
 

@@ -23,6 +23,9 @@ impl Host {
     /// Registers with a registry.
     pub(super) fn join<C: Context<Msg>>(&mut self, registry: u32, cx: &mut C) {
         self.registries.push(registry);
+        if !self.health.is_listed() {
+            return;
+        }
         self.notify(registry, Msg::Register { node: self.index }, cx);
     }
 
@@ -87,7 +90,7 @@ impl Host {
 
     /// Says goodbye: the run is over.
     pub(super) fn leave<C: Context<Msg>>(&mut self, cx: &mut C) {
-        if !self.health.is_down() {
+        if self.health.is_listed() {
             self.unregister(false, cx);
         }
         let mut totals = self

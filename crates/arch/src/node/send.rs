@@ -2,6 +2,7 @@
 
 use super::host::Host;
 use super::job::{Job, NO_DEADLINE, PendingRequest};
+use crate::faults::Fate;
 use crate::message::{Answer, Call, Key, Msg, kind};
 use crate::model::LEAST_TRAVEL;
 use corsair::{Addr, Context, SpanId};
@@ -68,14 +69,23 @@ impl Host {
     ) {
         let sent = cx.now();
         let id = self.pending.reserve();
-        let span = if self.is_cut_off_from(to) {
+        let fate = self.fate(to, cx);
+        let mut second = None;
+        let span = if fate.is_lost || self.is_cut_off_from(to) {
             self.count_dropped();
             self.post(self.index, self.model.patience, lost(id), cx)
         } else {
             let travel = self.travel(to, to, cx).saturating_add(later);
+            let travel = travel.saturating_add(fate.delay);
             let rounds = self.rounds_after(&job);
             let call = Call::new(key, id, rounds, saturate(travel));
             let left = micros_left(job.deadline, sent.as_nanos());
+            if fate.is_doubled && self.pending.has_room() {
+                let id = self.pending.reserve();
+                second = Some(id);
+                let call = Call::new(key, id, rounds, saturate(travel));
+                self.post(to, travel, Msg::GetRequest(call, left), cx);
+            }
             self.post(to, travel, Msg::GetRequest(call, left), cx)
         };
         if let Some(context) = job.child_context(span) {
@@ -91,6 +101,21 @@ impl Host {
             is_abandoned: false,
         };
         self.pending.insert(id, request);
+        if let Some(second) = second {
+            // The server does not know that it is the same, and the answer comes twice.
+            let is_abandoned = true;
+            let copy = PendingRequest {
+                is_abandoned,
+                ..request
+            };
+            self.pending.insert(second, copy);
+        }
+    }
+
+    /// What links do to a message to another instance.
+    fn fate<C: Context<Msg>>(&self, to: u32, cx: &mut C) -> Fate {
+        let now = cx.now().as_nanos();
+        self.model.fate(self.index, to, now, || cx.random())
     }
 
     /// Sends a value to be kept, on behalf of a job.
@@ -102,13 +127,17 @@ impl Host {
         key: Key,
         cx: &mut C,
     ) {
-        if self.is_cut_off_from(to) {
+        let fate = self.fate(to, cx);
+        if fate.is_lost || self.is_cut_off_from(to) {
             self.count_dropped();
             return;
         }
-        let travel = self.travel(to, to, cx);
+        let travel = self.travel(to, to, cx).saturating_add(fate.delay);
         let message = make(Call::new(key, 0, self.rounds_after(job), saturate(travel)));
         let kind = corsair::Message::kind(&message);
+        if fate.is_doubled {
+            self.post(to, travel, message, cx);
+        }
         let span = self.post(to, travel, message, cx);
         if let Some(context) = job.child_context(span) {
             let recorder = &self.model.recorder;
@@ -127,12 +156,14 @@ impl Host {
     /// Sends the response to a request.
     pub(super) fn respond<C: Context<Msg>>(&mut self, job: &Job, answer: Answer, cx: &mut C) {
         let client = self.number(job.client);
-        if self.is_cut_off_from(client) {
+        let fate = self.fate(client, cx);
+        if fate.is_lost || self.is_cut_off_from(client) {
             self.count_dropped();
             self.post(client, self.model.patience, lost(job.id), cx);
             return;
         }
         let travel = self.travel(self.index, client, cx);
+        let travel = travel.saturating_add(fate.delay);
         let response = Msg::GetResponse {
             id: job.id,
             travel: saturate(travel),

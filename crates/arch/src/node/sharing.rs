@@ -14,6 +14,8 @@ pub(super) struct Sharing {
     /// The service that each piece has got, in nanoseconds, until `at`.
     served: f64,
     at: u64,
+    /// For how long processors have been in use, each counted by itself, in nanoseconds.
+    used: f64,
     is_stopped: bool,
     /// The service at which each piece is done, as the bits of a number that is not negative:
     /// these have the same order.
@@ -31,6 +33,7 @@ impl Sharing {
             processors,
             served: 0.0,
             at: 0,
+            used: 0.0,
             is_stopped: false,
             done: BinaryHeap::new(),
             timer: None,
@@ -44,9 +47,17 @@ impl Sharing {
 
     fn advance(&mut self, now: u64) {
         if !self.is_stopped && !self.done.is_empty() {
-            self.served += now.saturating_sub(self.at) as f64 * self.speed();
+            let served = now.saturating_sub(self.at) as f64 * self.speed();
+            self.served += served;
+            self.used += served * self.done.len() as f64;
         }
         self.at = now;
+    }
+
+    /// For how long all processors have been in use, or some of them for longer.
+    pub(super) fn used(&mut self, now: u64) -> u64 {
+        self.advance(now);
+        (self.used / self.processors) as u64
     }
 
     /// Begins a piece of work, of so many nanoseconds for a processor of its own.

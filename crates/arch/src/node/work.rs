@@ -111,6 +111,11 @@ impl InProgress {
         Some(work.piece)
     }
 
+    /// For how long all of the shared processors have been in use, or some of them for longer.
+    pub(super) fn used(&mut self, now: u64) -> u64 {
+        self.sharing.as_mut().map_or(0, |sharing| sharing.used(now))
+    }
+
     /// Stops the clock of all work at `now`.
     pub(super) fn pause(&mut self, now: u64) {
         if let Some(sharing) = &mut self.sharing {

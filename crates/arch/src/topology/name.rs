@@ -56,13 +56,22 @@ impl Topology {
     }
 
     /// The names of all actors of a run in the order of their addresses, as graphs and logs show
-    /// them: the scenario, the instances, the registries, and edda, the log of nodes and edges.
+    /// them: the scenario, the instances, the registries, edda, the log of nodes and edges, and those
+    /// who look after services.
     pub fn actor_names(&self) -> impl Iterator<Item = String> {
         let scenario = std::iter::once_with(|| self.only_name(SCENARIO));
         let instances = (0..self.len()).map(|instance| self.short_name(instance));
         let registries = (0..self.registries()).map(|registry| self.short_registry_name(registry));
         let edda = std::iter::once_with(|| self.only_name(EDDA));
-        scenario.chain(instances).chain(registries).chain(edda)
+        let keepers = self.looked_after().map(|service| self.keeper_name(service));
+        let keepers: Vec<String> = keepers.collect();
+        let all = scenario.chain(instances).chain(registries).chain(edda);
+        all.chain(keepers)
+    }
+
+    /// The name of the actor that looks after a service: `netflixoss.*.*.web-keeper`.
+    pub(crate) fn keeper_name(&self, service: u32) -> String {
+        self.only_name(&format!("{}-keeper", self.services[service as usize].name))
     }
 
     /// What logs show of a registry: `netflixoss.us-east-1.zoneA.eureka00`.

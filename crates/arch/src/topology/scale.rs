@@ -91,7 +91,10 @@ impl Scale {
                     percent: self.percent,
                 });
             }
-            total += u64::from(regions * self.regions) * u64::from(count.max(1));
+            let most = service
+                .autoscaler
+                .map_or(0, |scaler| self.count(scaler.most));
+            total += u64::from(regions * self.regions) * u64::from(count.max(most).max(1));
         }
         if total > MAX_INSTANCES {
             return Err(ScaleError::TooMany(total));

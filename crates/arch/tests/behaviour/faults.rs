@@ -1,7 +1,7 @@
 //! Faults: kill, pause, slow, partition, at a time, for a while, to a share.
 
-use crate::scene::{Ran, plan, run_services};
-use corsair_arch::Plan;
+use crate::scene::{Ran, plan, run, run_services, topology};
+use corsair_arch::{Plan, Scale};
 use std::time::Duration;
 
 /// One store behind one entry point, with a fault.
@@ -177,4 +177,203 @@ fn a_share_is_a_decimal_number() {
         let done = crate::scene::lines(&text, "done", "\"exit\":\"killed\"");
         assert_eq!(done, killed, "{share}");
     }
+}
+
+const TWO_TIERS: &str = r#"{"name": "db", "package": "service", "count": 6, "regions": 1,
+        "endpoints": [{"name": "get", "steps": [{"work": "1ms"}]}]},
+    {"name": "api", "package": "service", "count": 6, "regions": 1,
+        "calls": {"db": {"balance": "zone"}},
+        "endpoints": [{"name": "get", "steps": [{"call": "db"}]}]},
+    {"name": "www", "package": "denominator", "regions": 0, "dependencies": ["api"]}"#;
+
+/// Two tiers of services with these top-level faults and links, for so many seconds.
+fn places(faults: &str, seconds: u64) -> Ran {
+    let text = format!(
+        r#"{{"arch": "x", "network": {{"same_zone": "1ms", "same_region": "1ms"}}, {faults},
+        "load": {{"www": {{"rate": 300, "requests": {{"api.get": 1}}}}}},
+        "services": [{TWO_TIERS}]}}"#
+    );
+    let checked = corsair_arch::read_text(&text, "x").unwrap();
+    let topology = corsair_arch::Topology::new(&checked, Scale::default()).unwrap();
+    let plan = Plan {
+        duration: Duration::from_secs(seconds),
+        ..plan()
+    };
+    run(topology, &plan)
+}
+
+fn failed(ran: &Ran) -> f64 {
+    let entry = ran.entry();
+    assert_eq!(entry.unanswered(), 0);
+    entry.errors as f64 / entry.requests as f64
+}
+
+#[test]
+fn a_zone_that_is_paused_takes_a_third_of_the_requests_with_it() {
+    let ran = places(
+        r#""faults": [{"zone": "zoneB", "kind": "pause", "at": "1s", "for": "1s"}]"#,
+        4,
+    );
+    assert_eq!(failed(&ran), 0.0);
+    let slow = |millis: u64| {
+        let times = &ran.entry().times;
+        times.count_between(millis * 1_000_000, u64::MAX) as f64 / times.len() as f64
+    };
+    // A third of those of one second in four.
+    assert!((slow(20) - 1.0 / 12.0).abs() < 0.012, "{}", slow(20));
+    let one = places(
+        r#""faults": [{"zone": "zoneB", "services": ["db"], "kind": "slow", "at": "1s",
+            "for": "1s", "factor": 30}]"#,
+        4,
+    );
+    assert!(one.micros().1 > 30_000);
+}
+
+#[test]
+fn a_fault_comes_again_and_is_as_likely_as_it_says() {
+    let killed = |more: &str| {
+        let faults = format!(
+            r#""faults": [{{"kind": "kill", "at": "1s", "for": "100ms", "every": "1s" {more}}}]"#
+        );
+        failed(&places(&faults, 41))
+    };
+    // All are gone for a tenth of the time, and a little longer until all is known.
+    let always = killed("");
+    assert!((0.095..0.3).contains(&always), "{always}");
+    let sometimes = killed(r#", "probability": 0.25"#);
+    assert!(
+        (0.1..0.45).contains(&(sometimes / always)),
+        "{sometimes} of {always}"
+    );
+    assert_eq!(killed(r#", "probability": 0"#), 0.0);
+}
+
+#[test]
+fn a_link_loses_in_one_direction_only() {
+    let to = r#""links": [{"to": {"service": "db"}, "at": "0s", "loss": 0.2}]"#;
+    let ran = places(to, 10);
+    // Three standard deviations of three thousand draws.
+    assert!((failed(&ran) - 0.2).abs() < 0.022, "{}", failed(&ran));
+    let arrived = ran.service("db").requests as f64 / ran.entry().requests as f64;
+    assert!((arrived - 0.8).abs() < 0.022, "{arrived}");
+    let from = r#""links": [{"from": {"service": "db"}, "at": "0s", "loss": 0.2}]"#;
+    let ran = places(from, 10);
+    assert!((failed(&ran) - 0.2).abs() < 0.022, "{}", failed(&ran));
+    assert_eq!(ran.service("db").requests, ran.entry().requests);
+    // A partition for a second of four: requests of zone A to others would be lost; there are none.
+    let zones = r#""links": [{"from": {"zone": "zoneA", "service": "api"},
+        "to": {"zone": "zoneB"}, "at": "1s", "for": "1s", "loss": 1}]"#;
+    assert_eq!(failed(&places(zones, 4)), 0.0);
+    let own = r#""links": [{"from": {"zone": "zoneA", "service": "api"},
+        "to": {"zone": "zoneA"}, "at": "1s", "for": "1s", "loss": 1}]"#;
+    let own = failed(&places(own, 4));
+    assert!((own - 1.0 / 12.0).abs() < 0.015, "{own}");
+}
+
+#[test]
+fn a_link_delays_and_doubles() {
+    let ran = places(
+        r#""links": [{"from": {"service": "api"}, "to": {"service": "db"}, "at": "0s",
+            "delay": "7ms", "duplicate": 0.5}]"#,
+        10,
+    );
+    assert_eq!(failed(&ran), 0.0);
+    let (least, most) = ran.micros();
+    assert!((11_900..12_100).contains(&least) && (11_900..12_100).contains(&most));
+    let share = ran.service("db").requests as f64 / ran.entry().requests as f64;
+    assert!((share - 1.5).abs() < 0.028, "{share}");
+}
+
+#[test]
+fn a_rolling_restart_with_a_drain_loses_nothing_and_one_without_does() {
+    let restart = |drain: &str| {
+        let services = TWO_TIERS.replace(
+            r#""name": "db", "package": "service", "count": 6, "regions": 1,"#,
+            &format!(
+                r#""name": "db", "package": "service", "count": 6, "regions": 1,
+                "faults": [{{"kind": "restart", "at": "1s", "gap": "700ms", "for": "400ms"
+                {drain}}}],"#
+            ),
+        );
+        let load = corsair_arch::LoadText::read(r#"{"rate": 300, "requests": {"api.get": 1}}"#);
+        let mut topology = topology(&services, Scale::default());
+        load.unwrap().apply(&mut topology).unwrap();
+        let long = Plan {
+            duration: Duration::from_secs(7),
+            ..plan()
+        };
+        let ran = run(topology, &long);
+        assert_eq!(ran.entry().unanswered(), 0);
+        (ran.entry().errors, ran.messages("Goodbye"))
+    };
+    // A caller asks its registry every 100 ms.
+    assert_eq!(restart(r#", "drain": "150ms""#).0, 0);
+    assert!(restart("").0 > 0);
+}
+
+#[test]
+fn a_health_check_takes_a_silent_instance_out_until_it_answers_again() {
+    let services = |check: &str| {
+        format!(
+            r#"{{"name": "api", "package": "service", "count": 3, "regions": 1 {check},
+            "faults": [{{"kind": "pause", "at": "2s", "for": "4s", "share": 0.3}}],
+            "endpoints": [{{"name": "get", "steps": [{{"work": "1ms"}}]}}]}},
+            {{"name": "www", "package": "denominator", "regions": 0, "dependencies": ["api"]}}"#
+        )
+    };
+    let slow = |check: &str| {
+        let load = corsair_arch::LoadText::read(r#"{"rate": 300, "requests": {"api.get": 1}}"#);
+        let mut topology = topology(&services(check), Scale::default());
+        load.unwrap().apply(&mut topology).unwrap();
+        let long = Plan {
+            duration: Duration::from_secs(10),
+            ..plan()
+        };
+        let ran = run(topology, &long);
+        assert_eq!((ran.entry().errors, ran.entry().unanswered()), (0, 0));
+        let slow = ran.entry().times.count_between(20_000_000, u64::MAX);
+        (slow, ran.service("api").ejected)
+    };
+    let (all, none) = slow("");
+    assert!((350..450).contains(&all) && none == 0, "{all}");
+    let (some, once) = slow(r#", "health_check": {"every": "200ms", "failures": 2}"#);
+    // Two questions without an answer, and a look at the registry: about half a second of four.
+    assert_eq!(once, 1);
+    assert!((30..80).contains(&some), "{some}");
+}
+
+#[test]
+fn an_autoscaler_follows_the_load_up_and_down() {
+    let services = r#"{"name": "api", "package": "service", "count": 2, "regions": 1,
+            "concurrency": 4,
+            "autoscaler": {"target": 0.5, "least": 2, "most": 12, "every": "1s", "delay": "3s",
+                "calm": "5s"},
+            "endpoints": [{"name": "get", "steps": [{"work": "10ms"}]}]},
+        {"name": "www", "package": "denominator", "regions": 0, "dependencies": ["api"]}"#;
+    // Twelve slots at a time are needed from 10 to 40 s: six instances of four, half busy.
+    let load = r#"{"arrivals": "poisson", "requests": {"api.get": 1}, "rate": [
+        {"at": "0s", "rate": 300}, {"at": "10s", "rate": 1200}, {"at": "40s", "rate": 300}]}"#;
+    let at = |seconds: u64| {
+        let mut topology = topology(services, Scale::default());
+        let load = corsair_arch::LoadText::read(load);
+        load.unwrap().apply(&mut topology).unwrap();
+        let long = Plan {
+            duration: Duration::from_secs(seconds),
+            drain: Duration::from_secs(5),
+            ..plan()
+        };
+        let ran = run(topology, &long);
+        assert_eq!((ran.entry().errors, ran.entry().unanswered()), (0, 0));
+        let api = ran.service("api");
+        (2 + api.started - api.stopped, api.stopped)
+    };
+    assert_eq!(at(10), (2, 0));
+    // Both are full: twice as many, who are there three seconds later, and are full, too.
+    assert_eq!(at(14), (4, 0));
+    assert_eq!(at(20), (8, 0));
+    // Once the queues are empty, a part of them is enough.
+    let (many, _) = at(39);
+    assert!((6..=7).contains(&many), "{many}");
+    let (few, stopped) = at(55);
+    assert!(few == 2 && stopped >= 4, "{few} {stopped}");
 }

@@ -406,3 +406,84 @@ fn misspelt_keys_of_steps_and_policies_are_told_with_those_that_there_are() {
     );
     assert!(said.contains("`retries`"), "{said}");
 }
+
+/// A definition with these keys at its top, and a service with these fields.
+fn at_top(top: &str, fields: &str) -> String {
+    let services = format!(r#"{{"name": "db", "package": "service", "count": 3 {fields}}}"#);
+    with(&[&services]).replacen("\"services\"", &format!("{top} \"services\""), 1)
+}
+
+#[test]
+fn faults_of_places_and_links_that_make_no_sense_are_told() {
+    for (top, what) in [
+        (
+            r#""faults": [{"kind": "kill", "at": "1s", "zone": "zoneD"}],"#,
+            "fault 1 is in 'zoneD', which is no zone; did you mean zoneA?",
+        ),
+        (
+            r#""faults": [{"kind": "kill", "at": "1s", "services": ["bd"]}],"#,
+            "fault 1 is for 'bd', which is no service; did you mean db?",
+        ),
+        (
+            r#""links": [{"at": "1s", "from": {"region": "us-east-2"}, "loss": 1}],"#,
+            "link 1 is in 'us-east-2', which is no region; did you mean us-east-1?",
+        ),
+        (
+            r#""links": [{"at": "1s"}],"#,
+            "link 1 does nothing; give it loss, delay or duplicate",
+        ),
+        (
+            r#""links": [{"at": "1s", "loss": 2}],"#,
+            "link 1 has a loss of 2; give 0 to 1",
+        ),
+        (
+            r#""links": [{"at": "1s", "loss": 1, "every": "2s"}],"#,
+            "link 1 comes every 2s and never ends; give \"for\"",
+        ),
+        (
+            r#""links": [{"at": "1s", "loss": 1, "every": "2s", "for": "2s"}],"#,
+            "link 1 comes every 2s and lasts 2s; let it end before",
+        ),
+    ] {
+        let said = refusal(&at_top(top, ""));
+        assert!(said.ends_with(&format!(": {what}")), "{said}");
+        assert!(said.starts_with("shop.json:"), "{said}");
+    }
+    for (fields, what) in [
+        (
+            r#", "faults": [{"kind": "restart", "at": "1s"}]"#,
+            "a fault restarts for no time; give \"for\", how long an instance is down",
+        ),
+        (
+            r#", "faults": [{"kind": "kill", "at": "1s", "gap": "1s"}]"#,
+            "a fault has a gap or a drain, which only restart has; remove it",
+        ),
+        (
+            r#", "faults": [{"kind": "kill", "at": "1s", "probability": 7}]"#,
+            "a fault has a probability of 7; give 0 to 1",
+        ),
+        (
+            r#", "autoscaler": {"target": 0.5, "most": 9}"#,
+            "how busy instances are is known by their slots or processors; give concurrency or processors",
+        ),
+        (
+            r#", "concurrency": 1, "autoscaler": {"target": 0.5, "most": 2}"#,
+            "at least 1, 3 in the beginning and at most 2 instances are not possible; give numbers from 1 on in this order",
+        ),
+        (
+            r#", "concurrency": 1, "autoscaler": {"target": 2, "most": 9}"#,
+            "a target of 2 is not possible; give a number above 0, up to 1",
+        ),
+        (
+            r#", "health_check": {"every": "0s"}"#,
+            "asking more often than every 1ms is not possible",
+        ),
+    ] {
+        let said = refusal(&at_top("", fields));
+        assert_eq!(
+            said,
+            format!("shop.json:3: service 'db': {what}"),
+            "{fields}"
+        );
+    }
+}

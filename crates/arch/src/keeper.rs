@@ -1,0 +1,324 @@
+//! keeper: looks after the instances of a service: adds and removes some, so that they are as busy
+//! as they should be, and takes those that do not answer out of the registries.
+//!
+//! It asks instances how busy they are, and knows only what they answer. That a paused or cut off
+//! instance is silent is what a health check finds.
+
+use crate::log;
+use crate::message::Msg;
+use crate::model::{LEAST_TRAVEL, Model};
+use crate::topology::{HealthRules, ScalerRules};
+use crate::totals::ServiceTotals;
+use corsair::{Actor, Addr, Context, Event, Flow, Token};
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+/// The timers: to ask how busy instances are, to decide what follows, to ask whether they are well.
+const TO_MEASURE: Token = Token::new(0);
+const TO_DECIDE: Token = Token::new(1);
+const TO_CHECK: Token = Token::new(2);
+
+/// Instances that are this much more or less busy than they should be are left alone, as a part.
+const TOLERANCE: f64 = 0.1;
+
+/// Looks after the instances of a service.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    model: Arc<Model>,
+    service: u32,
+    /// Its number among all actors, as instances are counted.
+    index: u32,
+    first: u32,
+    nodes: Vec<Watched>,
+    /// Since when there have been too many in a region, and how many were wanted at most.
+    low: BTreeMap<Option<u8>, (u64, u32)>,
+    done: ServiceTotals,
+}
+
+/// An instance.
+#[derive(Debug)]
+struct Watched {
+    node: u32,
+    region: Option<u8>,
+    /// Whether it should serve, and from when on it does.
+    is_wanted: bool,
+    ready_at: u64,
+    /// How long it had been busy when it answered last, and when that was.
+    last: Option<(u64, u64)>,
+    /// How busy it has been since the answer before.
+    utilisation: Option<f64>,
+    /// Whether it has been asked whether it is well, and has answered.
+    is_asked: bool,
+    has_answered: bool,
+    /// How often in a row it has not answered, and has.
+    missed: u32,
+    answered: u32,
+    is_ejected: bool,
+}
+
+impl Watched {
+    fn serves(&self, now: u64) -> bool {
+        self.is_wanted && now >= self.ready_at
+    }
+}
+
+impl Keeper {
+    /// The keeper of this number.
+    pub(crate) fn new(model: &Arc<Model>, number: u32) -> Keeper {
+        let topology = &model.topology;
+        let mut services = topology.looked_after();
+        let service = services.nth(number as usize).unwrap_or_default();
+        let instances = topology.services[service as usize].instances.clone();
+        let nodes = instances.map(|node| Watched {
+            node,
+            region: topology.instances[node as usize].at.region,
+            is_wanted: !topology.begins_idle(node),
+            ready_at: 0,
+            last: None,
+            utilisation: None,
+            is_asked: false,
+            has_answered: false,
+            missed: 0,
+            answered: 0,
+            is_ejected: false,
+        });
+        Keeper {
+            nodes: nodes.collect(),
+            model: Arc::clone(model),
+            service,
+            index: model.first_keeper() + number,
+            first: 0,
+            low: BTreeMap::new(),
+            done: ServiceTotals::default(),
+        }
+    }
+
+    fn scaler(&self) -> Option<ScalerRules> {
+        self.model.topology.services[self.service as usize].scaler
+    }
+
+    fn health(&self) -> Option<HealthRules> {
+        self.model.topology.services[self.service as usize].health_check
+    }
+
+    /// Sends something that arrives so many nanoseconds later than it would.
+    fn tell<C: Context<Msg>>(&self, later: u64, to: u32, message: Msg, cx: &mut C) {
+        let geography = &self.model.topology.geography;
+        let (from, there) = (self.model.place(self.index), self.model.place(to));
+        let travel = geography.between(from, there).typical().max(LEAST_TRAVEL);
+        let delay = travel.saturating_add(later).saturating_sub(self.model.base);
+        cx.send_after(
+            Duration::from_nanos(delay),
+            Addr::from_u32(self.first + to),
+            message,
+        );
+    }
+
+    /// Sets the timers for the first time: it begins with the load.
+    fn begin<C: Context<Msg>>(&mut self, cx: &mut C) {
+        let until = self.model.load_at.saturating_sub(cx.now().as_nanos());
+        if self.scaler().is_some() {
+            // What comes first is what later loads are compared with.
+            cx.timer(Duration::from_nanos(until), TO_MEASURE);
+        }
+        if let Some(rules) = self.health() {
+            let until = until.saturating_add(rules.every);
+            cx.timer(Duration::from_nanos(until), TO_CHECK);
+        }
+    }
+
+    fn timer<C: Context<Msg>>(&mut self, token: Token, cx: &mut C) {
+        let now = cx.now().as_nanos();
+        if now >= self.model.load_ends {
+            return;
+        }
+        match (token, self.scaler(), self.health()) {
+            (TO_MEASURE, Some(rules), _) => {
+                for watched in self.nodes.iter().filter(|watched| watched.serves(now)) {
+                    self.tell(0, watched.node, Msg::Probe, cx);
+                }
+                let answers = self.model.load_at.min(rules.every / 2);
+                cx.timer(Duration::from_nanos(answers), TO_DECIDE);
+                cx.timer(Duration::from_nanos(rules.every), TO_MEASURE);
+            }
+            (TO_DECIDE, Some(rules), _) => self.decide(rules, cx),
+            (TO_CHECK, _, Some(rules)) => {
+                self.check(rules, cx);
+                cx.timer(Duration::from_nanos(rules.every), TO_CHECK);
+            }
+            _ => {}
+        }
+    }
+
+    /// An instance has answered how long it has been busy until now.
+    fn hear<C: Context<Msg>>(&mut self, busy: u64, cx: &C) {
+        let (now, from) = (cx.now().as_nanos(), cx.envelope().from);
+        let node = from.as_u32().wrapping_sub(self.first);
+        let Some(watched) = self.nodes.iter_mut().find(|watched| watched.node == node) else {
+            return;
+        };
+        watched.has_answered = true;
+        if let Some((before, at)) = watched.last
+            && now > at
+        {
+            // One that was started anew begins with nothing.
+            let busy = busy.saturating_sub(before) as f64;
+            watched.utilisation = Some((busy / (now - at) as f64).min(1.0));
+        }
+        watched.last = Some((busy, now));
+    }
+
+    /// Adds and removes instances of each region.
+    fn decide<C: Context<Msg>>(&mut self, rules: ScalerRules, cx: &mut C) {
+        let mut regions: Vec<Option<u8>> = self.nodes.iter().map(|node| node.region).collect();
+        regions.dedup();
+        for region in regions {
+            let here = || self.nodes.iter().filter(|node| node.region == region);
+            let there = here().filter(|node| node.is_wanted).count() as u32;
+            let known = here().filter_map(|node| node.utilisation);
+            if known.clone().next().is_none() || there == 0 {
+                continue;
+            }
+            // Those that are about to come do not work yet.
+            let busy: f64 = known.sum();
+            let part = busy / f64::from(there) / rules.target;
+            let wanted = if (part - 1.0).abs() <= TOLERANCE {
+                there
+            } else {
+                libm::ceil(busy / rules.target - 1e-9) as u32
+            };
+            let wanted = wanted.clamp(rules.least, here().count() as u32);
+            let now = cx.now().as_nanos();
+            if wanted >= there {
+                self.low.remove(&region);
+                self.add(region, wanted - there, rules, cx);
+                continue;
+            }
+            let (since, most) = self.low.entry(region).or_insert((now, wanted));
+            *most = wanted.max(*most);
+            if now - *since >= rules.calm {
+                let fewer = there - *most;
+                self.low.remove(&region);
+                self.remove(region, fewer, cx);
+            }
+        }
+        for watched in &mut self.nodes {
+            watched.utilisation = None;
+        }
+    }
+
+    /// Adds the first of those that are idle.
+    fn add<C: Context<Msg>>(
+        &mut self,
+        region: Option<u8>,
+        count: u32,
+        rules: ScalerRules,
+        cx: &mut C,
+    ) {
+        let ready_at = cx.now().as_nanos().saturating_add(rules.delay);
+        let idle = self.nodes.iter_mut();
+        let idle = idle.filter(|watched| watched.region == region && !watched.is_wanted);
+        let mut chosen = Vec::new();
+        for watched in idle.take(count as usize) {
+            watched.is_wanted = true;
+            watched.ready_at = ready_at;
+            watched.last = None;
+            chosen.push(watched.node);
+        }
+        self.done.started += chosen.len() as u64;
+        for node in chosen {
+            self.tell(rules.delay, node, Msg::Serve { there: true }, cx);
+        }
+    }
+
+    /// Removes the last of those that serve.
+    fn remove<C: Context<Msg>>(&mut self, region: Option<u8>, count: u32, cx: &mut C) {
+        let now = cx.now().as_nanos();
+        let serving = self.nodes.iter_mut().rev();
+        let serving = serving.filter(|watched| watched.region == region && watched.serves(now));
+        let mut chosen = Vec::new();
+        for watched in serving.take(count as usize) {
+            watched.is_wanted = false;
+            watched.is_asked = false;
+            watched.is_ejected = false;
+            chosen.push(watched.node);
+        }
+        self.done.stopped += chosen.len() as u64;
+        for node in chosen {
+            self.tell(0, node, Msg::Serve { there: false }, cx);
+        }
+    }
+
+    /// Takes those that have not answered out of the registries, those that have answered again
+    /// back, and asks all of them.
+    fn check<C: Context<Msg>>(&mut self, rules: HealthRules, cx: &mut C) {
+        let now = cx.now().as_nanos();
+        for place in 0..self.nodes.len() {
+            let watched = &mut self.nodes[place];
+            if !watched.serves(now) {
+                continue;
+            }
+            let node = watched.node;
+            if watched.is_asked && watched.has_answered {
+                (watched.missed, watched.answered) = (0, watched.answered.saturating_add(1));
+                if watched.is_ejected && watched.answered >= rules.successes {
+                    watched.is_ejected = false;
+                    self.tell_registries(node, Msg::Register { node }, cx);
+                }
+            } else if watched.is_asked {
+                (watched.answered, watched.missed) = (0, watched.missed.saturating_add(1));
+                if !watched.is_ejected && watched.missed >= rules.failures {
+                    watched.is_ejected = true;
+                    self.done.ejected += 1;
+                    let killed = false;
+                    self.tell_registries(node, Msg::Delete { node, killed }, cx);
+                }
+            }
+            let watched = &mut self.nodes[place];
+            (watched.is_asked, watched.has_answered) = (true, false);
+            self.tell(0, node, Msg::Probe, cx);
+        }
+    }
+
+    fn tell_registries<C: Context<Msg>>(&self, node: u32, message: Msg, cx: &mut C) {
+        for registry in self.model.topology.registries_of(node) {
+            self.tell(0, self.model.registry(registry), message, cx);
+        }
+    }
+}
+
+/// Hands in what it has done when the run is over, or cut.
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        let totals = self.model.totals.lock();
+        let mut totals = totals.unwrap_or_else(PoisonError::into_inner);
+        totals.add_instance(self.service, &self.done, 0);
+    }
+}
+
+impl Actor<Msg> for Keeper {
+    fn start<C: Context<Msg>>(&mut self, cx: &mut C) {
+        self.first = cx.me().as_u32() - self.index;
+    }
+
+    fn on<C: Context<Msg>>(&mut self, event: Event<Msg>, cx: &mut C) -> Flow {
+        match event {
+            Event::Timer(token) => self.timer(token, cx),
+            Event::Message { from, body } => {
+                log::received(&self.model, &body, cx);
+                match body {
+                    Msg::Hello => self.begin(cx),
+                    Msg::Pulse { busy } => self.hear(busy, cx),
+                    Msg::Goodbye => {
+                        cx.send(from, Msg::Goodbye);
+                        return Flow::Stop;
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        Flow::Continue
+    }
+}
