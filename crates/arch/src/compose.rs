@@ -85,6 +85,8 @@ fn compose_text(text: &str, file: &Path, arch: &str) -> Result<Definition, Compo
         what,
     })?;
     let definition = Definition {
+        faults: Vec::new(),
+        links: Vec::new(),
         arch: arch.to_owned(),
         version: "arch-0.1".to_owned(),
         description: format!("Made from {}", file.display()),
