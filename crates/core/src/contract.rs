@@ -5,6 +5,7 @@ mod actor;
 mod address;
 pub(crate) mod config;
 mod context;
+mod distribution;
 mod error;
 mod event;
 mod fingerprint;
@@ -12,21 +13,27 @@ mod message;
 pub(crate) mod random;
 pub(crate) mod report;
 mod scenario;
+mod select;
 pub(crate) mod spawn;
 pub(crate) mod time;
 
 pub use actor::{Actor, Flow, drive};
 pub use address::{Addr, AddrRange};
-pub use config::{Config, ConfigError, Cut, DeadLetters, Executor, Latency, Overflow, Progress};
+pub use config::{
+    Config, ConfigError, Cut, DeadLetters, Executor, Latency, Overflow, Panics, Progress,
+};
 pub use context::{AskError, AsyncContext, Context, Own, Waiting};
 /// Implements the trait [`Message`](trait@Message); its documentation describes the attributes.
 pub use corsair_derive::Message;
+pub(crate) use distribution::normal_quantile;
+pub use distribution::{Distribution, DistributionError};
 pub use error::RunError;
-pub use event::{Envelope, Event, Reason, SpanId, Ticket, Token};
+pub use event::{Envelope, Event, Reason, SpanId, Ticket, TimerHandle, Token};
 pub use fingerprint::Fingerprint;
 pub use message::Message;
 pub use random::Random;
 pub use report::{ActorTotals, KindCount, Outcome, PanicReport, Report, WaitingActor};
 pub use scenario::Scenario;
+pub use select::Select;
 pub use spawn::Spawn;
 pub use time::Time;

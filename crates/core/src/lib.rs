@@ -34,11 +34,14 @@
 #![warn(missing_docs)]
 
 mod contract;
+mod determinism;
 pub mod edge;
+mod experiment;
 pub mod fork_join;
 pub mod fsm;
 mod memory;
 mod run;
+mod supervision;
 mod sync;
 mod virtual_time;
 mod wall;
@@ -55,10 +58,14 @@ extern crate self as corsair;
 pub use contract::Own;
 pub use contract::{
     Actor, ActorTotals, Addr, AddrRange, AskError, AsyncContext, Config, ConfigError, Context, Cut,
-    DeadLetters, Envelope, Event, Executor, Fingerprint, Flow, KindCount, Latency, Message,
-    Outcome, Overflow, PanicReport, Progress, Random, Reason, Report, RunError, Scenario, SpanId,
-    Spawn, Ticket, Time, Token, Waiting, WaitingActor, drive,
+    DeadLetters, Distribution, DistributionError, Envelope, Event, Executor, Fingerprint, Flow,
+    KindCount, Latency, Message, Outcome, Overflow, PanicReport, Panics, Progress, Random, Reason,
+    Report, RunError, Scenario, Select, SpanId, Spawn, Ticket, Time, TimerHandle, Token, Waiting,
+    WaitingActor, drive,
 };
+pub use determinism::{Difference, NotDeterministic, check_determinism};
+pub use experiment::{Estimate, Experiment, Replication, ReplicationError, measure, replicate};
 pub use memory::{available_memory, file_memory, peak_memory, resident_memory};
 pub use run::{run, run_on};
+pub use supervision::{RestartPolicy, Then, restarting};
 pub use virtual_time::{InjectError, InspectError, Simulation, most_workers};

@@ -51,6 +51,7 @@ use crate::contract::{Config, Executor, Message, Report, RunError, Scenario};
 use conclusion::conclude;
 use exchange::{Alone, Matrix};
 use population::Blueprint;
+pub(crate) use shard::Noted;
 use shard::Shard;
 pub use simulation::{InjectError, InspectError, Simulation};
 use std::num::NonZeroUsize;

@@ -5,6 +5,7 @@ mod conformance;
 mod edge;
 mod fork_join;
 mod fsm;
+mod hand;
 mod message;
 mod progress;
 mod virtual_space;

@@ -64,6 +64,8 @@ pub struct Config {
     pub per_actor: bool,
     /// With this the run can be cut from outside, for instance by Ctrl-C.
     pub cut: Cut,
+    /// What a panic of an actor ends: the run, or that actor.
+    pub panics: Panics,
     /// In virtual time, so many events an actor may cause itself at one instant, by timers without
     /// delay or by waking itself. One more ends the run with
     /// [`RunError::Livelock`](crate::RunError::Livelock): time would never go on.
@@ -91,6 +93,7 @@ impl Default for Config {
             strict: false,
             per_actor: false,
             cut: Cut::default(),
+            panics: Panics::default(),
             most_at_once: NonZeroU32::new(1_000_000).expect("a million is not 0"),
             traces: true,
             progress: Progress::default(),
@@ -266,6 +269,20 @@ pub enum DeadLetters {
     /// They are counted, and the root gets them as
     /// [`Event::DeadLetter`](crate::Event::DeadLetter) while it lives.
     ToRoot,
+}
+
+/// What a panic of an actor ends. That of the root always ends the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Panics {
+    /// The run in virtual time, where a simulation with a hole in it has no result; the actor on the
+    /// clock of the wall.
+    #[default]
+    ByExecutor,
+    /// The run, with [`RunError::Panicked`](crate::RunError::Panicked).
+    EndRun,
+    /// That actor. Its parent is told ([`Reason::Panicked`](crate::Reason::Panicked)), and
+    /// [`Report::panics`](crate::Report::panics) has it.
+    EndActor,
 }
 
 /// A switch that cuts a run: it ends cleanly and reports what it has done so far.

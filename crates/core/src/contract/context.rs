@@ -2,9 +2,11 @@
 
 use super::actor::Actor;
 use super::address::{Addr, AddrRange};
-use super::event::{Envelope, Event, SpanId, Ticket, Token};
+use super::distribution::{Distribution, seconds};
+use super::event::{Envelope, Event, SpanId, Ticket, TimerHandle, Token};
 use super::message::Message;
 use super::random::Random;
+use super::select::Select;
 use super::spawn::Spawn;
 use super::time::Time;
 use crate::sync::lock;
@@ -48,6 +50,32 @@ pub trait Context<M: Message>: Send {
         Random::new(self.random())
     }
 
+    /// A number of this distribution, from this actor's stream.
+    fn sample(&mut self, distribution: &Distribution) -> f64 {
+        distribution.draw(self.random())
+    }
+
+    /// A span of time whose seconds have this distribution, from this actor's stream; to the
+    /// nanosecond, and none at all for a number below zero.
+    ///
+    /// ```
+    /// # use corsair::*;
+    /// # #[derive(Message)] struct Job;
+    /// # struct Root;
+    /// # impl Scenario<Job> for Root {
+    /// # async fn root<C: AsyncContext<Job>>(self, mut cx: C) {
+    /// let service = Distribution::lognormal(0.020, 0.5).expect("both are positive");
+    /// let time = cx.sample_time(&service);
+    /// cx.sleep(time).await;
+    /// # }
+    /// # }
+    /// # run(Executor::Virtual, &Config::default(), Root)?;
+    /// # Ok::<(), RunError>(())
+    /// ```
+    fn sample_time(&mut self, distribution: &Distribution) -> Duration {
+        seconds(self.sample(distribution))
+    }
+
     /// Sends a message. Never waits, never fails: if the receiver has ended by then, the message
     /// is counted as a dead letter. Returns the name of this sending.
     ///
@@ -87,6 +115,39 @@ pub trait Context<M: Message>: Send {
     /// in virtual time. At the same instant, messages come before timers, and timers in the order
     /// in which they were set.
     fn timer(&mut self, after: Duration, token: Token);
+
+    /// Sets a timer as [`Context::timer`] does, that can be [cancelled](Context::cancel).
+    fn timer_handle(&mut self, after: Duration, token: Token) -> TimerHandle;
+
+    /// Sets a timer that is due every `period` from now on, exactly in virtual time, until it is
+    /// [cancelled](Context::cancel) or the actor ends. A period has at least a nanosecond.
+    ///
+    /// ```
+    /// # use corsair::*;
+    /// # use std::time::Duration;
+    /// # #[derive(Message)] struct Job;
+    /// # struct Root;
+    /// # impl Scenario<Job> for Root {
+    /// # async fn root<C: AsyncContext<Job>>(self, mut cx: C) {
+    /// let tick = cx.every(Duration::from_millis(10), Token::new(1));
+    /// for _ in 0..3 {
+    ///     assert_eq!(cx.recv().await, Event::Timer(Token::new(1)));
+    /// }
+    /// assert_eq!(cx.now().elapsed(), Duration::from_millis(30));
+    /// assert!(cx.cancel(tick));
+    /// assert_eq!(cx.recv_timeout(Duration::from_secs(1)).await, None);
+    /// # }
+    /// # }
+    /// # impl PartialEq for Job { fn eq(&self, _: &Job) -> bool { true } }
+    /// # impl std::fmt::Debug for Job { fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result { f.write_str("Job") } }
+    /// # run(Executor::Virtual, &Config::default(), Root)?;
+    /// # Ok::<(), RunError>(())
+    /// ```
+    fn every(&mut self, period: Duration, token: Token) -> TimerHandle;
+
+    /// Cancels a timer of this actor, which does not come any more. False if it has come already, be
+    /// it read or not, or was cancelled before.
+    fn cancel(&mut self, timer: TimerHandle) -> bool;
 
     /// Ends another actor: it gets no event after this one has arrived, and its body is dropped.
     /// Stopping an actor that has ended does nothing.
@@ -173,6 +234,61 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     ) -> impl Future<Output = Event<M>> + Send {
         let why = Waiting::Selected(Location::caller());
         self.recv_where(why, move |event, _| wanted(event))
+    }
+
+    /// Waits for the next event as [`AsyncContext::recv`] does, at most for `timeout`.
+    fn recv_timeout(&mut self, timeout: Duration) -> impl Future<Output = Option<Event<M>>> + Send {
+        self.recv_within(Waiting::Message, timeout, |_, _| true)
+    }
+
+    /// Waits for whichever of several events comes first, and says which: an answer of several that
+    /// were asked, a timer, the end of a child, a message that a predicate accepts. `None` if
+    /// [`Select::within`] is over before. Other events are kept, in order, for later receives.
+    ///
+    /// ```
+    /// # use corsair::*;
+    /// # use std::time::Duration;
+    /// # #[derive(Message, Debug, PartialEq)]
+    /// # enum Msg { Ping, Pong }
+    /// # async fn server<C: AsyncContext<Msg>>(mut cx: C, slow: u32) {
+    /// #     cx.recv().await;
+    /// #     let question = cx.envelope().ticket();
+    /// #     cx.sleep(Duration::from_millis(10 * (1 + u64::from(slow)))).await;
+    /// #     cx.reply(question, Msg::Pong);
+    /// # }
+    /// # struct Root;
+    /// # impl Scenario<Msg> for Root {
+    /// # async fn root<C: AsyncContext<Msg>>(self, mut cx: C) {
+    /// # let servers = cx.spawn(Spawn::many(2, "server", ""), server).await;
+    /// let fast = cx.question(servers.get(0), Msg::Ping);
+    /// let slow = cx.question(servers.get(1), Msg::Ping);
+    /// let either = || Select::new().answer(slow).answer(fast);
+    ///
+    /// let (which, _) = cx.select(either()).await.expect("no limit of time");
+    /// assert_eq!(which, 1);
+    /// let second = cx.select(either().within(Duration::from_millis(1))).await;
+    /// assert_eq!(second, None);
+    /// # }
+    /// # }
+    /// # run(Executor::Virtual, &Config::default(), Root)?;
+    /// # Ok::<(), RunError>(())
+    /// ```
+    #[track_caller]
+    fn select(
+        &mut self,
+        select: Select<M>,
+    ) -> impl Future<Output = Option<(usize, Event<M>)>> + Send {
+        let why = Waiting::Selected(Location::caller());
+        async move {
+            let wanted =
+                |event: &Event<M>, envelope: &Envelope| select.arm(event, envelope).is_some();
+            let event = match select.limit() {
+                Some(limit) => self.recv_within(why, limit, wanted).await?,
+                None => self.recv_where(why, wanted).await,
+            };
+            let arm = select.arm(&event, &self.envelope());
+            Some((arm.unwrap_or_default(), event))
+        }
     }
 
     /// Waits for `time`; events that arrive meanwhile are kept.
@@ -299,6 +415,15 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
             spawned(self, request).await
         }
     }
+
+    /// As [`AsyncContext::recv_where`], at most so long.
+    #[doc(hidden)]
+    fn recv_within(
+        &mut self,
+        why: Waiting,
+        within: Duration,
+        wanted: impl Fn(&Event<M>, &Envelope) -> bool + Send,
+    ) -> impl Future<Output = Option<Event<M>>> + Send;
 
     /// A token that no other wait of this actor uses.
     #[doc(hidden)]

@@ -116,6 +116,12 @@ pub enum RunError {
         /// The run so far.
         report: Box<Report>,
     },
+    /// An experiment was cut before its root returned a value.
+    #[error("the run was cut at {} before its root returned a value", report.time)]
+    NoValue {
+        /// The run so far.
+        report: Box<Report>,
+    },
     /// More actors than addresses.
     #[error(
         "more actors than addresses: a run has room for about four billion, in pages of {page}"
@@ -143,6 +149,7 @@ impl RunError {
             | RunError::Overflow { report, .. }
             | RunError::TooManyThreads { report, .. }
             | RunError::Thread { report, .. }
+            | RunError::NoValue { report }
             | RunError::TooManyActors { report, .. } => Some(report),
         }
     }

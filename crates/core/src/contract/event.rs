@@ -88,6 +88,18 @@ impl Token {
     }
 }
 
+/// A timer that can be cancelled: by the actor that has set it, with
+/// [`Context::cancel`](crate::Context::cancel).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct TimerHandle(pub(crate) Token);
+
+impl fmt::Debug for TimerHandle {
+    /// Its number is nothing that a run may depend on.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TimerHandle")
+    }
+}
+
 /// The name of one sending in a run: the sender and its sequence number.
 ///
 /// Unique within a run (an actor that would send its 2^32nd message ends it), the same in every repetition,

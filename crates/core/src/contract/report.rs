@@ -165,6 +165,9 @@ pub struct ActorTotals {
 }
 
 impl Report {
+    /// At most this many panics are listed of a run in virtual time that survives them: the first.
+    pub const MOST_PANICS: usize = 10_000;
+
     /// At most this many waiting actors are listed.
     pub const MOST_WAITING: usize = 100;
 

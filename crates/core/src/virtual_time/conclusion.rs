@@ -96,6 +96,18 @@ pub(super) fn conclude<M: Message>(
         let name = whose.map(|whose| directory.name_of(whose));
         report.event.extend(name);
     }
+    let panics = outcomes
+        .iter_mut()
+        .flat_map(|each| each.tally.panics.drain(..));
+    let named = panics.map(|(mut panic, whose)| {
+        let name = whose.map(|whose| directory.name_of(whose));
+        panic.event.extend(name);
+        panic
+    });
+    report.panics = named.collect();
+    report.panics.sort_by_key(|panic| (panic.time, panic.who));
+    report.panics.truncate(Report::MOST_PANICS);
+    let tallies = || outcomes.iter().map(|outcome| &outcome.tally);
     let panic = failure.as_ref().and_then(|failure| match &failure.why {
         Why::Panic { report, .. } => Some(report.clone()),
         _ => None,

@@ -13,14 +13,14 @@ use super::waker;
 use crate::contract::time::nanos;
 use crate::contract::{
     Actor, Addr, AsyncContext, Context, Envelope, Event, Message, Own, SpanId, Spawn, Ticket, Time,
-    Token, Waiting,
+    TimerHandle, Token, Waiting,
 };
 use forms::{Handlers, bodies};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
-use waits::{Any, Fresh, Selected, Wait, Wanted};
+use waits::{Any, Fresh, Selected, Until, Wait, Wanted};
 
 thread_local! {
     /// The shard that runs on this thread: its number, and where it is.
@@ -187,6 +187,19 @@ impl<M: Message, R: Reach<M>> Context<M> for VirtualContext<M, R> {
         self.shard().set_timer(nanos(after), token.0)
     }
 
+    fn timer_handle(&mut self, after: Duration, token: Token) -> TimerHandle {
+        self.shard().set_handle(nanos(after), token, None)
+    }
+
+    fn every(&mut self, period: Duration, token: Token) -> TimerHandle {
+        let period = nanos(period).max(1);
+        self.shard().set_handle(period, token, Some(period))
+    }
+
+    fn cancel(&mut self, timer: TimerHandle) -> bool {
+        self.shard().cancel_handle(timer)
+    }
+
     fn stop(&mut self, who: Addr) {
         self.shard().notify(Kind::Stop, who.0, 0);
     }
@@ -227,6 +240,19 @@ impl<M: Message> VirtualContext<M, ForBody<M>> {
     }
 }
 
+impl<M: Message> VirtualContext<M, ForBody<M>> {
+    /// A wait for what was asked for just before.
+    fn fresh(&self, own: Own) -> Fresh<M> {
+        Fresh {
+            reach: ForBody(self.reach.0, PhantomData),
+            actor: self.shard().turn.me,
+            own,
+            seen: self.shard().kept.added(),
+            done: false,
+        }
+    }
+}
+
 /// Notes a spawn to be done when the shards meet.
 fn request<M: Message>(shard: &mut Shard<M>, spawn: Spawn, form: impl Form<M>) -> u32 {
     let request = shard.request();
@@ -256,19 +282,31 @@ impl<M: Message> AsyncContext<M> for VirtualContext<M, ForBody<M>> {
         self.wait(why, Selected { wanted, seen: 0 })
     }
 
+    async fn recv_within(
+        &mut self,
+        why: Waiting,
+        within: Duration,
+        wanted: impl Fn(&Event<M>, &Envelope) -> bool + Send,
+    ) -> Option<Event<M>> {
+        let token = self.own_token();
+        self.timer(within, token);
+        let own = Own::Sleep(token, self.now().after(within));
+        let until = Until {
+            selected: Selected { wanted, seen: 0 },
+            fresh: self.fresh(own),
+        };
+        match self.wait(why, until).await {
+            Event::Timer(due) if due == token => None,
+            event => Some(event),
+        }
+    }
+
     fn ask_only(&mut self, to: Addr, body: M) -> SpanId {
         SpanId(self.shard().post(Kind::Ask, to.0, 0, 0, body))
     }
 
     fn wait_own(&mut self, why: Waiting, own: Own) -> impl Future<Output = Event<M>> + Send {
-        let fresh = Fresh {
-            reach: ForBody(self.reach.0, PhantomData),
-            actor: self.shard().turn.me,
-            own,
-            seen: self.shard().kept.added(),
-            done: false,
-        };
-        self.wait(why, fresh)
+        self.wait(why, self.fresh(own))
     }
 
     async fn yield_now(&mut self) {

@@ -13,11 +13,12 @@ mod whole;
 use super::form::{Form, Slot};
 use super::header::{Header, State};
 use super::near::Near;
+use super::places::Kin;
 use super::population::Seen;
 use super::scheduled::Kind;
 use super::shard::{ROOT, Shard};
 use super::stored::Stored;
-use crate::contract::{Flow, Message, Reason};
+use crate::contract::{Flow, Message, Reason, Token};
 use std::any::{TypeId, type_name};
 
 /// Whether an actor is to handle an event.
@@ -242,6 +243,11 @@ trait Residents<M: Message, F: Form<M>> {
                 event
             };
             if kind == Kind::Timer {
+                if Stored::token(event) >= Token::OWN
+                    && let Some(token) = (*shard).handle_due(Stored::token(event))
+                {
+                    Stored::set_token(event, token);
+                }
                 (*shard).count_timer(Stored::token(event).into());
             } else if kind.is_message() {
                 count_message(shard, event);
@@ -282,7 +288,9 @@ trait Residents<M: Message, F: Form<M>> {
             }
             (*shard).turn.near.clear();
             let kin = (*shard).places.kin(me);
-            if let Some(kin) = kin.filter(|kin| kin.watched) {
+            // A panic is always told.
+            let told = |kin: &Kin| kin.watched || reason == Reason::Panicked;
+            if let Some(kin) = kin.filter(told) {
                 (*shard).notify(Kind::Down, kin.parent, Header::reason_number(reason) as u64);
             }
             (*shard).places.ended(me);

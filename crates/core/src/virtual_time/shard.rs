@@ -12,6 +12,7 @@ mod timer;
 mod turn;
 mod waits;
 
+pub(crate) use tally::Noted;
 pub(super) use tally::{Failure, Tally, Why};
 pub(super) use timer::Timer;
 
@@ -24,7 +25,9 @@ use super::population::SpawnRequest;
 use super::scheduled::{Head, Kind, MAX_WINDOW_BITS, Scheduled};
 use super::stored::Stored;
 use crate::contract::random::Streams;
-use crate::contract::{Addr, Config, DeadLetters, Event, Latency, Message, SpanId, Token};
+use crate::contract::{
+    Addr, Config, DeadLetters, Event, Latency, Message, Panics, SpanId, TimerHandle, Token,
+};
 use queues::Queues;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -50,6 +53,8 @@ pub(super) struct Shard<M> {
     pub(super) waits: Waits,
     /// Events of the window begun last that come after a pause, and timers that were set in it.
     pub(super) rest: Vec<Scheduled<M>>,
+    /// All events so far, if they are to be compared with those of another run.
+    pub(super) trail: Option<Vec<Noted>>,
     /// Events after the limit, in a window that contains it: when, and a timer's key or `u64::MAX`.
     held: Vec<(u64, u64)>,
     /// Events that would arrive after the end of time, to be dropped with the shard.
@@ -84,6 +89,8 @@ impl<M: Message> Shard<M> {
                 to_root: config.dead_letters == DeadLetters::ToRoot,
                 per_actor: config.per_actor,
                 traces: config.traces,
+                attentive: config.per_actor,
+                survives_panics: config.panics == Panics::EndActor,
             },
             window: Window {
                 number: 0,
@@ -103,6 +110,7 @@ impl<M: Message> Shard<M> {
             tally: Tally::new(M::KINDS.len()),
             waits: Waits::default(),
             rest: Vec::new(),
+            trail: None,
             held: Vec::new(),
             never: Vec::new(),
             requests: HashMap::new(),
@@ -283,6 +291,37 @@ impl<M: Message> Shard<M> {
         self.turn.near.push(self.turn.now, time, token);
     }
 
+    /// Sets a timer of the actor being run that it can cancel.
+    pub(super) fn set_handle(
+        &mut self,
+        after: u64,
+        token: Token,
+        period: Option<u64>,
+    ) -> TimerHandle {
+        let own = self.waits.add_handle(self.turn.me, token, period);
+        self.set_timer(after, own.0);
+        TimerHandle(own)
+    }
+
+    /// Cancels a timer of the actor being run; false if it has come or was cancelled.
+    pub(super) fn cancel_handle(&mut self, timer: TimerHandle) -> bool {
+        let known = self.waits.remove_handle(self.turn.me, timer.0);
+        if known {
+            self.waits.cancel(self.turn.me, timer.0);
+        }
+        known
+    }
+
+    /// A timer of the library's own is due: the token of the actor's that it stands for, if it does.
+    /// One that comes again is set again.
+    pub(super) fn handle_due(&mut self, own: u32) -> Option<u32> {
+        let (token, period) = self.waits.handle_due(self.turn.me, own)?;
+        if let Some(period) = period {
+            self.set_timer(period, own);
+        }
+        Some(token.0)
+    }
+
     /// Whether the timer being run was cancelled.
     pub(super) fn is_cancelled(&mut self, token: u32) -> bool {
         token >= Token::OWN && self.waits.take_cancelled(self.turn.me, token)
@@ -356,6 +395,7 @@ impl<M: Message> Shard<M> {
     /// returned is to be dropped.
     #[must_use = "dropping a waker is foreign code: to be done by whoever holds no reference"]
     pub(super) fn forget(&mut self) -> Option<Waker> {
+        self.waits.forget_handles(self.turn.me);
         if self.header().has_spawns() {
             self.requests.remove(&self.turn.me);
         }
@@ -425,6 +465,22 @@ impl<M: Message> Shard<M> {
                 body: Stored::body(arrived).read(),
             })
         }
+    }
+
+    /// The same, unless its head is an exception.
+    pub(super) fn take_arrived_unless(
+        &mut self,
+        except: impl Fn(&Head) -> bool,
+    ) -> Option<Scheduled<M>> {
+        if self.turn.arrived.is_null() {
+            return None;
+        }
+        // SAFETY: a non-null `arrived` points to an event that nobody has moved out yet.
+        let head = unsafe { Stored::head(self.turn.arrived, self.turn.now) };
+        if except(&head) {
+            return None;
+        }
+        self.take_arrived()
     }
 
     /// Keeps an event for a later receive of the actor being run.

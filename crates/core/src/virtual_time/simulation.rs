@@ -6,6 +6,7 @@ use super::conclusion::{add_up, conclude};
 use super::engine::{End, Seat};
 use super::header::State;
 use super::pause::Before;
+use super::shard::Noted;
 use crate::contract::{Addr, Config, Message, Outcome, Report, RunError, Scenario, SpanId, Time};
 use crate::sync::lock;
 use crew::Crew;
@@ -363,6 +364,21 @@ impl<M: Message> Simulation<M> {
         conclude::<M>(config, self.started.elapsed(), outcomes)
     }
 
+    /// Notes every event from here on.
+    pub(crate) fn record(&mut self) {
+        self.seats().for_each(|mut seat| seat.record());
+    }
+
+    /// The events that were noted since the last call, in an order that does not depend on workers.
+    pub(crate) fn take_trail(&mut self) -> Vec<Noted> {
+        let mut trail: Vec<_> = self
+            .seats()
+            .flat_map(|mut seat| seat.take_trail())
+            .collect();
+        trail.sort_unstable();
+        trail
+    }
+
     fn seats(&self) -> impl Iterator<Item = MutexGuard<'_, Seat<M>>> {
         self.seats.iter().map(|seat| lock(seat))
     }
@@ -381,7 +397,8 @@ impl<M: Message> Simulation<M> {
         })
     }
 
-    fn end_of_next_window(&self) -> Option<Time> {
+    /// The last instant of the next window for which there is anything.
+    pub(crate) fn end_of_next_window(&self) -> Option<Time> {
         if self.end.is_some() {
             return None;
         }
@@ -399,7 +416,7 @@ impl<M: Message> Simulation<M> {
     }
 
     /// Whether nothing can happen any more before the end that the configuration sets.
-    fn is_at_its_end(&self) -> bool {
+    pub(crate) fn is_at_its_end(&self) -> bool {
         self.config.end.is_some_and(|end| self.now >= end)
     }
 

@@ -163,6 +163,15 @@ impl<M> Stored<M> {
         unsafe { (*this).content.token }
     }
 
+    /// Gives a timer another token.
+    ///
+    /// # Safety
+    /// `this` is a stored timer.
+    pub(super) unsafe fn set_token(this: *mut Stored<M>, token: u32) {
+        // SAFETY: the contract.
+        unsafe { (*this).content.token = token }
+    }
+
     /// The message of an event.
     ///
     /// # Safety

@@ -11,7 +11,7 @@ use super::{Alarm, Runtime};
 use crate::contract::random::Streams;
 use crate::contract::{
     Actor, Addr, AddrRange, AsyncContext, Context, Envelope, Event, Message, Own, Scenario, SpanId,
-    Spawn, Ticket, Time, Token, Waiting,
+    Spawn, Ticket, Time, TimerHandle, Token, Waiting,
 };
 use crate::sync::lock;
 use ending::Handled;
@@ -466,6 +466,24 @@ impl<M: Message, R: Runtime> Context<M> for WallContext<M, R> {
         self.timers.set(self.system.clock.now().after(after), token);
     }
 
+    fn timer_handle(&mut self, after: Duration, token: Token) -> TimerHandle {
+        let own = self.own_token();
+        let due = self.system.clock.now().after(after);
+        self.timers.set_handle(due, own, token, None);
+        TimerHandle(own)
+    }
+
+    fn every(&mut self, period: Duration, token: Token) -> TimerHandle {
+        let (own, period) = (self.own_token(), period.max(Duration::from_nanos(1)));
+        let due = self.system.clock.now().after(period);
+        self.timers.set_handle(due, own, token, Some(period));
+        TimerHandle(own)
+    }
+
+    fn cancel(&mut self, timer: TimerHandle) -> bool {
+        self.timers.cancel(timer.0)
+    }
+
     fn stop(&mut self, who: Addr) {
         self.system.stop(who);
     }
@@ -568,6 +586,32 @@ impl<M: Message, R: Runtime> AsyncContext<M> for WallContext<M, R> {
         let token = Token(Token::OWN | self.waits);
         self.waits = (self.waits + 1) & !Token::OWN;
         token
+    }
+
+    async fn recv_within(
+        &mut self,
+        why: Waiting,
+        within: Duration,
+        wanted: impl Fn(&Event<M>, &Envelope) -> bool + Send,
+    ) -> Option<Event<M>> {
+        let token = self.own_token();
+        self.timer(within, token);
+        let (me, over) = (self.me, Own::Sleep(token, Time::MAX));
+        let wanted = move |letter: &Letter<M>| {
+            is_of(letter, over) || !letter.is_own() && wanted(&letter.event, &letter.envelope(me))
+        };
+        let mut look = Look::AtKept;
+        let this = &mut *self;
+        let event = poll_fn(move |task| {
+            let letter = this.poll_letter(why, &wanted, &mut look, task);
+            letter.map(|letter| this.hand_out(letter))
+        })
+        .await;
+        self.timers.forget_own();
+        match event {
+            Event::Timer(due) if due == token => None,
+            event => Some(event),
+        }
     }
 
     fn ask_only(&mut self, to: Addr, body: M) -> SpanId {

@@ -9,7 +9,7 @@
 use super::Runtime;
 use super::system::{Cell, End, ROOT, System};
 use crate::contract::report::panic_text;
-use crate::contract::{Addr, Message, PanicReport, Reason};
+use crate::contract::{Addr, Message, PanicReport, Panics, Reason};
 use crate::sync::lock;
 use std::any::Any;
 use std::future::poll_fn;
@@ -88,7 +88,7 @@ pub(crate) async fn live<M, R, B>(
     if let Some(report) = &report {
         lock(&system.panics).push(report.clone());
     }
-    if who == ROOT {
+    if who == ROOT || report.is_some() && system.config.panics == Panics::EndRun {
         return system.finish(match report {
             Some(report) => End::Panicked(Box::new(report)),
             None => End::Completed,

@@ -8,6 +8,7 @@
 use crate::contract::{Time, Token};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::time::Duration;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Pending {
@@ -22,6 +23,16 @@ pub(crate) struct Timers {
     set: BinaryHeap<Reverse<Pending>>,
     own: Option<Pending>,
     order: u32,
+    /// Those that can be cancelled; they are in `set`, under tokens of the library's own.
+    handles: Vec<Handle>,
+}
+
+/// A timer that can be cancelled.
+#[derive(Clone, Copy)]
+struct Handle {
+    own: u32,
+    token: u32,
+    period: Option<Duration>,
 }
 
 impl Timers {
@@ -38,6 +49,35 @@ impl Timers {
         } else {
             self.set.push(Reverse(pending));
         }
+    }
+
+    /// Sets one that can be cancelled, and comes again if it has a period.
+    pub(crate) fn set_handle(
+        &mut self,
+        due: Time,
+        own: Token,
+        token: Token,
+        period: Option<Duration>,
+    ) {
+        let (own, token) = (own.0, token.0);
+        self.handles.push(Handle { own, token, period });
+        self.push(due, own);
+    }
+
+    fn push(&mut self, due: Time, token: u32) {
+        let order = self.order;
+        self.order += 1;
+        self.set.push(Reverse(Pending { due, order, token }));
+    }
+
+    /// Cancels one; false if it has come or was cancelled.
+    pub(crate) fn cancel(&mut self, own: Token) -> bool {
+        let known = self.handles.iter().position(|handle| handle.own == own.0);
+        if let Some(place) = known {
+            self.handles.swap_remove(place);
+            self.set.retain(|Reverse(pending)| pending.token != own.0);
+        }
+        known.is_some()
     }
 
     /// Forgets the timer of a wait that is over.
@@ -69,7 +109,26 @@ impl Timers {
         if self.set.is_empty() && self.own.is_none() {
             self.order = 0;
         }
-        Some((first.due, Token(first.token)))
+        Some((first.due, Token(self.token_of(first))))
+    }
+}
+
+impl Timers {
+    /// The actor's token of one that is due. One that comes again is set again.
+    fn token_of(&mut self, due: Pending) -> u32 {
+        let known = self
+            .handles
+            .iter()
+            .position(|handle| handle.own == due.token);
+        let Some(place) = known else { return due.token };
+        let Handle { own, token, period } = self.handles[place];
+        match period {
+            Some(period) => self.push(due.due.after(period), own),
+            None => {
+                self.handles.swap_remove(place);
+            }
+        }
+        token
     }
 }
 

@@ -1,7 +1,7 @@
 //! The state machine of a pirate, against a context that writes down what it does.
 
 use super::*;
-use crate::contract::{AddrRange, Envelope, Random, SpanId, Spawn, Ticket, Time};
+use crate::contract::{AddrRange, Envelope, Random, SpanId, Spawn, Ticket, Time, TimerHandle};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 
@@ -83,6 +83,18 @@ impl Context<Msg> for Recorder {
     fn reply(&mut self, _: Ticket, _: Msg) -> SpanId {
         panic!("a pirate is asked nothing")
     }
+    fn timer_handle(&mut self, _: Duration, _: Token) -> TimerHandle {
+        unreachable!("pirates cancel nothing")
+    }
+
+    fn every(&mut self, _: Duration, _: Token) -> TimerHandle {
+        unreachable!("pirates do nothing regularly")
+    }
+
+    fn cancel(&mut self, _: TimerHandle) -> bool {
+        unreachable!("pirates cancel nothing")
+    }
+
     fn stop(&mut self, _: Addr) {
         panic!("a pirate stops nobody")
     }

@@ -107,6 +107,20 @@ impl<W> Selected<W> {
 
 impl<M: Message, W: Fn(&Event<M>, &Envelope) -> bool> Wanted<M> for Selected<W> {
     fn look(&mut self, context: &VirtualContext<M, ForBody<M>>) -> Option<Event<M>> {
+        self.look_unless(context, |_| false)
+    }
+}
+
+impl<W> Selected<W> {
+    /// Looks for it; if what has arrived is an exception, leaves that where it is.
+    fn look_unless<M: Message>(
+        &mut self,
+        context: &VirtualContext<M, ForBody<M>>,
+        except: impl Fn(&Head) -> bool,
+    ) -> Option<Event<M>>
+    where
+        W: Fn(&Event<M>, &Envelope) -> bool,
+    {
         let shard = || context.shard();
         let mut entry = shard().kept_after(self.seen);
         while let Some(at) = entry {
@@ -137,7 +151,7 @@ impl<M: Message, W: Fn(&Event<M>, &Envelope) -> bool> Wanted<M> for Selected<W> 
                 }
             }
         }
-        if let Some(event) = shard().take_arrived() {
+        if let Some(event) = shard().take_arrived_unless(except) {
             match self.show(context, event) {
                 Ok(event) => return Some(event),
                 Err(Some(event)) => shard().keep(event),
@@ -146,6 +160,27 @@ impl<M: Message, W: Fn(&Event<M>, &Envelope) -> bool> Wanted<M> for Selected<W> 
         }
         self.seen = shard().kept.added();
         None
+    }
+}
+
+/// The selective receive that has a time-out.
+pub(super) struct Until<M, W> {
+    pub(super) selected: Selected<W>,
+    /// The wait for the time-out.
+    pub(super) fresh: Fresh<M>,
+}
+
+impl<M: Message, W: Fn(&Event<M>, &Envelope) -> bool> Wanted<M> for Until<M, W> {
+    fn look(&mut self, context: &VirtualContext<M, ForBody<M>>) -> Option<Event<M>> {
+        if let Some(event) = self
+            .selected
+            .look_unless(context, |head| self.fresh.is(head))
+        {
+            self.fresh.end(None);
+            return Some(event);
+        }
+        // The time-out, if it has arrived: nothing else has.
+        self.fresh.look(context)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::virtual_time::parcel::{Parcel, next_pending};
 use crate::virtual_time::pause::{Before, Pause};
 use crate::virtual_time::population::{Blueprint, Seen};
 use crate::virtual_time::scheduled::{Head, Kind, Label, Scheduled};
-use crate::virtual_time::shard::{ROOT, Shard};
+use crate::virtual_time::shard::{Noted, ROOT, Shard};
 use crate::virtual_time::stored::Stored;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
@@ -89,6 +89,19 @@ impl<M: Message> Seat<M> {
     pub(in super::super) fn has_failed(&mut self) -> bool {
         let tally = &self.0.shard().tally;
         tally.failure.is_some() || tally.too_many
+    }
+
+    /// Notes every event from here on.
+    pub(in super::super) fn record(&mut self) {
+        let shard = self.0.shard();
+        shard.trail = Some(Vec::new());
+        shard.rules.attentive = true;
+    }
+
+    /// The events that were noted since the last call.
+    pub(in super::super) fn take_trail(&mut self) -> Vec<Noted> {
+        let trail = self.0.shard().trail.as_mut();
+        trail.map(std::mem::take).unwrap_or_default()
     }
 
     /// Changes with everything that happens on this shard.

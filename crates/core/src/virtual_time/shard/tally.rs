@@ -2,7 +2,7 @@
 
 use super::{ROOT, Shard};
 use crate::contract::config::fold;
-use crate::contract::{ActorTotals, Addr, Message, PanicReport, Time, Token};
+use crate::contract::{ActorTotals, Addr, Message, PanicReport, Report, Time, Token};
 use crate::virtual_time::addresses::{PAGE, PAGE_BITS};
 use crate::virtual_time::header::Header;
 use crate::virtual_time::scheduled::{Head, Kind, Label, Scheduled, TIMER_FROM};
@@ -47,6 +47,18 @@ pub(in super::super) enum Why {
     Sends,
 }
 
+/// An event of the digest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Noted {
+    pub(crate) time: u64,
+    pub(crate) to: u32,
+    pub(crate) from: u32,
+    pub(crate) sequence: u32,
+    /// `None`: a timer, whose token is its contents.
+    pub(crate) kind: Option<usize>,
+    pub(crate) contents: u64,
+}
+
 /// What a shard has counted.
 #[derive(Clone)]
 pub(in super::super) struct Tally {
@@ -67,6 +79,8 @@ pub(in super::super) struct Tally {
     pub(in super::super) root_ended: Option<u64>,
     /// The first in virtual time.
     pub(in super::super) failure: Option<Failure>,
+    /// Panics that ended actors only; the name of the second is to follow in the event's description.
+    pub(in super::super) panics: Vec<(PanicReport, Option<u32>)>,
     pub(in super::super) received: Vec<Vec<u64>>,
     pub(in super::super) too_many: bool,
 }
@@ -87,8 +101,19 @@ impl Tally {
             root_end: u64::MAX,
             root_ended: None,
             failure: None,
+            panics: Vec::new(),
             received: Vec::new(),
             too_many: false,
+        }
+    }
+
+    /// Notes a panic that the run survives. The first ones are kept.
+    fn survive(&mut self, panicked: PanicReport, whose: Option<u32>) {
+        self.panics.push((panicked, whose));
+        if self.panics.len() >= 2 * Report::MOST_PANICS {
+            self.panics
+                .sort_by_key(|(panic, _)| (panic.time, panic.who));
+            self.panics.truncate(Report::MOST_PANICS);
         }
     }
 
@@ -107,8 +132,8 @@ impl<M: Message> Shard<M> {
         let parties = (head.to as u64) << 32 | head.from as u64;
         let what = (head.seq as u64) << 32 | kind as u64;
         self.digest(parties, what, fingerprint);
-        if self.rules.per_actor {
-            self.count_received();
+        if self.rules.attentive {
+            self.attend(Some(kind), fingerprint);
         }
     }
 
@@ -119,6 +144,9 @@ impl<M: Message> Shard<M> {
         let parties = (self.turn.me as u64) << 32 | TIMER_FROM as u64;
         // The library's own tokens only need to differ; their numbers depend on the shard.
         self.digest(parties, 0, token.min(Token::OWN as u64));
+        if self.rules.attentive {
+            self.attend(None, token.min(Token::OWN as u64));
+        }
     }
 
     /// Adds an event to the run's digest: a sum, so that it does not matter where and in which
@@ -138,7 +166,25 @@ impl<M: Message> Shard<M> {
         self.tally.last = self.tally.last.max(self.turn.now);
     }
 
+    /// Notes what ordinary runs do not: the message of this kind, or the timer, being delivered.
     #[cold]
+    fn attend(&mut self, kind: Option<usize>, contents: u64) {
+        let (time, head) = (self.turn.now, self.current());
+        if let Some(trail) = &mut self.trail {
+            trail.push(Noted {
+                time,
+                to: head.to,
+                from: head.from,
+                sequence: head.seq,
+                kind,
+                contents,
+            });
+        }
+        if self.rules.per_actor && kind.is_some() {
+            self.count_received();
+        }
+    }
+
     fn count_received(&mut self) {
         let number = (self.turn.me >> PAGE_BITS) as usize;
         let received = &mut self.tally.received;
@@ -200,13 +246,17 @@ impl<M: Message> Shard<M> {
         panic: &(dyn Any + Send),
     ) {
         let (who, time) = (self.turn.me, self.turn.now);
-        let report = PanicReport {
+        let panicked = PanicReport {
             who: Addr(who),
             name: self.places.name_of(who),
             time: Time(time),
             event,
             message: crate::contract::report::panic_text(panic),
         };
+        if self.rules.survives_panics && who != ROOT {
+            return self.tally.survive(panicked, whose);
+        }
+        let report = panicked;
         self.fail(Why::Panic { report, whose });
     }
 

@@ -23,6 +23,10 @@ pub(in super::super) struct Rules {
     pub(in super::super) per_actor: bool,
     /// Every message has its cause.
     pub(in super::super) traces: bool,
+    /// Something is noted of each event, beside what is counted.
+    pub(in super::super) attentive: bool,
+    /// A panic ends the actor, not the run.
+    pub(in super::super) survives_panics: bool,
 }
 
 /// The window being run.

@@ -17,6 +17,17 @@ pub(in super::super) struct Waits {
     sweep_at: usize,
     /// Wakers that combinators gave to waits, by actor.
     relays: HashMap<u32, Waker>,
+    /// Timers that their actors can cancel.
+    handles: HashMap<u32, Vec<Handle>>,
+}
+
+/// A timer that its actor can cancel.
+struct Handle {
+    /// Of the library's own, under which it waits.
+    own: Token,
+    /// The actor's.
+    token: Token,
+    period: Option<u64>,
 }
 
 impl Default for Waits {
@@ -26,6 +37,7 @@ impl Default for Waits {
             cancelled: HashSet::new(),
             sweep_at: SWEEP_AT,
             relays: HashMap::new(),
+            handles: HashMap::new(),
         }
     }
 }
@@ -35,6 +47,51 @@ impl Waits {
     pub(in super::super) fn own_token(&mut self) -> Token {
         self.own_tokens = (self.own_tokens + 1) % Token::OWN;
         Token(Token::OWN | self.own_tokens)
+    }
+
+    /// Notes a timer that its actor can cancel. Returns the token under which it is to wait.
+    pub(super) fn add_handle(&mut self, actor: u32, token: Token, period: Option<u64>) -> Token {
+        let own = self.own_token();
+        let handles = self.handles.entry(actor).or_default();
+        handles.push(Handle { own, token, period });
+        own
+    }
+
+    /// Forgets a timer that its actor can cancel. Whether it was still to come.
+    pub(super) fn remove_handle(&mut self, actor: u32, own: Token) -> bool {
+        let Some(handles) = self.handles.get_mut(&actor) else {
+            return false;
+        };
+        let known = handles.iter().position(|handle| handle.own == own);
+        if let Some(place) = known {
+            handles.swap_remove(place);
+            if handles.is_empty() {
+                self.handles.remove(&actor);
+            }
+        }
+        known.is_some()
+    }
+
+    /// The token and the period of a timer that is due and that its actor can cancel. One without a
+    /// period is forgotten.
+    pub(super) fn handle_due(&mut self, actor: u32, own: u32) -> Option<(Token, Option<u64>)> {
+        if self.handles.is_empty() {
+            return None;
+        }
+        let handles = self.handles.get(&actor)?;
+        let handle = handles.iter().find(|handle| handle.own.0 == own)?;
+        let (token, period) = (handle.token, handle.period);
+        if period.is_none() {
+            self.remove_handle(actor, Token(own));
+        }
+        Some((token, period))
+    }
+
+    /// Forgets the timers of an actor that has ended.
+    pub(super) fn forget_handles(&mut self, actor: u32) {
+        if !self.handles.is_empty() {
+            self.handles.remove(&actor);
+        }
     }
 
     /// The timer of a wait is not needed any more.

@@ -3,7 +3,7 @@
 
 use corsair::{
     Actor, Addr, AsyncContext, Config, Context, DeadLetters, Event, Executor, Flow, Latency,
-    Message, Outcome, Random, Report, RunError, Scenario, Simulation, Spawn, Time, Token,
+    Message, Outcome, Random, Report, RunError, Scenario, Select, Simulation, Spawn, Time, Token,
 };
 use futures_util::future::{Either, select};
 use std::fmt::Write;
@@ -175,6 +175,20 @@ fn act<C: Context<Note>>(case: &Case, cx: &mut C, event: &Event<Note>) {
             });
             case.see(cx, request.into());
         }
+        15 => {
+            let delay = case.delay(cx);
+            let timer = cx.timer_handle(delay, Token::new(number as u32 % 50));
+            let period = Duration::from_nanos(1 << (case.longest.max(3) - 2)) + delay / 2;
+            let ticks = cx.every(period, Token::new(98));
+            if number % 2 == 0 {
+                let cancelled = cx.cancel(timer);
+                case.see(cx, cancelled.into());
+            }
+            if number % 8 != 0 {
+                let cancelled = (cx.cancel(ticks), cx.cancel(ticks));
+                case.see(cx, u64::from(cancelled.0) + 2 * u64::from(cancelled.1));
+            }
+        }
         _ => {}
     }
 }
@@ -267,6 +281,23 @@ fn live<'a, C: AsyncContext<Note>>(
                 }
                 5 => cx.yield_now().await,
                 6 if number % 8 == 0 => cx.settle().await,
+                8 => {
+                    let event = cx.recv_timeout(delay).await;
+                    match &event {
+                        Some(event) => case.see_event(cx, event),
+                        None => case.see(cx, 5),
+                    }
+                }
+                9 => {
+                    let question = cx.question(to, case.note(number));
+                    let either = Select::new()
+                        .answer(question)
+                        .message(|_, note: &Note| note.number < 300);
+                    if let Some((arm, event)) = cx.select(either.within(delay)).await {
+                        case.see(cx, arm as u64);
+                        case.see_event(cx, &event);
+                    }
+                }
                 7 => {
                     let mut yielded = 0;
                     std::future::poll_fn(|task| {

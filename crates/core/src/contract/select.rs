@@ -1,0 +1,119 @@
+//! Which of several events to wait for.
+
+use super::address::Addr;
+use super::event::{Envelope, Event, SpanId, Token};
+use std::fmt;
+use std::time::Duration;
+
+/// Events of which the first to come ends a wait: see
+/// [`AsyncContext::select`](crate::AsyncContext::select), which says which it was by its place among
+/// these, counted from 0 in the order in which they were added.
+pub struct Select<M> {
+    arms: Vec<Arm<M>>,
+    limit: Option<Duration>,
+}
+
+enum Arm<M> {
+    Any,
+    Message(Box<dyn Fn(Addr, &M) -> bool + Send + Sync>),
+    Timer(Token),
+    Answer(SpanId),
+    Down(Addr),
+    Spawned(u32),
+}
+
+impl<M> Select<M> {
+    /// No event yet.
+    pub fn new() -> Select<M> {
+        Select {
+            arms: Vec::new(),
+            limit: None,
+        }
+    }
+
+    fn or(mut self, arm: Arm<M>) -> Select<M> {
+        self.arms.push(arm);
+        self
+    }
+
+    /// Any event: as the last one, whatever the others do not take.
+    pub fn any(self) -> Select<M> {
+        self.or(Arm::Any)
+    }
+
+    /// A message that is accepted, given its sender.
+    pub fn message(self, wanted: impl Fn(Addr, &M) -> bool + Send + Sync + 'static) -> Select<M> {
+        self.or(Arm::Message(Box::new(wanted)))
+    }
+
+    /// A message of this sender.
+    pub fn from(self, sender: Addr) -> Select<M> {
+        self.message(move |from, _| from == sender)
+    }
+
+    /// A timer with this token.
+    pub fn timer(self, token: Token) -> Select<M> {
+        self.or(Arm::Timer(token))
+    }
+
+    /// The answer to what [`Context::question`](crate::Context::question) has sent, or the news that
+    /// there will be none.
+    pub fn answer(self, question: SpanId) -> Select<M> {
+        self.or(Arm::Answer(question))
+    }
+
+    /// The end of an actor of which this one is told.
+    pub fn down(self, who: Addr) -> Select<M> {
+        self.or(Arm::Down(who))
+    }
+
+    /// The addresses that this spawn request is told.
+    pub fn spawned(self, request: u32) -> Select<M> {
+        self.or(Arm::Spawned(request))
+    }
+
+    /// Wait no longer than this.
+    pub fn within(mut self, limit: Duration) -> Select<M> {
+        self.limit = Some(limit);
+        self
+    }
+
+    pub(crate) fn limit(&self) -> Option<Duration> {
+        self.limit
+    }
+
+    /// The first place that an event fits.
+    pub(crate) fn arm(&self, event: &Event<M>, envelope: &Envelope) -> Option<usize> {
+        let fits = |arm: &Arm<M>| match (arm, event) {
+            (Arm::Any, _) => true,
+            (Arm::Message(wanted), Event::Message { from, body }) => wanted(*from, body),
+            (Arm::Timer(token), Event::Timer(due)) => token == due,
+            (Arm::Answer(question), Event::Message { .. }) => envelope.answers == *question,
+            (
+                Arm::Answer(question),
+                Event::Unanswered {
+                    question: asked, ..
+                },
+            ) => asked == question,
+            (Arm::Down(who), Event::Down { who: ended, .. }) => who == ended,
+            (Arm::Spawned(request), Event::Spawned { request: done, .. }) => request == done,
+            _ => false,
+        };
+        self.arms.iter().position(fits)
+    }
+}
+
+impl<M> Default for Select<M> {
+    fn default() -> Self {
+        Select::new()
+    }
+}
+
+impl<M> fmt::Debug for Select<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Select")
+            .field("arms", &self.arms.len())
+            .field("limit", &self.limit)
+            .finish()
+    }
+}

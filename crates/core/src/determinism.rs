@@ -1,0 +1,172 @@
+//! Whether a scenario is deterministic, and if not, where it first differs from itself.
+
+use crate::contract::{Addr, Config, Message, Report, RunError, Scenario, Time};
+use crate::virtual_time::{Noted, Simulation};
+use std::fmt;
+use std::num::NonZeroUsize;
+
+/// Runs a scenario twice in virtual time, with one worker and with more, and compares every event.
+/// Returns the report if all are the same.
+///
+/// The library does the same thing twice; what does not is a scenario that depends on something else
+/// than its context. The usual reason is the order of a `HashMap`:
+///
+/// ```
+/// use corsair::{AsyncContext, Config, Message, NotDeterministic, Scenario, Spawn, check_determinism};
+/// use std::collections::HashMap;
+///
+/// #[derive(Message)]
+/// struct Bill(u32);
+///
+/// struct Waiter;
+///
+/// impl Scenario<Bill> for Waiter {
+///     async fn root<C: AsyncContext<Bill>>(self, mut cx: C) {
+///         let guests = cx.spawn(Spawn::many(20, "guest", ""), |mut cx, _| async move {
+///             cx.recv().await;
+///         }).await;
+///         let bills: HashMap<u32, u32> = (0..20).map(|guest| (guest, guest * 7)).collect();
+///         for (guest, amount) in bills {
+///             cx.send(guests.get(guest), Bill(amount)); // in another order each time
+///         }
+///         cx.settle().await;
+///     }
+/// }
+///
+/// match check_determinism(&Config::default(), || Waiter) {
+///     Err(NotDeterministic::Differs(difference)) => {
+///         // With 1 worker the first event that differs: at 0.00…s guest3 got Bill …
+///         println!("{difference}");
+///     }
+///     other => panic!("{other:?}"),
+/// }
+/// ```
+///
+/// # Errors
+/// [`NotDeterministic::Differs`] with the first event that differs; [`NotDeterministic::Failed`] if
+/// both runs fail in the same way.
+pub fn check_determinism<M: Message, S: Scenario<M>>(
+    config: &Config,
+    make: impl Fn() -> S,
+) -> Result<Report, NotDeterministic> {
+    let more = NonZeroUsize::new(config.workers.get().max(2)).unwrap_or(NonZeroUsize::MIN);
+    let run = |workers| {
+        let config = Config {
+            workers,
+            ..config.clone()
+        };
+        let mut simulation = Simulation::new(&config, make()).map_err(NotDeterministic::Failed)?;
+        simulation.record();
+        Ok(simulation)
+    };
+    let mut runs = [run(NonZeroUsize::MIN)?, run(more)?];
+    loop {
+        let ends = runs.each_ref().map(Simulation::end_of_next_window);
+        let Some(next) = ends.into_iter().flatten().min() else {
+            break;
+        };
+        let on = runs.each_mut().map(|run| run.run_until(next));
+        if runs[0].digest() != runs[1].digest() || on[0] != on[1] {
+            let difference = first_difference(&mut runs);
+            return Err(NotDeterministic::Differs(Box::new(difference)));
+        }
+        for run in &mut runs {
+            run.take_trail();
+        }
+        if !on[0] || runs[0].is_at_its_end() {
+            break;
+        }
+    }
+    let [one, two] = runs.map(Simulation::finish);
+    match (one, two) {
+        (Ok(report), Ok(_)) => Ok(report),
+        (Err(error), Err(other)) if error.to_string() == other.to_string() => {
+            Err(NotDeterministic::Failed(error))
+        }
+        (one, two) => {
+            let time = |result: &Result<Report, RunError>| {
+                let report = result.as_ref().map_or_else(RunError::report, Some);
+                report.map_or(Time::ZERO, |report| report.time)
+            };
+            let time = time(&one).min(time(&two));
+            let say = |result: Result<Report, RunError>| {
+                Some(result.map_or_else(
+                    |error| format!("it ended with: {error}"),
+                    |report| format!("it ended at {}", report.time),
+                ))
+            };
+            let happened = [say(one), say(two)];
+            Err(NotDeterministic::Differs(Box::new(Difference {
+                time,
+                happened,
+            })))
+        }
+    }
+}
+
+/// Why a scenario is not known to be deterministic.
+#[derive(Debug, thiserror::Error)]
+pub enum NotDeterministic {
+    /// Two runs differ.
+    #[error("{0}")]
+    Differs(Box<Difference>),
+    /// Both fail.
+    #[error(transparent)]
+    Failed(RunError),
+}
+
+/// The first event in which two runs of a scenario differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// When it happened, in the run in which it was earlier.
+    pub time: Time,
+    /// What happened in the first run, with one worker, and in the second; `None` if nothing did
+    /// there until the end of the window.
+    pub happened: [Option<String>; 2],
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [one, two] = self
+            .happened
+            .each_ref()
+            .map(|what| what.as_deref().unwrap_or("nothing more happened"));
+        write!(
+            f,
+            "two runs of one scenario differ at {}: in the first, {one}; in the second, {two}. Something else than its context decides what an actor does, such as the order of a HashMap, a clock, or a shared variable",
+            self.time
+        )
+    }
+}
+
+/// The first event that only one of the runs has.
+fn first_difference<M: Message>(runs: &mut [Simulation<M>; 2]) -> Difference {
+    let trails = runs.each_mut().map(Simulation::take_trail);
+    let [one, two] = &trails;
+    let same = one.iter().zip(two).take_while(|(a, b)| a == b).count();
+    let events = [one.get(same), two.get(same)];
+    let times = events.into_iter().flatten().map(|noted| noted.time);
+    let time = times.min().map_or(runs[0].now(), Time::from_nanos);
+    let mut tell = |index: usize| {
+        let run: &mut Simulation<M> = &mut runs[index];
+        events[index].map(|noted| describe::<M>(noted, |who| run.name(who)))
+    };
+    let happened = [tell(0), tell(1)];
+    Difference { time, happened }
+}
+
+fn describe<M: Message>(noted: &Noted, mut name: impl FnMut(Addr) -> String) -> String {
+    let time = Time::from_nanos(noted.time);
+    let to = name(Addr(noted.to));
+    match noted.kind {
+        Some(kind) => {
+            let (kind, from) = (M::KINDS[kind], name(Addr(noted.from)));
+            let (number, contents) = (noted.sequence, noted.contents);
+            format!(
+                "at {time} {to} got {kind} from {from}, its message {number}, with the fingerprint {contents:x}"
+            )
+        }
+        None if noted.contents >= 1 << 31 => format!("at {time} a wait of {to} was over"),
+        None => format!("at {time} {to} got timer {}", noted.contents),
+    }
+}

@@ -1,0 +1,199 @@
+//! Runs that give a value, one by one or many with seeds of their own.
+
+mod estimate;
+
+pub use estimate::Estimate;
+
+use crate::contract::{AsyncContext, Config, Executor, Message, Report, RunError, Scenario};
+use crate::sync::lock;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// A scenario whose root returns a value: what a run of it is for.
+pub trait Experiment<M: Message>: Send + 'static {
+    /// What the root returns.
+    type Value: Send + 'static;
+
+    /// The root's body. When it returns, the run is over.
+    fn root<C: AsyncContext<M>>(self, cx: C) -> impl Future<Output = Self::Value> + Send;
+}
+
+/// Runs an experiment, as [`run`](crate::run()) does a scenario, and returns what its root returned.
+///
+/// ```
+/// use corsair::{AsyncContext, Config, Executor, Experiment, Message, RunError, measure};
+/// use std::time::Duration;
+///
+/// #[derive(Message)]
+/// enum Msg { Ping, Pong }
+///
+/// /// How long an answer takes.
+/// struct RoundTrip;
+///
+/// impl Experiment<Msg> for RoundTrip {
+///     type Value = Duration;
+///
+///     async fn root<C: AsyncContext<Msg>>(self, mut cx: C) -> Duration {
+///         let echo = cx.spawn_one("echo", |mut cx: C| async move {
+///             cx.recv().await;
+///             let question = cx.envelope().ticket();
+///             cx.reply(question, Msg::Pong);
+///         }).await;
+///         let asked = cx.now();
+///         let _ = cx.ask(echo, Msg::Ping, Duration::from_secs(1)).await;
+///         cx.now().since(asked)
+///     }
+/// }
+///
+/// let (took, report) = measure(Executor::Virtual, &Config::default(), RoundTrip)?;
+/// assert!(took > Duration::from_millis(2) && took < Duration::from_millis(5));
+/// assert_eq!(report.delivered(), 2);
+/// # Ok::<(), RunError>(())
+/// ```
+///
+/// # Errors
+/// See [`RunError`]; [`RunError::NoValue`] if the run was cut before its root returned.
+pub fn measure<M: Message, E: Experiment<M>>(
+    executor: Executor,
+    config: &Config,
+    experiment: E,
+) -> Result<(E::Value, Report), RunError> {
+    let value = Arc::new(Mutex::new(None));
+    let scenario = Valued {
+        experiment,
+        value: Arc::clone(&value),
+    };
+    let report = crate::run(executor, config, scenario)?;
+    match lock(&value).take() {
+        Some(value) => Ok((value, report)),
+        None => Err(RunError::NoValue {
+            report: Box::new(report),
+        }),
+    }
+}
+
+/// An experiment as a scenario, which puts the value where it is asked for.
+struct Valued<E, V> {
+    experiment: E,
+    value: Arc<Mutex<Option<V>>>,
+}
+
+impl<M: Message, E: Experiment<M>> Scenario<M> for Valued<E, E::Value> {
+    async fn root<C: AsyncContext<M>>(self, cx: C) {
+        let value = self.experiment.root(cx).await;
+        *lock(&self.value) = Some(value);
+    }
+}
+
+/// One of the runs of [`replicate`].
+#[derive(Clone, Debug)]
+pub struct Replication<T> {
+    /// The seed of the run.
+    pub seed: u64,
+    /// What its root returned.
+    pub value: T,
+    /// What it did.
+    pub report: Report,
+}
+
+/// A run of [`replicate`] has failed.
+#[derive(Debug, thiserror::Error)]
+#[error("the run with seed {seed} failed: {source}")]
+pub struct ReplicationError {
+    /// The seed of the run.
+    pub seed: u64,
+    /// Why.
+    #[source]
+    pub source: RunError,
+}
+
+/// Runs an experiment in virtual time with `runs` seeds in a row, from that of the configuration on,
+/// and returns what came of them in the order of seeds.
+///
+/// As many runs as [`Config::workers`] says are under way at a time, each on one thread. The result
+/// does not depend on how many.
+///
+/// ```
+/// use corsair::{AsyncContext, Config, Distribution, Estimate, Experiment, Message, replicate};
+///
+/// #[derive(Message)]
+/// struct Nothing;
+///
+/// /// The mean of a thousand waits of ten milliseconds.
+/// struct Waits;
+///
+/// impl Experiment<Nothing> for Waits {
+///     type Value = f64;
+///
+///     async fn root<C: AsyncContext<Nothing>>(self, mut cx: C) -> f64 {
+///         let wait = Distribution::exponential(0.010).expect("a mean is positive");
+///         (0..1000).map(|_| cx.sample(&wait)).sum::<f64>() / 1000.0
+///     }
+/// }
+///
+/// let runs = replicate(20, &Config::default(), |_seed| Waits)?;
+/// let mean = Estimate::of(runs.iter().map(|run| run.value));
+/// assert!(mean.interval(0.999).contains(&0.010), "{mean}");
+/// # Ok::<(), corsair::ReplicationError>(())
+/// ```
+///
+/// # Errors
+/// The first run that fails, by seed.
+pub fn replicate<M: Message, E: Experiment<M>>(
+    runs: u32,
+    config: &Config,
+    make: impl Fn(u64) -> E + Sync,
+) -> Result<Vec<Replication<E::Value>>, ReplicationError> {
+    let seed = |number: u32| config.seed.wrapping_add(number.into());
+    let one = |number: u32| {
+        let config = Config {
+            seed: seed(number),
+            workers: NonZeroUsize::MIN,
+            ..config.clone()
+        };
+        measure(Executor::Virtual, &config, make(config.seed))
+    };
+    let (next, failed) = (AtomicU32::new(0), AtomicU32::new(u32::MAX));
+    let done = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            // Earlier ones may still fail, later ones need not be run.
+            if number >= runs || number > failed.load(Ordering::Relaxed) {
+                return;
+            }
+            let result = one(number);
+            if result.is_err() {
+                failed.fetch_min(number, Ordering::Relaxed);
+            }
+            lock(&done).push((number, result));
+        }
+    };
+    let workers = config.workers.get().min(runs.max(1) as usize);
+    std::thread::scope(|scope| {
+        for index in 1..workers {
+            let thread = std::thread::Builder::new().name(format!("replication {index}"));
+            // Those that there are do the work.
+            let _ = thread.spawn_scoped(scope, work);
+        }
+        work();
+    });
+    let mut done = done
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    done.sort_by_key(|(number, _)| *number);
+    done.into_iter()
+        .map(|(number, result)| {
+            let seed = seed(number);
+            match result {
+                Ok((value, report)) => Ok(Replication {
+                    seed,
+                    value,
+                    report,
+                }),
+                Err(source) => Err(ReplicationError { seed, source }),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,211 @@
+//! Actors that begin anew after a panic.
+
+use crate::contract::{Actor, AsyncContext, Flow, Message, Time};
+use std::any::Any;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::Duration;
+
+/// What to do when an actor panics.
+///
+/// ```
+/// use corsair::{RestartPolicy, Then};
+/// use std::time::Duration;
+///
+/// // At once, after 100 ms, after 200 ms; a fourth panic within a minute is its parent's.
+/// let policy = RestartPolicy {
+///     most: 3,
+///     within: Duration::from_secs(60),
+///     backoff: Duration::from_millis(100),
+///     ..RestartPolicy::default()
+/// };
+/// assert_eq!(policy.delay(0), Duration::ZERO);
+/// assert_eq!(policy.delay(2), Duration::from_millis(200));
+/// assert_eq!(policy.then, Then::Escalate);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RestartPolicy {
+    /// How often it is restarted within the time below; one more panic is the last.
+    pub most: u32,
+    /// In which time restarts are counted.
+    pub within: Duration,
+    /// How long it rests before its second restart in that time; before the first it does not.
+    pub backoff: Duration,
+    /// By which each further rest is longer.
+    pub factor: f64,
+    /// The longest rest.
+    pub longest: Duration,
+    /// What becomes of it in the end.
+    pub then: Then,
+}
+
+impl Default for RestartPolicy {
+    /// Ten restarts in a minute, from 10 ms on, doubled each time up to ten seconds; then escalate.
+    fn default() -> Self {
+        RestartPolicy {
+            most: 10,
+            within: Duration::from_secs(60),
+            backoff: Duration::from_millis(10),
+            factor: 2.0,
+            longest: Duration::from_secs(10),
+            then: Then::Escalate,
+        }
+    }
+}
+
+impl RestartPolicy {
+    /// How long an actor rests that was restarted so often already.
+    pub fn delay(&self, restarts: u32) -> Duration {
+        let Some(doublings) = restarts.checked_sub(1) else {
+            return Duration::ZERO;
+        };
+        // Multiplications only, so that it is the same on every machine.
+        let factor = (0..doublings.min(64)).fold(1.0, |product, _| product * self.factor);
+        let seconds = self.backoff.as_secs_f64() * factor;
+        Duration::try_from_secs_f64(seconds)
+            .unwrap_or(self.longest)
+            .min(self.longest)
+    }
+}
+
+/// What becomes of an actor that has panicked too often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Then {
+    /// The panic is its own again: it ends with it, and its parent is told
+    /// ([`Event::Down`](crate::Event::Down) with [`Reason::Panicked`](crate::Reason::Panicked)), or the run ends, as
+    /// [`Config::panics`](crate::Config::panics) says.
+    #[default]
+    Escalate,
+    /// It ends in peace, as if it had returned.
+    GiveUp,
+}
+
+/// The async body of a handler that is made anew after a panic, in its place: its address stays, what
+/// arrives while it rests waits, and the event on which it panicked is lost. On every executor.
+///
+/// ```
+/// use corsair::*;
+///
+/// #[derive(Message)]
+/// struct Job(u32);
+///
+/// struct Fragile { done: u32 }
+///
+/// impl Actor<Job> for Fragile {
+///     fn on<C: Context<Job>>(&mut self, event: Event<Job>, cx: &mut C) -> Flow {
+///         if let Event::Message { from, body: Job(number) } = event {
+///             assert!(number != 2, "cannot do 2");
+///             self.done += 1;
+///             cx.send(from, Job(self.done));
+///         }
+///         Flow::Continue
+///     }
+/// }
+///
+/// struct Root;
+///
+/// impl Scenario<Job> for Root {
+///     async fn root<C: AsyncContext<Job>>(self, mut cx: C) {
+///         let policy = RestartPolicy::default();
+///         let worker = cx.spawn_one("worker", move |cx| {
+///             restarting(policy, || Fragile { done: 0 }, cx)
+///         }).await;
+///         for number in 1..=4 {
+///             cx.send(worker, Job(number));
+///         }
+///         let mut done = Vec::new();
+///         while done.len() < 3 {
+///             if let Event::Message { body: Job(count), .. } = cx.recv().await {
+///                 done.push(count);
+///             }
+///         }
+///         assert_eq!(done, [1, 1, 2]); // made anew after the second job
+///     }
+/// }
+///
+/// run(Executor::Virtual, &Config::default(), Root)?;
+/// # Ok::<(), RunError>(())
+/// ```
+///
+/// A timer that was set before the panic comes to the new handler.
+pub async fn restarting<M: Message, A: Actor<M>, C: AsyncContext<M>>(
+    policy: RestartPolicy,
+    mut make: impl FnMut() -> A,
+    mut cx: C,
+) {
+    // When it was restarted, as far as that counts.
+    let mut restarts: VecDeque<Time> = VecDeque::new();
+    loop {
+        let panic = match attempt(&mut make) {
+            Ok(actor) => match live(actor, &mut cx).await {
+                Some(panic) => panic,
+                None => return,
+            },
+            Err(panic) => panic,
+        };
+        let now = cx.now();
+        while let Some(&first) = restarts.front()
+            && now.since(first) > policy.within
+        {
+            restarts.pop_front();
+        }
+        let before = u32::try_from(restarts.len()).unwrap_or(u32::MAX);
+        if before >= policy.most {
+            match policy.then {
+                Then::Escalate => resume_unwind(panic),
+                Then::GiveUp => return,
+            }
+        }
+        // Its payload may panic as it is dropped; that says nothing new.
+        let _ = attempt(|| drop(panic));
+        restarts.push_back(now);
+        let rest = policy.delay(before);
+        if !rest.is_zero() {
+            cx.sleep(rest).await;
+        }
+    }
+}
+
+type Panic = Box<dyn Any + Send>;
+
+/// Whatever panics is not used again, and a context has no state that could be torn.
+fn attempt<T>(act: impl FnOnce() -> T) -> Result<T, Panic> {
+    catch_unwind(AssertUnwindSafe(act))
+}
+
+/// The life of a handler until it ends, or panics.
+async fn live<M: Message, A: Actor<M>, C: AsyncContext<M>>(actor: A, cx: &mut C) -> Option<Panic> {
+    let mut actor = Some(actor);
+    let mut ended = attempt(|| actor.iter_mut().for_each(|actor| actor.start(cx)));
+    loop {
+        if let Err(panic) = ended {
+            let _ = attempt(|| drop(actor.take()));
+            return Some(panic);
+        }
+        let event = cx.recv().await;
+        let flow = attempt(|| actor.as_mut().map(|actor| actor.on(event, cx)));
+        ended = match flow {
+            Ok(Some(Flow::Continue)) => Ok(()),
+            Ok(_) => return None,
+            Err(panic) => Err(panic),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rests_grow_by_their_factor_up_to_the_longest() {
+        let policy = RestartPolicy {
+            backoff: Duration::from_millis(10),
+            factor: 3.0,
+            longest: Duration::from_millis(200),
+            ..RestartPolicy::default()
+        };
+        let rests: Vec<u128> = (0..6).map(|n| policy.delay(n).as_millis()).collect();
+        assert_eq!(rests, [0, 10, 30, 90, 200, 200]);
+        assert_eq!(policy.delay(u32::MAX), policy.longest);
+    }
+}
