@@ -13,9 +13,12 @@ pub struct Select<M> {
     limit: Option<Duration>,
 }
 
+/// Whether a message of this sender is wanted.
+type Accepts<M> = dyn Fn(Addr, &M) -> bool + Send + Sync;
+
 enum Arm<M> {
     Any,
-    Message(Box<dyn Fn(Addr, &M) -> bool + Send + Sync>),
+    Message(Box<Accepts<M>>),
     Timer(Token),
     Answer(SpanId),
     Down(Addr),
