@@ -1,40 +1,116 @@
 #!/usr/bin/env bash
 # The messaging service with a real NATS server: nodes and the server are killed in turn under load,
 # by the project's own client and by one that shares no code with it (ci/courier/chaos.py, on aiohttp
-# and websockets), and nothing that was acknowledged is lost.
+# and websockets), and nothing that was acknowledged is lost. Then clients that read nothing, a disk that
+# is full, the OpenAPI document against every route (schemathesis), and a user beside others who post to
+# thousands.
 #
-#   ci/courier.sh
+#   ci/courier.sh                            all of it
+#   ci/courier.sh chaos contract             only these: failover chaos slow_readers disk_full corruption contract
+#                                            page fanout
 #
 # Needs nats-server (apt-get install nats-server) and Python 3.10 or later with venv. What is missing is
-# installed, if that can be done; otherwise this script says what it leaves out. Takes about three
-# minutes once built.
+# installed, if that can be done; otherwise this script says what it leaves out. Takes about eight
+# minutes once built, two of them for the document (COURIER_CONTRACT=20 for less).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Debian puts it where only root looks.
-export PATH="$PATH:/usr/sbin"
-if ! command -v nats-server >/dev/null; then
-    if ! { apt-get update -qq && apt-get install -y -qq nats-server; } >/dev/null 2>&1; then
-        echo "left out: nats-server is not installed and cannot be (apt-get install nats-server)"
-        exit 0
-    fi
-fi
-nats-server --version
-
-# What takes too long is a hang of the tests, not a slow build.
-cargo test -p corsair-courier --test failover --no-run
-timeout "${COURIER_SECONDS:-600}" \
-    cargo test -p corsair-courier --test failover -- --include-ignored --nocapture --test-threads 1
-
+all_steps=(failover chaos slow_readers disk_full corruption contract page fanout)
+if [ "$#" -gt 0 ]; then steps=("$@"); else steps=("${all_steps[@]}"); fi
 export PYTHONDONTWRITEBYTECODE=1
 target=${CARGO_TARGET_DIR:-target}
 venv=$target/courier-venv
-if ! { [ -x "$venv/bin/python" ] || python3 -m venv "$venv"; } ||
-    ! "$venv/bin/python" -m pip -q install 'aiohttp>=3.9,<4' 'websockets>=14,<18'; then
-    echo "left out: the client of other making (needs python3-venv, aiohttp and websockets)"
-    exit 0
-fi
+python=$venv/bin/python
+# Debian puts it where only root looks.
+export PATH="$PATH:/usr/sbin"
+
+nats() {
+    command -v nats-server >/dev/null && return
+    if ! { apt-get update -qq && apt-get install -y -qq nats-server; } >/dev/null 2>&1; then
+        echo "left out: nats-server is not installed and cannot be (apt-get install nats-server)"
+        return 1
+    fi
+}
+
+# Whether these packages of Python are there.
+packages() {
+    if ! { [ -x "$python" ] || python3 -m venv "$venv"; } || ! "$python" -m pip -q install "$@"; then
+        echo "left out: clients of other making (they need python3-venv and $*)"
+        return 1
+    fi
+}
+clients=('aiohttp>=3.9,<4' 'websockets>=14,<18')
+
+# What takes too long is a hang of the tests, not a slow build.
+step_failover() {
+    nats || return 0
+    nats-server --version
+    cargo test -p corsair-courier --test failover --no-run
+    timeout "${COURIER_SECONDS:-600}" \
+        cargo test -p corsair-courier --test failover -- --include-ignored --nocapture --test-threads 1
+}
+
+step_chaos() {
+    packages "${clients[@]}" || return 0
+    timeout 300 "$python" ci/courier/chaos.py "$program" --nodes 1 --kills 20
+    nats || return 0
+    timeout 300 "$python" ci/courier/chaos.py "$program" --nodes 3 --kills 20
+}
+
+step_slow_readers() {
+    packages "${clients[@]}" || return 0
+    timeout 300 "$python" ci/courier/slow_readers.py "$program"
+}
+
+step_disk_full() {
+    packages "${clients[@]}" || return 0
+    timeout 300 "$python" ci/courier/disk_full.py "$program"
+}
+
+step_corruption() {
+    packages "${clients[@]}" || return 0
+    timeout 300 "$python" ci/courier/corruption.py "$program"
+}
+
+step_contract() {
+    packages "${clients[@]}" 'schemathesis>=4,<5' 'openapi-spec-validator>=0.7,<1' || return 0
+    timeout 400 "$python" ci/courier/contract.py "$program" --seconds "${COURIER_CONTRACT:-120}"
+}
+
+# The page in a real Chromium. playwright-core drives it, and brings none of its own.
+step_page() {
+    local chromium modules=$target/courier-node
+    if ! command -v node npm >/dev/null; then
+        echo "left out: the page in a browser (it needs node and npm)"
+        return 0
+    fi
+    if ! { command -v chromium >/dev/null || apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1; then
+        echo "left out: the page in a browser (apt-get install chromium)"
+        return 0
+    fi
+    chromium=$(command -v chromium)
+    if ! PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm install --silent --no-save --prefix "$modules" 'playwright-core@^1.50'; then
+        echo "left out: the page in a browser (npm install playwright-core)"
+        return 0
+    fi
+    NODE_PATH="$(cd "$modules" && pwd)/node_modules" timeout 180 node ci/courier/page.mjs "$program" "$chromium"
+}
+
+# It prints what the victim's POSTs took; how fast a machine is decides no test.
+step_fanout() {
+    cargo build --quiet --bin corsair-courier-load
+    timeout 300 "$target/debug/corsair-courier-load" --fanout 8
+}
+
+for step in "${steps[@]}"; do
+    if ! declare -F "step_$step" >/dev/null; then
+        echo "courier: no step $step; there are ${all_steps[*]}" >&2
+        exit 2
+    fi
+done
+program=$target/debug/corsair-courier
 cargo build -p corsair-courier
-for nodes in 1 3; do
-    timeout 300 "$venv/bin/python" ci/courier/chaos.py "$target/debug/corsair-courier" --nodes "$nodes" --kills 20
+for step in "${steps[@]}"; do
+    echo "courier: $step"
+    "step_$step"
 done

@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import re
 import shutil
 import signal
 import socket
 import subprocess
+from pathlib import Path
 
 import aiohttp
 
@@ -21,12 +23,17 @@ def free_port() -> int:
 class Process:
     """A process that can be killed and started again with the same arguments."""
 
-    def __init__(self, arguments, port):
-        self.arguments, self.port = arguments, port
+    def __init__(self, arguments, port, stderr=subprocess.DEVNULL):
+        self.arguments, self.port, self.stderr = arguments, port, stderr
         self.start()
 
     def start(self):
-        self.child = subprocess.Popen(self.arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.child = subprocess.Popen(self.arguments, stdout=subprocess.DEVNULL, stderr=self.stderr)
+
+    def memory(self):
+        """Resident bytes."""
+        status = Path(f"/proc/{self.child.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) * 1024
 
     def kill(self):
         self.child.send_signal(signal.SIGKILL)
@@ -43,12 +50,12 @@ class Process:
         raise SystemExit(f"{self.arguments[0]} does not start")
 
 
-def node(program, data, nats=None, key=None, flags=()):
+def node(program, data, nats=None, key=None, flags=(), stderr=subprocess.DEVNULL):
     port = free_port()
     arguments = [program, "serve", "--listen", f"127.0.0.1:{port}", "--data", str(data), *flags]
     if nats:
         arguments += ["--nats", f"nats://127.0.0.1:{nats.port}", "--nats-key", str(key)]
-    return Process(arguments, port)
+    return Process(arguments, port, stderr)
 
 
 def nats_server(data):

@@ -11,12 +11,14 @@
 pub mod client;
 mod compare;
 mod crowd;
+mod fanout;
 mod idle;
 mod pace;
 mod series;
 mod worker;
 
 pub use compare::{Bare, Comparison, Posters, Target, compare};
+pub use fanout::{Attack, Victim, fanout};
 pub use idle::{Idle, idle};
 pub use series::Series;
 

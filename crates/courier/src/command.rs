@@ -8,7 +8,9 @@ use crate::model::{ConversationId, Message, Millis, SessionId, UserId};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A change, as the log keeps it. New variants go to the end: their index is part of the format.
+/// A change, as the log keeps it. New variants go to the end, with a [version](Command::version) of their
+/// own: their index is part of the format, and what a variant does never changes, because nodes of two
+/// versions apply it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Command {
     CreateUser {
@@ -41,14 +43,55 @@ pub(crate) enum Command {
         at: Millis,
     },
     Acknowledge(Vec<Acknowledgement>),
+    /// Opens a session; a user who has [`MOST_SESSIONS`] loses the one that expires first.
+    LogIn {
+        user: UserId,
+        session: SessionId,
+        proof: [u8; 32],
+        expires: Millis,
+        at: Millis,
+    },
+    /// Closes all sessions of a user but one.
+    CloseOtherSessions {
+        user: UserId,
+        kept: Option<SessionId>,
+    },
+    /// Changes the password, and closes all sessions but the one that asks.
+    ChangePassword {
+        user: UserId,
+        /// A PHC string.
+        password: String,
+        /// The PHC string that it was checked against.
+        before: String,
+        kept: SessionId,
+    },
 }
 
+/// Sessions of a user; one more closes the one that expires first.
+pub(crate) const MOST_SESSIONS: usize = 100;
+
 impl Command {
+    /// The first version that knows it.
+    pub fn version(&self) -> u8 {
+        match self {
+            Command::CreateUser { .. }
+            | Command::OpenSession { .. }
+            | Command::CloseSession { .. }
+            | Command::CreateConversation { .. }
+            | Command::Post { .. }
+            | Command::Acknowledge(_) => 1,
+            Command::LogIn { .. }
+            | Command::CloseOtherSessions { .. }
+            | Command::ChangePassword { .. } => 2,
+        }
+    }
+
     /// When it was made, if it says so.
     pub fn time(&self) -> Option<Millis> {
         match self {
             Command::CreateUser { at, .. }
             | Command::CreateConversation { at, .. }
+            | Command::LogIn { at, .. }
             | Command::Post { at, .. } => Some(*at),
             _ => None,
         }
@@ -90,6 +133,8 @@ pub(crate) enum Refusal {
     UnknownUser(UserId),
     #[error("there is no conversation {0} that you are part of; GET /conversations lists yours")]
     UnknownConversation(ConversationId),
+    #[error("the password was changed in the meantime; log in with the new one")]
+    PasswordChanged,
     #[error(
         "this Idempotency-Key was used for a message with another conversation or text; take a new key for a new message"
     )]

@@ -1,6 +1,7 @@
 //! Files of redb: the log and the index each are one.
 
 use crate::error::StartError;
+use crate::guard::guard;
 use redb::Database;
 use redb::backends::InMemoryBackend;
 use std::path::{Path, PathBuf};
@@ -21,15 +22,15 @@ pub(crate) fn open(
     let (opened, path) = match dir {
         Some(dir) => {
             let path = dir.join(file);
-            (builder.create(&path), path)
+            (guard(|| Ok(builder.create(&path)?)), path)
         }
         None => {
             let opened = builder.create_with_backend(InMemoryBackend::new());
-            (opened, PathBuf::from("(memory)"))
+            (opened.map_err(redb::Error::from), PathBuf::from("(memory)"))
         }
     };
     match opened {
         Ok(database) => Ok((database, path)),
-        Err(error) => Err(StartError::database(&path, error.into())),
+        Err(error) => Err(StartError::database(&path, error)),
     }
 }

@@ -7,6 +7,7 @@ use crate::model::{Message, UserId};
 use axum::extract::ws::Utf8Bytes;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, OnceLock};
+use utoipa::ToSchema;
 
 /// Users in a `users:online` frame; `GET /users/online` lists the rest.
 pub(crate) const MOST_LISTED: usize = 50;
@@ -76,7 +77,7 @@ fn framed(sequence: u64, rest: &str) -> Utf8Bytes {
 }
 
 /// A user as others see one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UserInfo {
     /// The number.
     pub id: UserId,
@@ -85,19 +86,37 @@ pub struct UserInfo {
     pub name: Arc<str>,
 }
 
-/// Frames other than messages.
-#[derive(Debug, Serialize)]
+/// A frame from the node.
+#[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "type")]
-pub(crate) enum Notice<'a> {
+pub(crate) enum ServerFrame<'a> {
+    /// A message. What is to be done with it is done once per sequence: one that was not acknowledged
+    /// comes again.
+    #[serde(rename = "message:new")]
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "it is put together from parts that many share")
+    )]
+    Message {
+        /// Counts the messages of this user, from 1 on, without gaps.
+        sequence: u64,
+        message: &'a Message,
+    },
+    /// How many are online now, and the first of them; `GET /users/online` lists the rest.
     #[serde(rename = "users:online")]
     Online { total: usize, users: &'a [UserInfo] },
+    /// These have come.
     #[serde(rename = "users:connect")]
     Connect { users: &'a [UserInfo] },
+    /// These have gone.
     #[serde(rename = "users:disconnect")]
     Disconnect { users: &'a [UserInfo] },
+    /// The client has said something wrong.
     #[serde(rename = "error")]
     Error {
+        /// For programs; does not change.
         code: &'static str,
+        /// For people.
         message: &'a str,
     },
 }
@@ -105,7 +124,7 @@ pub(crate) enum Notice<'a> {
 /// Frames about these users, each within [`LARGEST_UPDATE`].
 pub(crate) fn split<'u>(
     users: &'u [UserInfo],
-    notice: impl Fn(&'u [UserInfo]) -> Notice<'u>,
+    notice: impl Fn(&'u [UserInfo]) -> ServerFrame<'u>,
 ) -> Vec<Utf8Bytes> {
     let mut frames = Vec::new();
     let (mut begin, mut length) = (0, 0);
@@ -124,7 +143,7 @@ pub(crate) fn split<'u>(
     frames
 }
 
-impl Notice<'_> {
+impl ServerFrame<'_> {
     pub fn frame(&self) -> Utf8Bytes {
         let json = serde_json::to_string(self).expect("numbers and texts are JSON");
         json.into()
@@ -132,10 +151,10 @@ impl Notice<'_> {
 }
 
 /// A frame from a client.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(tag = "type", deny_unknown_fields)]
 pub(crate) enum ClientFrame {
-    /// It has everything up to this sequence.
+    /// The client has everything up to this sequence.
     #[serde(rename = "ack")]
     Ack { sequence: u64 },
 }
@@ -157,6 +176,11 @@ mod tests {
         let frame = message_frame(9, &message);
         let outgoing = Outgoing::new(Arc::new(message.clone()));
         assert_eq!(outgoing.frame(9), frame);
+        let described = ServerFrame::Message {
+            sequence: 9,
+            message: &message,
+        };
+        assert_eq!(described.frame(), frame);
         let value: serde_json::Value = serde_json::from_str(&frame).unwrap();
         assert_eq!(value["type"], "message:new");
         assert_eq!(value["sequence"], 9);
@@ -188,7 +212,7 @@ mod tests {
                 name: "\"".repeat(64).into(),
             })
             .collect();
-        let frames = split(&users, |users| Notice::Disconnect { users });
+        let frames = split(&users, |users| ServerFrame::Disconnect { users });
         let mut told = Vec::new();
         for frame in &frames {
             assert!(frame.len() <= LARGEST_UPDATE + ENVELOPE, "{}", frame.len());
@@ -197,7 +221,7 @@ mod tests {
             told.extend(some.unwrap());
         }
         assert_eq!(told, users);
-        assert!(split(&[], |users| Notice::Connect { users }).is_empty());
+        assert!(split(&[], |users| ServerFrame::Connect { users }).is_empty());
     }
 
     #[test]

@@ -1,27 +1,31 @@
 //! The HTTP side: routes, what they read, what they answer.
 
+mod chat;
 mod client_address;
 mod conversations;
 mod deadline;
+mod fanout;
 mod messages;
 mod openapi;
 mod origin;
 mod page;
 mod problem;
 mod read;
+mod recovery;
 mod serve;
 mod service;
+mod sessions;
 mod unread_body;
 mod users;
 mod websocket;
 
-pub(crate) use openapi::ROUTES;
+pub(crate) use openapi::{ROUTES, json as document};
 pub(crate) use page::Unread;
 pub use serve::{Serving, serve};
 
 use crate::node::Node;
 use axum::extract::DefaultBodyLimit;
-use axum::routing::{MethodRouter, delete, get, post};
+use axum::routing::{MethodRouter, delete, get, post, put};
 use axum::{Router, http::Method};
 use problem::Problem;
 
@@ -33,6 +37,7 @@ impl Node {
             router = router.route(path, handler(method, path));
         }
         router
+            .merge(chat::routes())
             .fallback(|| async { Problem::no_route() })
             .method_not_allowed_fallback(|| async { Problem::no_method() })
             .layer(DefaultBodyLimit::disable())
@@ -47,15 +52,23 @@ impl Node {
 fn handler(method: &Method, path: &str) -> MethodRouter<Node> {
     match (method.as_str(), path) {
         ("POST", "/users") => post(users::create),
+        ("GET", "/users") => get(users::find),
         ("GET", "/users/online") => get(users::online),
-        ("POST", "/sessions") => post(users::log_in),
-        ("DELETE", "/sessions") => delete(users::log_out),
+        ("PUT", "/users/me/password") => put(sessions::change_password),
+        ("POST", "/sessions") => post(sessions::log_in),
+        ("GET", "/sessions") => get(sessions::list),
+        ("DELETE", "/sessions") => delete(sessions::log_out),
+        ("DELETE", "/sessions/others") => delete(sessions::close_others),
+        ("DELETE", "/sessions/{session}") => delete(sessions::close),
         ("POST", "/conversations") => post(conversations::create),
         ("GET", "/conversations") => get(conversations::list),
+        ("GET", "/conversations/unread") => get(conversations::unread),
         ("POST", "/conversations/{id}/messages") => post(messages::create),
         ("GET", "/conversations/{id}/messages") => get(messages::list),
         ("GET", "/ws") => get(websocket::upgrade),
         ("GET", "/ping") => get(service::ping),
+        ("GET", "/readyz") => get(service::ready),
+        ("GET", "/healthz") => get(service::health),
         ("GET", "/metrics") => get(service::metrics),
         ("GET", "/openapi.json") => get(openapi::document),
         _ => unreachable!("{method} {path} is listed and has no handler"),

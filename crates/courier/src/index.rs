@@ -17,9 +17,11 @@ mod pending;
 mod queue;
 mod read;
 mod row;
+mod sessions;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod upgrade;
 mod writer;
 
 pub(crate) use read::{Page, Queued};
@@ -27,6 +29,7 @@ pub(crate) use read::{Page, Queued};
 use crate::command::Delivery;
 use crate::database;
 use crate::error::StartError;
+use crate::guard::guard;
 use crate::log::Entry;
 use crate::log::jetstream::Applied;
 use crate::model::{SessionId, UserId};
@@ -64,6 +67,8 @@ pub(crate) struct Index {
     tails: Tails,
     wanted: Sender<oneshot::Sender<()>>,
     applied: watch::Receiver<u64>,
+    /// Closed with the thread.
+    running: watch::Receiver<()>,
 }
 
 /// How far the thread has come.
@@ -101,7 +106,15 @@ impl Opened {
     /// Opens the index in this directory, or one in memory.
     pub fn open(dir: Option<&Path>) -> Result<Opened, StartError> {
         let (database, path) = database::open(dir, FILE, CACHE)?;
-        let found = format(&database).map_err(|error| StartError::database(&path, error))?;
+        let failed = |error| StartError::database(&path, error);
+        let mut found = guard(|| format(&database)).map_err(failed)?;
+        if found == Some(upgrade::BEFORE) {
+            guard(|| upgrade::upgrade(&database)).map_err(failed)?;
+            found = Some(tables::FORMAT);
+        }
+        if found.is_none() {
+            guard(|| make_tables(&database)).map_err(failed)?;
+        }
         if let Some(found) = found.filter(|&found| found != tables::FORMAT) {
             return Err(StartError::Format {
                 path,
@@ -109,7 +122,7 @@ impl Opened {
                 wanted: tables::FORMAT,
             });
         }
-        let state = state(&database).map_err(|error| StartError::database(&path, error))?;
+        let state = guard(|| state(&database)).map_err(failed)?;
         let state = state.unwrap_or(State {
             format: tables::FORMAT,
             ..State::default()
@@ -183,6 +196,7 @@ impl Opened {
         // Unbounded, and short: one for each reader that waits.
         let (wanted, wants) = crossbeam_channel::unbounded();
         let (advanced, applied) = watch::channel(position);
+        let (runs, running) = watch::channel(());
         let machine = Machine::new(state);
         let tails = machine.tails();
         let mut writer = writer::Writer {
@@ -196,10 +210,13 @@ impl Opened {
             checkpoint,
         };
         let run = move || {
-            if let Err(error) = writer.run() {
+            if let Err(error) = guard(|| writer.run()) {
                 // Those who wait see that it has ended.
                 writer.fail(&path, &error);
             }
+            // Nothing of it is open any more when others hear of its end.
+            drop(writer);
+            drop(runs);
         };
         let thread = std::thread::Builder::new()
             .name("courier index".to_owned())
@@ -211,9 +228,18 @@ impl Opened {
             tails,
             wanted,
             applied,
+            running,
         };
         Ok((index, thread))
     }
+}
+
+/// Makes all tables, so that readers find them from the beginning.
+fn make_tables(database: &Database) -> Result<(), redb::Error> {
+    let txn = database.begin_write()?;
+    drop(tables::Tables::open(&txn)?);
+    txn.commit()?;
+    Ok(())
 }
 
 /// The version of the layout, if there is one yet. The first had no table for it.
@@ -252,6 +278,12 @@ impl Index {
         self.applied.has_changed().is_ok()
     }
 
+    /// Returns when its thread has ended: it has failed, or the log has.
+    pub async fn ended(&self) {
+        let mut running = self.running.clone();
+        while running.changed().await.is_ok() {}
+    }
+
     /// Waits until the entry at this position is applied.
     pub async fn reached(&self, position: u64) -> Result<(), IndexError> {
         let mut applied = self.applied.clone();
@@ -271,7 +303,7 @@ impl Index {
             committed.await.map_err(|_| IndexError::Stopped)?;
         }
         let database = self.database.clone();
-        let task = tokio::task::spawn_blocking(move || read(&database.begin_read()?));
+        let task = tokio::task::spawn_blocking(move || guard(|| read(&database.begin_read()?)));
         let read = task.await.map_err(|_| IndexError::Stopped)?;
         Ok(read?)
     }

@@ -24,6 +24,7 @@ mod database;
 mod disk;
 mod error;
 mod frame;
+mod guard;
 mod http;
 mod hub;
 mod index;
@@ -43,6 +44,7 @@ mod token;
 
 pub use error::StartError;
 pub use frame::UserInfo;
+pub use guard::hush_guarded_panics;
 pub use http::{Serving, serve};
 pub use limits::Limits;
 pub use model::{ConversationId, Message, Millis, UserId};

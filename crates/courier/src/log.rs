@@ -61,6 +61,9 @@ pub(crate) trait Log: Send + Sync + 'static {
     /// Whether the log takes commands now.
     fn is_up(&self) -> bool;
 
+    /// Whether it is not what it was, so that opening it anew would not help.
+    fn has_stopped(&self) -> bool;
+
     /// Takes no more commands. What was taken before still becomes durable and comes out; then the
     /// feed ends.
     fn close(&self);
@@ -78,13 +81,19 @@ pub(crate) enum LogError {
         "the log cannot be written: {0}; whether this was stored is not known, so try again with the same Idempotency-Key"
     )]
     Failed(String),
+    /// Its server cannot be asked.
+    #[error("the log cannot be asked: {0}; try again in a moment, or another node")]
+    Unreachable(String),
     /// The disk has no room for more.
     #[error("{0}")]
     Full(String),
+    /// A node that cannot read this command runs still.
+    #[error("nodes of an older version run still; this can be done when all are upgraded")]
+    OlderNodes,
     /// The log is not what it was: nothing is taken or served until the node is started again.
     #[error("this node has stopped: {0}")]
     Stopped(String),
-    /// The node is shutting down.
-    #[error("this node is shutting down; try again, with the same Idempotency-Key")]
+    /// The node is shutting down, or opens its files anew.
+    #[error("this node is closing; try again in a moment, with the same Idempotency-Key")]
     Closed,
 }

@@ -1,5 +1,6 @@
 //! What the service is about: users, conversations, messages, sessions.
 
+use data_encoding::BASE64URL_NOPAD;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -64,6 +65,25 @@ pub(crate) struct User {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct SessionId(pub [u8; 16]);
 
+impl SessionId {
+    /// Reads what is displayed; `None` if it is none.
+    pub fn parse(text: &str) -> Option<SessionId> {
+        let mut id = [0; 16];
+        match BASE64URL_NOPAD.decode_len(text.len()) {
+            Ok(length) if length == id.len() => {}
+            _ => return None,
+        }
+        let decoded = BASE64URL_NOPAD.decode_mut(text.as_bytes(), &mut id);
+        decoded.ok().map(|_| SessionId(id))
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&BASE64URL_NOPAD.encode(&self.0))
+    }
+}
+
 /// What is kept of a login.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Session {
@@ -71,6 +91,8 @@ pub(crate) struct Session {
     /// The hash of the token's secret half.
     pub proof: [u8; 32],
     pub expires: Millis,
+    /// When it was opened, if that is known.
+    pub opened: Option<Millis>,
 }
 
 /// Who talks with whom.
@@ -80,6 +102,13 @@ pub(crate) struct Conversation {
     /// In ascending order, the creator among them.
     pub members: Vec<UserId>,
     pub created: Millis,
+}
+
+impl Conversation {
+    /// Whether this user is part of it.
+    pub fn has(&self, user: UserId) -> bool {
+        self.members.binary_search(&user).is_ok()
+    }
 }
 
 /// A message of a conversation.

@@ -91,6 +91,10 @@ pub(crate) struct Inner {
     recipients: RwLock<HashMap<ConversationId, u32>>,
     pub limits: Limits,
     pub origins: Vec<String>,
+    /// The OpenAPI document.
+    pub document: axum::body::Bytes,
+    /// With which it was started.
+    pub options: Options,
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Whether the node is shutting down.
     closing: watch::Sender<bool>,
@@ -117,6 +121,15 @@ impl Node {
     /// # Errors
     /// See [`StartError`].
     pub async fn start(options: Options) -> Result<Node, StartError> {
+        Node::start_counting(options, Metrics::new()).await
+    }
+
+    /// Starts a node that goes on counting.
+    pub(crate) async fn start_counting(
+        options: Options,
+        metrics: Metrics,
+    ) -> Result<Node, StartError> {
+        let again = options.clone();
         let Options {
             data,
             nats,
@@ -136,7 +149,6 @@ impl Node {
         let mut opened = blocking(move || Opened::open(dir.as_deref())).await?;
         let presence = Arc::new(Presence::default());
         let acknowledgements = Arc::new(Acknowledgements::default());
-        let metrics = Metrics::new();
         let sessions = Arc::new(Sessions::default());
         let parts = Parts::new(
             presence.clone(),
@@ -171,11 +183,12 @@ impl Node {
                     metrics.clone(),
                     connected.origin(),
                 );
+                let common = shared.common();
                 let mut closed = closing.subscribe();
                 tokio::spawn(shared.run(async move {
                     let _ = closed.wait_for(|&closing| closing).await;
                 }));
-                let (log, ended) = connected.follow(applied, feed).await?;
+                let (log, ended) = connected.follow(applied, feed, common).await?;
                 following = Some(ended);
                 Arc::new(log)
             }
@@ -189,6 +202,7 @@ impl Node {
         let (index, thread) = opened.start(entries, parts.deliverer(sessions.clone()), forget)?;
         threads.push(thread);
         let hub = parts.start(index.clone())?;
+        let document = crate::http::document(&limits);
         let inner = Arc::new(Inner {
             log,
             index,
@@ -205,6 +219,8 @@ impl Node {
             recipients: RwLock::default(),
             limits,
             origins,
+            document,
+            options: again,
             threads: Mutex::new(threads),
             closing,
         });
@@ -279,7 +295,7 @@ impl Inner {
     pub async fn catch_up_if_possible(&self) -> Result<bool, Failure> {
         match self.caught_up().await {
             Ok(()) => Ok(true),
-            Err(Failure::Log(LogError::Failed(_))) => Ok(false),
+            Err(Failure::Log(LogError::Unreachable(_))) => Ok(false),
             Err(other) => Err(other),
         }
     }
@@ -325,6 +341,16 @@ impl Inner {
             && self.index.is_up()
             && self.hub.is_up()
             && !*self.closing.borrow()
+    }
+
+    /// Returns when the node cannot go on with the files that it has open, because one of them could
+    /// not be written or read.
+    pub async fn failed(&self) {
+        self.index.ended().await;
+        // Opened anew, a log that is not what it was would be the same.
+        if self.log.has_stopped() || *self.closing.borrow() {
+            std::future::pending::<()>().await;
+        }
     }
 
     /// Returns when the node begins to shut down.

@@ -6,20 +6,28 @@ use std::sync::{Arc, OnceLock};
 use std::thread::available_parallelism;
 use tokio::sync::Semaphore;
 
+/// Passwords that wait for their turn.
+const MOST_WAITING: usize = 256;
+
 /// Hashes and checks passwords.
 #[derive(Debug)]
 pub(crate) struct Passwords {
     params: Params,
     turns: Arc<Semaphore>,
+    waiting: Semaphore,
     /// The hash of no password, checked where there is no user, so that names cannot be found out
     /// by the time an answer takes.
     nobody: OnceLock<String>,
 }
 
-/// The hash could not be made or read.
+/// A password was not hashed or checked.
 #[derive(Debug, thiserror::Error)]
-#[error("the password could not be hashed: {0}")]
-pub(crate) struct PasswordError(String);
+pub(crate) enum PasswordError {
+    #[error("{MOST_WAITING} passwords wait to be checked; try again in a moment")]
+    Busy,
+    #[error("the password could not be hashed: {0}")]
+    Failed(String),
+}
 
 impl Passwords {
     /// With so much memory per hash, in KiB; at least 8.
@@ -30,6 +38,7 @@ impl Passwords {
             turns: Arc::new(Semaphore::new(
                 available_parallelism().map_or(1, usize::from),
             )),
+            waiting: Semaphore::new(MOST_WAITING),
             nobody: OnceLock::new(),
         }
     }
@@ -53,8 +62,8 @@ impl Passwords {
             None => self.nobody().await?,
         };
         let verify = move || {
-            let parsed =
-                PasswordHash::new(&expected).map_err(|error| PasswordError(error.to_string()))?;
+            let parsed = PasswordHash::new(&expected)
+                .map_err(|error| PasswordError::Failed(error.to_string()))?;
             Ok(argon(params)
                 .verify_password(password.as_bytes(), &parsed)
                 .is_ok())
@@ -74,15 +83,18 @@ impl Passwords {
         &self,
         work: impl FnOnce() -> Result<T, PasswordError> + Send + 'static,
     ) -> Result<T, PasswordError> {
+        let waiting = self.waiting.try_acquire();
+        let waiting = waiting.map_err(|_| PasswordError::Busy)?;
         let turn = self.turns.clone().acquire_owned().await;
-        let turn = turn.map_err(|error| PasswordError(error.to_string()))?;
+        drop(waiting);
+        let turn = turn.map_err(|error| PasswordError::Failed(error.to_string()))?;
         let task = tokio::task::spawn_blocking(move || {
             let done = work();
             drop(turn);
             done
         });
         task.await
-            .map_err(|error| PasswordError(error.to_string()))?
+            .map_err(|error| PasswordError::Failed(error.to_string()))?
     }
 }
 
@@ -93,7 +105,7 @@ fn argon(params: Params) -> Argon2<'static> {
 fn hash(params: Params, password: &str) -> Result<String, PasswordError> {
     let hash = argon(params).hash_password(password.as_bytes());
     hash.map(|hash| hash.to_string())
-        .map_err(|error| PasswordError(error.to_string()))
+        .map_err(|error| PasswordError::Failed(error.to_string()))
 }
 
 #[cfg(test)]
@@ -109,5 +121,28 @@ mod tests {
         assert!(check("correct horse", Some(hash.clone())).await.unwrap());
         assert!(!check("battery staple", Some(hash)).await.unwrap());
         assert!(!check("nobody", None).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn of_too_many_passwords_at_once_the_rest_is_refused() {
+        let passwords = Arc::new(Passwords::new(8));
+        let turns = passwords.turns.available_permits() as u32;
+        let held = passwords.turns.clone().acquire_many_owned(turns).await;
+        let asking: Vec<_> = (0..MOST_WAITING + 10)
+            .map(|_| {
+                let passwords = passwords.clone();
+                tokio::spawn(async move { passwords.hash("correct horse".to_owned()).await })
+            })
+            .collect();
+        while passwords.waiting.available_permits() > 0 {
+            tokio::task::yield_now().await;
+        }
+        tokio::task::yield_now().await;
+        drop(held);
+        let mut refused = 0;
+        for one in asking {
+            refused += u32::from(matches!(one.await.unwrap(), Err(PasswordError::Busy)));
+        }
+        assert_eq!(refused, 10);
     }
 }

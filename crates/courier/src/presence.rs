@@ -6,7 +6,7 @@
 
 pub(crate) mod shared;
 
-use crate::frame::{Notice, UserInfo, split};
+use crate::frame::{ServerFrame, UserInfo, split};
 use crate::hub::{PresenceUpdate, lock};
 use crate::model::UserId;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -150,8 +150,10 @@ impl Presence {
         for users in [&mut connected, &mut disconnected] {
             users.sort_unstable_by_key(|info| info.id);
         }
-        let mut frames = split(&connected, |users| Notice::Connect { users });
-        frames.extend(split(&disconnected, |users| Notice::Disconnect { users }));
+        let mut frames = split(&connected, |users| ServerFrame::Connect { users });
+        frames.extend(split(&disconnected, |users| ServerFrame::Disconnect {
+            users,
+        }));
         let update = (!frames.is_empty()).then(|| Arc::new(PresenceUpdate { frames }));
         (update, pause)
     }

@@ -1,8 +1,9 @@
 //! What nodes tell each other over NATS, sealed with a key that only they have.
 //!
 //! Any client of a NATS server can publish what it likes. A message is believed if it begins with
-//! the keyed hash of the rest. The rest begins with the version of its format: a message of a newer
-//! version is not read as something else.
+//! the keyed hash of the rest. The rest begins with the version that can read it: a message of a newer
+//! version is not read as something else, and one that its own version cannot read is unreadable for
+//! every node alike.
 //!
 //! ```text
 //!   magic (4) │ keyed hash (32) │ version (1) │ postcard
@@ -13,9 +14,12 @@ use std::fmt;
 use subtle::ConstantTimeEq;
 
 const MAGIC: &[u8; 4] = b"cou2";
-/// The version of everything that is sealed. Raise it when a variant of a command or of a presence
-/// message changes its meaning; adding a variant at the end does not need that.
-const VERSION: u8 = 1;
+/// The newest version of what this program reads. Raise it with every change of a command: a new
+/// variant at the end has the new version (see [`Command::version`](crate::command::Command::version)),
+/// all others keep theirs.
+pub(crate) const NEWEST: u8 = 2;
+/// The first version.
+pub(crate) const FIRST: u8 = 1;
 const HASH: usize = 32;
 const HEAD: usize = MAGIC.len() + HASH + 1;
 /// So that the key is good for nothing else.
@@ -31,8 +35,10 @@ pub(crate) enum Opened<T> {
     Read(T),
     /// It was not sealed with this key.
     Foreign,
-    /// It was sealed with this key, and this version cannot read it.
+    /// It was sealed with this key, and is not what its version says. No node can read it.
     Unreadable(String),
+    /// It was sealed with this key by a newer version.
+    Newer(u8),
 }
 
 impl Key {
@@ -41,15 +47,15 @@ impl Key {
         Key(blake3::derive_key(CONTEXT, secret))
     }
 
-    /// Seals a value.
+    /// Seals a value that this version, and all later ones, can read.
     ///
     /// # Errors
     /// If it cannot be encoded.
-    pub fn seal(&self, value: &impl Serialize) -> Result<Vec<u8>, postcard::Error> {
+    pub fn seal(&self, version: u8, value: &impl Serialize) -> Result<Vec<u8>, postcard::Error> {
         let mut bytes = Vec::with_capacity(256);
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&[0; HASH]);
-        bytes.push(VERSION);
+        bytes.push(version);
         let mut bytes = postcard::to_extend(value, bytes)?;
         let hash = self.hash(&bytes[MAGIC.len() + HASH..]);
         bytes[MAGIC.len()..MAGIC.len() + HASH].copy_from_slice(&hash);
@@ -66,14 +72,12 @@ impl Key {
             return Opened::Foreign;
         }
         match sealed[0] {
-            VERSION => match postcard::take_from_bytes(&sealed[1..]) {
+            FIRST..=NEWEST => match postcard::take_from_bytes(&sealed[1..]) {
                 Ok((value, [])) => Opened::Read(value),
                 Ok((_, rest)) => Opened::Unreadable(format!("{} bytes are left over", rest.len())),
                 Err(error) => Opened::Unreadable(error.to_string()),
             },
-            version => Opened::Unreadable(format!(
-                "it has version {version}, this node knows up to {VERSION}"
-            )),
+            version => Opened::Newer(version),
         }
     }
 
@@ -95,7 +99,7 @@ mod tests {
     #[test]
     fn only_what_was_sealed_with_the_same_key_is_read() {
         let (ours, theirs) = (Key::new(b"ours"), Key::new(b"theirs"));
-        let sealed = ours.seal(&(7u64, "ahoy")).unwrap();
+        let sealed = ours.seal(FIRST, &(7u64, "ahoy")).unwrap();
         match ours.open::<(u64, String)>(&sealed) {
             Opened::Read(read) => assert_eq!(read, (7, "ahoy".to_owned())),
             other => panic!("{other:?}"),
@@ -115,17 +119,11 @@ mod tests {
     #[test]
     fn what_a_newer_version_has_sealed_is_not_taken_for_something_else() {
         let key = Key::new(b"ours");
-        let sealed = key.seal(&300u64).unwrap();
-        match key.open::<u8>(&sealed) {
-            Opened::Unreadable(_) => {}
-            other => panic!("{other:?}"),
-        }
-        let mut newer = sealed.clone();
-        newer[MAGIC.len() + HASH] = VERSION + 1;
-        let hash = key.hash(&newer[MAGIC.len() + HASH..]);
-        newer[MAGIC.len()..MAGIC.len() + HASH].copy_from_slice(&hash);
+        let sealed = key.seal(NEWEST, &300u64).unwrap();
+        assert!(matches!(key.open::<u8>(&sealed), Opened::Unreadable(_)));
+        let newer = key.seal(NEWEST + 1, &300u64).unwrap();
         match key.open::<u64>(&newer) {
-            Opened::Unreadable(said) => assert!(said.contains("version 2"), "{said}"),
+            Opened::Newer(version) => assert_eq!(version, NEWEST + 1),
             other => panic!("{other:?}"),
         }
     }

@@ -1,75 +1,24 @@
 //! The load generator as its users meet it: flags in, tables out.
 
-use std::process::{Child, Command, Stdio};
+#[path = "../../../courier/tests/program/terminal.rs"]
+mod terminal;
+
+use std::process::{Command, Stdio};
 use std::time::Duration;
+use terminal::{Terminal, signal};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_corsair-courier-load");
 
-/// Runs the program in a directory of its own.
-struct Terminal {
-    directory: tempfile::TempDir,
-}
-
-/// What the program has said.
-struct Said {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-impl Terminal {
-    fn new() -> Terminal {
-        Terminal {
-            directory: tempfile::tempdir().unwrap(),
-        }
-    }
-
-    /// The program, not yet run. Its arguments are separated by spaces.
-    fn command(&self, args: &str) -> Command {
-        let mut command = Command::new(PROGRAM);
-        command
-            .args(args.split_whitespace())
-            .current_dir(self.directory.path())
-            .stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, args: &str) -> Said {
-        let output = self.command(args).output().unwrap();
-        Said {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
-    }
-
-    /// Runs the program, which must refuse in one sentence, and returns that.
-    fn refuse(&self, args: &str) -> String {
-        let said = self.run(args);
-        assert_eq!(said.code, Some(2), "{args}: {}", said.stderr);
-        assert_eq!(said.stdout, "", "{args}");
-        assert_eq!(said.stderr.lines().count(), 1, "{args}: {}", said.stderr);
-        said.stderr
-    }
-
-    /// Runs the program with `--format json`, which must succeed, and returns the object.
-    fn json(&self, args: &str) -> serde_json::Value {
-        let said = self.run(&format!("{args} --format json"));
-        assert_eq!(said.code, Some(0), "{args}: {}", said.stderr);
-        serde_json::from_str(&said.stdout).unwrap()
-    }
-}
-
-/// Sends a signal, as `-TERM`, to a process.
-fn signal(signal: &str, process: &Child) {
-    let pid = process.id().to_string();
-    let sent = Command::new("kill").args([signal, &pid]).status();
-    assert!(sent.unwrap().success());
+/// Runs the program with `--format json`, which must succeed, and returns the object.
+fn measured(terminal: &Terminal, args: &str) -> serde_json::Value {
+    let said = terminal.run(&format!("{args} --format json"));
+    assert_eq!(said.code, Some(0), "{args}: {}", said.stderr);
+    serde_json::from_str(&said.stdout).unwrap()
 }
 
 #[test]
 fn a_small_load_prints_both_tables() {
-    let terminal = Terminal::new();
+    let terminal = Terminal::new(PROGRAM);
     let said = terminal.run("--kind 1on2 --workers 2 --messages 5 --users 4");
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let count = |name: &str| {
@@ -89,7 +38,7 @@ fn a_small_load_prints_both_tables() {
 
 #[test]
 fn a_load_as_json_is_one_object() {
-    let terminal = Terminal::new();
+    let terminal = Terminal::new(PROGRAM);
     let said =
         terminal.run("--kind 1onAll --workers 1 --messages 4 --users 3 --rate 200 --format json");
     assert_eq!(said.code, Some(0), "{}", said.stderr);
@@ -101,10 +50,10 @@ fn a_load_as_json_is_one_object() {
 
 #[test]
 fn with_a_rate_times_count_from_when_a_message_was_meant_to_be_sent() {
-    let terminal = Terminal::new();
+    let terminal = Terminal::new(PROGRAM);
     let load = |rate: &str| {
         let args = format!("--kind 1on1 --workers 1 --messages 40 {rate}");
-        let load = &terminal.json(&args)["load"];
+        let load = &measured(&terminal, &args)["load"];
         let of = |value: &serde_json::Value| value.as_u64().unwrap();
         (of(&load["post"]["total_ns"]), of(&load["wall_ns"]))
     };
@@ -118,7 +67,7 @@ fn with_a_rate_times_count_from_when_a_message_was_meant_to_be_sent() {
 
 #[test]
 fn every_kind_of_recipients_gets_its_messages() {
-    let terminal = Terminal::new();
+    let terminal = Terminal::new(PROGRAM);
     for (kind, least, most) in [
         ("1on1", 12, 12),
         ("1on2", 24, 24),
@@ -127,7 +76,7 @@ fn every_kind_of_recipients_gets_its_messages() {
         ("1onAll", 84, 84),
     ] {
         let args = format!("--kind {kind} --workers 3 --messages 4 --users 8");
-        let load = &terminal.json(&args)["load"];
+        let load = &measured(&terminal, &args)["load"];
         assert_eq!(load["post"]["count"], 12, "{kind}");
         let came = load["post_to_socket"]["count"].as_u64().unwrap();
         assert!((least..=most).contains(&came), "{kind}: {came}");
@@ -136,19 +85,19 @@ fn every_kind_of_recipients_gets_its_messages() {
 
 #[test]
 fn a_comparison_and_idle_sockets_are_measured() {
-    let terminal = Terminal::new();
-    let json = terminal.json("--messages 1 --compare 20ms");
+    let terminal = Terminal::new(PROGRAM);
+    let json = measured(&terminal, "--messages 1 --compare 20ms");
     let comparison = &json["comparison"];
     assert!(comparison["ratio"].as_f64().unwrap() > 0.0, "{comparison}");
     assert_eq!(comparison["bare_per_s"].as_array().unwrap().len(), 5);
-    let json = terminal.json("--idle 20");
+    let json = measured(&terminal, "--idle 20");
     assert_eq!(json["idle"]["sockets"], 20);
     assert!(json["idle"]["after_bytes"].as_u64().unwrap() > 0, "{json}");
 }
 
 #[test]
 fn a_low_limit_of_open_files_is_raised() {
-    let terminal = Terminal::new();
+    let terminal = Terminal::new(PROGRAM);
 
     let said = Command::new("sh")
         .current_dir(terminal.directory.path())
@@ -166,7 +115,7 @@ fn a_low_limit_of_open_files_is_raised() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_load_shows_its_progress_on_a_terminal_only() {
-    let terminal = Terminal::new();
+    let terminal = Terminal::new(PROGRAM);
     let load = "--workers 1 --messages 40 --rate 100";
     let said = terminal.run(load);
     assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
@@ -184,7 +133,7 @@ fn a_load_shows_its_progress_on_a_terminal_only() {
 
 #[test]
 fn a_load_that_is_interrupted_leaves_nothing_behind() {
-    let terminal = Terminal::new();
+    let terminal = Terminal::new(PROGRAM);
     let temporary = terminal.directory.path().join("temporary");
     std::fs::create_dir(&temporary).unwrap();
     let data = || std::fs::read_dir(&temporary).unwrap().count();
@@ -205,7 +154,7 @@ fn a_load_that_is_interrupted_leaves_nothing_behind() {
 
 #[test]
 fn what_makes_no_sense_is_refused_in_a_sentence() {
-    let terminal = Terminal::new();
+    let terminal = Terminal::new(PROGRAM);
     for (args, part) in [
         ("serve", "'serve'"),
         ("--kind 2on2", "1on1"),

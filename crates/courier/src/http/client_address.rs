@@ -1,7 +1,7 @@
 //! Where a client is: the other end of its connection, or what a trusted proxy says.
 
 use axum::http::HeaderMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 /// The address of the client. Proxies append to `X-Forwarded-For`, so the last address that is not a
 /// trusted proxy is the client's; what stands before it may be invented.
@@ -26,6 +26,17 @@ pub(crate) fn client_address(peer: IpAddr, headers: &HeaderMap, trusted: &[IpAdd
     client
 }
 
+/// What counts as one client: an address, or in IPv6 the 64 bits that a provider gives to one customer.
+pub(crate) fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            const HOST: u128 = u64::MAX as u128;
+            IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !HOST))
+        }
+        address => address,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,5 +58,15 @@ mod tests {
         assert_eq!(of("10.0.0.1", &["6.6.6.6, 1.1.1.1", "10.0.0.2"]), "1.1.1.1");
         assert_eq!(of("10.0.0.1", &["6.6.6.6, nonsense"]), "10.0.0.1");
         assert_eq!(of("10.0.0.1", &[]), "10.0.0.1");
+    }
+
+    #[test]
+    fn addresses_of_one_customer_are_one_client() {
+        let of = |address: &str| network(address.parse().unwrap()).to_string();
+        assert_eq!(of("2001:db8:1:2::1"), "2001:db8:1:2::");
+        assert_eq!(of("2001:db8:1:2:ffff:ffff:ffff:ffff"), "2001:db8:1:2::");
+        assert_eq!(of("2001:db8:1:3::1"), "2001:db8:1:3::");
+        assert_eq!(of("::ffff:10.0.0.1"), "10.0.0.1");
+        assert_eq!(of("10.0.0.2"), "10.0.0.2");
     }
 }

@@ -1,5 +1,6 @@
 //! Conversations: who talks with whom.
 
+use super::fanout;
 use super::page::Room;
 use super::problem::{ErrorBody, Problem};
 use super::read::{Authenticated, StrictJson, StrictQuery};
@@ -20,6 +21,7 @@ use utoipa::ToSchema;
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewConversation {
     /// One or many, besides whoever asks.
+    #[schema(min_items = 1, max_items = 10_000)]
     recipients: Vec<UserId>,
 }
 
@@ -85,6 +87,9 @@ pub(crate) async fn create(
         let message = "a conversation needs a recipient other than yourself";
         return Err(Problem::invalid("no_recipients", message));
     }
+    // Kept until the outcome is known: each member is a row.
+    let count = u32::try_from(recipients.len()).unwrap_or(u32::MAX);
+    let _turn = fanout::admit(node, who.user, count).await?;
     let command = Command::CreateConversation {
         creator: who.user,
         recipients,
@@ -143,4 +148,52 @@ fn view((id, conversation): (ConversationId, Conversation)) -> ConversationView 
         members,
         created,
     }
+}
+
+/// Messages of a conversation that were not acknowledged.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Unread {
+    conversation: ConversationId,
+    /// How many.
+    count: u64,
+}
+
+/// What was not acknowledged, by conversation.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct UnreadCounts {
+    /// By number; those of which there is something.
+    conversations: Vec<Unread>,
+    /// Whether there is more than was counted, after 10,000 changes from one conversation to another.
+    more: bool,
+}
+
+/// How many messages of each conversation no session of one's own has acknowledged.
+#[utoipa::path(
+    get,
+    path = "/conversations/unread",
+    security(("token" = [])),
+    responses(
+        (status = 200, body = UnreadCounts),
+        (status = 401, body = ErrorBody), (status = 429, body = ErrorBody),
+        (status = 503, body = ErrorBody),
+    )
+)]
+pub(crate) async fn unread(
+    State(node): State<Node>,
+    who: Authenticated,
+) -> Result<Response, Problem> {
+    let node = &node.inner;
+    let room = Room::take(node, who.user)?;
+    let current = node.catch_up_if_possible().await?;
+    let (counts, more) = node.index.unread(who.user).await.map_err(Failure::from)?;
+    let each = |(conversation, count)| Unread {
+        conversation,
+        count,
+    };
+    let conversations = counts.into_iter().map(each).collect();
+    let page = UnreadCounts {
+        conversations,
+        more,
+    };
+    room.answer(&page, current)
 }

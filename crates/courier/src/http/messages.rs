@@ -1,32 +1,30 @@
 //! Messages: posting one, and reading what was posted.
 
+use super::fanout;
 use super::page::Room;
 use super::problem::{ErrorBody, Problem};
 use super::read::{Authenticated, InPath, StrictJson, StrictQuery};
-use super::users::After;
+use super::users::limit;
 use crate::command::{Command, Done, Refusal};
 use crate::frame::ENVELOPE;
-use crate::limits::{FEW, LONGEST_KEY, MOST_FANOUT};
-use crate::model::{ConversationId, Message, Millis, UserId};
-use crate::node::{Failure, Inner, Node};
+use crate::limits::LONGEST_KEY;
+use crate::model::{ConversationId, Message, Millis};
+use crate::node::{Failure, Node};
 use axum::Json;
 use axum::extract::{FromRequestParts, State};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
-use std::time::{Duration, Instant};
-use tokio::sync::OwnedSemaphorePermit;
-use utoipa::ToSchema;
-
-/// How long a message to many waits for its turn.
-const TURN: Duration = Duration::from_secs(10);
+use std::time::Instant;
+use utoipa::{IntoParams, ToSchema};
 
 /// A message to be posted.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewMessage {
     /// What it says; 1 byte or more.
+    #[schema(min_length = 1, max_length = 16384)]
     text: String,
 }
 
@@ -46,9 +44,9 @@ pub(crate) struct Posted {
 /// Messages of a conversation.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Messages {
-    /// In order.
+    /// In order; with `before` the newest first.
     messages: Vec<Message>,
-    /// Whether there are more after these.
+    /// Whether there are more beyond these.
     more: bool,
 }
 
@@ -58,7 +56,7 @@ pub(crate) struct Messages {
     path = "/conversations/{id}/messages",
     params(
         ("id" = u64, Path, description = "The conversation"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Chosen by the client, up to 255 bytes: posts of one user with the same key store one message. Remembered for a day at least"),
+        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, description = "Chosen by the client, up to 255 bytes: posts of one user with the same key store one message. Remembered for a day at least"),
     ),
     request_body = NewMessage,
     security(("token" = [])),
@@ -93,7 +91,8 @@ pub(crate) async fn create(
         return Err(Problem::too_large("text", message));
     }
     // Kept until the outcome is known.
-    let _turn = admit(node, who.user, conversation).await?;
+    let recipients = node.recipients(conversation).await?;
+    let _turn = fanout::admit(node, who.user, recipients).await?;
     let command = Command::Post {
         sender: who.user,
         conversation,
@@ -125,40 +124,6 @@ pub(crate) async fn create(
     Ok((status, Json(posted)))
 }
 
-/// Counts a message by its recipients. One to many waits for its turn, of which it keeps the others
-/// while it is held; messages to few do not wait for those.
-async fn admit(
-    node: &Inner,
-    user: UserId,
-    conversation: ConversationId,
-) -> Result<Option<OwnedSemaphorePermit>, Problem> {
-    let recipients = node.recipients(conversation).await?;
-    if let Err(wait) = node.rates.recipients(user, recipients) {
-        node.metrics.refuse("fanout");
-        let most = node.limits.fanout;
-        let message =
-            format!("your messages go to more than {most} recipients a second; wait a moment");
-        return Err(Problem::too_many("fanout", message, wait));
-    }
-    if recipients < FEW {
-        return Ok(None);
-    }
-    let turn = node.fanout.clone();
-    let turn = Box::pin(tokio::time::timeout(
-        TURN,
-        turn.acquire_many_owned(recipients.min(MOST_FANOUT)),
-    ));
-    match turn.await {
-        Ok(Ok(turn)) => Ok(Some(turn)),
-        _ => {
-            node.metrics.refuse("busy");
-            let message =
-                "too many messages to many recipients are under way; try again in a moment";
-            Err(Problem::busy("busy", message, Duration::from_secs(1)))
-        }
-    }
-}
-
 /// The hash of the idempotency key, if there is one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Key(Option<[u8; 16]>);
@@ -182,11 +147,24 @@ impl FromRequestParts<Node> for Key {
     }
 }
 
-/// The messages of a conversation, page by page.
+/// Which messages.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Part {
+    /// Begin after this number, the oldest first. Not together with `before`.
+    after: Option<u64>,
+    /// End before this number, the newest first; 18446744073709551615 begins with the last message.
+    before: Option<u64>,
+    /// At most this many; the node gives fewer if this is more than it allows.
+    limit: Option<usize>,
+}
+
+/// The messages of a conversation, page by page, onward with `after` or backward with `before`.
 #[utoipa::path(
     get,
     path = "/conversations/{id}/messages",
-    params(("id" = u64, Path, description = "The conversation"), After),
+    params(("id" = u64, Path, description = "The conversation"), Part),
     security(("token" = [])),
     responses(
         (status = 200, body = Messages),
@@ -199,21 +177,31 @@ pub(crate) async fn list(
     State(node): State<Node>,
     who: Authenticated,
     InPath(id): InPath,
-    StrictQuery(after): StrictQuery<After>,
+    StrictQuery(part): StrictQuery<Part>,
 ) -> Result<Response, Problem> {
     let node = &node.inner;
+    if part.after.is_some() && part.before.is_some() {
+        let message = "give `after` or `before`, not both";
+        return Err(Problem::invalid("unexpected_query", message));
+    }
     let room = Room::take(node, who.user)?;
     let current = node.catch_up_if_possible().await?;
     let conversation = node.index.conversation(id).await.map_err(Failure::from)?;
-    let is_member = conversation.is_some_and(|found| found.members.contains(&who.user));
+    let is_member = conversation.is_some_and(|found| found.has(who.user));
     if !is_member {
         return Err(Refusal::UnknownConversation(id).into());
     }
     let bytes = node.limits.page_bytes - ENVELOPE;
-    let page = node
-        .index
-        .messages(id, after.after, after.limit(node), bytes);
-    let page = page.await.map_err(Failure::from)?;
+    let limit = limit(node, part.limit);
+    let index = &node.index;
+    let page = match part.before {
+        Some(before) => index.messages_before(id, before, limit, bytes).await,
+        None => {
+            let after = part.after.unwrap_or(0);
+            index.messages(id, after, limit, bytes).await
+        }
+    };
+    let page = page.map_err(Failure::from)?;
     let page = Messages {
         messages: page.items,
         more: page.more,

@@ -124,6 +124,7 @@ impl From<Refusal> for Problem {
             Refusal::NameTaken(_) => (StatusCode::CONFLICT, "name_taken"),
             Refusal::UnknownUser(_) => (StatusCode::UNPROCESSABLE_ENTITY, "unknown_user"),
             Refusal::UnknownConversation(_) => (StatusCode::NOT_FOUND, "unknown_conversation"),
+            Refusal::PasswordChanged => (StatusCode::CONFLICT, "password_changed"),
             Refusal::KeyReused => (StatusCode::UNPROCESSABLE_ENTITY, "key_reused"),
         };
         Problem::new(status, code, refusal.to_string())
@@ -137,8 +138,10 @@ impl From<Failure> for Problem {
             Failure::Log(LogError::Busy(_)) => "busy",
             Failure::Log(LogError::Closed) => "closing",
             Failure::Log(LogError::Full(_)) => "disk_full",
+            Failure::Log(LogError::OlderNodes) => "older_nodes",
             Failure::Log(LogError::Stopped(_)) => "stopped",
             Failure::Log(LogError::Failed(_)) => "log_failed",
+            Failure::Log(LogError::Unreachable(_)) => "log_unreachable",
             Failure::Index(_) => "index_failed",
             Failure::Late(_) => "late",
         };
@@ -148,6 +151,9 @@ impl From<Failure> for Problem {
 
 impl From<PasswordError> for Problem {
     fn from(error: PasswordError) -> Problem {
+        if let PasswordError::Busy = error {
+            return Problem::busy("busy", error.to_string(), Duration::from_secs(1));
+        }
         Problem::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "password_failed",

@@ -1,6 +1,6 @@
 //! What requests say, read strictly: everything that is not expected is an error with a sentence.
 
-use super::client_address::client_address;
+use super::client_address::{client_address, network};
 use super::problem::Problem;
 use crate::limits::Limits;
 use crate::model::ConversationId;
@@ -79,21 +79,23 @@ async fn bearer(node: &Inner, parts: &Parts) -> Result<Bearer, Problem> {
         stranger(node, parts)?;
         return Err(wrong());
     };
-    let known = match node.sessions.cached(&token) {
-        Some(known) => known,
-        None => {
-            let address = address(node, parts);
-            node.rates
-                .lookup(address)
-                .map_err(|wait| too_many_attempts(node, wait))?;
-            let found = node.sessions.find(&token, &node.index).await;
-            found.map_err(Failure::from)?
-        }
-    };
-    if let Some(bearer) = known {
+    let known = node.sessions.cached(&token);
+    if let Some(Some(bearer)) = known {
         return Ok(bearer);
     }
+    if known.is_none() {
+        let checked = node.rates.lookup(address(node, parts));
+        checked.map_err(|wait| too_many_attempts(node, wait))?;
+        let found = node.sessions.find(&token, &node.index).await;
+        if let Some(bearer) = found.map_err(Failure::from)? {
+            return Ok(bearer);
+        }
+    }
     stranger(node, parts)?;
+    if node.sessions.cached(&token).is_some() {
+        // The session is known, and this is not its token.
+        return Err(wrong());
+    }
     // Another node may have given it out a moment ago.
     Box::pin(node.caught_up()).await?;
     let found = node.sessions.find(&token, &node.index).await;
@@ -148,12 +150,16 @@ fn too_many_attempts(node: &Inner, wait: Duration) -> Problem {
     Problem::too_many("strangers", message, wait)
 }
 
-/// From where a request comes.
+/// From where a request comes, as far as it is one client.
 fn address(node: &Inner, parts: &Parts) -> IpAddr {
     let peer = parts.extensions.get::<Peer>();
     let nowhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
     let peer = peer.map_or(nowhere, |peer| peer.address.ip());
-    client_address(peer, &parts.headers, &node.limits.trusted_proxies)
+    network(client_address(
+        peer,
+        &parts.headers,
+        &node.limits.trusted_proxies,
+    ))
 }
 
 /// A body of JSON that says what is expected and nothing else.

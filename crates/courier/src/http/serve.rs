@@ -1,11 +1,14 @@
 //! Connections: taken up to a limit, each with a task of its own until it ends or is a WebSocket.
 
+use super::client_address::network;
 use super::deadline::WriteDeadline;
 use super::read::Peer;
+use super::recovery;
 use super::unread_body;
 use crate::counts::{Counts, Held};
 use crate::error::StartError;
-use crate::metrics::Status;
+use crate::limits::Limits;
+use crate::metrics::{Metrics, Status};
 use crate::node::Node;
 use axum::Router;
 use axum::http::Request;
@@ -40,12 +43,13 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Serving {
     address: SocketAddr,
-    node: Node,
     stop: watch::Sender<bool>,
+    running: JoinHandle<Option<Node>>,
     accepting: JoinHandle<()>,
 }
 
-/// Listens on an address, and serves the node's routes until [`Serving::stop`].
+/// Listens on an address, and serves the node's routes until [`Serving::stop`]. A node whose disk
+/// has failed is started anew once that can be done.
 ///
 /// # Errors
 /// [`StartError::Listen`].
@@ -57,12 +61,18 @@ pub async fn serve(node: Node, address: &str) -> Result<Serving, StartError> {
     let listener = TcpListener::bind(address).await.map_err(refused)?;
     let bound = listener.local_addr().map_err(refused)?;
     let (stop, stopped) = watch::channel(false);
-    let router = node.router();
-    let accepting = tokio::spawn(accept(listener, router, node.clone(), stopped));
+    let (routes, router) = watch::channel(node.router());
+    let service = Service {
+        router,
+        metrics: node.inner.metrics.clone(),
+        limits: Arc::new(node.inner.limits.clone()),
+    };
+    let accepting = tokio::spawn(accept(listener, service, stopped.clone()));
+    let running = tokio::spawn(recovery::run(node, routes, stopped));
     Ok(Serving {
         address: bound,
-        node,
         stop,
+        running,
         accepting,
     })
 }
@@ -76,10 +86,24 @@ impl Serving {
     /// Takes no more connections, answers what was asked, closes the sockets and ends the node.
     pub async fn stop(self) {
         self.stop.send_replace(true);
-        self.node.close_sockets().await;
+        let node = self.running.await.ok().flatten();
+        if let Some(node) = &node {
+            node.close_sockets().await;
+        }
         let _ = self.accepting.await;
-        self.node.close().await;
+        if let Some(node) = &node {
+            node.close().await;
+        }
     }
+}
+
+/// What connections need. It holds nothing of a node that has to be started anew.
+#[derive(Clone, Debug)]
+struct Service {
+    /// The routes of the node that runs now.
+    router: watch::Receiver<Router>,
+    metrics: Metrics,
+    limits: Arc<Limits>,
 }
 
 /// Counts a connection for as long as it is held.
@@ -90,14 +114,11 @@ struct Connected {
 }
 
 /// Takes connections until it is told to stop, and waits for those that are under way.
-async fn accept(
-    listener: TcpListener,
-    router: Router,
-    node: Node,
-    mut stopped: watch::Receiver<bool>,
-) {
+async fn accept(listener: TcpListener, service: Service, mut stopped: watch::Receiver<bool>) {
     let refused = Arc::new(Semaphore::new(MOST_TURNED_AWAY));
-    let limits = &node.inner.limits;
+    let Service {
+        metrics, limits, ..
+    } = &service;
     let most = limits.connections;
     let room = Arc::new(Semaphore::new(most));
     let addresses = Counts::new();
@@ -116,15 +137,15 @@ async fn accept(
             true => usize::MAX,
             false => limits.address_connections,
         };
-        let Some(from) = addresses.take(address, 1, most_there) else {
-            node.inner.metrics.refuse("address_connections");
+        let Some(from) = addresses.take(network(address), 1, most_there) else {
+            metrics.refuse("address_connections");
             let message =
                 format!("your address has {most_there} connections here already; close one");
             turn_away(stream, &refused, message);
             continue;
         };
         let Ok(permit) = room.clone().try_acquire_owned() else {
-            node.inner.metrics.refuse("connections");
+            metrics.refuse("connections");
             let message =
                 format!("this node has its {most} connections; try again later, or another node");
             turn_away(stream, &refused, message);
@@ -132,7 +153,7 @@ async fn accept(
         };
         // A message is to go out at once, not when there are more.
         let _ = stream.set_nodelay(true);
-        let (node, router, stopped) = (node.clone(), router.clone(), stopped.clone());
+        let (service, stopped) = (service.clone(), stopped.clone());
         let peer = Peer {
             address: peer,
             counted: Arc::new(Connected {
@@ -141,7 +162,7 @@ async fn accept(
             }),
             upgraded: Arc::new(AtomicBool::new(false)),
         };
-        tokio::spawn(connection(stream, peer, router, node, stopped));
+        tokio::spawn(connection(stream, peer, service, stopped));
     }
     drop(listener);
     let all = u32::try_from(most).unwrap_or(u32::MAX);
@@ -152,17 +173,22 @@ async fn accept(
 async fn connection(
     stream: TcpStream,
     peer: Peer,
-    router: Router,
-    node: Node,
+    service: Service,
     mut stopped: watch::Receiver<bool>,
 ) {
-    node.inner.metrics.connections.inc();
-    let requests = node.inner.metrics.requests.clone();
-    let stream = WriteDeadline::new(stream, node.inner.limits.write, peer.upgraded.clone());
+    let Service {
+        router,
+        metrics,
+        limits,
+    } = service;
+    metrics.connections.inc();
+    let requests = metrics.requests.clone();
+    let stream = WriteDeadline::new(stream, limits.write, peer.upgraded.clone());
     let service = service_fn(move |request: Request<Incoming>| {
         let (mut request, rest) = unread_body::keep(request);
         request.extensions_mut().insert(peer.clone());
-        let (answer, requests) = (router.clone().oneshot(request), requests.clone());
+        let router = router.borrow().clone();
+        let (answer, requests) = (router.oneshot(request), requests.clone());
         async move {
             let mut answer = answer.await?;
             unread_body::finish(rest, &mut answer).await;
@@ -173,7 +199,7 @@ async fn connection(
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(node.inner.limits.head)
+        .header_read_timeout(limits.head)
         .max_buf_size(BUFFER)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
@@ -186,7 +212,7 @@ async fn connection(
             let _ = connection.await;
         }
     }
-    node.inner.metrics.connections.dec();
+    metrics.connections.dec();
 }
 
 /// Tells a client that there is no room, unless too many are being told so.
@@ -222,6 +248,6 @@ async fn refuse(mut stream: TcpStream, message: &str) {
 }
 
 /// Returns when it is time to stop.
-async fn told(stopped: &mut watch::Receiver<bool>) {
+pub(super) async fn told(stopped: &mut watch::Receiver<bool>) {
     let _ = stopped.wait_for(|&stopped| stopped).await;
 }

@@ -1,6 +1,7 @@
 //! What those who run the node ask.
 
 use super::problem::{ErrorBody, Problem};
+use crate::metrics::Metrics;
 use crate::node::Node;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -23,14 +24,38 @@ pub(crate) async fn ping(State(node): State<Node>) -> Result<&'static str, Probl
     ))
 }
 
+/// Whether the node takes messages, as `GET /ping`, under the name that balancers ask for.
+#[utoipa::path(
+    get,
+    path = "/readyz",
+    responses((status = 200, description = "pong", body = String), (status = 503, body = ErrorBody))
+)]
+pub(crate) async fn ready(node: State<Node>) -> Result<&'static str, Problem> {
+    ping(node).await
+}
+
+/// Whether the process lives. It does as long as it answers, also while its log or disk is away.
+#[utoipa::path(
+    get,
+    path = "/healthz",
+    responses((status = 200, description = "alive", body = String))
+)]
+pub(crate) async fn health() -> &'static str {
+    "alive"
+}
+
 /// What the node counts, as Prometheus reads it.
 #[utoipa::path(
     get,
     path = "/metrics",
-    responses((status = 200, description = "OpenMetrics text", body = String))
+    responses((status = 200, description = "OpenMetrics text", body = String, content_type = "application/openmetrics-text"))
 )]
 pub(crate) async fn metrics(State(node): State<Node>) -> Result<impl IntoResponse, Problem> {
-    let text = node.inner.metrics.render().map_err(|error| {
+    render(&node.inner.metrics)
+}
+
+pub(super) fn render(metrics: &Metrics) -> Result<impl IntoResponse + use<>, Problem> {
+    let text = metrics.render().map_err(|error| {
         let message = format!("the metrics cannot be written: {error}");
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "metrics", message)
     })?;

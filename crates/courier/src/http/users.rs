@@ -1,14 +1,13 @@
-//! Users and their sessions.
+//! Users: who there is, and who is online.
 
 use super::problem::{ErrorBody, Problem};
-use super::read::{Authenticated, Stranger, StrictJson, StrictQuery, account};
+use super::read::{Authenticated, Stranger, StrictJson, StrictQuery};
+use super::sessions::{LoggedIn, check_new, open_session};
 use crate::command::{Command, Done};
 use crate::frame::UserInfo;
-use crate::limits::{LONGEST_PASSWORD, SHORTEST_PASSWORD};
 use crate::model::{Millis, UserId};
 use crate::names;
-use crate::node::{Inner, Node};
-use crate::token::Token;
+use crate::node::{Failure, Inner, Node};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -20,20 +19,11 @@ use utoipa::{IntoParams, ToSchema};
 #[serde(deny_unknown_fields)]
 pub(crate) struct Credentials {
     /// 1 to 64 bytes in NFC, without spaces at its ends, without control characters and invisible ones.
-    name: String,
-    /// 8 to 1024 bytes.
-    password: String,
-}
-
-/// A user who is logged in.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct LoggedIn {
-    /// The user's number.
-    user: UserId,
-    /// To be sent in the header `Authorization: Bearer TOKEN`.
-    token: String,
-    /// When the token ends to be valid, in milliseconds since 1970.
-    expires: Millis,
+    #[schema(min_length = 1, max_length = 192)]
+    pub name: String,
+    /// 8 characters at least, 1024 bytes at most.
+    #[schema(min_length = 8, max_length = 1024)]
+    pub password: String,
 }
 
 /// Where a list goes on.
@@ -80,10 +70,7 @@ pub(crate) async fn create(
     let node = &node.inner;
     let Credentials { name, password } = credentials;
     let name = names::check(&name).map_err(|message| Problem::invalid("name", message))?;
-    if !(SHORTEST_PASSWORD..=LONGEST_PASSWORD).contains(&password.len()) {
-        let message = format!("a password has {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} bytes");
-        return Err(Problem::invalid("password", message));
-    }
+    check_new(&password)?;
     let password = node.passwords.hash(password).await?;
     let at = Millis::now();
     let command = Command::CreateUser { name, password, at };
@@ -91,86 +78,6 @@ pub(crate) async fn create(
         unreachable!("a new user has a number");
     };
     Ok((StatusCode::CREATED, Json(open_session(node, user).await?)))
-}
-
-/// Logs in.
-#[utoipa::path(
-    post,
-    path = "/sessions",
-    request_body = Credentials,
-    responses(
-        (status = 201, body = LoggedIn),
-        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
-        (status = 408, body = ErrorBody), (status = 413, body = ErrorBody), (status = 415, body = ErrorBody), (status = 422, body = ErrorBody),
-        (status = 429, body = ErrorBody), (status = 503, body = ErrorBody),
-    )
-)]
-pub(crate) async fn log_in(
-    State(node): State<Node>,
-    _: Stranger,
-    StrictJson(credentials): StrictJson<Credentials>,
-) -> Result<(StatusCode, Json<LoggedIn>), Problem> {
-    let node = &node.inner;
-    let Credentials { name, password } = credentials;
-    let name = names::normalized(&name);
-    account(node, &name)?;
-    node.caught_up().await?;
-    let found = node.index.user_named(name).await;
-    let (user, hash) = match found.map_err(crate::node::Failure::from)? {
-        Some((id, user)) => (Some(id), Some(user.password)),
-        None => (None, None),
-    };
-    let right = node.passwords.check(password, hash).await?;
-    match user {
-        Some(user) if right => Ok((StatusCode::CREATED, Json(open_session(node, user).await?))),
-        _ => Err(Problem::unauthorized(
-            "there is no user with this name and this password; POST /users makes a new one",
-        )),
-    }
-}
-
-async fn open_session(node: &Inner, user: UserId) -> Result<LoggedIn, Problem> {
-    let token = Token::random().map_err(|error| {
-        let message = format!("the system has no random numbers: {error}");
-        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "no_random", message)
-    })?;
-    let lifetime = node.limits.session.as_millis() as u64;
-    let expires = Millis(Millis::now().0.saturating_add(lifetime));
-    let command = Command::OpenSession {
-        user,
-        session: token.session,
-        proof: token.proof(),
-        expires,
-    };
-    node.command(command).await?;
-    Ok(LoggedIn {
-        user,
-        token: token.reveal(),
-        expires,
-    })
-}
-
-/// Logs out: the token is not valid any more, and its sockets are closed.
-#[utoipa::path(
-    delete,
-    path = "/sessions",
-    security(("token" = [])),
-    responses(
-        (status = 204, description = "Logged out"),
-        (status = 401, body = ErrorBody), (status = 429, body = ErrorBody),
-        (status = 503, body = ErrorBody),
-    )
-)]
-pub(crate) async fn log_out(
-    State(node): State<Node>,
-    who: Authenticated,
-) -> Result<StatusCode, Problem> {
-    let command = Command::CloseSession {
-        user: who.user,
-        session: who.session,
-    };
-    node.inner.command(command).await?;
-    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Who has a socket, on any node.
@@ -198,7 +105,104 @@ pub(crate) async fn online(
 impl After {
     /// How many to give.
     pub fn limit(&self, node: &Inner) -> usize {
-        let most = node.limits.page;
-        self.limit.unwrap_or(most).clamp(1, most)
+        limit(node, self.limit)
+    }
+}
+
+/// How many items to give to whom asks for so many.
+pub(super) fn limit(node: &Inner, wanted: Option<usize>) -> usize {
+    let most = node.limits.page;
+    wanted.unwrap_or(most).clamp(1, most)
+}
+
+/// Which users.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Wanted {
+    /// Those whose names begin so.
+    #[param(max_length = 192)]
+    prefix: Option<String>,
+    /// Of those with `prefix` the ones after this name.
+    #[param(max_length = 192)]
+    after: Option<String>,
+    /// These, by number, with commas between; at most 100. Not together with the others.
+    #[param(max_length = 2100)]
+    ids: Option<String>,
+    /// At most this many; the node gives fewer if this is more than it allows.
+    limit: Option<usize>,
+}
+
+/// Users that were found.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Users {
+    /// By name, or in the order in which they were asked for.
+    users: Vec<UserInfo>,
+    /// Whether there are more after these.
+    more: bool,
+}
+
+/// Finds users by the beginning of their names, or by numbers.
+#[utoipa::path(
+    get,
+    path = "/users",
+    params(Wanted),
+    security(("token" = [])),
+    responses(
+        (status = 200, body = Users),
+        (status = 401, body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 429, body = ErrorBody), (status = 503, body = ErrorBody),
+    )
+)]
+pub(crate) async fn find(
+    State(node): State<Node>,
+    _: Authenticated,
+    StrictQuery(wanted): StrictQuery<Wanted>,
+) -> Result<Json<Users>, Problem> {
+    let node = &node.inner;
+    let Wanted {
+        prefix,
+        after,
+        ids,
+        limit: most,
+    } = wanted;
+    node.catch_up_if_possible().await?;
+    let (users, more) = match ids {
+        Some(ids) if prefix.is_none() && after.is_none() => {
+            let ids = numbers(&ids).map_err(|message| Problem::invalid("ids", message))?;
+            let users = node.index.users(ids).await.map_err(Failure::from)?;
+            (users, false)
+        }
+        Some(_) => {
+            let message = "give `ids` or `prefix`, not both";
+            return Err(Problem::invalid("unexpected_query", message));
+        }
+        None => {
+            let normal = |name: Option<String>| names::normalized(&name.unwrap_or_default());
+            let limit = limit(node, most);
+            let page = node
+                .index
+                .users_named_like(normal(prefix), normal(after), limit);
+            let page = page.await.map_err(Failure::from)?;
+            (page.items, page.more)
+        }
+    };
+    Ok(Json(Users { users, more }))
+}
+
+/// Reads numbers of users.
+fn numbers(text: &str) -> Result<Vec<UserId>, String> {
+    const MOST: usize = 100;
+    let all = text.split(',').take(MOST + 1);
+    let read = all.map(|number| {
+        let id = number.parse().map(UserId);
+        id.map_err(|_| format!("'{number}' is no number of a user; give them as 1,2,3"))
+    });
+    let ids = read.collect::<Result<Vec<_>, _>>()?;
+    match ids.len() > MOST {
+        true => Err(format!(
+            "there are more than {MOST} numbers; ask again for the rest"
+        )),
+        false => Ok(ids),
     }
 }

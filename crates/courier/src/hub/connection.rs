@@ -8,7 +8,7 @@
 use super::HubState;
 use crate::command::Acknowledgement;
 use crate::counts::Held;
-use crate::frame::{ClientFrame, MOST_LISTED, Notice, Outgoing, message_frame};
+use crate::frame::{ClientFrame, MOST_LISTED, Outgoing, ServerFrame, message_frame};
 use crate::index::{IndexError, Page, Queued};
 use crate::limits::Limits;
 use crate::metrics::Metrics;
@@ -367,7 +367,7 @@ impl Connection {
     fn fault(&mut self, code: &'static str, message: &str, metrics: &Metrics) {
         metrics.refuse(code);
         self.faults += 1;
-        let frame = Notice::Error { code, message }.frame();
+        let frame = ServerFrame::Error { code, message }.frame();
         if self.outbox.len() < OUTBOX {
             self.outbox.push_back(Message::Text(frame));
         }
@@ -401,7 +401,7 @@ impl Connection {
                 self.presence = Some(false);
                 let (total, users) = context.hub.presence.first(MOST_LISTED);
                 let users = &users;
-                let frame = Notice::Online { total, users }.frame();
+                let frame = ServerFrame::Online { total, users }.frame();
                 self.outbox.push_back(Message::Text(frame));
                 continue;
             }

@@ -3,10 +3,11 @@
 //! [`Machine::apply`] is a function of the commands so far: no clock, no random numbers, no other
 //! node. What it keeps beside the tables is a cache of them.
 
-use super::keys::Recent;
+use super::keys::{Days, Recent};
 use super::pending::Pending;
 use super::queue::{Queues, Tails};
-use super::row::{decode, encode, session_key};
+use super::row::{checked, decode, encode, number, session_key};
+use super::sessions::{acknowledged_by_user, close, close_all_but, make_room};
 use super::tables::{STATE, Tables};
 use crate::command::{Acknowledgement, Command, Delivery, Done, Outcome, Refusal};
 use crate::log::Digest;
@@ -34,8 +35,15 @@ pub(super) struct State {
     pub digest: Digest,
     pub users: u64,
     pub conversations: u64,
-    /// The days whose idempotency keys are kept, in ascending order.
-    pub days: Vec<u64>,
+    pub days: Days,
+}
+
+/// What applied entries cause beside their outcomes.
+#[derive(Debug, Default)]
+pub(super) struct Caused {
+    pub deliveries: Vec<Delivery>,
+    /// Sessions that are over.
+    pub closed: Vec<(UserId, SessionId)>,
 }
 
 /// What of a log entry is to be known beside its command.
@@ -63,7 +71,7 @@ pub(super) struct Machine {
     queues: Queues,
     members: HashMap<ConversationId, Arc<[UserId]>>,
     pending: Pending,
-    scratch: Vec<u8>,
+    pub(super) scratch: Vec<u8>,
 }
 
 impl Machine {
@@ -107,14 +115,14 @@ impl Machine {
         Ok(())
     }
 
-    /// Applies a log entry, and adds what it delivers to `deliveries`.
+    /// Applies a log entry, and adds what it causes.
     pub fn apply(
         &mut self,
         tables: &mut Tables<'_>,
         recent: &mut Recent<'_>,
         entry: At,
         command: Command,
-        deliveries: &mut Vec<Delivery>,
+        caused: &mut Caused,
     ) -> Result<Outcome, redb::Error> {
         self.skip(entry);
         match command {
@@ -131,14 +139,40 @@ impl Machine {
                     user,
                     proof,
                     expires,
+                    opened: None,
                 };
                 self.open_session(tables, session, &opened)
             }
-            Command::CloseSession { user: _, session } => {
-                tables.sessions.remove(session.0)?;
-                tables.session_acks.remove(session.0)?;
+            Command::LogIn {
+                user,
+                session,
+                proof,
+                expires,
+                at,
+            } => {
+                let opened = Session {
+                    user,
+                    proof,
+                    expires,
+                    opened: Some(at),
+                };
+                make_room(tables, user, caused)?;
+                self.open_session(tables, session, &opened)
+            }
+            Command::CloseSession { user, session } => {
+                close(tables, user, session, caused)?;
                 Ok(Ok(Done::Noted))
             }
+            Command::CloseOtherSessions { user, kept } => {
+                close_all_but(tables, user, kept, caused)?;
+                Ok(Ok(Done::Noted))
+            }
+            Command::ChangePassword {
+                user,
+                password,
+                before,
+                kept,
+            } => self.change_password(tables, (user, kept), password, &before, caused),
             Command::CreateConversation {
                 creator,
                 recipients,
@@ -159,7 +193,7 @@ impl Machine {
                     text,
                 };
                 let key = key.map(|key| (key, entry.taken.day()));
-                self.post(tables, recent, message, key, deliveries)
+                self.post(tables, recent, message, key, &mut caused.deliveries)
             }
             Command::Acknowledge(all) => {
                 for acknowledgement in all {
@@ -197,25 +231,6 @@ impl Machine {
         let row = encode(&[id], &user, &mut self.scratch);
         tables.users.insert(id, row)?;
         Ok(Ok(Done::User(UserId(id))))
-    }
-
-    fn open_session(
-        &mut self,
-        tables: &mut Tables<'_>,
-        id: SessionId,
-        session: &Session,
-    ) -> Result<Outcome, redb::Error> {
-        if session.user.0 == 0 || session.user.0 > self.state.users {
-            return Ok(Err(Refusal::UnknownUser(session.user)));
-        }
-        // A new session begins where the user's furthest one stands.
-        let acknowledged = tables.user_acks.get(session.user.0)?.map(|at| at.value());
-        if let Some(sequence) = acknowledged {
-            tables.session_acks.insert(id.0, sequence)?;
-        }
-        let row = encode(&session_key(id.0), session, &mut self.scratch);
-        tables.sessions.insert(id.0, row)?;
-        Ok(Ok(Done::Noted))
     }
 
     fn create_conversation(
@@ -265,7 +280,7 @@ impl Machine {
             None => self.next_number(tables, conversation)?,
             Some((key, day)) => {
                 if recent.turn_to(day)? {
-                    self.state.days = recent.days().collect();
+                    self.state.days = recent.days();
                 }
                 let fingerprint = fingerprint(&message.text);
                 let row = (sender.0, key);
@@ -328,18 +343,19 @@ impl Machine {
         if sequence > self.queues.last(tables, user)? {
             return Ok(());
         }
-        let before = tables.user_acks.get(user.0)?.map_or(0, |at| at.value());
+        let before = acknowledged_by_user(tables, user)?.unwrap_or(0);
         if sequence > before {
-            tables.user_acks.insert(user.0, sequence)?;
+            let row = number(&[user.0], sequence);
+            tables.user_acks.insert(user.0, row)?;
         }
         // One that was closed meanwhile stays closed.
         if tables.sessions.get(session.0)?.is_some() {
-            let before = tables
-                .session_acks
-                .get(session.0)?
-                .map_or(0, |at| at.value());
-            if sequence > before {
-                tables.session_acks.insert(session.0, sequence)?;
+            let key = session_key(session.0);
+            let row = tables.session_acks.get(session.0)?.map(|at| at.value());
+            let before = row.map(|row| checked("place of session", &key, row));
+            if sequence > before.transpose()?.unwrap_or(0) {
+                let row = number(&key, sequence);
+                tables.session_acks.insert(session.0, row)?;
             }
         }
         Ok(())

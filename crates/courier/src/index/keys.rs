@@ -1,21 +1,35 @@
 //! Idempotency keys: which message a key of a user was used for.
 //!
 //! They lie in a table per day, by the log's clock, and are looked for in the tables of the last
-//! [`KEPT`] days on which there were any. So a key is remembered for a day at least, forgetting costs
-//! nothing but the deletion of a table, and a clock that was wrong once does not empty them: its day
-//! counts as one of the three.
+//! [`KEPT`] days on which there were any. So a key is remembered for a day at least, and forgetting costs
+//! nothing but the deletion of a table.
+//!
+//! The clock may be wrong. A new table is made when it goes on to a day that has none; where it goes
+//! back, the last table is used further. So a clock that was years ahead for a while makes one table,
+//! which counts as one of the three, and empties or keeps nothing else.
 
 use super::tables::{Keys, keys_of_day, open_keys};
 use redb::{ReadableTable, TableDefinition, WriteTransaction};
+use serde::{Deserialize, Serialize};
 
 /// Days whose keys are kept.
 const KEPT: usize = 3;
 
+/// The days of the idempotency keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Days {
+    /// Those that have a table, in the order in which they were made.
+    pub tables: Vec<u64>,
+    /// The day of the last key.
+    pub last: u64,
+}
+
 /// The idempotency keys of the last days.
 pub(super) struct Recent<'t> {
     txn: &'t WriteTransaction,
-    /// In ascending order.
+    /// In the order in which they were made.
     days: Vec<(u64, Keys<'t>)>,
+    last: u64,
 }
 
 /// Conversation, number and fingerprint of the message that a key was used for.
@@ -23,23 +37,36 @@ type Use = (u64, u64, u64);
 
 impl<'t> Recent<'t> {
     /// Opens the tables of these days.
-    pub fn open(txn: &'t WriteTransaction, days: &[u64]) -> Result<Recent<'t>, redb::Error> {
+    pub fn open(txn: &'t WriteTransaction, days: &Days) -> Result<Recent<'t>, redb::Error> {
         let mut open = Vec::with_capacity(KEPT + 1);
-        for &day in days {
+        for &day in &days.tables {
             open.push((day, open_keys(txn, day)?));
         }
-        Ok(Recent { txn, days: open })
+        Ok(Recent {
+            txn,
+            days: open,
+            last: days.last,
+        })
     }
 
-    /// The days, in ascending order.
-    pub fn days(&self) -> impl Iterator<Item = u64> {
-        self.days.iter().map(|&(day, _)| day)
+    /// The days, as they are to be kept.
+    pub fn days(&self) -> Days {
+        Days {
+            tables: self.days.iter().map(|&(day, _)| day).collect(),
+            last: self.last,
+        }
     }
 
-    /// Makes this day the latest, if it is later, and forgets the keys of the oldest.
+    /// Takes note of the day of a key, and forgets the keys of the oldest if this one is new. Returns
+    /// whether anything has changed.
     pub fn turn_to(&mut self, day: u64) -> Result<bool, redb::Error> {
-        if self.days.last().is_some_and(|&(latest, _)| day <= latest) {
+        if day == self.last && !self.days.is_empty() {
             return Ok(false);
+        }
+        let went_on = day > self.last || self.days.is_empty();
+        self.last = day;
+        if !went_on || self.days.iter().any(|&(known, _)| known == day) {
+            return Ok(true);
         }
         self.days.push((day, open_keys(self.txn, day)?));
         while self.days.len() > KEPT {
@@ -63,7 +90,7 @@ impl<'t> Recent<'t> {
         Ok(None)
     }
 
-    /// Remembers it with the latest day.
+    /// Remembers it in the latest table.
     pub fn insert(&mut self, row: (u64, [u8; 16]), value: Use) -> Result<(), redb::Error> {
         if let Some((_, keys)) = self.days.last_mut() {
             keys.insert(row, value)?;

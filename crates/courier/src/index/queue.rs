@@ -219,9 +219,6 @@ pub(super) fn last_sequence(
 
 /// Calls `visit` with sequence, conversation and number of what lies in a user's queue after a
 /// sequence, in order, until it returns `false`.
-///
-/// The tail may be older or newer than the transaction. What only one of them knows is visited if
-/// nothing is missing before it; where something is, the queue ends for now.
 pub(super) fn visit(
     txn: &ReadTransaction,
     user: UserId,
@@ -229,22 +226,62 @@ pub(super) fn visit(
     tail: Option<Run>,
     mut visit: impl FnMut(u64, ConversationId, u64) -> Result<bool, redb::Error>,
 ) -> Result<(), redb::Error> {
+    let mut failed = Ok(());
+    visit_parts(txn, user, after, tail, |run, first| {
+        for sequence in first..=run.last() {
+            let number = run.number + (sequence - run.first);
+            match visit(sequence, ConversationId(run.conversation), number) {
+                Ok(true) => {}
+                Ok(false) => return false,
+                Err(error) => {
+                    failed = Err(error);
+                    return false;
+                }
+            }
+        }
+        true
+    })?;
+    failed
+}
+
+/// Calls `visit` with conversation and count of every run that lies in a user's queue after a sequence,
+/// in order, until it returns `false`.
+pub(super) fn visit_runs(
+    txn: &ReadTransaction,
+    user: UserId,
+    after: u64,
+    tail: Option<Run>,
+    mut visit: impl FnMut(ConversationId, u64) -> bool,
+) -> Result<(), redb::Error> {
+    visit_parts(txn, user, after, tail, |run, first| {
+        visit(ConversationId(run.conversation), run.last() - first + 1)
+    })
+}
+
+/// Calls `visit` with every run, and the first sequence of it that comes after a sequence.
+///
+/// The tail may be older or newer than the transaction. What only one of them knows is visited if
+/// nothing is missing before it; where something is, the queue ends for now.
+fn visit_parts(
+    txn: &ReadTransaction,
+    user: UserId,
+    after: u64,
+    tail: Option<Run>,
+    mut visit: impl FnMut(Run, u64) -> bool,
+) -> Result<(), redb::Error> {
     let queues = txn.open_table(QUEUES)?;
     let mut tail = tail.filter(|run| run.count > 0);
     let Some(mut next) = after.checked_add(1) else {
         return Ok(());
     };
-    let mut go = |run: Run| -> Result<bool, redb::Error> {
-        while next >= run.first && next <= run.last() {
-            let place = next - run.first;
-            let conversation = ConversationId(run.conversation);
-            if !visit(next, conversation, run.number + place)? {
-                return Ok(false);
-            }
-            next += 1;
+    let mut go = |run: Run| -> bool {
+        if next >= run.first && next <= run.last() {
+            let first = next;
+            next = run.last() + 1;
+            return visit(run, first);
         }
         // A run that begins later: what is before it is not here yet.
-        Ok(next >= run.first)
+        next >= run.first
     };
     let begin = queues.range((user.0, 0)..=(user.0, after + 1))?.next_back();
     let begin = begin
@@ -254,7 +291,7 @@ pub(super) fn visit(
         let (place, row) = row?;
         let mut run = Run::read(place.value(), row.value())?;
         if let Some(last) = tail {
-            if last.first < run.first && !go(last)? {
+            if last.first < run.first && !go(last) {
                 return Ok(());
             }
             if last.first <= run.first {
@@ -264,12 +301,12 @@ pub(super) fn visit(
                 run.count = run.count.max(last.count);
             }
         }
-        if !go(run)? {
+        if !go(run) {
             return Ok(());
         }
     }
     if let Some(last) = tail {
-        go(last)?;
+        go(last);
     }
     Ok(())
 }

@@ -1,13 +1,20 @@
 //! What is asked of the index.
 
 use super::apply::Stored;
-use super::queue::{last_sequence, visit};
-use super::row::{decode, session_key};
-use super::tables::{CONVERSATIONS, MEMBERSHIPS, MESSAGES, NAMES, SESSION_ACKS, SESSIONS, USERS};
+use super::queue::{last_sequence, visit, visit_runs};
+use super::row::{checked, decode, session_key};
+use super::tables::{
+    CONVERSATIONS, MEMBERSHIPS, MESSAGES, NAMES, SESSION_ACKS, SESSIONS, USER_ACKS, USER_SESSIONS,
+    USERS,
+};
 use super::{Index, IndexError};
-use crate::frame::{ENVELOPE, encoded};
+use crate::frame::{ENVELOPE, UserInfo, encoded};
 use crate::model::{Conversation, ConversationId, Message, Session, SessionId, User, UserId};
 use redb::ReadTransaction;
+use std::collections::BTreeMap;
+
+/// Runs of a queue that are counted.
+const MOST_UNREAD_RUNS: usize = 10_000;
 
 /// Part of a longer list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,9 +48,62 @@ impl Index {
                 return Ok(None);
             };
             let id = UserId(id.value());
-            Ok(user(txn, id)?.map(|user| (id, user)))
+            match user(txn, id)? {
+                Some(user) if user.name == name => Ok(Some((id, user))),
+                _ => Err(damaged(format!("name {name:?}"))),
+            }
         })
         .await
+    }
+
+    /// Users whose names begin so and come after one of them, in the order of bytes.
+    pub async fn users_named_like(
+        &self,
+        prefix: String,
+        after: String,
+        limit: usize,
+    ) -> Result<Page<UserInfo>, IndexError> {
+        self.read(move |txn| {
+            let mut page = Building::new(limit, usize::MAX);
+            let from = prefix.as_str().max(after.as_str());
+            for row in txn.open_table(NAMES)?.range(from..)? {
+                let (name, id) = row?;
+                let name = name.value();
+                if !name.starts_with(&prefix) {
+                    break;
+                }
+                let id = UserId(id.value());
+                let info = UserInfo {
+                    id,
+                    name: name.into(),
+                };
+                if name > after.as_str() && !page.add(info, 0) {
+                    break;
+                }
+            }
+            Ok(page.done())
+        })
+        .await
+    }
+
+    /// Those of these users that exist.
+    pub async fn users(&self, ids: Vec<UserId>) -> Result<Vec<UserInfo>, IndexError> {
+        self.read(move |txn| {
+            let found = ids.into_iter().filter_map(|id| match user(txn, id) {
+                Ok(found) => found.map(|user| {
+                    let name = user.name.into();
+                    Ok(UserInfo { id, name })
+                }),
+                Err(error) => Some(Err(error)),
+            });
+            found.collect()
+        })
+        .await
+    }
+
+    /// A user.
+    pub async fn user(&self, id: UserId) -> Result<Option<User>, IndexError> {
+        self.read(move |txn| user(txn, id)).await
     }
 
     /// A user's name.
@@ -61,13 +121,34 @@ impl Index {
         .await
     }
 
+    /// The sessions of a user that were not closed.
+    pub async fn sessions(&self, user: UserId) -> Result<Vec<(SessionId, Session)>, IndexError> {
+        self.read(move |txn| {
+            let sessions = txn.open_table(SESSIONS)?;
+            let ids = txn.open_table(USER_SESSIONS)?;
+            let mut all = Vec::new();
+            for row in ids.range((user.0, [0; 16])..=(user.0, [u8::MAX; 16]))? {
+                let id = row?.0.value().1;
+                let Some(row) = sessions.get(id)? else {
+                    return Err(damaged(format!("a session of user {user}")));
+                };
+                let session: Session = decode("session", &session_key(id), row.value())?;
+                all.push((SessionId(id), session));
+            }
+            Ok(all)
+        })
+        .await
+    }
+
     /// Where a session of this user stands.
     pub async fn position(&self, user: UserId, session: SessionId) -> Result<Position, IndexError> {
         let tail = self.tails.of(user);
         self.read(move |txn| {
             let own = txn.open_table(SESSION_ACKS)?.get(session.0)?;
+            let key = session_key(session.0);
+            let own = own.map(|at| checked("place of session", &key, at.value()));
             Ok(Position {
-                acknowledged: own.map_or(0, |at| at.value()),
+                acknowledged: own.transpose()?.unwrap_or(0),
                 last: last_sequence(txn, user, tail)?,
             })
         })
@@ -99,8 +180,9 @@ impl Index {
             let mut page = Building::new(limit, bytes);
             for row in memberships.range((user.0, from)..=(user.0, u64::MAX))? {
                 let id = ConversationId(row?.0.value().1);
-                let Some(found) = conversation(txn, id)? else {
-                    continue;
+                let found = conversation(txn, id)?;
+                let Some(found) = found.filter(|found| found.has(user)) else {
+                    return Err(damaged(format!("conversation {id} of user {user}")));
                 };
                 // A number has 20 digits at most, and a comma.
                 let length = ENVELOPE + 21 * found.members.len();
@@ -137,6 +219,56 @@ impl Index {
                 }
             }
             Ok(page.done())
+        })
+        .await
+    }
+
+    /// The messages of a conversation before one of them, the newest first: at most `limit`, and of
+    /// about `bytes` as JSON, but one at least.
+    pub async fn messages_before(
+        &self,
+        of: ConversationId,
+        before: u64,
+        limit: usize,
+        bytes: usize,
+    ) -> Result<Page<Message>, IndexError> {
+        self.read(move |txn| {
+            let messages = txn.open_table(MESSAGES)?;
+            let mut page = Building::new(limit, bytes);
+            for row in messages.range((of.0, 0)..(of.0, before))?.rev() {
+                let (key, value) = row?;
+                let message = message(of, key.value().1, value.value())?;
+                let length = ENVELOPE + encoded(&message.text);
+                if !page.add(message, length) {
+                    break;
+                }
+            }
+            Ok(page.done())
+        })
+        .await
+    }
+
+    /// How many messages of each conversation lie in a user's queue that no session has acknowledged:
+    /// of the oldest [`MOST_UNREAD_RUNS`] runs of them. `true` if there are more.
+    pub async fn unread(
+        &self,
+        user: UserId,
+    ) -> Result<(BTreeMap<ConversationId, u64>, bool), IndexError> {
+        let tail = self.tails.of(user);
+        self.read(move |txn| {
+            let row = txn.open_table(USER_ACKS)?.get(user.0)?;
+            let row = row.map(|at| checked("place of user", &[user.0], at.value()));
+            let after = row.transpose()?.unwrap_or(0);
+            let (mut counts, mut runs, mut more) = (BTreeMap::new(), 0, false);
+            visit_runs(txn, user, after, tail, |of, count| {
+                runs += 1;
+                more = runs > MOST_UNREAD_RUNS;
+                if !more {
+                    *counts.entry(of).or_insert(0) += count;
+                }
+                !more
+            })?;
+            Ok((counts, more))
         })
         .await
     }
@@ -212,6 +344,10 @@ impl<T> Page<T> {
             more: false,
         }
     }
+}
+
+fn damaged(what: String) -> redb::Error {
+    redb::Error::Corrupted(format!("a row of the index is damaged: {what}"))
 }
 
 fn user(txn: &ReadTransaction, id: UserId) -> Result<Option<User>, redb::Error> {

@@ -8,6 +8,28 @@ use serde::{Deserialize, Serialize};
 /// Bytes of the checksum.
 const CHECK: usize = 4;
 
+/// A number with its checksum.
+pub(super) type Number = (u64, u32);
+
+/// A number as the row under this key.
+pub(super) fn number(key: &[u64], value: u64) -> Number {
+    (value, number_check(key, value))
+}
+
+/// The number that [`number`] has put under this key.
+pub(super) fn checked(what: &str, key: &[u64], (value, check): Number) -> Result<u64, Error> {
+    match number_check(key, value) == check {
+        true => Ok(value),
+        false => Err(Error::Corrupted(format!(
+            "a row of the index is damaged: {what} {key:?}"
+        ))),
+    }
+}
+
+fn number_check(key: &[u64], value: u64) -> u32 {
+    u32::from_le_bytes(checksum(key, &value.to_le_bytes()))
+}
+
 /// Encodes into memory that is used again.
 pub(super) fn encode<'s, T: Serialize>(
     key: &[u64],
@@ -59,6 +81,16 @@ pub(super) fn session_key(id: [u8; 16]) -> [u64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_is_read_only_as_it_was_written_and_where() {
+        let (value, check) = number(&[3], 17);
+        assert_eq!(checked("place", &[3], (value, check)).unwrap(), 17);
+        for wrong in [(16, check), (value, check ^ 1)] {
+            assert!(checked("place", &[3], wrong).is_err());
+        }
+        assert!(checked("place", &[4], (value, check)).is_err());
+    }
 
     #[test]
     fn a_row_is_read_only_as_it_was_written_and_where() {

@@ -1,13 +1,15 @@
 //! What lies where in the index.
 
 use super::queue::Row;
+use super::row::Number;
 use redb::{ReadableTableMetadata, Table, TableDefinition, WriteTransaction};
 
 /// The one row of [`META`]: what the counters stand at.
 pub(super) const STATE: &str = "state";
 
-/// The version of this layout. An index of another one is refused.
-pub(super) const FORMAT: u32 = 2;
+/// The version of this layout. An index of the one before is [upgraded](super::upgrade), others are
+/// refused.
+pub(super) const FORMAT: u32 = 3;
 
 /// [`STATE`] → [`FORMAT`].
 pub(super) const FORMATS: TableDefinition<&str, u32> = TableDefinition::new("format");
@@ -17,11 +19,15 @@ pub(super) const USERS: TableDefinition<u64, &[u8]> = TableDefinition::new("user
 pub(super) const NAMES: TableDefinition<&str, u64> = TableDefinition::new("names");
 /// Session → [`Session`](crate::model::Session).
 pub(super) const SESSIONS: TableDefinition<[u8; 16], &[u8]> = TableDefinition::new("sessions");
+/// (User, session).
+pub(super) const USER_SESSIONS: TableDefinition<(u64, [u8; 16]), ()> =
+    TableDefinition::new("user_sessions");
 /// Session → the last sequence it has acknowledged.
-pub(super) const SESSION_ACKS: TableDefinition<[u8; 16], u64> =
-    TableDefinition::new("session_acks");
+pub(super) const SESSION_ACKS: TableDefinition<[u8; 16], Number> =
+    TableDefinition::new("acknowledged_by_session");
 /// User → the last sequence that any session has acknowledged.
-pub(super) const USER_ACKS: TableDefinition<u64, u64> = TableDefinition::new("user_acks");
+pub(super) const USER_ACKS: TableDefinition<u64, Number> =
+    TableDefinition::new("acknowledged_by_user");
 /// Conversation → [`Conversation`](crate::model::Conversation).
 pub(super) const CONVERSATIONS: TableDefinition<u64, &[u8]> = TableDefinition::new("conversations");
 /// (User, conversation).
@@ -50,8 +56,9 @@ pub(super) struct Tables<'t> {
     pub users: Table<'t, u64, &'static [u8]>,
     pub names: Table<'t, &'static str, u64>,
     pub sessions: Table<'t, [u8; 16], &'static [u8]>,
-    pub session_acks: Table<'t, [u8; 16], u64>,
-    pub user_acks: Table<'t, u64, u64>,
+    pub user_sessions: Table<'t, (u64, [u8; 16]), ()>,
+    pub session_acks: Table<'t, [u8; 16], Number>,
+    pub user_acks: Table<'t, u64, Number>,
     pub conversations: Table<'t, u64, &'static [u8]>,
     pub memberships: Table<'t, (u64, u64), ()>,
     pub messages: Table<'t, (u64, u64), &'static [u8]>,
@@ -70,6 +77,7 @@ impl<'t> Tables<'t> {
             users: txn.open_table(USERS)?,
             names: txn.open_table(NAMES)?,
             sessions: txn.open_table(SESSIONS)?,
+            user_sessions: txn.open_table(USER_SESSIONS)?,
             session_acks: txn.open_table(SESSION_ACKS)?,
             user_acks: txn.open_table(USER_ACKS)?,
             conversations: txn.open_table(CONVERSATIONS)?,

@@ -3,7 +3,7 @@
 use super::*;
 use crate::command::{Acknowledgement, Command, Done, Outcome, Refusal};
 use crate::model::{ConversationId, Millis};
-use redb::ReadableTable;
+use redb::{ReadableTable, TableHandle};
 use std::sync::Mutex;
 
 /// No bound of a page.
@@ -12,7 +12,7 @@ const DAY: u64 = 24 * 60 * 60 * 1000;
 
 /// Keeps what it is told.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<Delivery>>>);
+pub(super) struct Kept(Arc<Mutex<Vec<Delivery>>>);
 
 impl Effects for Kept {
     fn deliver(&mut self, deliveries: &mut Vec<Delivery>) {
@@ -278,6 +278,78 @@ async fn a_clock_that_is_three_days_ahead_once_empties_no_keys() {
         number(&fed.post(a, room, Some(1), 2 * DAY).await),
         (1, true)
     );
+    fed.close();
+}
+
+#[tokio::test]
+async fn after_a_clock_that_was_a_year_ahead_keys_are_forgotten_as_before() {
+    let mut fed = Fed::open(None);
+    let (a, b) = (fed.user("a").await, fed.user("b").await);
+    let room = fed.room(a, &[b]).await;
+    let days = [1, 2, 367, 2, 3, 2, 367, 3, 4, 5, 6];
+    for (place, day) in (0u8..).zip(days) {
+        fed.post(a, room, Some(place), day * DAY).await.unwrap();
+    }
+    let keys = |txn: &ReadTransaction| {
+        let tables = txn.list_tables()?;
+        let names = tables.map(|table| table.name().to_owned());
+        let mut names: Vec<_> = names.filter(|name| name.starts_with("keys_")).collect();
+        names.sort();
+        Ok(names)
+    };
+    let tables = fed.index.read(keys).await.unwrap();
+    assert_eq!(tables, ["keys_4", "keys_5", "keys_6"]);
+    assert_eq!(
+        number(&fed.post(a, room, Some(8), 6 * DAY).await),
+        (9, true)
+    );
+    assert_eq!(
+        number(&fed.post(a, room, Some(0), 6 * DAY).await),
+        (12, false)
+    );
+    fed.close();
+}
+
+#[tokio::test]
+async fn readers_find_all_tables_before_anything_was_applied() {
+    let opened = Opened::open(None).unwrap();
+    let txn = opened.database.begin_read().unwrap();
+    assert!(txn.open_table(tables::NAMES).is_ok());
+}
+
+#[tokio::test]
+async fn of_too_many_sessions_the_one_that_ends_first_goes() {
+    let mut fed = Fed::open(None);
+    let user = fed.user("a").await;
+    let most = crate::command::MOST_SESSIONS as u8;
+    for number in 0..=most {
+        // The third ends before the others.
+        let ends = if number == 2 {
+            1
+        } else {
+            1000 - u64::from(number)
+        };
+        let command = Command::LogIn {
+            user,
+            session: SessionId([number; 16]),
+            proof: [0; 32],
+            expires: Millis(ends),
+            at: Millis(0),
+        };
+        fed.apply(command).await.unwrap();
+    }
+    let all = fed.index.sessions(user).await.unwrap();
+    assert_eq!(all.len(), usize::from(most));
+    assert!(all.iter().all(|(id, _)| *id != SessionId([2; 16])));
+    fed.apply(Command::CloseOtherSessions {
+        user,
+        kept: Some(SessionId([5; 16])),
+    })
+    .await
+    .unwrap();
+    let left = fed.index.sessions(user).await.unwrap();
+    assert_eq!(left[0].0, SessionId([5; 16]));
+    assert_eq!(left.len(), 1);
     fed.close();
 }
 

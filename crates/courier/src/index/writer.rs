@@ -1,10 +1,9 @@
 //! The thread that applies the log.
 
-use super::apply::{At, Machine};
+use super::apply::{At, Caused, Machine};
 use super::keys::Recent;
 use super::tables::Tables;
 use super::{Effects, Progress};
-use crate::command::{Command, Delivery};
 use crate::log::Entry;
 use crossbeam_channel::{Receiver, select};
 use redb::{Database, Durability};
@@ -48,8 +47,6 @@ enum Occasion {
 impl<E: Effects, C: Fn(u64)> Writer<E, C> {
     /// Applies entries until the feed ends.
     pub fn run(&mut self) -> Result<(), redb::Error> {
-        // All tables are there from the beginning, so that readers find them.
-        self.commit(Durability::Immediate, |_, _, _| Ok(()))?;
         let mut saved = (self.machine.state.position, Instant::now());
         loop {
             let mut waiting = Vec::new();
@@ -137,7 +134,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         recent: &mut Recent<'_>,
         entries: Vec<Entry>,
     ) -> Result<(), redb::Error> {
-        let mut deliveries: Vec<Delivery> = Vec::new();
+        let mut caused = Caused::default();
         let mut answers = Vec::with_capacity(entries.len());
         for entry in entries {
             let at = At {
@@ -149,13 +146,9 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
                 self.machine.skip(at);
                 continue;
             };
-            let closes = match command {
-                Command::CloseSession { user, session } => Some((user, session)),
-                _ => None,
-            };
             let machine = &mut self.machine;
-            let outcome = machine.apply(tables, recent, at, command, &mut deliveries)?;
-            if let Some((user, session)) = closes {
+            let outcome = machine.apply(tables, recent, at, command, &mut caused)?;
+            for (user, session) in caused.closed.drain(..) {
                 self.effects.session_closed(user, session);
             }
             if let Some(reply) = entry.reply {
@@ -169,8 +162,8 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         for (reply, outcome) in answers {
             let _ = reply.send(Ok(outcome));
         }
-        if !deliveries.is_empty() {
-            self.effects.deliver(&mut deliveries);
+        if !caused.deliveries.is_empty() {
+            self.effects.deliver(&mut caused.deliveries);
         }
         // After the answers, which need not wait for the tables.
         if self.machine.has_many_rows() {

@@ -14,6 +14,7 @@ use super::{Digest, Entry, Feed, Log, LogError, Reply};
 use crate::command::Command;
 use crate::database;
 use crate::error::StartError;
+use crate::guard::guard;
 use crate::model::Millis;
 use prometheus_client::metrics::counter::Counter;
 use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
@@ -90,7 +91,7 @@ impl Prepared {
     pub fn open(dir: Option<&Path>, after: u64) -> Result<Prepared, StartError> {
         let (database, path) = database::open(dir, FILE, CACHE)?;
         let failed = |error| StartError::database(&path, error);
-        let (format, identity) = identity(&database).map_err(failed)?;
+        let (format, identity) = guard(|| identity(&database)).map_err(failed)?;
         if format != FORMAT {
             return Err(StartError::Format {
                 path,
@@ -102,7 +103,7 @@ impl Prepared {
             entries,
             oldest,
             last,
-        } = read(&database, after).map_err(failed)?;
+        } = guard(|| read(&database, after)).map_err(failed)?;
         Ok(Prepared {
             database,
             identity,
@@ -174,9 +175,11 @@ impl Log for Embedded {
             return Err(LogError::Busy(MOST_WAITING));
         }
         let submission = Submission { command, reply };
-        self.submissions
-            .send(Work::Submission(submission))
-            .map_err(|_| LogError::Closed)
+        let sent = self.submissions.send(Work::Submission(submission));
+        sent.map_err(|_| match self.state.failed.load(Relaxed) {
+            true => LogError::Failed("it has failed, and is opened anew".to_owned()),
+            false => LogError::Closed,
+        })
     }
 
     fn end(&self) -> Pin<Box<dyn Future<Output = Result<u64, LogError>> + Send + '_>> {
@@ -193,6 +196,10 @@ impl Log for Embedded {
 
     fn is_up(&self) -> bool {
         !self.state.failed.load(Relaxed)
+    }
+
+    fn has_stopped(&self) -> bool {
+        false
     }
 
     fn close(&self) {
@@ -235,7 +242,7 @@ impl Writer {
                 return;
             }
             let taken = group.len();
-            let written = self.write(&group, &mut bytes);
+            let written = guard(|| self.write(&group, &mut bytes));
             self.state.waiting.fetch_sub(taken, Relaxed);
             if let Err(error) = written {
                 return self.fail(&error, group, submitted);
@@ -258,7 +265,8 @@ impl Writer {
         }
     }
 
-    /// The disk has refused a group. Nothing is appended after it: a gap would be left.
+    /// The disk has refused a group. What became durable of it is known only when the file is opened
+    /// anew, so nothing is appended after it.
     fn fail(
         &self,
         error: &redb::Error,
@@ -266,20 +274,14 @@ impl Writer {
         submitted: &crossbeam_channel::Receiver<Work>,
     ) {
         self.state.failed.store(true, Relaxed);
-        tracing::error!(
-            "the log has failed: {error}; this node takes nothing more, start it again when the cause is gone"
-        );
+        tracing::error!("the log cannot be written: {error}");
         let failed = LogError::Failed(error.to_string());
-        for submission in group {
+        let waiting = submitted.try_iter().filter_map(|work| match work {
+            Work::Submission(submission) => Some(submission),
+            Work::Close => None,
+        });
+        for submission in group.into_iter().chain(waiting) {
             let _ = submission.reply.send(Err(failed.clone()));
-        }
-        for work in submitted {
-            match work {
-                Work::Submission(submission) => {
-                    let _ = submission.reply.send(Err(failed.clone()));
-                }
-                Work::Close => return,
-            }
         }
     }
 

@@ -19,7 +19,11 @@
 //!
 //! Entries are [sealed](crate::seal) with a key that the nodes have in common. What another client of
 //! the server publishes is skipped and counted.
+//!
+//! Nodes of two versions can run at a time. A node publishes only what all nodes that it hears of can
+//! [read](crate::presence::shared::CommonVersion); one that meets what it cannot read stops.
 
+mod end;
 mod follow;
 
 use super::{Digest, Feed, Log, LogError, Reply};
@@ -27,12 +31,14 @@ use crate::command::Command;
 use crate::error::StartError;
 use crate::hub::lock;
 use crate::metrics::Metrics;
+use crate::presence::shared::CommonVersion;
 use crate::seal::Key;
 use async_nats::connection::State;
 use async_nats::jetstream::context::Context;
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{Config, Info, RetentionPolicy, StorageType, Stream};
 use async_nats::{Client, ConnectOptions, Event};
+use end::Ends;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -94,8 +100,10 @@ struct StreamState {
     metrics: Metrics,
     origin: u64,
     identity: u64,
+    common: CommonVersion,
     /// How often the client has connected.
     connections: watch::Receiver<u64>,
+    ends: Ends,
     numbers: AtomicU64,
     /// Replies of commands that have not come back yet.
     waiting: Mutex<HashMap<u64, Reply>>,
@@ -188,6 +196,7 @@ impl Connected {
         self,
         applied: Applied,
         feed: Feed,
+        common: CommonVersion,
     ) -> Result<(JetStream, JoinHandle<()>), StartError> {
         let state = Arc::new(StreamState {
             client: self.client,
@@ -197,7 +206,9 @@ impl Connected {
             metrics: self.metrics,
             origin: self.origin,
             identity: self.identity,
+            common,
             connections: self.connections,
+            ends: Ends::default(),
             numbers: AtomicU64::new(0),
             waiting: Mutex::default(),
             stopped: OnceLock::new(),
@@ -250,13 +261,17 @@ impl Log for JetStream {
         if *state.closed.borrow() {
             return Err(LogError::Closed);
         }
+        if command.version() > state.common.get() {
+            return Err(LogError::OlderNodes);
+        }
         let number = state.numbers.fetch_add(1, Relaxed);
         let published = Published {
             origin: state.origin,
             number,
             command,
         };
-        let bytes = state.key.seal(&published);
+        let version = published.command.version();
+        let bytes = state.key.seal(version, &published);
         let bytes = bytes.map_err(|error| LogError::Failed(error.to_string()))?;
         let mut waiting = lock(&state.waiting);
         if waiting.len() >= MOST_WAITING {
@@ -279,16 +294,9 @@ impl Log for JetStream {
             self.state.alive()?;
             if !self.state.is_connected() {
                 let reason = "the NATS server cannot be reached";
-                return Err(LogError::Failed(reason.to_owned()));
+                return Err(LogError::Unreachable(reason.to_owned()));
             }
-            let info = timeout(ACK, self.state.stream.get_info()).await;
-            match info {
-                Ok(Ok(info)) => Ok(info.state.last_sequence),
-                Ok(Err(error)) => Err(LogError::Failed(error.to_string())),
-                Err(_) => Err(LogError::Failed(
-                    "the NATS server does not answer".to_owned(),
-                )),
-            }
+            self.state.ends.ask(|| self.state.ask_for_end()).await
         })
     }
 
@@ -302,6 +310,10 @@ impl Log for JetStream {
 
     fn is_up(&self) -> bool {
         self.state.is_connected() && self.state.alive().is_ok()
+    }
+
+    fn has_stopped(&self) -> bool {
+        self.state.stopped.get().is_some()
     }
 
     fn close(&self) {
@@ -318,6 +330,18 @@ impl StreamState {
         match self.stopped.get() {
             Some(reason) => Err(LogError::Stopped(reason.clone())),
             None => Ok(()),
+        }
+    }
+
+    /// The last entry of the stream, asked of the server.
+    async fn ask_for_end(&self) -> Result<u64, LogError> {
+        let info = timeout(ACK, self.stream.get_info()).await;
+        match info {
+            Ok(Ok(info)) => Ok(info.state.last_sequence),
+            Ok(Err(error)) => Err(LogError::Unreachable(error.to_string())),
+            Err(_) => Err(LogError::Unreachable(
+                "the NATS server does not answer".to_owned(),
+            )),
         }
     }
 

@@ -10,12 +10,14 @@ use super::{Changes, NodeId, Presence};
 use crate::frame::UserInfo;
 use crate::metrics::Metrics;
 use crate::model::UserId;
-use crate::seal::{Key, Opened};
+use crate::seal::{FIRST, Key, NEWEST, Opened};
 use async_nats::{Client, Subscriber};
 use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU8;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -28,6 +30,8 @@ const HEARTBEAT: u64 = 10;
 const SILENCE: Duration = Duration::from_secs(5);
 /// Users in one publication: at most 80 KB.
 const PART: usize = 1000;
+/// Heartbeats after which the nodes that are there have been heard.
+const HEARD: u64 = 2;
 /// Users of another node that are believed.
 const MOST_USERS: usize = 1 << 20;
 
@@ -53,6 +57,21 @@ enum PresenceMessage {
     Ask { node: NodeId },
     /// This node shuts down.
     Gone,
+    /// The newest version that this node reads. Nodes of the first version do not say it, and ignore it.
+    Reads { version: u8 },
+}
+
+/// The newest version that all nodes read. Clones are the same.
+///
+/// A node that has just started assumes the first until it has heard the others; those that say nothing
+/// of it have the first.
+#[derive(Clone, Debug)]
+pub(crate) struct CommonVersion(Arc<AtomicU8>);
+
+impl CommonVersion {
+    pub fn get(&self) -> u8 {
+        self.0.load(Relaxed)
+    }
 }
 
 /// The number of no node.
@@ -63,6 +82,8 @@ const EVERY_NODE: NodeId = 0;
 struct Peer {
     heard: Instant,
     known: Known,
+    /// The newest version that it reads.
+    reads: u8,
 }
 
 #[derive(Debug)]
@@ -83,6 +104,9 @@ pub(crate) struct SharedPresence {
     /// Changes published so far.
     published: u64,
     peers: HashMap<NodeId, Peer>,
+    common: CommonVersion,
+    /// The others that are there have been heard.
+    listened: bool,
 }
 
 impl SharedPresence {
@@ -101,7 +125,24 @@ impl SharedPresence {
             me,
             published: 0,
             peers: HashMap::new(),
+            common: CommonVersion(Arc::new(AtomicU8::new(FIRST))),
+            listened: false,
         }
+    }
+
+    /// What all nodes read.
+    pub fn common(&self) -> CommonVersion {
+        self.common.clone()
+    }
+
+    /// Takes note of what the nodes that are there read.
+    fn agree(&self) {
+        let peers = self.peers.values().map(|peer| peer.reads);
+        let common = match self.listened {
+            true => peers.fold(NEWEST, u8::min),
+            false => FIRST,
+        };
+        self.common.0.store(common, Relaxed);
     }
 
     /// Publishes and listens until `closing` returns.
@@ -119,6 +160,7 @@ impl SharedPresence {
     }
 
     async fn exchange(&mut self, subscriber: &mut Subscriber) {
+        self.publish_version().await;
         self.publish(&PresenceMessage::Ask { node: EVERY_NODE })
             .await;
         let mut ticks = interval(TICK);
@@ -131,9 +173,10 @@ impl SharedPresence {
                     match self.key.open::<(NodeId, PresenceMessage)>(&message.payload) {
                         Opened::Read((node, message)) if node != self.me => {
                             self.receive(node, message).await;
+                            self.agree();
                         }
                         Opened::Read(_) => {}
-                        Opened::Foreign | Opened::Unreadable(_) => {
+                        Opened::Foreign | Opened::Unreadable(_) | Opened::Newer(_) => {
                             self.metrics.refuse("foreign_presence");
                         }
                     }
@@ -142,9 +185,12 @@ impl SharedPresence {
                     tick += 1;
                     self.publish_changes().await;
                     if tick.is_multiple_of(HEARTBEAT) {
+                        self.listened |= tick >= HEARD * HEARTBEAT;
                         let number = self.published;
+                        self.publish_version().await;
                         self.publish(&PresenceMessage::Alive { number }).await;
                         self.expire_peers();
+                        self.agree();
                     }
                 }
             }
@@ -153,7 +199,8 @@ impl SharedPresence {
 
     async fn publish(&self, message: &PresenceMessage) {
         // What is not published now is asked for later.
-        if let Ok(bytes) = self.key.seal(&(self.me, message)) {
+        // All versions read presence.
+        if let Ok(bytes) = self.key.seal(FIRST, &(self.me, message)) {
             let _ = self.client.publish(SUBJECT, bytes.into()).await;
         }
     }
@@ -184,14 +231,23 @@ impl SharedPresence {
         }
     }
 
+    async fn publish_version(&self) {
+        let version = NEWEST;
+        self.publish(&PresenceMessage::Reads { version }).await;
+    }
+
     async fn publish_all(&mut self) {
+        // Before anything else, so that it is not taken for a node of the first version.
+        self.publish_version().await;
         for message in all(self.published, self.presence.here()) {
             self.publish(&message).await;
         }
     }
 
     async fn receive(&mut self, node: NodeId, message: PresenceMessage) {
-        let known = self.peers.remove(&node).map(|peer| peer.known);
+        let before = self.peers.remove(&node);
+        let mut reads = before.as_ref().map_or(FIRST, |peer| peer.reads);
+        let known = before.map(|peer| peer.known);
         let up_to_date = match &known {
             Some(Known::All(number)) => Some(*number),
             _ => None,
@@ -200,6 +256,10 @@ impl SharedPresence {
             PresenceMessage::Gone => {
                 self.presence.are_on(node, Vec::new());
                 return;
+            }
+            PresenceMessage::Reads { version } => {
+                reads = version;
+                known
             }
             PresenceMessage::Ask { node: asked } => {
                 if asked == self.me || asked == EVERY_NODE {
@@ -245,7 +305,12 @@ impl SharedPresence {
         };
         let heard = Instant::now();
         let known = known.unwrap_or(Known::Asked(Vec::new()));
-        self.peers.insert(node, Peer { heard, known });
+        let peer = Peer {
+            heard,
+            known,
+            reads,
+        };
+        self.peers.insert(node, peer);
     }
 
     /// Takes the users of silent nodes off the list.
@@ -289,7 +354,7 @@ mod tests {
             let parts = all(7, (0..count).map(user).collect());
             let mut told = 0;
             for (place, part) in parts.iter().enumerate() {
-                let bytes = key.seal(&(1u64, part)).unwrap();
+                let bytes = key.seal(FIRST, &(1u64, part)).unwrap();
                 assert!(bytes.len() < 100_000, "{}", bytes.len());
                 let PresenceMessage::All {
                     first, last, users, ..

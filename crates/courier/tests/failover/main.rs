@@ -7,6 +7,7 @@ mod crowd;
 mod nodes;
 mod process;
 mod stream;
+mod versions;
 
 use crowd::{Crowd, Load};
 use process::{Nats, NodeProcess, free_port};

@@ -10,6 +10,9 @@ use tokio::time::sleep;
 /// No process takes longer to start.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// What is in the key file of all nodes.
+pub const NODES_KEY: &str = "a key that the nodes of a test share";
+
 /// A port that nobody has now.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -96,7 +99,7 @@ fn spawn(port: u16, data: &Path, nats: Option<&str>, stderr: Stdio) -> Child {
         .stderr(stderr);
     if let Some(nats) = nats {
         let key = data.with_file_name("nodes.key");
-        std::fs::write(&key, "a key that the nodes of a test share").unwrap();
+        std::fs::write(&key, NODES_KEY).unwrap();
         command.args(["--nats", nats, "--nats-key"]).arg(key);
     }
     command.spawn().unwrap()

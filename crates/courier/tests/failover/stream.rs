@@ -14,7 +14,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// Waits until the node answers `GET /ping` with this status, and returns what it said.
-async fn ping(host: &str, status: u16) -> String {
+pub async fn ping(host: &str, status: u16) -> String {
     let begun = Instant::now();
     loop {
         let answer = match Http::connect(host).await {

@@ -1,70 +1,18 @@
 //! The program as its users meet it: a node in a process, and what is refused.
 
+mod terminal;
+
 use corsair_courier_load::{Kind, Plan, Progress};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
+use terminal::{Terminal, signal};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_corsair-courier");
 
-/// Runs the program in a directory of its own.
-struct Terminal {
-    directory: tempfile::TempDir,
-}
-
-/// What the program has said.
-struct Said {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-impl Terminal {
-    fn new() -> Terminal {
-        Terminal {
-            directory: tempfile::tempdir().unwrap(),
-        }
-    }
-
-    /// The program, not yet run. Its arguments are separated by spaces.
-    fn command(&self, args: &str) -> Command {
-        let mut command = Command::new(PROGRAM);
-        command
-            .args(args.split_whitespace())
-            .current_dir(self.directory.path())
-            .stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, args: &str) -> Said {
-        let output = self.command(args).output().unwrap();
-        Said {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
-    }
-
-    /// Runs the program, which must refuse in one sentence, and returns that.
-    fn refuse(&self, args: &str) -> String {
-        let said = self.run(args);
-        assert_eq!(said.code, Some(2), "{args}: {}", said.stderr);
-        assert_eq!(said.stdout, "", "{args}");
-        assert_eq!(said.stderr.lines().count(), 1, "{args}: {}", said.stderr);
-        said.stderr
-    }
-}
-
-/// Sends a signal, as `-TERM`, to a process.
-fn signal(signal: &str, process: &Child) {
-    let pid = process.id().to_string();
-    let sent = Command::new("kill").args([signal, &pid]).status();
-    assert!(sent.unwrap().success());
-}
-
 #[test]
 fn a_node_serves_a_load_from_elsewhere_and_ends_when_it_is_told() {
-    let terminal = Terminal::new();
+    let terminal = Terminal::new(PROGRAM);
     let mut node = terminal
         .command("serve --listen 127.0.0.1:0 --data data --rate 100000 --strangers 100000 --password-memory 8")
         .stdout(Stdio::piped())
@@ -118,7 +66,7 @@ fn request(host: &str, path: &str, token: &str, body: &str) -> String {
 
 #[test]
 fn no_secret_is_printed() {
-    let terminal = Terminal::new();
+    let terminal = Terminal::new(PROGRAM);
     let mut node = terminal
         .command("serve --listen 127.0.0.1:0 --data data --password-memory 8")
         .stdout(Stdio::piped())
@@ -174,7 +122,7 @@ fn no_secret_is_printed() {
 
 #[test]
 fn what_makes_no_sense_is_refused_in_a_sentence() {
-    let terminal = Terminal::new();
+    let terminal = Terminal::new(PROGRAM);
     for (args, part) in [
         ("", "corsair-courier serve"),
         ("deliver", "'deliver'"),
@@ -193,7 +141,7 @@ fn what_makes_no_sense_is_refused_in_a_sentence() {
 
 #[test]
 fn help_lists_the_flags() {
-    let said = Terminal::new().run("serve --help");
+    let said = Terminal::new(PROGRAM).run("serve --help");
     assert_eq!(said.code, Some(0));
     assert!(said.stdout.contains("--nats"), "{}", said.stdout);
 }

@@ -36,15 +36,19 @@ pub struct Flags {
     /// Open this many idle sockets instead, and print what each costs a node of its own process
     #[arg(long, value_name = "NUMBER", value_parser = at_least_one)]
     pub idle: Option<usize>,
+    /// Measure instead what one user notices while this many others post to thousands, at the
+    /// default limits
+    #[arg(long, value_name = "NUMBER", value_parser = at_least_one, conflicts_with_all = ["idle", "compare"])]
+    pub fanout: Option<usize>,
     /// From which recipients are drawn
     #[arg(long, value_name = "NUMBER", default_value = "1")]
     pub seed: u64,
     /// Tables, or one JSON object
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,
-    /// Only run the node of --idle, in memory, until stdin ends
+    /// Only run the node of --idle or --fanout until stdin ends
     #[arg(long, hide = true)]
-    pub node: bool,
+    pub node: Option<NodeArg>,
 }
 
 /// To how many a message goes.
@@ -65,6 +69,15 @@ pub enum KindArg {
     /// To everybody online
     #[value(name = "1onAll")]
     All,
+}
+
+/// A node in a process of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum NodeArg {
+    /// In memory, with limits that a load does not meet
+    Idle,
+    /// On the disk, with the default limits of what a user may post
+    Limited,
 }
 
 /// How results are printed.
@@ -151,6 +164,7 @@ mod tests {
             "--kind 1onAll --workers 8 --messages 100 --users 50 --rate 1000",
             "--kind 1onAny --url http://127.0.0.1:8080 --format json",
             "--idle 100",
+            "--fanout 8",
         ] {
             assert!(accepts(line), "{line}");
         }
@@ -166,6 +180,7 @@ mod tests {
             "--rate 0",
             "--rate fast",
             "--text -1",
+            "--fanout 8 --idle 9",
         ] {
             assert!(!accepts(line), "{line}");
         }

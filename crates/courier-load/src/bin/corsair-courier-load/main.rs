@@ -8,8 +8,8 @@ use anyhow::{Context, Result, bail};
 use clap::Parser;
 use clap::error::ErrorKind;
 use corsair_courier::process::{self, INTERRUPTED, asked_to_end};
-use corsair_courier_load::{Comparison, Idle, Measured, Plan, Progress};
-use flags::{Flags, Format, host};
+use corsair_courier_load::{Attack, Comparison, Idle, Measured, Plan, Progress, Victim};
+use flags::{Flags, Format, NodeArg, host};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -32,6 +32,8 @@ struct Results {
     comparison: Option<Comparison>,
     /// Sockets that say nothing.
     idle: Option<Idle>,
+    /// A user while others post to thousands.
+    fanout: Option<(Attack, Victim)>,
 }
 
 fn main() -> ExitCode {
@@ -74,14 +76,18 @@ fn refuse(sentence: &str) -> ExitCode {
 /// Makes the load and prints what was measured. Ctrl-C ends it, and removes the data of a node that
 /// was made for it.
 async fn run(flags: &Flags) -> Result<ExitCode> {
-    if flags.node {
-        node::until_stdin_ends().await?;
+    if let Some(which) = flags.node {
+        node::until_stdin_ends(which).await?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(attackers) = flags.fanout {
+        let results = attacked(flags, attackers).await?;
+        return print(flags, &results);
     }
     let results = match (flags.idle, &flags.url) {
         (Some(sockets), Some(url)) => idle(&host(url)?, sockets).await?,
         (Some(sockets), None) => {
-            let (mut child, host) = node::in_another_process().await?;
+            let (mut child, host) = node::in_another_process(NodeArg::Idle).await?;
             let results = idle(&host, sockets).await;
             child.kill().await.context("cannot end the node")?;
             results?
@@ -113,9 +119,33 @@ async fn run(flags: &Flags) -> Result<ExitCode> {
             }
         }
     };
+    print(flags, &results)
+}
+
+/// What a victim of fan-out notices, at a node of its own or at that of `--url`.
+async fn attacked(flags: &Flags, attackers: usize) -> Result<Results> {
+    let attack = Attack::by(attackers);
+    let victim = match &flags.url {
+        Some(url) => corsair_courier_load::fanout(&host(url)?, &attack).await?,
+        None => {
+            let (mut child, host) = node::in_another_process(NodeArg::Limited).await?;
+            let victim = corsair_courier_load::fanout(&host, &attack).await;
+            // Its stdin ends, and it removes its data.
+            drop(child.stdin.take());
+            child.wait().await.context("cannot wait for the node")?;
+            victim?
+        }
+    };
+    Ok(Results {
+        fanout: Some((attack, victim)),
+        ..Results::default()
+    })
+}
+
+fn print(flags: &Flags, results: &Results) -> Result<ExitCode> {
     let text = match flags.format {
-        Format::Text => tables::text(&results),
-        Format::Json => tables::json(&results)?,
+        Format::Text => tables::text(results),
+        Format::Json => tables::json(results)?,
     };
     // A closed pipe wants no more of it.
     let _ = std::io::stdout().write_all(text.as_bytes());
@@ -144,7 +174,7 @@ async fn measure(flags: &Flags, host: &str) -> Result<Results> {
     Ok(Results {
         load: Some((plan, measured?)),
         comparison,
-        idle: None,
+        ..Results::default()
     })
 }
 

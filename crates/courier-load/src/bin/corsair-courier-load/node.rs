@@ -1,6 +1,8 @@
 //! Nodes made for a load.
 
+use crate::flags::NodeArg;
 use anyhow::{Context, Result};
+use clap::ValueEnum;
 use corsair_courier::{Limits, Node, Options, Serving, serve};
 use std::io::Write;
 use std::num::NonZeroU32;
@@ -12,16 +14,27 @@ use tokio::process::{Child, Command};
 /// Hashing the passwords of a load is not what is measured.
 const PASSWORD_MEMORY: u32 = 8;
 
+/// The default limits, but for those on logging in.
+fn limited() -> Limits {
+    Limits {
+        strangers: NonZeroU32::MAX,
+        address_connections: Limits::default().connections,
+        password_memory: PASSWORD_MEMORY,
+        ..Limits::default()
+    }
+}
+
 /// A node in this process, with limits that a load does not meet.
 pub async fn in_this_process(data: Option<&Path>) -> Result<Serving> {
     let limits = Limits {
         rate: NonZeroU32::MAX,
-        strangers: NonZeroU32::MAX,
         fanout: NonZeroU32::MAX,
-        address_connections: Limits::default().connections,
-        password_memory: PASSWORD_MEMORY,
-        ..Limits::default()
+        ..limited()
     };
+    start(data, limits).await
+}
+
+async fn start(data: Option<&Path>, limits: Limits) -> Result<Serving> {
     let node = Node::start(Options {
         data: data.map(Path::to_owned),
         limits,
@@ -31,10 +44,11 @@ pub async fn in_this_process(data: Option<&Path>) -> Result<Serving> {
 }
 
 /// A node in a process of its own, whose memory holds nothing else.
-pub async fn in_another_process() -> Result<(Child, String)> {
+pub async fn in_another_process(which: NodeArg) -> Result<(Child, String)> {
+    let which = which.to_possible_value().context("a node without a name")?;
     let program = std::env::current_exe().context("cannot find this program")?;
     let mut child = Command::new(program)
-        .arg("--node")
+        .args(["--node", which.get_name()])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .kill_on_drop(true)
@@ -50,11 +64,20 @@ pub async fn in_another_process() -> Result<(Child, String)> {
 }
 
 /// The other side of [`in_another_process`]: prints where it listens, and serves until stdin ends.
-pub async fn until_stdin_ends() -> Result<()> {
-    let serving = in_this_process(None).await?;
+pub async fn until_stdin_ends(which: NodeArg) -> Result<()> {
+    let name = format!("corsair-courier-{}", std::process::id());
+    let data = std::env::temp_dir().join(name);
+    let serving = match which {
+        NodeArg::Idle => in_this_process(None).await?,
+        NodeArg::Limited => start(Some(&data), limited()).await?,
+    };
     writeln!(std::io::stdout(), "{}", serving.address())?;
     let mut rest = Vec::new();
     let _ = tokio::io::stdin().read_to_end(&mut rest).await;
     serving.stop().await;
+    if which == NodeArg::Limited {
+        // If this fails, the system tidies up its temporary directory.
+        let _ = std::fs::remove_dir_all(&data);
+    }
     Ok(())
 }

@@ -40,6 +40,20 @@ pub fn text(results: &Results) -> String {
             bytes(idle.each()),
         );
     }
+    if let Some((attack, victim)) = &results.fanout {
+        let _ = writeln!(
+            text,
+            "{} attackers post to {} recipients each, {} of them online: {} stored, {} refused\n\n{}",
+            attack.attackers,
+            attack.recipients,
+            attack.online,
+            victim.stored,
+            victim.refused,
+            header(),
+        );
+        text.push_str(&row("victim's POST", &victim.quiet));
+        text.push_str(&row("under attack", &victim.attacked));
+    }
     text
 }
 
@@ -131,7 +145,18 @@ pub fn json(results: &Results) -> Result<String> {
             "each_bytes": idle.each(),
         })
     });
-    let all = json!({ "load": load, "comparison": comparison, "idle": idle });
+    let fanout = results.fanout.as_ref().map(|(attack, victim)| {
+        json!({
+            "attackers": attack.attackers,
+            "recipients": attack.recipients,
+            "online": attack.online,
+            "stored": victim.stored,
+            "refused": victim.refused,
+            "quiet": series(&victim.quiet),
+            "attacked": series(&victim.attacked),
+        })
+    });
+    let all = json!({ "load": load, "comparison": comparison, "idle": idle, "fanout": fanout });
     Ok(format!("{}\n", serde_json::to_string_pretty(&all)?))
 }
 

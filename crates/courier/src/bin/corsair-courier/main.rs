@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         Err(error) => return refusal::answer(&error),
     };
     tell_on_stderr();
+    corsair_courier::hush_guarded_panics();
     process::raise_open_files();
     run(&arguments).unwrap_or_else(|error| {
         refusal::complain(&format!("{error:#}"));

@@ -4,7 +4,7 @@ use super::{Applied, Attach, Published, STREAM, StreamState, digest};
 use crate::hub::lock;
 use crate::log::{Entry, Feed};
 use crate::model::Millis;
-use crate::seal::Opened;
+use crate::seal::{NEWEST, Opened};
 use async_nats::jetstream::Message;
 use async_nats::jetstream::consumer::push::{Ordered, OrderedConfig};
 use async_nats::jetstream::consumer::{DeliverPolicy, ReplayPolicy};
@@ -157,10 +157,17 @@ fn entry(
                 "entry {position} of the stream {STREAM} was not published by a node with this key; it is skipped"
             );
         }
-        // All nodes must do the same with it, and this one cannot.
+        // No node can read it: its version is known, and says what may be in it.
         Opened::Unreadable(reason) => {
+            state.metrics.refuse("unreadable_entry");
+            tracing::warn!(
+                "entry {position} of the stream {STREAM} cannot be read by any node: {reason}; it is skipped"
+            );
+        }
+        // Others do something with it, and this node must do the same.
+        Opened::Newer(version) => {
             return Err(End::Wrong(format!(
-                "entry {position} of the stream {STREAM} was written by another version: {reason}; upgrade this node"
+                "entry {position} of the stream {STREAM} was written by a node of version {version}, and this one reads up to {NEWEST}; upgrade this node"
             )));
         }
     }

@@ -1,0 +1,54 @@
+//! Panics of the database: it takes some damage of its files for a fault of its own.
+
+use redb::Error;
+use std::any::Any;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+
+thread_local! {
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does what reads or writes a file. A panic is the error that the file is damaged. Whatever `work` has
+/// borrowed is not to be used after that.
+pub(crate) fn guard<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    let before = GUARDED.replace(true);
+    let done = catch_unwind(AssertUnwindSafe(work));
+    GUARDED.set(before);
+    done.unwrap_or_else(|panic| {
+        let reason = message(&*panic);
+        Err(Error::Corrupted(format!("the file is damaged: {reason}")))
+    })
+}
+
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let owned = panic.downcast_ref::<String>().map(String::as_str);
+    let said = panic.downcast_ref::<&str>().copied().or(owned);
+    said.unwrap_or("its pages make no sense")
+}
+
+/// Leaves it to those who read files to say that one is damaged: the panic that shows it prints nothing.
+pub fn hush_guarded_panics() {
+    let before = take_hook();
+    set_hook(Box::new(move |panic| {
+        if !GUARDED.get() {
+            before(panic);
+        }
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_of_the_database_is_an_error_that_says_so() {
+        let place = 3;
+        let said = guard::<()>(|| panic!("page {place}"))
+            .unwrap_err()
+            .to_string();
+        assert!(said.contains("damaged: page 3"), "{said}");
+        assert_eq!(guard(|| Ok(7)).unwrap(), 7);
+        assert!(!GUARDED.get());
+    }
+}

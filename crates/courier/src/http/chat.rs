@@ -1,0 +1,56 @@
+//! The page to chat with: files that are part of the program, and may load nothing else.
+
+use axum::Router;
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::response::IntoResponse;
+use axum::routing::{MethodRouter, get};
+
+/// What the page may do: its own scripts and styles, and requests to where it came from.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const HTML: &str = "text/html; charset=utf-8";
+const CSS: &str = "text/css; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// The page and what it loads.
+pub(super) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
+    Router::new()
+        .route("/", file(HTML, include_str!("../page/index.html")))
+        .route(
+            "/page/style.css",
+            file(CSS, include_str!("../page/style.css")),
+        )
+        .route("/page/app.js", file(SCRIPT, include_str!("../page/app.js")))
+        .route("/page/api.js", file(SCRIPT, include_str!("../page/api.js")))
+        .route(
+            "/page/socket.js",
+            file(SCRIPT, include_str!("../page/socket.js")),
+        )
+}
+
+fn file<S: Clone + Send + Sync + 'static>(
+    kind: &'static str,
+    content: &'static str,
+) -> MethodRouter<S> {
+    get(move || async move {
+        let headers: [(HeaderName, HeaderValue); 6] = [
+            (header::CONTENT_TYPE, HeaderValue::from_static(kind)),
+            (
+                header::CONTENT_SECURITY_POLICY,
+                HeaderValue::from_static(POLICY),
+            ),
+            (
+                header::X_CONTENT_TYPE_OPTIONS,
+                HeaderValue::from_static("nosniff"),
+            ),
+            (
+                header::REFERRER_POLICY,
+                HeaderValue::from_static("no-referrer"),
+            ),
+            (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
+            // A node that was upgraded has another page.
+            (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+        ];
+        (headers, content).into_response()
+    })
+}

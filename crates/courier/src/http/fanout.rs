@@ -1,0 +1,45 @@
+//! What goes to many: charged by its recipients, and bounded in what is under way.
+
+use super::problem::Problem;
+use crate::limits::{FEW, MOST_FANOUT};
+use crate::model::UserId;
+use crate::node::Inner;
+use std::time::Duration;
+use tokio::sync::OwnedSemaphorePermit;
+
+/// How long what goes to many waits for its turn.
+const TURN: Duration = Duration::from_secs(10);
+
+/// Counts a message, or a new conversation, by its recipients. One of many waits for its turn, of which
+/// it keeps the others while it is held; what goes to few does not wait for those.
+pub(super) async fn admit(
+    node: &Inner,
+    user: UserId,
+    recipients: u32,
+) -> Result<Option<OwnedSemaphorePermit>, Problem> {
+    if let Err(wait) = node.rates.recipients(user, recipients) {
+        node.metrics.refuse("fanout");
+        let most = node.limits.fanout;
+        let message = format!(
+            "your messages and conversations have more than {most} recipients a second; wait a moment"
+        );
+        return Err(Problem::too_many("fanout", message, wait));
+    }
+    if recipients < FEW {
+        return Ok(None);
+    }
+    let turn = node.fanout.clone();
+    let turn = Box::pin(tokio::time::timeout(
+        TURN,
+        turn.acquire_many_owned(recipients.min(MOST_FANOUT)),
+    ));
+    match turn.await {
+        Ok(Ok(turn)) => Ok(Some(turn)),
+        _ => {
+            node.metrics.refuse("busy");
+            let message =
+                "too many messages to many recipients are under way; try again in a moment";
+            Err(Problem::busy("busy", message, Duration::from_secs(1)))
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Sessions: logging in and out, and the password.
+
+use super::problem::{ErrorBody, Problem};
+use super::read::{Authenticated, Stranger, StrictJson, account};
+use super::users::Credentials;
+use crate::command::{Command, Refusal};
+use crate::limits::{LONGEST_PASSWORD, SHORTEST_PASSWORD};
+use crate::log::LogError;
+use crate::model::{Millis, SessionId, UserId};
+use crate::names;
+use crate::node::{Failure, Inner, Node};
+use crate::token::Token;
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A user who is logged in.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct LoggedIn {
+    /// The user's number.
+    user: UserId,
+    /// To be sent in the header `Authorization: Bearer TOKEN`.
+    token: String,
+    /// When the token ends to be valid, in milliseconds since 1970.
+    expires: Millis,
+}
+
+/// A login that is good still.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct SessionView {
+    /// By which it is revoked.
+    id: String,
+    /// When it was opened, in milliseconds since 1970, if that is known.
+    opened: Option<Millis>,
+    /// When it ends, in milliseconds since 1970.
+    expires: Millis,
+    /// Whether it is the one that asks.
+    current: bool,
+}
+
+/// The logins of a user.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct SessionList {
+    /// The one that ends last first.
+    sessions: Vec<SessionView>,
+}
+
+/// A new password.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewPassword {
+    /// The one that is good now.
+    #[schema(min_length = 1, max_length = 1024)]
+    old: String,
+    /// 8 characters at least, 1024 bytes at most.
+    #[schema(min_length = 8, max_length = 1024)]
+    new: String,
+}
+
+/// Logs in.
+#[utoipa::path(
+    post,
+    path = "/sessions",
+    request_body = Credentials,
+    responses(
+        (status = 201, description = "Logged in", body = LoggedIn),
+        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 408, body = ErrorBody), (status = 413, body = ErrorBody), (status = 415, body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 429, body = ErrorBody), (status = 503, body = ErrorBody),
+    )
+)]
+pub(crate) async fn log_in(
+    State(node): State<Node>,
+    _: Stranger,
+    StrictJson(credentials): StrictJson<Credentials>,
+) -> Result<(StatusCode, Json<LoggedIn>), Problem> {
+    let node = &node.inner;
+    let Credentials { name, password } = credentials;
+    let name = names::normalized(&name);
+    account(node, &name)?;
+    node.caught_up().await?;
+    let found = node.index.user_named(name).await;
+    let (user, hash) = match found.map_err(Failure::from)? {
+        Some((id, user)) => (Some(id), Some(user.password)),
+        None => (None, None),
+    };
+    let right = node.passwords.check(password, hash).await?;
+    match user {
+        Some(user) if right => Ok((StatusCode::CREATED, Json(open_session(node, user).await?))),
+        _ => Err(Problem::unauthorized(
+            "there is no user with this name and this password; POST /users makes a new one",
+        )),
+    }
+}
+
+/// Opens a session for a user who has proved to be one.
+pub(super) async fn open_session(node: &Inner, user: UserId) -> Result<LoggedIn, Problem> {
+    let token = Token::random().map_err(|error| {
+        let message = format!("the system has no random numbers: {error}");
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "no_random", message)
+    })?;
+    let lifetime = node.limits.session.as_millis() as u64;
+    let at = Millis::now();
+    let expires = Millis(at.0.saturating_add(lifetime));
+    let (session, proof) = (token.session, token.proof());
+    let command = Command::LogIn {
+        user,
+        session,
+        proof,
+        expires,
+        at,
+    };
+    match node.command(command).await {
+        // A node that does not know this command knows the one before it.
+        Err(Failure::Log(LogError::OlderNodes)) => {
+            let command = Command::OpenSession {
+                user,
+                session,
+                proof,
+                expires,
+            };
+            node.command(command).await?
+        }
+        opened => opened?,
+    };
+    Ok(LoggedIn {
+        user,
+        token: token.reveal(),
+        expires,
+    })
+}
+
+/// Whether this can be a password.
+pub(super) fn check_new(password: &str) -> Result<(), Problem> {
+    if password.chars().count() >= SHORTEST_PASSWORD && password.len() <= LONGEST_PASSWORD {
+        return Ok(());
+    }
+    let message = format!(
+        "a password has {SHORTEST_PASSWORD} characters at least, and {LONGEST_PASSWORD} bytes at most"
+    );
+    Err(Problem::invalid("password", message))
+}
+
+/// Logs out: the token is not valid any more, and its sockets are closed.
+#[utoipa::path(
+    delete,
+    path = "/sessions",
+    security(("token" = [])),
+    responses(
+        (status = 204, description = "Logged out"),
+        (status = 401, body = ErrorBody), (status = 429, body = ErrorBody),
+        (status = 503, body = ErrorBody),
+    )
+)]
+pub(crate) async fn log_out(
+    State(node): State<Node>,
+    who: Authenticated,
+) -> Result<StatusCode, Problem> {
+    let command = Command::CloseSession {
+        user: who.user,
+        session: who.session,
+    };
+    node.inner.command(command).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// One's own sessions.
+#[utoipa::path(
+    get,
+    path = "/sessions",
+    security(("token" = [])),
+    responses(
+        (status = 200, description = "All that are good still; there are at most 100", body = SessionList),
+        (status = 401, body = ErrorBody), (status = 429, body = ErrorBody),
+        (status = 503, body = ErrorBody),
+    )
+)]
+pub(crate) async fn list(
+    State(node): State<Node>,
+    who: Authenticated,
+) -> Result<Json<SessionList>, Problem> {
+    let node = &node.inner;
+    node.catch_up_if_possible().await?;
+    let found = node.index.sessions(who.user).await.map_err(Failure::from)?;
+    let now = Millis::now();
+    let mut sessions: Vec<SessionView> = found
+        .into_iter()
+        .filter(|(_, session)| session.expires > now)
+        .map(|(id, session)| SessionView {
+            id: id.to_string(),
+            opened: session.opened,
+            expires: session.expires,
+            current: id == who.session,
+        })
+        .collect();
+    sessions.sort_unstable_by_key(|session| std::cmp::Reverse(session.expires));
+    Ok(Json(SessionList { sessions }))
+}
+
+/// Revokes one of one's own sessions.
+#[utoipa::path(
+    delete,
+    path = "/sessions/{session}",
+    params(("session" = String, Path, description = "Its id in GET /sessions")),
+    security(("token" = [])),
+    responses(
+        (status = 204, description = "It is over"),
+        (status = 401, body = ErrorBody), (status = 404, body = ErrorBody),
+        (status = 429, body = ErrorBody), (status = 503, body = ErrorBody),
+    )
+)]
+pub(crate) async fn close(
+    State(node): State<Node>,
+    who: Authenticated,
+    session: Result<Path<String>, axum::extract::rejection::PathRejection>,
+) -> Result<StatusCode, Problem> {
+    let node = &node.inner;
+    let unknown = || {
+        let message = "you have no session of this id; GET /sessions lists yours";
+        Problem::new(StatusCode::NOT_FOUND, "unknown_session", message)
+    };
+    let id = session.ok().and_then(|Path(id)| SessionId::parse(&id));
+    let id = id.ok_or_else(unknown)?;
+    node.caught_up().await?;
+    let found = node.index.session(id).await.map_err(Failure::from)?;
+    if found.is_none_or(|found| found.user != who.user) {
+        return Err(unknown());
+    }
+    let command = Command::CloseSession {
+        user: who.user,
+        session: id,
+    };
+    node.command(command).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Revokes all of one's own sessions but the one that asks.
+#[utoipa::path(
+    delete,
+    path = "/sessions/others",
+    security(("token" = [])),
+    responses(
+        (status = 204, description = "They are over"),
+        (status = 401, body = ErrorBody), (status = 429, body = ErrorBody),
+        (status = 503, body = ErrorBody),
+    )
+)]
+pub(crate) async fn close_others(
+    State(node): State<Node>,
+    who: Authenticated,
+) -> Result<StatusCode, Problem> {
+    let command = Command::CloseOtherSessions {
+        user: who.user,
+        kept: Some(who.session),
+    };
+    node.inner.command(command).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Changes one's password, and revokes all other sessions.
+#[utoipa::path(
+    put,
+    path = "/users/me/password",
+    request_body = NewPassword,
+    security(("token" = [])),
+    responses(
+        (status = 204, description = "Changed"),
+        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody), (status = 409, body = ErrorBody),
+        (status = 408, body = ErrorBody), (status = 413, body = ErrorBody), (status = 415, body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 429, body = ErrorBody), (status = 503, body = ErrorBody),
+    )
+)]
+pub(crate) async fn change_password(
+    State(node): State<Node>,
+    who: Authenticated,
+    StrictJson(NewPassword { old, new }): StrictJson<NewPassword>,
+) -> Result<StatusCode, Problem> {
+    let node = &node.inner;
+    check_new(&new)?;
+    account(node, &who.name)?;
+    node.caught_up().await?;
+    let user = node.index.user(who.user).await.map_err(Failure::from)?;
+    let user = user.ok_or(Refusal::UnknownUser(who.user))?;
+    let before = user.password;
+    if !node.passwords.check(old, Some(before.clone())).await? {
+        let message = "this is not your password; give the one that is good now as `old`";
+        return Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "wrong_password",
+            message,
+        ));
+    }
+    let command = Command::ChangePassword {
+        user: who.user,
+        password: node.passwords.hash(new).await?,
+        before,
+        kept: who.session,
+    };
+    node.command(command).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

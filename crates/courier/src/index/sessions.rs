@@ -1,0 +1,128 @@
+//! What commands do to sessions.
+
+use super::apply::{Caused, Machine};
+use super::row::{checked, decode, encode, number, session_key};
+use super::tables::Tables;
+use crate::command::{Done, MOST_SESSIONS, Outcome, Refusal};
+use crate::model::{Millis, Session, SessionId, User, UserId};
+use redb::ReadableTable;
+
+impl Machine {
+    pub(super) fn open_session(
+        &mut self,
+        tables: &mut Tables<'_>,
+        id: SessionId,
+        session: &Session,
+    ) -> Result<Outcome, redb::Error> {
+        let user = session.user;
+        if user.0 == 0 || user.0 > self.state.users {
+            return Ok(Err(Refusal::UnknownUser(user)));
+        }
+        // A new session begins where the user's furthest one stands.
+        if let Some(sequence) = acknowledged_by_user(tables, user)? {
+            let row = number(&session_key(id.0), sequence);
+            tables.session_acks.insert(id.0, row)?;
+        }
+        let row = encode(&session_key(id.0), session, &mut self.scratch);
+        tables.sessions.insert(id.0, row)?;
+        tables.user_sessions.insert((user.0, id.0), ())?;
+        Ok(Ok(Done::Noted))
+    }
+
+    /// Changes the password of whom a session belongs to, unless somebody else has.
+    pub(super) fn change_password(
+        &mut self,
+        tables: &mut Tables<'_>,
+        (id, kept): (UserId, SessionId),
+        password: String,
+        before: &str,
+        caused: &mut Caused,
+    ) -> Result<Outcome, redb::Error> {
+        let Some(row) = tables.users.get(id.0)?.map(|row| row.value().to_vec()) else {
+            return Ok(Err(Refusal::UnknownUser(id)));
+        };
+        let mut user: User = decode("user", &[id.0], &row)?;
+        if user.password != before {
+            return Ok(Err(Refusal::PasswordChanged));
+        }
+        user.password = password;
+        let row = encode(&[id.0], &user, &mut self.scratch);
+        tables.users.insert(id.0, row)?;
+        close_all_but(tables, id, Some(kept), caused)?;
+        Ok(Ok(Done::Noted))
+    }
+}
+
+/// How far any session of a user has acknowledged.
+pub(super) fn acknowledged_by_user(
+    tables: &Tables<'_>,
+    user: UserId,
+) -> Result<Option<u64>, redb::Error> {
+    let row = tables.user_acks.get(user.0)?.map(|at| at.value());
+    row.map(|row| checked("place of user", &[user.0], row))
+        .transpose()
+}
+
+/// Closes a session, which need not exist.
+pub(super) fn close(
+    tables: &mut Tables<'_>,
+    user: UserId,
+    session: SessionId,
+    caused: &mut Caused,
+) -> Result<(), redb::Error> {
+    tables.sessions.remove(session.0)?;
+    tables.session_acks.remove(session.0)?;
+    tables.user_sessions.remove((user.0, session.0))?;
+    caused.closed.push((user, session));
+    Ok(())
+}
+
+/// Closes all sessions of a user but one.
+pub(super) fn close_all_but(
+    tables: &mut Tables<'_>,
+    user: UserId,
+    kept: Option<SessionId>,
+    caused: &mut Caused,
+) -> Result<(), redb::Error> {
+    for session in of(tables, user)? {
+        if Some(session) != kept {
+            close(tables, user, session, caused)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes room for one more session of a user: of too many the one goes that expires first.
+pub(super) fn make_room(
+    tables: &mut Tables<'_>,
+    user: UserId,
+    caused: &mut Caused,
+) -> Result<(), redb::Error> {
+    let all = of(tables, user)?;
+    if all.len() < MOST_SESSIONS {
+        return Ok(());
+    }
+    let mut by_end: Vec<(Millis, SessionId)> = Vec::with_capacity(all.len());
+    for session in all {
+        let expires = match tables.sessions.get(session.0)? {
+            Some(row) => {
+                let key = session_key(session.0);
+                decode::<Session>("session", &key, row.value())?.expires
+            }
+            None => Millis(0),
+        };
+        by_end.push((expires, session));
+    }
+    by_end.sort_unstable();
+    let over = by_end.len() + 1 - MOST_SESSIONS;
+    for (_, session) in by_end.into_iter().take(over) {
+        close(tables, user, session, caused)?;
+    }
+    Ok(())
+}
+
+fn of(tables: &Tables<'_>, user: UserId) -> Result<Vec<SessionId>, redb::Error> {
+    let range = (user.0, [0; 16])..=(user.0, [u8::MAX; 16]);
+    let rows = tables.user_sessions.range(range)?;
+    rows.map(|row| Ok(SessionId(row?.0.value().1))).collect()
+}

@@ -1,0 +1,185 @@
+//! An index of the format before this one, brought to this one.
+//!
+//! Format 2 had no checksums beside what sessions and users had acknowledged, no list of a user's
+//! sessions, and kept the days of idempotency keys in the order of the calendar.
+
+use super::apply::State;
+use super::keys::Days;
+use super::row::{decode, encode, number, session_key};
+use super::tables::{
+    FORMAT, FORMATS, META, SESSION_ACKS, SESSIONS, STATE, Tables, USER_ACKS, USER_SESSIONS,
+};
+use crate::log::Digest;
+use crate::model::{Millis, Session, UserId};
+use redb::{Database, Durability, ReadableTable, TableDefinition, WriteTransaction};
+use serde::{Deserialize, Serialize};
+
+/// The format that is upgraded.
+pub(super) const BEFORE: u32 = 2;
+
+const OLD_SESSION_ACKS: TableDefinition<[u8; 16], u64> = TableDefinition::new("session_acks");
+const OLD_USER_ACKS: TableDefinition<u64, u64> = TableDefinition::new("user_acks");
+
+#[derive(Serialize, Deserialize)]
+struct OldState {
+    format: u32,
+    log: u64,
+    position: u64,
+    digest: Digest,
+    users: u64,
+    conversations: u64,
+    days: Vec<u64>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct OldSession {
+    user: UserId,
+    proof: [u8; 32],
+    expires: Millis,
+}
+
+/// Upgrades an index of format [`BEFORE`], all of it or, if something is in the way, nothing.
+pub(super) fn upgrade(database: &Database) -> Result<(), redb::Error> {
+    let mut txn = database.begin_write()?;
+    txn.set_durability(Durability::Immediate)
+        .map_err(redb::Error::from)?;
+    let mut scratch = Vec::new();
+    upgrade_state(&txn, &mut scratch)?;
+    upgrade_sessions(&txn, &mut scratch)?;
+    upgrade_acknowledgements(&txn)?;
+    txn.open_table(FORMATS)?.insert(STATE, FORMAT)?;
+    drop(Tables::open(&txn)?);
+    txn.commit()?;
+    Ok(())
+}
+
+fn upgrade_state(txn: &WriteTransaction, scratch: &mut Vec<u8>) -> Result<(), redb::Error> {
+    let mut meta = txn.open_table(META)?;
+    let Some(row) = meta.get(STATE)?.map(|row| row.value().to_vec()) else {
+        return Ok(());
+    };
+    let old: OldState = decode("state", &[], &row)?;
+    let state = State {
+        format: FORMAT,
+        log: old.log,
+        position: old.position,
+        digest: old.digest,
+        users: old.users,
+        conversations: old.conversations,
+        days: Days {
+            last: old.days.last().copied().unwrap_or(0),
+            tables: old.days,
+        },
+    };
+    meta.insert(STATE, encode(&[], &state, scratch))?;
+    Ok(())
+}
+
+fn upgrade_sessions(txn: &WriteTransaction, scratch: &mut Vec<u8>) -> Result<(), redb::Error> {
+    let mut sessions = txn.open_table(SESSIONS)?;
+    let mut of_users = txn.open_table(USER_SESSIONS)?;
+    let mut all = Vec::new();
+    for row in sessions.iter()? {
+        let (id, row) = row?;
+        let old: OldSession = decode("session", &session_key(id.value()), row.value())?;
+        let session = Session {
+            user: old.user,
+            proof: old.proof,
+            expires: old.expires,
+            opened: None,
+        };
+        all.push((id.value(), session));
+    }
+    for (id, session) in all {
+        sessions.insert(id, encode(&session_key(id), &session, scratch))?;
+        of_users.insert((session.user.0, id), ())?;
+    }
+    Ok(())
+}
+
+fn upgrade_acknowledgements(txn: &WriteTransaction) -> Result<(), redb::Error> {
+    let mut of_sessions = txn.open_table(SESSION_ACKS)?;
+    for row in txn.open_table(OLD_SESSION_ACKS)?.iter()? {
+        let (id, at) = row?;
+        let row = number(&session_key(id.value()), at.value());
+        of_sessions.insert(id.value(), row)?;
+    }
+    let mut of_users = txn.open_table(USER_ACKS)?;
+    for row in txn.open_table(OLD_USER_ACKS)?.iter()? {
+        let (id, at) = row?;
+        of_users.insert(id.value(), number(&[id.value()], at.value()))?;
+    }
+    txn.delete_table(OLD_SESSION_ACKS)?;
+    txn.delete_table(OLD_USER_ACKS)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::Opened;
+    use crate::model::SessionId;
+
+    #[tokio::test]
+    async fn an_index_of_the_format_before_goes_on_where_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let (id, session) = (
+            [7; 16],
+            OldSession {
+                user: UserId(1),
+                proof: [3; 32],
+                expires: Millis(9),
+            },
+        );
+        {
+            let database = Database::create(dir.path().join("index.redb")).unwrap();
+            let txn = database.begin_write().unwrap();
+            let mut scratch = Vec::new();
+            {
+                let state = OldState {
+                    format: BEFORE,
+                    log: 5,
+                    position: 40,
+                    digest: [1; 16],
+                    users: 1,
+                    conversations: 2,
+                    days: vec![3, 4],
+                };
+                let mut meta = txn.open_table(META).unwrap();
+                let row = encode(&[], &state, &mut scratch);
+                meta.insert(STATE, row).unwrap();
+                let mut formats = txn.open_table(FORMATS).unwrap();
+                formats.insert(STATE, BEFORE).unwrap();
+                let mut sessions = txn.open_table(SESSIONS).unwrap();
+                let row = encode(&session_key(id), &session, &mut scratch);
+                sessions.insert(id, row).unwrap();
+                let mut acks = txn.open_table(OLD_SESSION_ACKS).unwrap();
+                acks.insert(id, 17).unwrap();
+                txn.open_table(OLD_USER_ACKS)
+                    .unwrap()
+                    .insert(1, 18)
+                    .unwrap();
+            }
+            txn.commit().unwrap();
+        }
+        let opened = Opened::open(Some(dir.path())).unwrap();
+        assert_eq!(opened.state.format, FORMAT);
+        assert_eq!((opened.state.position, opened.state.log), (40, 5));
+        assert_eq!(opened.state.days.tables, [3, 4]);
+        let (feed, entries) = crossbeam_channel::bounded(1);
+        let (index, thread) = opened
+            .start(entries, crate::index::tests::Kept::default(), |_| {})
+            .unwrap();
+        let found = index.session(SessionId(id)).await.unwrap().unwrap();
+        assert_eq!((found.user, found.expires), (UserId(1), Millis(9)));
+        let position = index.position(UserId(1), SessionId(id)).await.unwrap();
+        assert_eq!(position.acknowledged, 17);
+        drop((feed, index));
+        thread.join().unwrap();
+        // Once is enough, and all tables are as they should be.
+        let opened = Opened::open(Some(dir.path())).unwrap();
+        let txn = opened.database.begin_write().unwrap();
+        let tables = Tables::open(&txn).unwrap();
+        assert!(tables.user_sessions.get((1, id)).unwrap().is_some());
+    }
+}
