@@ -162,7 +162,7 @@ fn two_blocking(
     thread::scope(|scope| {
         scope.spawn(move || {
             for time in 0..MANY {
-                tx.collect_blocking(point(time)).expect("nobody aborts");
+                tx.collect_blocking(point(time)).expect("no end aborts");
             }
         });
         let mut check = Check::default();
@@ -183,7 +183,7 @@ fn two_blocking_batches(mut tx: Collector<Point>, mut rx: Emitter<Point>) -> Che
                 if batch.is_empty() {
                     return;
                 }
-                tx.collect_all_blocking(&mut batch).expect("nobody aborts");
+                tx.collect_all_blocking(&mut batch).expect("no end aborts");
             }
         });
         let (mut check, mut out) = (Check::default(), Vec::new());
@@ -239,7 +239,7 @@ async fn two_async(
 ) -> Check {
     let sender = tokio::spawn(async move {
         for time in 0..MANY {
-            tx.collect(point(time)).await.expect("nobody aborts");
+            tx.collect(point(time)).await.expect("no end aborts");
         }
     });
     let receiver = tokio::spawn(async move {
@@ -262,7 +262,7 @@ async fn two_async_batches(mut tx: Collector<Point>, mut rx: Emitter<Point>) -> 
             if batch.is_empty() {
                 return;
             }
-            tx.collect_all(&mut batch).await.expect("nobody aborts");
+            tx.collect_all(&mut batch).await.expect("no end aborts");
         }
     });
     let receiver = tokio::spawn(async move {

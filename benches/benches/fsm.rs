@@ -18,7 +18,7 @@ use std::time::Duration;
 /// One way to do the work.
 struct Contender {
     name: &'static str,
-    /// Runs it with so many pirates: whole run, and delivery.
+    /// Runs it with this many pirates: whole run, and delivery.
     run: Box<dyn Fn(u32) -> (Duration, Duration)>,
     /// More pirates take too long, or are more than the executor holds.
     most: u32,

@@ -89,7 +89,7 @@ fn theirs(text: &str) -> Sum {
     sum
 }
 
-/// Blocks, and how many lines nobody wanted.
+/// Blocks, and how many lines were not wanted.
 fn blocks(
     builder: &mut Builder,
     text: &[u8],

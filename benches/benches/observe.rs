@@ -67,7 +67,7 @@ fn observe(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("observe");
     group.throughput(Throughput::Elements(MESSAGES));
     group.sample_size(10);
-    group.bench_function("nobody listens", |bencher| {
+    group.bench_function("no listener", |bencher| {
         let recorder = Recorder::off();
         bencher.iter(|| tell(black_box(&recorder), true));
     });

@@ -3,7 +3,8 @@
 
 use corsair::fsm::{Msg, Pirate};
 use corsair::{
-    Actor, Addr, Context, Envelope, Event, Flow, Random, SpanId, Spawn, Ticket, Time, Token,
+    Actor, Addr, Context, Envelope, Event, Flow, Random, SpanId, Spawn, Ticket, Time, TimerHandle,
+    Token,
 };
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -65,7 +66,7 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// So many pirates at the beginning of their talk.
+    /// Pirates at the beginning of their talk.
     pub fn new(population: u32) -> Simulation {
         let mut simulation = Simulation {
             pirates: (0..population).map(|name| Pirate::new(name, ())).collect(),
@@ -221,6 +222,15 @@ impl Context<Msg> for Desk<'_> {
     fn envelope(&self) -> Envelope {
         unimplemented!("pirates read no envelope")
     }
+    fn timer_handle(&mut self, _: Duration, _: Token) -> TimerHandle {
+        unimplemented!("pirates cancel no timers")
+    }
+    fn every(&mut self, _: Duration, _: Token) -> TimerHandle {
+        unimplemented!("pirates have no periodic timers")
+    }
+    fn cancel(&mut self, _: TimerHandle) -> bool {
+        unimplemented!("pirates cancel no timers")
+    }
     fn send_after(&mut self, _: Duration, _: Addr, _: Msg) -> SpanId {
         unimplemented!("pirates do not delay messages")
     }
@@ -231,7 +241,7 @@ impl Context<Msg> for Desk<'_> {
         unimplemented!("pirates are asked nothing")
     }
     fn stop(&mut self, _: Addr) {
-        unimplemented!("pirates stop nobody")
+        unimplemented!("pirates stop no actor")
     }
     fn new_trace(&mut self) {
         unimplemented!("pirates begin no trace")
@@ -244,6 +254,6 @@ impl Context<Msg> for Desk<'_> {
         A: Actor<Msg>,
         F: Fn(u32) -> A + Send + Sync + 'static,
     {
-        unimplemented!("pirates spawn nobody")
+        unimplemented!("pirates spawn no actor")
     }
 }

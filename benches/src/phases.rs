@@ -36,7 +36,7 @@ pub fn run(executor: Executor, config: &Config, fsm: Fsm) -> Run {
     let begin = Instant::now();
     let (report, tally) = fsm::run(executor, config, fsm.watched_by(Marks)).expect("the run");
     let whole = begin.elapsed();
-    let tally = tally.expect("nobody cuts the run");
+    let tally = tally.expect("the run was not cut");
     assert!(tally.is_complete(), "{executor:?}: {tally:?}");
     let [talk, delivered, shutdown] =
         marks().map(|mark| mark.expect("the FSM comes by every mark"));

@@ -58,7 +58,7 @@ pub struct Times {
     pub delivery: Duration,
 }
 
-/// Creates the pirates, sends each its five messages, and says goodbye, on so many threads.
+/// Creates the pirates, sends each its five messages, and says goodbye, on this many threads.
 ///
 /// # Panics
 /// If a pirate or any gold is missing at the end.

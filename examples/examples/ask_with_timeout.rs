@@ -1,4 +1,4 @@
-//! Questions with a time-out: an answer in time, one that is late, and nobody left to answer.
+//! Questions with a time-out: an answer in time, one that is late, and no actor left to answer.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
@@ -7,14 +7,14 @@ use std::time::Duration;
 
 #[derive(Message)]
 enum Msg {
-    /// How deep is the water? Measuring takes so many milliseconds.
+    /// How deep is the water? Measuring takes this many milliseconds.
     Depth {
         takes_ms: u64,
     },
     Fathoms(u64),
 }
 
-/// Measures the depth for whoever asks.
+/// Measures the depth when asked.
 async fn leadsman<C: AsyncContext<Msg>>(mut cx: C) {
     loop {
         if let Event::Message {

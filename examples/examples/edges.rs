@@ -19,7 +19,7 @@ struct Point {
 
 type Shared = Arc<Point>;
 
-/// Measures until nobody wants points any more.
+/// Measures until no points are wanted any more.
 async fn sensor(name: &'static str, mut out: Collector<Shared>) -> u64 {
     for tick in 0_u32.. {
         let value = f64::from(tick).sin();

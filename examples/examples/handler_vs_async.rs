@@ -8,7 +8,7 @@ use corsair::{
     Spawn, run,
 };
 
-/// A barrel that is rolled to and fro, so many more times, next to the partner.
+/// A barrel that is rolled to and fro, this many more times, next to the partner.
 #[derive(Message)]
 struct Barrel {
     times: u32,

@@ -122,7 +122,7 @@ impl Fsm {
         }
     }
 
-    /// The gold that the FSM gives away in a run of this load, whoever runs it.
+    /// The gold that the FSM gives away in a run of this load, on any runtime.
     pub fn gold(load: Load) -> u64 {
         let mut fsm = Fsm::new(load);
         let nowhere = vec![(); load.pirates as usize];

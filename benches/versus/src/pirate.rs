@@ -154,7 +154,7 @@ impl<P, F> Pirate<P, F> {
         None
     }
 
-    /// Keeps a new buddy: never itself, nobody twice, not more than [`MOST_BUDDIES`].
+    /// Keeps a new buddy: never itself, none twice, not more than [`MOST_BUDDIES`].
     fn meet(&mut self, name: u32, address: P) {
         let known = name == self.name || self.buddies.iter().any(|buddy| buddy.name == name);
         if !known && self.buddies.len() < MOST_BUDDIES {

@@ -22,7 +22,7 @@ struct Sample {
 /// Runs the plan and prints a table for each population.
 ///
 /// # Errors
-/// That nobody can run, or the first run that failed or had a wrong result.
+/// That it cannot be run, or the first run that failed or had a wrong result.
 pub fn compare(plan: &Plan) -> Result<(), String> {
     let contenders = ready(plan);
     if contenders.is_empty() {

@@ -13,7 +13,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// With fewer pirates than two there is nobody to know.
+    /// With fewer pirates than two there is no other pirate to know.
     pub const FEWEST: u32 = 2;
 }
 

@@ -1,7 +1,7 @@
 //! A global allocator that counts what all threads of the process allocate.
 //!
 //! Every allocation and every growth of one is counted while a [`Count`] is under way, and no other;
-//! outside of counts it costs one read of a shared flag that nobody writes. The trade-off: counts
+//! outside of counts it costs one read of a shared flag that is not written. The trade-off: counts
 //! go to two shared counters, so that a program that allocates from many threads at once runs
 //! slower while it is being counted. Measure times and counts in separate runs.
 //!

@@ -148,6 +148,6 @@ impl Write for Stdout {
 
 /// Says what went wrong, on stderr.
 pub fn complain(what: impl Display) {
-    // Nobody reads stderr any more: there is nobody to tell that.
+    // stderr is closed: there is nowhere to report that.
     let _ = writeln!(io::stderr(), "corsair: {what}");
 }

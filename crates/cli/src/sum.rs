@@ -79,7 +79,7 @@ struct Memory {
     /// At most, in bytes.
     peak: u64,
     /// Bytes of that which are pages of the program's file and of libraries, most of them read in
-    /// ahead by the system and shared with whoever else has them open.
+    /// ahead by the system and shared with other processes.
     files: Option<u64>,
 }
 

@@ -16,7 +16,7 @@
 //! # Why a fork costs next to nothing
 //! The usual way to offer work to others is a deque of which the owner uses one end and thieves
 //! the other; each fork then pays for a fence or a read-modify-write, so that a thief who may come
-//! at any time is safe. Here nobody may come at any time. A fork links its second half into a list
+//! at any time is safe. Here they may not. A fork links its second half into a list
 //! that belongs to its worker alone (`offer`), and a worker without work *asks* (`worker`): it sets
 //! a flag that the owner compares anyway at each fork. Then the owner, in its own time, takes the
 //! oldest half out of its list, the one that stands for the most work, and puts it into a mailbox

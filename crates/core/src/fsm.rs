@@ -22,7 +22,7 @@
 //! let talk = Duration::from_secs(10);
 //! let scenario = Fsm { population: 1000, talk, ..Fsm::default() };
 //! let (report, tally) = fsm::run(Executor::Virtual, &Config::default(), scenario)?;
-//! let tally = tally.expect("nobody has cut the run");
+//! let tally = tally.expect("the run was not cut");
 //! assert_eq!(tally.goodbyes, 1000);
 //! assert_eq!(tally.missing_gold(), 0);
 //! assert!(report.delivered() > 7000);
@@ -71,7 +71,7 @@ pub struct Fsm<W: Watch = ()> {
 }
 
 impl Default for Fsm {
-    /// A hundred pirates with random buddies and ten seconds of talk, that nobody watches.
+    /// A hundred pirates with random buddies and ten seconds of talk, not watched.
     fn default() -> Self {
         Fsm {
             arch: "fsm".to_owned(),

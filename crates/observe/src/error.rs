@@ -30,7 +30,7 @@ pub enum ObserveError {
         /// What one looks like.
         example: &'static str,
     },
-    /// Nobody answers, or not as expected.
+    /// No answer, or not the one expected.
     #[error("{what} at {address} cannot be reached: {reason}; start it, or correct the address")]
     Unreachable {
         /// What should be there.

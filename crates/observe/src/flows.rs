@@ -19,7 +19,7 @@ use join::Join;
 use outlet::Outlet;
 use span::{Names, Span};
 
-/// So many spans are written at once.
+/// Spans that are written at once.
 const BATCH: usize = 4096;
 
 /// All flows of a run.

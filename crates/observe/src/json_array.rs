@@ -89,7 +89,7 @@ pub(crate) enum Marshal {
 }
 
 impl Marshal {
-    /// With so many threads; alone if the system refuses them, which is slower and no fault.
+    /// With this many threads; alone if the system refuses them, which is slower and no fault.
     pub(crate) fn with(workers: usize) -> Marshal {
         match workers {
             0 | 1 => Marshal::Alone,

@@ -25,7 +25,7 @@ mod observer;
 mod recorder;
 #[cfg_attr(
     not(any(feature = "http", feature = "kafka")),
-    allow(dead_code, reason = "there is nobody to send to")
+    allow(dead_code, reason = "used where flows are sent")
 )]
 mod remote;
 mod replacement;

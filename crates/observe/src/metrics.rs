@@ -52,7 +52,7 @@ impl Server {
             let routes = Router::new()
                 .route("/metrics", get(metrics))
                 .fallback(|| async { (axum::http::StatusCode::NOT_FOUND, "see /metrics\n") });
-            // Ends at once when told: nobody is owed the rest of an answer.
+            // Ends at once when told; the rest of an answer is not sent.
             tokio::select! {
                 _ = async { axum::serve(listener, routes).await } => {}
                 _ = stopped => {}

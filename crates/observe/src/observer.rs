@@ -2,7 +2,7 @@
 //!
 //! A thread takes the records of all lanes, orders those that may be ordered, and hands them to
 //! the sinks: graph files, flows, the log of messages. What cannot be written ends the output and
-//! cuts the run; until the run has ended, the thread goes on emptying lanes, so that nobody waits
+//! cuts the run; until the run has ended, the thread goes on emptying lanes, so that no thread waits
 //! for it in vain.
 
 mod merge;
@@ -204,7 +204,7 @@ fn serve(
 
 impl Drop for Observer {
     fn drop(&mut self) {
-        // What went wrong belongs to whoever asks by `finish`.
+        // What went wrong is returned by `finish`.
         let _ = self.join();
     }
 }
@@ -241,8 +241,8 @@ fn write(lanes: &Lanes, sinks: &mut Sinks, cut: Option<&Cut>) -> Result<(), Obse
     outcome
 }
 
-/// Lets nobody wait for a writer that is no more, and ends a run whose writer has panicked:
-/// nobody would take what it tells.
+/// Releases threads that wait for a writer that is gone, and ends a run whose writer has panicked:
+/// no thread would take what it records.
 struct Ending<'a> {
     lanes: &'a Lanes,
     cut: Option<&'a Cut>,

@@ -1,6 +1,6 @@
 //! What actors tell while they run, cheaply, on any thread.
 //!
-//! A thread writes to a lane of its own (one of a fixed number), behind a lock that nobody else
+//! A thread writes to a lane of its own (one of a fixed number), behind a lock that no other thread
 //! wants except the [`Observer`](crate::Observer), a few hundred times a second. Nothing is
 //! formatted, hashed or counted here.
 //!
@@ -12,12 +12,12 @@
 //! ([`corsair::Progress::time`]): all shards have finished with that time. A record may be later
 //! than now (a server that knows when it will answer); it waits until its time has come.
 //!
-//! On the wall clock nobody can tell whether an earlier record is still to come. What the observer
+//! On the wall clock it is not known whether an earlier record is still to come. What the observer
 //! finds in the lanes waits until it has looked through them once more, and is written in the order
 //! of time then. So a record is never written before one that was told before it and is no later.
 //!
 //! # Memory
-//! When more than [`BACKLOG`] records wait, whoever tells the next block of [`BLOCK`] waits until
+//! When more than [`BACKLOG`] records wait, the thread that records the next block of [`BLOCK`] waits until
 //! they are written. In virtual time only what is earlier than the current window can be written,
 //! so a thread never waits for its own window: the bound is [`BACKLOG`] plus one window's records.
 
@@ -94,8 +94,8 @@ impl From<String> for Payload {
 
 /// Where actors tell what happens. Clones tell the same observer; a clone is one pointer.
 ///
-/// A recorder that nobody listens to ([`Recorder::off`], the default) does nothing. So does each
-/// call whose kind of record nobody wants: actors need not ask first, unless what they would tell
+/// A recorder without a listener ([`Recorder::off`], the default) does nothing. So does each
+/// call whose kind of record is not wanted: actors need not ask first, unless what they would tell
 /// is costly to make.
 #[derive(Clone, Default)]
 pub struct Recorder(Option<Arc<Lanes>>);
@@ -117,7 +117,7 @@ impl Wanted {
 }
 
 impl Recorder {
-    /// A recorder that nobody listens to.
+    /// A recorder without a listener.
     pub const fn off() -> Recorder {
         Recorder(None)
     }

@@ -76,7 +76,7 @@ impl Remote {
         })
     }
 
-    /// Queues a payload of so many; waits if the queue is full.
+    /// Queues a payload of this many; waits if the queue is full.
     pub(crate) fn send(&self, bytes: Vec<u8>, count: u64) {
         // The thread takes payloads as long as there is a queue; if it has panicked, `finish`
         // counts them as lost.
@@ -137,7 +137,7 @@ impl fmt::Debug for Remote {
 mod tests {
     use super::*;
 
-    /// Takes so many payloads, and then none.
+    /// Takes this many payloads, and then none.
     struct Dying(u32);
 
     impl Destination for Dying {

@@ -41,7 +41,7 @@ impl TraceContext {
     }
 
     /// The context of the question that a received message answers. The parent is not known to
-    /// the answer; whoever joins the two ends of the exchange has it from the question.
+    /// the answer; the join of the two ends of the exchange has it from the question.
     ///
     /// `None` if the message is no answer.
     #[inline]

@@ -115,7 +115,7 @@ impl Handler<Reply> for FsmActor {
                 }
             }
             Next::Exit => {
-                // Nobody is there to read only if the run has been given up.
+                // There is no reader only if the run has been given up.
                 let _ = self.done.send(self.fsm.finish());
                 System::current().stop();
             }

@@ -94,7 +94,7 @@ impl FsmModel {
                 }
             }
             Next::Exit => {
-                // Nobody is there to read only if the run has been given up.
+                // There is no reader only if the run has been given up.
                 let _ = done.send(fsm.finish());
             }
         }

@@ -20,6 +20,8 @@ enum Note {
     Pass(Ticket),
 }
 
+type Body = Note;
+
 const MS: Duration = Duration::from_millis(1);
 const LONG: Duration = Duration::from_secs(60);
 
@@ -100,20 +102,6 @@ fn all(seen: Receiver<String>) -> Vec<String> {
 
 fn say(log: &Log, what: impl ToString) {
     log.send(what.to_string()).expect("the test listens");
-}
-
-/// A scenario whose root is this block: `scenario!(Name { fields }, cx, { body })`.
-macro_rules! scenario {
-    ($name:ident { $($field:ident: $type:ty),* }, $cx:ident, $body:block) => {
-        struct $name { $($field: $type),* }
-        impl Scenario<Note> for $name {
-            #[allow(unused_mut, reason = "not every scenario uses its context")]
-            async fn root<C: AsyncContext<Note>>(self, mut $cx: C) {
-                let $name { $($field),* } = self;
-                $body
-            }
-        }
-    };
 }
 
 fn number(event: &Event<Note>) -> u32 {

@@ -1,6 +1,9 @@
 //! One program, so that it is linked once. `cargo test -p corsair-conformance --test suite
 //! wall::faults` runs some of them.
 
+#[macro_use]
+mod scenario;
+
 mod conformance;
 mod edge;
 mod fork_join;

@@ -124,7 +124,7 @@ fn a_message_to_an_address_not_yet_given_finds_the_actor_that_is_there_when_it_a
     }
 }
 
-/// An actor that is spoken to in the very moment of its spawn, by whoever has guessed its address.
+/// An actor that is spoken to in the very moment of its spawn, by one that has guessed its address.
 #[derive(Clone)]
 struct AtBirth;
 

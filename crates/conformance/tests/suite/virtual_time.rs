@@ -3,6 +3,7 @@
 
 mod bounds;
 mod fuzz;
+mod number;
 mod simulation;
 mod ties;
 
@@ -22,6 +23,8 @@ enum Note {
     Mark(Arc<()>),
 }
 
+type Body = Note;
+
 /// Enough for three pages of addresses, or for miri's patience.
 const GLASSES: u32 = if cfg!(miri) { 50 } else { 600 };
 const US: Duration = Duration::from_micros(1);
@@ -36,20 +39,6 @@ fn config(workers: usize) -> Config {
 
 fn run(config: &Config, scenario: impl Scenario<Note>) -> Result<Report, RunError> {
     corsair::run(Executor::Virtual, config, scenario)
-}
-
-/// Declares a scenario: `scenario!(Name { field: Type }, cx, { body })`.
-macro_rules! scenario {
-    ($name:ident { $($field:ident: $type:ty),* }, $cx:ident, $body:block) => {
-        struct $name { $($field: $type),* }
-        impl Scenario<Note> for $name {
-            #[allow(unused_mut, reason = "not every scenario uses its context")]
-            async fn root<C: AsyncContext<Note>>(self, mut $cx: C) {
-                let $name { $($field),* } = self;
-                $body
-            }
-        }
-    };
 }
 
 #[test]

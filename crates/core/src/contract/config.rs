@@ -66,7 +66,7 @@ pub struct Config {
     pub cut: Cut,
     /// What a panic of an actor ends: the run, or that actor.
     pub panics: Panics,
-    /// In virtual time, so many events an actor may cause itself at one instant, by timers without
+    /// In virtual time, the most events an actor may cause itself at one instant, by timers without
     /// delay or by waking itself. One more ends the run with
     /// [`RunError::Livelock`](crate::RunError::Livelock): time would never go on.
     pub most_at_once: NonZeroU32,

@@ -105,7 +105,7 @@ pub trait Context<M: Message>: Send {
     fn send_after(&mut self, delay: Duration, to: Addr, body: M) -> SpanId;
 
     /// Sends a message whose answer is expected: an answer's [`Envelope::answers`] is the span
-    /// returned here. If nobody is there to answer, [`Event::Unanswered`] comes instead.
+    /// returned here. If there is no actor to answer, [`Event::Unanswered`] comes instead.
     fn question(&mut self, to: Addr, body: M) -> SpanId;
 
     /// Answers a question. The ticket comes from [`Envelope::ticket`] of the question.

@@ -130,7 +130,7 @@ mod tests {
         (bits >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Fails unless so many pairs look independent and uniform: the correlation, and chi-squared
+    /// Fails unless this many pairs look independent and uniform: the correlation, and chi-squared
     /// over 16 by 16 cells, which has 255 degrees of freedom and a standard deviation of 22.6.
     #[track_caller]
     fn assert_independent(what: &str, pairs: impl Iterator<Item = (u64, u64)>) {

@@ -125,7 +125,7 @@ impl Pool {
         // it is over. The slot stays until it was taken back or is over: nothing before unwinds.
         unsafe { self.registry.enqueue(ticket.cast()) };
         let ra = catch_unwind(AssertUnwindSafe(here));
-        // SAFETY: nobody frees the ticket before it is taken back.
+        // SAFETY: the ticket is not freed before it is taken back.
         let rb = if unsafe { ticket.as_ref() }.progress.take_back() {
             let work = slot.work.into_inner();
             work.map(|work| catch_unwind(AssertUnwindSafe(work)))

@@ -130,7 +130,7 @@ impl Header {
     /// `home`.
     pub(super) unsafe fn part(block: NonNull<Header>, home: &Worker) {
         let shared = block.as_ptr();
-        // SAFETY: nobody else looks at these fields before a half runs on its own.
+        // SAFETY: no other thread looks at these fields before a half runs on its own.
         unsafe {
             (&raw mut (*shared).home).write(NonNull::from(home));
             home.spend_reference();
@@ -276,7 +276,7 @@ impl Header {
     }
 
     unsafe fn free<H: Home>(block: NonNull<Header>) {
-        // SAFETY: by the caller, nobody needs the block any more.
+        // SAFETY: by contract, the block is not needed any more.
         unsafe {
             let registry = block.as_ref().home.as_ref().registry_pointer();
             H::free(block);

@@ -114,7 +114,7 @@ where
     let ra = catch_unwind(AssertUnwindSafe(a));
     // SAFETY: as above; what `a` has linked, it has unlinked.
     if unsafe { worker.offers.unlink(offer) } {
-        // SAFETY: nobody has got the copy, or will.
+        // SAFETY: no other thread has the copy, or will have it.
         let b = unsafe { b.assume_init() };
         match ra {
             Ok(ra) => (ra, b()),
@@ -213,7 +213,7 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
                 || matches!(Half::get_back(half, worker), Second::Mine)
         };
         if back {
-            // SAFETY: the copy is in nobody's hands.
+            // SAFETY: no other thread has the copy.
             let b = unsafe { b.assume_init() };
             return on_fresh_stack(worker, || join(a, b));
         }

@@ -131,7 +131,7 @@ impl Frames {
         self.rest.set(first.wrapping_add(count * size));
         self.left.set(self.left.get() - count * size);
         for number in (0..count).rev() {
-            // SAFETY: `count` blocks fit into what was left of the chunk, and nobody has them.
+            // SAFETY: `count` blocks fit into what was left of the chunk, and none is in use.
             unsafe {
                 self.put(
                     NonNull::new_unchecked(first.add(number * size)).cast(),

@@ -69,7 +69,7 @@ fn job<H: Home>(block: NonNull<Header>) -> NonNull<Job> {
 /// Puts a future into its place.
 ///
 /// # Safety
-/// `block` is memory for a block; nobody else knows the half.
+/// `block` is memory for a block; no other thread knows the half.
 #[inline(always)]
 pub(super) unsafe fn place<H: Home>(block: NonNull<Header>, value: H::Future) {
     // SAFETY: by the caller.
@@ -182,9 +182,9 @@ pub(super) unsafe fn is_cancelled<H: Home>(block: NonNull<Header>) -> bool {
 /// it.
 ///
 /// # Safety
-/// The block was parted; the caller holds the half, and nobody else has its job.
+/// The block was parted; the caller holds the half, and no other thread has its job.
 pub(super) unsafe fn detach<H: Home>(block: NonNull<Header>) -> NonNull<Job> {
-    // SAFETY: nobody uses the job before the caller lets go of the half. `run` takes the address of
+    // SAFETY: the job is not used before the caller lets go of the half. `run` takes the address of
     // a half's job.
     unsafe { (*(*half::<H>(block)).job.get()).write(Job::new(run::<H>)) };
     job::<H>(block)

@@ -160,11 +160,11 @@ fn what_was_written_before_a_wake_is_seen_by_the_poll_to_come() {
                 state.wake(Side::First)
             })
         };
-        assert!(state.begin(Side::First), "nobody cancels");
+        assert!(state.begin(Side::First), "it is not cancelled");
         let seen = ready.load(Ordering::Relaxed) == 1;
         let again = state.pause(Side::First) == Pause::Again;
         let queued = waker.join().expect("waking does not panic");
-        assert!(seen || again || queued, "nobody would poll again");
+        assert!(seen || again || queued, "no poll would follow");
     });
 }
 
@@ -297,7 +297,7 @@ impl Block {
             After::Free => {
                 // Loom panics if somebody else still uses the block.
                 for result in &self.results {
-                    // SAFETY: nobody needs the block any more.
+                    // SAFETY: the block is not needed any more.
                     result.with_mut(|result| unsafe { *result = 0 });
                 }
                 self.freed.fetch_add(1, Ordering::Relaxed);
@@ -364,7 +364,7 @@ fn a_join_that_is_polled_anew_has_its_latest_waker_woken() {
         half.join().expect("halves do not panic");
         assert!(
             finished || woken[1].0.load(Ordering::Relaxed) == 1,
-            "nobody would poll again"
+            "no poll would follow"
         );
         for woken in &woken {
             assert_eq!(std::sync::Arc::strong_count(woken), 1, "a waker is left");

@@ -191,7 +191,7 @@ impl<F: Future> Spawned<F> {
             half: MaybeUninit::uninit(),
         });
         let block = NonNull::from(Box::leak(root)).cast::<Header>();
-        // SAFETY: a fresh block; nobody else knows the half before it is queued.
+        // SAFETY: a fresh block; no other thread knows the half before it is queued.
         unsafe {
             half::place::<Only<F>>(block, future);
             let entry = Canceller {

@@ -169,7 +169,7 @@ impl Future for Wait {
             Some(wakers) => {
                 wakers
                     .lock()
-                    .expect("nobody panics here")
+                    .expect("the lock is not poisoned")
                     .push(context.waker().clone());
             }
             None => context.waker().wake_by_ref(),
@@ -218,10 +218,10 @@ fn wakers_outlive_what_they_wake() {
     let wait = || Wait(Some(Arc::clone(&wakers)), false);
     let (a, b) = (wait(), wait());
     let spawned = pool.spawn(async { fork_join(fork_join(a, async {}), b).await });
-    while wakers.lock().expect("nobody panics here").len() < 2 {
+    while wakers.lock().expect("the lock is not poisoned").len() < 2 {
         thread::yield_now();
     }
-    let taken = std::mem::take(&mut *wakers.lock().expect("nobody panics here"));
+    let taken = std::mem::take(&mut *wakers.lock().expect("the lock is not poisoned"));
     let waker = thread::spawn(move || {
         taken.iter().for_each(Waker::wake_by_ref);
         taken
@@ -254,7 +254,7 @@ fn what_one_half_wakes_runs_while_it_is_busy() {
         let (wakers, gone_on) = (Arc::clone(&wakers), Arc::clone(&gone_on));
         let wakes = async move {
             let waker = loop {
-                if let Some(waker) = wakers.lock().expect("nobody panics here").pop() {
+                if let Some(waker) = wakers.lock().expect("the lock is not poisoned").pop() {
                     break waker;
                 }
                 thread::yield_now();

@@ -116,7 +116,7 @@ impl Woken {
         let count = length.div_ceil(2).min(ring.size());
         let first = ring.slot(head).load(Ordering::Relaxed);
         // Copied before the exchange, because after it the owner may use the slots again; and seen
-        // by nobody before the tail says so.
+        // by no other thread before the tail says so.
         let own_tail = own.tail.load(Ordering::Relaxed);
         let own_ring = own.ring_with_room_for(count - 1, own_tail);
         for number in 1..count {
@@ -125,7 +125,7 @@ impl Woken {
                 .slot(own_tail.wrapping_add(number - 1))
                 .store(job, Ordering::Relaxed);
         }
-        // If this succeeds, nobody had taken any of them meanwhile, so that they are what was read.
+        // If this succeeds, none of them was taken meanwhile, so that they are what was read.
         // Release: the slots are the owner's again.
         self.head
             .compare_exchange(
@@ -183,7 +183,7 @@ impl Woken {
 impl Drop for Woken {
     fn drop(&mut self) {
         for ring in self.rings.get_mut().drain(..) {
-            // SAFETY: leaked by `Ring::boxed`; nobody reads in it any more.
+            // SAFETY: leaked by `Ring::boxed`; no thread reads it any more.
             drop(unsafe { Box::from_raw(ring.as_ptr()) });
         }
     }

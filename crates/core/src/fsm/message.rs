@@ -21,7 +21,7 @@ pub enum Msg {
     GoldCoin(u32),
     /// Chat with your buddies from now on.
     Chat {
-        /// Once in so many milliseconds.
+        /// The period, in milliseconds.
         period_ms: NonZeroU16,
     },
     /// To a pirate: end. From a pirate: it has ended.

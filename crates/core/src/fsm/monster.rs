@@ -7,7 +7,7 @@ use crate::contract::{Addr, AddrRange, AsyncContext, Context, Event, Random, Spa
 use std::num::NonZeroU16;
 use std::time::Duration;
 
-/// After sending to so many pirates the FSM lets them work, so that neither the events on their
+/// After sending to this many pirates the FSM lets them work, so that neither the events on their
 /// way nor the pirates concerned outgrow the caches, and wall-clock mailboxes have time to drain.
 const CHUNK: u32 = 4096;
 
@@ -155,7 +155,7 @@ async fn introduce_at_random<C: AsyncContext<Msg>>(
 }
 
 /// Sends each pirate its messages, with the edges of a network for buddies. All of them know
-/// their buddies before the first is told to chat, so that nobody else takes a buddy's place.
+/// their buddies before the first is told to chat, so that no other pirate takes a buddy's place.
 /// Returns how many messages that were.
 async fn introduce<C: AsyncContext<Msg>>(
     network: &Network,

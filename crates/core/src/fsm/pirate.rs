@@ -8,7 +8,7 @@ use crate::contract::{Actor, Addr, AsyncContext, Context, Event, Flow, Token};
 use std::num::NonZeroU16;
 use std::time::Duration;
 
-/// So many buddies a pirate remembers.
+/// The most buddies a pirate remembers.
 pub const MAX_BUDDIES: usize = 10;
 
 /// The token of the one timer a pirate has.
@@ -31,7 +31,7 @@ pub struct Pirate<W: PirateWatch = ()> {
     booty: u32,
     /// Its index among the pirates.
     name: u32,
-    /// It chats once in so many milliseconds, if at all.
+    /// Its chat period in milliseconds, if it chats.
     period_ms: Option<NonZeroU16>,
     /// How many buddies it has.
     known: u8,
@@ -39,7 +39,7 @@ pub struct Pirate<W: PirateWatch = ()> {
 }
 
 impl<W: PirateWatch> Pirate<W> {
-    /// The pirate with this index, which knows nobody and has nothing. Pirates have consecutive
+    /// The pirate with this index, without buddies and gold. Pirates have consecutive
     /// addresses in the order of their indices.
     #[inline]
     pub fn new(name: u32, watch: W) -> Self {
@@ -86,7 +86,7 @@ impl<W: PirateWatch> Pirate<W> {
                 self.chat(cx);
                 Flow::Continue
             }
-            // A pirate spawns nobody and has no other timers.
+            // A pirate spawns no actors and sets no other timers.
             _ => Flow::Continue,
         }
     }
@@ -119,7 +119,7 @@ impl<W: PirateWatch> Pirate<W> {
     #[inline]
     fn meet<C: Context<Msg>>(&mut self, buddy: Addr, cx: &C) {
         let known = usize::from(self.known);
-        // While there is room, an unused entry makes `Addr::NONE` look known, which it is: nobody.
+        // While there is room, an unused entry makes `Addr::NONE` look known, which stands for no actor.
         let mut refused = buddy == cx.me() || known == MAX_BUDDIES;
         for &other in &self.buddies {
             refused |= other == buddy;

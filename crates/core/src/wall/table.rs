@@ -2,7 +2,7 @@
 //!
 //! Entries are made once, in any order, and stay where they are as long as the table lives. They
 //! lie in buckets of 64, 128, 256, … entries, each allocated when its first entry is made, so that
-//! a look-up is two loads that nobody writes any more.
+//! a look-up is two loads of words that are not written any more.
 
 use std::sync::OnceLock;
 

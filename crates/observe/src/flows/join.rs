@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
 
-/// So many spans may be open: about 60 MB.
+/// The most spans that may be open: about 60 MB.
 const OPEN: usize = 1 << 19;
 
 /// Spans of which an end is missing.

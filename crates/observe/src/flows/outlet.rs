@@ -21,10 +21,10 @@ pub(crate) struct Outlet {
 #[derive(Debug)]
 enum To {
     File(Replacement),
-    /// Payloads of so many spans at most.
+    /// The most spans of a payload.
     #[cfg_attr(
         not(any(feature = "http", feature = "kafka")),
-        allow(dead_code, reason = "there is nobody to send to")
+        allow(dead_code, reason = "used where flows are sent")
     )]
     Remote(Remote, usize),
 }

@@ -20,7 +20,7 @@ pub(crate) const BLOCK: u64 = 4096;
 /// that in buffers that have grown.
 pub(crate) const BACKLOG: u64 = 1 << 17;
 
-/// The writer looks for work this often, even if nobody calls it.
+/// The writer looks for work this often, even if it is not called.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// What all clones of a recorder and its observer have in common.
@@ -54,7 +54,7 @@ struct Gate {
     caught_up: u64,
     /// Somebody has told a block since the writer last looked.
     called: bool,
-    /// The run is over, or the writer has ended: nobody waits any longer.
+    /// The run is over, or the writer has ended: no thread waits any longer.
     closed: bool,
 }
 
@@ -143,7 +143,7 @@ impl Lanes {
     pub(crate) fn watermark(&self) -> Option<u64> {
         match &self.clock {
             // The store of this time comes after the meeting of all shards, and so after every
-            // record of earlier windows. Whoever reads the time and locks a lane afterwards finds
+            // record of earlier windows. A thread that reads the time and locks a lane afterwards finds
             // them: had the lane been locked before such a record was told, the read would have
             // happened before the store that it saw.
             Clock::Virtual(progress) => Some(progress.time().as_nanos()),
@@ -194,7 +194,7 @@ impl Lanes {
         self.room.notify_all();
     }
 
-    /// Nobody waits any longer, and the writer looks for the last time.
+    /// No thread waits any longer, and the writer looks for the last time.
     pub(crate) fn close(&self) {
         lock(&self.gate).closed = true;
         self.work.notify_all();

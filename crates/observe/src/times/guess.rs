@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// So many values stand for a distribution at most, as spigo keeps.
+/// The most values that stand for a distribution, as spigo keeps.
 const VALUES: u64 = 1000;
 
 #[derive(Serialize)]

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// A collector that answers 202 to so many requests and then hangs up.
+/// A collector that answers 202 to this many requests and then hangs up.
 pub struct Collector {
     /// Where it listens.
     pub address: SocketAddr,
@@ -17,7 +17,7 @@ pub struct Collector {
 type Requests = Arc<Mutex<Vec<(String, Value)>>>;
 
 impl Collector {
-    /// A collector that answers so many requests.
+    /// A collector that answers this many requests.
     pub fn start(answers: usize) -> Collector {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

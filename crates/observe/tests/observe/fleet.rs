@@ -240,7 +240,7 @@ pub fn everything(out: &Path, clock: Clock) -> Settings {
     }
 }
 
-/// A configuration in virtual time for so many workers.
+/// A configuration in virtual time for this many workers.
 pub fn config(workers: usize) -> Config {
     Config {
         workers: NonZeroUsize::new(workers).unwrap(),

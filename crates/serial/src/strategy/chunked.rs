@@ -10,7 +10,7 @@
 //!    blocks of consecutive values from the front of their own until that is empty, and then from
 //!    the other's. A block is about [`BLOCK`] bytes: short enough that all end at nearly the same
 //!    time, long enough that taking it does not matter. A thread that wakes late finds less to do,
-//!    and nobody waits for it in the meantime. From run to run most values meet the same core, whose
+//!    and no worker waits for it in the meantime. From run to run most values meet the same core, whose
 //!    caches may still have them, and most documents lie behind the one before.
 //!
 //! The caller is one of the workers: a call for two workers wakes one thread, not two. It never
@@ -127,7 +127,7 @@ fn blocks(len: usize, shift: u32) -> usize {
     len.div_ceil(1 << shift)
 }
 
-/// Blocks of a run, from which whoever is free takes the next.
+/// Blocks of a run, of which each free worker takes the next.
 struct Range {
     next: AtomicUsize,
     end: usize,
@@ -232,7 +232,7 @@ impl<F: Format, T: Serialize + Sync> Run<'_, F, T> {
 
     /// Takes blocks of one range after the other until none is left or one before them has failed.
     ///
-    /// Whoever stops because of a failure leaves no block behind that comes before it: that is of
+    /// A worker that stops because of a failure leaves no block behind that comes before it: that is of
     /// the range that it has worked through, or of the one on which the other side still works.
     fn work(&self, part: &mut Part, ranges: [&Range; 2], shift: u32) {
         for block in ranges.into_iter().flatten() {

@@ -41,7 +41,7 @@ fn messages_arrive_in_order<F: Flavour>() {
         let drops = drops.clone();
         move || {
             for number in 0..count {
-                F::collect(&mut tx, drops.message(number)).expect("nobody aborts");
+                F::collect(&mut tx, drops.message(number)).expect("no end aborts");
             }
         }
     });
@@ -77,7 +77,7 @@ fn collect_waits_while_the_edge_is_full<F: Flavour>() {
         let drops = drops.clone();
         move || {
             for number in 0..4 {
-                F::collect(&mut tx, drops.message(number)).expect("nobody aborts");
+                F::collect(&mut tx, drops.message(number)).expect("no end aborts");
             }
             tx
         }
@@ -420,7 +420,7 @@ fn time_spent_blocked_is_counted_at_either_end<F: Flavour>() {
     let message = drops.message(1);
     let begin = Instant::now();
     let waiting = thread::spawn(move || {
-        F::collect(&mut tx, message).expect("nobody aborts");
+        F::collect(&mut tx, message).expect("no end aborts");
         tx
     });
     until(|| meter.read().blocked_collecting >= long);
@@ -440,7 +440,7 @@ fn time_spent_blocked_is_counted_at_either_end<F: Flavour>() {
     let after = meter.read();
     assert!(after.blocked_emitting >= long);
     thread::sleep(Duration::from_millis(10));
-    assert_eq!(meter.read(), after, "nobody waits any more");
+    assert_eq!(meter.read(), after, "neither end waits any more");
     assert_eq!(after.blocked_collecting, read.blocked_collecting);
 }
 

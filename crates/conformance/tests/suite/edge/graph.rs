@@ -78,7 +78,7 @@ fn a_fan_out_waits_for_all_that_block() {
 #[test]
 fn edges_of_a_fan_out_come_and_go() {
     let mut all = FanOut::new();
-    assert!(all.collect_blocking(0).is_err(), "there is nobody");
+    assert!(all.collect_blocking(0).is_err(), "there is no receiver");
     let (tx, mut first) = edge::ring::<u32>(Options::new(4));
     let name = all.add(tx);
     all.collect_blocking(1).expect("there is one");
@@ -103,7 +103,7 @@ fn an_aborted_edge_leaves_the_fan_out_and_the_last_one_ends_it() {
     drop(first);
     // The other one is full: so it is waited for, and aborted meanwhile.
     let waiting = thread::spawn(move || {
-        let refused = all.collect_blocking(2).expect_err("nobody is left");
+        let refused = all.collect_blocking(2).expect_err("no receiver is left");
         (refused.into_inner(), all.len())
     });
     thread::sleep(std::time::Duration::from_millis(5));
@@ -157,7 +157,7 @@ fn merge_from_threads<C, E>(
             thread::spawn(move || {
                 for number in 0..count {
                     let message = which * count + number;
-                    tx.collect_blocking(message).expect("nobody aborts");
+                    tx.collect_blocking(message).expect("no end aborts");
                 }
             })
         })

@@ -224,7 +224,7 @@ fn install_on_a_worker_of_the_pool_stays_there() {
 
 #[test]
 fn a_pool_has_between_one_worker_and_the_most() {
-    let error = Pool::new(0).expect_err("nobody works");
+    let error = Pool::new(0).expect_err("no worker");
     assert_eq!(
         error.to_string(),
         "a pool of no workers does no work; give at least 1"

@@ -182,7 +182,7 @@ fn of_two_panics_the_first_halfs_comes_out() {
     assert_eq!(message(&*panic), "first");
 }
 
-/// A chain of so many joins in the first half, or in the second.
+/// A chain of `count` joins in the first half, or in the second.
 fn chain(left: u64, first: bool, leaf: bool) -> Pin<Box<dyn Future<Output = u64> + Send>> {
     Box::pin(async move {
         if left == 0 {
@@ -306,7 +306,7 @@ impl Future for KeepWaker {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         self.0
             .lock()
-            .expect("nobody panics here")
+            .expect("the lock is not poisoned")
             .push(context.waker().clone());
         if std::mem::replace(&mut self.1, true) {
             Poll::Ready(())
@@ -327,17 +327,17 @@ fn wakers_may_outlive_halves_joins_and_the_pool() {
     pool.block_on(async { fork_join(a, b).await });
     let a = KeepWaker(Arc::clone(&wakers), false);
     let spawned = pool.spawn(async { fork_join(a, async {}).await });
-    while wakers.lock().expect("nobody panics here").len() < 3 {
+    while wakers.lock().expect("the lock is not poisoned").len() < 3 {
         std::thread::yield_now();
     }
     wakers
         .lock()
-        .expect("nobody panics here")
+        .expect("the lock is not poisoned")
         .iter()
         .for_each(Waker::wake_by_ref);
     assert_eq!(pool.block_on(spawned), Ok(((), ())));
     drop(pool);
-    for waker in wakers.lock().expect("nobody panics here").drain(..) {
+    for waker in wakers.lock().expect("the lock is not poisoned").drain(..) {
         waker.wake_by_ref();
         let other = waker.clone();
         drop(waker);

@@ -1,75 +1,46 @@
 //! What is bounded in virtual time, what stops it, and what wakes a body.
 
-use corsair::{
-    AsyncContext, Config, Event, Executor, Latency, Message, Outcome, Report, RunError, Scenario,
-    Spawn, Time, Token,
-};
+use super::number::{Body, MS, Number, config, run};
+use corsair::{Config, Event, Executor, Outcome, RunError, Spawn, Time, Token};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroU32;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Wake, Waker};
 use std::time::Duration;
 
-#[derive(Clone, Copy, Debug, PartialEq, Message)]
-struct Number(u64);
-
-const MS: Duration = Duration::from_millis(1);
-
-/// Declares a scenario: `scenario!(Name { field: Type }, cx, { body })`.
-macro_rules! scenario {
-    ($name:ident { $($field:ident: $type:ty),* }, $cx:ident, $body:block) => {
-        #[derive(Clone)]
-        struct $name { $($field: $type),* }
-        impl Scenario<Number> for $name {
-            #[allow(unused_mut, reason = "not every scenario uses its context")]
-            async fn root<C: AsyncContext<Number>>(self, mut $cx: C) {
-                let $name { $($field),* } = self;
-                $body
-            }
-        }
-    };
-}
-
-fn config(workers: usize) -> Config {
-    Config {
-        workers: NonZeroUsize::new(workers).unwrap(),
-        latency: Latency::constant(MS),
-        ..Config::default()
-    }
-}
-
-fn run(config: &Config, scenario: impl Scenario<Number>) -> Result<Report, RunError> {
-    corsair::run(Executor::Virtual, config, scenario)
-}
-
-scenario!(Loop { self_wake: bool }, cx, {
-    let child = cx
-        .spawn(
-            Spawn::many(3, "child", ""),
-            move |mut cx: C, index| async move {
-                if index == 1 && self_wake {
-                    std::future::poll_fn(|task| {
-                        task.waker().wake_by_ref();
-                        Poll::<()>::Pending
-                    })
-                    .await;
-                }
-                cx.timer(Duration::ZERO, Token::new(1));
-                loop {
-                    cx.recv().await;
-                    if index == 1 {
-                        cx.timer(Duration::ZERO, Token::new(1));
+scenario!(
+    #[derive(Clone)]
+    Loop { self_wake: bool },
+    cx,
+    {
+        let child = cx
+            .spawn(
+                Spawn::many(3, "child", ""),
+                move |mut cx: C, index| async move {
+                    if index == 1 && self_wake {
+                        std::future::poll_fn(|task| {
+                            task.waker().wake_by_ref();
+                            Poll::<()>::Pending
+                        })
+                        .await;
                     }
-                }
-            },
-        )
-        .await;
-    cx.sleep(MS).await;
-    let _ = child;
-});
+                    cx.timer(Duration::ZERO, Token::new(1));
+                    loop {
+                        cx.recv().await;
+                        if index == 1 {
+                            cx.timer(Duration::ZERO, Token::new(1));
+                        }
+                    }
+                },
+            )
+            .await;
+        cx.sleep(MS).await;
+        let _ = child;
+    }
+);
 
 #[test]
 fn a_loop_without_delay_ends_the_run_with_the_actors_name() {
@@ -102,16 +73,21 @@ fn a_loop_without_delay_is_bounded_by_default() {
 
 #[test]
 fn a_cut_stops_a_loop_without_delay() {
-    scenario!(Cuts { config: Config }, cx, {
-        cx.timer(Duration::ZERO, Token::new(0));
-        for round in 0.. {
-            cx.recv().await;
+    scenario!(
+        #[derive(Clone)]
+        Cuts { config: Config },
+        cx,
+        {
             cx.timer(Duration::ZERO, Token::new(0));
-            if round == 100 {
-                config.cut.cut();
+            for round in 0.. {
+                cx.recv().await;
+                cx.timer(Duration::ZERO, Token::new(0));
+                if round == 100 {
+                    config.cut.cut();
+                }
             }
         }
-    });
+    );
     let config = Config {
         most_at_once: NonZeroU32::MAX,
         ..config(1)
@@ -129,20 +105,25 @@ fn a_cut_stops_a_loop_without_delay() {
 
 #[test]
 fn many_timers_of_one_actor_in_one_window_fire_in_order() {
-    scenario!(Many { count: u32 }, cx, {
-        for number in 0..count {
-            let nanos = u64::from(number.wrapping_mul(7919) % count);
-            cx.timer(Duration::from_nanos(nanos), Token::new(number));
+    scenario!(
+        #[derive(Clone)]
+        Many { count: u32 },
+        cx,
+        {
+            for number in 0..count {
+                let nanos = u64::from(number.wrapping_mul(7919) % count);
+                cx.timer(Duration::from_nanos(nanos), Token::new(number));
+            }
+            let mut last = (Time::ZERO, 0);
+            for _ in 0..count {
+                let Event::Timer(token) = cx.recv().await else {
+                    panic!("a timer")
+                };
+                assert!(last <= (cx.now(), token.number()));
+                last = (cx.now(), token.number());
+            }
         }
-        let mut last = (Time::ZERO, 0);
-        for _ in 0..count {
-            let Event::Timer(token) = cx.recv().await else {
-                panic!("a timer")
-            };
-            assert!(last <= (cx.now(), token.number()));
-            last = (cx.now(), token.number());
-        }
-    });
+    );
     let count = if cfg!(miri) { 50 } else { 200_000 };
     assert_eq!(
         run(&config(1), Many { count }).unwrap().timers,
@@ -153,57 +134,67 @@ fn many_timers_of_one_actor_in_one_window_fire_in_order() {
 #[test]
 fn a_server_with_a_long_backlog_serves_it_in_order() {
     const BACKLOG: u64 = if cfg!(miri) { 30 } else { 20_000 };
-    scenario!(Serve {}, cx, {
-        let server = cx
-            .spawn_one("server", |mut cx: C| async move {
-                for expected in 0..BACKLOG {
-                    let Event::Message { body, .. } = cx.recv().await else {
-                        panic!("a message")
-                    };
-                    assert_eq!(body, Number(expected));
-                    cx.sleep(MS).await;
-                }
-            })
-            .await;
-        for number in 0..BACKLOG {
-            cx.send(server, Number(number));
+    scenario!(
+        #[derive(Clone)]
+        Serve {},
+        cx,
+        {
+            let server = cx
+                .spawn_one("server", |mut cx: C| async move {
+                    for expected in 0..BACKLOG {
+                        let Event::Message { body, .. } = cx.recv().await else {
+                            panic!("a message")
+                        };
+                        assert_eq!(body, Number(expected));
+                        cx.sleep(MS).await;
+                    }
+                })
+                .await;
+            for number in 0..BACKLOG {
+                cx.send(server, Number(number));
+            }
+            cx.sleep(MS * (BACKLOG as u32 + 5)).await;
         }
-        cx.sleep(MS * (BACKLOG as u32 + 5)).await;
-    });
+    );
     assert_eq!(run(&config(1), Serve {}).unwrap().delivered(), BACKLOG);
 }
 
 #[test]
 fn a_million_answered_questions_leave_no_timers_behind() {
     const ASKED: u64 = if cfg!(miri) { 20 } else { 100_000 };
-    scenario!(Asks {}, cx, {
-        let echo = cx
-            .spawn_one("echo", |mut cx: C| async move {
-                loop {
-                    cx.recv().await;
-                    let ticket = cx.envelope().ticket();
-                    cx.reply(ticket, Number(9));
-                }
-            })
+    scenario!(
+        #[derive(Clone)]
+        Asks {},
+        cx,
+        {
+            let echo = cx
+                .spawn_one("echo", |mut cx: C| async move {
+                    loop {
+                        cx.recv().await;
+                        let ticket = cx.envelope().ticket();
+                        cx.reply(ticket, Number(9));
+                    }
+                })
+                .await;
+            for number in 0..ASKED {
+                let answer = cx.ask(echo, Number(number), Duration::from_secs(1 << 30));
+                answer.await.unwrap();
+            }
+            // A sleep that is dropped is forgotten, too.
+            futures_util::future::select(
+                Box::pin(cx.sleep(Duration::from_secs(1 << 30))),
+                std::future::ready(()),
+            )
             .await;
-        for number in 0..ASKED {
-            let answer = cx.ask(echo, Number(number), Duration::from_secs(1 << 30));
-            answer.await.unwrap();
         }
-        // A sleep that is dropped is forgotten, too.
-        futures_util::future::select(
-            Box::pin(cx.sleep(Duration::from_secs(1 << 30))),
-            std::future::ready(()),
-        )
-        .await;
-    });
+    );
     let report = run(&config(1), Asks {}).unwrap();
     assert_eq!((report.delivered(), report.timers), (2 * ASKED, 0));
 }
 
 #[test]
 fn a_combinator_with_wakers_of_its_own_works_within_a_body() {
-    scenario!(Combines { seen: Arc<Mutex<Vec<u64>>> }, cx, {
+    scenario!(#[derive(Clone)] Combines { seen: Arc<Mutex<Vec<u64>>> }, cx, {
         let me = cx.me();
         for number in 0..5 {
             cx.send_after(MS * 2 * number, me, Number(number.into()));
@@ -258,7 +249,7 @@ fn a_waker_that_outlives_its_run_does_nothing() {
             self.0.store(true, Ordering::Relaxed);
         }
     }
-    scenario!(Leaks { place: Arc<Mutex<Option<Waker>>> }, cx, {
+    scenario!(#[derive(Clone)] Leaks { place: Arc<Mutex<Option<Waker>>> }, cx, {
         let waker = std::future::poll_fn(|task| Poll::Ready(task.waker().clone())).await;
         *place.lock().unwrap() = Some(waker);
         cx.sleep(MS).await;
@@ -285,14 +276,19 @@ fn a_panic_in_a_destructor_at_the_end_of_the_run_is_that_actors() {
             panic!("dropped");
         }
     }
-    scenario!(Leaves {}, cx, {
-        cx.spawn(Spawn::many(3, "loud", ""), |mut cx: C, index| async move {
-            let _loud = (index == 1).then(|| Loud);
-            cx.recv().await;
-        })
-        .await;
-        cx.sleep(MS).await;
-    });
+    scenario!(
+        #[derive(Clone)]
+        Leaves {},
+        cx,
+        {
+            cx.spawn(Spawn::many(3, "loud", ""), |mut cx: C, index| async move {
+                let _loud = (index == 1).then(|| Loud);
+                cx.recv().await;
+            })
+            .await;
+            cx.sleep(MS).await;
+        }
+    );
     for workers in 1..=2 {
         let error = run(&config(workers), Leaves {}).unwrap_err();
         let RunError::Panicked { panic, .. } = error else {
@@ -308,9 +304,14 @@ fn a_panic_in_a_destructor_at_the_end_of_the_run_is_that_actors() {
 #[cfg_attr(miri, ignore = "starts a process")]
 fn a_thread_that_cannot_be_started_is_an_error() {
     const CHILD: &str = "CORSAIR_TEST_WITHOUT_THREADS";
-    scenario!(Nothing {}, cx, {
-        cx.sleep(MS).await;
-    });
+    scenario!(
+        #[derive(Clone)]
+        Nothing {},
+        cx,
+        {
+            cx.sleep(MS).await;
+        }
+    );
     if std::env::var_os(CHILD).is_some() {
         match run(&config(4), Nothing {}).unwrap_err() {
             RunError::Thread { report, .. } => assert_eq!(report.executor, Executor::Virtual),

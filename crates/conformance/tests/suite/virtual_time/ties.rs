@@ -1,36 +1,17 @@
 //! Ties, numbers and waits in virtual time: whatever an actor can see is a matter of the actor and
 //! its own counts, for any number of workers and any lookahead.
 
+use super::number::{Body, MS, Number, config, run};
 use corsair::{
-    AskError, AsyncContext, Config, Event, Executor, Latency, Message, Report, RunError, Scenario,
-    Spawn, Time, Token,
+    AskError, AsyncContext, Config, Event, Executor, Message, RunError, Scenario, Spawn, Time,
+    Token,
 };
-use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-#[derive(Clone, Copy, Debug, PartialEq, Message)]
-struct Number(u64);
-
 const US: Duration = Duration::from_micros(1);
-const MS: Duration = Duration::from_millis(1);
 /// Two pages of addresses and a bit, or what miri has patience for.
 const CROWD: u32 = if cfg!(miri) { 4 } else { 600 };
-
-/// Declares a scenario: `scenario!(Name { field: Type }, cx, { body })`.
-macro_rules! scenario {
-    ($name:ident { $($field:ident: $type:ty),* }, $cx:ident, $body:block) => {
-        #[derive(Clone)]
-        struct $name { $($field: $type),* }
-        impl Scenario<Number> for $name {
-            #[allow(unused_mut, reason = "not every scenario uses its context")]
-            async fn root<C: AsyncContext<Number>>(self, mut $cx: C) {
-                let $name { $($field),* } = self;
-                $body
-            }
-        }
-    };
-}
 
 /// What actors saw, in lines that are sorted before they are compared.
 #[derive(Clone, Default)]
@@ -46,18 +27,6 @@ impl Seen {
         lines.sort();
         lines
     }
-}
-
-fn config(workers: usize) -> Config {
-    Config {
-        workers: NonZeroUsize::new(workers).unwrap(),
-        latency: Latency::constant(MS),
-        ..Config::default()
-    }
-}
-
-fn run(config: &Config, scenario: impl Scenario<Number>) -> Result<Report, RunError> {
-    corsair::run(Executor::Virtual, config, scenario)
 }
 
 /// Runs a scenario in several ways; answers what was seen, which must be the same each time.
@@ -88,50 +57,60 @@ fn seen_always(scenario: impl Scenario<Number> + Clone, seen: &Seen) -> Vec<Stri
 
 #[test]
 fn the_number_of_a_spawn_request_is_the_actors_own() {
-    scenario!(Requests { seen: Seen }, cx, {
-        let crowd = cx
-            .spawn(
-                Spawn::many(CROWD, "parent", "").watched(),
-                move |mut cx: C, index| {
-                    let seen = seen.clone();
-                    async move {
-                        for _ in 0..1 + index % 3 {
-                            let request = cx.spawn_bodies(Spawn::one("child"), |_, _| async {});
-                            seen.note(format!("{index}: {request}"));
-                            let event = cx.recv().await;
-                            seen.note(format!("{index}: {event:?} {:?}", cx.envelope()));
+    scenario!(
+        #[derive(Clone)]
+        Requests { seen: Seen },
+        cx,
+        {
+            let crowd = cx
+                .spawn(
+                    Spawn::many(CROWD, "parent", "").watched(),
+                    move |mut cx: C, index| {
+                        let seen = seen.clone();
+                        async move {
+                            for _ in 0..1 + index % 3 {
+                                let request = cx.spawn_bodies(Spawn::one("child"), |_, _| async {});
+                                seen.note(format!("{index}: {request}"));
+                                let event = cx.recv().await;
+                                seen.note(format!("{index}: {event:?} {:?}", cx.envelope()));
+                            }
                         }
-                    }
-                },
-            )
-            .await;
-        for _ in crowd.iter() {
-            cx.recv().await;
+                    },
+                )
+                .await;
+            for _ in crowd.iter() {
+                cx.recv().await;
+            }
         }
-    });
+    );
     let seen = Seen::default();
     seen_always(Requests { seen: seen.clone() }, &seen);
 }
 
 #[test]
 fn a_start_and_the_answer_to_a_spawn_were_sent_when_the_spawn_was_asked_for() {
-    scenario!(Starts { seen: Seen }, cx, {
-        for round in 0..3 {
-            cx.sleep(US * 7).await;
-            let asked = cx.now();
-            let child = seen.clone();
-            let request = cx.spawn_bodies(Spawn::many(CROWD, "child", ""), move |cx: C, _| {
-                let sent = cx.envelope().sent;
-                child.note(format!("child of round {round}: {sent}"));
-                async move { drop(cx) }
-            });
-            let event = cx.recv().await;
-            assert!(matches!(event, Event::Spawned { request: r, .. } if r == request));
-            assert_eq!(cx.envelope().sent, asked);
-            assert_eq!(cx.now(), asked.after(MS));
+    scenario!(
+        #[derive(Clone)]
+        Starts { seen: Seen },
+        cx,
+        {
+            for round in 0..3 {
+                cx.sleep(US * 7).await;
+                let asked = cx.now();
+                let child = seen.clone();
+                let request = cx.spawn_bodies(Spawn::many(CROWD, "child", ""), move |cx: C, _| {
+                    let sent = cx.envelope().sent;
+                    child.note(format!("child of round {round}: {sent}"));
+                    async move { drop(cx) }
+                });
+                let event = cx.recv().await;
+                assert!(matches!(event, Event::Spawned { request: r, .. } if r == request));
+                assert_eq!(cx.envelope().sent, asked);
+                assert_eq!(cx.now(), asked.after(MS));
+            }
+            cx.sleep(MS).await;
         }
-        cx.sleep(MS).await;
-    });
+    );
     let seen = Seen::default();
     let lines = seen_always(Starts { seen: seen.clone() }, &seen);
     assert_eq!(lines.len(), 3 * CROWD as usize);
@@ -139,31 +118,36 @@ fn a_start_and_the_answer_to_a_spawn_were_sent_when_the_spawn_was_asked_for() {
 
 #[test]
 fn a_stop_comes_after_a_delayed_message_that_was_sent_before_and_arrives_with_it() {
-    scenario!(Stops { seen: Seen }, cx, {
-        let crowd = {
-            let seen = seen.clone();
-            cx.spawn(Spawn::many(CROWD, "x", ""), move |mut cx: C, index| {
+    scenario!(
+        #[derive(Clone)]
+        Stops { seen: Seen },
+        cx,
+        {
+            let crowd = {
                 let seen = seen.clone();
-                async move {
-                    loop {
-                        let event = cx.recv().await;
-                        seen.note(format!("{index} {event:?} {}", cx.now()));
+                cx.spawn(Spawn::many(CROWD, "x", ""), move |mut cx: C, index| {
+                    let seen = seen.clone();
+                    async move {
+                        loop {
+                            let event = cx.recv().await;
+                            seen.note(format!("{index} {event:?} {}", cx.now()));
+                        }
                     }
-                }
-            })
-            .await
-        };
-        for who in crowd.iter() {
-            cx.send_after(5 * MS, who, Number(1));
+                })
+                .await
+            };
+            for who in crowd.iter() {
+                cx.send_after(5 * MS, who, Number(1));
+            }
+            cx.sleep(5 * MS).await;
+            for who in crowd.iter() {
+                cx.stop(who);
+                // After the stop, at the same instant: a dead letter.
+                cx.send(who, Number(2));
+            }
+            cx.sleep(5 * MS).await;
         }
-        cx.sleep(5 * MS).await;
-        for who in crowd.iter() {
-            cx.stop(who);
-            // After the stop, at the same instant: a dead letter.
-            cx.send(who, Number(2));
-        }
-        cx.sleep(5 * MS).await;
-    });
+    );
     let seen = Seen::default();
     let lines = seen_always(Stops { seen: seen.clone() }, &seen);
     assert_eq!(lines.len(), CROWD as usize, "{lines:?}");
@@ -172,35 +156,40 @@ fn a_stop_comes_after_a_delayed_message_that_was_sent_before_and_arrives_with_it
 
 #[test]
 fn a_selective_receive_is_not_shown_the_librarys_own_timers() {
-    scenario!(Shown { seen: Seen }, cx, {
-        let mute = cx
-            .spawn_one("mute", |mut cx: C| async move {
-                cx.recv().await;
-                cx.sleep(50 * MS).await;
-            })
-            .await;
-        let me = cx.me();
-        let echo = cx
-            .spawn_one("echo", |mut cx: C| async move {
-                loop {
+    scenario!(
+        #[derive(Clone)]
+        Shown { seen: Seen },
+        cx,
+        {
+            let mute = cx
+                .spawn_one("mute", |mut cx: C| async move {
                     cx.recv().await;
-                    let ticket = cx.envelope().ticket();
-                    cx.reply(ticket, Number(9));
-                }
+                    cx.sleep(50 * MS).await;
+                })
+                .await;
+            let me = cx.me();
+            let echo = cx
+                .spawn_one("echo", |mut cx: C| async move {
+                    loop {
+                        cx.recv().await;
+                        let ticket = cx.envelope().ticket();
+                        cx.reply(ticket, Number(9));
+                    }
+                })
+                .await;
+            // One question that times out, one that is answered before it could.
+            assert!(cx.ask(mute, Number(1), 3 * MS).await.is_err());
+            assert_eq!(cx.ask(echo, Number(1), 5 * MS).await, Ok(Number(9)));
+            cx.send_after(20 * MS, me, Number(7));
+            let looked = Mutex::new(0);
+            cx.recv_if(|event| {
+                *looked.lock().unwrap() += 1;
+                seen.note(format!("{event:?}"));
+                matches!(event, Event::Message { .. })
             })
             .await;
-        // One question that times out, one that is answered before it could.
-        assert!(cx.ask(mute, Number(1), 3 * MS).await.is_err());
-        assert_eq!(cx.ask(echo, Number(1), 5 * MS).await, Ok(Number(9)));
-        cx.send_after(20 * MS, me, Number(7));
-        let looked = Mutex::new(0);
-        cx.recv_if(|event| {
-            *looked.lock().unwrap() += 1;
-            seen.note(format!("{event:?}"));
-            matches!(event, Event::Message { .. })
-        })
-        .await;
-    });
+        }
+    );
     let seen = Seen::default();
     let lines = seen_always(Shown { seen: seen.clone() }, &seen);
     assert_eq!(lines, ["Message { from: #0, body: Number(7) }"]);
@@ -208,22 +197,27 @@ fn a_selective_receive_is_not_shown_the_librarys_own_timers() {
 
 #[test]
 fn an_answered_question_leaves_no_time_out_behind() {
-    scenario!(Asks {}, cx, {
-        let echo = cx
-            .spawn_one("echo", |mut cx: C| async move {
-                loop {
-                    cx.recv().await;
-                    let ticket = cx.envelope().ticket();
-                    cx.reply(ticket, Number(9));
-                }
-            })
-            .await;
-        for _ in 0..100 {
-            let answer = cx.ask(echo, Number(1), Duration::from_secs(3600)).await;
-            assert_eq!(answer, Ok(Number(9)));
+    scenario!(
+        #[derive(Clone)]
+        Asks {},
+        cx,
+        {
+            let echo = cx
+                .spawn_one("echo", |mut cx: C| async move {
+                    loop {
+                        cx.recv().await;
+                        let ticket = cx.envelope().ticket();
+                        cx.reply(ticket, Number(9));
+                    }
+                })
+                .await;
+            for _ in 0..100 {
+                let answer = cx.ask(echo, Number(1), Duration::from_secs(3600)).await;
+                assert_eq!(answer, Ok(Number(9)));
+            }
+            cx.recv().await;
         }
-        cx.recv().await;
-    });
+    );
     for workers in 1..=2 {
         let config = Config {
             end: Some(Time::from_nanos(10_000_000_000)),
@@ -241,20 +235,25 @@ fn an_answered_question_leaves_no_time_out_behind() {
 
 #[test]
 fn a_question_that_has_timed_out_is_not_told_that_nobody_will_answer() {
-    scenario!(Late { seen: Seen }, cx, {
-        let child = cx
-            .spawn_one("child", |mut cx: C| async move {
-                // Keeps the question and ends with it, after the time-out.
-                cx.recv_if(|event| matches!(event, Event::Timer(_))).await;
-            })
-            .await;
-        let asked = cx.ask(child, Number(1), 3 * MS).await;
-        assert!(matches!(asked, Err(AskError::TimedOut { .. })), "{asked:?}");
-        cx.stop(child);
-        cx.timer(50 * MS, Token::new(1));
-        let event = cx.recv().await;
-        seen.note(format!("{event:?}"));
-    });
+    scenario!(
+        #[derive(Clone)]
+        Late { seen: Seen },
+        cx,
+        {
+            let child = cx
+                .spawn_one("child", |mut cx: C| async move {
+                    // Keeps the question and ends with it, after the time-out.
+                    cx.recv_if(|event| matches!(event, Event::Timer(_))).await;
+                })
+                .await;
+            let asked = cx.ask(child, Number(1), 3 * MS).await;
+            assert!(matches!(asked, Err(AskError::TimedOut { .. })), "{asked:?}");
+            cx.stop(child);
+            cx.timer(50 * MS, Token::new(1));
+            let event = cx.recv().await;
+            seen.note(format!("{event:?}"));
+        }
+    );
     let seen = Seen::default();
     let lines = seen_always(Late { seen: seen.clone() }, &seen);
     assert_eq!(lines, ["Timer(Token(1))"]);
@@ -262,9 +261,14 @@ fn a_question_that_has_timed_out_is_not_told_that_nobody_will_answer() {
 
 #[test]
 fn a_root_that_returns_near_the_end_of_time_completes() {
-    scenario!(Old { nanos: u64 }, cx, {
-        cx.sleep(Duration::from_nanos(nanos)).await;
-    });
+    scenario!(
+        #[derive(Clone)]
+        Old { nanos: u64 },
+        cx,
+        {
+            cx.sleep(Duration::from_nanos(nanos)).await;
+        }
+    );
     for before in [1, 2, 1_000, 1_000_000, 1_000_001, 5_000_000] {
         for workers in 1..=2 {
             let nanos = u64::MAX - before;
@@ -276,11 +280,16 @@ fn a_root_that_returns_near_the_end_of_time_completes() {
 
 #[test]
 fn a_message_that_would_arrive_after_the_end_of_time_never_does() {
-    scenario!(Never {}, cx, {
-        let me = cx.me();
-        cx.send_after(Duration::MAX, me, Number(1));
-        cx.recv().await;
-    });
+    scenario!(
+        #[derive(Clone)]
+        Never {},
+        cx,
+        {
+            let me = cx.me();
+            cx.send_after(Duration::MAX, me, Number(1));
+            cx.recv().await;
+        }
+    );
     for workers in 1..=2 {
         let error = run(&config(workers), Never {}).unwrap_err();
         assert!(matches!(error, RunError::Deadlock { .. }), "{error}");
@@ -289,19 +298,24 @@ fn a_message_that_would_arrive_after_the_end_of_time_never_does() {
 
 #[test]
 fn windows_are_counted_alike_by_any_number_of_workers() {
-    scenario!(Sparse {}, cx, {
-        let crowd = cx
-            .spawn(Spawn::many(CROWD, "x", ""), |mut cx: C, index| async move {
-                for round in 1..5 {
-                    let far = cx.random() >> (24 + cx.below(20));
-                    cx.sleep(Duration::from_nanos(far)).await;
-                    let _ = (round, index);
-                }
-            })
-            .await;
-        cx.sleep(Duration::from_secs(2_000)).await;
-        let _ = crowd;
-    });
+    scenario!(
+        #[derive(Clone)]
+        Sparse {},
+        cx,
+        {
+            let crowd = cx
+                .spawn(Spawn::many(CROWD, "x", ""), |mut cx: C, index| async move {
+                    for round in 1..5 {
+                        let far = cx.random() >> (24 + cx.below(20));
+                        cx.sleep(Duration::from_nanos(far)).await;
+                        let _ = (round, index);
+                    }
+                })
+                .await;
+            cx.sleep(Duration::from_secs(2_000)).await;
+            let _ = crowd;
+        }
+    );
     let windows = |workers| run(&config(workers), Sparse {}).unwrap().windows;
     let alone = windows(1);
     assert!(
@@ -314,22 +328,27 @@ fn windows_are_counted_alike_by_any_number_of_workers() {
 
 #[test]
 fn a_panic_on_a_timer_within_the_window_is_told_with_that_timer() {
-    scenario!(Near { delay: Duration }, cx, {
-        let crowd = cx
-            .spawn(
-                Spawn::many(CROWD, "x", ""),
-                move |mut cx: C, index| async move {
-                    cx.timer(delay, Token::new(index));
-                    cx.timer(2 * delay, Token::new(index + 1));
-                    let event = cx.recv().await;
-                    assert!(index != CROWD - 2, "on {event:?}");
-                    cx.recv().await;
-                },
-            )
-            .await;
-        cx.sleep(MS).await;
-        let _ = crowd;
-    });
+    scenario!(
+        #[derive(Clone)]
+        Near { delay: Duration },
+        cx,
+        {
+            let crowd = cx
+                .spawn(
+                    Spawn::many(CROWD, "x", ""),
+                    move |mut cx: C, index| async move {
+                        cx.timer(delay, Token::new(index));
+                        cx.timer(2 * delay, Token::new(index + 1));
+                        let event = cx.recv().await;
+                        assert!(index != CROWD - 2, "on {event:?}");
+                        cx.recv().await;
+                    },
+                )
+                .await;
+            cx.sleep(MS).await;
+            let _ = crowd;
+        }
+    );
     for delay in [Duration::ZERO, Duration::from_nanos(1), 100 * US] {
         for (workers, lookahead) in [(1, None), (2, None), (1, Some(2 * US)), (3, Some(US))] {
             let config = Config {
@@ -359,16 +378,21 @@ fn a_body_that_panics_as_it_is_dropped_ends_once() {
             }
         }
     }
-    scenario!(Drops {}, cx, {
-        let loud = cx
-            .spawn_one("loud", |mut cx: C| async move {
-                let _loud = Loud;
-                cx.recv().await;
-            })
-            .await;
-        cx.stop(loud);
-        cx.sleep(5 * MS).await;
-    });
+    scenario!(
+        #[derive(Clone)]
+        Drops {},
+        cx,
+        {
+            let loud = cx
+                .spawn_one("loud", |mut cx: C| async move {
+                    let _loud = Loud;
+                    cx.recv().await;
+                })
+                .await;
+            cx.stop(loud);
+            cx.sleep(5 * MS).await;
+        }
+    );
     let error = run(&config(1), Drops {}).unwrap_err();
     let RunError::Panicked { panic, report } = error else {
         panic!("{error}")
@@ -382,23 +406,28 @@ fn a_body_that_panics_as_it_is_dropped_ends_once() {
 
 #[test]
 fn that_nobody_will_answer_comes_before_the_time_out_of_its_instant() {
-    scenario!(Nobody { seen: Seen }, cx, {
-        // Timers of others are due at the same instants, before and after those of the root.
-        let crowd = cx
-            .spawn(Spawn::many(CROWD, "x", ""), |mut cx: C, _| async move {
-                for _ in 0..20 {
-                    cx.sleep(MS).await;
-                }
-            })
-            .await;
-        for round in 0..8 {
-            let asked = cx.ask(corsair::Addr::NONE, Number(round), 2 * MS).await;
-            seen.note(format!("{round}: {asked:?}"));
-            cx.sleep(3 * MS / 2).await;
-            cx.sleep(3 * MS / 2).await;
+    scenario!(
+        #[derive(Clone)]
+        Nobody { seen: Seen },
+        cx,
+        {
+            // Timers of others are due at the same instants, before and after those of the root.
+            let crowd = cx
+                .spawn(Spawn::many(CROWD, "x", ""), |mut cx: C, _| async move {
+                    for _ in 0..20 {
+                        cx.sleep(MS).await;
+                    }
+                })
+                .await;
+            for round in 0..8 {
+                let asked = cx.ask(corsair::Addr::NONE, Number(round), 2 * MS).await;
+                seen.note(format!("{round}: {asked:?}"));
+                cx.sleep(3 * MS / 2).await;
+                cx.sleep(3 * MS / 2).await;
+            }
+            let _ = crowd;
         }
-        let _ = crowd;
-    });
+    );
     let seen = Seen::default();
     let lines = seen_always(Nobody { seen: seen.clone() }, &seen);
     assert_eq!(lines.len(), 8);

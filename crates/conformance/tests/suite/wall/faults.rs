@@ -276,10 +276,7 @@ impl Scenario<Number> for Foreign {
         {
             let mut message = std::pin::pin!(cx.recv());
             std::future::poll_fn(|task| {
-                assert!(
-                    message.as_mut().poll(task).is_pending(),
-                    "nobody sends anything"
-                );
+                assert!(message.as_mut().poll(task).is_pending(), "nothing is sent");
                 *signal.waker.lock().unwrap() = Some(task.waker().clone());
                 if signal.given.load(Relaxed) {
                     Poll::Ready(())
@@ -290,7 +287,7 @@ impl Scenario<Number> for Foreign {
             .await;
         }
         thread.join().unwrap();
-        // Now nobody is left who could wake it.
+        // Nothing is left that could wake it.
         drop(signal);
         cx.recv().await;
     }

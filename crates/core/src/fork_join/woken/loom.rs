@@ -15,7 +15,7 @@ unsafe impl Sync for Shared {}
 // SAFETY: as above.
 unsafe impl Send for Shared {}
 
-/// Puts in so many, takes out one halfway and all at the end, while another worker steals `times`.
+/// Puts in `count` jobs, takes out one halfway and all at the end, while another worker steals `times` times.
 fn every_job_is_taken_once(count: usize, times: usize) {
     loom::model(move || {
         let jobs = jobs(count);

@@ -96,7 +96,7 @@ impl Context<Msg> for Recorder {
     }
 
     fn stop(&mut self, _: Addr) {
-        panic!("a pirate stops nobody")
+        panic!("a pirate stops no actor")
     }
     fn new_trace(&mut self) {
         panic!("a pirate begins no trace")
@@ -109,7 +109,7 @@ impl Context<Msg> for Recorder {
         A: Actor<Msg>,
         F: Fn(u32) -> A + Send + Sync + 'static,
     {
-        panic!("a pirate spawns nobody")
+        panic!("a pirate spawns no actor")
     }
 }
 

@@ -69,7 +69,7 @@ mod loom {
         /// What wakers write before they wake it.
         written: AtomicU64,
         seen: AtomicU64,
-        /// Whoever runs it writes here; loom refuses two at once.
+        /// The thread that runs it writes here; loom refuses two at once.
         body: UnsafeCell<u32>,
         runs: AtomicU32,
     }

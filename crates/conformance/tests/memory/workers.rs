@@ -1,57 +1,14 @@
-//! What a run in virtual time holds in memory with one worker and with two. A program of its own,
-//! because it looks at the whole process.
+//! Memory with one worker and with two.
+
+mod peaks;
 
 use corsair::{
-    Actor, AsyncContext, Config, Context, Event, Executor, Flow, Latency, Message, Scenario, Spawn,
+    Actor, AsyncContext, Config, Context, Event, Executor, Flow, Latency, Scenario, Spawn,
 };
-use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex};
+use peaks::{Note, Peaks, config, resident};
 use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
-
-#[derive(Message)]
-enum Note {
-    Number(u32),
-}
-
-/// Bytes of this process in memory now; 0 where the system does not tell.
-fn resident() -> u64 {
-    let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages = pages.split_whitespace().nth(1).map(str::parse::<u64>);
-    pages.map_or(0, |pages| pages.unwrap_or(0) * 4096)
-}
-
-fn config(workers: usize) -> Config {
-    Config {
-        workers: NonZeroUsize::new(workers).unwrap(),
-        ..Config::default()
-    }
-}
-
-/// Most memory that was seen in the first tenth of a run, and afterwards.
-#[derive(Clone, Default)]
-struct Peaks(Arc<Mutex<(u64, u64)>>);
-
-impl Peaks {
-    /// Looks at the memory, `done` parts of `all` into the run.
-    fn look(&self, done: u64, all: u64) {
-        let now = resident();
-        let mut peaks = self.0.lock().unwrap();
-        if done * 10 <= all {
-            peaks.0 = peaks.0.max(now);
-        } else {
-            peaks.1 = peaks.1.max(now);
-        }
-    }
-
-    /// By how many bytes the later peak is higher.
-    fn growth(&self) -> u64 {
-        let (early, late) = *self.0.lock().unwrap();
-        assert!(early > 0 && late > 0 || !cfg!(target_os = "linux"));
-        late.saturating_sub(early)
-    }
-}
 
 /// The standard load of parallel simulators: every message that is received is sent on, to anyone,
 /// after a random while.

@@ -1,62 +1,18 @@
-//! What a run in virtual time holds in memory: those that are alive and what is on its way, and
-//! nothing of what has been. One test after the other: they look at the whole process.
+//! Memory of actors that come and go, and of those that stay. One test after the other.
 
-use corsair::{
-    Actor, AsyncContext, Config, Context, Event, Executor, Flow, Message, Scenario, Spawn, Token,
-};
-use std::num::NonZeroUsize;
+mod peaks;
+
+use corsair::{Actor, AsyncContext, Context, Event, Executor, Flow, Scenario, Spawn, Token};
+use peaks::{Note, Peaks, config, resident};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
 
-#[derive(Message)]
-enum Note {
-    Number(u32),
-}
-
-/// Bytes of this process in memory now; 0 where the system does not tell.
-fn resident() -> u64 {
-    let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages = pages.split_whitespace().nth(1).map(str::parse::<u64>);
-    pages.map_or(0, |pages| pages.unwrap_or(0) * 4096)
-}
-
 /// Keeps the tests apart.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn config(workers: usize) -> Config {
-    Config {
-        workers: NonZeroUsize::new(workers).unwrap(),
-        ..Config::default()
-    }
-}
-
-/// Most memory that was seen in the first tenth of a run, and afterwards.
-#[derive(Clone, Default)]
-struct Peaks(Arc<Mutex<(u64, u64)>>);
-
-impl Peaks {
-    /// Looks at the memory, `done` parts of `all` into the run.
-    fn look(&self, done: u64, all: u64) {
-        let now = resident();
-        let mut peaks = self.0.lock().unwrap();
-        if done * 10 <= all {
-            peaks.0 = peaks.0.max(now);
-        } else {
-            peaks.1 = peaks.1.max(now);
-        }
-    }
-
-    /// By how many bytes the later peak is higher.
-    fn growth(&self) -> u64 {
-        let (early, late) = *self.0.lock().unwrap();
-        assert!(early > 0 && late > 0 || !cfg!(target_os = "linux"));
-        late.saturating_sub(early)
-    }
 }
 
 /// Lives for a millisecond or two.
@@ -77,7 +33,7 @@ impl Actor<Note> for Brief {
     }
 }
 
-/// Short-lived actors, so many together and so many spawns at a time.
+/// Short-lived actors, `together` of a spawn and `at_once` spawns at a time.
 struct Churn {
     together: u32,
     at_once: u32,

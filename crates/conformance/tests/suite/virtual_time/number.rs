@@ -1,0 +1,24 @@
+//! Numbers as messages, all of which travel for a millisecond.
+
+use corsair::{Config, Executor, Latency, Message, Report, RunError, Scenario};
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+#[derive(Clone, Copy, Debug, PartialEq, Message)]
+pub struct Number(pub u64);
+
+pub type Body = Number;
+
+pub const MS: Duration = Duration::from_millis(1);
+
+pub fn config(workers: usize) -> Config {
+    Config {
+        workers: NonZeroUsize::new(workers).unwrap(),
+        latency: Latency::constant(MS),
+        ..Config::default()
+    }
+}
+
+pub fn run(config: &Config, scenario: impl Scenario<Number>) -> Result<Report, RunError> {
+    corsair::run(Executor::Virtual, config, scenario)
+}

@@ -1,0 +1,230 @@
+//! What an actor on the wall clock waits for: room, letters, timers.
+
+use super::ending::Handled;
+use super::{TURN, WallContext};
+use crate::contract::{AsyncContext, Context, Event, Message, Own, Time, Waiting};
+use crate::wall::letter::Letter;
+use crate::wall::{Alarm, Runtime};
+use std::future::poll_fn;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context as Task, Poll, Waker};
+use std::time::Duration;
+
+impl<M: Message, R: Runtime> WallContext<M, R> {
+    /// Calls `poll` with the waker to register with mailboxes and timers: the task's own, unless
+    /// a future between the executor and this context wants to know which of several was woken.
+    #[inline]
+    fn with_waker<T>(&mut self, task: &Task<'_>, poll: impl FnOnce(&mut Self, &Waker) -> T) -> T {
+        if self.cell.is_relay(task)
+            && let Some(waker) = self.task.take().or_else(|| self.cell.mailbox.receiver())
+        {
+            let polled = poll(self, &waker);
+            self.task = Some(waker);
+            return polled;
+        }
+        poll(self, task.waker())
+    }
+
+    /// Waits until what was sent above the bound of a mailbox was taken out there, and meanwhile
+    /// takes out what arrives here.
+    pub(super) fn poll_room(&mut self, task: &Task<'_>) -> Poll<()> {
+        if !self.over {
+            return Poll::Ready(());
+        }
+        self.ledger.tell(&self.system.counters);
+        self.with_waker(task, |cx, waker| {
+            loop {
+                // First where to be woken, then whether that is still needed.
+                let arrived = cx.take_arrivals(waker);
+                if !cx.cell.owed.any() {
+                    cx.over = false;
+                    return Poll::Ready(());
+                }
+                if !arrived {
+                    return Poll::Pending;
+                }
+            }
+        })
+    }
+
+    #[inline]
+    fn take_arrivals(&mut self, waker: &Waker) -> bool {
+        let mut released = Vec::new();
+        let arrived = self
+            .cell
+            .mailbox
+            .take(&mut self.batch, &mut released, waker);
+        self.system.release(&mut released);
+        arrived
+    }
+
+    /// Puts timers that are due behind what has arrived.
+    fn take_due(&mut self) {
+        while let Some((due, token)) = self.timers.pop_due(self.now) {
+            let mut letter = Letter::system(Event::Timer(token), due);
+            letter.epoch = self.system.counters.sent();
+            self.batch.push_back(letter);
+        }
+    }
+
+    /// Waits until there is something to look at.
+    fn poll_arrivals(&mut self, why: Waiting, task: &Task<'_>) -> Poll<()> {
+        self.ledger.tell(&self.system.counters);
+        if self.turn >= TURN {
+            self.turn = 0;
+            task.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let arrived = self.with_waker(task, |cx, waker| {
+            loop {
+                let mut arrived = cx.take_arrivals(waker);
+                let next = cx.timers.next();
+                if arrived || next.is_some() {
+                    cx.now = cx.system.clock.now();
+                    cx.take_due();
+                    arrived = !cx.batch.is_empty();
+                }
+                match next {
+                    _ if arrived => return true,
+                    Some(due) if cx.alarm.poll(&cx.system.clock, due, waker).is_ready() => {}
+                    Some(_) => return false,
+                    None => {
+                        cx.cell.idle.store(true, Relaxed);
+                        return false;
+                    }
+                }
+            }
+        });
+        if arrived {
+            self.waiting = None;
+            return Poll::Ready(());
+        }
+        self.turn = 0;
+        self.waiting = Some(why);
+        Poll::Pending
+    }
+
+    /// Waits for a letter that is wanted and keeps the others, without handing it out yet. The
+    /// first poll of a wait looks at what was kept before, unless none of it can be wanted.
+    #[inline]
+    pub(super) fn poll_letter(
+        &mut self,
+        why: Waiting,
+        wanted: &impl Fn(&Letter<M>) -> bool,
+        look: &mut Look,
+        task: &Task<'_>,
+    ) -> Poll<Letter<M>> {
+        if self.over && self.poll_room(task).is_pending() {
+            return Poll::Pending;
+        }
+        let first = std::mem::replace(look, Look::Again);
+        if first != Look::Again {
+            if self.is_over() {
+                return Poll::Pending;
+            }
+            if first == Look::AtKept
+                && let Some(kept) = self.stash.iter().position(wanted)
+                && let Some(letter) = self.stash.remove(kept)
+            {
+                return Poll::Ready(letter);
+            }
+        }
+        loop {
+            while let Some(letter) = self.batch.pop_front() {
+                self.turn += 1;
+                self.ledger.done(letter.epoch);
+                if wanted(&letter) {
+                    return Poll::Ready(letter);
+                }
+                if !letter.is_own() {
+                    self.stash.push_back(letter);
+                }
+            }
+            if self.poll_arrivals(why, task).is_pending() {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Whether the body will not be polled again: its life knows it, too.
+    #[inline]
+    fn is_over(&self) -> bool {
+        self.system.is_ending() || self.cell.is_stopping()
+    }
+
+    /// The next letter, if it has arrived and nothing has to be looked at first.
+    #[inline]
+    pub(super) fn next_arrived(&mut self) -> Option<Letter<M>> {
+        if self.over || !self.stash.is_empty() || self.is_over() {
+            return None;
+        }
+        if self.batch.front()?.is_own() {
+            return None;
+        }
+        let letter = self.batch.pop_front()?;
+        self.turn += 1;
+        self.ledger.done(letter.epoch);
+        Some(letter)
+    }
+
+    /// Makes a letter the event being handled.
+    #[inline]
+    pub(super) fn hand_out(&mut self, letter: Letter<M>) -> Event<M> {
+        self.envelope = letter.envelope(self.me);
+        self.trace = (letter.trace, letter.span);
+        self.handled = match &letter.event {
+            Event::Message { body, .. } => {
+                let kind = body.kind();
+                self.received += 1;
+                self.ledger.delivered(kind, &self.system.counters);
+                Handled::Message(kind)
+            }
+            Event::Timer(token) => {
+                self.ledger.timer();
+                Handled::Timer(token.0)
+            }
+            Event::Spawned { .. } => Handled::Spawned,
+            Event::Down { .. } => Handled::Down,
+            Event::Unanswered { .. } => Handled::Unanswered,
+            Event::DeadLetter { body, .. } => Handled::DeadLetter(body.kind()),
+        };
+        letter.event
+    }
+
+    /// Waits this long, keeping what arrives. Not an event: it does not change what is being
+    /// handled.
+    pub(super) async fn pause(&mut self, time: Duration) {
+        let token = self.own_token();
+        self.timer(time, token);
+        let over = |letter: &Letter<M>| is_of(letter, Own::Sleep(token, Time::MAX));
+        let mut look = Look::AtNew;
+        poll_fn(|task| {
+            self.poll_letter(Waiting::Sleep, &over, &mut look, task)
+                .map(drop)
+        })
+        .await;
+    }
+}
+
+/// What a wait has to look at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// What was kept, then what arrives.
+    AtKept,
+    /// What arrives: it waits for something new.
+    AtNew,
+    /// What arrives; it was polled before.
+    Again,
+}
+
+/// Whether a letter is what one of the library's own waits waits for.
+pub(super) fn is_of<M>(letter: &Letter<M>, own: Own) -> bool {
+    match (&letter.event, own) {
+        (Event::Timer(token), own) => own.timer() == Some(*token),
+        (Event::Message { .. } | Event::Unanswered { .. }, Own::Answer(question, ..)) => {
+            letter.answers == question
+        }
+        (Event::Spawned { request, .. }, Own::Spawned(wanted)) => *request == wanted,
+        _ => false,
+    }
+}
