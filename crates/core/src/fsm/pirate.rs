@@ -20,8 +20,7 @@ const TO_CHAT: Token = Token::new(0);
 /// Its random numbers, its address and all else it needs come from its context.
 #[derive(Clone, Debug)]
 pub struct Pirate<W: PirateWatch = ()> {
-    /// Whom it knows, in the order in which it got to know them. Entries from `known` on are
-    /// [`Addr::NONE`], so that a search may look at all ten without asking how many there are.
+    /// Whom it knows, in the order in which it got to know them; entries from `known` on are unused.
     buddies: [Addr; MAX_BUDDIES],
     /// How much gold each buddy has given since it became one.
     given: [u32; MAX_BUDDIES],
@@ -119,12 +118,10 @@ impl<W: PirateWatch> Pirate<W> {
     #[inline]
     fn meet<C: Context<Msg>>(&mut self, buddy: Addr, cx: &C) {
         let known = usize::from(self.known);
-        // While there is room, an unused entry makes `Addr::NONE` look known, which stands for no actor.
-        let mut refused = buddy == cx.me() || known == MAX_BUDDIES;
-        for &other in &self.buddies {
-            refused |= other == buddy;
+        if known == MAX_BUDDIES || buddy == cx.me() || buddy == Addr::NONE {
+            return;
         }
-        if !refused {
+        if !self.buddies[..known].contains(&buddy) {
             self.buddies[known] = buddy;
             self.known += 1;
             if W::EDGES {
@@ -137,14 +134,11 @@ impl<W: PirateWatch> Pirate<W> {
     #[inline]
     fn take(&mut self, from: Addr, gold: u32) {
         self.booty += gold;
-        let mut from_others = gold;
-        for (&buddy, given) in self.buddies.iter().zip(&mut self.given) {
-            let part = if buddy == from { gold } else { 0 };
-            *given += part;
-            // No buddy is there twice, so at most one part is not zero.
-            from_others -= part;
+        let known = &self.buddies[..usize::from(self.known)];
+        match known.iter().position(|&buddy| buddy == from) {
+            Some(which) => self.given[which] += gold,
+            None => self.given_by_others += gold,
         }
-        self.given_by_others += from_others;
     }
 
     /// Tells the other buddies of the first one, or gives some gold to one of them.

@@ -6,6 +6,7 @@
 //! n log n with a cache miss per step.
 
 use super::buffer::Buffer;
+use super::scheduled::Label;
 use super::stored::Stored;
 
 const NONE: u32 = u32::MAX;
@@ -24,6 +25,8 @@ pub(super) struct Order<M> {
     before: Vec<u32>,
     /// One group: (receiver, time, sender, sequence) and index.
     group: Vec<(u128, u32)>,
+    /// The same while a large one is sorted.
+    sorting: Vec<(u128, u32)>,
     order: Vec<*mut Stored<M>>,
 }
 
@@ -36,6 +39,7 @@ impl<M> Order<M> {
             table: Vec::new(),
             before: Vec::new(),
             group: Vec::new(),
+            sorting: Vec::new(),
             order: Vec::new(),
         }
     }
@@ -50,18 +54,19 @@ impl<M> Order<M> {
     /// Adds the events of a buffer, which outlive what is done with their order.
     #[inline]
     pub(super) fn add(&mut self, buffer: &Buffer<M>) {
+        let events = &mut self.events;
+        let (mut sorted, mut in_order) = (self.sorted, self.in_order);
+        let mut last = events.last().map_or(std::ptr::null_mut(), |&last| last);
         buffer.for_each(|event| {
-            if self.in_order {
+            if in_order {
                 // SAFETY: the events of buffers are valid; those before this one, too.
-                let in_order = self
-                    .events
-                    .last()
-                    .is_none_or(|&last| unsafe { is_before(last, event) });
-                self.in_order = in_order;
-                self.sorted += usize::from(in_order);
+                in_order = last.is_null() || unsafe { is_before(last, event) };
+                sorted += usize::from(in_order);
+                last = event;
             }
-            self.events.push(event);
+            events.push(event);
         });
+        (self.sorted, self.in_order) = (sorted, in_order);
     }
 
     /// The events, buffer after buffer.
@@ -133,7 +138,7 @@ impl<M> Order<M> {
                 self.group.push((order, index));
                 index = self.before[index as usize];
             }
-            sort(&mut self.group);
+            sort(&mut self.group, &mut self.sorting);
             let group = self.group.drain(..);
             self.order
                 .extend(group.map(|(_, index)| self.events[index as usize]));
@@ -170,16 +175,26 @@ impl<M> Order<M> {
 unsafe fn is_before<M>(a: *mut Stored<M>, b: *mut Stored<M>) -> bool {
     // SAFETY: the contract.
     let (a, b) = unsafe { (&(*a).label, &(*b).label) };
-    // Most pairs are decided by their receivers.
-    a.to < b.to || a.to == b.to && a.order() <= b.order()
+    // Most pairs are decided by their receivers, or are what one sender has sent at one time.
+    a.to < b.to || a.to == b.to && (a.is_just_before(b) || a.order() <= b.order())
 }
+
+/// Groups of so many events, or more, are sorted by digits.
+const LARGE: usize = 256;
 
 /// Sorts a group, which is that of one receiver but for receivers of the same hash.
 #[inline]
-fn sort(group: &mut [(u128, u32)]) {
-    if group.len() > 16 {
-        return group.sort_unstable();
+fn sort(group: &mut Vec<(u128, u32)>, memory: &mut Vec<(u128, u32)>) {
+    match group.len() {
+        0..=16 => insert(group),
+        17..LARGE => group.sort_unstable(),
+        _ => sort_by_digits(group, memory),
     }
+}
+
+/// Insertion sort.
+#[inline]
+fn insert(group: &mut [(u128, u32)]) {
     for i in 1..group.len() {
         let mut j = i;
         while j > 0 && group[j - 1] > group[j] {
@@ -189,10 +204,54 @@ fn sort(group: &mut [(u128, u32)]) {
     }
 }
 
+/// Sorts the events that one receiver gets from many by time, digit after digit, which is linear,
+/// and then those of one time and of several receivers.
+#[cold]
+fn sort_by_digits(group: &mut Vec<(u128, u32)>, memory: &mut Vec<(u128, u32)>) {
+    const DIGIT: u32 = 10;
+    let digit = |order: u128, shift: u32| (order >> shift) as usize & ((1 << DIGIT) - 1);
+    // They come with the last one first; digits keep what is equal as it is.
+    group.reverse();
+    let differ = group
+        .iter()
+        .fold(0, |all, (order, _)| all | (order ^ group[0].0));
+    for shift in (Label::TIME_SHIFT..96).step_by(DIGIT as usize) {
+        if digit(differ, shift) == 0 {
+            continue;
+        }
+        let mut ends = [0u32; 1 << DIGIT];
+        for (order, _) in &*group {
+            ends[digit(*order, shift)] += 1;
+        }
+        let mut end = 0;
+        for count in &mut ends {
+            end += *count;
+            *count = end;
+        }
+        memory.clear();
+        memory.resize(group.len(), (0, 0));
+        for entry in group.iter().rev() {
+            let place = &mut ends[digit(entry.0, shift)];
+            *place -= 1;
+            memory[*place as usize] = *entry;
+        }
+        std::mem::swap(group, memory);
+    }
+    if differ >> 96 != 0 {
+        // Two receivers of one hash.
+        return group.sort_unstable();
+    }
+    for same in group.chunk_by_mut(|a, b| a.0 >> Label::TIME_SHIFT == b.0 >> Label::TIME_SHIFT) {
+        if same.len() > 1 {
+            same.sort_unstable();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::buffer::Pool;
-    use super::super::scheduled::{Head, Kind, Label, Scheduled};
+    use super::super::scheduled::{Head, Kind, Scheduled};
     use super::*;
     use crate::contract::Random;
 
@@ -241,18 +300,16 @@ mod tests {
         let mut order = Order::new();
         let most = if cfg!(miri) { 60 } else { 3000 };
         for receivers in [1, 2, 7, 300, 100_000] {
-            let count = 1 + random.below(most);
-            let events: Vec<_> = (0..count)
-                .map(|seq| {
-                    event(
-                        random.below(receivers),
-                        random.below(50),
-                        random.below(9),
-                        seq,
-                    )
-                })
-                .collect();
-            check(&mut order, events);
+            for times in [1, 50, 5_000, 1 << 28] {
+                let count = 1 + random.below(most);
+                let events: Vec<_> = (0..count)
+                    .map(|seq| {
+                        let (to, time) = (random.below(receivers), random.below(times));
+                        event(to, time, random.below(9), seq)
+                    })
+                    .collect();
+                check(&mut order, events);
+            }
         }
     }
 
@@ -305,12 +362,8 @@ mod tests {
             let (arranged, _) = order.arrange();
             // SAFETY: as above.
             let labels: Vec<_> = arranged.iter().map(|&e| unsafe { (*e).label }).collect();
-            let pairs = labels.windows(2).filter(|pair| pair[0].to == pair[1].to);
-            assert!(
-                pairs
-                    .map(|p| p[0].order() < p[1].order())
-                    .all(|before| before)
-            );
+            let mut pairs = labels.windows(2).filter(|pair| pair[0].to == pair[1].to);
+            assert!(pairs.all(|pair| pair[0].order() < pair[1].order()));
             assert!(labels.iter().all(|label| label.seq < keep));
         }
     }

@@ -286,7 +286,9 @@ trait Residents<M: Message, F: Form<M>> {
                 (*shard).tally.root_end = end.min(u64::MAX - 1);
                 (*shard).tally.root_ended = Some(now);
             }
-            (*shard).turn.near.clear();
+            if !(*shard).turn.near.is_empty() {
+                (*shard).turn.near.clear();
+            }
             let kin = (*shard).places.kin(me);
             // A panic is always told.
             let told = |kin: &Kin| kin.watched || reason == Reason::Panicked;

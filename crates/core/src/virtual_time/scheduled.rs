@@ -135,6 +135,18 @@ impl Label {
         SpanId::new(Addr(self.from), self.seq).as_u64()
     }
 
+    /// Whether both are of one sender to one receiver, and this was sent before the other and is
+    /// due no later.
+    #[inline(always)]
+    pub(super) fn is_just_before(&self, other: &Label) -> bool {
+        (self.to, self.from) == (other.to, other.from)
+            && self.seq < other.seq
+            && self.offset() <= other.offset()
+    }
+
+    /// Where in [`Label::order`] the time begins; what is below tells events of one time apart.
+    pub(super) const TIME_SHIFT: u32 = 64 + KIND_BITS;
+
     /// By what events of one window are ordered: receiver, then time, sender, sequence, kind.
     ///
     /// Two events with one order are of one sender and one time; they stay in the order in which

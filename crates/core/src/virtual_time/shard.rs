@@ -136,6 +136,18 @@ impl<M: Message> Shard<M> {
         self.turn.now.saturating_add(latency)
     }
 
+    /// The same for the actor being run, which often sends several messages to one receiver.
+    #[inline(always)]
+    fn arrival_at(&mut self, to: u32) -> u64 {
+        let pair = (self.turn.me, to);
+        if self.turn.pair != pair {
+            let key = self.rules.latency_key;
+            self.turn.latency = self.rules.latency.of(key, Addr(pair.0), Addr(to));
+            self.turn.pair = pair;
+        }
+        self.turn.now.saturating_add(self.turn.latency)
+    }
+
     pub(super) fn max_latency(&self) -> u64 {
         self.rules
             .latency
@@ -171,7 +183,7 @@ impl<M: Message> Shard<M> {
         }
         header.seq += 1;
         let seq = header.seq;
-        let time = self.arrival(self.turn.me, to).saturating_add(delay);
+        let time = self.arrival_at(to).saturating_add(delay);
         if kind == Kind::Message && !self.rules.traces {
             let head = Head::new(0, Kind::Plain, to, self.turn.me, seq, self.turn.now);
             self.schedule_plain(time, head, body);
@@ -227,7 +239,7 @@ impl<M: Message> Shard<M> {
         let window = time >> self.rules.window_bits;
         let offset = self.offset(time);
         event.head.label.set_offset(offset);
-        if window - self.window.number >= RING {
+        if window - self.window.number >= RING || time == u64::MAX {
             return self.schedule_far(time, event);
         }
         let to = self.places.owner(event.head.to);
@@ -244,7 +256,7 @@ impl<M: Message> Shard<M> {
         let window = time >> self.rules.window_bits;
         let offset = self.offset(time);
         head.label.set_offset(offset);
-        if window - self.window.number >= RING {
+        if window - self.window.number >= RING || time == u64::MAX {
             return self.schedule_far(time, Scheduled::with_body(head, body));
         }
         let to = self.places.owner(head.to);

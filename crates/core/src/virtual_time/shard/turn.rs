@@ -55,6 +55,9 @@ pub(in super::super) struct Turn<M> {
     pub(in super::super) resumed: Head,
     /// The event, as long as nobody has taken it.
     pub(in super::super) arrived: *mut Stored<M>,
+    /// The actors between which a message was sent last, and its latency.
+    pub(super) pair: (u32, u32),
+    pub(super) latency: u64,
     /// The kind of the message last delivered.
     pub(in super::super) kind: usize,
     pub(in super::super) near: Near,
@@ -78,6 +81,9 @@ impl<M> Turn<M> {
             current: std::ptr::null(),
             resumed: Turn::<M>::nothing(),
             arrived: std::ptr::null_mut(),
+            // Nobody has this address, and nobody sends from it.
+            pair: (u32::MAX, u32::MAX),
+            latency: 0,
             kind: 0,
             near: Near::default(),
             waiting: Waiting::Other,
