@@ -30,6 +30,7 @@ mod exchange;
 mod form;
 mod header;
 mod kept;
+mod lending;
 mod near;
 mod order;
 mod parcel;

@@ -2,11 +2,13 @@
 
 mod control;
 mod outcome;
+mod solo;
 mod spawning;
 
 pub(super) use control::Seat;
 pub(super) use outcome::Outcome;
 use outcome::note_panic;
+use solo::Pace;
 
 use super::buffer::{Buffer, Spent};
 use super::context::Running;
@@ -67,6 +69,9 @@ pub(super) struct Engine<M: Message> {
     counted: bool,
     /// The window being run reaches beyond the limit.
     hold_back: bool,
+    pace: Pace,
+    /// How the run ended while another thread ran this shard.
+    lent_end: Option<End>,
     /// When the first event that did not happen would have been.
     next: u64,
 }
@@ -111,6 +116,8 @@ impl<M: Message> Engine<M> {
             busy: false,
             counted: true,
             hold_back: false,
+            pace: Pace::default(),
+            lent_end: None,
             next: u64::MAX,
         }
     }
@@ -146,56 +153,75 @@ impl<M: Message> Engine<M> {
     ) -> End {
         self.shard().window.pause = pause.before();
         loop {
-            let vote = self.vote(config);
-            self.hand_over(vote.next);
+            let vote = self.speak(config);
             let agreed = exchange.exchange(vote, &mut self.out, &mut self.inbox);
-            self.windows += u64::from(agreed.busy);
-            self.counted |= agreed.busy;
-            if agreed.halt {
-                return End::Halted;
+            self.pace.count(&agreed);
+            if let Some(end) = self.listen(config, agreed, pause) {
+                return end;
             }
-            let shard = self.shard();
-            let limit = shard.window.limit.min(agreed.end);
-            shard.window.limit = limit;
-            if agreed.next == u64::MAX {
-                return if agreed.end == u64::MAX && pause.is_asked() {
-                    self.absorb();
-                    End::Paused
-                } else if agreed.end == u64::MAX {
-                    End::Quiet
-                } else {
-                    End::Root
-                };
-            }
-            // The window that was run last reaches to the limit, or the next one begins after it.
-            let bits = shard.rules.window_bits;
-            let last = shard.window.base | ((1 << bits) - 1);
-            let again = shard.window.number == agreed.next;
-            if !again && (last >= limit || agreed.next << bits > limit) {
-                if limit == agreed.end {
-                    return End::Root;
-                }
-                self.absorb();
-                if pause.is_asked() {
-                    return End::Paused;
-                }
-                self.next = self.earliest();
-                return End::Past;
-            }
-            if shard.places.owns(ROOT) {
-                config.progress.reached(agreed.next << bits);
-            }
-            self.absorb();
-            let begin = agreed.next << bits;
-            if begin > pause.before() || begin == pause.before() && pause.also().is_none() {
-                return End::Paused;
-            }
-            self.run_window(agreed.next, pause);
-            if P::EVER && begin | ((1 << bits) - 1) >= pause.before() {
-                // What is left of the window was set aside.
-                return End::Paused;
+            if self.pace.is_thin()
+                && self.out.len() > 1
+                && let Some(end) = self.run_lent(config, exchange, pause)
+            {
+                return end;
             }
         }
+    }
+
+    /// What this shard has to say before the next window, and to hand over.
+    fn speak(&mut self, config: &Config) -> Vote {
+        let vote = self.vote(config);
+        self.hand_over(vote.next);
+        vote
+    }
+
+    /// Runs the window that all shards have agreed on, unless they have agreed to stop or to pause.
+    fn listen<P: Pause>(&mut self, config: &Config, agreed: Vote, pause: &P) -> Option<End> {
+        self.windows += u64::from(agreed.busy);
+        self.counted |= agreed.busy;
+        if agreed.halt {
+            return Some(End::Halted);
+        }
+        let shard = self.shard();
+        let limit = shard.window.limit.min(agreed.end);
+        shard.window.limit = limit;
+        if agreed.next == u64::MAX {
+            return Some(if agreed.end == u64::MAX && pause.is_asked() {
+                self.absorb();
+                End::Paused
+            } else if agreed.end == u64::MAX {
+                End::Quiet
+            } else {
+                End::Root
+            });
+        }
+        // The window that was run last reaches to the limit, or the next one begins after it.
+        let bits = shard.rules.window_bits;
+        let last = shard.window.base | ((1 << bits) - 1);
+        let again = shard.window.number == agreed.next;
+        if !again && (last >= limit || agreed.next << bits > limit) {
+            if limit == agreed.end {
+                return Some(End::Root);
+            }
+            self.absorb();
+            if pause.is_asked() {
+                return Some(End::Paused);
+            }
+            self.next = self.earliest();
+            return Some(End::Past);
+        }
+        if shard.places.owns(ROOT) {
+            config.progress.reached(agreed.next << bits);
+        }
+        self.absorb();
+        let begin = agreed.next << bits;
+        if begin > pause.before() || begin == pause.before() && pause.also().is_none() {
+            return Some(End::Paused);
+        }
+        self.run_window(agreed.next, pause);
+        // What is left of the window was set aside.
+        let parted = P::EVER && begin | ((1 << bits) - 1) >= pause.before();
+        parted.then_some(End::Paused)
     }
 
     /// When the first event is due that this shard's actors have not handled; O(pending).
@@ -246,6 +272,7 @@ impl<M: Message> Engine<M> {
     fn vote(&mut self, config: &Config) -> Vote {
         let inbound = self.inbound_pending;
         let busy = std::mem::take(&mut self.busy);
+        let events = self.order.events().len() as u64;
         let shard = self.shard();
         shard.sweep(false);
         let mut next = shard.next_window();
@@ -266,6 +293,7 @@ impl<M: Message> Engine<M> {
             end: shard.tally.root_end,
             halt: failed || config.cut.is_cut(),
             busy,
+            events,
         }
     }
 
@@ -402,6 +430,10 @@ impl<M: Message> Engine<M> {
     /// Orders the events gathered and hands them to their populations.
     fn run_events<P: Pause>(&mut self, pause: &P) {
         self.order.clear();
+        if self.events.is_empty() {
+            self.hold_back = false;
+            return;
+        }
         for (_, buffer) in &self.events {
             self.order.add(buffer);
         }

@@ -17,6 +17,7 @@
 //! Parcels are swapped, never copied: with each parcel a shard gets the one that its partner
 //! emptied two rounds before, and the memory in it.
 
+use super::lending::{Lending, Lent};
 use crate::sync::{AtomicBool, AtomicU64, Ordering, UnsafeCell, spins, wait};
 use std::ops::Deref;
 
@@ -31,16 +32,19 @@ pub(super) struct Vote {
     pub(super) halt: bool,
     /// Something happened in the last window.
     pub(super) busy: bool,
+    /// The most events that a shard had in the last window.
+    pub(super) events: u64,
 }
 
 impl Vote {
     /// What two shards agree on.
-    fn and(self, other: Vote) -> Vote {
+    pub(super) fn and(self, other: Vote) -> Vote {
         Vote {
             next: self.next.min(other.next),
             end: self.end.min(other.end),
             halt: self.halt | other.halt,
             busy: self.busy | other.busy,
+            events: self.events.max(other.events),
         }
     }
 }
@@ -51,6 +55,13 @@ pub(super) trait Exchange<P> {
     /// returns what all agree on. What was in `inbox` is handed back empty to its sender, some
     /// rounds later, in `out`.
     fn exchange(&mut self, vote: Vote, out: &mut [P], inbox: &mut [P]) -> Vote;
+
+    /// Lends a shard's loop to the first shard, which gets all others instead. All shards do so
+    /// after the same exchange. Nobody but the first shard uses what is lent, until this returns.
+    fn lend<E>(&mut self, mine: *mut E) -> Lent<E>;
+
+    /// Gives the loops back. Only for who has got them.
+    fn give_back(&mut self);
 }
 
 /// The meetings of a single shard.
@@ -61,11 +72,17 @@ impl<P> Exchange<P> for Alone {
     fn exchange(&mut self, vote: Vote, _: &mut [P], _: &mut [P]) -> Vote {
         vote
     }
+
+    fn lend<E>(&mut self, _: *mut E) -> Lent<E> {
+        Lent::All(Vec::new())
+    }
+
+    fn give_back(&mut self) {}
 }
 
 /// What belongs to one writer between two barriers, in cache lines of its own.
 #[repr(align(128))]
-struct Cell<T>(UnsafeCell<T>);
+pub(super) struct Cell<T>(pub(super) UnsafeCell<T>);
 
 impl<T> Cell<T> {
     /// Swaps the contents.
@@ -95,6 +112,7 @@ pub(super) struct Matrix<P> {
     arrived: AtomicU64,
     /// A shard will never come: those that wait for it stop.
     broken: AtomicBool,
+    lending: Lending,
 }
 
 // SAFETY: the cells are the only part that is not `Sync` by itself. The protocol in the module's
@@ -109,6 +127,7 @@ impl<P: Default> Matrix<P> {
             end: u64::MAX,
             halt: false,
             busy: false,
+            events: 0,
         };
         let parcels = || {
             (0..shards * shards)
@@ -116,9 +135,11 @@ impl<P: Default> Matrix<P> {
                 .collect()
         };
         let votes = || (0..shards).map(|_| Cell(UnsafeCell::new(none))).collect();
+        let spins = spins(shards);
         Matrix {
             shards,
-            spins: spins(shards),
+            spins,
+            lending: Lending::new(shards, spins),
             parcels: [parcels(), parcels()],
             votes: [votes(), votes()],
             arrived: AtomicU64::new(0),
@@ -128,7 +149,8 @@ impl<P: Default> Matrix<P> {
 
     /// Some shard will never come; those that wait for it are told to stop.
     pub(super) fn abandon(&self) {
-        self.broken.store(true, Ordering::Relaxed);
+        self.broken.store(true, Ordering::Release);
+        self.lending.wake();
     }
 
     /// The side of shard `me`. Each shard takes its own once.
@@ -142,6 +164,7 @@ pub(super) struct Port<P, R: Deref<Target = Matrix<P>>> {
     matrix: R,
     me: usize,
     round: u64,
+    loans: u64,
 }
 
 impl<P, R: Deref<Target = Matrix<P>>> Port<P, R> {
@@ -152,6 +175,7 @@ impl<P, R: Deref<Target = Matrix<P>>> Port<P, R> {
             matrix,
             me,
             round: 0,
+            loans: 0,
         }
     }
 }
@@ -165,6 +189,7 @@ impl<P, R: Deref<Target = Matrix<P>>> Exchange<P> for Port<P, R> {
             votes,
             arrived,
             broken,
+            lending: _,
         } = &*self.matrix;
         let (parcels, votes) = (
             &parcels[self.round as usize % 2],
@@ -182,7 +207,7 @@ impl<P, R: Deref<Target = Matrix<P>>> Exchange<P> for Port<P, R> {
         if arrived.fetch_add(1, Ordering::AcqRel) + 1 < all {
             let mut tries = 0;
             while arrived.load(Ordering::Acquire) < all {
-                if broken.load(Ordering::Relaxed) {
+                if broken.load(Ordering::Acquire) {
                     return Vote { halt: true, ..vote };
                 }
                 wait(&mut tries, *spins);
@@ -203,12 +228,25 @@ impl<P, R: Deref<Target = Matrix<P>>> Exchange<P> for Port<P, R> {
         };
         votes.iter().map(vote_of).fold(vote, Vote::and)
     }
+
+    fn lend<E>(&mut self, mine: *mut E) -> Lent<E> {
+        self.loans += 1;
+        let Matrix {
+            lending, broken, ..
+        } = &*self.matrix;
+        lending.lend(self.me, mine, self.loans, broken)
+    }
+
+    fn give_back(&mut self) {
+        self.matrix.lending.give_back();
+    }
 }
 
 impl<P, R: Deref<Target = Matrix<P>>> Drop for Port<P, R> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.matrix.broken.store(true, Ordering::Relaxed);
+            self.matrix.broken.store(true, Ordering::Release);
+            self.matrix.lending.wake();
         }
     }
 }
@@ -237,6 +275,7 @@ mod tests {
                             end: u64::MAX - me as u64,
                             halt: me == 1,
                             busy: me == 0,
+                            events: me as u64,
                         };
                         let agreed = port.exchange(vote, &mut out, &mut inbox);
                         assert_eq!(agreed.next, round * 100);
@@ -266,6 +305,57 @@ mod tests {
     }
 
     #[test]
+    fn what_is_lent_comes_back_as_the_first_shard_left_it() {
+        let turns = if cfg!(miri) { 3 } else { 200 };
+        let matrix = &Matrix::<()>::new(4);
+        std::thread::scope(|scope| {
+            for me in 1..4 {
+                scope.spawn(move || {
+                    let (mut port, mut number) = (matrix.port(me), 0u64);
+                    for turn in 1..=turns {
+                        assert_eq!(port.lend(&raw mut number), Lent::Back);
+                        assert_eq!(number, turn * me as u64);
+                    }
+                });
+            }
+            let mut port = matrix.port(0);
+            for turn in 0..turns {
+                if turn % 50 == 1 {
+                    // Long enough for the others to fall asleep.
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                }
+                let Lent::All(lent) = port.lend(std::ptr::null_mut::<u64>()) else {
+                    panic!("the first shard gets what is lent");
+                };
+                for (number, me) in lent.into_iter().zip(1..) {
+                    // SAFETY: its owner waits.
+                    unsafe { *number += me };
+                }
+                port.give_back();
+            }
+        });
+    }
+
+    #[test]
+    fn who_has_lent_to_a_lost_shard_is_told() {
+        let matrix = &Matrix::<()>::new(2);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| matrix.port(1).lend(&raw mut (*Box::new(0u64))));
+            let lost = scope.spawn(|| {
+                let mut port = matrix.port(0);
+                assert!(matches!(
+                    port.lend(std::ptr::null_mut::<u64>()),
+                    Lent::All(_)
+                ));
+                std::thread::sleep(std::time::Duration::from_millis(5));
+                std::panic::resume_unwind(Box::new("lost"));
+            });
+            assert!(lost.join().is_err());
+            assert_eq!(waiting.join().unwrap(), Lent::Lost);
+        });
+    }
+
+    #[test]
     fn a_lost_shard_does_not_hang_the_others() {
         let matrix = Matrix::<()>::new(2);
         let vote = Vote {
@@ -273,6 +363,7 @@ mod tests {
             end: 0,
             halt: false,
             busy: false,
+            events: 0,
         };
         std::thread::scope(|scope| {
             let lost = scope.spawn(|| {
@@ -308,6 +399,7 @@ mod loom_tests {
                         end: 9,
                         halt: false,
                         busy: false,
+                        events: 0,
                     };
                     let agreed = port.exchange(vote, &mut out, &mut inbox);
                     assert_eq!(agreed.next, round);
@@ -317,6 +409,41 @@ mod loom_tests {
             let other = Arc::clone(&matrix);
             let thread = loom::thread::spawn(move || shard(other, 1));
             shard(matrix, 0);
+            thread.join().unwrap();
+        });
+    }
+
+    /// Under every interleaving, what is lent is used by one side at a time, and what the first shard
+    /// has written is seen by its owner.
+    #[test]
+    fn loom_a_loop_is_lent_and_given_back() {
+        use loom::cell::UnsafeCell;
+        loom::model(|| {
+            let matrix = Arc::new(Matrix::<()>::new(2));
+            let other = Arc::clone(&matrix);
+            let thread = loom::thread::spawn(move || {
+                let mut port = other.port(1);
+                let mine = Box::into_raw(Box::new(UnsafeCell::new(0)));
+                for turn in 1..=2u64 {
+                    // SAFETY: it was allocated above, and is not lent now.
+                    unsafe { (*mine).with_mut(|number| *number += 1) };
+                    assert_eq!(port.lend(mine), Lent::Back);
+                    // SAFETY: as above.
+                    unsafe { (*mine).with(|number| assert_eq!(*number, turn * 11)) };
+                }
+                // SAFETY: as above, and it is not used again.
+                drop(unsafe { Box::from_raw(mine) });
+            });
+            let mut port = matrix.port(0);
+            for _ in 0..2 {
+                let nothing: *mut UnsafeCell<u64> = std::ptr::null_mut();
+                match port.lend(nothing) {
+                    // SAFETY: what is lent is there until it is given back.
+                    Lent::All(lent) => unsafe { (*lent[0]).with_mut(|number| *number += 10) },
+                    other => panic!("{other:?}"),
+                }
+                port.give_back();
+            }
             thread.join().unwrap();
         });
     }

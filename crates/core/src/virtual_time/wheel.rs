@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn yields_what_a_sorted_map_yields_near_and_far() {
-        let (seeds, rounds) = if cfg!(miri) { (1, 60) } else { (4, 5000) };
+        let (seeds, rounds) = if cfg!(miri) { (1, 8) } else { (4, 5000) };
         for seed in 0..seeds {
             compare_with_a_sorted_map(seed, 0, 3, rounds);
             compare_with_a_sorted_map(seed, 4, 10, rounds);
@@ -242,17 +242,21 @@ mod tests {
 
     #[test]
     fn what_is_removed_never_leaves_and_the_rest_does() {
+        const COUNT: u32 = if cfg!(miri) { 60 } else { 500 };
         let mut wheel = Wheel::new(4);
-        for serial in 0..500u32 {
+        for serial in 0..COUNT {
             wheel.push(Entry(u64::from(serial) * 977 + 16, serial));
         }
-        assert_eq!(wheel.retain(|entry| entry.1 % 3 == 0), 167);
+        assert_eq!(
+            wheel.retain(|entry| entry.1 % 3 == 0),
+            COUNT.div_ceil(3) as usize
+        );
         let mut left = Vec::new();
         while wheel.next() != u64::MAX {
             wheel.advance(wheel.next());
             wheel.drain(|entry| left.push(entry.1));
         }
-        assert_eq!(left, (0..500).step_by(3).collect::<Vec<_>>());
+        assert_eq!(left, (0..COUNT).step_by(3).collect::<Vec<_>>());
         assert_eq!(wheel.retain(|_| false), 0);
     }
 

@@ -4,6 +4,7 @@ use crate::contract::{Config, Executor, Message, Report, RunError};
 use crate::sync::lock;
 use crate::virtual_time::engine::{End, Seat};
 use crate::virtual_time::exchange::{Alone, Exchange, Matrix, Port, Vote};
+use crate::virtual_time::lending::Lent;
 use crate::virtual_time::parcel::Parcel;
 use crate::virtual_time::pause::Before;
 use crate::virtual_time::shard::Shard;
@@ -31,6 +32,20 @@ impl<M> Exchange<Cargo<M>> for Meeting<M> {
         match self {
             Meeting::Alone => Alone.exchange(vote, out, inbox),
             Meeting::Port(port) => port.exchange(vote, out, inbox),
+        }
+    }
+
+    fn lend<E>(&mut self, mine: *mut E) -> Lent<E> {
+        match self {
+            Meeting::Alone => Exchange::<Cargo<M>>::lend(&mut Alone, mine),
+            Meeting::Port(port) => port.lend(mine),
+        }
+    }
+
+    fn give_back(&mut self) {
+        match self {
+            Meeting::Alone => {}
+            Meeting::Port(port) => port.give_back(),
         }
     }
 }

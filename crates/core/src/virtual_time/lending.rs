@@ -1,0 +1,125 @@
+//! How one thread comes to run all shards for a while, and gives them back.
+//!
+//! Where a window has few events, meeting costs more than running it. All shards see that from what
+//! they agree on, and in the same round each but the first puts a pointer to its loop here and
+//! sleeps. The first thread waits for all pointers, and has everything they lead to for itself, until
+//! it gives them back: what it has written is seen by who wakes up, because the count of returns is
+//! raised with release and read with acquire, as that of loans was before.
+
+use super::exchange::Cell;
+#[cfg(not(loom))]
+use crate::sync::lock;
+use crate::sync::{AtomicBool, AtomicU64, Ordering, UnsafeCell, wait};
+#[cfg(not(loom))]
+use std::{sync::Mutex, thread::Thread};
+
+/// What became of a loan.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Lent<E> {
+    /// The loops of all other shards, for the first one, which is to
+    /// [give them back](super::exchange::Exchange::give_back).
+    All(Vec<*mut E>),
+    /// The first shard has had this loop, and has given it back.
+    Back,
+    /// The first shard has lost it: the run stops.
+    Lost,
+}
+
+/// See the [module](self).
+pub(super) struct Lending {
+    spins: u32,
+    /// By shard.
+    loops: Box<[Cell<*mut ()>]>,
+    /// Loans and returns of loans, over the whole run.
+    lent: AtomicU64,
+    returned: AtomicU64,
+    #[cfg(not(loom))]
+    sleepers: Mutex<Vec<Thread>>,
+}
+
+// SAFETY: the pointers are used by who has the right to, as the module's documentation says, which
+// is a matter of its callers; here they are numbers.
+unsafe impl Send for Lending {}
+
+impl Lending {
+    pub(super) fn new(shards: usize, spins: u32) -> Lending {
+        let nothing = || Cell(UnsafeCell::new(std::ptr::null_mut()));
+        Lending {
+            spins,
+            loops: (0..shards).map(|_| nothing()).collect(),
+            lent: AtomicU64::new(0),
+            returned: AtomicU64::new(0),
+            #[cfg(not(loom))]
+            sleepers: Mutex::default(),
+        }
+    }
+
+    /// Lends the loop of shard `me`, for the `time`-th time, from 1. All shards do so at once.
+    pub(super) fn lend<E>(
+        &self,
+        me: usize,
+        mine: *mut E,
+        time: u64,
+        broken: &AtomicBool,
+    ) -> Lent<E> {
+        let mut tries = 0;
+        if me == 0 {
+            let all = time * (self.loops.len() as u64 - 1);
+            while self.lent.load(Ordering::Acquire) < all {
+                if broken.load(Ordering::Acquire) {
+                    return Lent::Lost;
+                }
+                wait(&mut tries, self.spins);
+            }
+            // SAFETY: all others have written their cells and wait.
+            let lent = |cell: &Cell<*mut ()>| cell.0.with(|cell| unsafe { *cell }.cast());
+            return Lent::All(self.loops[1..].iter().map(lent).collect());
+        }
+        // SAFETY: before it has lent, a shard's cell is its own.
+        self.loops[me]
+            .0
+            .with_mut(|cell| unsafe { *cell = mine.cast() });
+        self.lent.fetch_add(1, Ordering::Release);
+        loop {
+            if self.returned.load(Ordering::Acquire) >= time {
+                return Lent::Back;
+            }
+            if broken.load(Ordering::Acquire) {
+                return Lent::Lost;
+            }
+            if tries < self.spins || cfg!(loom) {
+                wait(&mut tries, self.spins);
+            } else {
+                self.sleep(time, broken);
+            }
+        }
+    }
+
+    /// Sleeps until somebody calls [`Lending::wake`], perhaps less.
+    #[cfg(not(loom))]
+    fn sleep(&self, time: u64, broken: &AtomicBool) {
+        lock(&self.sleepers).push(std::thread::current());
+        // Who wakes does so after it has changed one of these, under the lock: what is not seen
+        // here wakes this thread.
+        while self.returned.load(Ordering::Acquire) < time && !broken.load(Ordering::Acquire) {
+            std::thread::park();
+        }
+    }
+
+    #[cfg(loom)]
+    fn sleep(&self, _: u64, _: &AtomicBool) {}
+
+    /// Gives all loops back. Only for the shard that has them.
+    pub(super) fn give_back(&self) {
+        self.returned.fetch_add(1, Ordering::Release);
+        self.wake();
+    }
+
+    /// Wakes those who sleep, to see for themselves what has changed.
+    pub(super) fn wake(&self) {
+        #[cfg(not(loom))]
+        for sleeper in lock(&self.sleepers).drain(..) {
+            sleeper.unpark();
+        }
+    }
+}
