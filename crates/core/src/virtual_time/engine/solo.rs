@@ -97,7 +97,7 @@ unsafe fn run_all<M: Message, P: Pause>(
                 let vote = (*engine).speak(config);
                 agreed = Some(agreed.map_or(vote, |agreed| agreed.and(vote)));
             }
-            let Some(agreed) = agreed else { return None };
+            let agreed = agreed?;
             for (from, sender) in all().enumerate() {
                 for (to, receiver) in all().enumerate().filter(|(to, _)| *to != from) {
                     let (sender, receiver) = (&mut *sender, &mut *receiver);
