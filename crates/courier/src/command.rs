@@ -65,6 +65,24 @@ pub(crate) enum Command {
         before: String,
         kept: SessionId,
     },
+    /// Creates a conversation, or finds the one that the key or the pair has made before.
+    BeginConversation {
+        creator: UserId,
+        recipients: Vec<UserId>,
+        /// Empty if it has none.
+        title: String,
+        /// The hash of the idempotency key.
+        key: Option<[u8; 16]>,
+        /// Whether it is the one conversation of this kind between the two.
+        pair: bool,
+        at: Millis,
+    },
+    /// Deletes an account: its name, password, sessions and memberships. What it has posted stays.
+    DeleteUser {
+        user: UserId,
+        /// The PHC string that the password was checked against.
+        before: String,
+    },
 }
 
 /// Sessions of a user; one more closes the one that expires first.
@@ -82,7 +100,9 @@ impl Command {
             | Command::Acknowledge(_) => 1,
             Command::LogIn { .. }
             | Command::CloseOtherSessions { .. }
-            | Command::ChangePassword { .. } => 2,
+            | Command::ChangePassword { .. }
+            | Command::BeginConversation { .. }
+            | Command::DeleteUser { .. } => 2,
         }
     }
 
@@ -91,6 +111,7 @@ impl Command {
         match self {
             Command::CreateUser { at, .. }
             | Command::CreateConversation { at, .. }
+            | Command::BeginConversation { at, .. }
             | Command::LogIn { at, .. }
             | Command::Post { at, .. } => Some(*at),
             _ => None,
@@ -113,6 +134,8 @@ pub(crate) enum Done {
     User(UserId),
     /// A conversation was created.
     Conversation(ConversationId),
+    /// A conversation that had been created before.
+    Found(ConversationId),
     /// A message was stored.
     Posted {
         number: u64,
@@ -136,7 +159,7 @@ pub(crate) enum Refusal {
     #[error("the password was changed in the meantime; log in with the new one")]
     PasswordChanged,
     #[error(
-        "this Idempotency-Key was used for a message with another conversation or text; take a new key for a new message"
+        "this Idempotency-Key was used for something else; take a new key for a new message or conversation"
     )]
     KeyReused,
 }

@@ -3,6 +3,7 @@
 mod chat;
 mod client_address;
 mod conversations;
+mod cross_origin;
 mod deadline;
 mod fanout;
 mod messages;
@@ -25,6 +26,7 @@ pub use serve::{Serving, serve};
 
 use crate::node::Node;
 use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, delete, get, post, put};
 use axum::{Router, http::Method};
 use problem::Problem;
@@ -41,6 +43,10 @@ impl Node {
             .fallback(|| async { Problem::no_route() })
             .method_not_allowed_fallback(|| async { Problem::no_method() })
             .layer(DefaultBodyLimit::disable())
+            .layer(from_fn_with_state(
+                self.inner.origins.clone(),
+                cross_origin::answer,
+            ))
             .with_state(self.clone())
     }
 }
@@ -54,6 +60,7 @@ fn handler(method: &Method, path: &str) -> MethodRouter<Node> {
         ("POST", "/users") => post(users::create),
         ("GET", "/users") => get(users::find),
         ("GET", "/users/online") => get(users::online),
+        ("DELETE", "/users/me") => delete(sessions::delete_account),
         ("PUT", "/users/me/password") => put(sessions::change_password),
         ("POST", "/sessions") => post(sessions::log_in),
         ("GET", "/sessions") => get(sessions::list),

@@ -33,6 +33,7 @@ use crate::presence::Presence;
 use crate::sessions::Sessions;
 use axum::extract::ws::Utf8Bytes;
 use corsair::{Addr, Config, Overflow, Report, RunError};
+use rustc_hash::FxHashMap;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::atomic::Ordering::AcqRel;
@@ -137,7 +138,7 @@ struct Requests {
 
 /// What the run shares with those outside of it.
 pub(crate) struct HubState {
-    online: RwLock<HashMap<UserId, Arc<OnlineUser>>>,
+    online: RwLock<FxHashMap<UserId, Arc<OnlineUser>>>,
     /// Whom actors serve next.
     assigned: Mutex<HashMap<Addr, Arc<OnlineUser>>>,
     free: Mutex<Vec<Addr>>,
@@ -309,11 +310,11 @@ impl Effects for Deliverer {
 }
 
 impl HubState {
-    fn online(&self) -> std::sync::RwLockReadGuard<'_, HashMap<UserId, Arc<OnlineUser>>> {
+    fn online(&self) -> std::sync::RwLockReadGuard<'_, FxHashMap<UserId, Arc<OnlineUser>>> {
         self.online.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn online_mut(&self) -> std::sync::RwLockWriteGuard<'_, HashMap<UserId, Arc<OnlineUser>>> {
+    fn online_mut(&self) -> std::sync::RwLockWriteGuard<'_, FxHashMap<UserId, Arc<OnlineUser>>> {
         self.online.write().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -12,6 +12,7 @@
 //! transaction committed first, if there is one.
 
 mod apply;
+mod conversations;
 mod keys;
 mod pending;
 mod queue;

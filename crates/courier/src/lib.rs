@@ -48,4 +48,4 @@ pub use guard::hush_guarded_panics;
 pub use http::{Serving, serve};
 pub use limits::Limits;
 pub use model::{ConversationId, Message, Millis, UserId};
-pub use node::{Node, Options};
+pub use node::{Node, Options, Registration};

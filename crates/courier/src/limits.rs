@@ -140,11 +140,13 @@ pub(crate) const LONGEST_NAME: usize = 64;
 pub(crate) const SHORTEST_PASSWORD: usize = 8;
 /// Bytes of a password.
 pub(crate) const LONGEST_PASSWORD: usize = 1024;
+/// Bytes of a conversation's title.
+pub(crate) const LONGEST_TITLE: usize = 256;
 /// Bytes of an idempotency key.
 pub(crate) const LONGEST_KEY: usize = 255;
 /// Bytes of pages, of all users together, that clients have not read yet; more is 503.
 pub(crate) const MOST_UNREAD: usize = 256 << 20;
 /// Recipients of messages that are on their way through the log at a time. Messages to fewer than
 /// [`FEW`] do not count, so that they never wait for those to many.
-pub(crate) const MOST_FANOUT: u32 = 20_000;
+pub(crate) const MOST_FANOUT: u32 = 10_000;
 pub(crate) const FEW: u32 = 100;

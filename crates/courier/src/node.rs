@@ -43,8 +43,33 @@ pub struct Options {
     pub nats_key: Option<PathBuf>,
     /// Origins from which browsers may connect, besides the one they were served from.
     pub origins: Vec<String>,
+    /// Who may make an account.
+    pub registration: Registration,
     /// What is refused.
     pub limits: Limits,
+}
+
+/// Who may make an account.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub enum Registration {
+    /// Everybody.
+    #[default]
+    Open,
+    /// Those who know this secret.
+    Token(String),
+    /// Nobody.
+    Closed,
+}
+
+impl fmt::Debug for Registration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A secret is not printed.
+        f.write_str(match self {
+            Registration::Open => "Open",
+            Registration::Token(_) => "Token(…)",
+            Registration::Closed => "Closed",
+        })
+    }
 }
 
 impl fmt::Debug for Options {
@@ -56,6 +81,7 @@ impl fmt::Debug for Options {
             .field("nats", &nats)
             .field("nats_key", &self.nats_key)
             .field("origins", &self.origins)
+            .field("registration", &self.registration)
             .field("limits", &self.limits)
             .finish()
     }
@@ -90,7 +116,8 @@ pub(crate) struct Inner {
     /// How many recipients conversations have, as far as they were used.
     recipients: RwLock<HashMap<ConversationId, u32>>,
     pub limits: Limits,
-    pub origins: Vec<String>,
+    pub origins: Arc<[String]>,
+    pub registration: Registration,
     /// The OpenAPI document.
     pub document: axum::body::Bytes,
     /// With which it was started.
@@ -135,6 +162,7 @@ impl Node {
             nats,
             nats_key,
             origins,
+            registration,
             limits,
         } = options;
         limits.check().map_err(StartError::Setting)?;
@@ -218,7 +246,8 @@ impl Node {
             fanout: Arc::new(Semaphore::new(MOST_FANOUT as usize)),
             recipients: RwLock::default(),
             limits,
-            origins,
+            origins: origins.into(),
+            registration,
             document,
             options: again,
             threads: Mutex::new(threads),

@@ -1,12 +1,14 @@
 //! Conversations: who talks with whom.
 
 use super::fanout;
+use super::messages::Key;
 use super::page::Room;
 use super::problem::{ErrorBody, Problem};
 use super::read::{Authenticated, StrictJson, StrictQuery};
 use super::users::After;
 use crate::command::{Command, Done};
 use crate::frame::ENVELOPE;
+use crate::limits::LONGEST_TITLE;
 use crate::model::{Conversation, ConversationId, Millis, UserId};
 use crate::node::{Failure, Node};
 use axum::Json;
@@ -23,6 +25,14 @@ pub(crate) struct NewConversation {
     /// One or many, besides whoever asks.
     #[schema(min_items = 1, max_items = 10_000)]
     recipients: Vec<UserId>,
+    /// What it is about, without control characters.
+    #[serde(default)]
+    #[schema(min_length = 1, max_length = 256)]
+    title: Option<String>,
+    /// Find the conversation that one of both has begun so with the other, or begin it. For one
+    /// recipient.
+    #[serde(default)]
+    pair: bool,
 }
 
 /// A conversation.
@@ -36,9 +46,11 @@ pub(crate) struct ConversationView {
     members: Vec<UserId>,
     /// When it was made, in milliseconds since 1970.
     created: Millis,
+    /// What it is about, if it says so.
+    title: Option<String>,
 }
 
-/// A conversation that was made.
+/// A conversation that was made or found.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Created {
     /// Its number.
@@ -58,10 +70,14 @@ pub(crate) struct Conversations {
 #[utoipa::path(
     post,
     path = "/conversations",
+    params(
+        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, description = "Chosen by the client: the same key finds what it has begun. Remembered for a day at least"),
+    ),
     request_body = NewConversation,
     security(("token" = [])),
     responses(
         (status = 201, body = Created),
+        (status = 200, description = "Begun before, by the same pair or under the same key", body = Created),
         (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
         (status = 408, body = ErrorBody), (status = 413, body = ErrorBody), (status = 415, body = ErrorBody), (status = 422, body = ErrorBody),
         (status = 429, body = ErrorBody), (status = 503, body = ErrorBody),
@@ -70,10 +86,18 @@ pub(crate) struct Conversations {
 pub(crate) async fn create(
     State(node): State<Node>,
     who: Authenticated,
+    Key(key): Key,
     StrictJson(new): StrictJson<NewConversation>,
 ) -> Result<(StatusCode, Json<Created>), Problem> {
     let node = &node.inner;
-    let mut recipients = new.recipients;
+    let NewConversation {
+        mut recipients,
+        title,
+        pair,
+    } = new;
+    if let Some(title) = &title {
+        check_title(title).map_err(|message| Problem::invalid("title", message))?;
+    }
     let most = node.limits.recipients;
     if recipients.len() > most {
         node.metrics.refuse("recipients");
@@ -87,16 +111,33 @@ pub(crate) async fn create(
         let message = "a conversation needs a recipient other than yourself";
         return Err(Problem::invalid("no_recipients", message));
     }
+    if pair && recipients.len() != 1 {
+        let message = "a pair has one recipient; name one, or leave out `pair`";
+        return Err(Problem::invalid("pair", message));
+    }
     // Kept until the outcome is known: each member is a row.
     let count = u32::try_from(recipients.len()).unwrap_or(u32::MAX);
     let _turn = fanout::admit(node, who.user, count).await?;
-    let command = Command::CreateConversation {
-        creator: who.user,
-        recipients,
-        at: Millis::now(),
+    let (creator, at) = (who.user, Millis::now());
+    // What nodes of the first version know is written so that they do.
+    let command = match (&title, key, pair) {
+        (None, None, false) => Command::CreateConversation {
+            creator,
+            recipients,
+            at,
+        },
+        _ => Command::BeginConversation {
+            creator,
+            recipients,
+            title: title.unwrap_or_default(),
+            key,
+            pair,
+            at,
+        },
     };
     match node.command(command).await? {
         Done::Conversation(id) => Ok((StatusCode::CREATED, Json(Created { id }))),
+        Done::Found(id) => Ok((StatusCode::OK, Json(Created { id }))),
         _ => unreachable!("a new conversation has a number"),
     }
 }
@@ -136,7 +177,23 @@ pub(crate) async fn list(
     room.answer(&page, current)
 }
 
-fn view((id, conversation): (ConversationId, Conversation)) -> ConversationView {
+/// Whether a conversation may be called so.
+fn check_title(title: &str) -> Result<(), String> {
+    if title.is_empty() || title.len() > LONGEST_TITLE {
+        let length = title.len();
+        return Err(format!(
+            "a title has 1 to {LONGEST_TITLE} bytes, this one has {length}"
+        ));
+    }
+    match title.chars().any(char::is_control) {
+        true => Err("a title has no control characters".to_owned()),
+        false => Ok(()),
+    }
+}
+
+fn view(
+    (id, conversation, title): (ConversationId, Conversation, Option<String>),
+) -> ConversationView {
     let Conversation {
         creator,
         members,
@@ -147,6 +204,7 @@ fn view((id, conversation): (ConversationId, Conversation)) -> ConversationView 
         creator,
         members,
         created,
+        title,
     }
 }
 

@@ -126,7 +126,7 @@ pub(crate) async fn create(
 
 /// The hash of the idempotency key, if there is one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Key(Option<[u8; 16]>);
+pub(crate) struct Key(pub Option<[u8; 16]>);
 
 impl FromRequestParts<Node> for Key {
     type Rejection = Problem;

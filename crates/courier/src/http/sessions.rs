@@ -9,6 +9,7 @@ use crate::log::LogError;
 use crate::model::{Millis, SessionId, UserId};
 use crate::names;
 use crate::node::{Failure, Inner, Node};
+use crate::sessions::Bearer;
 use crate::token::Token;
 use axum::Json;
 use axum::extract::{Path, State};
@@ -259,6 +260,61 @@ pub(crate) async fn close_others(
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// The password, to show that it is oneself.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Password {
+    /// The one that is good now.
+    #[schema(min_length = 1, max_length = 1024)]
+    password: String,
+}
+
+/// Deletes one's account: name, password, sessions and memberships. The name can be taken again, the
+/// number is not; what was posted stays.
+#[utoipa::path(
+    delete,
+    path = "/users/me",
+    request_body = Password,
+    security(("token" = [])),
+    responses(
+        (status = 204, description = "Deleted"),
+        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody), (status = 409, body = ErrorBody),
+        (status = 408, body = ErrorBody), (status = 413, body = ErrorBody), (status = 415, body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 429, body = ErrorBody), (status = 503, body = ErrorBody),
+    )
+)]
+pub(crate) async fn delete_account(
+    State(node): State<Node>,
+    who: Authenticated,
+    StrictJson(Password { password }): StrictJson<Password>,
+) -> Result<StatusCode, Problem> {
+    let node = &node.inner;
+    let before = proved(node, &who, password, "password").await?;
+    let user = who.user;
+    node.command(Command::DeleteUser { user, before }).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// The hash of the password of whoever asks, if this is it; `field` is where it stands.
+async fn proved(
+    node: &Inner,
+    who: &Bearer,
+    password: String,
+    field: &str,
+) -> Result<String, Problem> {
+    account(node, &who.name)?;
+    node.caught_up().await?;
+    let user = node.index.user(who.user).await.map_err(Failure::from)?;
+    let hash = user.ok_or(Refusal::UnknownUser(who.user))?.password;
+    if node.passwords.check(password, Some(hash.clone())).await? {
+        return Ok(hash);
+    }
+    let message = format!("this is not your password; give the one that is good now as `{field}`");
+    let status = StatusCode::FORBIDDEN;
+    Err(Problem::new(status, "wrong_password", message))
+}
+
 /// Changes one's password, and revokes all other sessions.
 #[utoipa::path(
     put,
@@ -280,19 +336,7 @@ pub(crate) async fn change_password(
 ) -> Result<StatusCode, Problem> {
     let node = &node.inner;
     check_new(&new)?;
-    account(node, &who.name)?;
-    node.caught_up().await?;
-    let user = node.index.user(who.user).await.map_err(Failure::from)?;
-    let user = user.ok_or(Refusal::UnknownUser(who.user))?;
-    let before = user.password;
-    if !node.passwords.check(old, Some(before.clone())).await? {
-        let message = "this is not your password; give the one that is good now as `old`";
-        return Err(Problem::new(
-            StatusCode::FORBIDDEN,
-            "wrong_password",
-            message,
-        ));
-    }
+    let before = proved(node, &who, old, "old").await?;
     let command = Command::ChangePassword {
         user: who.user,
         password: node.passwords.hash(new).await?,

@@ -7,11 +7,12 @@ use crate::command::{Command, Done};
 use crate::frame::UserInfo;
 use crate::model::{Millis, UserId};
 use crate::names;
-use crate::node::{Failure, Inner, Node};
+use crate::node::{Failure, Inner, Node, Registration};
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
+use subtle::ConstantTimeEq;
 use utoipa::{IntoParams, ToSchema};
 
 /// A name and a password.
@@ -54,8 +55,12 @@ pub(crate) struct OnlineUsers {
 #[utoipa::path(
     post,
     path = "/users",
+    params(
+        ("Registration-Token" = Option<String>, Header, description = "The secret that the node asks for, if it does"),
+    ),
     request_body = Credentials,
     responses(
+        (status = 403, body = ErrorBody),
         (status = 201, body = LoggedIn),
         (status = 400, body = ErrorBody), (status = 409, body = ErrorBody),
         (status = 408, body = ErrorBody), (status = 413, body = ErrorBody), (status = 415, body = ErrorBody), (status = 422, body = ErrorBody),
@@ -65,9 +70,11 @@ pub(crate) struct OnlineUsers {
 pub(crate) async fn create(
     State(node): State<Node>,
     _: Stranger,
+    headers: HeaderMap,
     StrictJson(credentials): StrictJson<Credentials>,
 ) -> Result<(StatusCode, Json<LoggedIn>), Problem> {
     let node = &node.inner;
+    admit(&node.registration, &headers)?;
     let Credentials { name, password } = credentials;
     let name = names::check(&name).map_err(|message| Problem::invalid("name", message))?;
     check_new(&password)?;
@@ -78,6 +85,29 @@ pub(crate) async fn create(
         unreachable!("a new user has a number");
     };
     Ok((StatusCode::CREATED, Json(open_session(node, user).await?)))
+}
+
+/// Whether whoever asks may make an account.
+fn admit(registration: &Registration, headers: &HeaderMap) -> Result<(), Problem> {
+    let forbidden = |code, message| Err(Problem::new(StatusCode::FORBIDDEN, code, message));
+    match registration {
+        Registration::Open => Ok(()),
+        Registration::Closed => forbidden(
+            "registration_closed",
+            "this node takes no new users; ask those who run it for an account",
+        ),
+        Registration::Token(secret) => {
+            let shown = headers.get("registration-token");
+            let shown = shown.map_or(&b""[..], |value| value.as_bytes());
+            match bool::from(shown.ct_eq(secret.as_bytes())) {
+                true => Ok(()),
+                false => forbidden(
+                    "registration_token",
+                    "a new user needs the header Registration-Token with the secret of this node; ask those who run it",
+                ),
+            }
+        }
+    }
 }
 
 /// Who has a socket, on any node.

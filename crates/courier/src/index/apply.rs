@@ -3,6 +3,7 @@
 //! [`Machine::apply`] is a function of the commands so far: no clock, no random numbers, no other
 //! node. What it keeps beside the tables is a cache of them.
 
+use super::conversations::NewConversation;
 use super::keys::{Days, Recent};
 use super::pending::Pending;
 use super::queue::{Queues, Tails};
@@ -21,8 +22,12 @@ use std::sync::Arc;
 
 /// Caches are emptied when they hold about this many entries.
 const CACHED: usize = 1 << 20;
-/// Runs of queues that are over and not written.
-const MOST_RUNS: usize = 1 << 12;
+/// Runs of queues that are over and wait until there are as many, to be neighbours when they are written.
+const MANY_RUNS: usize = 1 << 12;
+/// As many are written at a time, so that what comes meanwhile need not wait for all.
+const SLICE: usize = 1 << 9;
+/// If there are more, they are written at once: those who make them are too fast.
+const MOST_RUNS: usize = 1 << 17;
 
 /// The counters, kept in the index along with what they count.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,6 +95,14 @@ impl Machine {
     /// Whether it is time to [write](Machine::write) what was applied.
     pub fn has_many_rows(&self) -> bool {
         self.pending.are_many() || self.queues.waiting() >= MOST_RUNS
+    }
+
+    /// Puts a part of what was applied into the tables, if there is much. Returns whether there still is.
+    pub fn write_some(&mut self, tables: &mut Tables<'_>) -> Result<bool, redb::Error> {
+        if self.queues.waiting() >= MANY_RUNS {
+            self.queues.write_some(tables, SLICE)?;
+        }
+        Ok(self.queues.waiting() >= MANY_RUNS)
     }
 
     /// Puts what was applied into the tables, as far as it is not there yet; of queues, what is over.
@@ -178,6 +191,25 @@ impl Machine {
                 recipients,
                 at,
             } => self.create_conversation(tables, creator, recipients, at),
+            Command::BeginConversation {
+                creator,
+                recipients,
+                title,
+                key,
+                pair,
+                at,
+            } => {
+                let new = NewConversation {
+                    creator,
+                    recipients,
+                    title,
+                    key: key.map(|key| (key, entry.taken.day())),
+                    pair,
+                    at,
+                };
+                self.begin_conversation(tables, recent, new)
+            }
+            Command::DeleteUser { user, before } => self.delete_user(tables, user, &before, caused),
             Command::Post {
                 sender,
                 conversation,
@@ -231,36 +263,6 @@ impl Machine {
         let row = encode(&[id], &user, &mut self.scratch);
         tables.users.insert(id, row)?;
         Ok(Ok(Done::User(UserId(id))))
-    }
-
-    fn create_conversation(
-        &mut self,
-        tables: &mut Tables<'_>,
-        creator: UserId,
-        recipients: Vec<UserId>,
-        created: Millis,
-    ) -> Result<Outcome, redb::Error> {
-        let unknown = |user: &&UserId| user.0 == 0 || user.0 > self.state.users;
-        if let Some(&user) = recipients.iter().chain([&creator]).find(unknown) {
-            return Ok(Err(Refusal::UnknownUser(user)));
-        }
-        let mut members = recipients;
-        members.push(creator);
-        members.sort_unstable();
-        members.dedup();
-        self.state.conversations += 1;
-        let id = self.state.conversations;
-        for member in &members {
-            tables.memberships.insert((member.0, id), ())?;
-        }
-        let conversation = Conversation {
-            creator,
-            members,
-            created,
-        };
-        let bytes = encode(&[id], &conversation, &mut self.scratch);
-        tables.conversations.insert(id, bytes)?;
-        Ok(Ok(Done::Conversation(ConversationId(id))))
     }
 
     fn post(
@@ -410,7 +412,7 @@ fn sent_at(
     }
 }
 
-fn fingerprint(text: &str) -> u64 {
+pub(super) fn fingerprint(text: &str) -> u64 {
     let hash = blake3::hash(text.as_bytes());
     let (first, _) = hash.as_bytes().split_at(8);
     first

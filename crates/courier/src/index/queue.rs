@@ -10,7 +10,8 @@ use super::tables::{QUEUES, Tables};
 use crate::hub::lock;
 use crate::model::{ConversationId, UserId};
 use redb::{ReadTransaction, ReadableTable};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 /// Conversation, number of the first message, count, and the checksum of all of it.
@@ -85,14 +86,14 @@ struct Tail {
 
 /// The last runs of queues, as far as they were used lately. Clones are the same.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tails(Arc<Mutex<HashMap<UserId, Tail>>>);
+pub(super) struct Tails(Arc<Mutex<FxHashMap<UserId, Tail>>>);
 
 /// Makes queues longer.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
     pub tails: Tails,
     /// Runs that are over and not written.
-    over: Vec<((u64, u64), Row)>,
+    over: VecDeque<((u64, u64), Row)>,
     /// Users with an unwritten tail.
     unwritten: Vec<UserId>,
 }
@@ -125,7 +126,7 @@ impl Queues {
                 run.count += 1;
             } else {
                 if tail.unwritten && run.count > 0 {
-                    self.over.push(((user.0, run.first), run.row(user.0)));
+                    self.over.push_back(((user.0, run.first), run.row(user.0)));
                 }
                 *run = Run {
                     first: run.last() + 1,
@@ -157,8 +158,15 @@ impl Queues {
 
     /// Writes the runs that are over.
     pub fn write(&mut self, tables: &mut Tables<'_>) -> Result<(), redb::Error> {
-        self.over.sort_unstable();
-        for (place, row) in self.over.drain(..) {
+        self.write_some(tables, usize::MAX)
+    }
+
+    /// Writes at most so many of the runs that are over, the oldest first.
+    pub fn write_some(&mut self, tables: &mut Tables<'_>, most: usize) -> Result<(), redb::Error> {
+        let count = self.over.len().min(most);
+        let mut rows: Vec<_> = self.over.drain(..count).collect();
+        rows.sort_unstable();
+        for (place, row) in rows {
             tables.queues.insert(place, row)?;
         }
         Ok(())

@@ -4,8 +4,8 @@ use super::apply::Stored;
 use super::queue::{last_sequence, visit, visit_runs};
 use super::row::{checked, decode, session_key};
 use super::tables::{
-    CONVERSATIONS, MEMBERSHIPS, MESSAGES, NAMES, SESSION_ACKS, SESSIONS, USER_ACKS, USER_SESSIONS,
-    USERS,
+    CONVERSATIONS, MEMBERSHIPS, MESSAGES, NAMES, SESSION_ACKS, SESSIONS, TITLES, USER_ACKS,
+    USER_SESSIONS, USERS,
 };
 use super::{Index, IndexError};
 use crate::frame::{ENVELOPE, UserInfo, encoded};
@@ -90,7 +90,8 @@ impl Index {
     pub async fn users(&self, ids: Vec<UserId>) -> Result<Vec<UserInfo>, IndexError> {
         self.read(move |txn| {
             let found = ids.into_iter().filter_map(|id| match user(txn, id) {
-                Ok(found) => found.map(|user| {
+                // One that was deleted has no name.
+                Ok(found) => found.filter(|user| !user.name.is_empty()).map(|user| {
                     let name = user.name.into();
                     Ok(UserInfo { id, name })
                 }),
@@ -171,8 +172,9 @@ impl Index {
         after: ConversationId,
         limit: usize,
         bytes: usize,
-    ) -> Result<Page<(ConversationId, Conversation)>, IndexError> {
+    ) -> Result<Page<(ConversationId, Conversation, Option<String>)>, IndexError> {
         self.read(move |txn| {
+            let titles = txn.open_table(TITLES)?;
             let memberships = txn.open_table(MEMBERSHIPS)?;
             let Some(from) = after.0.checked_add(1) else {
                 return Ok(Page::none());
@@ -185,8 +187,13 @@ impl Index {
                     return Err(damaged(format!("conversation {id} of user {user}")));
                 };
                 // A number has 20 digits at most, and a comma.
-                let length = ENVELOPE + 21 * found.members.len();
-                if !page.add((id, found), length) {
+                let mut length = ENVELOPE + 21 * found.members.len();
+                let title: Option<String> = match titles.get(id.0)? {
+                    Some(row) => Some(decode("title", &[id.0], row.value())?),
+                    None => None,
+                };
+                length += title.as_deref().map_or(0, encoded);
+                if !page.add((id, found, title), length) {
                     break;
                 }
             }

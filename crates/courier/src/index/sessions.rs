@@ -1,4 +1,4 @@
-//! What commands do to sessions.
+//! What commands do to sessions and to the accounts that they belong to.
 
 use super::apply::{Caused, Machine};
 use super::row::{checked, decode, encode, number, session_key};
@@ -26,6 +26,39 @@ impl Machine {
         let row = encode(&session_key(id.0), session, &mut self.scratch);
         tables.sessions.insert(id.0, row)?;
         tables.user_sessions.insert((user.0, id.0), ())?;
+        Ok(Ok(Done::Noted))
+    }
+
+    /// Deletes an account, unless its password was changed in the meantime. Its number stays, and what
+    /// it has posted.
+    pub(super) fn delete_user(
+        &mut self,
+        tables: &mut Tables<'_>,
+        id: UserId,
+        before: &str,
+        caused: &mut Caused,
+    ) -> Result<Outcome, redb::Error> {
+        let Some(row) = tables.users.get(id.0)?.map(|row| row.value().to_vec()) else {
+            return Ok(Err(Refusal::UnknownUser(id)));
+        };
+        let user: User = decode("user", &[id.0], &row)?;
+        if user.password != before {
+            return Ok(Err(Refusal::PasswordChanged));
+        }
+        tables.names.remove(user.name.as_str())?;
+        let gone = User {
+            name: String::new(),
+            password: String::new(),
+            created: user.created,
+        };
+        let row = encode(&[id.0], &gone, &mut self.scratch);
+        tables.users.insert(id.0, row)?;
+        close_all_but(tables, id, None, caused)?;
+        let memberships = tables.memberships.range((id.0, 0)..=(id.0, u64::MAX))?;
+        let memberships = memberships.map(|row| Ok(row?.0.value()));
+        for place in memberships.collect::<Result<Vec<_>, redb::Error>>()? {
+            tables.memberships.remove(place)?;
+        }
         Ok(Ok(Done::Noted))
     }
 

@@ -30,6 +30,10 @@ pub(super) const USER_ACKS: TableDefinition<u64, Number> =
     TableDefinition::new("acknowledged_by_user");
 /// Conversation → [`Conversation`](crate::model::Conversation).
 pub(super) const CONVERSATIONS: TableDefinition<u64, &[u8]> = TableDefinition::new("conversations");
+/// Conversation → its title, if it has one.
+pub(super) const TITLES: TableDefinition<u64, &[u8]> = TableDefinition::new("titles");
+/// Two users, the smaller number first → the conversation that was found or created for them.
+pub(super) const PAIRS: TableDefinition<(u64, u64), Number> = TableDefinition::new("pairs");
 /// (User, conversation).
 pub(super) const MEMBERSHIPS: TableDefinition<(u64, u64), ()> = TableDefinition::new("memberships");
 /// (Conversation, number) → [`Stored`](super::Stored).
@@ -60,6 +64,8 @@ pub(super) struct Tables<'t> {
     pub session_acks: Table<'t, [u8; 16], Number>,
     pub user_acks: Table<'t, u64, Number>,
     pub conversations: Table<'t, u64, &'static [u8]>,
+    pub titles: Table<'t, u64, &'static [u8]>,
+    pub pairs: Table<'t, (u64, u64), Number>,
     pub memberships: Table<'t, (u64, u64), ()>,
     pub messages: Table<'t, (u64, u64), &'static [u8]>,
     pub queues: Table<'t, (u64, u64), Row>,
@@ -81,6 +87,8 @@ impl<'t> Tables<'t> {
             session_acks: txn.open_table(SESSION_ACKS)?,
             user_acks: txn.open_table(USER_ACKS)?,
             conversations: txn.open_table(CONVERSATIONS)?,
+            titles: txn.open_table(TITLES)?,
+            pairs: txn.open_table(PAIRS)?,
             memberships: txn.open_table(MEMBERSHIPS)?,
             messages: txn.open_table(MESSAGES)?,
             queues: txn.open_table(QUEUES)?,

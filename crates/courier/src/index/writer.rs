@@ -109,6 +109,11 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         let last = self.machine.state.position + LARGEST_TRANSACTION;
         self.apply(tables, recent, first)?;
         while self.machine.state.position < last {
+            // Between entries, so that none waits for all that those before it have left to write.
+            let pause = match self.machine.write_some(tables)? {
+                true => Duration::ZERO,
+                false => end.saturating_duration_since(Instant::now()),
+            };
             select! {
                 recv(self.feed) -> entries => match entries {
                     Ok(entries) => self.apply(tables, recent, entries)?,
@@ -119,8 +124,10 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
                     waiting.extend(self.wants.try_iter());
                     return Ok(Occasion::Commit);
                 }
-                default(end.saturating_duration_since(Instant::now())) => {
-                    return Ok(Occasion::Commit);
+                default(pause) => {
+                    if Instant::now() >= end {
+                        return Ok(Occasion::Commit);
+                    }
                 }
             }
         }

@@ -68,8 +68,10 @@ export class Api {
     }
   }
 
-  begin(recipients) {
-    return this.once("POST", "/conversations", { recipients });
+  // With one other there is one conversation; with several each is a new one.
+  begin(recipients, key) {
+    const body = { recipients, pair: recipients.length === 1 };
+    return this.untilDone("POST", "/conversations", body, { "idempotency-key": key });
   }
 
   before(conversation, number) {

@@ -50,7 +50,7 @@ async function start() {
   $("me").textContent = session.name;
   show("chat");
   try {
-    for (const room of await api.conversations()) rooms.set(room.id, { members: room.members, unread: 0 });
+    for (const room of await api.conversations()) rooms.set(room.id, { ...room, unread: 0 });
     for (const { conversation, count } of (await api.unread()).conversations) {
       if (rooms.has(conversation)) rooms.get(conversation).unread = count;
     }
@@ -85,9 +85,13 @@ async function resolve(ids) {
   }
 }
 
+// Browsers have randomUUID on secure pages only.
+const newKey = () => crypto.randomUUID?.() ?? Array.from(crypto.getRandomValues(new Uint32Array(4))).join("-");
+
 const nameOf = (id) => names.get(id) ?? `user ${id}`;
 
 function titleOf(room) {
+  if (room.title) return room.title;
   const others = room.members.filter((id) => id !== session.user);
   const shown = others.slice(0, 5).map(nameOf).join(", ");
   return others.length > 5 ? `${shown} and ${others.length - 5} more` : shown;
@@ -192,7 +196,7 @@ async function hear(frame) {
 async function meet(id) {
   if (rooms.has(id)) return;
   const page = await api.untilDone("GET", `/conversations?limit=1&after=${id - 1}`);
-  for (const room of page.conversations) rooms.set(room.id, { members: room.members, unread: 0 });
+  for (const room of page.conversations) rooms.set(room.id, { ...room, unread: 0 });
   await resolve(page.conversations.flatMap((room) => room.members.slice(0, 20)));
 }
 
@@ -214,7 +218,7 @@ async function send(text) {
   $("messages").append(waiting);
   $("messages").scrollTop = $("messages").scrollHeight;
   try {
-    const stored = await api.post(conversation, text, crypto.randomUUID?.() ?? `${Date.now()} ${Math.random()}`);
+    const stored = await api.post(conversation, text, newKey());
     waiting.remove();
     if (conversation === open) draw({ ...stored, sender: session.user, text });
   } catch (error) {
@@ -248,8 +252,8 @@ $("begin").addEventListener("submit", async (event) => {
       names.set(found.id, found.name);
       recipients.push(found.id);
     }
-    const { id } = await api.begin(recipients);
-    rooms.set(id, { members: [...recipients, session.user], unread: 0 });
+    const { id } = await api.begin(recipients, newKey());
+    if (!rooms.has(id)) rooms.set(id, { members: [...recipients, session.user], unread: 0 });
     $("with").value = "";
     await choose(id);
   } catch (error) {

@@ -1,9 +1,10 @@
 //! What a client is built on: finding users, history from its end, what was not read yet, the page.
 
-use crate::node::{PASSWORD, http, in_memory, quiet, said, users};
+use crate::node::{PASSWORD, http, in_memory, limits, quiet, said, start, users};
+use corsair_courier::{Options, Registration};
 use corsair_courier_load::client::{Http, Login};
 use hyper::{Method, StatusCode};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 async fn get(http: &mut Http, who: &Login, path: &str) -> (StatusCode, Value) {
     let bearer = format!("Bearer {}", who.token);
@@ -106,7 +107,7 @@ async fn what_was_not_acknowledged_is_counted_by_conversation() {
         }
     }
     let (_, page) = get(&mut http, mary, "/conversations/unread").await;
-    let wanted = serde_json::json!([
+    let wanted = json!([
         { "conversation": first, "count": 6 },
         { "conversation": second, "count": 3 },
     ]);
@@ -116,7 +117,7 @@ async fn what_was_not_acknowledged_is_counted_by_conversation() {
         said(&mut socket).await;
     }
     socket.acknowledge(4).await.unwrap();
-    let wanted = serde_json::json!([
+    let wanted = json!([
         { "conversation": first, "count": 4 },
         { "conversation": second, "count": 1 },
     ]);
@@ -139,4 +140,210 @@ async fn a_node_tells_that_it_lives_and_that_it_is_ready() {
         assert_eq!(status, 200, "{path}");
     }
     node.stop().await;
+}
+
+/// Sends JSON, with more headers.
+async fn send(
+    http: &mut Http,
+    who: &Login,
+    method: Method,
+    path: &str,
+    key: Option<&str>,
+    body: Value,
+) -> (u16, Value) {
+    let bearer = format!("Bearer {}", who.token);
+    let mut headers = vec![
+        ("authorization", bearer.as_str()),
+        ("content-type", "application/json"),
+    ];
+    headers.extend(key.map(|key| ("idempotency-key", key)));
+    let sent = http.send(method, path, &headers, body.to_string()).await;
+    let (status, answer) = sent.unwrap();
+    (
+        status.as_u16(),
+        serde_json::from_slice(&answer).unwrap_or_default(),
+    )
+}
+
+#[tokio::test]
+async fn a_conversation_is_begun_once_under_a_key_and_once_by_a_pair() {
+    let node = in_memory().await;
+    let mut http = http(&node).await;
+    let people = users(&mut http, 3).await;
+    let [anne, mary, bob] = [&people[0], &people[1], &people[2]];
+    let path = "/conversations";
+    let titled = json!({ "recipients": [mary.user, bob.user], "title": "Ship's papers" });
+    let first = send(
+        &mut http,
+        anne,
+        Method::POST,
+        path,
+        Some("k"),
+        titled.clone(),
+    )
+    .await;
+    assert_eq!(first.0, 201, "{}", first.1);
+    let again = send(
+        &mut http,
+        anne,
+        Method::POST,
+        path,
+        Some("k"),
+        titled.clone(),
+    )
+    .await;
+    assert_eq!(again, (200, first.1.clone()));
+    let other = json!({ "recipients": [mary.user] });
+    let reused = send(&mut http, anne, Method::POST, path, Some("k"), other).await;
+    assert_eq!(reused.0, 422, "{}", reused.1);
+    // From both sides it is the same one.
+    let to = |who: &Login| json!({ "recipients": [who.user], "pair": true });
+    let made = send(&mut http, anne, Method::POST, path, None, to(mary)).await;
+    assert_eq!(made.0, 201);
+    let found = send(&mut http, mary, Method::POST, path, None, to(anne)).await;
+    assert_eq!(found, (200, made.1.clone()));
+    assert_eq!(
+        send(&mut http, anne, Method::POST, path, None, to(bob))
+            .await
+            .0,
+        201
+    );
+    let three = json!({ "recipients": [mary.user, bob.user], "pair": true });
+    assert_eq!(
+        send(&mut http, anne, Method::POST, path, None, three)
+            .await
+            .0,
+        422
+    );
+    let odd = json!({ "recipients": [mary.user], "title": "a\nb" });
+    assert_eq!(
+        send(&mut http, anne, Method::POST, path, None, odd).await.0,
+        422
+    );
+    let (_, page) = get(&mut http, mary, "/conversations").await;
+    let titles: Vec<_> = page["conversations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["title"])
+        .collect();
+    assert_eq!(titles, [&json!("Ship's papers"), &Value::Null]);
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn an_account_that_is_deleted_is_gone_and_what_it_said_stays() {
+    let node = in_memory().await;
+    let mut http = http(&node).await;
+    let people = users(&mut http, 2).await;
+    let [anne, mary] = [&people[0], &people[1]];
+    let room = http.converse(&anne.token, &[mary.user]).await.unwrap();
+    http.post(&anne.token, room, "ahoy", None).await.unwrap();
+    let mut socket = quiet(&node, anne, "").await;
+    let path = "/users/me";
+    let wrong = json!({ "password": "wrong horse" });
+    assert_eq!(
+        send(&mut http, anne, Method::DELETE, path, None, wrong)
+            .await
+            .0,
+        403
+    );
+    let right = json!({ "password": PASSWORD });
+    assert_eq!(
+        send(&mut http, anne, Method::DELETE, path, None, right.clone())
+            .await
+            .0,
+        204
+    );
+    assert_eq!(socket.next().await.unwrap(), None);
+    assert_eq!(
+        send(&mut http, anne, Method::DELETE, path, None, right)
+            .await
+            .0,
+        401
+    );
+    let refused = http.log_in("user0", PASSWORD).await.unwrap_err();
+    assert_eq!(refused.status(), Some(401));
+    let (_, page) = get(&mut http, mary, "/users?ids=1,2").await;
+    assert_eq!(names(&page), ["user1"]);
+    assert_eq!(http.history(&mary.token, room, 0).await.unwrap().len(), 1);
+    http.post(&mary.token, room, "are you there?", None)
+        .await
+        .unwrap();
+    // The name is free, and not the same user.
+    let new = http.create_user("user0", PASSWORD).await.unwrap();
+    assert_ne!(new.user, anne.user);
+    let (_, page) = get(&mut http, &new, "/conversations").await;
+    assert_eq!(page["conversations"], json!([]));
+    node.stop().await;
+}
+
+async fn register(registration: Registration, header: Option<&str>) -> u16 {
+    let node = start(Options {
+        registration,
+        limits: limits(),
+        ..Options::default()
+    })
+    .await;
+    let mut http = http(&node).await;
+    let mut headers = vec![("content-type", "application/json")];
+    headers.extend(header.map(|value| ("registration-token", value)));
+    let body = json!({ "name": "anne", "password": PASSWORD }).to_string();
+    let (status, _) = http
+        .send(Method::POST, "/users", &headers, body)
+        .await
+        .unwrap();
+    node.stop().await;
+    status.as_u16()
+}
+
+#[tokio::test]
+async fn accounts_are_made_by_those_who_may() {
+    let token = || Registration::Token("the secret".to_owned());
+    assert_eq!(register(Registration::Open, None).await, 201);
+    assert_eq!(register(Registration::Closed, None).await, 403);
+    assert_eq!(register(token(), None).await, 403);
+    assert_eq!(register(token(), Some("the secre")).await, 403);
+    assert_eq!(register(token(), Some("the secret")).await, 201);
+}
+
+#[tokio::test]
+async fn pages_of_allowed_origins_may_read_answers_and_others_not() {
+    let node = start(Options {
+        origins: vec!["https://app.example".to_owned()],
+        limits: limits(),
+        ..Options::default()
+    })
+    .await;
+    for (origin, allowed) in [
+        ("https://app.example", true),
+        ("https://evil.example", false),
+    ] {
+        for request in ["OPTIONS /users", "GET /ping"] {
+            let head = raw(&node, request, origin).await;
+            let told = head.contains("access-control-allow-origin: https://app.example");
+            assert_eq!(told, allowed, "{request} from {origin}: {head}");
+            let asked = request.starts_with("OPTIONS");
+            assert_eq!(
+                head.contains("access-control-allow-headers: authorization"),
+                allowed && asked
+            );
+        }
+    }
+    node.stop().await;
+}
+
+/// The answer to a request by hand.
+async fn raw(node: &corsair_courier::Serving, request: &str, origin: &str) -> String {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut stream = tokio::net::TcpStream::connect(node.address())
+        .await
+        .unwrap();
+    let head = format!(
+        "{request} HTTP/1.1\r\nhost: x\r\nconnection: close\r\norigin: {origin}\r\naccess-control-request-method: POST\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
 }

@@ -132,6 +132,15 @@ fn what_makes_no_sense_is_refused_in_a_sentence() {
         ("serve --heartbeat 100h", "24h"),
         ("serve --heartbeat 10", "10s or 10ms"),
         ("serve --rate 0", "0"),
+        ("serve --registration token", "--registration-token FILE"),
+        (
+            "serve --registration-token x",
+            "without --registration token",
+        ),
+        (
+            "serve --registration token --registration-token none",
+            "cannot read",
+        ),
         ("serve --connections 99999999999", "too large"),
     ] {
         let said = terminal.refuse(args);

@@ -1,9 +1,9 @@
 //! `corsair-courier serve`.
 
-use anyhow::Result;
-use clap::Args;
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
 use corsair_courier::process::asked_to_end;
-use corsair_courier::{Limits, Node, Options, serve};
+use corsair_courier::{Limits, Node, Options, Registration, serve};
 use std::io::Write;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -29,6 +29,12 @@ pub struct ServeArgs {
     /// An origin from which browsers may connect, besides the node's own; may be repeated
     #[arg(long, value_name = "ORIGIN")]
     origin: Vec<String>,
+    /// Who may make an account
+    #[arg(long, value_enum, default_value = "open")]
+    registration: Who,
+    /// A file with the secret of --registration token
+    #[arg(long, value_name = "FILE")]
+    registration_token: Option<PathBuf>,
     /// Requests per second of one user
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().rate)]
     rate: NonZeroU32,
@@ -82,6 +88,17 @@ pub struct ServeArgs {
     password_memory: u32,
 }
 
+/// Who may make an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Who {
+    /// Everybody
+    Open,
+    /// Those who know the secret of --registration-token
+    Token,
+    /// Nobody
+    Closed,
+}
+
 /// Reads a number that is not 0.
 fn at_least_one(text: &str) -> Result<usize, String> {
     const MOST: u32 = u32::MAX >> 3;
@@ -120,8 +137,35 @@ fn pause(text: &str) -> Result<Duration, String> {
 }
 
 impl ServeArgs {
-    fn options(&self) -> Options {
-        Options {
+    fn registration(&self) -> Result<Registration> {
+        const SHORTEST: usize = 8;
+        match (self.registration, &self.registration_token) {
+            (Who::Token, Some(path)) => {
+                let secret = std::fs::read_to_string(path).with_context(|| {
+                    format!("cannot read --registration-token {}", path.display())
+                })?;
+                let secret = secret.trim();
+                if secret.len() < SHORTEST {
+                    bail!(
+                        "the secret in {} has {} bytes, and needs {SHORTEST} at least",
+                        path.display(),
+                        secret.len()
+                    );
+                }
+                Ok(Registration::Token(secret.to_owned()))
+            }
+            (Who::Token, None) => bail!(
+                "--registration token needs a secret; write one to a file and give it as --registration-token FILE"
+            ),
+            (_, Some(_)) => bail!("--registration-token is of no use without --registration token"),
+            (Who::Open, None) => Ok(Registration::Open),
+            (Who::Closed, None) => Ok(Registration::Closed),
+        }
+    }
+
+    fn options(&self) -> Result<Options> {
+        Ok(Options {
+            registration: self.registration()?,
             data: self.data.clone(),
             nats: self.nats.clone(),
             nats_key: self.nats_key.clone(),
@@ -146,14 +190,14 @@ impl ServeArgs {
                 password_memory: self.password_memory,
                 ..Limits::default()
             },
-        }
+        })
     }
 }
 
 /// Serves until Ctrl-C or SIGTERM.
 pub async fn run(args: &ServeArgs) -> Result<ExitCode> {
     let end = asked_to_end();
-    let node = Node::start(args.options()).await?;
+    let node = Node::start(args.options()?).await?;
     let serving = serve(node, &args.listen).await?;
     // A script may wait for this line; a closed pipe is no reason to end.
     let address = serving.address();
