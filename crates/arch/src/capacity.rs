@@ -6,15 +6,13 @@
 //! does not count, until the runs agree: the confidence interval of the percentile lies on one side
 //! of the limit, or is narrower than what matters. The answer is a function of the first seed.
 
+use crate::experiment::{in_parallel, student_975};
 use crate::package::Package;
 use crate::simulate::{Plan, SimulateError, simulate};
 use crate::topology::{Service, Topology};
 use crate::totals::EntryTotals;
 use corsair::{Config, Executor, Outcome};
 use std::num::NonZeroUsize;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// What is looked for.
@@ -47,7 +45,7 @@ impl Default for Search {
 }
 
 /// One load that was tried.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// Requests and values put, per second and entry point.
     pub load: f64,
@@ -63,6 +61,9 @@ pub struct Point {
     pub p99_within: Option<Duration>,
     /// The part of all requests that failed or stayed unanswered.
     pub errors: f64,
+    /// Which part of its slots or processors each service used that has a limit of these, by its
+    /// index; the busiest first.
+    pub utilisations: Vec<(u32, f64)>,
     /// How many runs it took.
     pub runs: u32,
     /// Whether the architecture bears this load.
@@ -109,6 +110,9 @@ pub enum CapacityError {
     /// An entry point of which the load has no rate.
     #[error("the load of '{0}' is no rate that could be searched for; leave users and replay out")]
     NoRate(String),
+    /// An architecture with another number of instances makes no sense.
+    #[error("{0}")]
+    Instances(String),
     /// A run failed.
     #[error(transparent)]
     Simulate(#[from] SimulateError),
@@ -148,12 +152,13 @@ pub fn capacity(
     };
     let mut points: Vec<Point> = Vec::new();
     let mut measure = |load: f64| -> Result<Option<bool>, SimulateError> {
-        let Some(point) = trial.point(load)? else {
+        let Some(point) = trial.point(Some(load))? else {
             return Ok(None);
         };
         tried(&point);
+        let holds = point.holds;
         points.push(point);
-        Ok(Some(point.holds))
+        Ok(Some(holds))
     };
     let (mut good, mut bad) = (None, None);
     let mut load = search.from;
@@ -201,8 +206,10 @@ pub fn capacity(
 }
 
 /// What one run at a load has measured.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Run {
+    offered: f64,
+    utilisations: Vec<(u32, f64)>,
     throughput: f64,
     p50: Duration,
     p99: Duration,
@@ -219,7 +226,7 @@ struct Trial<'a> {
 
 impl Trial<'_> {
     /// Runs a load until it is clear whether it is borne. `None` if a run was cut.
-    fn point(&self, load: f64) -> Result<Option<Point>, SimulateError> {
+    fn point(&self, load: Option<f64>) -> Result<Option<Point>, SimulateError> {
         let mut runs: Vec<Run> = Vec::new();
         let limit = self.search.limit.as_secs_f64();
         loop {
@@ -236,15 +243,16 @@ impl Trial<'_> {
             let within = point.p99_within.map(|within| within.as_secs_f64());
             let is_narrow = within.is_some_and(|within| within <= self.search.precision * limit);
             if is_far || point.is_certain || is_narrow || runs.len() >= MOST_RUNS {
+                let is_certain = point.is_certain || is_far;
                 return Ok(Some(Point {
-                    is_certain: point.is_certain || is_far,
+                    is_certain,
                     ..point
                 }));
             }
         }
     }
 
-    fn summary(&self, load: f64, runs: &[Run]) -> Point {
+    fn summary(&self, load: Option<f64>, runs: &[Run]) -> Point {
         let count = runs.len() as f64;
         let mean = |of: &dyn Fn(&Run) -> f64| runs.iter().map(of).sum::<f64>() / count;
         let p99 = mean(&|run| run.p99.as_secs_f64());
@@ -260,8 +268,14 @@ impl Trial<'_> {
         let errors = failed as f64 / requests.max(1) as f64;
         let limit = self.search.limit.as_secs_f64();
         let is_fast = p99 <= limit;
+        let mut utilisations = Vec::with_capacity(runs[0].utilisations.len());
+        for (place, &(service, _)) in runs[0].utilisations.iter().enumerate() {
+            utilisations.push((service, mean(&|run| run.utilisations[place].1)));
+        }
+        utilisations.sort_by(|a, b| b.1.total_cmp(&a.1));
         Point {
-            load,
+            load: load.unwrap_or_else(|| mean(&|run| run.offered)),
+            utilisations,
             throughput: mean(&|run| run.throughput),
             p50: Duration::from_secs_f64(mean(&|run| run.p50.as_secs_f64())),
             p99: Duration::from_secs_f64(p99),
@@ -276,43 +290,27 @@ impl Trial<'_> {
     /// Runs a load from several seeds, on as many threads as there are workers.
     fn runs(
         &self,
-        load: f64,
+        load: Option<f64>,
         first: usize,
         count: usize,
     ) -> Result<Option<Vec<Run>>, SimulateError> {
-        let threads = self.config.workers.get().min(count);
-        let next = AtomicUsize::new(0);
-        let results = Mutex::new(Vec::with_capacity(count));
-        let work = || {
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= count {
-                    return;
-                }
-                let run = self.run(load, (first + number) as u64);
-                let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
-                results.push((number, run));
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 1..threads {
-                scope.spawn(work);
-            }
-            work();
+        let runs = in_parallel(self.config.workers.get(), count, |number| {
+            self.run(load, (first + number) as u64)
         });
-        let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-        results.sort_by_key(|(number, _)| *number);
-        results.into_iter().map(|(_, run)| run).collect()
+        runs.into_iter().collect()
     }
 
     /// Runs a load once. `None` if the run was cut.
-    fn run(&self, load: f64, number: u64) -> Result<Option<Run>, SimulateError> {
+    fn run(&self, load: Option<f64>, number: u64) -> Result<Option<Run>, SimulateError> {
         let limit = self.search.limit;
-        let least = Duration::from_secs_f64(LEAST_REQUESTS / load);
+        let least = load.map(|load| Duration::from_secs_f64(LEAST_REQUESTS / load));
+        let least = least.unwrap_or_default();
         let measured = self.plan.duration.max(least).max(limit * LEAST_LIMITS);
         let warm_up = (measured / 5).max(limit * 2);
         let plan = Plan {
-            chat: Duration::from_secs_f64(1.0 / load).max(Duration::from_micros(1)),
+            chat: load.map_or(self.plan.chat, |load| {
+                Duration::from_secs_f64(1.0 / load).max(Duration::from_micros(1))
+            }),
             duration: warm_up + measured,
             warm_up,
             drain: self.plan.drain.max(limit * 2),
@@ -325,7 +323,9 @@ impl Trial<'_> {
         };
         let mut topology = self.topology.clone();
         for service in &mut topology.services {
-            service.load = service.load.as_ref().and_then(|l| l.at_rate(load));
+            if let Some(load) = load {
+                service.load = service.load.as_ref().and_then(|l| l.at_rate(load));
+            }
         }
         let (report, totals) = simulate(Executor::Virtual, &config, topology, &plan)?;
         if report.outcome == Outcome::Cut {
@@ -337,7 +337,11 @@ impl Trial<'_> {
         };
         let sum = |of: fn(&EntryTotals) -> u64| totals.entries.values().map(of).sum::<u64>();
         let done = sum(|entry| entry.times.len() + entry.puts);
+        let utilisations = self.topology.utilisations(&totals, measured);
+        let offered = sum(|entry| entry.requests + entry.puts);
         Ok(Some(Run {
+            offered: offered as f64 / measured.as_secs_f64() / totals.entries.len().max(1) as f64,
+            utilisations,
             throughput: done as f64 / measured.as_secs_f64(),
             p50: slowest(0.5),
             p99: slowest(0.99),
@@ -347,36 +351,70 @@ impl Trial<'_> {
     }
 }
 
-/// The number that a Student's t variable of so many degrees of freedom exceeds once in 40 times.
-fn student_975(freedom: usize) -> f64 {
-    const TABLE: [f64; 12] = [
-        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179,
-    ];
-    match TABLE.get(freedom - 1) {
-        Some(&value) => value,
-        // The first terms of the expansion of Cornish and Fisher: within 0.1 % from 13 on.
-        None => {
-            let (z, n): (f64, f64) = (1.959_964, freedom as f64);
-            let z3 = z.powi(3);
-            z + (z3 + z) / (4.0 * n) + (5.0 * z.powi(5) + 16.0 * z3 + 3.0 * z) / (96.0 * n * n)
-        }
-    }
+/// How many instances of a service are needed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sized {
+    /// Every number that was tried, in ascending order.
+    pub points: Vec<(u32, Point)>,
+    /// The smallest number that is enough; none if the greatest is not.
+    pub instances: Option<u32>,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quantiles_of_students_t_are_those_of_the_tables() {
-        for (freedom, value) in [
-            (1, 12.706),
-            (12, 2.179),
-            (13, 2.160),
-            (30, 2.042),
-            (120, 1.980),
-        ] {
-            assert!((student_975(freedom) - value).abs() < 0.002, "{freedom}");
+/// Finds how many instances of a service are enough for the load of an architecture: `make` gives
+/// it with so many. `tried` is told of every number; none above `most` is.
+///
+/// # Errors
+/// See [`CapacityError`].
+pub fn instances(
+    config: &Config,
+    plan: &Plan,
+    search: &Search,
+    most: u32,
+    make: impl Fn(u32) -> Result<Topology, String>,
+    mut tried: impl FnMut(u32, &Point),
+) -> Result<Sized, CapacityError> {
+    let mut points: Vec<(u32, Point)> = Vec::new();
+    let mut measure = |count: u32| -> Result<Option<bool>, CapacityError> {
+        let mut topology = make(count).map_err(CapacityError::Instances)?;
+        topology.victim = None;
+        let trial = Trial {
+            config,
+            topology: &topology,
+            plan,
+            search,
+        };
+        let Some(point) = trial.point(None)? else {
+            return Ok(None);
+        };
+        tried(count, &point);
+        let holds = point.holds;
+        points.push((count, point));
+        Ok(Some(holds))
+    };
+    let (mut few, mut enough) = (0, None);
+    let mut count = 1;
+    while enough.is_none() {
+        match measure(count)? {
+            None => break,
+            Some(true) => enough = Some(count),
+            Some(false) if count >= most => break,
+            Some(false) => {
+                few = count;
+                count = count.saturating_mul(2).min(most);
+            }
         }
     }
+    while let Some(high) = enough.filter(|&high| high - few > 1) {
+        let middle = few + (high - few) / 2;
+        match measure(middle)? {
+            None => break,
+            Some(true) => enough = Some(middle),
+            Some(false) => few = middle,
+        }
+    }
+    points.sort_by_key(|(count, _)| *count);
+    Ok(Sized {
+        points,
+        instances: enough,
+    })
 }

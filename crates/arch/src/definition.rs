@@ -22,6 +22,7 @@ pub use fault::{
 };
 pub use load::{Arrivals, EntryLoad, Rate, RatePoint};
 pub use locate::Place;
+pub(crate) use read::text_of;
 pub use read::{DefinitionError, read, read_text};
 pub use service::{
     Balance, BreakerDefinition, CacheDefinition, CallPolicy, Codel, Connections, Ejection,

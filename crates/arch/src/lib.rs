@@ -14,6 +14,7 @@ mod definition;
 mod distribution;
 mod duration_text;
 mod edda;
+mod experiment;
 mod faults;
 mod geography;
 mod keeper;
@@ -33,8 +34,9 @@ mod script;
 mod simulate;
 mod topology;
 mod totals;
+mod variant;
 
-pub use capacity::{Capacity, CapacityError, Point, Search, capacity};
+pub use capacity::{Capacity, CapacityError, Point, Search, Sized, capacity, instances};
 #[cfg(feature = "compose")]
 pub use compose::{ComposeError, compose};
 pub use definition::{
@@ -47,6 +49,7 @@ pub use definition::{
 };
 pub use distribution::{Distribution, DistributionError, Sampler};
 pub use duration_text::{TimeSpan, duration};
+pub use experiment::{Compared, Estimate, Measured, compare, in_parallel, measure};
 pub use geography::{Geography, MAX_REGIONS, REGIONS, ZONES, Zone};
 pub use load::{Load, LoadText, LoadTextError};
 pub use message::{Answer, Call, Change, Key, Msg};
@@ -60,3 +63,4 @@ pub use script::{Endpoints, Script};
 pub use simulate::{KINDS, Plan, SimulateError, config, connections, simulate};
 pub use topology::{Costs, Instance, Scale, ScaleError, Service, TimedFault, Topology, first_part};
 pub use totals::{EntryTotals, Percentile, ServiceTotals, Totals};
+pub use variant::{DefinitionText, Setting};

@@ -20,6 +20,8 @@ pub const LEAST_TRAVEL: u64 = 10_000;
 pub(crate) struct Model {
     pub(crate) topology: Topology,
     pub(crate) recorder: Recorder,
+    /// Where all random numbers come from.
+    pub(crate) seed: u64,
     /// The services as the recorder numbers them.
     pub(crate) measured: Vec<ServiceId>,
     /// The engine's constant latency in nanoseconds, part of every travel; zero on the wall clock.
@@ -94,6 +96,7 @@ impl Model {
             load_ends: load_at.saturating_add(settings.duration),
             count_from: load_at.saturating_add(settings.warm_up),
             topology,
+            seed: settings.seed,
             recorder: settings.recorder,
             base: settings.base,
             poll: settings.poll,

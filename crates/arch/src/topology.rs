@@ -21,6 +21,7 @@ use crate::node::queue::QueueRules;
 use crate::package::Package;
 use crate::policy::{Policy, Rate};
 use crate::script::{Endpoints, Script};
+use crate::totals::Totals;
 use corsair_observe::Guess;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -276,6 +277,25 @@ impl Topology {
                 "{what} at {at} that does nothing: the load ends at {load}; give -d more, or the fault an earlier time"
             )
         })
+    }
+
+    /// Which part of their slots or shared processors services have used in so long, those that
+    /// have such and no autoscaler.
+    pub fn utilisations(&self, totals: &Totals, measured: Duration) -> Vec<(u32, f64)> {
+        let nanos = measured.as_nanos() as f64;
+        let services = (0..).zip(&self.services);
+        let services = services.filter(|(_, service)| service.scaler.is_none() && nanos > 0.0);
+        let part = |(index, service): (u32, &Service)| {
+            let done = totals.services.get(&index)?;
+            let count = service.instances.len() as f64;
+            let part = match (service.costs.concurrency, service.costs.processors) {
+                (Some(slots), _) => done.busy as f64 / f64::from(slots),
+                (None, Some(processors)) => done.worked as f64 / processors,
+                (None, None) => return None,
+            };
+            Some((index, (part / count / nanos).min(1.0)))
+        };
+        services.filter_map(part).collect()
     }
 
     /// How many instances there are.

@@ -1,6 +1,7 @@
 //! `corsair capacity`: the highest load that an architecture bears, found by simulation.
 
 mod plot;
+mod size;
 
 use crate::arch::source;
 use crate::console::Console;
@@ -9,9 +10,10 @@ use crate::text::{self, GoDuration};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use corsair::Config;
-use corsair_arch::{Capacity, Plan, Point, Scale, Search, capacity};
+use corsair_arch::{Capacity, LoadText, Plan, Point, Scale, Search, Topology, capacity};
 use corsair_observe::Replacement;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
@@ -61,6 +63,15 @@ pub struct CapacityArgs {
     /// How many runs are made at once
     #[arg(long, value_name = "N")]
     workers: Option<NonZeroUsize>,
+    /// What comes in: kinds and arrivals, of which the rate is looked for; with --find, the load
+    #[arg(long, value_name = "LOAD")]
+    load: Option<String>,
+    /// Find how many instances of a service are needed for a load, instead of the load
+    #[arg(long, value_name = "instances:SERVICE")]
+    find: Option<String>,
+    /// With --find, the highest number to try
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    most: u32,
     /// Draw load and response times to this file, as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -98,6 +109,8 @@ struct FoundPoint {
     /// Half the width of the 95 % confidence interval of that.
     p99_within_seconds: Option<f64>,
     errors: f64,
+    /// Which part of their slots or processors services use that have a limit of these.
+    utilisations: BTreeMap<String, f64>,
     runs: u32,
     holds: bool,
 }
@@ -115,7 +128,13 @@ pub fn run(args: &CapacityArgs) -> Result<()> {
     if args.arch == "fsm" {
         return Err(source::no_services(&args.arch)).context("-a");
     }
-    let topology = source::defined(&args.arch, &args.arch_dir, args.stopstep, scale)?;
+    let mut topology = source::defined(&args.arch, &args.arch_dir, args.stopstep, scale)?;
+    let load = args.load.as_deref().map(LoadText::read).transpose();
+    let load = load.map_err(|error| anyhow!("--load: {error}"))?;
+    if let Some(load) = &load {
+        let applied = load.apply(&mut topology);
+        applied.map_err(|error| anyhow!("--load: {error}"))?;
+    }
     let plot = args.plot.as_deref().map(Replacement::begin).transpose();
     let plot = plot.context("--plot")?;
     let mut config = Config {
@@ -136,6 +155,17 @@ pub fn run(args: &CapacityArgs) -> Result<()> {
         precision: args.precision,
     };
     let console = Console::new(args.format == Format::Text);
+    if let Some(find) = &args.find {
+        let run = size::Run {
+            args,
+            config: &config,
+            plan: &plan,
+            search: &search,
+            load: load.as_ref(),
+            scale,
+        };
+        return size::run(&run, find, &console);
+    }
     console.line(format_args!(
         "{:>10}  {:>12}  {:>9}  {:>9}  {:>9}  {:>7}  {:>4}",
         "load/s", "throughput/s", "p50", "p99", "+/-", "errors", "runs"
@@ -152,9 +182,15 @@ pub fn run(args: &CapacityArgs) -> Result<()> {
         file.finish().context("--plot")?;
     }
     match args.format {
-        Format::Text => console.line(verdict(args, &found)),
+        Format::Text => {
+            console.line(verdict(args, &found));
+            if let Some(bottleneck) = bottleneck(&topology, &found) {
+                console.line(bottleneck);
+            }
+        }
         Format::Json => console.print(|out| {
-            serde_json::to_writer(&mut *out, &json(args, &found)).map_err(io::Error::from)?;
+            serde_json::to_writer(&mut *out, &json(args, &topology, &found))
+                .map_err(io::Error::from)?;
             writeln!(out)
         }),
     }
@@ -177,6 +213,9 @@ fn check(args: &CapacityArgs) -> Result<()> {
             "--precision: {} is no share; give a number above 0 and below 1",
             args.precision
         );
+    }
+    if args.find.is_some() && args.plot.is_some() {
+        bail!("--plot draws loads, and --find looks for none; leave one of them out");
     }
     if args.duration.is_zero() {
         bail!("--duration: without time there is no load; give 1 second or more");
@@ -228,8 +267,40 @@ fn interval(found: &Capacity) -> String {
     }
 }
 
-fn json<'a>(args: &'a CapacityArgs, found: &Capacity) -> Found<'a> {
+/// How busy services are at the highest load that is borne, the busiest first.
+fn bottleneck(topology: &Topology, found: &Capacity) -> Option<String> {
+    let load = found.load?;
+    let point = found.points.iter().find(|point| point.load == load)?;
+    busiest(topology, point)
+}
+
+/// How busy services are, the busiest first.
+fn busiest(topology: &Topology, point: &Point) -> Option<String> {
+    let (first, others) = point.utilisations.split_first()?;
+    let name = |service: u32| &topology.services[service as usize].name;
+    let mut line = format!(
+        "  bottleneck   {}, {:.0} % busy",
+        name(first.0),
+        first.1 * 100.0
+    );
+    for &(service, part) in others {
+        let _ = write!(line, "; {} {:.0} %", name(service), part * 100.0);
+    }
+    Some(line)
+}
+
+fn named(topology: &Topology, point: &Point) -> BTreeMap<String, f64> {
+    let parts = point.utilisations.iter();
+    let named = |&(service, part): &(u32, f64)| {
+        let name = topology.services[service as usize].name.clone();
+        (name, part)
+    };
+    parts.map(named).collect()
+}
+
+fn json<'a>(args: &'a CapacityArgs, topology: &Topology, found: &Capacity) -> Found<'a> {
     let points = found.points.iter().map(|point| FoundPoint {
+        utilisations: named(topology, point),
         load: point.load,
         throughput: point.throughput,
         p50_seconds: point.p50.as_secs_f64(),

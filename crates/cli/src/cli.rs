@@ -1,6 +1,7 @@
 //! From arguments to the call that they ask for.
 
 use crate::capacity::{self, CapacityArgs};
+use crate::compare::{self, CompareArgs};
 use crate::compose::{self, ComposeArgs};
 use crate::console::Console;
 use crate::diff::{self, DiffArgs};
@@ -10,6 +11,7 @@ use crate::flags::{Value, normalise, refusal};
 use crate::marshal::{self, MarshalArgs};
 use crate::options::Options;
 use crate::sum::{self, SumArgs};
+use crate::sweep::{self, SweepArgs};
 use crate::usl::{self, UslArgs};
 use crate::{config_file, simulation};
 use anyhow::{Result, anyhow};
@@ -57,6 +59,14 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
         }
         Some(("capacity", given)) => {
             capacity::run(&CapacityArgs::from_arg_matches(given)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(("compare", given)) => {
+            compare::run(&CompareArgs::from_arg_matches(given)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(("sweep", given)) => {
+            sweep::run(&SweepArgs::from_arg_matches(given)?)?;
             Ok(ExitCode::SUCCESS)
         }
         Some(("diff", given)) => diff::run(&DiffArgs::from_arg_matches(given)?),

@@ -3,6 +3,7 @@
 mod arch;
 mod capacity;
 mod cli;
+mod compare;
 mod compose;
 mod config_file;
 mod console;
@@ -20,8 +21,10 @@ mod progress;
 mod simulation;
 mod sum;
 mod summary;
+mod sweep;
 mod text;
 mod usl;
+mod variants;
 mod workload;
 
 use std::process::ExitCode;

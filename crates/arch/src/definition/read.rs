@@ -56,6 +56,12 @@ pub enum DefinitionError {
 /// # Errors
 /// See [`DefinitionError`].
 pub fn read(name: &str, directory: &Path) -> Result<Checked, DefinitionError> {
+    let (text, file) = text_of(name, directory)?;
+    read_text(&text, &file)
+}
+
+/// The text of the definition of this name, and what it was read from.
+pub(crate) fn text_of(name: &str, directory: &Path) -> Result<(String, String), DefinitionError> {
     let file = if name.ends_with(".json") {
         PathBuf::from(name)
     } else {
@@ -69,12 +75,12 @@ pub fn read(name: &str, directory: &Path) -> Result<Checked, DefinitionError> {
                 let line = 1 + valid.iter().filter(|&&byte| byte == b'\n').count();
                 broken(&shown, line, "is no UTF-8; save the file as UTF-8")
             })?;
-            read_text(&text, &shown)
+            Ok((text, shown))
         }
         Err(source) if source.kind() == std::io::ErrorKind::NotFound => {
             let built_in = BUILT_IN.iter().find(|(known, _)| *known == name);
             match built_in {
-                Some((_, text)) => read_text(text, &format!("built-in {name}")),
+                Some((_, text)) => Ok(((*text).to_owned(), format!("built-in {name}"))),
                 None => Err(DefinitionError::NotFound {
                     name: name.to_owned(),
                     meant: meant(name, directory),

@@ -10,7 +10,7 @@ use crate::load::{Load, RequestKind, Source};
 use crate::message::{Answer, Key, Msg};
 use crate::model::LEAST_TRAVEL;
 use crate::totals::EntryTotals;
-use corsair::Context;
+use corsair::{Context, Random};
 use corsair_observe::Metric;
 use std::time::Duration;
 
@@ -23,6 +23,8 @@ pub(crate) struct EntryPoint {
     pub(super) routes: Routes,
     /// The load of its own, if it has one.
     load: Option<Load>,
+    /// Draws what comes in from a load of its own: the same for every variant of an architecture.
+    random: Random,
     /// Without a load of its own, how often a request comes in, in nanoseconds; 0: never.
     period: u64,
     /// When the load has begun, in nanoseconds; none before and after it.
@@ -47,6 +49,11 @@ impl EntryPoint {
         EntryPoint {
             routes: Routes::default(),
             load: service.load.clone(),
+            random: {
+                let number = u64::from(host.index - service.instances.start);
+                let name = u64::from(crc32fast::hash(service.name.as_bytes()));
+                Random::new(host.model.seed ^ 0x10AD ^ name << 24 ^ number)
+            },
             period: 0,
             began: None,
             share: (
@@ -75,7 +82,7 @@ impl EntryPoint {
                 let (of, number) = self.share;
                 let mine = users / of + u32::from(number < users % of);
                 for _ in 0..mine {
-                    let thinks = think.sample(|| cx.random());
+                    let thinks = think.sample(|| self.random.bits());
                     cx.timer(Duration::from_nanos(thinks), TO_TALK);
                 }
             }
@@ -137,8 +144,8 @@ impl EntryPoint {
             Source::Open { curve, arrivals } => {
                 let step = match arrivals {
                     Arrivals::Constant => 1.0,
-                    Arrivals::Poisson => -libm::log(unit(cx.random())),
-                    Arrivals::Uniform => 2.0 * unit(cx.random()),
+                    Arrivals::Poisson => -libm::log(unit(self.random.bits())),
+                    Arrivals::Uniform => 2.0 * unit(self.random.bits()),
                 };
                 self.due += step * f64::from(self.share.0);
                 // Casts of floats saturate: what is due after the end of time never comes.
@@ -160,7 +167,9 @@ impl EntryPoint {
     fn demand<C: Context<Msg>>(&mut self, host: &mut Host, kind: Option<RequestKind>, cx: &mut C) {
         let kind = match (&self.load, kind) {
             (_, Some(kind)) => kind,
-            (Some(load), None) => load.mix.draw(cx, |cx| cx.random(), |cx| cx.below(3)),
+            (Some(load), None) => load
+                .mix
+                .draw(&mut self.random, Random::bits, |random| random.below(3)),
             (None, None) => RequestKind(cx.below(3) as u16),
         };
         let counted = u64::from(cx.now().as_nanos() >= host.model.count_from);
@@ -187,7 +196,7 @@ impl EntryPoint {
         let (operation, key) = match (kind, asked) {
             (_, Some((Some((_, key)), keys))) => {
                 let (endpoint, priority, _) = key.as_endpoint().unwrap_or_default();
-                let key = Key::endpoint(endpoint, priority, cx.below(keys));
+                let key = Key::endpoint(endpoint, priority, self.random.below(keys));
                 (Operation::Get, key)
             }
             (RequestKind::READ, _) => (Operation::Get, Key::numbered(cx.below(self.put))),
@@ -209,10 +218,10 @@ impl EntryPoint {
     }
 
     /// The user of a closed loop thinks, at least for so many nanoseconds.
-    fn think<C: Context<Msg>>(&self, least: u64, cx: &mut C) {
+    fn think<C: Context<Msg>>(&mut self, least: u64, cx: &mut C) {
         let source = self.load.as_ref().map(|load| &load.source);
         if let (Some(Source::Closed { think, .. }), Some(_)) = (source, self.began) {
-            let thinks = think.sample(|| cx.random()).max(least);
+            let thinks = think.sample(|| self.random.bits()).max(least);
             cx.timer(Duration::from_nanos(thinks), TO_TALK);
         }
     }

@@ -75,7 +75,7 @@ pub fn defined(arch: &str, directory: &Path, step: u32, scale: Scale) -> Result<
 }
 
 /// The topology of a definition at a scale. Errors are blamed on the flag that asks for too much.
-fn scaled(checked: &Checked, scale: Scale) -> Result<Topology> {
+pub fn scaled(checked: &Checked, scale: Scale) -> Result<Topology> {
     Topology::new(checked, scale).map_err(|error| {
         let flag = match &error {
             ScaleError::Regions(_) | ScaleError::ServiceRegions { .. } => "-w",

@@ -103,6 +103,7 @@ mod tests {
             p99: Duration::from_millis(p99),
             p99_within: None,
             errors: 0.0,
+            utilisations: Vec::new(),
             runs: 1,
             is_certain: true,
             holds: p99 < 100,

@@ -2,10 +2,12 @@
 
 use super::{FLAGS, Flag, Value};
 use crate::capacity::CapacityArgs;
+use crate::compare::CompareArgs;
 use crate::compose::ComposeArgs;
 use crate::diff::DiffArgs;
 use crate::marshal::MarshalArgs;
 use crate::sum::SumArgs;
+use crate::sweep::SweepArgs;
 use crate::usl::UslArgs;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Args, Command, ValueHint};
@@ -25,7 +27,7 @@ pub fn command(purpose: Purpose) -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("Simulates actors that talk: pirates, and architectures of services")
         .override_usage(
-            "corsair -a NAME [FLAGS]\n       corsair capacity -a NAME [FLAGS]\n       corsair compose2arch FILE | corsair schema\n       corsair diff RUN_A RUN_B | corsair usl FILE\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair completions SHELL | corsair man",
+            "corsair -a NAME [FLAGS]\n       corsair capacity -a NAME [FLAGS]\n       corsair compare A [B] [FLAGS] | corsair sweep -a NAME [FLAGS]\n       corsair compose2arch FILE | corsair schema\n       corsair diff RUN_A RUN_B | corsair usl FILE\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair completions SHELL | corsair man",
         )
         .after_help(AFTER_HELP)
         .args_override_self(true)
@@ -44,6 +46,12 @@ pub fn command(purpose: Purpose) -> Command {
         )
         .subcommand(CapacityArgs::augment_args(
             Command::new("capacity").about("Find the load that an architecture bears, by simulation"),
+        ))
+        .subcommand(CompareArgs::augment_args(
+            Command::new("compare").about("Compare two architectures, loads or policies, seed by seed"),
+        ))
+        .subcommand(SweepArgs::augment_args(
+            Command::new("sweep").about("Run a grid of values for fields of a definition"),
         ))
         .subcommand(ComposeArgs::augment_args(
             Command::new("compose2arch").about("Turn a docker-compose file into a definition"),
@@ -74,7 +82,9 @@ Examples:
   corsair -a fsm --executor tokio -d 2        the same pirates as tokio tasks, by the clock
   corsair -a netflixoss -d 10 -j -c           services: the graph, flows and histograms
   corsair -a migration -s 8 -kv chat:1ms      step 8 of the way to a ring in two regions
-  corsair capacity -a lamp --limit 50ms       the load at which LAMP gets slow";
+  corsair capacity -a lamp --limit 50ms       the load at which LAMP gets slow
+  corsair compare lamp --set services.rds-mysql.count=4   two variants, from the same seeds
+  corsair sweep -a lamp --set load.www.rate=50..200..50 --out lamp.csv";
 
 /// The argument for a flag.
 fn arg(flag: &'static Flag, purpose: Purpose) -> Arg {

@@ -6,6 +6,7 @@ mod bad_input;
 mod collector;
 mod config;
 mod diff;
+mod experiments;
 mod exporters;
 mod flags;
 mod graph;

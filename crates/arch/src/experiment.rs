@@ -1,0 +1,243 @@
+//! Runs that are measured and compared: many seeds, on all cores, with confidence intervals.
+
+use crate::simulate::{Plan, SimulateError, simulate};
+use crate::topology::Topology;
+use crate::totals::EntryTotals;
+use corsair::{Config, Executor, Outcome};
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// What one run has measured. Times are in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// Requests that came in after the warm-up, and values put.
+    pub requests: u64,
+    /// Of these, how many were done a second.
+    pub throughput: f64,
+    /// The part of requests that failed or stayed unanswered.
+    pub errors: f64,
+    /// The mean response time of those that were answered.
+    pub mean: f64,
+    /// Percentiles of response times; unanswered requests count with their age.
+    pub p50: f64,
+    /// See `p50`.
+    pub p90: f64,
+    /// See `p50`.
+    pub p99: f64,
+    /// See `p50`.
+    pub p999: f64,
+}
+
+impl Measured {
+    /// The numbers by their names, in the order in which tables have them.
+    pub fn columns(&self) -> [(&'static str, f64); 8] {
+        [
+            ("requests", self.requests as f64),
+            ("throughput", self.throughput),
+            ("errors", self.errors),
+            ("mean_seconds", self.mean),
+            ("p50_seconds", self.p50),
+            ("p90_seconds", self.p90),
+            ("p99_seconds", self.p99),
+            ("p999_seconds", self.p999),
+        ]
+    }
+}
+
+/// Runs a topology once on one thread. `None` if the run was cut.
+///
+/// # Errors
+/// See [`SimulateError`].
+pub fn measure(
+    config: &Config,
+    topology: &Topology,
+    plan: &Plan,
+    seed: u64,
+) -> Result<Option<Measured>, SimulateError> {
+    let config = Config {
+        seed,
+        workers: NonZeroUsize::MIN,
+        ..config.clone()
+    };
+    let (report, totals) = simulate(Executor::Virtual, &config, topology.clone(), plan)?;
+    if report.outcome == Outcome::Cut {
+        return Ok(None);
+    }
+    let mut all = EntryTotals::default();
+    for entry in totals.entries.values() {
+        all.add(entry);
+    }
+    let measured = plan.duration.saturating_sub(plan.warm_up).as_secs_f64();
+    let at = |part| all.percentile(part).time.as_secs_f64();
+    let failed = all.errors + all.unanswered();
+    let answered = all.times.len() - (all.errors - all.unrouted).min(all.times.len());
+    Ok(Some(Measured {
+        requests: all.requests + all.puts,
+        throughput: (answered + all.puts) as f64 / measured.max(1e-9),
+        errors: failed as f64 / all.requests.max(1) as f64,
+        mean: all.times.mean() / 1e9,
+        p50: at(0.5),
+        p90: at(0.9),
+        p99: at(0.99),
+        p999: at(0.999),
+    }))
+}
+
+/// Calls `work` with every number below `count`, on so many threads, and returns what it gave in
+/// the order of the numbers.
+pub fn in_parallel<T: Send>(
+    threads: usize,
+    count: usize,
+    work: impl Fn(usize) -> T + Sync,
+) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::with_capacity(count));
+    let run = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= count {
+                return;
+            }
+            let result = work(number);
+            let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
+            results.push((number, result));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.min(count) {
+            scope.spawn(run);
+        }
+        run();
+    });
+    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    results.sort_by_key(|(number, _)| *number);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+/// A mean, and half the width of its 95 % confidence interval; none of a single value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// Half the width of the interval.
+    pub within: Option<f64>,
+}
+
+impl Estimate {
+    /// The estimate from independent values.
+    pub fn of(values: &[f64]) -> Estimate {
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let within = (values.len() > 1).then(|| {
+            let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+            student_975(values.len() - 1) * (squares / (count - 1.0) / count).sqrt()
+        });
+        Estimate { mean, within }
+    }
+
+    /// Whether the interval leaves zero out.
+    pub fn is_clear(&self) -> bool {
+        self.within.is_some_and(|within| self.mean.abs() > within)
+    }
+}
+
+/// A number of two architectures, and by how much the second has more.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Compared {
+    /// What it is.
+    pub name: &'static str,
+    /// In the first and in the second.
+    pub of: [Estimate; 2],
+    /// The second less the first, seed by seed: what both have by chance does not matter.
+    pub difference: Estimate,
+}
+
+/// Runs two topologies from the same seeds, and compares what is measured. `None` if a run was cut.
+///
+/// # Errors
+/// See [`SimulateError`].
+pub fn compare(
+    config: &Config,
+    topologies: [&Topology; 2],
+    plan: &Plan,
+    seeds: usize,
+) -> Result<Option<Vec<Compared>>, SimulateError> {
+    let runs = in_parallel(config.workers.get(), 2 * seeds, |number| {
+        let seed = config.seed.wrapping_add((number / 2) as u64);
+        measure(config, topologies[number % 2], plan, seed)
+    });
+    let mut values: [Vec<[f64; 8]>; 2] = Default::default();
+    let mut names = [""; 8];
+    for (number, run) in runs.into_iter().enumerate() {
+        let Some(measured) = run? else {
+            return Ok(None);
+        };
+        let columns = measured.columns();
+        names = columns.map(|(name, _)| name);
+        values[number % 2].push(columns.map(|(_, value)| value));
+    }
+    let compared = names.into_iter().enumerate().map(|(column, name)| {
+        let [a, b]: [Vec<f64>; 2] = [0, 1].map(|of: usize| {
+            let rows: &Vec<[f64; 8]> = &values[of];
+            rows.iter().map(|row| row[column]).collect()
+        });
+        let differences: Vec<f64> = a.iter().zip(&b).map(|(a, b)| b - a).collect();
+        Compared {
+            name,
+            of: [Estimate::of(&a), Estimate::of(&b)],
+            difference: Estimate::of(&differences),
+        }
+    });
+    Ok(Some(compared.collect()))
+}
+
+/// The number that a Student's t variable of so many degrees of freedom exceeds once in 40 times.
+pub(crate) fn student_975(freedom: usize) -> f64 {
+    const TABLE: [f64; 12] = [
+        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179,
+    ];
+    match TABLE.get(freedom - 1) {
+        Some(&value) => value,
+        // The first terms of the expansion of Cornish and Fisher: within 0.1 % from 13 on.
+        None => {
+            let (z, n): (f64, f64) = (1.959_964, freedom as f64);
+            let z3 = z.powi(3);
+            z + (z3 + z) / (4.0 * n) + (5.0 * z.powi(5) + 16.0 * z3 + 3.0 * z) / (96.0 * n * n)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_of_students_t_are_those_of_the_tables() {
+        for (freedom, value) in [
+            (1, 12.706),
+            (12, 2.179),
+            (13, 2.160),
+            (30, 2.042),
+            (120, 1.980),
+        ] {
+            assert!((student_975(freedom) - value).abs() < 0.002, "{freedom}");
+        }
+    }
+
+    #[test]
+    fn an_estimate_is_clear_when_its_interval_leaves_zero_out() {
+        let some = Estimate::of(&[1.0, 2.0, 3.0]);
+        // The deviation is 1, and 4.303 / √3 is 2.484.
+        assert!((some.within.unwrap() - 2.484).abs() < 0.001 && !some.is_clear());
+        assert!(Estimate::of(&[1.0, 1.1, 0.9]).is_clear());
+        assert!(!Estimate::of(&[5.0]).is_clear());
+    }
+
+    #[test]
+    fn results_are_in_the_order_of_their_numbers() {
+        let squares = in_parallel(3, 50, |number| number * number);
+        assert_eq!(squares, (0..50).map(|n| n * n).collect::<Vec<_>>());
+        assert!(in_parallel(3, 0, |number| number).is_empty());
+    }
+}

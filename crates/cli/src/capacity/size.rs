@@ -1,0 +1,166 @@
+//! `corsair capacity --find instances:web`: how many instances are needed for a load.
+
+use super::{CapacityArgs, Format, busiest, named, row};
+use crate::arch::source;
+use crate::console::Console;
+use crate::text::GoDuration;
+use anyhow::{Result, anyhow, bail};
+use corsair::Config;
+use corsair_arch::{
+    DefinitionText, LoadText, Plan, Scale, Search, Setting, Sized, Topology, instances, nearest,
+};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io;
+
+/// What a search needs.
+pub struct Run<'a> {
+    pub args: &'a CapacityArgs,
+    pub config: &'a Config,
+    pub plan: &'a Plan,
+    pub search: &'a Search,
+    pub load: Option<&'a LoadText>,
+    pub scale: Scale,
+}
+
+/// What was found, as JSON.
+#[derive(Debug, Serialize)]
+struct Found<'a> {
+    arch: &'a str,
+    service: &'a str,
+    limit_seconds: f64,
+    instances: Option<u32>,
+    points: Vec<FoundPoint>,
+}
+
+#[derive(Debug, Serialize)]
+struct FoundPoint {
+    instances: u32,
+    load: f64,
+    throughput: f64,
+    p50_seconds: f64,
+    p99_seconds: f64,
+    p99_within_seconds: Option<f64>,
+    errors: f64,
+    utilisations: BTreeMap<String, f64>,
+    runs: u32,
+    holds: bool,
+}
+
+/// Looks for the smallest number of instances that is enough, and tells it.
+///
+/// # Errors
+/// What is wrong with the flags or the architecture.
+pub fn run(run: &Run<'_>, find: &str, console: &Console) -> Result<()> {
+    let args = run.args;
+    let Some(service) = find.strip_prefix("instances:") else {
+        bail!("--find: '{find}' cannot be looked for; write it as instances:web");
+    };
+    if args.arch == "migration" {
+        bail!("--find: the counts of a migration are its steps'; give a definition");
+    }
+    if !(1..=1_000_000).contains(&args.most) {
+        bail!(
+            "--most: {} is no number of instances; give 1 to 1000000",
+            args.most
+        );
+    }
+    let text = DefinitionText::find(&args.arch, &args.arch_dir);
+    let text = text.map_err(|error| anyhow!("-a: {error}"))?;
+    let checked = text.with(&[]).map_err(|what| anyhow!("-a: {what}"))?;
+    let names: Vec<&str> = checked
+        .services()
+        .map(|(service, _)| &*service.name)
+        .collect();
+    if !names.contains(&service) {
+        let meant = match nearest(service, names.iter().copied()) {
+            Some(near) => format!("did you mean {near}?"),
+            None => format!("there are {}", names.join(", ")),
+        };
+        bail!("--find: '{service}' is no service; {meant}");
+    }
+    let has_load = run.load.is_some() || !checked.definition().load.is_empty();
+    if !has_load {
+        bail!(
+            "--find: without a load every number is enough; give --load, such as 'poisson 500/s'"
+        );
+    }
+    let make = |count: u32| -> Result<Topology, String> {
+        let checked = text.with(&[Setting {
+            path: format!("services.{service}.count"),
+            value: count.into(),
+        }])?;
+        let made = source::scaled(&checked, run.scale);
+        let mut topology = made.map_err(|error| format!("{error:#}"))?;
+        if let Some(load) = run.load {
+            load.apply(&mut topology)
+                .map_err(|error| error.to_string())?;
+        }
+        Ok(topology)
+    };
+    console.line(format_args!(
+        "{:>9}  {:>10}  {:>12}  {:>9}  {:>9}  {:>9}  {:>7}  {:>4}",
+        "instances", "load/s", "throughput/s", "p50", "p99", "+/-", "errors", "runs"
+    ));
+    let found = instances(
+        run.config,
+        run.plan,
+        run.search,
+        args.most,
+        make,
+        |count, point| {
+            console.line(format_args!("{count:>9}  {}", row(point)));
+        },
+    );
+    let found = found.map_err(|error| anyhow!("{}", error.to_string().trim_end()))?;
+    let topology = make(1).map_err(|what| anyhow!("{what}"))?;
+    match args.format {
+        Format::Text => tell(run, service, &topology, &found, console),
+        Format::Json => console.print(|out| {
+            let found = json(run, service, &topology, &found);
+            serde_json::to_writer(&mut *out, &found).map_err(io::Error::from)?;
+            writeln!(out)
+        }),
+    }
+    Ok(())
+}
+
+fn tell(run: &Run<'_>, service: &str, topology: &Topology, found: &Sized, console: &Console) {
+    let limit = GoDuration(run.args.limit);
+    let Some(count) = found.instances else {
+        let most = run.args.most;
+        return console.line(format_args!(
+            "corsair: not even {most} instances of {service} bear this load with a p99 of at most {limit}; the bottleneck may be another"
+        ));
+    };
+    console.line(format_args!(
+        "corsair: {count} instance{} of {service} bear this load with a p99 of at most {limit}",
+        crate::text::plural(count.into())
+    ));
+    let point = found.points.iter().find(|(tried, _)| *tried == count);
+    if let Some(line) = point.and_then(|(_, point)| busiest(topology, point)) {
+        console.line(line);
+    }
+}
+
+fn json<'a>(run: &'a Run<'_>, service: &'a str, topology: &Topology, found: &Sized) -> Found<'a> {
+    let points = found.points.iter().map(|(count, point)| FoundPoint {
+        instances: *count,
+        load: point.load,
+        throughput: point.throughput,
+        p50_seconds: point.p50.as_secs_f64(),
+        p99_seconds: point.p99.as_secs_f64(),
+        p99_within_seconds: point.p99_within.map(|within| within.as_secs_f64()),
+        errors: point.errors,
+        utilisations: named(topology, point),
+        runs: point.runs,
+        holds: point.holds,
+    });
+    Found {
+        arch: &run.args.arch,
+        service,
+        limit_seconds: run.args.limit.as_secs_f64(),
+        instances: found.instances,
+        points: points.collect(),
+    }
+}
