@@ -25,8 +25,8 @@ pub use config::{
 pub use context::{AskError, AsyncContext, Context, Own, Waiting};
 /// Implements the trait [`Message`](trait@Message); its documentation describes the attributes.
 pub use corsair_derive::Message;
-pub(crate) use distribution::normal_quantile;
 pub use distribution::{Distribution, DistributionError};
+pub(crate) use distribution::{normal_quantile, seconds};
 pub use error::RunError;
 pub use event::{Envelope, Event, Reason, SpanId, Ticket, TimerHandle, Token};
 pub use fingerprint::Fingerprint;

@@ -40,6 +40,7 @@ mod experiment;
 pub mod fork_join;
 pub mod fsm;
 mod memory;
+pub mod network;
 mod run;
 mod supervision;
 mod sync;

@@ -71,6 +71,7 @@ pub(crate) fn run<M: Message>(
     config: &Config,
     scenario: impl Scenario<M>,
 ) -> Result<Report, RunError> {
+    let config = &config.with_network();
     let started = Instant::now();
     let root: Arc<dyn Blueprint<M, Shard<M>>> =
         Arc::new(context::root_form(move |context| scenario.root(context)));

@@ -65,6 +65,14 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         }
     };
 
+    let duplicate = container.duplicate.then(|| {
+        quote! {
+            #[inline]
+            fn duplicate(&self) -> ::core::option::Option<Self> {
+                ::core::option::Option::Some(::core::clone::Clone::clone(self))
+            }
+        }
+    });
     let hashed = !container.skip && container.fingerprint.is_none();
     let generics = bounded(generics.clone(), hashed);
     let (parameters, arguments, bounds) = generics.split_for_impl();
@@ -83,6 +91,8 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             fn fingerprint(&self) -> u64 {
                 #fingerprint
             }
+
+            #duplicate
         }
     })
 }

@@ -10,6 +10,7 @@ mod fork_join;
 mod fsm;
 mod hand;
 mod message;
+mod network;
 mod progress;
 mod virtual_space;
 mod virtual_time;

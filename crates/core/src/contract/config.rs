@@ -2,6 +2,7 @@
 
 use super::address::Addr;
 use super::time::{Time, nanos};
+use crate::network::Network;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -46,6 +47,9 @@ pub struct Config {
     pub workers: NonZeroUsize,
     /// How long messages travel in virtual time.
     pub latency: Latency,
+    /// What the ways of messages in virtual time are like, instead of [`Config::latency`], which is not
+    /// looked at then.
+    pub network: Option<Arc<dyn Network>>,
     /// The width of the windows in which shards of the virtual executor work without meeting; at
     /// most the smallest latency, which is the default. The result does not depend on it.
     pub lookahead: Option<Duration>,
@@ -85,6 +89,7 @@ impl Default for Config {
             seed: 0,
             workers: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             latency: Latency::default(),
+            network: None,
             lookahead: None,
             end: None,
             mailbox: NonZeroUsize::new(256).expect("256 is not 0"),
@@ -102,6 +107,17 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The configuration with the latencies of its network.
+    pub(crate) fn with_network(&self) -> Config {
+        let mut config = self.clone();
+        if let Some(network) = &self.network {
+            let min = nanos(network.least());
+            let spread = nanos(network.most()).saturating_sub(min);
+            config.latency = Latency { min, spread };
+        }
+        config
+    }
+
     /// Whether the fields fit together.
     ///
     /// # Errors
@@ -110,14 +126,15 @@ impl Config {
         if self.workers.get() > MAX_WORKERS {
             return Err(ConfigError::Workers(self.workers.get()));
         }
-        if self.latency.min == 0 {
+        let latency = self.with_network().latency;
+        if latency.min == 0 {
             return Err(ConfigError::NoLatency);
         }
         match self.lookahead {
             Some(Duration::ZERO) => Err(ConfigError::NoLookahead),
-            Some(lookahead) if nanos(lookahead) > self.latency.min => Err(ConfigError::Lookahead {
+            Some(lookahead) if nanos(lookahead) > latency.min => Err(ConfigError::Lookahead {
                 lookahead,
-                latency: Duration::from_nanos(self.latency.min),
+                latency: latency.min(),
             }),
             _ => Ok(()),
         }

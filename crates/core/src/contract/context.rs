@@ -104,6 +104,13 @@ pub trait Context<M: Message>: Send {
     /// Sends a message `delay` later than now; the latency comes on top.
     fn send_after(&mut self, delay: Duration, to: Addr, body: M) -> SpanId;
 
+    /// Sends this actor itself a message that takes no time: it arrives at this very instant, after what
+    /// is being handled, among timers that are due now in the order of setting.
+    ///
+    /// In virtual time, an actor that does nothing else is a loop in which no time passes
+    /// ([`Config::most_at_once`](crate::Config::most_at_once)).
+    fn send_self(&mut self, body: M) -> SpanId;
+
     /// Sends a message whose answer is expected: an answer's [`Envelope::answers`] is the span
     /// returned here. If there is no actor to answer, [`Event::Unanswered`] comes instead.
     fn question(&mut self, to: Addr, body: M) -> SpanId;

@@ -28,6 +28,7 @@
 /// |---|---|---|
 /// | `#[message(skip)]` | a field, a variant, a type | it does not enter the fingerprint |
 /// | `#[message(fingerprint = f)]` | a field, a type | its fingerprint is `f(&it)`, a `u64` |
+/// | `#[message(duplicate)]` | a type | a network may deliver it twice; it is [`Clone`] |
 /// | `#[message(kind = "Name")]` | a variant, a struct | the name of its kind; variants of one name are one kind |
 ///
 /// ```
@@ -90,6 +91,16 @@ pub trait Message: Send + 'static {
 
     /// The index in [`Message::KINDS`] of this message's kind.
     fn kind(&self) -> usize;
+
+    /// A copy of it, for a [`Network`](crate::network::Network) that delivers some messages twice. One
+    /// that has none is delivered once. The derive macro makes it of `#[message(duplicate)]` on a type
+    /// that is [`Clone`].
+    fn duplicate(&self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
 
     /// A number that differs, as well as 64 bits can, where the contents differ.
     ///

@@ -47,6 +47,10 @@ pub struct Report {
     pub dead_letters: Vec<KindCount>,
     /// Messages dropped by the overflow policy of full mailboxes.
     pub dropped: u64,
+    /// Messages that the [network](crate::network::Network) lost.
+    pub lost: u64,
+    /// Messages that it delivered a second time.
+    pub duplicated: u64,
     /// Actors that panicked, in the order in which it was noticed.
     pub panics: Vec<PanicReport>,
     /// Actors that still waited when the run ended: at most [`Report::MOST_WAITING`] of them.

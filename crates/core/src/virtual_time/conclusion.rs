@@ -46,6 +46,8 @@ pub(super) fn add_up<M: Message>(
         ended: sum(|tally| tally.ended) - u64::from(root_ended.is_some()),
         dead_letters: by_kind(|tally| &tally.dead),
         dropped: 0,
+        lost: sum(|tally| tally.lost),
+        duplicated: sum(|tally| tally.duplicated),
         panics: Vec::new(),
         waiting: Vec::new(),
         waiting_total: sum(shard::Tally::live),

@@ -1,6 +1,7 @@
 //! How actors reach their shard.
 
 mod forms;
+mod transit;
 mod waits;
 
 pub(super) use forms::root_form;
@@ -159,27 +160,25 @@ impl<M: Message, R: Reach<M>> Context<M> for VirtualContext<M, R> {
 
     #[inline(always)]
     fn send(&mut self, to: Addr, body: M) -> SpanId {
-        SpanId(self.shard().post(Kind::Message, to.0, 0, 0, body))
+        self.post(Kind::Message, to.0, 0, 0, body)
     }
 
     #[inline]
     fn send_after(&mut self, delay: Duration, to: Addr, body: M) -> SpanId {
-        SpanId(
-            self.shard()
-                .post(Kind::Message, to.0, nanos(delay), 0, body),
-        )
+        self.post(Kind::Message, to.0, nanos(delay), 0, body)
+    }
+
+    fn send_self(&mut self, body: M) -> SpanId {
+        SpanId(self.shard().post_self(body))
     }
 
     fn question(&mut self, to: Addr, body: M) -> SpanId {
-        SpanId(self.shard().post(Kind::Question, to.0, 0, 0, body))
+        self.post(Kind::Question, to.0, 0, 0, body)
     }
 
     fn reply(&mut self, ticket: Ticket, body: M) -> SpanId {
         let question = ticket.question.as_u64();
-        SpanId(
-            self.shard()
-                .post(Kind::Reply, ticket.to.0, 0, question, body),
-        )
+        self.post(Kind::Reply, ticket.to.0, 0, question, body)
     }
 
     #[inline(always)]
@@ -302,7 +301,7 @@ impl<M: Message> AsyncContext<M> for VirtualContext<M, ForBody<M>> {
     }
 
     fn ask_only(&mut self, to: Addr, body: M) -> SpanId {
-        SpanId(self.shard().post(Kind::Ask, to.0, 0, 0, body))
+        self.post(Kind::Ask, to.0, 0, 0, body)
     }
 
     fn wait_own(&mut self, why: Waiting, own: Own) -> impl Future<Output = Event<M>> + Send {

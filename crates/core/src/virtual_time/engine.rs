@@ -317,7 +317,7 @@ impl<M: Message> Engine<M> {
                 parcel.windows.push((next, buffer));
             }
             parcel.far.append(&mut out.far);
-            parcel.spawns.extend(shard.spawns.iter().cloned());
+            parcel.spawns.extend(shard.ready_spawns().cloned());
         }
     }
 
@@ -325,7 +325,7 @@ impl<M: Message> Engine<M> {
     fn absorb(&mut self) {
         // SAFETY: as in `shard`; the inbox is not part of the shard.
         let shard = unsafe { &mut *self.shard };
-        let mut spawns = std::mem::take(&mut shard.spawns);
+        let mut spawns = shard.take_ready_spawns();
         for (from, parcel) in self.inbox.iter_mut().enumerate() {
             for (window, buffer) in parcel.windows.drain(..) {
                 self.inbound_pending |= 1 << (window % RING);
@@ -362,6 +362,9 @@ impl<M: Message> Engine<M> {
         let before = self.counts();
         self.run_events(pause);
         self.busy = !self.counted && self.counts() != before;
+        if P::EVER {
+            self.shard().spawns_wait_from = pause.also().map_or(u64::MAX, |_| pause.before());
+        }
     }
 
     /// Puts the events of one window together.
@@ -508,6 +511,11 @@ unsafe fn discard<M: Message>(shard: *mut Shard<M>, event: *mut Stored<M>) {
         (*shard).leave();
         (*shard).turn.me = event.head.to;
         (*shard).turn.now = now;
+        let token = event.head.cause.parent as u32;
+        if event.head.kind() == Kind::Timer && (*shard).is_cancelled(token) {
+            // It may have been removed before, or not: nothing happens.
+            return;
+        }
         (*shard).resume(event.head);
         let kind = event.message_kind();
         (*shard).resume_kept(event.head, kind);

@@ -221,11 +221,18 @@ trait Residents<M: Message, F: Form<M>> {
     ) -> Ready {
         // SAFETY: as in `deliver`; the event is moved out once on every path.
         unsafe {
-            let kind = (*event).label.kind();
             let state = (*slot).header.state;
-            if kind == Kind::Timer && (*shard).is_cancelled(Stored::token(event)) {
-                return Ready::No;
+            if (*event).label.kind() == Kind::Timer {
+                if (*shard).is_cancelled(Stored::token(event)) {
+                    return Ready::No;
+                }
+                if let Some(own) = (*shard).take_own(Stored::token(event)) {
+                    let event = (*shard).arrive(own);
+                    count_message(shard, event);
+                    return Ready::Yes;
+                }
             }
+            let kind = (*event).label.kind();
             let unborn = state == State::Fresh && (*shard).turn.now < self.born(slot);
             if state == State::Ended || unborn {
                 let event = Stored::read(event, (*shard).turn.now);
@@ -365,6 +372,10 @@ unsafe fn drop_kept<M: Message>(shard: *mut Shard<M>) {
     // SAFETY: the contract. References to the shard end before an event is dropped.
     unsafe {
         while let Some(event) = (*shard).take_kept() {
+            let kind = event.message_kind();
+            drop((*shard).undeliverable(event, kind));
+        }
+        while let Some(event) = (*shard).take_any_own() {
             let kind = event.message_kind();
             drop((*shard).undeliverable(event, kind));
         }

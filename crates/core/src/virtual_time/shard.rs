@@ -6,9 +6,11 @@
 
 mod aside;
 mod outside;
+mod own;
 mod queues;
 mod tally;
 mod timer;
+mod transit;
 mod turn;
 mod waits;
 
@@ -53,6 +55,9 @@ pub(super) struct Shard<M> {
     pub(super) waits: Waits,
     /// Events of the window begun last that come after a pause, and timers that were set in it.
     pub(super) rest: Vec<Scheduled<M>>,
+    /// Spawns asked for at this time or later are not carried out: somebody may still ask for one at
+    /// this instant, and they are in one order.
+    pub(super) spawns_wait_from: u64,
     /// All events so far, if they are to be compared with those of another run.
     pub(super) trail: Option<Vec<Noted>>,
     /// Events after the limit, in a window that contains it: when, and a timer's key or `u64::MAX`.
@@ -61,6 +66,10 @@ pub(super) struct Shard<M> {
     never: Vec<Scheduled<M>>,
     /// How many spawns each actor has asked for, if any.
     requests: HashMap<u32, u32>,
+    /// When the last message of a pair arrives, if the network keeps their order.
+    last: HashMap<(u32, u32), u64>,
+    /// Messages of actors to themselves that take no time, by actor, with the timers they wait for.
+    own: HashMap<u32, Vec<(u32, Scheduled<M>)>>,
 }
 
 /// A shard's number within the process. Numbers are not used again, so that a context that was
@@ -83,6 +92,8 @@ impl<M: Message> Shard<M> {
                 streams: Streams::new(config.seed),
                 latency: config.latency,
                 latency_key: Latency::key(config.seed),
+                network: config.network.clone(),
+                network_key: crate::contract::random::key(config.seed, 0x4E45_5457_4F52_4B21),
                 most_at_once: config.most_at_once.get(),
                 cut: config.cut.clone(),
                 window_bits,
@@ -110,10 +121,13 @@ impl<M: Message> Shard<M> {
             tally: Tally::new(M::KINDS.len()),
             waits: Waits::default(),
             rest: Vec::new(),
+            spawns_wait_from: u64::MAX,
             trail: None,
             held: Vec::new(),
             never: Vec::new(),
             requests: HashMap::new(),
+            last: HashMap::new(),
+            own: HashMap::new(),
         })
     }
 
@@ -131,6 +145,9 @@ impl<M: Message> Shard<M> {
     /// When what is sent now from one actor to another arrives.
     #[inline(always)]
     fn arrival(&self, from: u32, to: u32) -> u64 {
+        if self.rules.network.is_some() {
+            return self.arrival_by_network();
+        }
         let key = self.rules.latency_key;
         let latency = self.rules.latency.of(key, Addr(from), Addr(to));
         self.turn.now.saturating_add(latency)
@@ -536,7 +553,7 @@ impl<M: Message> Shard<M> {
     /// The first window after the current one in which something is to happen, or the current one if
     /// a pause has left something of it, as far as this shard knows: at its own actors, or at others to which it has sent.
     pub(super) fn next_window(&self) -> u64 {
-        if !self.rest.is_empty() {
+        if !self.rest.is_empty() || self.has_waiting_spawns() {
             return self.window.number;
         }
         let bits = self.rules.window_bits;

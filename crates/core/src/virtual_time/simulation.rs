@@ -96,6 +96,7 @@ impl<M: Message> Simulation<M> {
     /// system refuses a thread.
     pub fn new(config: &Config, scenario: impl Scenario<M>) -> Result<Simulation<M>, RunError> {
         config.check()?;
+        let config = &config.with_network();
         let started = Instant::now();
         let root: Arc<dyn super::Blueprint<M, super::Shard<M>>> =
             Arc::new(super::context::root_form(move |context| {

@@ -254,6 +254,14 @@ impl<M: Message, R: Runtime> Context<M> for WallContext<M, R> {
         span
     }
 
+    fn send_self(&mut self, body: M) -> SpanId {
+        let mut letter = self.letter(body, SpanId::NONE, Asks::Nobody);
+        letter.epoch = self.system.counters.sent();
+        let span = letter.span;
+        self.batch.push_back(letter);
+        span
+    }
+
     fn question(&mut self, to: Addr, body: M) -> SpanId {
         let letter = self.letter(body, SpanId::NONE, Asks::Sender);
         self.dispatch(to, letter)

@@ -119,6 +119,8 @@ fn report<M: Message, R: Runtime>(
         ended: system.ended.load(Acquire),
         dead_letters: counts(&|kind| system.dead[kind].load(Relaxed)),
         dropped: system.dropped.load(Relaxed),
+        lost: 0,
+        duplicated: 0,
         panics: std::mem::take(&mut *lock(&system.panics)),
         waiting: waiting.collect(),
         waiting_total,

@@ -15,8 +15,9 @@ impl Place {
     /// The attributes that make sense here.
     fn known(self) -> &'static [&'static str] {
         match self {
-            Place::Struct => &["skip", "kind", "fingerprint"],
-            Place::Enum | Place::Field => &["skip", "fingerprint"],
+            Place::Struct => &["skip", "kind", "fingerprint", "duplicate"],
+            Place::Enum => &["skip", "fingerprint", "duplicate"],
+            Place::Field => &["skip", "fingerprint"],
             Place::Variant => &["skip", "kind"],
         }
     }
@@ -36,6 +37,8 @@ impl Place {
 pub(super) struct Attributes {
     /// It does not enter the fingerprint.
     pub(super) skip: bool,
+    /// A network may deliver it twice.
+    pub(super) duplicate: bool,
     /// The name of the kind.
     kind: Option<String>,
     /// The function that makes a number of it.
@@ -65,6 +68,7 @@ impl Attributes {
                 }
                 let twice = match given.as_str() {
                     "skip" => std::mem::replace(&mut read.skip, true),
+                    "duplicate" => std::mem::replace(&mut read.duplicate, true),
                     "kind" => {
                         let name = meta.value()?.parse::<LitStr>()?.value();
                         read.kind.replace(name).is_some()
@@ -103,6 +107,7 @@ fn usage(name: &str) -> &'static str {
     match name {
         "skip" => "`skip`",
         "kind" => "`kind = \"Name\"`",
+        "duplicate" => "`duplicate`",
         _ => "`fingerprint = function`",
     }
 }

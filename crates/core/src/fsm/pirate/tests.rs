@@ -83,6 +83,10 @@ impl Context<Msg> for Recorder {
     fn reply(&mut self, _: Ticket, _: Msg) -> SpanId {
         panic!("a pirate is asked nothing")
     }
+    fn send_self(&mut self, _: Msg) -> SpanId {
+        unreachable!("pirates talk to others")
+    }
+
     fn timer_handle(&mut self, _: Duration, _: Token) -> TimerHandle {
         unreachable!("pirates cancel nothing")
     }

@@ -36,6 +36,16 @@ impl<M> Aside<M> {
         let room = unsafe { &mut (*self.0.as_ptr()).event };
         Stored::put_aside(room, event)
     }
+
+    /// Puts a message there. Whoever handles it moves it out before the next.
+    pub(super) fn set_message(&mut self, message: Scheduled<M>) -> *mut Stored<M> {
+        // SAFETY: as above; a room has the size and alignment of any event.
+        unsafe {
+            let place = (&raw mut (*self.0.as_ptr()).event).cast::<u8>();
+            Stored::write(place, message);
+            place.cast()
+        }
+    }
 }
 
 impl<M> Drop for Aside<M> {

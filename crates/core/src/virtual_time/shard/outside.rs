@@ -5,6 +5,7 @@ use super::timer::key;
 use crate::Addr;
 use crate::contract::{Message, SpanId};
 use crate::virtual_time::near::NearTimer;
+use crate::virtual_time::population::SpawnRequest;
 use crate::virtual_time::scheduled::{Head, Kind, Scheduled};
 
 impl<M: Message> Shard<M> {
@@ -35,6 +36,31 @@ impl<M: Message> Shard<M> {
             self.schedule(time, Scheduled::with_body(head, body));
         }
         span
+    }
+
+    /// The spawns that can be carried out.
+    pub(in super::super) fn ready_spawns(
+        &self,
+    ) -> impl Iterator<Item = &SpawnRequest<M, Shard<M>>> {
+        let from = self.spawns_wait_from;
+        self.spawns.iter().filter(move |spawn| spawn.time < from)
+    }
+
+    /// Takes the spawns that can be carried out.
+    pub(in super::super) fn take_ready_spawns(&mut self) -> Vec<SpawnRequest<M, Shard<M>>> {
+        if !self.has_waiting_spawns() {
+            return std::mem::take(&mut self.spawns);
+        }
+        let from = self.spawns_wait_from;
+        self.spawns
+            .extract_if(.., |spawn| spawn.time < from)
+            .collect()
+    }
+
+    /// Whether there are spawns that cannot be carried out yet.
+    pub(super) fn has_waiting_spawns(&self) -> bool {
+        let from = self.spawns_wait_from;
+        from != u64::MAX && self.spawns.iter().any(|spawn| spawn.time >= from)
     }
 
     /// When something is due that waits neither on the ring nor in a wheel.

@@ -66,6 +66,9 @@ pub(in super::super) struct Tally {
     pub(in super::super) dead: Vec<u64>,
     pub(in super::super) first_dead: Option<FirstDead>,
     pub(in super::super) fired: u64,
+    /// By the network.
+    pub(in super::super) lost: u64,
+    pub(in super::super) duplicated: u64,
     pub(in super::super) digest: u64,
     pub(in super::super) begun: u64,
     pub(in super::super) ended: u64,
@@ -92,6 +95,8 @@ impl Tally {
             dead: vec![0; kinds],
             first_dead: None,
             fired: 0,
+            lost: 0,
+            duplicated: 0,
             digest: 0,
             begun: 0,
             ended: 0,

@@ -4,16 +4,21 @@ use super::ROOT;
 use super::aside::Aside;
 use crate::contract::random::Streams;
 use crate::contract::{Cut, Latency, Waiting};
+use crate::network::Network;
 use crate::virtual_time::header::Header;
 use crate::virtual_time::near::Near;
 use crate::virtual_time::scheduled::{Head, Kind};
 use crate::virtual_time::stored::Stored;
+use std::sync::Arc;
 
 /// What the run was told; the same on all shards.
 pub(in super::super) struct Rules {
     pub(in super::super) streams: Streams,
     pub(in super::super) latency: Latency,
     pub(in super::super) latency_key: u64,
+    pub(in super::super) network: Option<Arc<dyn Network>>,
+    /// For the network's random numbers.
+    pub(in super::super) network_key: u64,
     pub(in super::super) most_at_once: u32,
     pub(in super::super) cut: Cut,
     /// log2 of a window's width in nanoseconds.
@@ -48,6 +53,8 @@ pub(in super::super) struct Window {
 pub(in super::super) struct Turn<M> {
     pub(in super::super) me: u32,
     pub(in super::super) now: u64,
+    /// How long the message being sent travels, if the network has said so.
+    pub(in super::super) transit: u64,
     pub(in super::super) header: *mut Header,
     /// The event, if it lies where it has arrived; null: it is `resumed`.
     pub(in super::super) current: *const Stored<M>,
@@ -77,6 +84,7 @@ impl<M> Turn<M> {
         Turn {
             me: ROOT,
             now: 0,
+            transit: u64::MAX,
             header: aside.header(),
             current: std::ptr::null(),
             resumed: Turn::<M>::nothing(),

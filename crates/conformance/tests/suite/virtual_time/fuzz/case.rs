@@ -1,6 +1,7 @@
 //! One case of the fuzzer: a scenario and configurations that follow from a number, run in several
 //! ways that must all come to the same.
 
+use corsair::network::{Duplicating, Fifo, Jitter, Lossy, Network};
 use corsair::{
     Actor, Addr, AsyncContext, Config, Context, DeadLetters, Event, Executor, Flow, Latency,
     Message, Outcome, Random, Report, RunError, Scenario, Select, Simulation, Spawn, Time, Token,
@@ -27,6 +28,10 @@ impl Message for Note {
     }
     fn fingerprint(&self) -> u64 {
         self.number
+    }
+    fn duplicate(&self) -> Option<Note> {
+        let (number, _mark) = (self.number, Arc::clone(&self._mark));
+        (number % 3 > 0).then_some(Note { number, _mark })
     }
 }
 
@@ -136,7 +141,10 @@ impl Actor<Note> for Clerk {
 fn act<C: Context<Note>>(case: &Case, cx: &mut C, event: &Event<Note>) {
     let to = case.address(cx);
     let number = cx.random();
-    match cx.below(16) {
+    match cx.below(17) {
+        16 if number % 4 != 0 => {
+            cx.send_self(case.note(number));
+        }
         0..3 => drop(cx.send(to, case.note(number))),
         3 => {
             let delay = case.delay(cx);
@@ -366,6 +374,7 @@ fn essence(result: Result<Report, RunError>, seen: u64) -> String {
             "{:?} {:?}",
             report.messages, report.dead_letters
         ));
+        tell(format_args!("{:?}", (report.lost, report.duplicated)));
         let counts = (report.timers, report.spawned, report.ended);
         tell(format_args!("{counts:?} {:?}", report.waiting));
         tell(format_args!("{:?}", report.per_actor));
@@ -461,6 +470,22 @@ pub(crate) fn check(number: u64) -> Result<(), String> {
         most_at_once: NonZeroU32::new(5_000).unwrap_or(NonZeroU32::MIN),
         ..Config::default()
     };
+    // Of some cases the messages travel as a network says.
+    let network: Option<Arc<dyn Network>> = match below(4) {
+        0 => {
+            let jitter = Jitter::new(latency.min(), latency.max()).map_err(|e| e.to_string())?;
+            let lossy = Lossy::new(jitter, 0.1).map_err(|e| e.to_string())?;
+            Some(Arc::new(
+                Duplicating::new(lossy, 0.2).map_err(|e| e.to_string())?,
+            ))
+        }
+        1 => {
+            let jitter = Jitter::new(latency.min(), latency.max()).map_err(|e| e.to_string())?;
+            Some(Arc::new(Fifo(jitter)))
+        }
+        _ => None,
+    };
+    let config = Config { network, ..config };
     let mark = Arc::new(());
     let case = Case {
         rounds: 1 + below(if small { 4 } else { 16 }),

@@ -1,0 +1,117 @@
+//! Networks between actors in virtual time: how long messages travel, which are lost, and which come
+//! twice.
+
+mod faults;
+mod latencies;
+
+pub use faults::{Cutoff, Duplicating, Fifo, Lossy, Partitioned};
+pub use latencies::{Constant, Jitter, LognormalLatency, NetworkError, Plane, Table};
+
+use crate::contract::{Addr, Random, Time};
+use std::fmt;
+use std::time::Duration;
+
+/// What a message's way is like, in virtual time ([`Config::network`](crate::Config::network)).
+///
+/// A network is a function: what it says of a message depends on its way and on random numbers that
+/// follow from the seed and the way, so that a run is the same for any number of workers. It is asked
+/// once for each message, on the thread of the sender's worker.
+///
+/// It states its smallest latency, which is the lookahead: the larger that is, the wider are the
+/// windows in which workers need not meet.
+///
+/// ```
+/// use corsair::network::{Fifo, Jitter, Lossy, Network};
+/// use corsair::*;
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// #[derive(Message)]
+/// enum Msg { Ping, Pong }
+///
+/// /// Asks until there is an answer.
+/// struct Patient;
+///
+/// impl Experiment<Msg> for Patient {
+///     type Value = u32;
+///
+///     async fn root<C: AsyncContext<Msg>>(self, mut cx: C) -> u32 {
+///         let echo = cx.spawn_one("echo", |mut cx: C| async move {
+///             loop {
+///                 cx.recv().await;
+///                 let question = cx.envelope().ticket();
+///                 cx.reply(question, Msg::Pong);
+///             }
+///         }).await;
+///         let mut asked = 1;
+///         while cx.ask(echo, Msg::Ping, Duration::from_millis(100)).await.is_err() {
+///             asked += 1;
+///         }
+///         asked
+///     }
+/// }
+///
+/// // From 10 to 30 ms, a message in three lost, in order.
+/// let ms = Duration::from_millis;
+/// let network = Fifo(Lossy::new(Jitter::new(ms(10), ms(30))?, 1.0 / 3.0)?);
+/// let config = Config { network: Some(Arc::new(network)), seed: 3, ..Config::default() };
+/// let (asked, report) = measure(Executor::Virtual, &config, Patient)?;
+/// assert_eq!(report.lost, u64::from(asked) - 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Messages of one actor to itself travel the network's way as well, and are never lost; those of
+/// [`Context::send_self`](crate::Context::send_self) take no time. Stops and the news of ends are the
+/// library's own: they take the longest latency, so that nothing that was sent before comes later,
+/// and are never lost.
+pub trait Network: fmt::Debug + Send + Sync + 'static {
+    /// No message travels a shorter time. At least a nanosecond.
+    fn least(&self) -> Duration;
+
+    /// No message travels longer.
+    fn most(&self) -> Duration;
+
+    /// How long a message travels. What is out of the range above is brought into it.
+    fn latency(&self, way: &Way, random: &mut Random) -> Duration;
+
+    /// What becomes of a message.
+    fn fate(&self, way: &Way, random: &mut Random) -> Fate {
+        let _ = (way, random);
+        Fate::Arrives
+    }
+
+    /// Whether messages of a pair of actors keep their order: one that would overtake another waits
+    /// for it. A network that says no reorders what its latencies reorder.
+    fn keeps_order(&self) -> bool {
+        false
+    }
+}
+
+/// The way of one message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// Who sends it.
+    pub from: Addr,
+    /// To whom.
+    pub to: Addr,
+    /// When.
+    pub sent: Time,
+}
+
+/// What becomes of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Fate {
+    /// It arrives.
+    #[default]
+    Arrives,
+    /// It does not, and nobody is told; [`Report::lost`](crate::Report::lost) counts it.
+    Lost,
+    /// It arrives twice, each with a latency of its own, if its type can be
+    /// [copied](crate::Message::duplicate).
+    Twice,
+}
+
+/// A number in [0, 1) of 53 bits.
+fn unit(random: &mut Random) -> f64 {
+    (random.bits() >> 11) as f64 / (1u64 << 53) as f64
+}

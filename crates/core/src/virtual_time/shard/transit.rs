@@ -1,0 +1,92 @@
+//! Messages that travel as a network says.
+
+use super::Shard;
+use crate::contract::random::mix;
+use crate::contract::{Addr, Message, Random, Time};
+use crate::network::Way;
+use crate::virtual_time::scheduled::Kind;
+
+/// So many pairs are remembered, or twice as many as had something on its way when they were last
+/// looked through.
+const LEAST: usize = 1024;
+
+impl<M: Message> Shard<M> {
+    /// The way of the next message of the actor being run, and the random numbers that belong to it.
+    pub(in super::super) fn way(&mut self, to: u32) -> (Way, Random) {
+        let (from, next) = (self.turn.me, u64::from(self.header().seq) + 1);
+        let pair = u64::from(from) << 32 | u64::from(to);
+        let seed = mix(mix(pair ^ self.rules.network_key).wrapping_add(next));
+        let way = Way {
+            from: Addr(from),
+            to: Addr(to),
+            sent: Time::from_nanos(self.turn.now),
+        };
+        (way, Random::new(seed))
+    }
+
+    /// When what is being sent arrives. The library's own notices come after all that was sent before.
+    #[cold]
+    pub(super) fn arrival_by_network(&self) -> u64 {
+        let transit = self.turn.transit.min(self.max_latency());
+        self.turn
+            .now
+            .saturating_add(transit.max(self.min_latency()))
+    }
+
+    /// Sends a message of the actor being run that travels so long.
+    pub(in super::super) fn post_in_transit(
+        &mut self,
+        transit: u64,
+        kind: Kind,
+        to: u32,
+        delay: u64,
+        answers: u64,
+        body: M,
+    ) -> u64 {
+        self.turn.transit = transit;
+        let network = self.rules.network.as_ref();
+        if delay == 0 && network.is_some_and(|network| network.keeps_order()) {
+            self.turn.transit = self.wait_for_last(to);
+        }
+        let span = self.post(kind, to, delay, answers, body);
+        self.turn.transit = u64::MAX;
+        span
+    }
+
+    /// How long the message being sent travels if it is not to overtake the last one to this actor.
+    fn wait_for_last(&mut self, to: u32) -> u64 {
+        let (pair, now) = ((self.turn.me, to), self.turn.now);
+        if self.last.len() >= LEAST && self.last.len() == self.last.capacity() {
+            self.last.retain(|_, arrives| *arrives > now);
+        }
+        let arrives = self.arrival_by_network();
+        let last = self.last.entry(pair).or_default();
+        *last = arrives.max(*last);
+        *last - now
+    }
+
+    /// The message that was sent just now comes once more.
+    pub(in super::super) fn post_again(
+        &mut self,
+        transit: u64,
+        kind: Kind,
+        to: u32,
+        delay: u64,
+        answers: u64,
+        body: M,
+    ) {
+        self.tally.duplicated += 1;
+        // The same sending, so the same number.
+        self.header().seq -= 1;
+        self.post_in_transit(transit, kind, to, delay, answers, body);
+    }
+
+    /// A message is lost; its number is used up.
+    pub(in super::super) fn lose(&mut self) -> u64 {
+        self.tally.lost += 1;
+        let header = self.header();
+        header.seq = header.seq.saturating_add(1);
+        let seq = header.seq;
+        crate::contract::SpanId::new(Addr(self.turn.me), seq).as_u64()
+    }
+}
