@@ -5,8 +5,8 @@ use corsair::network::{
     Partitioned, Plane, Table,
 };
 use corsair::{
-    AskError, AsyncContext, Config, Context, Event, Executor, Experiment, Message, Reason, Report,
-    RunError, Spawn, Time, Token, measure,
+    AskError, AsyncContext, Config, Event, Executor, Experiment, Message, Reason, Report, RunError,
+    Spawn, Time, Token, measure,
 };
 use std::num::NonZeroUsize;
 use std::sync::Arc;
