@@ -24,13 +24,10 @@ impl<M: Message> Shard<M> {
         (way, Random::new(seed))
     }
 
-    /// When what is being sent arrives. The library's own notices come after all that was sent before.
+    /// When a notice of the library's own arrives: after all that was sent before.
     #[cold]
     pub(super) fn arrival_by_network(&self) -> u64 {
-        let transit = self.turn.transit.min(self.max_latency());
-        self.turn
-            .now
-            .saturating_add(transit.max(self.min_latency()))
+        self.turn.now.saturating_add(self.max_latency())
     }
 
     /// Sends a message of the actor being run that travels so long.
@@ -43,23 +40,23 @@ impl<M: Message> Shard<M> {
         answers: u64,
         body: M,
     ) -> u64 {
-        self.turn.transit = transit;
+        let mut transit = transit.clamp(self.min_latency(), self.max_latency());
         let network = self.rules.network.as_ref();
         if delay == 0 && network.is_some_and(|network| network.keeps_order()) {
-            self.turn.transit = self.wait_for_last(to);
+            transit = self.wait_for_last(to, transit);
         }
-        let span = self.post(kind, to, delay, answers, body);
-        self.turn.transit = u64::MAX;
-        span
+        // The latency of a pair is looked up once for several messages; so it is of this one.
+        (self.turn.pair, self.turn.latency) = ((self.turn.me, to), transit);
+        self.post(kind, to, delay, answers, body)
     }
 
     /// How long the message being sent travels if it is not to overtake the last one to this actor.
-    fn wait_for_last(&mut self, to: u32) -> u64 {
+    fn wait_for_last(&mut self, to: u32, transit: u64) -> u64 {
         let (pair, now) = ((self.turn.me, to), self.turn.now);
         if self.last.len() >= LEAST && self.last.len() == self.last.capacity() {
             self.last.retain(|_, arrives| *arrives > now);
         }
-        let arrives = self.arrival_by_network();
+        let arrives = now.saturating_add(transit);
         let last = self.last.entry(pair).or_default();
         *last = arrives.max(*last);
         *last - now

@@ -53,8 +53,6 @@ pub(in super::super) struct Window {
 pub(in super::super) struct Turn<M> {
     pub(in super::super) me: u32,
     pub(in super::super) now: u64,
-    /// How long the message being sent travels, if the network has said so.
-    pub(in super::super) transit: u64,
     pub(in super::super) header: *mut Header,
     /// The event, if it lies where it has arrived; null: it is `resumed`.
     pub(in super::super) current: *const Stored<M>,
@@ -84,7 +82,6 @@ impl<M> Turn<M> {
         Turn {
             me: ROOT,
             now: 0,
-            transit: u64::MAX,
             header: aside.header(),
             current: std::ptr::null(),
             resumed: Turn::<M>::nothing(),
