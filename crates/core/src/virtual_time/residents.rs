@@ -14,7 +14,7 @@ use super::form::{Form, Slot};
 use super::header::{Header, State};
 use super::near::Near;
 use super::places::Kin;
-use super::population::Seen;
+use super::population::{Population, Seen};
 use super::scheduled::Kind;
 use super::shard::{ROOT, Shard};
 use super::stored::Stored;
@@ -47,34 +47,44 @@ unsafe fn count_message<M: Message>(shard: *mut Shard<M>, event: *mut Stored<M>)
 const AHEAD: usize = 10;
 
 /// Actors of one form, wherever they are: how events reach them.
-trait Residents<M: Message, F: Form<M>> {
+trait Residents<M: Message> {
+    /// What they are made of.
+    type Form: Form<M>;
+
     /// The slot of an actor, if it is one of these.
     ///
     /// # Safety
     /// Called on the shard's thread, with a shard that has the address and that nobody holds a
     /// reference to.
-    unsafe fn slot(&self, shard: *mut Shard<M>, actor: u32) -> Option<*mut Slot<M, F>>;
+    unsafe fn slot(&self, shard: *mut Shard<M>, actor: u32) -> Option<*mut Slot<M, Self::Form>>;
 
     /// From when on the actor is there, which has not begun.
     ///
     /// # Safety
     /// The slot is that of one of these actors, whose state is [`State::Fresh`].
-    unsafe fn born(&self, slot: *mut Slot<M, F>) -> u64;
+    unsafe fn born(&self, slot: *mut Slot<M, Self::Form>) -> u64;
 
     /// Makes the actor: its state is [`State::Live`] then. If that panics, it has not begun.
     ///
     /// # Safety
     /// As for [`Residents::born`] and [`Residents::slot`].
-    unsafe fn make(&self, shard: *mut Shard<M>, slot: *mut Slot<M, F>, actor: u32);
+    unsafe fn make(&self, shard: *mut Shard<M>, slot: *mut Slot<M, Self::Form>, actor: u32);
+
+    /// Drops what is left of the actors that were spawned together with this one. See
+    /// [`Population::clear`].
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn clear_all(&self, shard: *mut Shard<M>, actor: u32);
 
     /// Drops what an actor that has not begun would be made from.
     ///
     /// # Safety
     /// As for [`Residents::born`]; it has been set to [`State::Ended`] just now.
-    unsafe fn unmake(&self, slot: *mut Slot<M, F>);
+    unsafe fn unmake(&self, slot: *mut Slot<M, Self::Form>);
 
     /// Runs the events `order[at..]` as long as they are for these actors. See
-    /// [`Population::run`](super::population::Population::run).
+    /// [`Population::run`].
     ///
     /// # Safety
     /// As there.
@@ -146,7 +156,7 @@ trait Residents<M: Message, F: Form<M>> {
     }
 
     /// Lets an actor say what it waits for. See
-    /// [`Population::ask`](super::population::Population::ask).
+    /// [`Population::ask`].
     ///
     /// # Safety
     /// As there.
@@ -159,11 +169,11 @@ trait Residents<M: Message, F: Form<M>> {
             (*shard).turn.me = actor;
             (*shard).turn.header = &raw mut (*slot).header;
             (*shard).turn.arrived = std::ptr::null_mut();
-            F::ask(Slot::actor(slot), shard);
+            Self::Form::ask(Slot::actor(slot), shard);
         }
     }
 
-    /// Looks at an actor. See [`Population::look`](super::population::Population::look).
+    /// Looks at an actor. See [`Population::look`].
     ///
     /// # Safety
     /// As there.
@@ -173,8 +183,8 @@ trait Residents<M: Message, F: Form<M>> {
             let slot = self.slot(shard, actor)?;
             Some(Seen {
                 state: (*slot).header.state,
-                kind: TypeId::of::<F::Actor>(),
-                called: type_name::<F::Actor>(),
+                kind: TypeId::of::<<Self::Form as Form<M>>::Actor>(),
+                called: type_name::<<Self::Form as Form<M>>::Actor>(),
                 place: Slot::actor(slot).cast(),
             })
         }
@@ -186,7 +196,12 @@ trait Residents<M: Message, F: Form<M>> {
     /// As for [`Population::run`]; the actor being run is that of the slot. `event` has not been
     /// moved out, and is from here on.
     #[inline(always)]
-    unsafe fn deliver(&self, shard: *mut Shard<M>, slot: *mut Slot<M, F>, event: *mut Stored<M>) {
+    unsafe fn deliver(
+        &self,
+        shard: *mut Shard<M>,
+        slot: *mut Slot<M, Self::Form>,
+        event: *mut Stored<M>,
+    ) {
         // SAFETY: shard, slot and event are valid by the contract. References to them end before
         // code of an actor or of a message type is called.
         unsafe {
@@ -202,7 +217,7 @@ trait Residents<M: Message, F: Form<M>> {
                     Ready::Ends(reason) => return self.end(shard, slot, reason),
                 }
             }
-            if F::handle(Slot::actor(slot), shard) == Flow::Stop {
+            if Self::Form::handle(Slot::actor(slot), shard) == Flow::Stop {
                 self.end(shard, slot, Reason::Returned);
             }
         }
@@ -216,7 +231,7 @@ trait Residents<M: Message, F: Form<M>> {
     unsafe fn prepare(
         &self,
         shard: *mut Shard<M>,
-        slot: *mut Slot<M, F>,
+        slot: *mut Slot<M, Self::Form>,
         event: *mut Stored<M>,
     ) -> Ready {
         // SAFETY: as in `deliver`; the event is moved out once on every path.
@@ -262,7 +277,7 @@ trait Residents<M: Message, F: Form<M>> {
             if state == State::Fresh {
                 self.make(shard, slot, (*shard).turn.me);
                 (*shard).tally.begun += 1;
-                F::begin(Slot::actor(slot), shard);
+                Self::Form::begin(Slot::actor(slot), shard);
             }
         }
         Ready::Yes
@@ -274,7 +289,7 @@ trait Residents<M: Message, F: Form<M>> {
     /// As for [`Residents::deliver`].
     #[cold]
     #[inline(never)]
-    unsafe fn end(&self, shard: *mut Shard<M>, slot: *mut Slot<M, F>, reason: Reason) {
+    unsafe fn end(&self, shard: *mut Shard<M>, slot: *mut Slot<M, Self::Form>, reason: Reason) {
         // SAFETY: as in `deliver`. The state is `Ended` before the body is dropped, so that it is
         // dropped once, even if its drop panics.
         unsafe {
@@ -322,7 +337,7 @@ trait Residents<M: Message, F: Form<M>> {
     unsafe fn deliver_rarely(
         &self,
         shard: *mut Shard<M>,
-        slot: *mut Slot<M, F>,
+        slot: *mut Slot<M, Self::Form>,
         event: *mut Stored<M>,
     ) {
         // SAFETY: passed on.
@@ -336,7 +351,12 @@ trait Residents<M: Message, F: Form<M>> {
     /// As for [`Population::run`]; the actor being run is that of `slot`.
     #[cold]
     #[inline(never)]
-    unsafe fn run_near(&self, shard: *mut Shard<M>, slot: *mut Slot<M, F>, until: Option<u32>) {
+    unsafe fn run_near(
+        &self,
+        shard: *mut Shard<M>,
+        slot: *mut Slot<M, Self::Form>,
+        until: Option<u32>,
+    ) {
         // SAFETY: as in `deliver`. The event lies beside the shard, so that it is there even if the
         // actor panics.
         unsafe {
@@ -361,6 +381,46 @@ trait Residents<M: Message, F: Form<M>> {
                 self.deliver_rarely(shard, slot, event);
             }
         }
+    }
+}
+
+impl<M: Message, R: Residents<M>> Population<M, Shard<M>> for R {
+    unsafe fn run(&self, shard: *mut Shard<M>, order: &[*mut Stored<M>], at: usize) -> usize {
+        // SAFETY: passed on.
+        unsafe { self.run_all(shard, order, at) }
+    }
+
+    unsafe fn discard(&self, shard: *mut Shard<M>, actor: u32) {
+        // SAFETY: passed on.
+        unsafe {
+            if let Some(slot) = self.slot(shard, actor) {
+                self.end(shard, slot, Reason::Panicked);
+            }
+        }
+    }
+
+    unsafe fn header(&self, shard: *mut Shard<M>, actor: u32) -> *mut Header {
+        // SAFETY: passed on.
+        let slot = unsafe { self.slot(shard, actor) };
+        // SAFETY: the slot is valid.
+        slot.map_or(std::ptr::null_mut(), |slot| unsafe {
+            &raw mut (*slot).header
+        })
+    }
+
+    unsafe fn ask(&self, shard: *mut Shard<M>, actor: u32) {
+        // SAFETY: passed on.
+        unsafe { self.ask_one(shard, actor) }
+    }
+
+    unsafe fn look(&self, shard: *mut Shard<M>, actor: u32) -> Option<Seen> {
+        // SAFETY: passed on.
+        unsafe { self.look_at(shard, actor) }
+    }
+
+    unsafe fn clear(&self, shard: *mut Shard<M>, actor: u32) {
+        // SAFETY: passed on.
+        unsafe { self.clear_all(shard, actor) }
     }
 }
 

@@ -7,10 +7,8 @@
 use super::Residents;
 use crate::contract::{Message, Reason};
 use crate::virtual_time::form::{Form, Slot};
-use crate::virtual_time::header::{Header, State};
-use crate::virtual_time::population::{Population, Seen};
+use crate::virtual_time::header::State;
 use crate::virtual_time::shard::Shard;
-use crate::virtual_time::stored::Stored;
 use std::alloc::{Layout, dealloc};
 use std::marker::PhantomData;
 
@@ -35,7 +33,9 @@ impl<M, F: Form<M>> Sharers<M, F> {
     }
 }
 
-impl<M: Message, F: Form<M>> Residents<M, F> for Sharers<M, F> {
+impl<M: Message, F: Form<M>> Residents<M> for Sharers<M, F> {
+    type Form = F;
+
     #[inline(always)]
     unsafe fn slot(&self, shard: *mut Shard<M>, actor: u32) -> Option<*mut Slot<M, F>> {
         // SAFETY: nobody holds a reference to the shard, by the contract; the place is an actor's
@@ -71,43 +71,8 @@ impl<M: Message, F: Form<M>> Residents<M, F> for Sharers<M, F> {
         // SAFETY: as in `born`; it is dropped once, because the state is `Ended` now.
         unsafe { Slot::origin(slot).drop_in_place() }
     }
-}
 
-impl<M: Message, F: Form<M>> Population<M, Shard<M>> for Sharers<M, F> {
-    unsafe fn run(&self, shard: *mut Shard<M>, order: &[*mut Stored<M>], at: usize) -> usize {
-        // SAFETY: passed on.
-        unsafe { self.run_all(shard, order, at) }
-    }
-
-    unsafe fn discard(&self, shard: *mut Shard<M>, actor: u32) {
-        // SAFETY: passed on.
-        unsafe {
-            if let Some(slot) = self.slot(shard, actor) {
-                self.end(shard, slot, Reason::Panicked);
-            }
-        }
-    }
-
-    unsafe fn header(&self, shard: *mut Shard<M>, actor: u32) -> *mut Header {
-        // SAFETY: passed on.
-        let slot = unsafe { self.slot(shard, actor) };
-        // SAFETY: the slot is valid.
-        slot.map_or(std::ptr::null_mut(), |slot| unsafe {
-            &raw mut (*slot).header
-        })
-    }
-
-    unsafe fn ask(&self, shard: *mut Shard<M>, actor: u32) {
-        // SAFETY: passed on.
-        unsafe { self.ask_one(shard, actor) }
-    }
-
-    unsafe fn look(&self, shard: *mut Shard<M>, actor: u32) -> Option<Seen> {
-        // SAFETY: passed on.
-        unsafe { self.look_at(shard, actor) }
-    }
-
-    unsafe fn clear(&self, shard: *mut Shard<M>, actor: u32) {
+    unsafe fn clear_all(&self, shard: *mut Shard<M>, actor: u32) {
         // SAFETY: the actors spawned together lie where this one's quarters are, and nobody
         // uses them any more; their memory was allocated with this layout.
         unsafe {

@@ -3,14 +3,12 @@
 
 use super::Residents;
 use super::shared::Sharers;
-use crate::contract::{Message, Reason};
+use crate::contract::Message;
 use crate::virtual_time::addresses::{PAGE, PAGE_BITS};
 use crate::virtual_time::form::{Form, Origin, Slot};
-use crate::virtual_time::header::Header;
-use crate::virtual_time::population::{Blueprint, Pages, Population, Seen};
+use crate::virtual_time::population::{Blueprint, Pages, Population};
 use crate::virtual_time::region::Region;
 use crate::virtual_time::shard::Shard;
-use crate::virtual_time::stored::Stored;
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::any::TypeId;
 use std::marker::PhantomData;
@@ -85,7 +83,9 @@ impl<M, F: Form<M>> Whole<M, F> {
     const STRIDE: usize = size_of::<Slot<M, F>>().next_multiple_of(64);
 }
 
-impl<M: Message, F: Form<M>> Residents<M, F> for Whole<M, F> {
+impl<M: Message, F: Form<M>> Residents<M> for Whole<M, F> {
+    type Form = F;
+
     #[inline(always)]
     unsafe fn slot(&self, _: *mut Shard<M>, actor: u32) -> Option<*mut Slot<M, F>> {
         let index = actor.wrapping_sub(self.first);
@@ -114,43 +114,8 @@ impl<M: Message, F: Form<M>> Residents<M, F> for Whole<M, F> {
     }
 
     unsafe fn unmake(&self, _: *mut Slot<M, F>) {}
-}
 
-impl<M: Message, F: Form<M>> Population<M, Shard<M>> for Whole<M, F> {
-    unsafe fn run(&self, shard: *mut Shard<M>, order: &[*mut Stored<M>], at: usize) -> usize {
-        // SAFETY: passed on.
-        unsafe { self.run_all(shard, order, at) }
-    }
-
-    unsafe fn discard(&self, shard: *mut Shard<M>, actor: u32) {
-        // SAFETY: passed on.
-        unsafe {
-            if let Some(slot) = self.slot(shard, actor) {
-                self.end(shard, slot, Reason::Panicked);
-            }
-        }
-    }
-
-    unsafe fn header(&self, shard: *mut Shard<M>, actor: u32) -> *mut Header {
-        // SAFETY: passed on.
-        let slot = unsafe { self.slot(shard, actor) };
-        // SAFETY: the slot is valid.
-        slot.map_or(std::ptr::null_mut(), |slot| unsafe {
-            &raw mut (*slot).header
-        })
-    }
-
-    unsafe fn ask(&self, shard: *mut Shard<M>, actor: u32) {
-        // SAFETY: passed on.
-        unsafe { self.ask_one(shard, actor) }
-    }
-
-    unsafe fn look(&self, shard: *mut Shard<M>, actor: u32) -> Option<Seen> {
-        // SAFETY: passed on.
-        unsafe { self.look_at(shard, actor) }
-    }
-
-    unsafe fn clear(&self, shard: *mut Shard<M>, _: u32) {
+    unsafe fn clear_all(&self, shard: *mut Shard<M>, _: u32) {
         if !std::mem::needs_drop::<F::Actor>() {
             return;
         }
