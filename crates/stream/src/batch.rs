@@ -40,6 +40,8 @@ pub enum Rows {
 pub struct Group {
     /// Name and value, ordered by name; a missing tag has the empty value.
     pub tags: Vec<(Arc<str>, Arc<str>)>,
+    /// The points' measurement, if they are grouped by it.
+    pub measurement: Option<Arc<str>>,
 }
 
 /// The points of a stretch of time, of one group.
@@ -94,6 +96,26 @@ impl Flow {
         match self {
             Flow::Points(batch) => std::slice::from_mut(batch),
             Flow::Window(window) => &mut window.batches,
+        }
+    }
+
+    /// Each of its batches changed. A window stays one, also if no point is left of it; points of which
+    /// none is left are gone.
+    pub(crate) fn map(self, mut change: impl FnMut(Batch) -> Batch) -> Option<Flow> {
+        match self {
+            Flow::Points(batch) => {
+                let batch = change(batch);
+                (!batch.rows.is_empty()).then_some(Flow::Points(batch))
+            }
+            Flow::Window(mut window) => {
+                window.batches = window.batches.into_iter().map(change).collect();
+                // One without points stays, to tell the group.
+                let mut first = true;
+                window
+                    .batches
+                    .retain(|batch| std::mem::take(&mut first) || !batch.rows.is_empty());
+                Some(Flow::Window(window))
+            }
         }
     }
 

@@ -21,7 +21,7 @@ mod status;
 mod task;
 mod write;
 
-pub use options::{EngineOptions, TaskOptions};
+pub use options::{AlertLogs, EngineOptions, TaskOptions};
 pub use saved::{Saved, SavedError};
 pub use status::{EdgeStatus, NodeStatus, TaskState, TaskStatus};
 pub use write::{BadLine, Write, WriteError, Written};
@@ -122,6 +122,16 @@ pub enum TaskError {
         /// The nearest name there is.
         near: Option<String>,
     },
+    /// An alert that writes where it may not.
+    #[error(
+        "`{node}` writes alerts to {path}, and tasks may write none there; name the directory for them (`--alert-logs DIR`)"
+    )]
+    AlertLog {
+        /// The node.
+        node: Arc<str>,
+        /// The file.
+        path: Arc<str>,
+    },
     /// There are as many as there may be.
     #[error("there are {0} tasks already, as many as there may be; delete one first")]
     TooMany(usize),
@@ -196,6 +206,7 @@ impl Engine {
         if !cfg!(feature = "tls") {
             refuse_tls(&pipeline)?;
         }
+        shared.options.alert_logs.check(&pipeline)?;
         let mut tasks = shared.tasks.write();
         if shared.closed.load(Ordering::SeqCst) {
             return Err(TaskError::Closed);
@@ -256,6 +267,14 @@ impl Engine {
     /// [`TaskError::Unknown`].
     pub fn endpoint(&self, name: &str, endpoint: &str) -> Result<Option<Latest>, TaskError> {
         Ok(self.task(name)?.endpoint(endpoint).cloned())
+    }
+
+    /// What all `http_out` of a task show, by endpoint.
+    ///
+    /// # Errors
+    /// [`TaskError::Unknown`].
+    pub fn endpoints(&self, name: &str) -> Result<Vec<(Arc<str>, Latest)>, TaskError> {
+        Ok(self.task(name)?.endpoints())
     }
 
     /// The totals of all writes: lines accepted, lines rejected, writes.
@@ -421,9 +440,12 @@ fn refuse_tls(pipeline: &Pipeline) -> Result<(), TaskError> {
             .is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"))
     };
     for node in pipeline.nodes() {
-        if let What::HttpPost { url } = &node.what
-            && secure(url)
-        {
+        let urls = match &node.what {
+            What::HttpPost { url } => std::slice::from_ref(url),
+            What::Alert(alert) => &alert.posts[..],
+            _ => &[],
+        };
+        if let Some(url) = urls.iter().find(|url| secure(url)) {
             let (node, url) = (node.name.clone(), url.clone());
             return Err(TaskError::Tls { node, url });
         }

@@ -21,25 +21,37 @@
 //! **Strings** compare with strings, by their bytes; `+` joins them. **Booleans** are equal or not,
 //! and have no order. Anything else is [`ExpressionError::Types`], as soon as a row has both operands.
 //!
+//! **Time.** The key `time` is the point's time in nanoseconds, unless it has a field or tag of this
+//! name. `now()` is the time at which the expression is evaluated. Calendars are UTC's.
+//!
+//! **Functions** have no value where an argument has none, but for `isPresent`, and for `if`, which
+//! has that of the side it takes; see [`Function`].
+//!
 //! **What is not evaluated.** Rows that were not asked for, and the right side of `AND` and `OR`
 //! where the left side decides: `n != 0 AND 10 / n > 1` never divides by zero.
 
 mod arithmetic;
 mod build;
+mod call;
 mod compare;
 mod display;
 mod evaluate;
 mod keys;
 mod number;
+mod pattern;
 mod scalar;
 mod select;
 mod text;
+mod time;
 mod truth;
 mod vector;
 
 pub use build::key;
+pub use call::Function;
+pub(crate) use call::written;
 pub(crate) use display::{Level, UNITS, is_reserved, is_word_part, is_word_start};
 pub(crate) use display::{write_duration, write_key, write_quoted};
+pub use pattern::{Pattern, PatternError};
 
 use crate::{Kind, Value};
 use std::sync::Arc;
@@ -59,6 +71,10 @@ pub enum Expression {
     Unary(Unary, Box<Expression>),
     /// Two operands.
     Binary(Binary, Box<Expression>, Box<Expression>),
+    /// `=~`, or `!~` if the last is false.
+    Match(Box<Expression>, Pattern, bool),
+    /// A function of its arguments.
+    Call(Function, Vec<Expression>),
 }
 
 /// Operators of one operand.
@@ -140,12 +156,32 @@ pub enum ExpressionError {
         /// The expression.
         expression: String,
     },
+    /// An argument that a function does not take.
+    #[error("{function} does not take {argument}, in `{expression}`")]
+    Argument {
+        /// The function.
+        function: &'static str,
+        /// What it was given.
+        argument: String,
+        /// The expression.
+        expression: String,
+    },
     /// A result of integers beyond 64 bits.
     #[error("the result does not fit into 64 bits in `{expression}`")]
     Overflow {
         /// The expression.
         expression: String,
     },
+}
+
+/// A number as a float.
+pub(crate) fn as_float(value: &Value) -> Option<f64> {
+    match value {
+        Value::Float(number) => Some(*number),
+        Value::Integer(number) => Some(*number as f64),
+        Value::Unsigned(number) => Some(*number as f64),
+        Value::Text(_) | Value::Boolean(_) => None,
+    }
 }
 
 impl Unary {

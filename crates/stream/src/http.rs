@@ -9,7 +9,9 @@
 //! | `DELETE /tasks/{name}` | aborts it: 204 |
 //! | `GET /tasks/{name}/{endpoint}` | what an `http_out` shows |
 //! | `GET /metrics` | counters for Prometheus |
-//! | `GET /ping` | 204 |
+//! | `POST /api/v2/write?bucket=&org=&precision=` | the same; a bucket is `database` or `database/policy` |
+//! | `GET /ping`, `GET /health` | 204, and that all is well; no token is asked for |
+//! | `GET` or `POST /query?q=` | an empty result for what clients ask before they write; else 400 |
 //!
 //! Every refusal is a JSON object with a `code` for programs and a `message` that says what to do, also
 //! under the name `error`, where clients of InfluxDB look for it. What is busy is 503 with
@@ -18,6 +20,7 @@
 mod access;
 mod answer;
 mod body;
+mod influx;
 mod metrics;
 mod refusal;
 mod serve;
@@ -93,6 +96,8 @@ pub fn router_with(engine: Engine, options: HttpOptions) -> Router {
     };
     Router::new()
         .route("/write", post(write::write))
+        .route("/api/v2/write", post(write::write_v2))
+        .route("/query", get(influx::query).post(influx::query))
         .route("/tasks", get(tasks::list).post(tasks::add))
         .route("/tasks/{name}", get(tasks::show).delete(tasks::delete))
         .route("/tasks/{name}/{endpoint}", get(tasks::endpoint))
@@ -103,7 +108,9 @@ pub fn router_with(engine: Engine, options: HttpOptions) -> Router {
             server.clone(),
             access::check,
         ))
-        .route("/ping", get(|| async { StatusCode::NO_CONTENT }))
+        .route("/ping", get(influx::ping))
+        .route("/health", get(influx::health))
+        .layer(middleware::map_response(influx::version))
         .layer(middleware::from_fn(unread::close))
         // Each route has a limit of its own.
         .layer(DefaultBodyLimit::disable())
@@ -112,7 +119,7 @@ pub fn router_with(engine: Engine, options: HttpOptions) -> Router {
 
 async fn unknown(uri: Uri) -> Refusal {
     let message = format!(
-        "there is nothing at {}; there are /write, /tasks, /metrics and /ping",
+        "there is nothing at {}; there are /write, /api/v2/write, /query, /tasks, /metrics, /health and /ping",
         uri.path()
     );
     Refusal::new(StatusCode::NOT_FOUND, "unknown_path", message)

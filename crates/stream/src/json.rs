@@ -3,10 +3,12 @@
 //! ```json
 //! {"series":[{"name":"cpu","tags":{"host":"a"},"columns":["time","count"],"values":[[1000000000,4]]}]}
 //! ```
-//! Times are nanoseconds since 1970. Tags by which points are not grouped are columns like fields.
+//! Times are nanoseconds since 1970; columns are in the order of their names. A point by itself has all its
+//! tags under `tags`; in windows and batches, tags by which points are not grouped are columns like fields.
 
 use crate::Value;
 use crate::batch::{Batch, Flow};
+use rustc_hash::FxHashSet;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use std::sync::Arc;
 
@@ -46,15 +48,47 @@ impl Serialize for Document<'_> {
 
 impl<'a> Series<'a> {
     fn new(flow: &'a Flow) -> Series<'a> {
+        let single = single(flow);
         let grouped = |name: &Arc<str>| flow.group().tags.iter().any(|(tag, _)| tag == name);
         let mut columns: Vec<&Arc<str>> = Vec::new();
-        for column in flow.batches().iter().flat_map(|batch| &batch.block.columns) {
-            let told = column.is_tag() && grouped(&column.name);
-            if !told && !columns.contains(&&column.name) {
-                columns.push(&column.name);
+        let mut seen = FxHashSet::default();
+        for batch in flow.batches() {
+            for column in &batch.block.columns {
+                let told = column.is_tag() && (single.is_some() || grouped(&column.name));
+                let present = || batch.rows.iter().any(|row| column.data.get(row).is_some());
+                if !told && !seen.contains(&column.name) && present() {
+                    seen.insert(&column.name);
+                    columns.push(&column.name);
+                }
             }
         }
+        columns.sort();
         Series { flow, columns }
+    }
+
+    /// The tags of the group, or of the point if there is one only.
+    fn tags(&self) -> Vec<(Arc<str>, Arc<str>)> {
+        let mut tags = self.flow.group().tags.clone();
+        if let Some((batch, row)) = single(self.flow) {
+            for column in batch.block.tags() {
+                let known = tags.iter().any(|(name, _)| *name == column.name);
+                if let Some(Value::Text(value)) = column.data.get(row)
+                    && !known
+                {
+                    tags.push((column.name.clone(), value));
+                }
+            }
+            tags.sort();
+        }
+        tags
+    }
+}
+
+/// The point, if there is one that belongs to no window.
+fn single(flow: &Flow) -> Option<(&Batch, usize)> {
+    match flow {
+        Flow::Points(batch) if batch.rows.len() == 1 => Some((batch, batch.rows.get(0))),
+        _ => None,
     }
 }
 
@@ -63,9 +97,9 @@ impl Serialize for Series<'_> {
         let mut map = to.serialize_map(None)?;
         let first = self.flow.batches().first();
         map.serialize_entry("name", first.map_or("", |b| &*b.block.origin.measurement))?;
-        let tags = &self.flow.group().tags;
+        let tags = self.tags();
         if !tags.is_empty() {
-            map.serialize_entry("tags", &Tags(tags))?;
+            map.serialize_entry("tags", &Tags(&tags))?;
         }
         let time = std::iter::once("time");
         let columns: Vec<&str> = time

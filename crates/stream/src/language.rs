@@ -15,49 +15,76 @@
 //! line) may stand between all tokens.
 //!
 //! ```text
-//! program    = { [ "var" name "=" ] chain } ;
+//! program    = { "var" name "=" ( chain | constant ) | chain } ;
+//! constant   = literal | pattern | "lambda" ":" expression ;
 //! chain      = ( "stream" ( "|" | "." ) from | name ) { ( "|" | "." ) node } ;
 //! from       = "from" [ "(" [ string ] ")" ] { "." from-property } ;
 //! from-property
 //!            = ( "database" | "retentionPolicy" | "measurement" ) "(" string ")"
-//!            | where | groupBy ;
-//! node       = where | groupBy | window | aggregate | eval | join | alert | sink ;
+//!            | "groupByMeasurement" "()" | where | groupBy ;
+//! node       = where | groupBy | window | aggregate | eval | default | derivative | union | join
+//!            | alert | sink ;
 //! where      = "where" "(" condition ")" ;
-//! groupBy    = "groupBy" "(" field { "," field } ")" ;
-//! window     = "window" [ "(" [ [ "every" ] duration { "," [ "every" ] duration } ] ")" ]
-//!              { "." ( "period" | "every" ) "(" duration ")" } ;
-//! aggregate  = ( "count" | "sum" | "mean" | "min" | "max" ) "(" field ")" [ as ]
-//!            | "percentile" "(" field "," number ")" [ as ] ;
-//! eval       = "eval" "(" condition { "," condition } ")" as ;
-//! join       = "join" "(" name [ "," "tolerance" duration ] ")"
-//!              { as | "." "tolerance" "(" duration ")" } ;
-//! alert      = "alert" [ "(" ")" ] { "." ( ( "info" | "warn" | "crit" ) "(" condition ")"
-//!                                        | "id" "(" string ")" ) } ;
+//! groupBy    = "groupBy" "(" tags { "," tags } ")"
+//!              { "." ( "exclude" "(" strings ")" | "byMeasurement" "()" ) } ;
+//! tags       = field | "*" | "[" field { "," field } "]" ;
+//! window     = "window" "(" [ "every" ] duration { "," [ "every" ] duration } ")"
+//!              { "." "every" "(" duration ")" }
+//!            | "window" "()" { "." ( ( "period" | "every" ) "(" duration ")" | "align" "()"
+//!                                  | ( "periodCount" | "everyCount" ) "(" integer ")"
+//!                                  | "fillPeriod" "()" ) } ;
+//! aggregate  = ( "count" | "sum" | "mean" | "median" | "min" | "max" | "first" | "last" | "spread"
+//!              | "stddev" | "distinct" ) "(" field ")" { as | "." "usePointTimes" "()" }
+//!            | "percentile" "(" field "," number ")" { as | "." "usePointTimes" "()" } ;
+//! eval       = "eval" "(" condition { "," condition } ")"
+//!              { as | "." ( "keep" | "tags" ) "(" [ strings ] ")" | "." "quiet" "()" } ;
+//! default    = "default" "()" { "." "field" "(" string "," literal ")"
+//!                             | "." "tag" "(" string "," string ")" } ;
+//! derivative = "derivative" "(" field ")"
+//!              { as | "." "unit" "(" duration ")" | "." "nonNegative" "()" } ;
+//! union      = "union" "(" name { "," name } ")" [ "." "rename" "(" string ")" ] ;
+//! join       = "join" "(" name { "," name } [ "," "tolerance" duration ] ")"
+//!              { as | "." "tolerance" "(" duration ")" | "." "on" "(" strings ")"
+//!              | "." "fill" "(" literal ")" | "." ( "delimiter" | "streamName" ) "(" string ")" } ;
+//! alert      = "alert" "()" { "." ( ( "info" | "warn" | "crit" | "infoReset" | "warnReset"
+//!                                   | "critReset" ) "(" condition ")"
+//!                                 | ( "id" | "message" | "log" | "post" | "levelField" | "levelTag"
+//!                                   | "idField" | "idTag" | "messageField" | "durationField"
+//!                                   | "previousField" ) "(" string ")"
+//!                                 | "stateChangesOnly" "(" [ duration ] ")"
+//!                                 | "noRecoveries" "()" ) } ;
 //! sink       = "log" [ "(" [ string ] ")" ] [ "." "prefix" "(" string ")" ]
 //!            | ( "http_out" | "httpOut" | "http_post" | "httpPost" ) "(" string ")" ;
-//! as         = "." "as" "(" string { "," string } ")" ;
+//! as         = "." "as" "(" strings ")" ;
+//! strings    = string { "," string } ;
 //!
 //! condition  = [ "lambda" ":" ] expression ;
 //! expression = conjunction { ( "OR" | "||" ) conjunction } ;
 //! conjunction
 //!            = negation { ( "AND" | "&&" ) negation } ;
 //! negation   = { "NOT" } comparison ;
-//! comparison = sum [ ( "=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">=" ) sum ] ;
+//! comparison = sum [ ( "=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">=" ) sum
+//!                  | ( "=~" | "!~" ) ( pattern | name ) ] ;
 //! sum        = product { ( "+" | "-" ) product } ;
 //! product    = signed { ( "*" | "/" | "%" ) signed } ;
 //! signed     = { "-" | "!" } primary ;
 //! primary    = key | string | number | duration | "TRUE" | "FALSE"
-//!            | "unsigned" "(" integer ")" | "(" expression ")" ;
+//!            | "unsigned" "(" integer ")" | function "(" [ expression { "," expression } ] ")"
+//!            | "(" expression ")" ;
 //!
 //! field      = key | string ;
 //! key        = name { "." name } | '"' { character } '"' ;
-//! string     = "'" { character } "'" ;
+//! string     = "'" { character } "'" | "'''" { character } "'''" ;
+//! pattern    = "/" { character } "/" ;
+//! function   = a name of [`Function`](crate::expression::Function) ;
 //! number     = integer | digits "." digits [ exponent ] | digits exponent ;
 //! integer    = digits ;
 //! exponent   = ( "e" | "E" ) [ "+" | "-" ] digits ;
 //! duration   = digits ( "ns" | "u" | "ms" | "s" | "m" | "h" | "d" | "w" ) ;
 //! name       = ( letter | "_" ) { letter | digit | "_" } ;
 //! ```
+//!
+//! A var of a constant may stand wherever the constant may; a bare word that is none is a key.
 //!
 //! Nothing may be given twice, and what a node needs may not be left out. A chain that is only a name
 //! must stand behind a `var`, and every var must be used. What [`Rule`](crate::pipeline::Rule) asks
@@ -75,6 +102,8 @@
 //!
 //! - `window(10s)`: `every` is the period.
 //! - `count(value)`: the result is called as the function is.
+//! - `window(10s)` is a grid: windows end at multiples of `every`, and the last one is handed on when the
+//!   stream ends. `window().period(10s)` begins with the first point of its group, as kapacitor's does.
 //! - `m1 | join(m2)`: the fields are prefixed with the names of the vars, and with `left` if the
 //!   chain begins with `stream`; the tolerance is zero.
 

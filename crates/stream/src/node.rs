@@ -7,6 +7,9 @@
 pub(crate) mod aggregate;
 pub(crate) mod alert;
 pub(crate) mod body;
+pub(crate) mod buffer;
+pub(crate) mod default;
+pub(crate) mod derivative;
 pub(crate) mod derive;
 pub(crate) mod faults;
 pub(crate) mod group;
@@ -17,6 +20,7 @@ pub(crate) mod log;
 pub(crate) mod queue;
 pub(crate) mod retain;
 pub(crate) mod series;
+pub(crate) mod union;
 pub(crate) mod window;
 
 use crate::batch::{Flow, Group};
@@ -37,6 +41,11 @@ pub(crate) trait Operator: Send + 'static {
     /// The stream has ended: appends what was held back to `out`.
     fn finish(&mut self, _: &mut Vec<Flow>) {}
 
+    /// The queues of what it delivers itself, which are empty before it ends.
+    fn queues(&self) -> Vec<queue::Queue> {
+        Vec::new()
+    }
+
     /// What it keeps between points, for the next start; `None`: nothing.
     fn save(&self) -> Option<Kept> {
         None
@@ -51,10 +60,12 @@ pub(crate) trait Operator: Send + 'static {
 pub(crate) enum Kept {
     /// Of a `window`: the end of the window being filled, and its points.
     Windows(Vec<(Group, i64, Vec<Block>)>),
-    /// Of a `join`, for each input: the latest time, and the points without a partner.
-    Join(Vec<(Group, [SavedSide; 2])>),
-    /// Of an `alert`: the level.
-    Levels(Vec<(Group, u8)>),
+    /// Of a `join`: what groups have, and what no group has yet.
+    Join(join::Saved),
+    /// Of a `union`, for each input.
+    Union(Vec<union::SavedInput>),
+    /// Of an `alert`: the levels, and for each handler what has not been delivered.
+    Alert(Vec<(Group, alert::State)>, Vec<Vec<String>>),
     /// Of a sink: bodies that have not been delivered.
     Bodies(Vec<String>),
 }
@@ -67,18 +78,13 @@ impl Kept {
                 let blocks = windows.iter().flat_map(|(_, _, blocks)| blocks);
                 blocks.map(Block::rows).sum()
             }
-            Kept::Join(groups) => {
-                let sides = groups.iter().flat_map(|(_, sides)| sides);
-                sides.map(|(_, points)| points.len()).sum()
-            }
-            Kept::Levels(_) => 0,
+            Kept::Join(saved) => saved.points(),
+            Kept::Union(inputs) => inputs.iter().map(union::SavedInput::points).sum(),
+            Kept::Alert(_, bodies) => bodies.iter().map(Vec::len).sum(),
             Kept::Bodies(bodies) => bodies.len(),
         }
     }
 }
-
-/// One input of a `join`: the latest time, and the points that have no partner yet.
-pub(crate) type SavedSide = (Option<i64>, Vec<(i64, Block)>);
 
 /// A number that one node counts up and anybody may read.
 #[derive(Clone, Debug, Default)]

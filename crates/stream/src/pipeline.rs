@@ -22,11 +22,17 @@ mod builder;
 mod check;
 mod display;
 mod error;
+mod properties;
+mod template;
 
 pub use builder::{Chain, Source, Stream};
 pub(crate) use check::Draft;
 pub use error::{PipelineError, Rule};
+pub use properties::{Added, Alert, Buffer, Eval, Fill, GroupBy, Join, Keep};
+pub(crate) use template::Part;
+pub use template::Template;
 
+use crate::Value;
 use crate::expression::Expression;
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,7 +53,7 @@ pub struct Node {
     pub name: Arc<str>,
     /// What it does.
     pub what: What,
-    /// The places of the nodes that feed it: none for `from`, two for `join`, else one.
+    /// The places of the nodes that feed it: none for `from`, several for `join` and `union`, else one.
     pub inputs: Vec<usize>,
 }
 
@@ -65,9 +71,12 @@ pub enum What {
     },
     /// Passes on the points for which this is true.
     Where(Expression),
-    /// Separates points by the values of these tags, ordered by name.
-    GroupBy(Vec<Arc<str>>),
-    /// Collects points of `period`, ending at each multiple of `every`, by the points' time.
+    /// Separates points by the values of tags.
+    GroupBy(GroupBy),
+    /// Collects points as kapacitor does: `window().period(…).every(…)`.
+    Buffer(Buffer),
+    /// Collects points of `period`, ending at each multiple of `every`, by the points' time:
+    /// `window(…)`. The one being filled when the stream ends is handed on as it is.
     Window {
         /// How far a window reaches back.
         period: Duration,
@@ -82,18 +91,38 @@ pub enum What {
         field: Arc<str>,
         /// The name of the resulting field.
         into: Arc<str>,
+        /// Whether the result of a selector has the time of the point, and not that of the window.
+        point_times: bool,
     },
-    /// Adds fields that are computed from others.
-    Eval(Vec<(Arc<str>, Expression)>),
-    /// Joins the points of two inputs whose times lie in the same multiple of `tolerance`.
-    Join {
-        /// What stands before the names of the fields of either side: `<prefix>.<field>`.
-        prefixes: [Arc<str>; 2],
-        /// Zero: equal times.
-        tolerance: Duration,
+    /// Makes fields that are computed from others.
+    Eval(Eval),
+    /// Gives values to fields and tags that a point does not have.
+    Default {
+        /// By name.
+        fields: Vec<(Arc<str>, Value)>,
+        /// By name.
+        tags: Vec<(Arc<str>, Arc<str>)>,
     },
-    /// Passes on points at which the level of their group changes.
-    Alert(Alert),
+    /// The change of a field from point to point, per unit of time.
+    Derivative {
+        /// Of which field.
+        field: Arc<str>,
+        /// The name of the result.
+        into: Arc<str>,
+        /// Per which time.
+        unit: Duration,
+        /// Whether a change below zero, a counter that began anew, gives nothing.
+        non_negative: bool,
+    },
+    /// The points of all inputs, in the order of time.
+    Union {
+        /// The measurement of the points; `None`: their own.
+        rename: Option<Arc<str>>,
+    },
+    /// Joins the points of its inputs whose times lie in the same multiple of `tolerance`.
+    Join(Join),
+    /// Passes on points that are worth an alert, and those at which it ends.
+    Alert(Box<Alert>),
     /// Writes points as lines to the log.
     Log {
         /// Stands before each.
@@ -124,22 +153,21 @@ pub enum Aggregate {
     Min,
     /// The largest.
     Max,
-    /// The smallest value that at least this share of them (percent, 0 to 100) does not exceed: the
-    /// nearest-rank definition.
+    /// The value at this share (percent, 0 to 100) of them, as InfluxDB counts: of n values in order the
+    /// one with the number n · percent / 100, rounded; none, if that is 0.
     Percentile(f64),
-}
-
-/// When a point is worth an alert. The highest level whose condition is true counts.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Alert {
-    /// What identifies it; default: the task's and the node's name.
-    pub id: Option<Arc<str>>,
-    /// Condition of the level INFO.
-    pub info: Option<Expression>,
-    /// Condition of the level WARNING.
-    pub warn: Option<Expression>,
-    /// Condition of the level CRITICAL.
-    pub crit: Option<Expression>,
+    /// That of the first point.
+    First,
+    /// That of the last point.
+    Last,
+    /// The one in the middle, or the mean of both.
+    Median,
+    /// The largest less the smallest.
+    Spread,
+    /// The standard deviation of a sample.
+    Stddev,
+    /// Each value once, a point each.
+    Distinct,
 }
 
 impl Pipeline {
@@ -168,10 +196,13 @@ impl What {
             What::From { .. } => "from",
             What::Where(_) => "where",
             What::GroupBy(_) => "groupBy",
-            What::Window { .. } => "window",
+            What::Window { .. } | What::Buffer(_) => "window",
+            What::Default { .. } => "default",
+            What::Derivative { .. } => "derivative",
+            What::Union { .. } => "union",
             What::Aggregate { function, .. } => function.name(),
             What::Eval(_) => "eval",
-            What::Join { .. } => "join",
+            What::Join(_) => "join",
             What::Alert(_) => "alert",
             What::Log { .. } => "log",
             What::HttpOut { .. } => "http_out",
@@ -182,9 +213,10 @@ impl What {
     /// Whether it hands on windows; all others hand on points.
     pub fn gives_windows(&self, input_is_windows: bool) -> bool {
         match self {
-            What::Window { .. } => true,
-            What::Log { .. } | What::HttpOut { .. } | What::HttpPost { .. } => input_is_windows,
-            _ => false,
+            What::Window { .. } | What::Buffer(_) => true,
+            What::Aggregate { function, .. } => *function == Aggregate::Distinct,
+            What::From { .. } | What::Join(_) => false,
+            _ => input_is_windows,
         }
     }
 }
@@ -199,53 +231,24 @@ impl Aggregate {
             Aggregate::Min => "min",
             Aggregate::Max => "max",
             Aggregate::Percentile(_) => "percentile",
+            Aggregate::First => "first",
+            Aggregate::Last => "last",
+            Aggregate::Median => "median",
+            Aggregate::Spread => "spread",
+            Aggregate::Stddev => "stddev",
+            Aggregate::Distinct => "distinct",
         }
     }
-}
 
-impl Alert {
-    /// No condition yet.
-    pub fn new() -> Alert {
-        Alert::default()
-    }
-
-    /// What identifies it.
-    #[must_use]
-    pub fn id(self, id: impl Into<Arc<str>>) -> Alert {
-        let id = Some(id.into());
-        Alert { id, ..self }
-    }
-
-    /// The condition of the level INFO.
-    #[must_use]
-    pub fn info(self, condition: impl Into<Expression>) -> Alert {
-        let info = Some(condition.into());
-        Alert { info, ..self }
-    }
-
-    /// The condition of the level WARNING.
-    #[must_use]
-    pub fn warn(self, condition: impl Into<Expression>) -> Alert {
-        let warn = Some(condition.into());
-        Alert { warn, ..self }
-    }
-
-    /// The condition of the level CRITICAL.
-    #[must_use]
-    pub fn crit(self, condition: impl Into<Expression>) -> Alert {
-        let crit = Some(condition.into());
-        Alert { crit, ..self }
-    }
-
-    /// Its conditions with what the language calls them, the lowest level first.
-    pub fn conditions(&self) -> impl Iterator<Item = (&'static str, &Expression)> {
-        let levels = [
-            ("info", &self.info),
-            ("warn", &self.warn),
-            ("crit", &self.crit),
-        ];
-        levels
-            .into_iter()
-            .filter_map(|(level, condition)| Some((level, condition.as_ref()?)))
+    /// Whether its result is one of the points, with its tags and other fields.
+    pub fn selects(self) -> bool {
+        matches!(
+            self,
+            Aggregate::Min
+                | Aggregate::Max
+                | Aggregate::Percentile(_)
+                | Aggregate::First
+                | Aggregate::Last
+        )
     }
 }

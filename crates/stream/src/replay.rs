@@ -2,8 +2,10 @@
 //! own time.
 
 use crate::engine::{BadLine, Engine, Write, WriteError, Written};
-use crate::line;
-use std::io::{self, Read};
+use crate::line::{self, Precision};
+use flate2::read::MultiGzDecoder;
+use std::io::{self, BufRead, BufReader, Read};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
@@ -68,15 +70,10 @@ pub async fn replay(
         } else {
             line::complete(&buffer, engine.options().max_line)
         };
-        let mut lines = &buffer[..whole];
-        while !lines.is_empty() {
-            let due = clock.until_due(lines, to).await;
-            let (now, later) = lines.split_at(due);
-            let written = engine.write(to, now).await?;
-            replayed.add(written, lines_before);
-            lines_before += memchr::memchr_iter(b'\n', now).count();
-            lines = later;
-        }
+        replayed
+            .write(engine, to, &buffer[..whole], &mut clock, lines_before)
+            .await?;
+        lines_before += memchr::memchr_iter(b'\n', &buffer[..whole]).count();
         buffer.drain(..whole);
         if read == 0 {
             return Ok(replayed);
@@ -84,7 +81,104 @@ pub async fn replay(
     }
 }
 
+/// The longest line of a kapacitor recording.
+const MOST: u64 = 64 << 20;
+
+/// Writes all points of a kapacitor recording of a stream (`.srpl`, plain or gzip): each is three lines,
+/// its database, its retention policy, and itself.
+///
+/// # Errors
+/// See [`ReplayError`]; what was written before stays written.
+pub async fn replay_recording(
+    engine: &Engine,
+    precision: Precision,
+    from: impl Read,
+    pace: Pace,
+) -> Result<Replayed, ReplayError> {
+    let mut from = BufReader::with_capacity(CHUNK, from);
+    let packed = from.fill_buf()?.starts_with(&[0x1f, 0x8b]);
+    let mut from: Box<dyn BufRead> = match packed {
+        true => Box::new(BufReader::new(MultiGzDecoder::new(from))),
+        false => Box::new(from),
+    };
+    let mut replayed = Replayed::default();
+    let mut clock = Clock::new(pace);
+    let mut to: Option<Write> = None;
+    // Points of one database and policy, and how many lines of the recording came before them.
+    let (mut points, mut first, mut count) = (Vec::new(), 0, 0);
+    loop {
+        let mut read = [Vec::new(), Vec::new(), Vec::new()];
+        for line in &mut read {
+            replayed.bytes += from.by_ref().take(MOST).read_until(b'\n', line)? as u64;
+        }
+        let [database, policy, point] = read;
+        let name = |line: &[u8]| Arc::<str>::from(String::from_utf8_lossy(line.trim_ascii()));
+        let next = (!point.is_empty()).then(|| Write {
+            database: name(&database),
+            policy: Some(name(&policy)),
+            precision,
+        });
+        let same = |one: &Write, other: &Write| {
+            (&one.database, &one.policy) == (&other.database, &other.policy)
+        };
+        let goes_on = matches!((&to, &next), (Some(to), Some(next)) if same(to, next));
+        if let Some(to) = to.as_ref().filter(|_| !goes_on || points.len() >= CHUNK) {
+            replayed
+                .write_points(engine, to, &points, &mut clock, first)
+                .await?;
+            points.clear();
+        }
+        if points.is_empty() {
+            first = count;
+        }
+        let Some(next) = next else {
+            return Ok(replayed);
+        };
+        to = Some(next);
+        count += 1;
+        points.extend_from_slice(point.trim_ascii_end());
+        points.push(b'\n');
+    }
+}
+
 impl Replayed {
+    /// Writes lines when they are due.
+    async fn write(
+        &mut self,
+        engine: &Engine,
+        to: &Write,
+        mut lines: &[u8],
+        clock: &mut Clock,
+        mut lines_before: usize,
+    ) -> Result<(), ReplayError> {
+        while !lines.is_empty() {
+            let due = clock.until_due(lines, to).await;
+            let (now, later) = lines.split_at(due);
+            let written = engine.write(to, now).await?;
+            self.add(written, lines_before);
+            lines_before += memchr::memchr_iter(b'\n', now).count();
+            lines = later;
+        }
+        Ok(())
+    }
+
+    /// The same for points of a recording in which each has three lines. Errors are told at its third.
+    async fn write_points(
+        &mut self,
+        engine: &Engine,
+        to: &Write,
+        points: &[u8],
+        clock: &mut Clock,
+        points_before: usize,
+    ) -> Result<(), ReplayError> {
+        let known = self.errors.len();
+        self.write(engine, to, points, clock, points_before).await?;
+        for error in &mut self.errors[known..] {
+            error.line *= 3;
+        }
+        Ok(())
+    }
+
     fn add(&mut self, written: Written, lines_before: usize) {
         self.accepted += written.accepted;
         self.rejected += written.rejected;

@@ -1,11 +1,14 @@
 //! How an engine and its tasks are to run, and how much of everything there may be.
 
+use super::TaskError;
 use crate::node::log::LogTarget;
 use crate::node::series::Limits;
+use crate::pipeline::{Pipeline, What};
 use corsair::Executor;
 use corsair::edge::Overflow;
 use std::fmt;
 use std::num::NonZeroUsize;
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -46,6 +49,8 @@ pub struct EngineOptions {
     pub default_policy: String,
     /// Where the `log` nodes write.
     pub log: LogTarget,
+    /// Where alerts of tasks may write files.
+    pub alert_logs: AlertLogs,
     /// What happens to lines for a log that is not read fast enough.
     pub log_overflow: Overflow,
 }
@@ -70,6 +75,7 @@ impl Default for EngineOptions {
             series_idle: Duration::from_secs(3600),
             default_policy: "autogen".into(),
             log: Arc::new(Mutex::new(std::io::stderr())),
+            alert_logs: AlertLogs::Nowhere,
             log_overflow: Overflow::DropNewest,
         }
     }
@@ -96,6 +102,44 @@ impl fmt::Debug for EngineOptions {
             .field("max_line", &self.max_line)
             .field("default_policy", &self.default_policy)
             .finish_non_exhaustive()
+    }
+}
+
+/// Where alerts may write files: whoever may add a task names them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum AlertLogs {
+    /// Tasks whose alerts write files are refused.
+    #[default]
+    Nowhere,
+    /// In this directory and those in it.
+    In(PathBuf),
+    /// Wherever the process may.
+    Anywhere,
+}
+
+impl AlertLogs {
+    /// Refuses a pipeline that writes elsewhere.
+    pub(super) fn check(&self, pipeline: &Pipeline) -> Result<(), TaskError> {
+        for node in pipeline.nodes() {
+            let What::Alert(alert) = &node.what else {
+                continue;
+            };
+            if let Some(path) = alert.logs.iter().find(|path| !self.allow(path)) {
+                let (node, path) = (node.name.clone(), path.clone());
+                return Err(TaskError::AlertLog { node, path });
+            }
+        }
+        Ok(())
+    }
+
+    fn allow(&self, path: &str) -> bool {
+        let path = Path::new(path);
+        let climbs = path.components().any(|part| part == Component::ParentDir);
+        match self {
+            AlertLogs::Nowhere => false,
+            AlertLogs::In(directory) => !climbs && path.starts_with(directory),
+            AlertLogs::Anywhere => true,
+        }
     }
 }
 

@@ -6,19 +6,24 @@ use super::saved::SavedTask;
 use super::task::{EdgeParts, NodeParts, Task};
 use super::{EngineState, TaskOptions};
 use crate::node::aggregate::Aggregate;
-use crate::node::alert::Alert;
+use crate::node::alert::{Alert, Handler};
 use crate::node::body::{Inputs, Outputs, Sink};
+use crate::node::buffer::Buffer;
+use crate::node::default::Default;
+use crate::node::derivative::Derivative;
 use crate::node::derive::{Eval, From, Where};
 use crate::node::faults::Faults;
 use crate::node::group::GroupBy;
 use crate::node::http_out::{HttpOut, Latest};
 use crate::node::http_post::HttpPost;
 use crate::node::join::Join;
-use crate::node::log::Log;
+use crate::node::log::{self, Log};
+use crate::node::queue::Counts;
+use crate::node::union::Union;
 use crate::node::window::Window;
 use crate::node::{Kept, Operator};
 use crate::pending::{Collector, Emitter, Parcel, Points};
-use crate::pipeline::{Node, Pipeline, What};
+use crate::pipeline::{self, Node, Pipeline, What};
 use corsair::edge::{self, AbortHandle};
 use parking_lot::Mutex;
 use std::sync::atomic::AtomicUsize;
@@ -141,7 +146,7 @@ fn make(shared: &EngineState, task: &str, node: &Node, kept: Option<Kept>) -> (W
     let name = format!("{task}:{}", node.name);
     let limits = shared.options.limits();
     let faults = Faults::new(name.clone());
-    let mut parts = NodeParts::default();
+    let mut parts = NodeParts::new();
     let errors = |faults: &Faults| vec![("errors", faults.counter())];
     let mut operator: Box<dyn Operator> = match &node.what {
         What::From { .. } => Box::new(From),
@@ -158,36 +163,65 @@ fn make(shared: &EngineState, task: &str, node: &Node, kept: Option<Kept>) -> (W
             parts.counters = window.counters();
             Box::new(window)
         }
+        What::Buffer(buffer) => {
+            let buffer = Buffer::new(buffer, limits);
+            parts.counters = buffer.counters();
+            Box::new(buffer)
+        }
         What::Aggregate {
             function,
             field,
             into,
+            point_times,
         } => {
             parts.counters = errors(&faults);
             Box::new(Aggregate {
                 function: *function,
                 field: field.clone(),
                 into: into.clone(),
+                point_times: *point_times,
                 faults: faults.clone(),
             })
         }
-        What::Eval(fields) => {
+        What::Eval(eval) => {
             parts.counters = errors(&faults);
             Box::new(Eval {
-                fields: fields.clone(),
+                eval: eval.clone(),
                 faults: faults.clone(),
             })
         }
-        What::Join {
-            prefixes,
-            tolerance,
+        What::Default { fields, tags } => Box::new(Default {
+            fields: fields.clone(),
+            tags: tags.clone(),
+        }),
+        What::Derivative {
+            field,
+            into,
+            unit,
+            non_negative,
         } => {
-            let join = Join::new(prefixes.clone(), *tolerance, limits);
+            let names = (field.clone(), into.clone());
+            let derivative = Derivative::new(names, *unit, *non_negative, limits, faults.clone());
+            parts.counters = derivative.counters();
+            Box::new(derivative)
+        }
+        What::Union { rename } => {
+            let union = Union::new(rename.clone(), node.inputs.len(), limits);
+            parts.counters = union.counters();
+            Box::new(union)
+        }
+        What::Join(join) => {
+            let join = Join::new(join.clone(), limits);
             parts.counters = join.counters();
             Box::new(join)
         }
         What::Alert(alert) => {
-            let alert = Alert::new(alert, name, limits, faults.clone());
+            let handlers = handlers(shared, &name, alert);
+            parts.queues = handlers
+                .iter()
+                .map(|handler| handler.queue.clone())
+                .collect();
+            let alert = Alert::new(alert, task.into(), limits, handlers, faults.clone());
             parts.counters = alert.counters();
             Box::new(alert)
         }
@@ -216,7 +250,7 @@ fn make(shared: &EngineState, task: &str, node: &Node, kept: Option<Kept>) -> (W
             let (timeout, memory) = (options.post_timeout, options.sink_memory);
             let poster = HttpPost::new(name, url.clone(), timeout, memory);
             parts.counters = poster.counters();
-            parts.queue = Some(poster.queue().clone());
+            parts.queues.push(poster.queue().clone());
             if let Some(kept) = kept {
                 poster.restore(kept);
             }
@@ -228,4 +262,22 @@ fn make(shared: &EngineState, task: &str, node: &Node, kept: Option<Kept>) -> (W
         operator.restore(kept);
     }
     (Work::Operate(operator), parts)
+}
+
+/// Where the alerts of a node go.
+fn handlers(shared: &EngineState, name: &str, alert: &pipeline::Alert) -> Vec<Handler> {
+    let options = &shared.options;
+    let files = alert.logs.iter().map(|path| Handler {
+        queue: log::file(name.into(), path.as_ref().into(), options.sink_memory),
+        counts: Counts::default(),
+    });
+    let receivers = alert.posts.iter().map(|url| {
+        let (timeout, memory) = (options.post_timeout, options.sink_memory);
+        let poster = HttpPost::new(name.into(), url.clone(), timeout, memory);
+        Handler {
+            queue: poster.queue().clone(),
+            counts: Counts::default(),
+        }
+    });
+    files.chain(receivers).collect()
 }

@@ -35,7 +35,7 @@ pub enum SavedError {
     Damaged,
 }
 
-const FORMAT: &[u8] = b"corsair-stream saved 1\n";
+const FORMAT: &[u8] = b"corsair-stream saved 2\n";
 
 impl Saved {
     /// Whether there is nothing in it.

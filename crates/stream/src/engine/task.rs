@@ -43,8 +43,14 @@ pub(super) struct NodeParts {
     pub(super) faults: Option<Faults>,
     /// Of an `http_out`.
     pub(super) latest: Option<Latest>,
-    /// Of an `http_post`.
-    pub(super) queue: Option<Queue>,
+    /// Of an `http_post`, and of an alert's files and receivers.
+    pub(super) queues: Vec<Queue>,
+}
+
+impl NodeParts {
+    pub(super) fn new() -> NodeParts {
+        NodeParts::default()
+    }
 }
 
 /// What others see of an edge.
@@ -77,9 +83,9 @@ impl Task {
         self.log.wake_senders();
     }
 
-    /// The queues of its `http_post` nodes.
+    /// The queues of what its nodes deliver themselves.
     pub(super) fn queues(&self) -> impl Iterator<Item = &Queue> {
-        self.nodes.iter().filter_map(|node| node.queue.as_ref())
+        self.nodes.iter().flat_map(|node| &node.queues)
     }
 
     /// Why the inputs of its nodes have ended, if they have.
@@ -135,6 +141,16 @@ impl Task {
                 |(node, _)| matches!(&node.what, What::HttpOut { endpoint } if **endpoint == *name),
             )
             .find_map(|(_, parts)| parts.latest.as_ref())
+    }
+
+    /// What each `http_out` shows.
+    pub(super) fn endpoints(&self) -> Vec<(Arc<str>, Latest)> {
+        let nodes = self.pipeline.nodes().iter().zip(&self.nodes);
+        let shown = nodes.filter_map(|(node, parts)| match &node.what {
+            What::HttpOut { endpoint } => Some((endpoint.clone(), parts.latest.clone()?)),
+            _ => None,
+        });
+        shown.collect()
     }
 
     pub(super) fn status(&self) -> TaskStatus {

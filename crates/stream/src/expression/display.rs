@@ -1,6 +1,6 @@
 //! Expressions as text that parses back.
 
-use super::{Binary, Expression, Unary};
+use super::{Binary, Expression, Function, Unary};
 use crate::Value;
 use std::fmt;
 
@@ -60,7 +60,11 @@ impl Expression {
         match self {
             Expression::Binary(operator, ..) => operator.level(),
             Expression::Unary(operator, _) => operator.level(),
-            Expression::Literal(_) | Expression::Duration(_) | Expression::Key(_) => Level::Primary,
+            Expression::Match(..) => Level::Compare,
+            Expression::Literal(_)
+            | Expression::Duration(_)
+            | Expression::Key(_)
+            | Expression::Call(..) => Level::Primary,
         }
     }
 
@@ -93,6 +97,23 @@ impl Expression {
             Expression::Unary(Unary::Minus, operand) => {
                 f.write_str("-")?;
                 operand.write(Level::Minus, f)
+            }
+            Expression::Match(operand, pattern, holds) => {
+                operand.write(Level::Add, f)?;
+                write!(f, " {} {pattern}", if *holds { "=~" } else { "!~" })
+            }
+            Expression::Call(function, arguments) => {
+                write!(f, "{}(", function.name())?;
+                for (at, argument) in arguments.iter().enumerate() {
+                    f.write_str(if at > 0 { ", " } else { "" })?;
+                    match (function, at, argument) {
+                        (Function::RegexReplace, 0, Expression::Match(_, pattern, _)) => {
+                            write!(f, "{pattern}")?;
+                        }
+                        _ => argument.write(Level::Or, f)?,
+                    }
+                }
+                f.write_str(")")
             }
             Expression::Binary(operator, left, right) => {
                 let (of_left, of_right) = operator.operands();

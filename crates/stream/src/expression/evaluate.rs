@@ -1,16 +1,19 @@
 //! An expression over rows of a block.
 
 use super::arithmetic::{arithmetic, minus};
+use super::call::call;
 use super::compare::compare;
 use super::scalar::Fault;
 use super::select::marked;
 use super::truth::Truth;
 use super::vector::{Lane, Vector, spread};
-use super::{Binary, Expression, ExpressionError, Unary};
+use super::{Binary, Expression, ExpressionError, Pattern, Unary};
 use crate::Value;
 use crate::batch::Rows;
 use crate::block::{Block, Data};
+use rustc_hash::FxHashMap;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 impl Expression {
     /// The rows, out of these, for which it is true, as a condition. A range if they follow one
@@ -113,7 +116,11 @@ impl Expression {
 
     /// There is at least one row. Recursion is for what stands on the right or in parentheses: the
     /// left sides, which make chains as long as one likes, are a loop.
-    fn vector<'a>(&self, block: &'a Block, rows: &'a Rows) -> Result<Vector<'a>, ExpressionError> {
+    pub(super) fn vector<'a>(
+        &'a self,
+        block: &'a Block,
+        rows: &'a Rows,
+    ) -> Result<Vector<'a>, ExpressionError> {
         let mut chain = Vec::new();
         let mut first = self;
         while let Expression::Binary(operator, left, right) = first {
@@ -137,14 +144,24 @@ impl Expression {
     }
 
     /// What is no operation of two operands.
-    fn operand<'a>(&self, block: &'a Block, rows: &'a Rows) -> Result<Vector<'a>, ExpressionError> {
+    fn operand<'a>(
+        &'a self,
+        block: &'a Block,
+        rows: &'a Rows,
+    ) -> Result<Vector<'a>, ExpressionError> {
         match self {
             Expression::Literal(value) => Ok(Vector::Constant(value.clone())),
             Expression::Duration(nanos) => Ok(Vector::Constant(Value::Integer(*nanos))),
             Expression::Key(name) => Ok(match block.column(name) {
                 Some(column) => Vector::read(&column.data, rows),
+                None if &**name == "time" => Vector::times(&block.times, rows),
                 None => Vector::Missing,
             }),
+            Expression::Match(operand, pattern, holds) => {
+                let operand = operand.vector(block, rows)?;
+                self.matches(&operand, pattern, *holds, rows.len())
+            }
+            Expression::Call(function, arguments) => call(self, *function, arguments, block, rows),
             Expression::Unary(Unary::Not, operand) => {
                 Ok(operand.truth(block, rows)?.not().into_vector())
             }
@@ -153,6 +170,38 @@ impl Expression {
             }
             Expression::Binary(..) => unreachable!("`{self}` has two operands"),
         }
+    }
+
+    /// `=~` or `!~`.
+    fn matches(
+        &self,
+        operand: &Vector<'_>,
+        pattern: &Pattern,
+        holds: bool,
+        rows: usize,
+    ) -> Result<Vector<'static>, ExpressionError> {
+        if let Vector::Missing = operand {
+            return Ok(Vector::Missing);
+        }
+        // Of words that repeat, each is looked at once.
+        let mut known: FxHashMap<Arc<str>, bool> = FxHashMap::default();
+        let cell = |at| match operand.get(at) {
+            None => Ok(None),
+            Some(Value::Text(text)) => {
+                let found = match known.get(&text) {
+                    Some(found) => *found,
+                    None => {
+                        let found = pattern.is_match(&text);
+                        known.insert(text, found);
+                        found
+                    }
+                };
+                Ok(Some(Value::Boolean(found == holds)))
+            }
+            Some(other) => Err(self.error(Fault::Type(other.kind()))),
+        };
+        let cells = (0..rows).map(cell).collect::<Result<_, _>>()?;
+        Ok(Vector::Mixed(Cow::Owned(cells)))
     }
 
     /// A calculation or comparison.
@@ -169,7 +218,7 @@ impl Expression {
         .map_err(|fault| self.error(fault))
     }
 
-    fn truth<'a>(&self, block: &'a Block, rows: &'a Rows) -> Result<Truth<'a>, ExpressionError> {
+    fn truth<'a>(&'a self, block: &'a Block, rows: &'a Rows) -> Result<Truth<'a>, ExpressionError> {
         match rows.is_empty() {
             true => Ok(Truth::Missing),
             false => self.condition(self.vector(block, rows)?),
@@ -196,14 +245,22 @@ impl Expression {
     }
 
     fn is_leaf(&self) -> bool {
-        !matches!(self, Expression::Unary(..) | Expression::Binary(..))
+        matches!(
+            self,
+            Expression::Literal(_) | Expression::Duration(_) | Expression::Key(_)
+        )
     }
 
     fn error(&self, fault: Fault) -> ExpressionError {
         let operator = match self {
             Expression::Unary(operator, _) => operator.symbol(),
             Expression::Binary(operator, ..) => operator.symbol(),
-            Expression::Literal(_) | Expression::Duration(_) | Expression::Key(_) => "",
+            Expression::Match(_, _, true) => "=~",
+            Expression::Match(_, _, false) => "!~",
+            Expression::Literal(_)
+            | Expression::Duration(_)
+            | Expression::Key(_)
+            | Expression::Call(..) => "",
         };
         let expression = self.to_string();
         match fault {
@@ -229,7 +286,7 @@ impl Expression {
 fn connect<'a>(
     decides: bool,
     left: Truth<'a>,
-    right: &Expression,
+    right: &'a Expression,
     block: &'a Block,
     rows: &'a Rows,
 ) -> Result<Truth<'a>, ExpressionError> {

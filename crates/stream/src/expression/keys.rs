@@ -65,6 +65,11 @@ impl Expression {
                     let nesting = left.parentheses(operator.operands().0);
                     pending.push((left, place.below(nesting)));
                 }
+                Expression::Match(operand, ..) => pending.push((operand, place.below(2))),
+                Expression::Call(_, arguments) => {
+                    let arguments = arguments.iter().rev();
+                    pending.extend(arguments.map(|argument| (argument, place.below(2))));
+                }
             }
         }
     }

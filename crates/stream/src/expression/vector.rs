@@ -91,6 +91,14 @@ impl<'a> Vector<'a> {
         }
     }
 
+    /// The times of these rows.
+    pub(super) fn times(times: &'a [i64], rows: &'a Rows) -> Vector<'a> {
+        Vector::Integer(Lane {
+            values: chosen(times, rows),
+            present: None,
+        })
+    }
+
     /// The value at a place.
     pub(super) fn get(&self, at: usize) -> Option<Value> {
         match self {

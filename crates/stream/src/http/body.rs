@@ -118,7 +118,12 @@ pub(super) async fn read(
         Ok(read) => read,
         Err(_) => {
             let message = format!("the body took more than {within:?}; nothing was written");
-            Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "slow", message))
+            // Not 408: telegraf drops what is answered with 4xx.
+            Err(Refusal::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "slow",
+                message,
+            ))
         }
     }
 }

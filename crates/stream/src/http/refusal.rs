@@ -46,7 +46,6 @@ impl IntoResponse for Refusal {
         let unread = [
             StatusCode::UNAUTHORIZED,
             StatusCode::FORBIDDEN,
-            StatusCode::REQUEST_TIMEOUT,
             StatusCode::PAYLOAD_TOO_LARGE,
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             StatusCode::SERVICE_UNAVAILABLE,
@@ -66,6 +65,7 @@ impl From<TaskError> for Refusal {
                 .with("line", error.line())
                 .with("column", error.column()),
             TaskError::Tls { .. } => Refusal::new(StatusCode::BAD_REQUEST, "tls", message),
+            TaskError::AlertLog { .. } => Refusal::new(StatusCode::FORBIDDEN, "alert_log", message),
             TaskError::Name(_) => Refusal::new(StatusCode::BAD_REQUEST, "name", message),
             TaskError::TooMany(_) => {
                 Refusal::new(StatusCode::INSUFFICIENT_STORAGE, "too_many_tasks", message)

@@ -30,7 +30,47 @@ pub(super) async fn write(
 ) -> Result<StatusCode, Refusal> {
     let Query(parameters) = parameters
         .map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, "query", error.body_text()))?;
-    let to = target(parameters)?;
+    take(server, target(parameters)?, headers, body).await
+}
+
+#[derive(serde::Deserialize)]
+pub(super) struct ParametersV2 {
+    bucket: Option<String>,
+    precision: Option<String>,
+}
+
+/// The write of InfluxDB 2. Its organisation is nothing here.
+pub(super) async fn write_v2(
+    State(server): State<Server>,
+    parameters: Result<Query<ParametersV2>, QueryRejection>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<StatusCode, Refusal> {
+    let Query(parameters) = parameters
+        .map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, "query", error.body_text()))?;
+    let bucket = parameters.bucket.filter(|bucket| !bucket.is_empty());
+    let Some(bucket) = bucket else {
+        let message = "name the bucket: POST /api/v2/write?bucket=NAME";
+        return Err(Refusal::new(StatusCode::BAD_REQUEST, "bucket", message));
+    };
+    let (db, rp) = match bucket.split_once('/') {
+        Some((database, policy)) => (database.to_owned(), Some(policy.to_owned())),
+        None => (bucket, None),
+    };
+    let to = target(Parameters {
+        db: Some(db),
+        rp,
+        precision: parameters.precision,
+    })?;
+    take(server, to, headers, body).await
+}
+
+async fn take(
+    server: Server,
+    to: Write,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<StatusCode, Refusal> {
     let packed = body::is_packed(&headers)?;
     let limit = server.engine.options().max_body;
     let (lines, mut reserved) = body::read(&server, &headers, body, limit).await?;

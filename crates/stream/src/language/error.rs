@@ -1,7 +1,7 @@
 //! What is wrong with a text, and where.
 
 use super::lexer::Span;
-use crate::expression::Expression;
+use crate::expression::{Expression, Function, PatternError};
 use crate::pipeline::PipelineError;
 use std::fmt;
 
@@ -39,6 +39,39 @@ pub enum Problem {
     /// A float beyond what floats hold.
     #[error("`{0}` is larger than any float")]
     Float(String),
+    /// A pattern that is none.
+    #[error("this is no regular expression: {0}")]
+    Pattern(PatternError),
+    /// A pattern where a value should be.
+    #[error("a regular expression stands behind `=~` or `!~` only")]
+    PatternAlone,
+    /// `isPresent` of something else than a key.
+    #[error("`isPresent` is asked for a field or tag: `isPresent(\"value\")`")]
+    IsPresent,
+    /// A function that there is not.
+    #[error("there is no function `{name}`")]
+    UnknownFunction {
+        /// What is written.
+        name: String,
+        /// What it may be meant to be.
+        like: Option<&'static str>,
+    },
+    /// A function with more or fewer arguments than it takes.
+    #[error("`{}` takes {} arguments, not {found}", .function.name(), .function.arguments().0)]
+    Arguments {
+        /// The function.
+        function: Function,
+        /// How many there are.
+        found: usize,
+    },
+    /// Something of kapacitor's that is not here.
+    #[error("`{node}` of kapacitor is not here: {instead}")]
+    NotHere {
+        /// A node, or a property with its node.
+        node: String,
+        /// What to do.
+        instead: &'static str,
+    },
     /// More than an expression may have.
     #[error(
         "operators are nested more than {} deep, or more than {} follow one another",
@@ -167,7 +200,9 @@ impl LanguageError {
 /// Words like those that are unknown.
 fn help(problem: &Problem) -> String {
     let like = match problem {
-        Problem::UnknownNode { like, .. } | Problem::UnknownProperty { like, .. } => *like,
+        Problem::UnknownNode { like, .. }
+        | Problem::UnknownProperty { like, .. }
+        | Problem::UnknownFunction { like, .. } => *like,
         Problem::UnknownVar { like, .. } => like.as_deref(),
         _ => None,
     };

@@ -1,10 +1,13 @@
 //! Expressions, by precedence climbing.
 
-use super::error::Problem;
+use super::error::{Problem, nearest};
 use super::lexer::Token;
-use super::parser::{Parsed, Parser, fail};
+use super::parser::{Constant, Parsed, Parser, fail};
 use crate::Value;
-use crate::expression::{Binary, Expression, Level, Unary};
+use crate::expression::{Binary, Expression, Function, Level, Pattern, Unary};
+
+/// Functions of kapacitor that remember points.
+const STATEFUL: [&str; 3] = ["count", "sigma", "spread"];
 
 /// An expression, and how many operators are above the deepest part of it.
 type Measured = (Expression, usize);
@@ -27,15 +30,28 @@ impl Parser<'_> {
     /// An expression of operators that bind at least so tightly.
     fn operation(&mut self, least: Level) -> Parsed<Measured> {
         let (mut left, mut depth) = self.prefixed(least)?;
-        while let Some(operator) = self.operator()
-            && operator.level() >= least
-        {
+        loop {
+            if Level::Compare >= least
+                && let Token::Symbol(symbol @ ("=~" | "!~")) = self.token
+            {
+                let (_, span) = self.advance();
+                let pattern = self.pattern()?;
+                depth += 1;
+                left = Expression::Match(Box::new(left), pattern, symbol == "=~");
+                if depth > Expression::MAX_CHAIN {
+                    return fail(Problem::Deep, span);
+                }
+                if matches!(self.token, Token::Symbol("=~" | "!~")) {
+                    return fail(Problem::Chained, self.span);
+                }
+            }
+            let Some(operator) = self.operator().filter(|next| next.level() >= least) else {
+                break;
+            };
             let (_, span) = self.advance();
             let (right, other) = self.operation(operator.operands().1)?;
-            if operator.level() == Level::Compare
-                && let Some(next) = self.operator()
-                && next.level() == Level::Compare
-            {
+            let compares = |next: Binary| next.level() == Level::Compare;
+            if compares(operator) && self.operator().is_some_and(compares) {
                 return fail(Problem::Chained, self.span);
             }
             depth = depth.max(other) + 1;
@@ -130,6 +146,20 @@ impl Parser<'_> {
                 self.expect(")", "`)`")?;
                 return Ok((Expression::Literal(Value::Unsigned(number)), 0));
             }
+            Token::Word(name) if self.following == Token::Symbol("(") => {
+                return self.nested(|parser| parser.call(name));
+            }
+            Token::Word(name) if let Some(constant) = self.constants.get(name) => {
+                let constant = constant.clone();
+                if negative {
+                    return self.unexpected("a number");
+                }
+                self.advance();
+                return match constant {
+                    Constant::Expression(expression) => Ok((expression, 1)),
+                    Constant::Pattern(_) => fail(Problem::PatternAlone, self.span),
+                };
+            }
             Token::Word(_) | Token::Key(_) => return Ok((Expression::Key(self.key()?), 0)),
             Token::Symbol("(") => {
                 self.advance();
@@ -141,6 +171,62 @@ impl Parser<'_> {
         };
         self.advance();
         Ok((expression, 0))
+    }
+
+    /// What stands behind `=~`.
+    fn pattern(&mut self) -> Parsed<Pattern> {
+        let pattern = match &self.token {
+            Token::Pattern(pattern) => pattern.clone(),
+            Token::Word(name) => match self.constants.get(name) {
+                Some(Constant::Pattern(pattern)) => pattern.clone(),
+                _ => return self.unexpected("a regular expression, such as `/^eu-/`"),
+            },
+            _ => return self.unexpected("a regular expression, such as `/^eu-/`"),
+        };
+        self.advance();
+        Ok(pattern)
+    }
+
+    /// A function and its arguments. Its name comes next.
+    fn call(&mut self, name: &str) -> Parsed<Measured> {
+        let span = self.span;
+        let Some(function) = Function::named(name) else {
+            let names = Function::ALL.iter().map(|function| function.name());
+            let problem = match STATEFUL.contains(&name) {
+                true => Problem::NotHere {
+                    node: format!("{name}()"),
+                    instead: "expressions have no memory of the points before; use a `window`",
+                },
+                false => Problem::UnknownFunction {
+                    name: name.into(),
+                    like: nearest(name, names),
+                },
+            };
+            return fail(problem, span);
+        };
+        self.advance();
+        let (mut arguments, mut depth) = (Vec::new(), 0);
+        self.arguments(|parser| {
+            if function == Function::RegexReplace && arguments.is_empty() {
+                let pattern = parser.pattern()?;
+                let none = Box::new(Expression::Literal(Value::Boolean(true)));
+                arguments.push(Expression::Match(none, pattern, true));
+                return Ok(());
+            }
+            let (argument, deep) = parser.operation(Level::Or)?;
+            arguments.push(argument);
+            depth = depth.max(deep);
+            Ok(())
+        })?;
+        let (least, most) = function.arguments();
+        let found = arguments.len();
+        if !(least..=most).contains(&found) {
+            return fail(Problem::Arguments { function, found }, span);
+        }
+        if function == Function::IsPresent && !matches!(arguments[0], Expression::Key(_)) {
+            return fail(Problem::IsPresent, span);
+        }
+        Ok((Expression::Call(function, arguments), depth + 2))
     }
 
     fn integer(&self, number: u64, negative: bool) -> Parsed<Expression> {

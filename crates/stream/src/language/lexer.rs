@@ -1,7 +1,7 @@
 //! From characters to tokens.
 
 use super::error::Problem;
-use crate::expression::{UNITS, is_word_part, is_word_start};
+use crate::expression::{Pattern, UNITS, is_word_part, is_word_start};
 use std::sync::Arc;
 
 /// A part of the text, in bytes: from the first to before the second.
@@ -23,6 +23,8 @@ pub(super) enum Token<'t> {
     Float(f64),
     /// In nanoseconds.
     Duration(u64),
+    /// Between slashes.
+    Pattern(Pattern),
     Symbol(&'static str),
     /// No token. Nothing is read beyond it.
     Bad(Problem),
@@ -30,9 +32,9 @@ pub(super) enum Token<'t> {
 }
 
 /// Longer ones before those that they begin with.
-const SYMBOLS: [&str; 22] = [
-    "||", "&&", "==", "!=", "<>", "<=", ">=", "|", ".", ",", "(", ")", "=", "<", ">", "+", "-",
-    "*", "/", "%", "!", ":",
+const SYMBOLS: [&str; 26] = [
+    "||", "&&", "=~", "!~", "==", "!=", "<>", "<=", ">=", "|", ".", ",", "(", ")", "=", "<", ">",
+    "+", "-", "*", "/", "%", "!", ":", "[", "]",
 ];
 
 /// The tokens of a text, one after the other.
@@ -40,11 +42,17 @@ const SYMBOLS: [&str; 22] = [
 pub(super) struct Lexer<'t> {
     text: &'t str,
     at: usize,
+    /// Whether a slash that comes next begins a pattern: after these, no division can stand.
+    pattern: bool,
 }
 
 impl<'t> Lexer<'t> {
     pub(super) fn new(text: &'t str) -> Lexer<'t> {
-        Lexer { text, at: 0 }
+        Lexer {
+            text,
+            at: 0,
+            pattern: false,
+        }
     }
 
     /// The next token; at the end, and after a bad one, the end forever.
@@ -52,6 +60,7 @@ impl<'t> Lexer<'t> {
         self.skip_space();
         let start = self.at;
         let token = self.token();
+        self.pattern = matches!(token, Token::Symbol("=~" | "!~" | "=" | "(" | ","));
         let span = Span {
             start,
             end: self.at,
@@ -94,8 +103,14 @@ impl<'t> Lexer<'t> {
         if first.is_ascii_digit() {
             return self.number();
         }
+        if self.rest().starts_with("'''") {
+            return self.long_text();
+        }
         if first == '"' || first == '\'' {
             return self.quoted(first);
+        }
+        if first == '/' && self.pattern {
+            return self.regular();
         }
         let symbol = SYMBOLS
             .iter()
@@ -108,6 +123,53 @@ impl<'t> Lexer<'t> {
             None => {
                 self.at += first.len_utf8();
                 Token::Bad(Problem::Character(first))
+            }
+        }
+    }
+
+    /// In three single quotes; a backslash has no meaning there.
+    fn long_text(&mut self) -> Token<'t> {
+        let begin = self.at + 3;
+        match self.text[begin..].find("'''") {
+            Some(length) => {
+                self.at = begin + length + 3;
+                Token::Text(self.text[begin..begin + length].into())
+            }
+            None => {
+                self.at = begin;
+                Token::Bad(Problem::Unterminated('\''))
+            }
+        }
+    }
+
+    /// A pattern. A backslash before a slash makes it a character like others.
+    fn regular(&mut self) -> Token<'t> {
+        let opening = self.at;
+        self.at += 1;
+        let mut content = String::new();
+        loop {
+            content.push_str(self.take_while(|c| !matches!(c, '/' | '\\' | '\n')));
+            let mut rest = self.rest().chars();
+            match (rest.next(), rest.next()) {
+                (Some('\\'), Some('/')) => {
+                    content.push('/');
+                    self.at += 2;
+                }
+                (Some('\\'), Some(escaped)) => {
+                    content.extend(['\\', escaped]);
+                    self.at += 1 + escaped.len_utf8();
+                }
+                (Some('/'), _) => {
+                    self.at += 1;
+                    return match Pattern::new(&content) {
+                        Ok(pattern) => Token::Pattern(pattern),
+                        Err(error) => Token::Bad(Problem::Pattern(error)),
+                    };
+                }
+                _ => {
+                    self.at = opening + 1;
+                    return Token::Bad(Problem::Unterminated('/'));
+                }
             }
         }
     }

@@ -2,7 +2,9 @@
 
 use super::error::{Failure, Problem};
 use super::lexer::{Lexer, Span, Token};
-use crate::expression::is_reserved;
+use crate::Value;
+use crate::expression::{Expression, Pattern, is_reserved};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +26,17 @@ pub(super) struct Parser<'t> {
     taken: usize,
     /// How many parentheses and prefixes are open.
     pub(super) nesting: usize,
+    /// Values with a name.
+    pub(super) constants: FxHashMap<&'t str, Constant>,
+}
+
+/// What a var may stand for beside a chain.
+#[derive(Clone, Debug)]
+pub(super) enum Constant {
+    /// A literal, or a `lambda`.
+    Expression(Expression),
+    /// Between slashes.
+    Pattern(Pattern),
 }
 
 pub(super) fn fail<T>(problem: Problem, span: Span) -> Parsed<T> {
@@ -57,6 +70,7 @@ impl<'t> Parser<'t> {
             following_span,
             taken: 0,
             nesting: 0,
+            constants: FxHashMap::default(),
         }
     }
 
@@ -137,8 +151,48 @@ impl<'t> Parser<'t> {
         }
     }
 
+    /// A literal, a pattern or a `lambda`, if that is what comes next.
+    pub(super) fn constant(&mut self) -> Parsed<Option<Constant>> {
+        let is_value = match &self.token {
+            Token::Pattern(pattern) => {
+                let pattern = pattern.clone();
+                self.advance();
+                return Ok(Some(Constant::Pattern(pattern)));
+            }
+            Token::Word(_) => {
+                self.is_word("lambda")
+                    || self.is_word("TRUE")
+                    || self.is_word("FALSE")
+                    || self.literal().is_some()
+            }
+            Token::Text(_) | Token::Integer(_) | Token::Float(_) | Token::Duration(_) => true,
+            Token::Symbol(symbol) => *symbol == "-",
+            _ => false,
+        };
+        match is_value {
+            true => self.condition().map(Constant::Expression).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// The literal that the next word stands for.
+    fn literal(&self) -> Option<&Expression> {
+        match &self.token {
+            Token::Word(word) => match self.constants.get(word)? {
+                Constant::Expression(literal) => Some(literal),
+                Constant::Pattern(_) => None,
+            },
+            _ => None,
+        }
+    }
+
     /// A string.
     pub(super) fn string(&mut self) -> Parsed<Arc<str>> {
+        if let Some(Expression::Literal(Value::Text(text))) = self.literal() {
+            let text = text.clone();
+            self.advance();
+            return Ok(text);
+        }
         match &self.token {
             Token::Text(text) => {
                 let text = text.clone();
@@ -176,6 +230,9 @@ impl<'t> Parser<'t> {
 
     /// The name of a field or tag: a key, or a string.
     pub(super) fn field(&mut self) -> Parsed<Arc<str>> {
+        if let Some(Expression::Literal(Value::Text(_))) = self.literal() {
+            return self.string();
+        }
         match self.token {
             Token::Word(_) | Token::Key(_) => self.key(),
             Token::Text(_) => self.string(),
@@ -184,6 +241,12 @@ impl<'t> Parser<'t> {
     }
 
     pub(super) fn duration(&mut self) -> Parsed<Duration> {
+        if let Some(&Expression::Duration(nanos)) = self.literal()
+            && let Ok(nanos) = u64::try_from(nanos)
+        {
+            self.advance();
+            return Ok(Duration::from_nanos(nanos));
+        }
         match self.token {
             Token::Duration(nanos) => {
                 self.advance();
@@ -193,7 +256,32 @@ impl<'t> Parser<'t> {
         }
     }
 
+    /// A whole number.
+    pub(super) fn count(&mut self) -> Parsed<u64> {
+        let known = match (self.literal(), &self.token) {
+            (Some(Expression::Literal(Value::Integer(number))), _) => u64::try_from(*number).ok(),
+            (_, Token::Integer(number)) => Some(*number),
+            _ => None,
+        };
+        match known {
+            Some(number) => {
+                self.advance();
+                Ok(number)
+            }
+            None => self.unexpected("a whole number"),
+        }
+    }
+
     pub(super) fn number(&mut self) -> Parsed<f64> {
+        let known = match self.literal() {
+            Some(Expression::Literal(Value::Float(number))) => Some(*number),
+            Some(Expression::Literal(Value::Integer(number))) => Some(*number as f64),
+            _ => None,
+        };
+        if let Some(number) = known {
+            self.advance();
+            return Ok(number);
+        }
         let sign = if self.eat("-") { -1.0 } else { 1.0 };
         let number = match self.token {
             Token::Integer(number) => number as f64,

@@ -2,10 +2,10 @@
 
 use super::error::{Problem, nearest};
 use super::lexer::{Span, Token};
-use super::nodes::{self, Kind, NODES};
+use super::nodes::{self, Kind, NODES, NOT_HERE};
 use super::parser::{Parsed, Parser, fail};
 use crate::expression::is_reserved;
-use crate::pipeline::{Draft, Pipeline, PipelineError, What};
+use crate::pipeline::{Draft, GroupBy, Pipeline, PipelineError, What};
 use rustc_hash::FxHashMap;
 
 /// A program as far as it has been read.
@@ -63,6 +63,13 @@ pub(super) fn parse(text: &str) -> Parsed<Pipeline> {
     })
 }
 
+/// What is said of a node or property of kapacitor that is not here.
+fn not_here(name: &str) -> Option<Problem> {
+    let (_, instead) = NOT_HERE.iter().find(|(known, _)| *known == name)?;
+    let node = name.to_owned();
+    Some(Problem::NotHere { node, instead })
+}
+
 impl<'t> Program<'t> {
     fn statement(&mut self) -> Parsed<()> {
         let is_var = self.parser.token == Token::Word("var");
@@ -82,10 +89,16 @@ impl<'t> Program<'t> {
         if is_reserved(name) || name == "stream" || name == "var" {
             return fail(Problem::VarReserved(name.into()), span);
         }
-        if self.vars.contains_key(name) {
+        if self.vars.contains_key(name) || self.parser.constants.contains_key(name) {
             return fail(Problem::VarTwice(name.into()), span);
         }
         self.parser.expect("=", "`=`")?;
+        if let Some(constant) = self.parser.constant()? {
+            if self.parser.constants.insert(name, constant).is_some() {
+                return fail(Problem::VarTwice(name.into()), span);
+            }
+            return Ok(());
+        }
         let place = self.chain()?.place;
         let used = false;
         self.vars.insert(name, Var { place, used, span });
@@ -139,6 +152,9 @@ impl<'t> Program<'t> {
             return self.node(kind, span, chain);
         }
         let name = name.to_owned();
+        if let Some(problem) = not_here(&name) {
+            return fail(problem, span);
+        }
         let problem = match NODES.iter().find(|(_, kind)| kind.has(&name)) {
             Some((node, _)) => Problem::PropertyAsNode {
                 property: name,
@@ -155,6 +171,19 @@ impl<'t> Program<'t> {
     /// A property of `from`, or a node in the older spelling, after `.`.
     fn dotted(&mut self, chain: &mut Chain<'t>) -> Parsed<()> {
         let (name, span) = self.parser.word("a property, such as `as`")?;
+        if chain.from.is_some() && name == "groupByMeasurement" {
+            self.parser.nothing()?;
+            if let What::GroupBy(by) = &mut self.drafts[chain.place].what {
+                by.measurement = true;
+                return Ok(());
+            }
+            let by = GroupBy {
+                measurement: true,
+                ..GroupBy::default()
+            };
+            chain.place = self.push(What::GroupBy(by), vec![chain.place], span);
+            return Ok(());
+        }
         if let Some(from) = chain.from
             && let Some(property) = nodes::FROM.iter().find(|property| **property == name)
         {
@@ -169,6 +198,9 @@ impl<'t> Program<'t> {
         let what = &self.drafts[chain.place].what;
         let node = what.kind_name();
         let properties = Kind::named(node).map_or(&[][..], Kind::properties);
+        if let Some(problem) = not_here(name) {
+            return fail(problem, span);
+        }
         let nodes = NODES.iter().map(|(node, _)| *node);
         let problem = Problem::UnknownProperty {
             node,

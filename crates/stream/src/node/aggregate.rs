@@ -1,8 +1,10 @@
-//! `count`, `sum`, `mean`, `min`, `max`, `percentile`: one point for a window.
+//! `count`, `sum`, `mean` and others: one point for a window; `distinct`: a window of them.
 //!
-//! The point's time is the window's end, its tags are those of the group. A window in which no point
-//! has the field makes no point, but for `count`, which makes a zero. Values that are no numbers are
-//! left out, and so is a window whose sum does not fit into 64 bits.
+//! The point's time is the window's end, its tags are those of the group. `min`, `max`, `percentile`,
+//! `first` and `last` select a point: its tags and other fields are those of the result, and its time
+//! if that is wanted. A window in which no point has the field makes no point, but for `count`, which
+//! makes a zero. Values that are no numbers are left out, and so is a window whose sum does not fit
+//! into 64 bits.
 
 use super::Operator;
 use super::faults::Faults;
@@ -10,6 +12,7 @@ use crate::batch::{Batch, Flow, Rows, Window};
 use crate::block::{Block, Cells, Column, Data, Words};
 use crate::pipeline::Aggregate as Function;
 use crate::{Kind, Value};
+use rustc_hash::FxHashSet;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -18,7 +21,15 @@ pub(crate) struct Aggregate {
     pub(crate) function: Function,
     pub(crate) field: Arc<str>,
     pub(crate) into: Arc<str>,
+    pub(crate) point_times: bool,
     pub(crate) faults: Faults,
+}
+
+/// A point of a window, and its value.
+struct Selected<'a> {
+    batch: &'a Batch,
+    row: usize,
+    value: Value,
 }
 
 /// Why values are left out.
@@ -39,8 +50,13 @@ impl Operator for Aggregate {
         let Flow::Window(window) = flow else {
             unreachable!("a pipeline feeds windows to an aggregate");
         };
-        if let Some(value) = self.apply(&window) {
-            out.push(Flow::Points(self.point(&window, value)));
+        if self.function == Function::Distinct {
+            out.extend(self.distinct(&window));
+        } else if self.function.selects() {
+            let selected = self.select(&window);
+            out.extend(selected.map(|found| Flow::Points(self.selected(&window, found))));
+        } else if let Some(value) = self.apply(&window) {
+            out.push(Flow::Points(self.point(&window, vec![value])));
         }
     }
 }
@@ -59,7 +75,7 @@ impl Aggregate {
             Function::Sum | Function::Mean => {
                 let mut sum = Sum::default();
                 for (data, rows) in parts {
-                    self.numbers(data, rows, |number| sum.add(number));
+                    self.numbers(data, rows, |_, number| sum.add(number));
                 }
                 if self.function == Function::Mean {
                     return sum.mean().map(Value::Float);
@@ -70,56 +86,158 @@ impl Aggregate {
                     None
                 })
             }
-            Function::Min => self.extreme(parts, Ordering::Less),
-            Function::Max => self.extreme(parts, Ordering::Greater),
+            Function::Spread => {
+                let (mut least, mut most) = (None::<Number>, None::<Number>);
+                for (data, rows) in parts {
+                    self.numbers(data, rows, |_, number| {
+                        least = Some(number.of(least, Ordering::Less));
+                        most = Some(number.of(most, Ordering::Greater));
+                    });
+                }
+                most.zip(least).and_then(|(most, least)| most.less(least))
+            }
+            Function::Median | Function::Stddev => {
+                let mut values = Vec::new();
+                for (data, rows) in parts {
+                    self.numbers(data, rows, |_, number| values.push(number.float()));
+                }
+                let result = match self.function {
+                    Function::Median => median(&mut values),
+                    _ => stddev(&values),
+                };
+                result.map(Value::Float)
+            }
+            _ => unreachable!("{:?} is no single number of all", self.function),
+        }
+    }
+
+    /// The point that a selector selects.
+    fn select<'a>(&self, window: &'a Window) -> Option<Selected<'a>> {
+        let parts = window.batches.iter().filter_map(|batch| {
+            let column = batch
+                .block
+                .fields()
+                .find(|column| column.name == self.field)?;
+            Some((batch, &*column.data))
+        });
+        let mut best: Option<Selected<'a>> = None;
+        match self.function {
+            Function::First | Function::Last => {
+                let time = |found: &Selected<'_>| found.batch.block.times[found.row];
+                for (batch, data) in parts {
+                    for row in batch.rows.iter() {
+                        let Some(value) = data.get(row) else { continue };
+                        let next = Selected { batch, row, value };
+                        let better = best.as_ref().is_none_or(|best| match self.function {
+                            Function::First => time(&next) < time(best),
+                            _ => time(&next) >= time(best),
+                        });
+                        if better {
+                            best = Some(next);
+                        }
+                    }
+                }
+                best
+            }
             Function::Percentile(percent) => {
                 let mut numbers = Vec::new();
-                for (data, rows) in parts {
-                    self.numbers(data, rows, |number| numbers.push(number));
+                for (batch, data) in parts {
+                    self.numbers(data, &batch.rows, |row, number| {
+                        numbers.push((number, batch, row));
+                    });
                 }
-                if numbers.is_empty() {
-                    return None;
+                let rank = (numbers.len() as f64 * percent / 100.0 + 0.5).floor() as usize;
+                let place = rank.checked_sub(1).filter(|place| *place < numbers.len())?;
+                let by = |a: &(Number, _, usize), b: &(Number, _, usize)| a.0.compare(&b.0);
+                let (_, &mut (number, batch, row), _) = numbers.select_nth_unstable_by(place, by);
+                let value = number.value();
+                Some(Selected { batch, row, value })
+            }
+            _ => {
+                let wanted = match self.function {
+                    Function::Min => Ordering::Less,
+                    _ => Ordering::Greater,
+                };
+                let mut known: Option<Number> = None;
+                for (batch, data) in parts {
+                    self.numbers(data, &batch.rows, |row, number| {
+                        if known.is_none_or(|known| number.compare(&known) == wanted) {
+                            known = Some(number);
+                            let value = number.value();
+                            best = Some(Selected { batch, row, value });
+                        }
+                    });
                 }
-                let rank = (percent / 100.0 * numbers.len() as f64).ceil() as usize;
-                let place = rank.clamp(1, numbers.len()) - 1;
-                let (_, chosen, _) = numbers.select_nth_unstable_by(place, Number::compare);
-                Some(chosen.value())
+                best
             }
         }
     }
 
-    /// The number that compares to all others like this.
-    fn extreme<'a>(
-        &self,
-        parts: impl Iterator<Item = (&'a Data, &'a Rows)>,
-        wanted: Ordering,
-    ) -> Option<Value> {
-        let mut best: Option<Number> = None;
-        for (data, rows) in parts {
-            self.numbers(data, rows, |number| match &best {
-                Some(known) if number.compare(known) != wanted => {}
-                _ => best = Some(number),
-            });
+    /// The point that was selected, with the result in place of the field.
+    fn selected(&self, window: &Window, found: Selected<'_>) -> Batch {
+        let mut block = found.batch.block.gather(&[found.row as u32]);
+        // What other points have is missing here.
+        block.columns.retain(|column| {
+            let replaced = column.name == self.field || column.name == self.into;
+            column.data.get(0).is_some() && (column.is_tag() || !replaced)
+        });
+        block.columns.push(Column {
+            name: self.into.clone(),
+            data: Arc::new(Data::from(found.value)),
+        });
+        if !self.point_times {
+            block.times = Arc::from([window.end]);
         }
-        best.map(|number| number.value())
+        Batch::all(Arc::new(block), found.batch.group.clone())
+    }
+
+    /// Each value once, in the order in which they come.
+    fn distinct(&self, window: &Window) -> Option<Flow> {
+        let mut seen = FxHashSet::default();
+        let mut values = Vec::new();
+        for batch in &window.batches {
+            let column = batch
+                .block
+                .fields()
+                .find(|column| column.name == self.field);
+            let cells = column.map(|column| batch.rows.iter().map(|row| column.data.get(row)));
+            for value in cells.into_iter().flatten().flatten() {
+                if seen.insert(distinct_key(&value)) {
+                    values.push(value);
+                }
+            }
+        }
+        (!values.is_empty()).then(|| {
+            Flow::Window(Window {
+                batches: vec![self.point(window, values)],
+                ..*window
+            })
+        })
     }
 
     /// Gives every number of the field to `each`, in order. Values that are none are left out.
-    fn numbers(&self, data: &Data, rows: &Rows, mut each: impl FnMut(Number)) {
+    fn numbers(&self, data: &Data, rows: &Rows, mut each: impl FnMut(usize, Number)) {
         match data {
-            Data::Float(cells) => cells_of(cells, rows, |&value| each(Number::Float(value))),
+            Data::Float(cells) => {
+                cells_of(cells, rows, |row, &value| each(row, Number::Float(value)));
+            }
             Data::Integer(cells) => {
-                cells_of(cells, rows, |&value| each(Number::Whole(value.into())));
+                cells_of(cells, rows, |row, &value| {
+                    each(row, Number::Whole(value.into()))
+                });
             }
             Data::Unsigned(cells) => {
-                cells_of(cells, rows, |&value| each(Number::Natural(value)));
+                cells_of(cells, rows, |row, &value| each(row, Number::Natural(value)));
             }
             Data::Mixed(cells) => {
-                for value in rows.iter().filter_map(|row| cells[row].as_ref()) {
+                for (row, value) in rows
+                    .iter()
+                    .filter_map(|row| Some((row, cells[row].as_ref()?)))
+                {
                     match value {
-                        Value::Float(value) => each(Number::Float(*value)),
-                        Value::Integer(value) => each(Number::Whole((*value).into())),
-                        Value::Unsigned(value) => each(Number::Natural(*value)),
+                        Value::Float(value) => each(row, Number::Float(*value)),
+                        Value::Integer(value) => each(row, Number::Whole((*value).into())),
+                        Value::Unsigned(value) => each(row, Number::Natural(*value)),
                         other => self.no_number(1, other.kind()),
                     }
                 }
@@ -141,28 +259,69 @@ impl Aggregate {
         }
     }
 
-    /// The point that stands for a window.
-    fn point(&self, window: &Window, value: Value) -> Batch {
+    /// The points that stand for a window, one for each value.
+    fn point(&self, window: &Window, mut values: Vec<Value>) -> Batch {
         let of = &window.batches[0];
+        let rows = values.len();
         let tag = |(name, value): &(Arc<str>, Arc<str>)| Column {
             name: name.clone(),
             data: Arc::new(Data::Tag(Words {
-                codes: vec![if value.is_empty() { Words::MISSING } else { 0 }],
+                codes: vec![if value.is_empty() { Words::MISSING } else { 0 }; rows],
                 words: vec![value.clone()],
             })),
         };
         let mut columns: Vec<Column> = of.group.tags.iter().map(tag).collect();
         columns.push(Column {
             name: self.into.clone(),
-            data: Arc::new(Data::from(value)),
+            data: Arc::new(match (values.pop(), rows) {
+                (Some(value), 1) => Data::from(value),
+                (last, _) => {
+                    values.extend(last);
+                    Data::from(values.into_iter().map(Some).collect::<Vec<_>>())
+                }
+            }),
         });
         let block = Block {
             origin: of.block.origin.clone(),
-            times: Arc::from([window.end]),
+            times: vec![window.end; rows].into(),
             columns,
         };
         Batch::all(Arc::new(block), of.group.clone())
     }
+}
+
+/// What tells a value from others.
+fn distinct_key(value: &Value) -> (Kind, u64, Option<Arc<str>>) {
+    let (bits, text) = match value {
+        Value::Float(number) => (number.to_bits(), None),
+        Value::Integer(number) => (*number as u64, None),
+        Value::Unsigned(number) => (*number, None),
+        Value::Boolean(one) => (u64::from(*one), None),
+        Value::Text(text) => (0, Some(text.clone())),
+    };
+    (value.kind(), bits, text)
+}
+
+/// The one in the middle, or the mean of both.
+fn median(values: &mut [f64]) -> Option<f64> {
+    let middle = values.len() / 2;
+    if values.is_empty() {
+        return None;
+    }
+    let (below, &mut upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
+    let lower = below.iter().copied().max_by(f64::total_cmp);
+    Some(match values.len() % 2 {
+        1 => upper,
+        _ => lower.map_or(upper, |lower| lower + (upper - lower) / 2.0),
+    })
+}
+
+/// Of a sample; one value has none.
+fn stddev(values: &[f64]) -> Option<f64> {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (values.len() > 1).then(|| (squares / (count - 1.0)).sqrt())
 }
 
 /// A number, exactly.
@@ -194,6 +353,24 @@ impl Number {
             Number::Float(value) => value,
             Number::Whole(value) => value as f64,
             Number::Natural(value) => value as f64,
+        }
+    }
+
+    /// This one, or another if that compares like this to it.
+    fn of(self, known: Option<Number>, wanted: Ordering) -> Number {
+        known
+            .filter(|known| self.compare(known) != wanted)
+            .unwrap_or(self)
+    }
+
+    /// Less another; `None`: 64 bits do not hold it.
+    fn less(self, other: Number) -> Option<Value> {
+        match (self, other) {
+            (Number::Natural(a), Number::Natural(b)) => a.checked_sub(b).map(Value::Unsigned),
+            _ => match (self.whole(), other.whole()) {
+                (Some(a), Some(b)) => i64::try_from(a - b).ok().map(Value::Integer),
+                _ => Some(Value::Float(self.float() - other.float())),
+            },
         }
     }
 
@@ -270,16 +447,16 @@ fn count_of<T>(cells: &Cells<T>, rows: &Rows) -> usize {
 
 /// Gives the values that the rows have to `each`, in order.
 #[inline]
-fn cells_of<'a, T>(cells: &'a Cells<T>, rows: &Rows, mut each: impl FnMut(&'a T)) {
+fn cells_of<'a, T>(cells: &'a Cells<T>, rows: &Rows, mut each: impl FnMut(usize, &'a T)) {
     match (&cells.present, rows) {
         (None, Rows::Range(from, to)) => {
-            cells.values[*from as usize..*to as usize]
-                .iter()
-                .for_each(each);
+            let rows = *from as usize..*to as usize;
+            let values = cells.values[rows.clone()].iter();
+            rows.zip(values).for_each(|(row, value)| each(row, value));
         }
         _ => rows
             .iter()
-            .filter_map(|row| cells.get(row))
-            .for_each(&mut each),
+            .filter_map(|row| Some((row, cells.get(row)?)))
+            .for_each(|(row, value)| each(row, value)),
     }
 }

@@ -1,154 +1,413 @@
-//! `alert`: points at which the level of their group changes.
+//! `alert`: points that are worth one, and those at which it ends.
+//!
+//! Each group has a level, OK at first. A point takes the highest level whose condition is true for it,
+//! but stays at the one of the point before if that has a reset which is not true. Points of another
+//! level than OK are handed on, and so is the one at which a group returns to OK. A window has the
+//! highest level of its points. A point for which a condition has no answer changes nothing.
 
 use super::derive::{evaluate, with_field};
 use super::faults::Faults;
+use super::queue::{Body, Counts, Queue};
 use super::series::{Limits, Series};
 use super::{Counter, Counters, Kept, Operator};
-use crate::batch::{Batch, Flow};
-use crate::block::{Cells, Column, Data};
-use crate::expression::Expression;
-use crate::pipeline;
+use crate::batch::{Batch, Flow, Group, Rows, Window};
+use crate::block::{Block, Cells, Column, Data, Words};
+use crate::expression;
+use crate::json::json;
+use crate::pipeline::{self, Added, Part, Template};
 use std::sync::Arc;
 
-/// Gives every point the highest level whose condition is true for it, `OK` if there is none, and
-/// passes on those whose level differs from that of the point before in the group; a group begins
-/// with `OK`. They get the fields `level`, `previous` and `id`. A point for which a condition has no
-/// answer changes no level.
+/// See the [module](self).
 pub(crate) struct Alert {
-    id: Arc<str>,
-    /// By level, the lowest first.
-    conditions: [Option<Expression>; 3],
-    levels: Series<u8>,
-    changes: Counter,
+    alert: pipeline::Alert,
+    id: Template,
+    message: Template,
+    task: Arc<str>,
+    levels: Series<State>,
+    /// Files and receivers to which alerts go.
+    handlers: Vec<Handler>,
+    alerts: Counter,
     faults: Faults,
+}
+
+/// Where alerts go beside the next node.
+pub(crate) struct Handler {
+    pub(crate) queue: Queue,
+    pub(crate) counts: Counts,
+}
+
+/// What is known of a group. Times are those of points.
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub(crate) struct State {
+    level: u8,
+    /// When it was last OK, or handed on first since then.
+    since: i64,
+    /// When a point was last handed on.
+    told: Option<i64>,
 }
 
 /// By number. Level 0 has no condition.
 const NAMES: [&str; 4] = ["OK", "INFO", "WARNING", "CRITICAL"];
 
+/// What is told of a point.
+struct Event {
+    row: u32,
+    level: u8,
+    previous: u8,
+    duration: i64,
+}
+
+/// Whether the conditions of the levels, and their resets, are true for each row.
+type Marks = [Option<Vec<bool>>; 6];
+
 impl Alert {
-    /// `id` is what identifies it if the pipeline does not say.
     pub(crate) fn new(
         alert: &pipeline::Alert,
-        id: String,
+        task: Arc<str>,
         limits: Limits,
+        handlers: Vec<Handler>,
         faults: Faults,
     ) -> Alert {
+        let template = |text: &Option<Arc<str>>, default: &str| {
+            let text = text.as_deref().unwrap_or(default);
+            Template::new(text).expect("the pipeline was checked")
+        };
         Alert {
-            id: alert.id.clone().unwrap_or_else(|| id.into()),
-            conditions: [alert.info.clone(), alert.warn.clone(), alert.crit.clone()],
+            id: template(&alert.id, "{{ .Name }}:{{ .Group }}"),
+            message: template(&alert.message, "{{ .ID }} is {{ .Level }}"),
+            alert: alert.clone(),
+            task,
             levels: Series::new(limits),
-            changes: Counter::default(),
+            handlers,
+            alerts: Counter::default(),
             faults,
         }
     }
 
     pub(crate) fn counters(&self) -> Counters {
-        let mut counters = vec![("changes", self.changes.clone())];
+        let mut counters = vec![("alerts", self.alerts.clone())];
         counters.push(("errors", self.faults.counter()));
         counters.extend(self.levels.counters());
+        let dropped = self.handlers.iter();
+        counters.extend(dropped.map(|handler| ("not_delivered", handler.counts.failed.clone())));
         counters
     }
 
-    /// The level of each row of a batch. Rows without an answer are taken out of it.
-    fn levels(&self, batch: &mut Batch) -> Vec<u8> {
-        let mut levels = vec![0u8; batch.rows.len()];
-        let mut level = 0;
-        while level < self.conditions.len() {
-            let Some(condition) = &self.conditions[level] else {
-                level += 1;
-                continue;
-            };
-            let (rows, marks) = evaluate(condition, true, batch, &self.faults, |rows| {
-                condition.marks(&batch.block, rows)
-            });
-            if rows.len() < batch.rows.len() {
-                // The levels known so far are those of other rows.
-                batch.rows = rows;
-                levels = vec![0; batch.rows.len()];
-                level = 0;
-                continue;
+    /// What is true for each row of a batch. Rows without an answer are taken out of it.
+    fn marks(&self, batch: &mut Batch) -> Marks {
+        let conditions = self.alert.levels.iter().chain(&self.alert.resets);
+        let conditions: Vec<_> = conditions.collect();
+        'again: loop {
+            let mut marks = Marks::default();
+            for (place, condition) in conditions.iter().enumerate() {
+                let Some(condition) = condition else { continue };
+                let (rows, found) = evaluate(condition, true, batch, &self.faults, |rows| {
+                    condition.marks(&batch.block, rows)
+                });
+                if rows.len() < batch.rows.len() {
+                    // What is known so far is of other rows.
+                    batch.rows = rows;
+                    continue 'again;
+                }
+                marks[place] = Some(found);
             }
-            level += 1;
-            for (known, mark) in levels.iter_mut().zip(marks) {
-                if mark {
-                    *known = level as u8;
+            return marks;
+        }
+    }
+
+    fn points(&mut self, mut batch: Batch) -> Option<Batch> {
+        let marks = self.marks(&mut batch);
+        let points = batch.rows.len();
+        let state = self.levels.entry(&batch.group, points, State::default)?;
+        let mut events = Vec::new();
+        for (at, row) in batch.rows.iter().enumerate() {
+            let level = next_level(&marks, at, state.level);
+            let event = state.event(&self.alert, level, batch.block.times[row]);
+            events.extend(event.map(|event| Event {
+                row: row as u32,
+                ..event
+            }));
+        }
+        if events.is_empty() {
+            return None;
+        }
+        self.alerts.add(events.len());
+        let rows: Vec<u32> = events.iter().map(|event| event.row).collect();
+        let block = batch.block.gather(&rows);
+        let group = batch.group;
+        let ids: Vec<Arc<str>> = (0..rows.len())
+            .map(|at| self.fill(&self.id, &block, at, &group, &events[at], ""))
+            .collect();
+        let messages: Vec<Arc<str>> = (0..rows.len())
+            .map(|at| self.fill(&self.message, &block, at, &group, &events[at], &ids[at]))
+            .collect();
+        let told = self.added(&block, &events, &ids, &messages);
+        let batch = Batch::all(Arc::new(told), group);
+        for (at, event) in events.iter().enumerate() {
+            let row = Rows::Range(at as u32, at as u32 + 1);
+            let flow = Flow::Points(batch.with_rows(row));
+            self.tell(event, batch.block.times[at], &ids[at], &messages[at], &flow);
+        }
+        Some(batch)
+    }
+
+    fn window(&mut self, mut window: Window) -> Option<Window> {
+        let group = window.batches[0].group.clone();
+        let marks: Vec<Marks> = window
+            .batches
+            .iter_mut()
+            .map(|batch| self.marks(batch))
+            .collect();
+        let points = window.batches.iter().map(|batch| batch.rows.len()).sum();
+        let state = self.levels.entry(&group, points, State::default)?;
+        let mut worst: Option<(u8, usize, usize)> = None;
+        for (place, (batch, marks)) in window.batches.iter().zip(&marks).enumerate() {
+            for at in 0..batch.rows.len() {
+                let level = next_level(marks, at, state.level);
+                if worst.is_none_or(|(worst, ..)| level > worst) {
+                    worst = Some((level, place, at));
                 }
             }
         }
-        levels
+        let (level, place, at) = worst?;
+        let event = state.event(&self.alert, level, window.end)?;
+        self.alerts.add(1);
+        let (of, row) = {
+            let batch = &window.batches[place];
+            (batch.block.clone(), batch.rows.get(at))
+        };
+        let id = self.fill(&self.id, &of, row, &group, &event, "");
+        let message = self.fill(&self.message, &of, row, &group, &event, &id);
+        for batch in &mut window.batches {
+            let block = batch.to_block();
+            let events: Vec<Event> = (0..block.rows()).map(|_| Event { ..event }).collect();
+            let ids = vec![id.clone(); block.rows()];
+            let messages = vec![message.clone(); block.rows()];
+            let told = self.added(&block, &events, &ids, &messages);
+            *batch = Batch::all(Arc::new(told), group.clone());
+        }
+        let flow = Flow::Window(window);
+        let Flow::Window(window) = &flow else {
+            unreachable!("it is a window");
+        };
+        self.tell(&event, window.end, &id, &message, &flow);
+        Some(window.clone())
     }
 
-    fn changed(&mut self, mut batch: Batch) -> Option<Batch> {
-        drop(self.levels.expired());
-        let levels = self.levels(&mut batch);
-        let last = self.levels.entry(&batch.group, batch.rows.len(), || 0)?;
-        let mut changes = Changes::default();
-        for (row, level) in batch.rows.iter().zip(levels) {
-            if level != *last {
-                changes.rows.push(row as u32);
-                changes.levels.push(level);
-                changes.previous.push(std::mem::replace(last, level));
+    /// The fields and tags that are asked for.
+    fn added(
+        &self,
+        block: &Block,
+        events: &[Event],
+        ids: &[Arc<str>],
+        messages: &[Arc<str>],
+    ) -> Block {
+        let mut block = block.clone();
+        let names = NAMES.map(Arc::<str>::from);
+        for (added, name) in &self.alert.adds {
+            let of = |level: fn(&Event) -> u8| -> Vec<Arc<str>> {
+                let levels = events.iter().map(level);
+                levels.map(|level| names[level as usize].clone()).collect()
+            };
+            let texts = match added {
+                Added::LevelField | Added::LevelTag => of(|event| event.level),
+                Added::PreviousField => of(|event| event.previous),
+                Added::IdField | Added::IdTag => ids.to_vec(),
+                Added::MessageField => messages.to_vec(),
+                Added::DurationField => {
+                    let values = events.iter().map(|event| event.duration).collect();
+                    let present = None;
+                    let data = Data::Integer(Cells { values, present });
+                    block = with_field(&block, column(name, data));
+                    continue;
+                }
+            };
+            if added.is_tag() {
+                let data = Data::Tag(Words {
+                    codes: (0..texts.len() as u32).collect(),
+                    words: texts,
+                });
+                block
+                    .columns
+                    .retain(|known| !known.is_tag() || known.name != *name);
+                block.columns.insert(0, column(name, data));
+            } else {
+                let (values, present) = (texts, None);
+                block = with_field(&block, column(name, Data::Text(Cells { values, present })));
             }
         }
-        if changes.rows.is_empty() {
-            return None;
-        }
-        self.changes.add(changes.rows.len());
-        let names = NAMES.map(Arc::<str>::from);
-        let named = |levels: &[u8]| {
-            let name = |&level: &u8| names[level as usize].clone();
-            text(levels.iter().map(name).collect())
+        block
+    }
+
+    /// A template, filled for a row.
+    fn fill(
+        &self,
+        template: &Template,
+        block: &Block,
+        row: usize,
+        group: &Group,
+        event: &Event,
+        id: &str,
+    ) -> Arc<str> {
+        let mut text = String::new();
+        let value = |column: Option<&Column>| match column.and_then(|column| column.data.get(row)) {
+            Some(value) => expression::written(&value),
+            None => "".into(),
         };
-        let ids = text(vec![self.id.clone(); changes.rows.len()]);
-        let mut block = batch.block.gather(&changes.rows);
-        block = with_field(&block, column("level", named(&changes.levels)));
-        block = with_field(&block, column("previous", named(&changes.previous)));
-        block = with_field(&block, column("id", ids));
-        Some(Batch::all(Arc::new(block), batch.group))
+        for part in template.parts() {
+            match part {
+                Part::Text(part) => text.push_str(part),
+                Part::Id => text.push_str(id),
+                Part::Name => text.push_str(&block.origin.measurement),
+                Part::TaskName => text.push_str(&self.task),
+                Part::Group => text.push_str(&written_group(group)),
+                Part::Level => text.push_str(NAMES[event.level as usize]),
+                Part::Time => text.push_str(&block.times[row].to_string()),
+                Part::Tag(name) => {
+                    let mut tags = block.tags();
+                    text.push_str(&value(tags.find(|column| column.name == *name)));
+                }
+                Part::Field(name) => {
+                    let mut fields = block.fields();
+                    text.push_str(&value(fields.find(|column| column.name == *name)));
+                }
+            }
+        }
+        text.into()
+    }
+
+    /// Hands an alert to its files and receivers, without waiting.
+    fn tell(&self, event: &Event, time: i64, id: &str, message: &str, flow: &Flow) {
+        if self.handlers.is_empty() {
+            return;
+        }
+        let data = json(std::slice::from_ref(flow));
+        let text = |text: &str| serde_json::Value::from(text).to_string();
+        let line = format!(
+            "{{\"id\":{},\"message\":{},\"time\":{time},\"duration\":{},\"level\":\"{}\",\"previousLevel\":\"{}\",\"data\":{data}}}\n",
+            text(id),
+            text(message),
+            event.duration,
+            NAMES[event.level as usize],
+            NAMES[event.previous as usize],
+        );
+        for handler in &self.handlers {
+            handler.queue.offer(Body {
+                text: line.clone(),
+                count: 1,
+                counts: handler.counts.clone(),
+                pending: None,
+            });
+        }
     }
 }
 
-/// Points at which the level changes: their rows, their levels, and those before.
-#[derive(Default)]
-struct Changes {
-    rows: Vec<u32>,
-    levels: Vec<u8>,
-    previous: Vec<u8>,
+/// The level of a row in a group of this level.
+fn next_level(marks: &Marks, at: usize, current: u8) -> u8 {
+    let is = |place: usize| marks[place].as_ref().is_some_and(|marks| marks[at]);
+    let highest = |below: u8, least: u8| {
+        let mut levels = (least.max(1)..=below).rev();
+        levels.find(|level| is(usize::from(*level) - 1))
+    };
+    if let Some(level) = highest(3, current) {
+        return level;
+    }
+    let reset = match current {
+        0 => None,
+        level => Some(usize::from(level) + 2),
+    };
+    if let Some(reset) = reset
+        && marks[reset].is_some()
+        && !is(reset)
+    {
+        return current;
+    }
+    highest(current, 1).unwrap_or(0)
 }
 
-fn text(values: Vec<Arc<str>>) -> Data {
-    Data::Text(Cells {
-        values,
-        present: None,
-    })
+impl State {
+    /// Takes the next level. What is told of it, if anything is.
+    fn event(&mut self, alert: &pipeline::Alert, level: u8, time: i64) -> Option<Event> {
+        let previous = std::mem::replace(&mut self.level, level);
+        if previous == 0 {
+            self.since = time;
+        }
+        if level == 0 && (previous == 0 || alert.no_recoveries) {
+            return None;
+        }
+        let expired = |after: i64| {
+            let told = self.told.unwrap_or(i64::MIN);
+            after > 0 && time.saturating_sub(told) >= after
+        };
+        if let Some(after) = alert.changes_only
+            && level == previous
+            && !expired(after.as_nanos() as i64)
+        {
+            return None;
+        }
+        self.told = Some(time);
+        Some(Event {
+            row: 0,
+            level,
+            previous,
+            duration: time.saturating_sub(self.since),
+        })
+    }
 }
 
-fn column(name: &str, data: Data) -> Column {
+/// The tags of a group, as kapacitor writes them.
+fn written_group(group: &Group) -> String {
+    let tags = group
+        .tags
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"));
+    let measurement = group.measurement.iter().map(|name| name.to_string());
+    let parts: Vec<String> = measurement.chain(tags).collect();
+    match parts.is_empty() {
+        true => "nil".into(),
+        false => parts.join(","),
+    }
+}
+
+fn column(name: &Arc<str>, data: Data) -> Column {
     Column {
-        name: name.into(),
+        name: name.clone(),
         data: Arc::new(data),
     }
 }
 
 impl Operator for Alert {
     fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) {
-        let changed = self.changed(flow.into_points());
-        out.extend(changed.map(Flow::Points));
+        drop(self.levels.expired());
+        let told = match flow {
+            Flow::Points(batch) => self.points(batch).map(Flow::Points),
+            Flow::Window(window) => self.window(window).map(Flow::Window),
+        };
+        out.extend(told);
+    }
+
+    fn queues(&self) -> Vec<Queue> {
+        let handlers = self.handlers.iter();
+        handlers.map(|handler| handler.queue.clone()).collect()
     }
 
     fn save(&self) -> Option<Kept> {
-        let levels = self.levels.iter().filter(|(_, level)| **level > 0);
-        let levels = levels.map(|(group, level)| ((**group).clone(), *level));
-        Some(Kept::Levels(levels.collect()))
+        let levels = self.levels.iter().filter(|(_, state)| state.level > 0);
+        let levels = levels.map(|(group, state)| ((**group).clone(), *state));
+        let bodies = self.handlers.iter().map(|handler| handler.queue.rest());
+        Some(Kept::Alert(levels.collect(), bodies.collect()))
     }
 
     fn restore(&mut self, kept: Kept) {
-        if let Kept::Levels(levels) = kept {
-            for (group, level) in levels {
-                let level = level.min(NAMES.len() as u8 - 1);
-                self.levels.entry(&Arc::new(group), 0, || level);
-            }
+        let Kept::Alert(levels, bodies) = kept else {
+            return;
+        };
+        for (group, mut state) in levels {
+            state.level = state.level.min(NAMES.len() as u8 - 1);
+            self.levels.entry(&Arc::new(group), 0, || state);
+        }
+        for (handler, bodies) in self.handlers.iter().zip(bodies) {
+            handler.queue.refill(bodies, &handler.counts);
         }
     }
 }

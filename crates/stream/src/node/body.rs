@@ -7,44 +7,73 @@ use super::{Kept, Operator};
 use crate::batch::Flow;
 use crate::pending::{Collector, Emitter, Load, Parcel, PendingWrite};
 use corsair::edge::{FanOut, Overflow};
+use std::future::poll_fn;
+use std::task::Poll;
 
 /// So many flows are taken from an edge at once.
 const TAKEN: usize = 64;
 
 /// What a node reads from.
 pub(crate) struct Inputs {
-    /// One, or the two of a join. `None`: it has ended.
+    /// One, or those of a join or union. `None`: it has ended.
     edges: Vec<Option<Emitter>>,
-    /// What has arrived and not been looked at, by edge.
-    arrived: Vec<Vec<Parcel>>,
+    /// What has arrived and not been looked at.
+    arrived: Vec<Parcel>,
+    /// The edge that is asked first.
+    turn: usize,
 }
 
 impl Inputs {
     pub(crate) fn new(edges: Vec<Emitter>) -> Inputs {
         Inputs {
-            arrived: edges.iter().map(|_| Vec::new()).collect(),
+            arrived: Vec::new(),
             edges: edges.into_iter().map(Some).collect(),
+            turn: 0,
         }
     }
 
     /// The input on which something has arrived, and what; `None`: all have ended.
     async fn next(&mut self) -> Option<(usize, std::vec::Drain<'_, Parcel>)> {
-        loop {
-            let (input, count) = match (&mut self.edges[..], &mut self.arrived[..]) {
-                ([Some(edge)], [arrived]) => (0, edge.emit_many(arrived, TAKEN).await),
-                ([Some(a), Some(b)], [arrived_a, arrived_b]) => tokio::select! {
-                    count = a.emit_many(arrived_a, TAKEN) => (0, count),
-                    count = b.emit_many(arrived_b, TAKEN) => (1, count),
-                },
-                ([Some(a), None], [arrived, _]) => (0, a.emit_many(arrived, TAKEN).await),
-                ([None, Some(b)], [_, arrived]) => (1, b.emit_many(arrived, TAKEN).await),
-                _ => return None,
+        if let [edge] = &mut self.edges[..] {
+            let count = match edge {
+                Some(edge) => edge.emit_many(&mut self.arrived, TAKEN).await,
+                None => 0,
             };
-            if count > 0 {
-                return Some((input, self.arrived[input].drain(..)));
+            if count == 0 {
+                *edge = None;
+                return None;
             }
-            self.edges[input] = None;
+            return Some((0, self.arrived.drain(..)));
         }
+        let Inputs {
+            edges,
+            arrived,
+            turn,
+        } = self;
+        let input = poll_fn(|context| {
+            let count = edges.len();
+            let mut open = false;
+            for at in (0..count).map(|after| (*turn + after) % count) {
+                let Some(edge) = &mut edges[at] else { continue };
+                match edge.poll_emit(context) {
+                    Poll::Ready(Some(parcel)) => {
+                        arrived.push(parcel);
+                        let _ = edge.try_emit_many(arrived, TAKEN - 1);
+                        *turn = at + 1;
+                        return Poll::Ready(Some(at));
+                    }
+                    Poll::Ready(None) => edges[at] = None,
+                    Poll::Pending => open = true,
+                }
+            }
+            if open {
+                Poll::Pending
+            } else {
+                Poll::Ready(None)
+            }
+        })
+        .await?;
+        Some((input, arrived.drain(..)))
     }
 }
 
@@ -102,6 +131,11 @@ pub(crate) async fn operate(
                 operator.take(input, part, &mut out);
                 send(&mut out, &pending, load.as_ref(), &mut outputs).await;
             }
+        }
+    }
+    if ending() != Ending::Aborted {
+        for queue in operator.queues() {
+            queue.drained().await;
         }
     }
     match ending() {

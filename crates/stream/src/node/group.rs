@@ -2,25 +2,29 @@
 
 use super::Operator;
 use super::series::Limits;
-use crate::batch::{Batch, Flow, Group, Rows};
+use crate::batch::{Batch, Flow, Group, Rows, Window};
 use crate::block::{Block, Data, Words};
+use crate::pipeline;
 use hashbrown::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Separates points by the values of these tags, ordered by name; points that were grouped before
-/// are grouped anew. A tag that a point does not have counts as empty.
+/// Separates points by the values of tags; points that were grouped before are grouped anew. A tag that
+/// a point does not have counts as empty.
 pub(crate) struct GroupBy {
-    tags: Vec<Arc<str>>,
+    by: pipeline::GroupBy,
     /// Groups that there have been, by the values of their tags, so that they need not be made again.
     /// Forgotten as a whole when there are too many, and from time to time.
-    groups: HashMap<Vec<Arc<str>>, Arc<Group>>,
+    groups: HashMap<Key, Arc<Group>>,
     /// About how much memory they take.
     bytes: usize,
     limits: Limits,
     forgotten: Instant,
     empty: Arc<str>,
 }
+
+/// The measurement, if it counts, and the values of the tags.
+type Key = (Option<Arc<str>>, Vec<Option<Arc<str>>>);
 
 /// The rows of one group.
 struct Part {
@@ -29,9 +33,9 @@ struct Part {
 }
 
 impl GroupBy {
-    pub(crate) fn new(tags: Vec<Arc<str>>, limits: Limits) -> GroupBy {
+    pub(crate) fn new(by: pipeline::GroupBy, limits: Limits) -> GroupBy {
         GroupBy {
-            tags,
+            by,
             groups: HashMap::new(),
             bytes: 0,
             limits,
@@ -45,23 +49,28 @@ impl GroupBy {
         if self.forgotten.elapsed() > self.limits.idle {
             self.forget();
         }
-        let columns: Vec<Option<&Words>> = self
-            .tags
+        let names = self.names(&batch.block);
+        let columns: Vec<Option<&Words>> = names
             .iter()
             .map(|tag| tag_words(&batch.block, tag))
             .collect();
+        let names = &names;
         match columns.as_slice() {
-            [None] => vec![Batch {
-                group: self.group(&columns, &[Words::MISSING]),
+            [] => vec![Batch {
+                group: self.group(batch, names, &[], &[]),
                 ..batch.clone()
             }],
-            [Some(words)] => self.separate_by_one(batch, words),
-            _ => self.separate_by_many(batch, &columns),
+            [None] => vec![Batch {
+                group: self.group(batch, names, &columns, &[Words::MISSING]),
+                ..batch.clone()
+            }],
+            [Some(words)] => self.separate_by_one(batch, names, words),
+            _ => self.separate_by_many(batch, names, &columns),
         }
     }
 
     /// A tag's codes are small numbers: no hash is needed.
-    fn separate_by_one(&mut self, batch: &Batch, words: &Words) -> Vec<Batch> {
+    fn separate_by_one(&mut self, batch: &Batch, names: &[Arc<str>], words: &Words) -> Vec<Batch> {
         // The last place is that of the points without the tag.
         let place = |row: usize| (words.codes[row] as usize).min(words.words.len());
         let mut parts: Vec<Part> = Vec::new();
@@ -77,10 +86,15 @@ impl GroupBy {
             }
             parts[*part as usize].rows.push(row as u32);
         }
-        self.batches(batch, &[Some(words)], parts)
+        self.batches(batch, names, &[Some(words)], parts)
     }
 
-    fn separate_by_many(&mut self, batch: &Batch, columns: &[Option<&Words>]) -> Vec<Batch> {
+    fn separate_by_many(
+        &mut self,
+        batch: &Batch,
+        names: &[Arc<str>],
+        columns: &[Option<&Words>],
+    ) -> Vec<Batch> {
         let mut parts: Vec<Part> = Vec::new();
         let mut known: HashMap<Vec<u32>, usize> = HashMap::new();
         let mut codes = Vec::with_capacity(columns.len());
@@ -104,12 +118,13 @@ impl GroupBy {
             };
             parts[part].rows.push(row as u32);
         }
-        self.batches(batch, columns, parts)
+        self.batches(batch, names, columns, parts)
     }
 
     fn batches(
         &mut self,
         batch: &Batch,
+        names: &[Arc<str>],
         columns: &[Option<&Words>],
         parts: Vec<Part>,
     ) -> Vec<Batch> {
@@ -122,7 +137,7 @@ impl GroupBy {
                     true => batch.rows.clone(),
                     false => Rows::from_iter(part.rows),
                 },
-                group: self.group(columns, &part.codes),
+                group: self.group(batch, names, columns, &part.codes),
             })
             .collect()
     }
@@ -133,30 +148,72 @@ impl GroupBy {
         self.forgotten = Instant::now();
     }
 
-    fn group(&mut self, columns: &[Option<&Words>], codes: &[u32]) -> Arc<Group> {
-        let values: Vec<Arc<str>> = columns
-            .iter()
-            .zip(codes)
-            .map(|(words, &code)| {
-                let word = words.and_then(|words| words.words.get(code as usize));
-                word.unwrap_or(&self.empty).clone()
-            })
-            .collect();
-        if let Some(group) = self.groups.get(&values) {
+    /// The tags by which the points of a block are grouped.
+    fn names(&self, block: &Block) -> Vec<Arc<str>> {
+        if !self.by.all {
+            return self.by.tags.clone();
+        }
+        let tags = block.tags().map(|column| column.name.clone());
+        let mut names: Vec<Arc<str>> = tags.filter(|tag| !self.by.except.contains(tag)).collect();
+        names.sort();
+        names
+    }
+
+    fn group(
+        &mut self,
+        batch: &Batch,
+        names: &[Arc<str>],
+        columns: &[Option<&Words>],
+        codes: &[u32],
+    ) -> Arc<Group> {
+        let word = |(words, &code): (&Option<&Words>, &u32)| {
+            words.and_then(|words| words.words.get(code as usize).cloned())
+        };
+        let values: Vec<Option<Arc<str>>> = columns.iter().zip(codes).map(word).collect();
+        let measurement = &batch.block.origin.measurement;
+        let key = (self.by.measurement.then(|| measurement.clone()), values);
+        // Of all tags, which ones a block has is part of the group.
+        let known = self.groups.get(&key).filter(|group| {
+            !self.by.all
+                || group
+                    .tags
+                    .iter()
+                    .map(|(tag, _)| tag)
+                    .eq(present(names, &key.1))
+        });
+        if let Some(group) = known {
             return group.clone();
         }
-        let tags = self.tags.iter().cloned().zip(values.iter().cloned());
+        let tags = names
+            .iter()
+            .zip(&key.1)
+            .filter_map(|(name, value)| match value {
+                None if self.by.all => None,
+                None => Some((name.clone(), self.empty.clone())),
+                Some(value) => Some((name.clone(), value.clone())),
+            });
         let group = Arc::new(Group {
             tags: tags.collect(),
+            measurement: key.0.clone(),
         });
-        let bytes = group.bytes() + 48 + size_of_val(&*values);
+        let bytes = group.bytes() + 48 + size_of_val(&*key.1);
         if self.groups.len() >= self.limits.series || self.bytes + bytes > self.limits.bytes {
             self.forget();
         }
         self.bytes += bytes;
-        self.groups.insert(values, group.clone());
+        self.groups.insert(key, group.clone());
         group
     }
+}
+
+/// The names of tags that have a value.
+fn present<'a>(
+    names: &'a [Arc<str>],
+    values: &'a [Option<Arc<str>>],
+) -> impl Iterator<Item = &'a Arc<str>> {
+    let both = names.iter().zip(values);
+    both.filter(|(_, value)| value.is_some())
+        .map(|(name, _)| name)
 }
 
 /// A batch of so many groups takes many times its own memory while it is on its way.
@@ -168,8 +225,32 @@ impl Operator for GroupBy {
     }
 
     fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) {
-        let separated = self.separate(&flow.into_points());
-        out.extend(separated.into_iter().map(Flow::Points));
+        let window = match flow {
+            Flow::Points(batch) => {
+                let separated = self.separate(&batch);
+                return out.extend(separated.into_iter().map(Flow::Points));
+            }
+            Flow::Window(window) => window,
+        };
+        // The groups of all batches, in the order in which they appear.
+        let mut places: HashMap<Arc<Group>, usize> = HashMap::new();
+        let mut windows: Vec<Window> = Vec::new();
+        for batch in &window.batches {
+            if batch.rows.is_empty() {
+                continue;
+            }
+            for part in self.separate(batch) {
+                let place = *places.entry(part.group.clone()).or_insert(windows.len());
+                if place == windows.len() {
+                    windows.push(Window {
+                        batches: Vec::new(),
+                        ..window
+                    });
+                }
+                windows[place].batches.push(part);
+            }
+        }
+        out.extend(windows.into_iter().map(Flow::Window));
     }
 }
 

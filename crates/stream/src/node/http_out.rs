@@ -1,4 +1,4 @@
-//! `http_out`: the latest window or batch of every group, for those who ask.
+//! `http_out`: the latest window or point of every group, for those who ask.
 
 use super::retain::Retained;
 use super::series::{Limits, Series};
@@ -8,7 +8,7 @@ use crate::json::json;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// The latest window or batch of every group.
+/// The latest window or point of every group.
 #[derive(Clone, Debug)]
 pub struct Latest(Arc<Mutex<Shown>>);
 
@@ -74,7 +74,16 @@ pub(crate) struct HttpOut(pub(crate) Latest);
 
 impl Operator for HttpOut {
     fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) {
-        self.0.set(flow.clone());
+        let shown = match &flow {
+            // Of points the last one, however they are divided into batches.
+            Flow::Points(batch) => {
+                let rows = batch.rows.len();
+                let last = batch.rows.slice(rows.saturating_sub(1), rows);
+                Flow::Points(batch.with_rows(last))
+            }
+            Flow::Window(_) => flow.clone(),
+        };
+        self.0.set(shown);
         out.push(flow);
     }
 }

@@ -1,21 +1,24 @@
-//! `join`: points of two inputs that belong to one time.
+//! `join`: points of several inputs that belong to one time.
 //!
 //! A time belongs to the multiple of the tolerance nearest to it. Points of one group whose times
-//! belong to the same multiple are joined, the first with the first, the second with the second. A
-//! point without a partner is counted and left out once the other input has gone past its time, or
-//! has ended, or when too many wait. Within an input, the points of a group are expected in the order
-//! of time.
+//! belong to the same multiple are joined, the first with the first, the second with the second. Once
+//! every input has gone past a time, or all have ended, its points that lack a partner are filled, or
+//! counted and left out; so are the oldest when too many wait. With `.on`, which points belong together
+//! is decided in [`matching`].
+
+mod matching;
 
 use super::retain::Retained;
 use super::series::{Limits, Series};
 use super::{Counter, Counters, Kept, Operator};
 use crate::Value;
 use crate::batch::{Batch, Flow, Group, Rows};
-use crate::block::{Block, Column, Data, Words};
+use crate::block::{Block, Column, Data, Origin, Words};
+use crate::pipeline::{self, Fill};
+use matching::Matching;
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A block of joined points has at most so many cells, and [`CELLS_PER_VALUE`] for each value: points
 /// that have no fields in common would make a block of the square of their number.
@@ -26,66 +29,80 @@ const NAMES: usize = 4096;
 
 /// See the [module](self).
 pub(crate) struct Join {
-    prefixes: [Arc<str>; 2],
+    join: pipeline::Join,
     /// At least 1.
     tolerance: i64,
-    groups: Series<[Side; 2]>,
-    /// The points of each input that have no partner yet, the oldest first.
-    unpaired: [Unpaired; 2],
+    inputs: usize,
+    groups: Series<Waiting>,
+    /// Points that wait, the oldest first: their group, time, input and number. Those that have gone
+    /// stay on the list until they are most of it.
+    order: VecDeque<(Arc<Group>, i64, u32, u64)>,
+    waiting: usize,
+    next: u64,
+    matching: Option<Matching>,
     limits: Limits,
-    /// `<prefix>.<field>` by side and field.
-    names: [FxHashMap<Arc<str>, Arc<str>>; 2],
+    /// `<prefix>.<field>` by input and field.
+    names: Vec<FxHashMap<Arc<str>, Arc<str>>>,
     retained: Retained,
     unmatched: Counter,
 }
 
-/// The points of one input and group that have no partner yet.
+/// The points of a group that wait for partners.
 #[derive(Default)]
-struct Side {
-    points: VecDeque<Point>,
-    /// The latest time so far.
-    latest: Option<i64>,
+struct Waiting {
+    /// By time, and then by input.
+    times: BTreeMap<i64, Box<[VecDeque<Point>]>>,
+    /// How far each input has come.
+    heads: Box<[Option<i64>]>,
 }
 
 struct Point {
-    time: i64,
-    /// Its place among all points of the input.
     number: u64,
     /// One row.
     batch: Batch,
 }
 
-/// Which points of an input have no partner yet. Points that have found one stay on the list until
-/// they are most of it.
-#[derive(Default)]
-struct Unpaired {
-    count: usize,
-    next: u64,
-    order: VecDeque<(Arc<Group>, u64)>,
+/// Points that belong together, by input.
+struct Set {
+    time: i64,
+    points: Vec<Option<Batch>>,
 }
 
-impl Unpaired {
-    fn push(&mut self, group: &Arc<Group>) -> u64 {
-        self.count += 1;
-        self.next += 1;
-        self.order.push_back((group.clone(), self.next));
-        self.next
+/// What a join keeps.
+#[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Saved {
+    /// How far the inputs of each group have come.
+    heads: Vec<(Group, Vec<Option<i64>>)>,
+    /// Points that wait in groups: input, time.
+    waiting: Vec<(u32, i64, Group, Block)>,
+    /// Points that may have a partner in another group.
+    matching: matching::Saved,
+}
+
+impl Saved {
+    pub(crate) fn points(&self) -> usize {
+        self.waiting.len() + self.matching.points()
     }
 }
 
 impl Join {
-    pub(crate) fn new(prefixes: [Arc<str>; 2], tolerance: Duration, limits: Limits) -> Join {
+    pub(crate) fn new(join: pipeline::Join, limits: Limits) -> Join {
+        let inputs = join.names.len();
         Join {
-            prefixes,
-            tolerance: i64::try_from(tolerance.as_nanos())
+            tolerance: i64::try_from(join.tolerance.as_nanos())
                 .unwrap_or(i64::MAX)
                 .max(1),
+            inputs,
             groups: Series::new(limits),
-            unpaired: Default::default(),
+            order: VecDeque::new(),
+            waiting: 0,
+            next: 0,
+            matching: (!join.on.is_empty()).then(|| Matching::new(&join.on, inputs, limits)),
             limits,
-            names: Default::default(),
+            names: vec![FxHashMap::default(); inputs],
             retained: Retained::new(limits.bytes),
             unmatched: Counter::default(),
+            join,
         }
     }
 
@@ -95,122 +112,189 @@ impl Join {
         counters
     }
 
-    /// Joins what can be joined of a group, and forgets what cannot be any more.
-    fn pair(&mut self, group: &Arc<Group>, out: &mut Vec<Flow>) {
-        let Some(sides) = self.groups.get_mut(group) else {
+    /// Puts a point among those of its group that wait.
+    fn keep(&mut self, input: usize, point: Batch, time: i64) {
+        let inputs = self.inputs;
+        let new = || Waiting {
+            times: BTreeMap::new(),
+            heads: vec![None; inputs].into(),
+        };
+        let group = point.group.clone();
+        let Some(waiting) = self.groups.entry(&group, 1, new) else {
             return;
         };
-        let mut pairs = Vec::new();
-        loop {
-            let [left, right] = sides;
-            match (left.points.front(), right.points.front()) {
-                (Some(a), Some(b)) if a.time == b.time => {
-                    pairs.extend(left.points.pop_front().zip(right.points.pop_front()));
-                    self.unpaired[0].count -= 1;
-                    self.unpaired[1].count -= 1;
-                }
-                (a, b) => {
-                    let past = |point: Option<&Point>, other: &Side| {
-                        point.is_some_and(|point| other.latest.is_some_and(|t| t > point.time))
-                    };
-                    let side = match (past(a, right), past(b, left)) {
-                        (true, true) => usize::from(a.map(|a| a.time) > b.map(|b| b.time)),
-                        (true, false) => 0,
-                        (false, true) => 1,
-                        (false, false) => break,
-                    };
-                    sides[side].points.pop_front();
-                    self.unpaired[side].count -= 1;
-                    self.unmatched.add(1);
+        waiting.heads[input] = Some(time);
+        let slot = waiting.times.entry(time);
+        let slot = slot.or_insert_with(|| (0..inputs).map(|_| VecDeque::new()).collect());
+        self.next += 1;
+        let (number, batch) = (self.next, point);
+        slot[input].push_back(Point { number, batch });
+        self.order.push_back((group, time, input as u32, number));
+        self.waiting += 1;
+    }
+
+    /// Takes the sets of a group that are complete or will never be; all, if the stream has ended.
+    fn take_ready(&mut self, group: &Arc<Group>, all: bool) -> Vec<Set> {
+        let mut sets = Vec::new();
+        let Some(waiting) = self.groups.get_mut(group) else {
+            return sets;
+        };
+        while let Some(mut entry) = waiting.times.first_entry() {
+            let time = *entry.key();
+            let past = waiting
+                .heads
+                .iter()
+                .all(|head| head.is_some_and(|head| head > time));
+            let slot = entry.get_mut();
+            let complete = |slot: &[VecDeque<Point>]| slot.iter().all(|points| !points.is_empty());
+            while complete(slot) || (past || all) && slot.iter().any(|points| !points.is_empty()) {
+                let points = slot.iter_mut().map(VecDeque::pop_front);
+                let points: Vec<Option<Batch>> =
+                    points.map(|point| point.map(|point| point.batch)).collect();
+                let found = points.iter().flatten().count();
+                self.waiting -= found;
+                if found == points.len() || self.join.fill != Fill::None {
+                    sets.push(Set { time, points });
+                } else {
+                    self.unmatched.add(found);
                 }
             }
+            if slot.iter().any(|points| !points.is_empty()) {
+                break;
+            }
+            entry.remove();
         }
-        let mut pairs = pairs.into_iter().peekable();
-        while pairs.peek().is_some() {
-            let joined = self.joined(group, &mut pairs);
+        sets
+    }
+
+    /// Joins what can be joined of a group.
+    fn pair(&mut self, group: &Arc<Group>, all: bool, out: &mut Vec<Flow>) {
+        let sets = self.take_ready(group, all);
+        let mut sets = sets.into_iter().peekable();
+        while sets.peek().is_some() {
+            let joined = self.joined(group, &mut sets);
             out.push(Flow::Points(joined));
         }
     }
 
-    /// A block of as many of the pairs as may be in one: the tags of the group, the fields of both
-    /// under their prefixes.
+    /// A block of as many of the sets as may be in one: the tags of the group, the fields of all
+    /// inputs under their prefixes.
     fn joined(
         &mut self,
         group: &Arc<Group>,
-        pairs: &mut std::iter::Peekable<impl Iterator<Item = (Point, Point)>>,
+        sets: &mut std::iter::Peekable<impl Iterator<Item = Set>>,
     ) -> Batch {
-        let mut fields: [Fields; 2] = Default::default();
+        let mut fields: Vec<Fields> = (0..self.inputs).map(|_| Fields::default()).collect();
         let mut times: Vec<i64> = Vec::new();
-        let mut origin = None;
+        let mut origin: Option<Arc<Origin>> = None;
         let mut values = 0;
-        while let Some((left, right)) = pairs.peek() {
+        while let Some(set) = sets.peek() {
             let row = times.len();
-            let points = [left, right].map(|point| {
-                let (block, row) = (&point.batch.block, point.batch.rows.get(0));
-                let fields = block.fields();
-                let cell = move |field: &Column| Some((field.name.clone(), field.data.get(row)?));
-                fields.filter_map(cell).collect::<Vec<_>>()
-            });
-            let more: usize = points.iter().map(Vec::len).sum();
-            let columns = fields[0].cells.len() + fields[1].cells.len() + more;
+            let first = set.points.iter().flatten().next();
+            let Some(first) = first else {
+                sets.next();
+                continue;
+            };
+            let of = &first.block.origin;
+            // Joined points are called as the first one is.
+            let renamed = self.join.stream_name.is_none()
+                && origin
+                    .as_ref()
+                    .is_some_and(|origin| origin.measurement != of.measurement);
+            let names: Vec<Arc<str>> = fields_of(first).map(|(name, _)| name).collect();
+            let cells: Vec<Vec<(Arc<str>, Option<Value>)>> = set
+                .points
+                .iter()
+                .map(|point| match point {
+                    Some(point) => fields_of(point).map(|(n, v)| (n, Some(v))).collect(),
+                    None => {
+                        let value = match &self.join.fill {
+                            Fill::Value(value) => Some(value.clone()),
+                            _ => None,
+                        };
+                        names
+                            .iter()
+                            .map(|name| (name.clone(), value.clone()))
+                            .collect()
+                    }
+                })
+                .collect();
+            let more: usize = cells.iter().map(Vec::len).sum();
+            let columns = fields
+                .iter()
+                .map(|fields| fields.cells.len())
+                .sum::<usize>()
+                + more;
             let most = FREE_CELLS + CELLS_PER_VALUE * (values + more);
-            if row > 0 && (row + 1).saturating_mul(columns) > most {
+            if row > 0 && ((row + 1).saturating_mul(columns) > most || renamed) {
                 break;
             }
             values += more;
-            for (fields, point) in fields.iter_mut().zip(points) {
-                for (name, value) in point {
+            for (fields, cells) in fields.iter_mut().zip(cells) {
+                for (name, value) in cells {
                     fields.put(row, name, value);
                 }
             }
-            times.push(left.time);
-            origin.get_or_insert_with(|| left.batch.block.origin.clone());
-            pairs.next();
+            times.push(set.time);
+            origin.get_or_insert_with(|| of.clone());
+            sets.next();
         }
         let rows = times.len();
         let mut columns: Vec<Column> = group.tags.iter().map(|tag| tag_column(tag, rows)).collect();
-        for (side, fields) in fields.into_iter().enumerate() {
+        for (input, fields) in fields.into_iter().enumerate() {
             for (name, mut cells) in fields.cells {
                 cells.resize(rows, None);
                 columns.push(Column {
-                    name: self.name(side, &name),
+                    name: self.name(input, &name),
                     data: Arc::new(Data::from(cells)),
                 });
             }
         }
+        let mut origin = origin.expect("there is at least one set");
+        if let Some(name) = &self.join.stream_name {
+            origin = Arc::new(Origin {
+                measurement: name.clone(),
+                ..(*origin).clone()
+            });
+        }
         let block = Block {
-            origin: origin.expect("there is at least one pair"),
+            origin,
             times: times.into(),
             columns,
         };
         Batch::all(Arc::new(block), group.clone())
     }
 
-    /// Leaves out the oldest points of an input until no more than this wait.
-    fn limit(&mut self, side: usize, most: usize) {
-        let unpaired = &mut self.unpaired[side];
-        while unpaired.count > most {
-            let Some((group, number)) = unpaired.order.pop_front() else {
+    /// Leaves out the oldest points until no more than this wait.
+    fn limit(&mut self, most: usize) {
+        while self.waiting > most {
+            let Some((group, time, input, number)) = self.order.pop_front() else {
                 return;
             };
-            let waiting = self
-                .groups
-                .get_mut(&group)
-                .map(|sides| &mut sides[side].points);
-            if let Some(points) = waiting
-                && points.front().is_some_and(|point| point.number == number)
-            {
+            let Some(waiting) = self.groups.get_mut(&group) else {
+                continue;
+            };
+            let std::collections::btree_map::Entry::Occupied(mut entry) = waiting.times.entry(time)
+            else {
+                continue;
+            };
+            let points = &mut entry.get_mut()[input as usize];
+            if points.front().is_some_and(|point| point.number == number) {
                 points.pop_front();
-                unpaired.count -= 1;
+                self.waiting -= 1;
                 self.unmatched.add(1);
+                if entry.get().iter().all(VecDeque::is_empty) {
+                    entry.remove();
+                }
             }
         }
-        // What has found a partner is taken off the list before it is most of it.
-        if unpaired.order.len() > 1024 + 2 * unpaired.count {
+        // What has gone is taken off the list before it is most of it.
+        if self.order.len() > 1024 + 2 * self.waiting {
             let groups = &mut self.groups;
-            unpaired.order.retain(|(group, number)| {
-                let sides = groups.get_mut(group);
-                let first = sides.and_then(|sides| sides[side].points.front());
+            self.order.retain(|(group, time, input, number)| {
+                let waiting = groups.get_mut(group);
+                let slot = waiting.and_then(|waiting| waiting.times.get(time));
+                let first = slot.and_then(|slot| slot[*input as usize].front());
                 first.is_some_and(|first| first.number <= *number)
             });
         }
@@ -218,47 +302,45 @@ impl Join {
 
     /// Bytes that it keeps beside the blocks of points.
     fn bytes(&self) -> usize {
-        let points = self.unpaired.iter().map(|unpaired| unpaired.count);
-        let each = size_of::<Point>() + size_of::<(Arc<Group>, u64)>();
-        self.groups.bytes() + points.sum::<usize>() * each * 2
+        // A point, its place in the order, and its share of a tree's node.
+        let each = size_of::<Point>() + size_of::<(Arc<Group>, i64, u32, u64)>() + 128;
+        let matching = self.matching.as_ref().map_or(0, Matching::bytes);
+        self.groups.bytes() + self.waiting * each * 2 + matching
     }
 
     /// Lets go of blocks of which little is kept.
     fn compact(&mut self) {
-        let groups = &mut self.groups;
+        let (groups, matching) = (&mut self.groups, &mut self.matching);
         self.retained.compact(|each| {
-            let sides = groups.values_mut().flatten();
-            for point in sides.flat_map(|side| &mut side.points) {
+            let slots = groups
+                .values_mut()
+                .flat_map(|waiting| waiting.times.values_mut());
+            for point in slots.flat_map(|slot| slot.iter_mut()).flatten() {
                 each(&mut point.batch);
+            }
+            if let Some(matching) = matching {
+                matching.each(each);
             }
         });
     }
 
-    fn name(&mut self, side: usize, field: &Arc<str>) -> Arc<str> {
-        let prefix = &self.prefixes[side];
-        let names = &mut self.names[side];
+    fn name(&mut self, input: usize, field: &Arc<str>) -> Arc<str> {
+        let (prefix, delimiter) = (&self.join.names[input], &self.join.delimiter);
+        let names = &mut self.names[input];
         if names.len() >= NAMES {
             names.clear();
         }
         let name = names.entry(field.clone());
-        name.or_insert_with(|| format!("{prefix}.{field}").into())
+        name.or_insert_with(|| format!("{prefix}{delimiter}{field}").into())
             .clone()
     }
+}
 
-    /// Keeps a point until it finds its partner.
-    fn keep(&mut self, input: usize, point: Batch, time: i64) {
-        let Some(sides) = self.groups.entry(&point.group, 1, Default::default) else {
-            return;
-        };
-        let number = self.unpaired[input].push(&point.group);
-        let side = &mut sides[input];
-        side.latest = side.latest.max(Some(time));
-        side.points.push_back(Point {
-            time,
-            number,
-            batch: point,
-        });
-    }
+/// The fields that a point has. The batch is of one row.
+fn fields_of(point: &Batch) -> impl Iterator<Item = (Arc<str>, Value)> + '_ {
+    let row = point.rows.get(0);
+    let fields = point.block.fields();
+    fields.filter_map(move |field| Some((field.name.clone(), field.data.get(row)?)))
 }
 
 /// Columns that grow, in order of first appearance.
@@ -269,14 +351,14 @@ struct Fields {
 }
 
 impl Fields {
-    fn put(&mut self, row: usize, name: Arc<str>, value: Value) {
+    fn put(&mut self, row: usize, name: Arc<str>, value: Option<Value>) {
         let place = *self.places.entry(name).or_insert_with_key(|name| {
             self.cells.push((name.clone(), Vec::new()));
             self.cells.len() - 1
         });
         let cells = &mut self.cells[place].1;
         cells.resize(row, None);
-        cells.push(Some(value));
+        cells.push(value);
     }
 }
 
@@ -293,68 +375,102 @@ fn tag_column((name, value): &(Arc<str>, Arc<str>), rows: usize) -> Column {
 
 impl Operator for Join {
     fn take(&mut self, input: usize, flow: Flow, out: &mut Vec<Flow>) {
-        for (_, sides) in self.groups.expired() {
-            for (side, unpaired) in sides.iter().zip(&mut self.unpaired) {
-                unpaired.count -= side.points.len();
-                self.unmatched.add(side.points.len());
-            }
+        for (_, waiting) in self.groups.expired() {
+            let slots = waiting.times.values().flat_map(|slot| slot.iter());
+            let points = slots.map(VecDeque::len).sum();
+            self.waiting -= points;
+            self.unmatched.add(points);
         }
         let batch = flow.into_points();
+        let fits = self.retained.note(&batch.block, self.bytes());
         for row in batch.rows.iter() {
             let time = nearest(batch.block.times[row], self.tolerance);
-            let one = Rows::Range(row as u32, row as u32 + 1);
-            self.keep(input, batch.with_rows(one), time);
-        }
-        self.pair(&batch.group, out);
-        self.limit(input, self.limits.points);
-        if !self.retained.note(&batch.block, self.bytes()) {
-            // The older half of all that waits makes room.
-            for side in 0..2 {
-                self.limit(side, self.unpaired[side].count / 2);
+            let one = batch.with_rows(Rows::Range(row as u32, row as u32 + 1));
+            let Some(matching) = &mut self.matching else {
+                self.keep(input, one, time);
+                continue;
+            };
+            for (input, point, time) in matching.take(input, one, time) {
+                let group = point.group.clone();
+                self.keep(input, point, time);
+                self.pair(&group, false, out);
             }
-            drop(batch);
-            self.compact();
-        } else if self.retained.is_due() {
-            drop(batch);
+        }
+        self.pair(&batch.group, false, out);
+        self.limit(match fits {
+            true => self.limits.points,
+            // The older half of all that waits makes room.
+            false => self.waiting / 2,
+        });
+        drop(batch);
+        if !fits || self.retained.is_due() {
             self.compact();
         }
     }
 
-    fn finish(&mut self, _: &mut Vec<Flow>) {
-        for unpaired in &mut self.unpaired {
-            self.unmatched.add(unpaired.count);
-            *unpaired = Unpaired::default();
+    fn finish(&mut self, out: &mut Vec<Flow>) {
+        let rest = self.matching.as_mut().map(Matching::rest);
+        for (input, point, time) in rest.into_iter().flatten() {
+            self.keep(input, point, time);
         }
-        drop(self.groups.take());
+        let groups = self.groups.iter().map(|(group, _)| group.clone());
+        let mut groups: Vec<Arc<Group>> = groups.collect();
+        groups.sort_unstable();
+        for group in groups {
+            self.pair(&group, true, out);
+        }
     }
 
     fn save(&self) -> Option<Kept> {
-        let saved = |side: &Side| {
-            let points = side.points.iter();
-            let points = points.map(|point| (point.time, point.batch.to_block()));
-            (side.latest, points.collect())
-        };
-        let groups = self
-            .groups
-            .iter()
-            .map(|(group, [left, right])| ((**group).clone(), [saved(left), saved(right)]));
-        Some(Kept::Join(groups.collect()))
+        let mut saved = Saved::default();
+        // In the order of arrival.
+        let mut points = Vec::new();
+        for (group, waiting) in self.groups.iter() {
+            let heads = waiting.heads.to_vec();
+            saved.heads.push(((**group).clone(), heads));
+            for (time, slot) in &waiting.times {
+                for (input, queue) in slot.iter().enumerate() {
+                    points.extend(queue.iter().map(|point| (point, input, *time)));
+                }
+            }
+        }
+        points.sort_unstable_by_key(|(point, ..)| point.number);
+        for (point, input, time) in points {
+            let group = (*point.batch.group).clone();
+            saved
+                .waiting
+                .push((input as u32, time, group, point.batch.to_block()));
+        }
+        if let Some(matching) = &self.matching {
+            saved.matching = matching.save();
+        }
+        Some(Kept::Join(saved))
     }
 
     fn restore(&mut self, kept: Kept) {
-        let Kept::Join(groups) = kept else {
+        let Kept::Join(saved) = kept else {
             return;
         };
-        for (group, sides) in groups {
-            let group: Arc<Group> = group.into();
-            for (input, (latest, points)) in sides.into_iter().enumerate() {
-                for (time, block) in points {
-                    self.keep(input, Batch::all(block.into(), group.clone()), time);
-                }
-                if let Some(sides) = self.groups.entry(&group, 0, Default::default) {
-                    sides[input].latest = latest;
-                }
+        for (input, time, group, block) in saved.waiting {
+            let batch = Batch::all(block.into(), group.into());
+            if (input as usize) < self.inputs {
+                self.keep(input as usize, batch, time);
             }
+        }
+        let inputs = self.inputs;
+        for (group, heads) in saved.heads {
+            let new = || Waiting {
+                times: BTreeMap::new(),
+                heads: vec![None; inputs].into(),
+            };
+            if let Some(waiting) = self.groups.entry(&group.into(), 0, new)
+                && heads.len() == inputs
+            {
+                waiting.heads = heads.into();
+            }
+        }
+        if let Some(matching) = &mut self.matching {
+            matching.restore(saved.matching);
         }
     }
 }

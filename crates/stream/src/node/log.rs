@@ -3,7 +3,9 @@
 use super::queue::{Body, Counts, Deliver, Queue};
 use super::{Counter, Counters};
 use crate::batch::Flow;
+use std::fs::File;
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Where the `log` nodes of an engine write.
@@ -25,6 +27,28 @@ pub(crate) fn queue(target: LogTarget, limit: usize) -> Queue {
         written.and_then(|()| target.flush()).is_ok()
     });
     Queue::new("log".into(), limit, deliver)
+}
+
+/// The queue that leads to the end of a file, made if there is none.
+pub(crate) fn file(name: String, path: PathBuf, limit: usize) -> Queue {
+    let mut open: Option<File> = None;
+    let deliver: Deliver = Box::new(move |text, _| {
+        if open.is_none() {
+            let file = File::options().create(true).append(true).open(&path);
+            open = file
+                .map_err(|error| tracing::warn!("{}: {error}", path.display()))
+                .ok();
+        }
+        let written = open
+            .as_mut()
+            .is_some_and(|file| file.write_all(text.as_bytes()).is_ok());
+        if !written {
+            // The next one tries again.
+            open = None;
+        }
+        written
+    });
+    Queue::new(name, limit, deliver)
 }
 
 impl Log {

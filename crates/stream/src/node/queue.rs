@@ -142,6 +142,21 @@ impl Queue {
         }
     }
 
+    /// Takes a body if there is room, without waiting; counts it as failed if there is none.
+    pub(crate) fn offer(&self, body: Body) {
+        let mut state = self.0.state.lock();
+        if state.mode == Mode::Discard {
+            return;
+        }
+        if state.has_room(&body, self.0.limit) {
+            state.bytes += body.text.len();
+            state.bodies.push_back(body);
+            self.wake(&mut state);
+        } else {
+            body.counts.failed.add(body.count);
+        }
+    }
+
     /// Waits until nothing is left, or nothing more will be delivered.
     pub(crate) async fn drained(&self) {
         loop {

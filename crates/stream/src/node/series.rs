@@ -185,6 +185,7 @@ mod tests {
     fn group(number: usize) -> Arc<Group> {
         Arc::new(Group {
             tags: vec![("host".into(), number.to_string().into())],
+            ..Group::default()
         })
     }
 
@@ -202,6 +203,7 @@ mod tests {
         let long = |number: usize| {
             Arc::new(Group {
                 tags: vec![("host".into(), format!("{number:01000}").into())],
+                ..Group::default()
             })
         };
         let mut series: Series<usize> = Series::new(Limits {

@@ -1,7 +1,7 @@
 //! Pipelines written in Rust.
 
 use super::check::Draft;
-use super::{Aggregate, Alert, Pipeline, PipelineError, What};
+use super::{Aggregate, Alert, Buffer, Eval, GroupBy, Join, Pipeline, PipelineError, What};
 use crate::expression::Expression;
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -148,12 +148,20 @@ impl<'p> Chain<'p> {
 
     /// `groupBy`: points separated by the values of these tags.
     pub fn group_by<T: Into<Arc<str>>>(self, tags: impl IntoIterator<Item = T>) -> Chain<'p> {
-        self.then(What::GroupBy(tags.into_iter().map(Into::into).collect()))
+        self.then(What::GroupBy(GroupBy {
+            tags: tags.into_iter().map(Into::into).collect(),
+            ..GroupBy::default()
+        }))
     }
 
     /// `window`: the points of `period`, at each multiple of `every`.
     pub fn window(self, period: Duration, every: Duration) -> Chain<'p> {
         self.then(What::Window { period, every })
+    }
+
+    /// `window().period(…)`: windows as kapacitor has them.
+    pub fn buffer(self, buffer: Buffer) -> Chain<'p> {
+        self.then(What::Buffer(buffer))
     }
 
     /// A point for each window: a function of one field, under a name of its own.
@@ -167,6 +175,7 @@ impl<'p> Chain<'p> {
             function,
             field: field.into(),
             into: into.into(),
+            point_times: false,
         })
     }
 
@@ -200,13 +209,28 @@ impl<'p> Chain<'p> {
         self.aggregate(Aggregate::Percentile(percent), field, "percentile")
     }
 
-    /// `eval`: more fields, by name.
+    /// `eval`: fields, by name, in place of those of the point.
     pub fn eval<N: Into<Arc<str>>, E: Into<Expression>>(
         self,
         fields: impl IntoIterator<Item = (N, E)>,
     ) -> Chain<'p> {
-        let field = |(name, expression): (N, E)| (name.into(), expression.into());
-        self.then(What::Eval(fields.into_iter().map(field).collect()))
+        self.eval_with(Eval::new(fields))
+    }
+
+    /// `eval` with its properties.
+    pub fn eval_with(self, eval: Eval) -> Chain<'p> {
+        self.then(What::Eval(eval))
+    }
+
+    /// `derivative`: the change of a field per second, in its place.
+    pub fn derivative(self, field: impl Into<Arc<str>>) -> Chain<'p> {
+        let field = field.into();
+        self.then(What::Derivative {
+            into: field.clone(),
+            field,
+            unit: Duration::from_secs(1),
+            non_negative: false,
+        })
     }
 
     /// `join`: this and another, the fields prefixed by these names.
@@ -216,16 +240,29 @@ impl<'p> Chain<'p> {
         prefixes: [T; 2],
         tolerance: Duration,
     ) -> Chain<'p> {
-        let what = What::Join {
-            prefixes: prefixes.map(Into::into),
-            tolerance,
-        };
-        self.stream.push(what, vec![self.place, other.into().place])
+        self.join_with([other.into()], Join::new(prefixes, tolerance))
     }
 
-    /// `alert`: the points at which the level changes.
+    /// `join` of this and others, with its properties.
+    pub fn join_with(self, others: impl IntoIterator<Item = Chain<'p>>, join: Join) -> Chain<'p> {
+        let inputs = self.with(others);
+        self.stream.push(What::Join(join), inputs)
+    }
+
+    /// `union`: the points of this and others, in the order of time.
+    pub fn union(self, others: impl IntoIterator<Item = Chain<'p>>) -> Chain<'p> {
+        let inputs = self.with(others);
+        self.stream.push(What::Union { rename: None }, inputs)
+    }
+
+    fn with(self, others: impl IntoIterator<Item = Chain<'p>>) -> Vec<usize> {
+        let others = others.into_iter().map(|other| other.place);
+        std::iter::once(self.place).chain(others).collect()
+    }
+
+    /// `alert`: the points that are worth one, and those at which it ends.
     pub fn alert(self, alert: Alert) -> Chain<'p> {
-        self.then(What::Alert(alert))
+        self.then(What::Alert(Box::new(alert)))
     }
 
     /// `log`: lines, with this before each. Hands on what it gets.

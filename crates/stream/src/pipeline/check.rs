@@ -1,7 +1,7 @@
 //! What nodes must heed to be a pipeline. Both the builder and the language go through it.
 
-use super::error::MAX_WINDOWS;
-use super::{Aggregate, Node, Pipeline, PipelineError, Rule, What};
+use super::error::{MAX_COUNT, MAX_WINDOWS};
+use super::{Aggregate, Buffer, Node, Pipeline, PipelineError, Rule, Template, What};
 use crate::expression::Expression;
 use axum::http::Uri;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -46,15 +46,21 @@ impl Pipeline {
 
 /// Whether what comes in is what it takes.
 fn fed(what: &What, inputs: &[usize], nodes: &[Node], windows: &[bool]) -> Result<(), Rule> {
+    if let What::Join(join) = what
+        && join.names.len() != inputs.len()
+    {
+        let (inputs, names) = (inputs.len(), join.names.len());
+        return Err(Rule::JoinNames { inputs, names });
+    }
     for &input in inputs {
         let name = || nodes[input].name.clone();
         match (what, windows[input]) {
             (What::Aggregate { .. }, false) => return Err(Rule::NeedsWindow { input: name() }),
-            (What::Window { .. }, true) => return Err(Rule::WindowOfWindows { input: name() }),
-            (What::Join { .. }, true) => return Err(Rule::JoinOfWindows { input: name() }),
-            (What::Where(_) | What::GroupBy(_) | What::Eval(_) | What::Alert(_), true) => {
-                return Err(Rule::NeedsPoints { input: name() });
+            (What::Window { .. } | What::Buffer(_), true) => {
+                return Err(Rule::WindowOfWindows { input: name() });
             }
+            (What::Join(_), true) => return Err(Rule::JoinOfWindows { input: name() }),
+            (What::Union { .. }, true) => return Err(Rule::UnionOfWindows { input: name() }),
             _ => {}
         }
     }
@@ -64,16 +70,63 @@ fn fed(what: &What, inputs: &[usize], nodes: &[Node], windows: &[bool]) -> Resul
 /// What can be said of a node without the others. Tags are put in order.
 fn by_itself(what: &mut What) -> Result<(), Rule> {
     match what {
-        What::From { .. } | What::Log { .. } | What::HttpOut { .. } | What::HttpPost { .. } => {
-            Ok(())
-        }
+        What::From { .. }
+        | What::Log { .. }
+        | What::HttpOut { .. }
+        | What::HttpPost { .. }
+        | What::Union { .. } => Ok(()),
         What::Where(expression) => sound(expression),
-        What::GroupBy(tags) => {
-            if tags.is_empty() {
+        What::GroupBy(by) => {
+            if by.tags.is_empty() && !by.all && !by.measurement {
                 return Err(Rule::NoTags);
             }
-            tags.sort();
-            distinct(tags.iter())
+            by.tags.sort();
+            by.except.sort();
+            distinct(by.tags.iter()).and_then(|()| distinct(by.except.iter()))
+        }
+        What::Buffer(Buffer::Time { period, every, .. }) => {
+            if period.is_zero() {
+                return Err(Rule::NotPositive { property: "period" });
+            }
+            fits("period", *period)?;
+            fits("every", *every)?;
+            let windows = period.as_nanos().div_ceil(every.as_nanos().max(1));
+            match windows > MAX_WINDOWS && !every.is_zero() {
+                true => Err(Rule::Overlap { windows }),
+                false => Ok(()),
+            }
+        }
+        What::Buffer(Buffer::Count { period, every, .. }) => {
+            for (property, count) in [("periodCount", *period), ("everyCount", *every)] {
+                if count == 0 {
+                    return Err(Rule::NotPositive { property });
+                }
+                if count > MAX_COUNT {
+                    let most = MAX_COUNT;
+                    return Err(Rule::TooMany {
+                        property,
+                        count,
+                        most,
+                    });
+                }
+            }
+            Ok(())
+        }
+        What::Default { fields, tags } => {
+            if fields.is_empty() && tags.is_empty() {
+                return Err(Rule::NoDefaults);
+            }
+            distinct(fields.iter().map(|(name, _)| name))
+                .and_then(|()| distinct(tags.iter().map(|(name, _)| name)))
+        }
+        What::Derivative {
+            field, into, unit, ..
+        } => {
+            if unit.is_zero() {
+                return Err(Rule::NotPositive { property: "unit" });
+            }
+            fits("unit", *unit)?;
+            distinct([&*field]).and_then(|()| distinct([&*into]))
         }
         What::Window { period, every } => {
             for (property, duration) in [("period", *period), ("every", *every)] {
@@ -91,6 +144,7 @@ fn by_itself(what: &mut What) -> Result<(), Rule> {
             function,
             field,
             into,
+            ..
         } => {
             if let Aggregate::Percentile(percent) = *function
                 && !(0.0..=100.0).contains(&percent)
@@ -99,26 +153,34 @@ fn by_itself(what: &mut What) -> Result<(), Rule> {
             }
             distinct([&*field]).and_then(|()| distinct([&*into]))
         }
-        What::Eval(fields) => {
-            if fields.is_empty() {
+        What::Eval(eval) => {
+            if eval.fields.is_empty() {
                 return Err(Rule::NoExpressions);
             }
-            for (_, expression) in &*fields {
+            for (_, expression) in &eval.fields {
                 sound(expression)?;
             }
-            distinct(fields.iter().map(|(name, _)| name))
+            distinct(eval.fields.iter().map(|(name, _)| name))?;
+            let has = |tag: &&Arc<str>| eval.fields.iter().any(|(name, _)| name == *tag);
+            match eval.tags.iter().find(|tag| !has(tag)) {
+                Some(tag) => Err(Rule::NoResult(tag.clone())),
+                None => distinct(&eval.tags),
+            }
         }
-        What::Join {
-            prefixes,
-            tolerance,
-        } => fits("tolerance", *tolerance).and_then(|()| distinct(&*prefixes)),
+        What::Join(join) => {
+            fits("tolerance", join.tolerance)?;
+            join.on.sort();
+            distinct(join.names.iter()).and_then(|()| distinct(join.on.iter()))
+        }
         What::Alert(alert) => {
-            if alert.conditions().next().is_none() {
+            if alert.levels.iter().all(Option::is_none) {
                 return Err(Rule::NoCondition);
             }
-            alert
-                .conditions()
-                .try_for_each(|(_, condition)| sound(condition))
+            for text in [&alert.id, &alert.message].into_iter().flatten() {
+                Template::new(text).map_err(Rule::Template)?;
+            }
+            let mut conditions = alert.conditions();
+            conditions.try_for_each(|(_, condition)| sound(condition))
         }
     }
 }
@@ -145,15 +207,18 @@ fn addressed(
                 None => Ok(()),
             }
         }
-        What::HttpPost { url } => {
-            let good = url.parse::<Uri>().is_ok_and(|uri| {
-                matches!(uri.scheme_str(), Some("http" | "https"))
-                    && uri.host().is_some_and(|host| !host.is_empty())
-            });
-            good.then_some(()).ok_or_else(|| Rule::Url(url.clone()))
-        }
+        What::HttpPost { url } => posted_to(url),
+        What::Alert(alert) => alert.posts.iter().try_for_each(posted_to),
         _ => Ok(()),
     }
+}
+
+fn posted_to(url: &Arc<str>) -> Result<(), Rule> {
+    let good = url.parse::<Uri>().is_ok_and(|uri| {
+        matches!(uri.scheme_str(), Some("http" | "https"))
+            && uri.host().is_some_and(|host| !host.is_empty())
+    });
+    good.then_some(()).ok_or_else(|| Rule::Url(url.clone()))
 }
 
 /// Names that are none, or are there twice.
@@ -194,9 +259,11 @@ impl What {
     fn dismantle(self) {
         let mut pending: Vec<Expression> = match self {
             What::Where(expression) => vec![expression],
-            What::Eval(fields) => fields.into_iter().map(|(_, part)| part).collect(),
-            What::Alert(alert) => [alert.info, alert.warn, alert.crit]
+            What::Eval(eval) => eval.fields.into_iter().map(|(_, part)| part).collect(),
+            What::Alert(alert) => alert
+                .levels
                 .into_iter()
+                .chain(alert.resets)
                 .flatten()
                 .collect(),
             _ => Vec::new(),
@@ -204,7 +271,10 @@ impl What {
         while let Some(part) = pending.pop() {
             match part {
                 Expression::Literal(_) | Expression::Duration(_) | Expression::Key(_) => {}
-                Expression::Unary(_, operand) => pending.push(*operand),
+                Expression::Unary(_, operand) | Expression::Match(operand, ..) => {
+                    pending.push(*operand);
+                }
+                Expression::Call(_, arguments) => pending.extend(arguments),
                 Expression::Binary(_, left, right) => pending.extend([*left, *right]),
             }
         }

@@ -1,7 +1,7 @@
 //! Pipelines as text that parses back.
 
-use super::{Aggregate, Node, Pipeline, What};
-use crate::expression::{write_duration, write_key, write_quoted};
+use super::{Aggregate, Buffer, Eval, Fill, Keep, Node, Pipeline, What};
+use crate::expression::{Expression, write_duration, write_key, write_quoted};
 use std::fmt::{self, Write};
 use std::time::Duration;
 
@@ -51,6 +51,15 @@ impl fmt::Display for Pipeline {
 }
 
 impl Pipeline {
+    /// The vars of all inputs but the first.
+    fn write_others(&self, node: &Node, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, &input) in node.inputs.iter().skip(1).enumerate() {
+            let comma = if at > 0 { ", " } else { "" };
+            write!(f, "{comma}{}", self.nodes[input].name)?;
+        }
+        Ok(())
+    }
+
     fn write_node(&self, node: &Node, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}(", node.what.kind_name())?;
         match &node.what {
@@ -75,9 +84,57 @@ impl Pipeline {
                 Ok(())
             }
             What::Where(expression) => write!(f, "{expression})"),
-            What::GroupBy(tags) => {
-                write_names(tags.iter(), f)?;
-                f.write_char(')')
+            What::GroupBy(by) => {
+                if by.all {
+                    f.write_str(if by.tags.is_empty() { "*" } else { "*, " })?;
+                }
+                write_names(by.tags.iter(), f)?;
+                f.write_char(')')?;
+                if !by.except.is_empty() {
+                    write_list("exclude", &by.except, f)?;
+                }
+                f.write_str(if by.measurement {
+                    ".byMeasurement()"
+                } else {
+                    ""
+                })
+            }
+            What::Buffer(buffer) => write_buffer(buffer, f),
+            What::Default { fields, tags } => {
+                f.write_char(')')?;
+                for (name, value) in fields {
+                    f.write_str(".field(")?;
+                    write_quoted(name, '\'', f)?;
+                    write!(f, ", {})", Expression::Literal(value.clone()))?;
+                }
+                for (name, value) in tags {
+                    write_list("tag", [name, value], f)?;
+                }
+                Ok(())
+            }
+            What::Derivative {
+                field,
+                into,
+                unit,
+                non_negative,
+            } => {
+                write_quoted(field, '\'', f)?;
+                f.write_str(").unit(")?;
+                write_duration(nanos(*unit), f)?;
+                f.write_char(')')?;
+                f.write_str(if *non_negative { ".nonNegative()" } else { "" })?;
+                match into == field {
+                    true => Ok(()),
+                    false => write_as([into], f),
+                }
+            }
+            What::Union { rename } => {
+                self.write_others(node, f)?;
+                f.write_char(')')?;
+                match rename {
+                    Some(name) => write_list("rename", [name], f),
+                    None => Ok(()),
+                }
             }
             What::Window { period, every } => {
                 write_duration(nanos(*period), f)?;
@@ -89,46 +146,93 @@ impl Pipeline {
                 function,
                 field,
                 into,
+                point_times,
             } => {
                 write_key(field, f)?;
                 if let Aggregate::Percentile(percent) = function {
                     write!(f, ", {percent:?}")?;
                 }
                 f.write_char(')')?;
+                f.write_str(if *point_times { ".usePointTimes()" } else { "" })?;
                 match **into == *function.name() {
                     true => Ok(()),
                     false => write_as([into], f),
                 }
             }
-            What::Eval(fields) => {
+            What::Eval(Eval { fields, tags, keep }) => {
                 for (at, (_, expression)) in fields.iter().enumerate() {
                     let comma = if at > 0 { ", " } else { "" };
                     write!(f, "{comma}{expression}")?;
                 }
                 f.write_char(')')?;
-                write_as(fields.iter().map(|(name, _)| name), f)
+                write_as(fields.iter().map(|(name, _)| name), f)?;
+                if !tags.is_empty() {
+                    write_list("tags", tags, f)?;
+                }
+                match keep {
+                    Keep::Results => Ok(()),
+                    Keep::All => f.write_str(".keep()"),
+                    Keep::These(names) => write_list("keep", names, f),
+                }
             }
-            What::Join {
-                prefixes,
-                tolerance,
-            } => {
-                f.write_str(&self.nodes[node.inputs[1]].name)?;
-                if !tolerance.is_zero() {
+            What::Join(join) => {
+                self.write_others(node, f)?;
+                if !join.tolerance.is_zero() {
                     f.write_str(", tolerance ")?;
-                    write_duration(nanos(*tolerance), f)?;
+                    write_duration(nanos(join.tolerance), f)?;
                 }
                 f.write_char(')')?;
-                write_as(prefixes, f)
+                write_as(&join.names, f)?;
+                if &*join.delimiter != "." {
+                    write_list("delimiter", [&join.delimiter], f)?;
+                }
+                if let Some(name) = &join.stream_name {
+                    write_list("streamName", [name], f)?;
+                }
+                match &join.fill {
+                    Fill::None => {}
+                    Fill::Null => f.write_str(".fill('null')")?,
+                    Fill::Value(value) => {
+                        write!(f, ".fill({})", Expression::Literal(value.clone()))?
+                    }
+                }
+                match join.on.is_empty() {
+                    true => Ok(()),
+                    false => write_list("on", &join.on, f),
+                }
             }
             What::Alert(alert) => {
                 f.write_char(')')?;
                 for (level, condition) in alert.conditions() {
                     write!(f, ".{level}({condition})")?;
                 }
-                if let Some(id) = &alert.id {
-                    f.write_str(".id(")?;
-                    write_quoted(id, '\'', f)?;
-                    f.write_char(')')?;
+                for (name, text) in [("id", &alert.id), ("message", &alert.message)] {
+                    if let Some(text) = text {
+                        write_list(name, [text], f)?;
+                    }
+                }
+                match alert.changes_only {
+                    None => {}
+                    Some(Duration::ZERO) => f.write_str(".stateChangesOnly()")?,
+                    Some(after) => {
+                        f.write_str(".stateChangesOnly(")?;
+                        write_duration(nanos(after), f)?;
+                        f.write_char(')')?;
+                    }
+                }
+                f.write_str(if alert.no_recoveries {
+                    ".noRecoveries()"
+                } else {
+                    ""
+                })?;
+                for (added, name) in &alert.adds {
+                    write_list(added.name(), [name], f)?;
+                }
+                for path in &alert.logs {
+                    write_list("log", [path], f)?;
+                }
+                for url in &alert.posts {
+                    write_list("post", [url], f)?;
                 }
                 Ok(())
             }
@@ -146,6 +250,33 @@ impl Pipeline {
     }
 }
 
+fn write_buffer(buffer: &Buffer, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let fill = match *buffer {
+        Buffer::Time {
+            period,
+            every,
+            align,
+            fill_period,
+        } => {
+            f.write_str(").period(")?;
+            write_duration(nanos(period), f)?;
+            f.write_str(").every(")?;
+            write_duration(nanos(every), f)?;
+            f.write_str(if align { ").align()" } else { ")" })?;
+            fill_period
+        }
+        Buffer::Count {
+            period,
+            every,
+            fill_period,
+        } => {
+            write!(f, ").periodCount({period}).everyCount({every})")?;
+            fill_period
+        }
+    };
+    f.write_str(if fill { ".fillPeriod()" } else { "" })
+}
+
 /// The check has seen that it fits.
 fn nanos(duration: Duration) -> i128 {
     duration.as_nanos() as i128
@@ -155,7 +286,15 @@ fn write_as<'a>(
     names: impl IntoIterator<Item = &'a std::sync::Arc<str>>,
     f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
-    f.write_str(".as(")?;
+    write_list("as", names, f)
+}
+
+fn write_list<'a>(
+    property: &str,
+    names: impl IntoIterator<Item = &'a std::sync::Arc<str>>,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    write!(f, ".{property}(")?;
     write_names(names.into_iter(), f)?;
     f.write_char(')')
 }

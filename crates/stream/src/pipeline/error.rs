@@ -25,6 +25,9 @@ pub enum PipelineError {
 /// So many windows may overlap.
 pub(super) const MAX_WINDOWS: u128 = 10_000;
 
+/// A window holds so many points, if it is told by their number.
+pub(super) const MAX_COUNT: u64 = 1_000_000;
+
 /// What a node must heed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Rule {
@@ -45,14 +48,6 @@ pub enum Rule {
         "`{input}` gives windows, and only points can be joined: join before the `window`, or after an aggregate of it"
     )]
     JoinOfWindows {
-        /// The node that feeds it.
-        input: Arc<str>,
-    },
-    /// All but aggregates and sinks are of points.
-    #[error(
-        "it needs points, and `{input}` gives windows: put it before the `window`, or after an aggregate of it"
-    )]
-    NeedsPoints {
         /// The node that feeds it.
         input: Arc<str>,
     },
@@ -93,6 +88,41 @@ pub enum Rule {
     /// Nothing to compute.
     #[error("it needs at least one expression: `eval(value * 2).as('double')`")]
     NoExpressions,
+    /// Nothing to give.
+    #[error("it needs a field or a tag: `.field('value', 0.0)` or `.tag('host', 'none')`")]
+    NoDefaults,
+    /// A name that no result has.
+    #[error("it has no result '{0}'")]
+    NoResult(Arc<str>),
+    /// Inputs and names that are not as many.
+    #[error("`as` needs a name for each input: {inputs}, not {names}")]
+    JoinNames {
+        /// How many inputs there are.
+        inputs: usize,
+        /// How many names.
+        names: usize,
+    },
+    /// A place of a text that alerts do not fill.
+    #[error(
+        "alerts fill no `{0}`: there are .ID, .Name, .TaskName, .Group, .Level, .Time, index .Tags \"…\" and index .Fields \"…\""
+    )]
+    Template(String),
+    /// A list of points that is too long.
+    #[error("`{property}` is {count}, and a window holds at most {most} points")]
+    TooMany {
+        /// `periodCount` or `everyCount`.
+        property: &'static str,
+        /// What it is.
+        count: u64,
+        /// What it may be.
+        most: u64,
+    },
+    /// Unions are of points.
+    #[error("`{input}` gives windows, and a union is of points: unite before the `window`")]
+    UnionOfWindows {
+        /// The node that feeds it.
+        input: Arc<str>,
+    },
     /// An alert that can never be.
     #[error("it needs a condition: `.info(…)`, `.warn(…)` or `.crit(…)`")]
     NoCondition,

@@ -6,6 +6,8 @@ mod cancelled;
 mod ends;
 mod faults;
 mod http;
+mod influx;
+mod kapacitor;
 mod limits;
 mod memory;
 mod nodes;

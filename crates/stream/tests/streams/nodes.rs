@@ -143,9 +143,13 @@ async fn aggregates_are_those_of_the_numbers_in_the_window() {
         ("min(v)", "min=-5i"),
         ("max(v)", "max=1000i"),
         ("percentile(v, 50)", "percentile=5i"),
-        ("percentile(v, 0)", "percentile=-5i"),
-        ("percentile(v, 81)", "percentile=1000i"),
+        ("percentile(v, 10)", "percentile=-5i"),
+        ("percentile(v, 90)", "percentile=1000i"),
         ("percentile(v, 80).as('p80')", "p80=8i"),
+        ("first(v)", "first=2i"),
+        ("last(v)", "last=8i"),
+        ("median(v)", "median=5.0"),
+        ("spread(v)", "spread=1005i"),
     ] {
         let text = format!("stream | from('m') | window(10s, every 10s) | {function} | log()");
         let lines = "m v=2i 1\nm v=1000i 2\nm v=-5i 3\nm other=1 4\nm v=5i 4\nm v=8i 5\n";
@@ -172,7 +176,7 @@ async fn an_aggregate_of_nothing_makes_no_point_but_a_count_of_zero() {
 #[tokio::test]
 async fn eval_adds_fields_and_may_refer_to_those_before() {
     let logged = run(
-        "stream | from('m') | eval(v * 2, double + 1).as('double', 'more') | log()",
+        "stream | from('m') | eval(v * 2, double + 1).as('double', 'more').keep() | log()",
         "m,host=a v=3i 1\n",
     )
     .await;
@@ -187,7 +191,7 @@ async fn join_pairs_points_within_the_tolerance() {
     let logged = run(
         "var a = stream | from('a')
          var b = stream | from('b')
-         a | join(b).as('a', 'b').tolerance(10s) | eval(a.v + b.v).as('sum') | log()",
+         a | join(b).as('a', 'b').tolerance(10s) | eval(a.v + b.v).as('sum').keep() | log()",
         "a v=1i 10\na v=2i 21\na v=3i 30\nb v=10i 9\nb v=30i 31\nb v=40i 40\n",
     )
     .await;
@@ -215,7 +219,8 @@ async fn join_pairs_within_groups() {
 #[tokio::test]
 async fn an_alert_passes_on_changes_of_level_only() {
     let logged = run(
-        "stream | from('m') | alert().info(v > 10).warn(v > 20).crit(v > 30).id('load') | log()",
+        "stream | from('m') | alert().info(v > 10).warn(v > 20).crit(v > 30).id('load')
+           .stateChangesOnly().levelField('level').previousField('previous').idField('id') | log()",
         "m v=5 1\nm v=11 2\nm v=12 3\nm v=31 4\nm v=21 5\nm v=1 6\nm v=2 7\n",
     )
     .await;

@@ -80,7 +80,7 @@ async fn points_without_a_partner_and_levels_of_alerts_are_kept() {
     service
         .task(
             "alert",
-            "stream | from('m') | alert().crit(v > 10) | log('alert')",
+            "stream | from('m') | alert().crit(v > 10).stateChangesOnly().levelField('level').previousField('previous') | log('alert')",
         )
         .await;
     service

@@ -223,7 +223,7 @@ async fn metrics_are_in_the_format_of_prometheus() {
 #[tokio::test]
 async fn paths_and_methods_that_do_not_exist_say_so() {
     let service = Service::new();
-    let (status, refusal) = service.get("/query").await;
+    let (status, refusal) = service.get("/select").await;
     assert_eq!(
         (status, &refusal["code"]),
         (StatusCode::NOT_FOUND, &json!("unknown_path"))

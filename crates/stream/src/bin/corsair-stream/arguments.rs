@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum What {
     /// Serve POST /write, /tasks and /metrics until Ctrl-C
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     /// Send a recording of lines through tasks
     Replay(ReplayArgs),
     /// Time one POST /write through many tasks until all have drained

@@ -6,9 +6,9 @@ use crate::serve::close;
 use crate::terminal::{complain, say};
 use anyhow::Context;
 use corsair::edge::Overflow;
-use corsair_stream::engine::{Engine, Write};
+use corsair_stream::engine::{AlertLogs, Engine, Write};
 use corsair_stream::line::Precision;
-use corsair_stream::replay::{Pace, replay};
+use corsair_stream::replay::{Pace, replay, replay_recording};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// The flags of `corsair-stream replay`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReplayArgs {
-    /// Lines of the line protocol; `-`: standard input
+    /// Lines of the line protocol, or a recording of kapacitor's (.srpl); `-`: lines from standard input
     file: PathBuf,
     /// The database that they are written to
     #[arg(long, value_name = "NAME", default_value = "replay")]
@@ -54,6 +54,7 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     // A recording waits for those who read, and loses nothing.
     options.log_overflow = Overflow::Block;
     options.patience = Duration::MAX;
+    options.alert_logs = AlertLogs::Anywhere;
     let pace = args.own_time.map_or(Pace::Fast, Pace::Own);
     let to = Write {
         database: args.db.as_str().into(),
@@ -64,8 +65,18 @@ pub(crate) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
         let engine = Engine::start(options)?;
         args.tasks.start(&engine).await?;
         let begun = Instant::now();
-        let replayed = replay(&engine, &to, from, pace).await?;
+        let recording = args.file.extension().is_some_and(|end| end == "srpl");
+        let replayed = match recording {
+            true => replay_recording(&engine, args.precision, from, pace).await?,
+            false => replay(&engine, &to, from, pace).await?,
+        };
         let code = close(&engine).await?;
+        for task in engine.statuses() {
+            for (endpoint, latest) in engine.endpoints(&task.name)? {
+                let json = String::from_utf8_lossy(&latest.json()).into_owned();
+                say(format_args!("{}/{endpoint}: {json}", task.name));
+            }
+        }
         let seconds = begun.elapsed().as_secs_f64();
         for error in &replayed.errors {
             complain(format_args!("line {}: {}", error.line, error.message));

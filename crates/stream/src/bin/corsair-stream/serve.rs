@@ -5,7 +5,7 @@ use crate::arguments::{EngineArgs, TaskArgs, runtime};
 use crate::signals::Signals;
 use crate::terminal::{complain, say};
 use anyhow::Context;
-use corsair_stream::engine::{Engine, EngineOptions, TaskError, TaskState, TaskStatus};
+use corsair_stream::engine::{AlertLogs, Engine, EngineOptions, TaskError, TaskState, TaskStatus};
 use corsair_stream::http::{self, HttpOptions, Limits};
 use corsair_stream::store::Store;
 use std::net::SocketAddr;
@@ -26,6 +26,9 @@ pub(crate) struct ServeArgs {
     /// Where tasks that are added over HTTP, and what is left at a stop, are kept for the next start
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+    /// A directory in which `.log('/path')` of alerts may write [default: nowhere]
+    #[arg(long, value_name = "DIR")]
+    alert_logs: Option<PathBuf>,
     /// Ask every request but /ping for this token
     #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
@@ -133,6 +136,9 @@ impl Bounds {
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let mut options = args.bounds.apply(args.engine.options());
     options.default_policy = args.default_rp.clone();
+    if let Some(directory) = &args.alert_logs {
+        options.alert_logs = AlertLogs::In(directory.clone());
+    }
     let store = match &args.data {
         Some(path) => Some(Arc::new(Store::open(path)?)),
         None => None,

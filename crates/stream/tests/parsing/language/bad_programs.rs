@@ -147,8 +147,8 @@ fn names_that_are_unknown() {
             "there is no node `HTTP_OUT` [HTTP_OUT] did you mean `http_out`?",
         ),
         (
-            "stream | from() | derivative('a')",
-            "there is no node `derivative` [derivative]",
+            "stream | from() | holtWinters('a', 1, 1, 1s)",
+            "`holtWinters` of kapacitor is not here: there are no forecasts [holtWinters]",
         ),
         (
             "stream | from() | measurement('a')",
@@ -208,8 +208,8 @@ fn vars_that_are_wrong() {
             "expected `=`, found `stream` [stream]",
         ),
         (
-            "var a = 10",
-            "expected a chain, which begins with `stream` or the name of a var, found `10` [10]",
+            "var a = (10)",
+            "expected a chain, which begins with `stream` or the name of a var, found `(` [(]",
         ),
         ("var = stream | from()", "expected a name, found `=` [=]"),
         (
@@ -256,7 +256,25 @@ fn expressions_that_are_none() {
             "a AND AND b",
             "`AND` is a word of the language: a key of this name is written \"AND\" [AND]",
         ),
-        ("a =~ /b/", "the character `~` has no meaning here [~]"),
+        ("a ~ b", "the character `~` has no meaning here [~]"),
+        (
+            "a =~ 'b'",
+            "expected a regular expression, such as `/^eu-/`, found `'b'` ['b']",
+        ),
+        ("a =~ /b", "the closing / is missing [/]"),
+        (
+            "a =~ /(/",
+            "this is no regular expression: unclosed group [/(/]",
+        ),
+        (
+            "abz(a)",
+            "there is no function `abz` [abz] did you mean `abs`?",
+        ),
+        ("pow(a)", "`pow` takes 2 arguments, not 1 [pow]"),
+        (
+            "count()",
+            "`count()` of kapacitor is not here: expressions have no memory of the points before; use a `window` [count]",
+        ),
         (
             "a > 10x",
             "`10x` is neither a number nor a duration; the units are ns, u, ms, s, m, h, d and w [10x]",

@@ -32,10 +32,12 @@ fn a_chain_in_all_its_spellings() {
                 | from()
                     .measurement('m1')
                     .where(lambda: \"value\" > 10 AND \"host\" = 'a')
-                | window()
-                    .period(10s)
+                | window(10s)
                     .every(10s)
                 | count('value')",
+            "var limit = 10 var host_a = 'a' var m1 = 'm1' var long = 10s
+             stream | from().measurement(m1) | where(value > limit AND host = host_a)
+                | window(long) | count('value')",
             "// counts\nvar m = stream | from('m1') # all of them
              m | where(value > 10 && host == 'a') | window(every 10s, 10s) | count(\"value\").as('count')",
         ],

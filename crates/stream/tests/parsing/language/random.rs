@@ -4,7 +4,7 @@ use super::blocks::{block, sparse, tag};
 use corsair_stream::Value;
 use corsair_stream::batch::Rows;
 use corsair_stream::block::{Block, Cells, Data};
-use corsair_stream::expression::{Binary, Expression, Unary};
+use corsair_stream::expression::{Binary, Expression, Function, Pattern, Unary};
 use proptest::collection::{btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -264,7 +264,13 @@ fn by_chance() -> BoxedStrategy<Expression> {
             unary(Unary::Not, inner.clone()),
             binary(CALCULATIONS, inner.clone(), inner.clone()),
             binary(COMPARISONS, inner.clone(), inner.clone()),
-            binary(CONNECTIVES, inner.clone(), inner),
+            binary(CONNECTIVES, inner.clone(), inner.clone()),
+            inner.clone().prop_map(|operand| {
+                let pattern = Pattern::new("^a/b\\d+|'c\"").unwrap();
+                Expression::Match(Box::new(operand), pattern, false)
+            }),
+            (inner.clone(), inner)
+                .prop_map(|(a, b)| { Expression::Call(Function::Pow, vec![a, b]) }),
         ]
     })
     .boxed()

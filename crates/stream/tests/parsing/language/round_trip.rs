@@ -1,9 +1,12 @@
 //! What is written is read as the same.
 
 use super::random::{Typed, any_expression, names};
+use corsair_stream::Value;
 use corsair_stream::expression::Expression;
 use corsair_stream::language::{parse, parse_expression};
-use corsair_stream::pipeline::{Aggregate, Alert, Chain, Pipeline, Stream};
+use corsair_stream::pipeline::{
+    Added, Aggregate, Alert, Buffer, Chain, Eval, Fill, Join, Pipeline, Stream,
+};
 use proptest::collection::{btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -19,8 +22,13 @@ enum Step {
     Window(Duration, Duration),
     Aggregate(Aggregate, String, Option<String>),
     Eval(Vec<(String, Expression)>),
+    EvalKeep(Vec<(String, Expression)>),
+    Buffer(Buffer),
+    Derivative(String),
+    Union(Index),
+    JoinWith(Index, bool),
     Join(Index, [String; 2], Duration),
-    Alert(Alert),
+    Alert(Box<Alert>),
     Log(String),
     HttpOut,
     HttpPost(String),
@@ -45,6 +53,8 @@ fn steps() -> impl Strategy<Value = Step> {
         Just(Aggregate::Mean),
         Just(Aggregate::Min),
         Just(Aggregate::Max),
+        Just(Aggregate::First),
+        Just(Aggregate::Stddev),
         (0.0..=100.0).prop_map(Aggregate::Percentile),
     ];
     let alert = (
@@ -85,12 +95,45 @@ fn steps() -> impl Strategy<Value = Step> {
                 [name.clone(), name + "'"],
                 tolerance
             )),
-        (alert, expression()).prop_map(|((info, warn, id), crit)| Step::Alert(Alert {
-            id: id.map(Into::into),
-            info,
-            warn,
-            crit: Some(crit),
-        })),
+        (alert, expression(), any::<bool>()).prop_map(|((info, reset, id), crit, changes)| {
+            let mut alert = Alert::new().crit(crit);
+            alert.levels[0] = info;
+            alert.resets[2] = reset;
+            // A template has places that are none.
+            alert.id = id.filter(|id| !id.contains("{{")).map(Into::into);
+            alert.no_recoveries = changes;
+            alert = alert
+                .add(Added::LevelTag, "level")
+                .add(Added::PreviousField, "was");
+            Step::Alert(Box::new(if changes {
+                alert.state_changes_only()
+            } else {
+                alert
+            }))
+        }),
+        (durations(), any::<[bool; 2]>()).prop_map(|(every, [align, fill_period])| {
+            let period = every;
+            Step::Buffer(Buffer::Time {
+                period,
+                every,
+                align,
+                fill_period,
+            })
+        }),
+        (1u64..100, 1u64..100, any::<bool>()).prop_map(|(period, every, fill_period)| {
+            Step::Buffer(Buffer::Count {
+                period,
+                every,
+                fill_period,
+            })
+        }),
+        names().prop_map(Step::Derivative),
+        any::<Index>().prop_map(Step::Union),
+        (any::<Index>(), any::<bool>()).prop_map(|(other, null)| Step::JoinWith(other, null)),
+        (distinct_names(), vec(expression(), 3)).prop_map(|(names, expressions)| {
+            let fields = names.into_iter().zip(expressions);
+            Step::EvalKeep(fields.collect())
+        }),
         prop_oneof![Just(String::new()), names()].prop_map(Step::Log),
         Just(Step::HttpOut),
         "[a-z]{1,5}".prop_map(|host| Step::HttpPost(format!("http://{host}/x?y=z"))),
@@ -138,11 +181,34 @@ fn draw<'p>(stream: Stream<'p>, steps: Vec<(Step, Index, bool)>) {
                 (window.aggregate(function, field, name), false)
             }
             Step::Eval(fields) => (point.eval(fields), false),
+            Step::EvalKeep(fields) => {
+                let mut eval = Eval::new(fields).keep();
+                eval.tags = vec![eval.fields[0].0.clone()];
+                (point.eval_with(eval), false)
+            }
+            Step::Buffer(buffer) => (point.buffer(buffer), true),
+            Step::Derivative(field) => (point.derivative(field), false),
+            Step::Union(other) => {
+                let other = points[other.index(points.len())];
+                (point.union([other, point]), false)
+            }
+            Step::JoinWith(other, null) => {
+                let other = points[other.index(points.len())];
+                let mut join = Join::new(["a", "b", "c"], Duration::ZERO);
+                join.on = vec!["x".into(), "y".into()];
+                join.delimiter = "#".into();
+                join.stream_name = Some("joined".into());
+                join.fill = match null {
+                    true => Fill::Null,
+                    false => Fill::Value(Value::Float(1.5)),
+                };
+                (point.join_with([other, point], join), false)
+            }
             Step::Join(other, prefixes, tolerance) => {
                 let other = points[other.index(points.len())];
                 (point.join(other, prefixes, tolerance), false)
             }
-            Step::Alert(alert) => (point.alert(alert), false),
+            Step::Alert(alert) => (point.alert(*alert), false),
             Step::Log(prefix) => (either.0.log(prefix), either.1),
             Step::HttpOut => (either.0.http_out(format!("out-{place}")), either.1),
             Step::HttpPost(url) => (either.0.http_post(url), either.1),

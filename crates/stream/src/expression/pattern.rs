@@ -1,0 +1,60 @@
+//! Regular expressions: what `=~` and `!~` look for.
+
+use regex::{Regex, RegexBuilder};
+use std::fmt;
+
+/// A regular expression. Matching takes time in proportion to the text, whatever the pattern.
+#[derive(Clone, Debug)]
+pub struct Pattern(Regex);
+
+/// Why something is no regular expression.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PatternError(String);
+
+/// The memory that a pattern may take.
+const SIZE: usize = 1 << 20;
+
+impl Pattern {
+    /// What is written between the slashes.
+    ///
+    /// # Errors
+    /// If it is no regular expression, or one that takes too much memory.
+    pub fn new(text: &str) -> Result<Pattern, PatternError> {
+        let built = RegexBuilder::new(text).size_limit(SIZE).build();
+        // The last line says what is wrong, those before show where.
+        let wrong = |error: regex::Error| {
+            let text = error.to_string();
+            let last = text.lines().next_back().unwrap_or_default();
+            PatternError(last.trim_start_matches("error: ").to_owned())
+        };
+        built.map(Pattern).map_err(wrong)
+    }
+
+    /// What is written between the slashes.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// Whether it is found anywhere in a text.
+    pub fn is_match(&self, text: &str) -> bool {
+        self.0.is_match(text)
+    }
+
+    pub(super) fn replace(&self, text: &str, with: &str) -> String {
+        self.0.replace_all(text, with).into_owned()
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Pattern) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+/// Between slashes.
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "/{}/", self.as_str().replace('/', "\\/"))
+    }
+}

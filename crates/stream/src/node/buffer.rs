@@ -1,0 +1,358 @@
+//! `window().period(…)` and `window().periodCount(…)`: windows as kapacitor has them.
+//!
+//! A window by time ends `every` after the first point of its group, or at a multiple of `every` if it is
+//! aligned, and is handed on when a point comes that is not before its end. The next one ends `every`
+//! after that point. A point goes into the window being filled, however old it is; those older than the
+//! period are let go of from the front. A window by count holds the last points. What is being filled
+//! when the stream ends is not handed on; when the engine is suspended, it is saved.
+
+use super::retain::Retained;
+use super::series::{Limits, Series};
+use super::{Counter, Counters, Kept, Operator};
+use crate::batch::{Batch, Flow, Group, Window as Filled};
+use crate::pipeline;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// See the [module](self).
+pub(crate) struct Buffer {
+    shape: Shape,
+    groups: Series<Filling>,
+    /// Points in all groups.
+    points: usize,
+    /// Parts in all groups.
+    parts: usize,
+    limits: Limits,
+    retained: Retained,
+    over_max_points: Counter,
+}
+
+/// When windows are handed on; times in nanoseconds.
+#[derive(Clone, Copy)]
+enum Shape {
+    Time {
+        period: i64,
+        every: i64,
+        align: bool,
+        fill: bool,
+    },
+    Count {
+        period: usize,
+        every: i64,
+        fill: bool,
+    },
+}
+
+/// What a group has collected.
+struct Filling {
+    /// The end of the window being filled; or how many points it takes.
+    next: i64,
+    /// In the order in which they came.
+    parts: VecDeque<Batch>,
+    points: usize,
+}
+
+impl Buffer {
+    pub(crate) fn new(buffer: &pipeline::Buffer, limits: Limits) -> Buffer {
+        let (shape, span) = match *buffer {
+            pipeline::Buffer::Time {
+                period,
+                every,
+                align,
+                fill_period,
+            } => {
+                let shape = Shape::Time {
+                    period: nanos(period),
+                    every: nanos(every),
+                    align,
+                    fill: fill_period,
+                };
+                (shape, period + every)
+            }
+            pipeline::Buffer::Count {
+                period,
+                every,
+                fill_period,
+            } => {
+                let shape = Shape::Count {
+                    period: period as usize,
+                    every: every as i64,
+                    fill: fill_period,
+                };
+                (shape, Duration::ZERO)
+            }
+        };
+        Buffer {
+            shape,
+            groups: Series::new(Limits {
+                // A window that may still be filled is not idle.
+                idle: limits.idle.max(span.saturating_mul(2)),
+                ..limits
+            }),
+            points: 0,
+            parts: 0,
+            limits,
+            retained: Retained::new(limits.bytes),
+            over_max_points: Counter::default(),
+        }
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        let mut counters = vec![("over_max_points", self.over_max_points.clone())];
+        counters.extend(self.groups.counters());
+        counters
+    }
+
+    fn compact(&mut self) {
+        if self.retained.is_due() {
+            let groups = &mut self.groups;
+            self.retained.compact(|each| {
+                for batch in groups.values_mut().flat_map(|filling| &mut filling.parts) {
+                    each(batch);
+                }
+            });
+        }
+    }
+}
+
+impl Operator for Buffer {
+    fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) {
+        for (_, filling) in self.groups.expired() {
+            self.points -= filling.points;
+            self.parts -= filling.parts.len();
+        }
+        let batch = flow.into_points();
+        let rows = batch.rows.len();
+        let Some(first) = batch.rows.iter().next() else {
+            return;
+        };
+        let shape = self.shape;
+        let new = || Filling {
+            next: shape.first(batch.block.times[first]),
+            parts: VecDeque::new(),
+            points: 0,
+        };
+        let parts = self.parts * size_of::<Batch>() * 2;
+        let beside = parts + self.retained.held();
+        let Some(filling) = self.groups.entry_beside(&batch.group, rows, beside, new) else {
+            return self.compact();
+        };
+        let (points_before, parts_before) = (filling.points, filling.parts.len());
+        let others = self.points - points_before;
+        let (most, over) = match self.retained.note(&batch.block, parts) {
+            true => (
+                self.limits.points.saturating_sub(others),
+                &self.over_max_points,
+            ),
+            // Windows that are full go on their way nevertheless.
+            false => (0, self.groups.over_memory()),
+        };
+        // The counters belong to the same structure as the groups.
+        let over = over.clone();
+        let filling = self.groups.get_mut(&batch.group).expect("it is there");
+        let room = Room { most, over };
+        filling.take(&batch, shape, &room, out);
+        self.points = others + filling.points;
+        self.parts = self.parts - parts_before + filling.parts.len();
+        drop(batch);
+        self.compact();
+    }
+
+    fn save(&self) -> Option<Kept> {
+        let windows = self.groups.iter().map(|(group, filling)| {
+            let parts = filling.parts.iter().map(Batch::to_block);
+            ((**group).clone(), filling.next, parts.collect())
+        });
+        Some(Kept::Windows(windows.collect()))
+    }
+
+    fn restore(&mut self, kept: Kept) {
+        let Kept::Windows(windows) = kept else {
+            return;
+        };
+        for (group, next, blocks) in windows {
+            let group: Arc<Group> = group.into();
+            let parts = blocks.into_iter();
+            let parts = parts.map(|block| Batch::all(block.into(), group.clone()));
+            let parts: VecDeque<Batch> = parts.collect();
+            let points = parts.iter().map(|batch| batch.rows.len()).sum();
+            let kept = parts.len();
+            let new = || Filling {
+                next,
+                parts,
+                points,
+            };
+            if self.groups.entry(&group, points, new).is_some() {
+                self.points += points;
+                self.parts += kept;
+            }
+        }
+    }
+}
+
+/// How many points a group may keep, and what counts those beyond.
+struct Room {
+    most: usize,
+    over: Counter,
+}
+
+impl Filling {
+    fn take(&mut self, batch: &Batch, shape: Shape, room: &Room, out: &mut Vec<Flow>) {
+        let mut begun = 0;
+        for (place, row) in batch.rows.iter().enumerate() {
+            let time = batch.block.times[row];
+            match shape {
+                Shape::Count { period, every, .. } => {
+                    self.next -= 1;
+                    if self.next <= 0 {
+                        self.add(batch, begun, place + 1, room);
+                        begun = place + 1;
+                        self.keep_last(period);
+                        out.extend(self.window(time, 0));
+                        self.next = every;
+                    }
+                }
+                Shape::Time {
+                    period, every: 0, ..
+                } => {
+                    self.add(batch, begun, place + 1, room);
+                    begun = place + 1;
+                    if time >= self.next {
+                        self.keep_from(time.saturating_sub(period).saturating_add(1));
+                        out.extend(self.window(time, period));
+                        self.next = time;
+                    }
+                }
+                Shape::Time {
+                    period,
+                    every,
+                    align,
+                    ..
+                } if time >= self.next => {
+                    self.add(batch, begun, place, room);
+                    begun = place;
+                    self.keep_from(self.next.saturating_sub(period));
+                    out.extend(self.window(self.next, period));
+                    self.next = time.saturating_add(every);
+                    if align {
+                        self.next = truncated(self.next, every);
+                    }
+                }
+                Shape::Time { .. } => {}
+            }
+        }
+        self.add(batch, begun, batch.rows.len(), room);
+        if let Shape::Count { period, .. } = shape {
+            self.keep_last(period);
+        }
+    }
+
+    fn add(&mut self, batch: &Batch, from: usize, to: usize, room: &Room) {
+        let fits = (to - from).min(room.most.saturating_sub(self.points));
+        if fits < to - from {
+            room.over.add(to - from - fits);
+        }
+        if fits > 0 {
+            let rows = batch.rows.slice(from, from + fits);
+            self.points += fits;
+            self.parts.push_back(batch.with_rows(rows));
+        }
+    }
+
+    /// Lets go of what is older, up to the first point that is not.
+    fn keep_from(&mut self, oldest: i64) {
+        while let Some(part) = self.parts.pop_front() {
+            let times = &part.block.times;
+            match part.rows.iter().position(|row| times[row] >= oldest) {
+                None => self.points -= part.rows.len(),
+                Some(place) => {
+                    self.points -= place;
+                    let rows = part.rows.slice(place, part.rows.len());
+                    self.parts.push_front(part.with_rows(rows));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Lets go of all but the last points.
+    fn keep_last(&mut self, count: usize) {
+        while self.points > count
+            && let Some(part) = self.parts.pop_front()
+        {
+            let surplus = (self.points - count).min(part.rows.len());
+            self.points -= surplus;
+            if surplus < part.rows.len() {
+                let rows = part.rows.slice(surplus, part.rows.len());
+                self.parts.push_front(part.with_rows(rows));
+            }
+        }
+    }
+
+    fn window(&self, end: i64, period: i64) -> Option<Flow> {
+        let batches: Vec<Batch> = self.parts.iter().cloned().collect();
+        (!batches.is_empty()).then_some(Flow::Window(Filled {
+            end,
+            period,
+            batches,
+        }))
+    }
+}
+
+impl Shape {
+    /// When the first window of a group is handed on, that begins with a point of this time.
+    fn first(self, time: i64) -> i64 {
+        match self {
+            Shape::Count {
+                every, fill: false, ..
+            } => every,
+            Shape::Count { period, .. } => period as i64,
+            Shape::Time {
+                every,
+                align,
+                fill: false,
+                ..
+            } => {
+                let next = time.saturating_add(every);
+                if align && every > 0 {
+                    truncated(next, every)
+                } else {
+                    next
+                }
+            }
+            Shape::Time {
+                period,
+                every,
+                align,
+                ..
+            } => {
+                let full = time.saturating_add(period);
+                if !align || every == 0 {
+                    return full;
+                }
+                let next = truncated(full, every);
+                // The first points are in no window.
+                if next > full {
+                    next
+                } else {
+                    next.saturating_add(every)
+                }
+            }
+        }
+    }
+}
+
+/// Seconds from the begin of year 1, which multiples are counted from, to 1970.
+const SINCE_YEAR_1: i128 = 62_135_596_800;
+
+/// The last multiple of `every` that is not after `time`.
+fn truncated(time: i64, every: i64) -> i64 {
+    let since = i128::from(time) + SINCE_YEAR_1 * 1_000_000_000;
+    let over = since.rem_euclid(i128::from(every.max(1)));
+    time.saturating_sub(over as i64)
+}
+
+fn nanos(time: Duration) -> i64 {
+    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
+}
