@@ -6,6 +6,7 @@
 #   ci/test.sh miri       must be asked for: undefined behaviour, takes up to an hour
 #   ci/test.sh observe    must be asked for: a real Kafka and a real Neo4j
 #   ci/test.sh courier    must be asked for: a real NATS server, and nodes that are killed
+#   ci/test.sh stream     must be asked for: clients of InfluxDB from pip, and hung receivers
 #
 # Needs rustup and a C linker. The toolchain comes from rust-toolchain.toml; what else is missing
 # and cannot be had (nightly for miri, cargo-deny) is left out with a line that says so.
@@ -135,6 +136,15 @@ step_miri() {
 # Nodes and a server are killed under load; not among all steps, because it installs a server.
 step_courier() {
     ci/courier.sh
+}
+
+# Clients of other people's making write to the streams, and hung receivers delay no healthy one; not
+# among all steps, because it fetches packages with pip.
+step_stream() {
+    cargo build -p corsair-stream
+    local program="${CARGO_TARGET_DIR:-target}/debug/corsair-stream"
+    ci/stream/clients.py "$program"
+    ci/stream/delay.py "$program"
 }
 
 # Real systems to write to; not among all steps, because it fetches 150 MB the first time.
