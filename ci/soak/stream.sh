@@ -100,7 +100,7 @@ begin=("$(most 1 2)" "$(most 1 3)")
 last=("$(most 4 2)" "$(most 4 3)")
 
 # The 99th percentile, in seconds, of the first and the last tenth of the writes.
-p99() { awk '{ print $2 }' | sort -n | awk '{ t[NR] = $1 } END { at = int(NR * 0.99); print t[at > 0 ? at : 1] }'; }
+p99() { awk '{ print $2 }' | sort -n | awk '{ t[NR] = $1 } END { at = int(NR * 0.99); if (at < 1) at = 1; print t[at] }'; }
 tenth=$((($(wc -l <"$dir/cpu") + 9) / 10))
 printf '%-22s %12s %12s\n' '' begin end
 printf '%-22s %12s %12s\n' 'most memory, kB' "${begin[0]}" "${last[0]}" 'most open files' "${begin[1]}" "${last[1]}" \
