@@ -222,6 +222,9 @@ impl Context<Msg> for Desk<'_> {
     fn envelope(&self) -> Envelope {
         unimplemented!("pirates read no envelope")
     }
+    fn send_self(&mut self, _: Msg) -> SpanId {
+        unimplemented!("pirates send themselves nothing")
+    }
     fn timer_handle(&mut self, _: Duration, _: Token) -> TimerHandle {
         unimplemented!("pirates cancel no timers")
     }
