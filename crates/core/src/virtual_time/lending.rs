@@ -95,13 +95,14 @@ impl Lending {
         }
     }
 
-    /// Sleeps until somebody calls [`Lending::wake`], perhaps less.
+    /// Sleeps until the next call of [`Lending::wake`], perhaps less; the caller looks again.
     #[cfg(not(loom))]
     fn sleep(&self, time: u64, broken: &AtomicBool) {
         lock(&self.sleepers).push(std::thread::current());
         // Who wakes does so after it has changed one of these, under the lock: what is not seen
-        // here wakes this thread.
-        while self.returned.load(Ordering::Acquire) < time && !broken.load(Ordering::Acquire) {
+        // here wakes this thread. Once only: it may have been woken for the loan before, by a thread
+        // that was slow to do so, and is not on the list any more.
+        if self.returned.load(Ordering::Acquire) < time && !broken.load(Ordering::Acquire) {
             std::thread::park();
         }
     }
