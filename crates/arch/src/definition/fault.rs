@@ -55,6 +55,7 @@ pub enum FaultKind {
     Restart,
 }
 
+// The fields of a fault again: serde cannot refuse unknown keys where one struct is flattened into another.
 /// Something that goes wrong in a place: with all services there, or some.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

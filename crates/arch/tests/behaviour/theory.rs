@@ -13,18 +13,23 @@ fn store(fields: &str, load: &str, seconds: u64) -> Ran {
         r#"{{"name": "db", "package": "store", "count": 1, "regions": 1, {fields}}},
         {{"name": "www", "package": "denominator", "regions": 0, "dependencies": ["db"]}}"#
     );
+    let ran = loaded(&services, load, seconds, seconds / 10);
+    assert_eq!(ran.entry().unanswered(), 0);
+    ran
+}
+
+/// These services under a load for so many virtual seconds, of which the first are not counted.
+fn loaded(services: &str, load: &str, seconds: u64, warm_up: u64) -> Ran {
     let plan = Plan {
         duration: Duration::from_secs(seconds),
-        warm_up: Duration::from_secs(seconds / 10),
+        warm_up: Duration::from_secs(warm_up),
         drain: Duration::from_secs(5),
         poll: Duration::from_secs(3_600),
         ..plan()
     };
-    let mut topology = topology(&services, Scale::default());
+    let mut topology = topology(services, Scale::default());
     LoadText::read(load).unwrap().apply(&mut topology).unwrap();
-    let ran = run(topology, &plan);
-    assert_eq!(ran.entry().unanswered(), 0);
-    ran
+    run(topology, &plan)
 }
 
 /// The mean and the 99th percentile of the time in the store, in seconds.
@@ -117,19 +122,7 @@ fn two_stations_in_tandem() {
         {"name": "app", "package": "monolith", "count": 1, "regions": 1, "dependencies": ["db"],
          "service_time": {"exponential": "2ms"}},
         {"name": "www", "package": "denominator", "regions": 0, "dependencies": ["app"]}"#;
-    let plan = Plan {
-        duration: Duration::from_secs(500),
-        warm_up: Duration::from_secs(20),
-        drain: Duration::from_secs(5),
-        poll: Duration::from_secs(3_600),
-        ..plan()
-    };
-    let mut topology = topology(services, Scale::default());
-    LoadText::read(&reads(600.0))
-        .unwrap()
-        .apply(&mut topology)
-        .unwrap();
-    let ran = run(topology, &plan);
+    let ran = loaded(services, &reads(600.0), 500, 20);
     // The first has any number of servers, the second one.
     let mean = 0.004 + 0.002 + 1.0 / (1_000.0 - 600.0);
     close(ran.entry().times.mean() / 1e9, mean, 0.015, "mean");
@@ -202,16 +195,7 @@ fn run_services(services: &str, load: &str, seconds: u64) -> Ran {
         r#"{services}, {{"name": "www", "package": "denominator", "regions": 0,
         "dependencies": ["api"]}}"#
     );
-    let plan = Plan {
-        duration: Duration::from_secs(seconds),
-        warm_up: Duration::from_secs(seconds / 20),
-        drain: Duration::from_secs(5),
-        poll: Duration::from_secs(3_600),
-        ..plan()
-    };
-    let mut topology = topology(&services, Scale::default());
-    LoadText::read(load).unwrap().apply(&mut topology).unwrap();
-    run(topology, &plan)
+    loaded(&services, load, seconds, seconds / 20)
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! A scenario tells what it saw through a channel of the standard library, and the test compares.
 
+use crate::everywhere::config;
 use corsair::{
     Addr, AskError, AsyncContext, Config, DeadLetters, Event, Executor, Message, Outcome, Reason,
     Report, RunError, Scenario, SpanId, Spawn, Ticket, Token, run,
@@ -24,29 +25,6 @@ type Body = Note;
 
 const MS: Duration = Duration::from_millis(1);
 const LONG: Duration = Duration::from_secs(60);
-
-fn config() -> Config {
-    Config {
-        seed: 7,
-        workers: 2.try_into().unwrap(),
-        ..Config::default()
-    }
-}
-
-/// Makes each of these functions a test per executor.
-macro_rules! on_every_executor {
-    ($($name:ident)*) => {
-        on_every_executor!(virtual_time Virtual: $($name)*);
-        on_every_executor!(tokio Tokio: $($name)*);
-        on_every_executor!(threads Threads: $($name)*);
-        on_every_executor!(pool Pool: $($name)*);
-    };
-    ($module:ident $executor:ident: $($name:ident)*) => {
-        mod $module {
-            $(#[test] fn $name() { super::$name(corsair::Executor::$executor); })*
-        }
-    };
-}
 
 on_every_executor! {
     two_actors_play_ping_pong

@@ -1,6 +1,7 @@
 //! What is in the user's hand: timers that can be cancelled, waits with a limit, restarts, runs that
 //! give a value, and their comparison.
 
+use crate::everywhere::config;
 use corsair::{
     Actor, AsyncContext, Config, Context, Distribution, Estimate, Event, Executor, Experiment,
     Flow, Message, NotDeterministic, Panics, Reason, RestartPolicy, RunError, Scenario, Select,
@@ -19,29 +20,6 @@ enum Note {
 const MS: Duration = Duration::from_millis(1);
 /// Longer than any test waits.
 const LONG: Duration = Duration::from_secs(60);
-
-fn config() -> Config {
-    Config {
-        seed: 7,
-        workers: NonZeroUsize::new(2).unwrap(),
-        ..Config::default()
-    }
-}
-
-/// Makes each of these functions a test per executor.
-macro_rules! on_every_executor {
-    ($($name:ident)*) => {
-        on_every_executor!(virtual_time Virtual: $($name)*);
-        on_every_executor!(tokio Tokio: $($name)*);
-        on_every_executor!(threads Threads: $($name)*);
-        on_every_executor!(pool Pool: $($name)*);
-    };
-    ($module:ident $executor:ident: $($name:ident)*) => {
-        mod $module {
-            $(#[test] fn $name() { super::$name(corsair::Executor::$executor); })*
-        }
-    };
-}
 
 on_every_executor! {
     a_cancelled_timer_does_not_come

@@ -2,6 +2,8 @@
 //! wall::faults` runs some of them.
 
 #[macro_use]
+mod everywhere;
+#[macro_use]
 mod scenario;
 
 mod conformance;

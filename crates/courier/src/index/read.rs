@@ -10,7 +10,7 @@ use super::tables::{
 use super::{Index, IndexError};
 use crate::frame::{ENVELOPE, UserInfo, encoded};
 use crate::model::{Conversation, ConversationId, Message, Session, SessionId, User, UserId};
-use redb::ReadTransaction;
+use redb::{AccessGuard, ReadTransaction, StorageError};
 use std::collections::BTreeMap;
 
 /// Runs of a queue that are counted.
@@ -216,16 +216,8 @@ impl Index {
             let Some(from) = after.checked_add(1) else {
                 return Ok(Page::none());
             };
-            let mut page = Building::new(limit, bytes);
-            for row in messages.range((of.0, from)..=(of.0, u64::MAX))? {
-                let (key, value) = row?;
-                let message = message(of, key.value().1, value.value())?;
-                let length = ENVELOPE + encoded(&message.text);
-                if !page.add(message, length) {
-                    break;
-                }
-            }
-            Ok(page.done())
+            let rows = messages.range((of.0, from)..=(of.0, u64::MAX))?;
+            page_of(of, rows, limit, bytes)
         })
         .await
     }
@@ -241,16 +233,8 @@ impl Index {
     ) -> Result<Page<Message>, IndexError> {
         self.read(move |txn| {
             let messages = txn.open_table(MESSAGES)?;
-            let mut page = Building::new(limit, bytes);
-            for row in messages.range((of.0, 0)..(of.0, before))?.rev() {
-                let (key, value) = row?;
-                let message = message(of, key.value().1, value.value())?;
-                let length = ENVELOPE + encoded(&message.text);
-                if !page.add(message, length) {
-                    break;
-                }
-            }
-            Ok(page.done())
+            let rows = messages.range((of.0, 0)..(of.0, before))?.rev();
+            page_of(of, rows, limit, bytes)
         })
         .await
     }
@@ -372,6 +356,27 @@ fn conversation(
         Some(row) => decode("conversation", &[id.0], row.value()).map(Some),
         None => Ok(None),
     }
+}
+
+/// A page of these rows of messages of a conversation.
+fn page_of<'a>(
+    of: ConversationId,
+    rows: impl Iterator<
+        Item = Result<(AccessGuard<'a, (u64, u64)>, AccessGuard<'a, &'static [u8]>), StorageError>,
+    >,
+    limit: usize,
+    bytes: usize,
+) -> Result<Page<Message>, redb::Error> {
+    let mut page = Building::new(limit, bytes);
+    for row in rows {
+        let (key, value) = row?;
+        let message = message(of, key.value().1, value.value())?;
+        let length = ENVELOPE + encoded(&message.text);
+        if !page.add(message, length) {
+            break;
+        }
+    }
+    Ok(page.done())
 }
 
 fn message(of: ConversationId, number: u64, row: &[u8]) -> Result<Message, redb::Error> {

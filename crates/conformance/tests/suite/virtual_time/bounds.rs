@@ -1,6 +1,6 @@
 //! What is bounded in virtual time, what stops it, and what wakes a body.
 
-use super::number::{Body, MS, Number, config, run};
+use super::number::{Body, MS, Number, config, nine, run};
 use corsair::{Config, Event, Executor, Outcome, RunError, Spawn, Time, Token};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -167,15 +167,7 @@ fn a_million_answered_questions_leave_no_timers_behind() {
         Asks {},
         cx,
         {
-            let echo = cx
-                .spawn_one("echo", |mut cx: C| async move {
-                    loop {
-                        cx.recv().await;
-                        let ticket = cx.envelope().ticket();
-                        cx.reply(ticket, Number(9));
-                    }
-                })
-                .await;
+            let echo = cx.spawn_one("echo", nine).await;
             for number in 0..ASKED {
                 let answer = cx.ask(echo, Number(number), Duration::from_secs(1 << 30));
                 answer.await.unwrap();

@@ -1,6 +1,6 @@
 //! Numbers as messages, all of which travel for a millisecond.
 
-use corsair::{Config, Executor, Latency, Message, Report, RunError, Scenario};
+use corsair::{AsyncContext, Config, Executor, Latency, Message, Report, RunError, Scenario};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -21,4 +21,13 @@ pub fn config(workers: usize) -> Config {
 
 pub fn run(config: &Config, scenario: impl Scenario<Number>) -> Result<Report, RunError> {
     corsair::run(Executor::Virtual, config, scenario)
+}
+
+/// Answers each question with nine.
+pub async fn nine<C: AsyncContext<Number>>(mut cx: C) {
+    loop {
+        cx.recv().await;
+        let ticket = cx.envelope().ticket();
+        cx.reply(ticket, Number(9));
+    }
 }

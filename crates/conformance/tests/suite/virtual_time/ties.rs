@@ -1,7 +1,7 @@
 //! Ties, numbers and waits in virtual time: whatever an actor can see is a matter of the actor and
 //! its own counts, for any number of workers and any lookahead.
 
-use super::number::{Body, MS, Number, config, run};
+use super::number::{Body, MS, Number, config, nine, run};
 use corsair::{
     AskError, AsyncContext, Config, Event, Executor, Message, RunError, Scenario, Spawn, Time,
     Token,
@@ -168,15 +168,7 @@ fn a_selective_receive_is_not_shown_the_librarys_own_timers() {
                 })
                 .await;
             let me = cx.me();
-            let echo = cx
-                .spawn_one("echo", |mut cx: C| async move {
-                    loop {
-                        cx.recv().await;
-                        let ticket = cx.envelope().ticket();
-                        cx.reply(ticket, Number(9));
-                    }
-                })
-                .await;
+            let echo = cx.spawn_one("echo", nine).await;
             // One question that times out, one that is answered before it could.
             assert!(cx.ask(mute, Number(1), 3 * MS).await.is_err());
             assert_eq!(cx.ask(echo, Number(1), 5 * MS).await, Ok(Number(9)));
@@ -202,15 +194,7 @@ fn an_answered_question_leaves_no_time_out_behind() {
         Asks {},
         cx,
         {
-            let echo = cx
-                .spawn_one("echo", |mut cx: C| async move {
-                    loop {
-                        cx.recv().await;
-                        let ticket = cx.envelope().ticket();
-                        cx.reply(ticket, Number(9));
-                    }
-                })
-                .await;
+            let echo = cx.spawn_one("echo", nine).await;
             for _ in 0..100 {
                 let answer = cx.ask(echo, Number(1), Duration::from_secs(3600)).await;
                 assert_eq!(answer, Ok(Number(9)));
