@@ -77,7 +77,7 @@ fn main() -> Result<(), RunError> {
     };
     let ((begun, over), report) = run(1)?;
     assert_eq!(report.digest, run(3)?.1.digest);
-    // A renewal process each: so many in a time, with the variance of its central limit theorem.
+    // A renewal process each: a count in a time, with the variance of its central limit theorem.
     let (time, cycle) = (
         over.since(begun) + LOOKAHEAD,
         LOOKAHEAD.as_secs_f64() + MEAN,

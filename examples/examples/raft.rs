@@ -105,7 +105,7 @@ impl Node {
         self.timer = Some(cx.timer_handle(time, ELECTION));
     }
 
-    /// Follows whoever has a later term.
+    /// Follows a server with a later term.
     fn see<C: Context<Msg>>(&mut self, cx: &mut C, term: u32) {
         if term > self.term {
             (self.term, self.voted_for, self.role) = (term, None, Role::Follower);

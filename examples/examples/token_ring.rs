@@ -1,4 +1,4 @@
-//! A token ring: whoever has the token keeps it for a while and passes it on. Theory: a round takes as
+//! A token ring: the holder of the token keeps it for a while and passes it on. Theory: a round takes as
 //! long as all ways and all holdings together, and everyone has the token equally often.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]

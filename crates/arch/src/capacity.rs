@@ -361,7 +361,7 @@ pub struct Sized {
 }
 
 /// Finds how many instances of a service are enough for the load of an architecture: `make` gives
-/// it with so many. `tried` is told of every number; none above `most` is.
+/// it with a number. `tried` is told of every number; none above `most` is.
 ///
 /// # Errors
 /// See [`CapacityError`].

@@ -84,7 +84,7 @@ pub fn measure(
     }))
 }
 
-/// Calls `work` with every number below `count`, on so many threads, and returns what it gave in
+/// Calls `work` with every number below `count`, on `threads` threads, and returns what it gave in
 /// the order of the numbers.
 pub fn in_parallel<T: Send>(
     threads: usize,
@@ -192,7 +192,7 @@ pub fn compare(
     Ok(Some(compared.collect()))
 }
 
-/// The number that a Student's t variable of so many degrees of freedom exceeds once in 40 times.
+/// The number that a Student's t variable of `freedom` degrees of freedom exceeds once in 40 times.
 pub(crate) fn student_975(freedom: usize) -> f64 {
     const TABLE: [f64; 12] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179,

@@ -72,7 +72,7 @@ impl Zone {
 
 /// How long messages travel between places.
 ///
-/// What is everywhere (a name service) is in the same region as whoever talks to it, and what is
+/// What is everywhere (a name service) is in the same region as its caller, and what is
 /// in all zones of a region is in another zone.
 #[derive(Clone, Debug)]
 pub struct Geography {

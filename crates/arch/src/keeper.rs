@@ -102,7 +102,7 @@ impl Keeper {
         self.model.topology.services[self.service as usize].health_check
     }
 
-    /// Sends something that arrives so many nanoseconds later than it would.
+    /// Sends something that arrives a delay in nanoseconds later than it would.
     fn tell<C: Context<Msg>>(&self, later: u64, to: u32, message: Msg, cx: &mut C) {
         let geography = &self.model.topology.geography;
         let (from, there) = (self.model.place(self.index), self.model.place(to));

@@ -178,13 +178,13 @@ pub struct Change {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "fields are named after what they are")]
 pub enum Msg {
-    /// You exist, and know nobody yet.
+    /// You exist, and know no one yet.
     Hello,
     /// There is an instance that you may call.
     NameDrop { node: u32 },
     /// There is a service that you depend on: find out who that is.
     Depend { service: u32 },
-    /// Talk, once in so many nanoseconds; 0: no more.
+    /// Talk, with this many nanoseconds between two requests; 0: no more.
     Chat { period: u64 },
     /// Gold for a pirate: the pieces.
     GoldCoin(u32),
@@ -223,7 +223,7 @@ pub enum Msg {
     Delete { node: u32, killed: bool },
     /// To an instance, by who looks after its service: how busy have you been?
     Probe,
-    /// Answers that: all slots or processors have been in use for so many nanoseconds, or some of
+    /// Answers that: all slots or processors have been in use for this many nanoseconds, or some of
     /// them for longer.
     Pulse { busy: u64 },
     /// To an instance, by who looks after its service: serve, or do not.

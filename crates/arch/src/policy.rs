@@ -65,7 +65,7 @@ pub(crate) struct EjectionRules {
     pub(crate) most: f64,
 }
 
-/// So many a nanosecond, evenly, and so many at once after a rest.
+/// A number per nanosecond, evenly, and a burst after a rest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     per_nano: f64,

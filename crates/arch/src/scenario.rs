@@ -14,7 +14,7 @@ use corsair::{Actor, AddrRange, AsyncContext, Context, Event, Flow, Scenario, Sp
 use std::sync::Arc;
 use std::time::Duration;
 
-/// After sending to so many instances the others run, so that neither events on their way nor
+/// After sending to this many instances the others run, so that neither events on their way nor
 /// mailboxes outgrow their room.
 const CHUNK: u32 = 1024;
 

@@ -38,7 +38,7 @@ pub(crate) enum Operation {
         done: u64,
         skip: u32,
     },
-    /// Calls, so many times; goes to the fallback if one fails.
+    /// Calls, a number of times; goes to the fallback if one fails.
     Call {
         targets: Targets,
         times: u32,
@@ -48,7 +48,7 @@ pub(crate) enum Operation {
         targets: Targets,
         times: u32,
     },
-    /// Begins branches from `first` on, and waits for so many of them.
+    /// Begins branches from `first` on, and waits for a number of them.
     Fork {
         first: u32,
         branches: u32,

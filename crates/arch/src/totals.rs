@@ -89,14 +89,14 @@ impl EntryTotals {
         }
     }
 
-    /// One more request is answered, after so many nanoseconds.
+    /// One more request is answered, after this many nanoseconds.
     pub(crate) fn answered(&mut self, lasted: u64, answer: Answer) {
         record(&mut self.times, lasted);
         self.errors += u64::from(answer.is_error());
         self.missing += u64::from(answer == Answer::Missing);
     }
 
-    /// One more request is unanswered at the end, so many nanoseconds after it was made.
+    /// One more request is unanswered at the end, at this age in nanoseconds.
     pub(crate) fn unanswered_at(&mut self, age: u64) {
         record(&mut self.ages, age);
     }

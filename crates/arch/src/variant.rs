@@ -71,7 +71,7 @@ impl DefinitionText {
         read_text(&text, &self.file).map_err(|error| {
             let changes = settings.iter().map(|s| format!("{}={}", s.path, s.typed()));
             let changes: Vec<String> = changes.collect();
-            // Lines of a text that nobody has seen say nothing.
+            // Line numbers of a text that was not shown say nothing.
             let said = error.to_string();
             let said = said.replacen(&format!("{}:1: ", self.file), "", 1);
             format!("{} with {}: {said}", self.file, changes.join(", "))

@@ -171,7 +171,7 @@ fn given_with_reload(values: &Values) -> Option<&'static str> {
 fn population(values: &Values) -> Result<u32> {
     let read = |text: &str| match text::whole(text, 0, u32::MAX.into()) {
         Ok(0 | 1) => Err(format!(
-            "{text} pirates have nobody to talk to; give at least 2"
+            "{text} pirates have no one to talk to; give at least 2"
         )),
         other => other,
     };

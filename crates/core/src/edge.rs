@@ -10,7 +10,7 @@
 //!   more, on any thread.
 //!
 //! Either end can abort, and so can any [`AbortHandle`], one of which can hold a whole graph of edges.
-//! To drop the collecting end is to close; to drop the emitting end is to abort, for nobody would
+//! To drop the collecting end is to close; to drop the emitting end is to abort, for no one would
 //! read what is left.
 //!
 //! Three flavours keep one contract, the traits [`TryCollect`] and [`TryEmit`], [`Collect`] and

@@ -149,7 +149,7 @@ impl<W: Watch> Scenario<Msg> for Fsm<W> {
 #[non_exhaustive]
 pub enum FsmError {
     /// Fewer than two pirates.
-    #[error("a population of {0} has nobody to talk to; give at least 2 pirates")]
+    #[error("a population of {0} has no one to talk to; give at least 2 pirates")]
     Population(u32),
     /// A chat period that pirates cannot keep.
     #[error(
@@ -187,7 +187,7 @@ pub fn run<W: Watch>(
         tally: Arc::clone(&tally),
     };
     let config = Config {
-        // Nobody else looks at envelopes.
+        // Nothing else looks at envelopes.
         traces: base.traces && W::Pirate::MESSAGES,
         ..config(base.clone())
     };

@@ -80,7 +80,7 @@ impl fmt::Debug for Login {
 /// A message that was stored.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Stored {
-    /// The how-manieth of its conversation it is.
+    /// Its place in its conversation, from 0.
     pub number: u64,
     /// Whether it had been stored before.
     pub repeated: bool,

@@ -128,7 +128,7 @@ struct Poster {
 #[derive(Clone, Copy)]
 enum Until {
     Time(Instant),
-    /// So many each.
+    /// POSTs of each.
     Count(u64),
 }
 
@@ -166,7 +166,7 @@ impl Posters {
         Ok(posted as f64 / begun.elapsed().as_secs_f64())
     }
 
-    /// The time that so many POSTs of each take.
+    /// The time that a number of POSTs of each take.
     ///
     /// # Errors
     /// If a client fails.

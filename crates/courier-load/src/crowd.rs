@@ -12,10 +12,10 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-/// So many are made at a time.
+/// Users made at a time.
 const TOGETHER: usize = 16;
 const PASSWORD: &str = "not a secret";
-/// A listener acknowledges so many messages at a time.
+/// Messages that a listener acknowledges at a time.
 const ACKNOWLEDGED: u64 = 32;
 
 /// Users who are logged in.
@@ -25,7 +25,7 @@ pub(crate) struct Crowd {
 }
 
 impl Crowd {
-    /// Makes users with names that nobody has.
+    /// Makes users with names that are not taken.
     pub async fn gather(host: &str, count: usize) -> Result<Crowd, LoadError> {
         let mut bytes = [0; 8];
         getrandom::fill(&mut bytes).map_err(|error| LoadError::Task(error.to_string()))?;

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep, timeout};
 const RATE: f64 = 50.0;
 /// Before an attacker who was refused tries again.
 const PAUSE: Duration = Duration::from_millis(20);
-/// A conversation may have so many recipients at the default limits.
+/// The most recipients of a conversation at the default limits.
 const MOST: usize = 9_990;
 /// What is under way at the end of the attack.
 const SETTLE: Duration = Duration::from_secs(30);
@@ -34,7 +34,7 @@ pub struct Attack {
 }
 
 impl Attack {
-    /// By so many, at the default limits of a node.
+    /// The number of posters, at the default limits of a node.
     pub fn by(attackers: usize) -> Attack {
         Attack {
             attackers,

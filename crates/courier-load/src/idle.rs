@@ -6,7 +6,7 @@ use crate::crowd::Crowd;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Sockets are opened so many at a time.
+/// Sockets opened at a time.
 const TOGETHER: usize = 64;
 /// Until what was allocated for a while is given back.
 const SETTLE: Duration = Duration::from_secs(2);

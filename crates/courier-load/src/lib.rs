@@ -39,7 +39,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const MOST: u64 = 100_000_000;
 /// The longest load.
 const LONGEST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// A worker talks in turn in so many conversations.
+/// The conversations in which a worker talks in turn.
 const CONVERSATIONS: usize = 16;
 
 /// To whom a message goes.
@@ -103,9 +103,9 @@ pub enum LoadError {
     /// Messages that were stored did not come.
     #[error("{missing} of {expected} messages did not come within {} s after the last POST", PATIENCE.as_secs())]
     Lost {
-        /// So many are missing,
+        /// The number of missing messages,
         missing: u64,
-        /// of so many.
+        /// and of all that were acknowledged.
         expected: u64,
     },
     /// A task of the generator ended early.

@@ -2,7 +2,7 @@
 //!
 //! A timer of the runtime fires at the next whole millisecond, which would be counted as latency. So
 //! a thread of its own sleeps until each POST is due, to the few dozen microseconds that the system
-//! allows, and wakes whoever is to make it.
+//! allows, and wakes the worker that is to make it.
 
 use crate::LoadError;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 pub(crate) type Due = mpsc::UnboundedReceiver<Instant>;
 
 /// Starts the thread: POST `n` of all is due `n / rate` seconds after `start`, and made by worker
-/// `n % workers`. It ends after the last one, or when nobody waits for any.
+/// `n % workers`. It ends after the last one, or when no worker waits for any.
 ///
 /// # Errors
 /// If there is no thread.

@@ -58,7 +58,7 @@ impl Series {
         }
     }
 
-    /// So many of a hundred took no longer than this.
+    /// The percentile: this many of a hundred took no longer.
     pub fn percentile(&self, percent: f64) -> Duration {
         let quantile = self.histogram.value_at_quantile(percent / 100.0);
         // A bucket's upper end may lie above the longest.

@@ -40,7 +40,7 @@ impl Worker {
             let meant = match &mut self.due {
                 None => Instant::now(),
                 Some(due) => due.recv().await.ok_or_else(|| {
-                    LoadError::Task("nobody says any more when to post".to_owned())
+                    LoadError::Task("the pace has ended before the posts".to_owned())
                 })?,
             };
             let room = self.rooms[turn % self.rooms.len()];

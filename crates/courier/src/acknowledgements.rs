@@ -19,7 +19,7 @@ const TOGETHER: usize = 1024;
 #[derive(Debug, Default)]
 pub(crate) struct Acknowledgements {
     inner: Mutex<Inner>,
-    /// Held by whoever writes.
+    /// Held by the writer.
     writing: tokio::sync::Mutex<()>,
 }
 

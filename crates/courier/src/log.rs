@@ -35,7 +35,7 @@ pub(crate) struct Entry {
     pub reply: Option<Reply>,
 }
 
-/// A hash of an entry as the log keeps it; all zeros where nobody can put another in its place.
+/// A hash of an entry as the log keeps it; all zeros where none can be put in its place.
 pub(crate) type Digest = [u8; 16];
 
 /// Where a log's entries go: to the thread that applies them.

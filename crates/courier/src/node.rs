@@ -39,7 +39,7 @@ pub struct Options {
     pub data: Option<PathBuf>,
     /// The URL of a NATS server with JetStream, where several nodes share one log.
     pub nats: Option<String>,
-    /// A file with the key that those nodes have in common: they believe nobody else.
+    /// A file with the key that those nodes have in common: they believe no others.
     pub nats_key: Option<PathBuf>,
     /// Origins from which browsers may connect, besides the one they were served from.
     pub origins: Vec<String>,
@@ -57,7 +57,7 @@ pub enum Registration {
     Open,
     /// Those who know this secret.
     Token(String),
-    /// Nobody.
+    /// No one.
     Closed,
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct Passwords {
     waiting: Semaphore,
     /// The hash of no password, checked where there is no user, so that names cannot be found out
     /// by the time an answer takes.
-    nobody: OnceLock<String>,
+    absent: OnceLock<String>,
 }
 
 /// A password was not hashed or checked.
@@ -39,7 +39,7 @@ impl Passwords {
                 available_parallelism().map_or(1, usize::from),
             )),
             waiting: Semaphore::new(MOST_WAITING),
-            nobody: OnceLock::new(),
+            absent: OnceLock::new(),
         }
     }
 
@@ -59,7 +59,7 @@ impl Passwords {
         let known = expected.is_some();
         let expected = match expected {
             Some(expected) => expected,
-            None => self.nobody().await?,
+            None => self.absent().await?,
         };
         let verify = move || {
             let parsed = PasswordHash::new(&expected)
@@ -71,12 +71,12 @@ impl Passwords {
         Ok(self.blocking(verify).await? && known)
     }
 
-    async fn nobody(&self) -> Result<String, PasswordError> {
-        if let Some(hash) = self.nobody.get() {
+    async fn absent(&self) -> Result<String, PasswordError> {
+        if let Some(hash) = self.absent.get() {
             return Ok(hash.clone());
         }
         let made = self.hash("nobody".to_owned()).await?;
-        Ok(self.nobody.get_or_init(|| made).clone())
+        Ok(self.absent.get_or_init(|| made).clone())
     }
 
     async fn blocking<T: Send + 'static>(

@@ -64,7 +64,7 @@ impl Changes {
     }
 }
 
-/// This node, whose number nobody else has.
+/// This node, whose number no other has.
 const HERE: NodeId = 0;
 
 impl Presence {

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Tokens that are looked up for an address, for each that may be wrong.
 const LOOKUPS: NonZeroU32 = NonZeroU32::new(10).expect("10 is not 0");
 
-/// Rates of users, and of addresses and account names from which nobody has logged in yet.
+/// Rates of users, and of addresses and account names from which no login has succeeded yet.
 #[derive(Debug)]
 pub(crate) struct Rates {
     users: DefaultKeyedRateLimiter<UserId>,

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-/// The cache is emptied when it holds so many.
+/// The cache is emptied when it holds this many.
 const CACHED: usize = 1 << 20;
 
 /// Sessions that were asked for, so that a request need not read the index.

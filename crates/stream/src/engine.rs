@@ -1,7 +1,7 @@
 //! Runs tasks: every node an actor, every arrow an edge.
 //!
 //! An engine is one run of the core, on a thread of its own. Its root actor starts the nodes of
-//! tasks and learns when they end. Writes do not pass through any actor: whoever calls
+//! tasks and learns when they end. Writes do not pass through any actor: the caller of
 //! [`Engine::write`] parses the lines, looks up which tasks want them, and puts a batch on the first
 //! edge of each.
 //!
@@ -219,7 +219,7 @@ impl Engine {
         }
         let saved = shared.saved_for(name, &pipeline);
         let (task, plan) = plan::plan(shared, name, pipeline, &options, saved);
-        // Whoever sees the task must be able to rely on its nodes being started: nothing between here
+        // Those who see the task must be able to rely on its nodes being started: nothing between here
         // and there may wait, or a caller that goes away would leave half a task.
         tasks.insert(name.into(), task.clone());
         // What is written before its nodes have started waits on its first edges.
@@ -308,7 +308,7 @@ impl Engine {
         let all = u32::try_from(shared.options.writes.get()).unwrap_or(u32::MAX);
         let permits = shared.writes.acquire_many(all).await;
         let routes = {
-            // Whoever has found the engine open has subscribed by now.
+            // Those that found the engine open have subscribed by now.
             let _tasks = shared.tasks.write();
             shared.take_routes()
         };

@@ -42,7 +42,7 @@
 //! # What follows a bad line
 //! A line is bad at its first fault, whose place its error tells. What remains of it is skipped up to
 //! the first newline at or behind the fault, even if that is meant to be within a string: past a
-//! fault nobody can tell. A newline in a string that was closed before the fault does not count. A
+//! fault is unknown. A newline in a string that was closed before the fault does not count. A
 //! string without end is at fault where it begins, so that the line after is read again. So every line
 //! yields one point or one error, and no text takes more than linear time: a string without end is
 //! the last one of the text, since any quote after it would be its end.

@@ -33,7 +33,7 @@ pub(crate) trait Operator: Send + 'static {
     /// Takes what arrived on an input, and appends what becomes of it to `out`.
     fn take(&mut self, input: usize, flow: Flow, out: &mut Vec<Flow>);
 
-    /// So many rows of a batch it takes at once; larger ones are divided before.
+    /// Rows of a batch that it takes at once; larger ones are divided before.
     fn most_rows(&self) -> usize {
         usize::MAX
     }

@@ -86,7 +86,7 @@ fn no_line_costs_an_allocation_once_buffers_have_grown() {
     assert!(few_read <= 1, "{few_read}");
 
     let mut builder = Builder::new();
-    // Nobody wants them: the measurement itself, and its place.
+    // No task wants them: the measurement itself, and its place.
     let few_unwanted = least(|| building(&mut builder, &few, false));
     assert_eq!(few_unwanted, least(|| building(&mut builder, &many, false)));
     assert!(few_unwanted <= 4, "{few_unwanted}");
@@ -99,7 +99,7 @@ fn no_line_costs_an_allocation_once_buffers_have_grown() {
     );
 }
 
-/// The bytes that a task allocates for one write with a point of each of so many series.
+/// The bytes that a task allocates for one write with a point of each of a number of series.
 async fn bytes_of(text: &str, series: usize) -> u64 {
     let engine = Engine::start(EngineOptions {
         task_memory: usize::MAX,

@@ -3,7 +3,7 @@
 //! Its pirates draw their own random numbers, and begin when their first message arrives, so
 //! their creation is part of the delivery; each also sets the timer to chat by. Every message
 //! tells its sender and has a number. None of that is left out here, though the other contenders do
-//! without. When a message was sent and its trace are kept only where somebody asks, and nobody does.
+//! without. When a message was sent and its trace are kept only where they are asked for, and here they are not.
 
 use super::{Contender, cores};
 use ::corsair::fsm::{self, Form, Fsm, Watch};

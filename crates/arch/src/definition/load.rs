@@ -12,13 +12,13 @@ use std::fmt;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EntryLoad {
-    /// Open loop: so many requests a second come in, however long they take.
+    /// Open loop: requests per second that come in, however long they take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
     /// With a rate: how the times between two requests are distributed. Left out: constant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
-    /// Closed loop: so many users, each of whom waits for an answer, thinks, and asks again.
+    /// Closed loop: the number of users, each of whom waits for an answer, thinks, and asks again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<i64>,
     /// With users: how long each thinks. Left out: no time.

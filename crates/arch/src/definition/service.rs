@@ -176,11 +176,11 @@ pub struct CallPolicy {
     /// Which instance is called. Left out: random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub balance: Option<Balance>,
-    /// With hash: an instance gets at most so many times its even share of the requests under way.
+    /// With hash: an instance gets at most this multiple of its even share of the requests under way.
     /// Left out: 1.25.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash_bound: Option<f64>,
-    /// With zone: other zones are called when each instance of the own zone has so many requests
+    /// With zone: other zones are called when each instance of the own zone has this many requests
     /// of this caller under way. Left out: only when it has no instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone_spill: Option<i64>,
@@ -191,7 +191,7 @@ pub struct CallPolicy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<TimeSpan>,
     /// How long the call may take with all attempts. The deadline travels with the request: who
-    /// gets it too late refuses it, and nobody waits longer.
+    /// gets it too late refuses it, and no caller waits longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<TimeSpan>,
     /// Tries again what has failed.
@@ -278,7 +278,7 @@ pub struct Retries {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RetryBudget {
-    /// So many retries are allowed for each call.
+    /// Retries allowed for each call, as a share of the calls.
     pub share: f64,
     /// How many are saved up at most, and there from the beginning. Left out: 10.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -304,7 +304,7 @@ pub struct Hedge {
 pub struct BreakerDefinition {
     /// It opens when this part of the last attempts has failed, above 0 and up to 1.
     pub failures: f64,
-    /// How many of the last attempts count, up to 1024; it stays closed before there are so many.
+    /// How many of the last attempts count, up to 1024; it stays closed before there are that many.
     /// Left out: 20.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<i64>,
@@ -316,7 +316,7 @@ pub struct BreakerDefinition {
     pub probes: Option<i64>,
 }
 
-/// So many a second, evenly.
+/// Calls per second, evenly spaced.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

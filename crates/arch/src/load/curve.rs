@@ -78,7 +78,7 @@ impl Curve {
         Ok(Curve { pieces })
     }
 
-    /// The time in seconds until which so many requests are due; none if there never are.
+    /// The time in seconds until which this many requests are due; none if there never are.
     pub(crate) fn time_of(&self, requests: f64) -> Option<f64> {
         let is_before = |piece: &Piece| piece.before + piece.requests() < requests;
         let place = self.pieces.partition_point(is_before);

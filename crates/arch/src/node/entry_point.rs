@@ -217,7 +217,7 @@ impl EntryPoint {
         }
     }
 
-    /// The user of a closed loop thinks, at least for so many nanoseconds.
+    /// The user of a closed loop thinks, at least for this number of nanoseconds.
     fn think<C: Context<Msg>>(&mut self, least: u64, cx: &mut C) {
         let source = self.load.as_ref().map(|load| &load.source);
         if let (Some(Source::Closed { think, .. }), Some(_)) = (source, self.began) {

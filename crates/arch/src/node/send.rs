@@ -26,7 +26,7 @@ impl Host {
         nanos.max(LEAST_TRAVEL).max(self.model.base)
     }
 
-    /// Sends a message that arrives after so many nanoseconds.
+    /// Sends a message that arrives after a delay in nanoseconds.
     fn post<C: Context<Msg>>(&self, to: u32, after: u64, message: Msg, cx: &mut C) -> SpanId {
         let delay = Duration::from_nanos(after.saturating_sub(self.model.base));
         cx.send_after(delay, self.address(to), message)
@@ -56,7 +56,7 @@ impl Host {
         self.ask_after(0, job, to, key, stage, cx);
     }
 
-    /// The same with a request that leaves so many nanoseconds later, and whose answer is of no use
+    /// The same with a request that leaves a delay in nanoseconds later, and whose answer is of no use
     /// after the job's deadline.
     pub(super) fn ask_after<C: Context<Msg>>(
         &mut self,

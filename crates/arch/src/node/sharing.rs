@@ -60,7 +60,7 @@ impl Sharing {
         (self.used / self.processors) as u64
     }
 
-    /// Begins a piece of work, of so many nanoseconds for a processor of its own.
+    /// Begins a piece of work, given in nanoseconds on a processor of its own.
     pub(super) fn begin(&mut self, slot: u32, work: u64, now: u64) {
         self.advance(now);
         if self.done.is_empty() {

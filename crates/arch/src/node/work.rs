@@ -47,7 +47,7 @@ pub(super) struct InProgress {
 }
 
 impl InProgress {
-    /// All work shares so many processors, if a number is given.
+    /// The processors that all work shares, if a number is given.
     pub(super) fn new(processors: Option<f64>) -> InProgress {
         InProgress {
             sharing: processors.map(|processors| Box::new(Sharing::new(processors))),
@@ -60,7 +60,7 @@ impl InProgress {
         !self.free.is_empty() || self.slots.len() < MOST
     }
 
-    /// Begins work of so many nanoseconds. Returns after how long a timer is wanted, with its
+    /// Begins `work`, in nanoseconds. Returns after how long a timer is wanted, with its
     /// token, if it is.
     pub(super) fn begin(&mut self, piece: Piece, work: u64, now: u64) -> Option<(u64, Token)> {
         let slot = self.free.pop().unwrap_or_else(|| {

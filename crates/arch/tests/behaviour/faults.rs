@@ -19,7 +19,7 @@ fn with(fault: &str) -> Ran {
 fn requests_to_a_killed_instance_are_refused_until_it_is_forgotten() {
     let ran = with(r#"{"kind": "kill", "at": "1s"}"#);
     let entry = ran.entry();
-    // It is the only one, so that half of all requests fail: refused, then with nobody to ask.
+    // It is the only one, so that half of all requests fail: refused, then with no instance to ask.
     let part = entry.errors as f64 / entry.requests as f64;
     // Which of two hundred arrivals are requests is drawn.
     assert!((0.35..0.65).contains(&part), "{part}");
@@ -186,7 +186,7 @@ const TWO_TIERS: &str = r#"{"name": "db", "package": "service", "count": 6, "reg
         "endpoints": [{"name": "get", "steps": [{"call": "db"}]}]},
     {"name": "www", "package": "denominator", "regions": 0, "dependencies": ["api"]}"#;
 
-/// Two tiers of services with these top-level faults and links, for so many seconds.
+/// Two tiers of services with these top-level faults and links, for a number of seconds.
 fn places(faults: &str, seconds: u64) -> Ran {
     let text = format!(
         r#"{{"arch": "x", "network": {{"same_zone": "1ms", "same_region": "1ms"}}, {faults},

@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Both ways take a millisecond.
 const WAYS: f64 = 0.002;
 
-/// A store with these fields behind a load of reads, for so many virtual seconds.
+/// A store with these fields behind a load of reads, for a number of virtual seconds.
 fn store(fields: &str, load: &str, seconds: u64) -> Ran {
     let services = format!(
         r#"{{"name": "db", "package": "store", "count": 1, "regions": 1, {fields}}},
@@ -18,7 +18,7 @@ fn store(fields: &str, load: &str, seconds: u64) -> Ran {
     ran
 }
 
-/// These services under a load for so many virtual seconds, of which the first are not counted.
+/// These services under a load for a number of virtual seconds, of which the first are not counted.
 fn loaded(services: &str, load: &str, seconds: u64, warm_up: u64) -> Ran {
     let plan = Plan {
         duration: Duration::from_secs(seconds),

@@ -156,7 +156,7 @@ fn a_select_says_which_of_several_came_and_keeps_the_others(executor: Executor) 
         assert_eq!(which, 1, "what was kept comes first");
         let (which, _) = cx.select(answers().within(LONG)).await.unwrap();
         assert_eq!(which, 0);
-        // Whoever ends without an answer is told as well.
+        // One that ends without an answer is told as well.
         let lost = cx.question(fast, Note::Ping);
         let (_, event) = cx.select(Select::new().answer(lost)).await.unwrap();
         assert_eq!(event, Event::Unanswered { who: fast, question: lost });

@@ -74,7 +74,7 @@ pub trait Collect: TryCollect + Send {
         message: Self::Message,
     ) -> impl Future<Output = Result<(), Aborted<Self::Message>>> + Send;
 
-    /// Waits until [`try_collect`](TryCollect::try_collect) would not find the edge full. Nobody else
+    /// Waits until [`try_collect`](TryCollect::try_collect) would not find the edge full. No one else
     /// can take that room. May be dropped at any time.
     ///
     /// # Errors

@@ -19,14 +19,14 @@
 //! the other end is to be woken. No fence is needed, nor a second look at a flag.
 //!
 //! **Abort** sets the bit in the tail, then in the head. An edge counts as aborted when the head has
-//! it. A thread that finds the tail aborted sets the head's bit itself before it says so; so nobody
+//! it. A thread that finds the tail aborted sets the head's bit itself before it says so; so no thread
 //! can learn of an abort and then see the edge work. After the tail's bit the tail stays as it is,
 //! and after the head's the head does. So the thread that has set the head's bit, and no other, owns what
 //! lies between the two, and drops it.
 //!
 //! **An emit that is under way** has copied its message when the compare-exchange fails. The copy is
 //! forgotten: the message belongs to the one who aborts. Both only read the slot, as
-//! nobody writes to slots between head and tail; so they do not race.
+//! no thread writes to slots between head and tail; so they do not race.
 //!
 //! **Caches.** Each end remembers where it last saw the other, and looks again only when that
 //! leaves it nothing to do. It then looks at first at a plain word in which the other tells how far

@@ -114,7 +114,7 @@ impl fmt::Display for Digits {
     }
 }
 
-/// What Student's t with so many degrees of freedom exceeds, in either direction, with probability
+/// What Student's t with `freedom` degrees of freedom exceeds, in either direction, with probability
 /// `p`: algorithm 396 of Hill (Communications of the ACM 13, 1970), to about six digits.
 fn student_quantile(p: f64, freedom: f64) -> f64 {
     use std::f64::consts::FRAC_PI_2;

@@ -11,11 +11,11 @@
 pub(super) const PAGE_BITS: u32 = 8;
 /// Addresses of a page.
 pub(super) const PAGE: u32 = 1 << PAGE_BITS;
-/// So many pages there can be: the last one would contain [`Addr::NONE`](crate::Addr::NONE).
+/// The most pages there can be: the next one would contain [`Addr::NONE`](crate::Addr::NONE).
 const MAX_PAGES: u32 = (1 << (32 - PAGE_BITS)) - 1;
 /// Pages that are filled at a time.
 const OPEN: usize = 64;
-/// Actors that are spawned together get pages of their own if they are at least so many.
+/// Actors that are spawned together get pages of their own if they are at least this many.
 const WHOLE: u32 = PAGE / 2;
 
 /// Addresses for actors that are spawned together: consecutive ones.
@@ -49,7 +49,7 @@ impl Addresses {
         }
     }
 
-    /// Addresses for so many actors; none if there are not enough left.
+    /// Addresses for `count` actors; none if there are not enough left.
     pub(super) fn deal(&mut self, count: u32) -> Option<Dealt> {
         if count >= WHOLE {
             return self.pages(count.div_ceil(PAGE)).map(Dealt::Pages);

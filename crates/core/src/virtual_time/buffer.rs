@@ -217,7 +217,7 @@ impl<M> Drop for Pool<M> {
 /// Gives linked chunks back to the allocator.
 ///
 /// # Safety
-/// They were allocated by a [`Pool`] for `M`, and nobody uses them any more.
+/// They were allocated by a [`Pool`] for `M`, and nothing uses them any more.
 unsafe fn free<M>(mut chunk: *mut Chunk) {
     while !chunk.is_null() {
         // SAFETY: the contract.

@@ -56,7 +56,7 @@ impl Drop for Running {
 
 /// A way to a shard.
 pub(super) trait Reach<M>: Send {
-    /// The shard of the actor being run. Valid, and nobody holds a reference to it.
+    /// The shard of the actor being run. Valid, and no reference to it is held.
     fn shard(&self) -> *mut Shard<M>;
 }
 
@@ -352,7 +352,7 @@ mod tests {
         }
     }
 
-    /// Sends as an actor that has sent so many messages before.
+    /// Sends as an actor that has sent `sent` messages before.
     struct Tireless {
         sent: u32,
         sends: u32,

@@ -93,7 +93,7 @@ pub(super) fn run_shard<M: Message, X: Exchange<Parcel<M, Shard<M>>>>(
     let outcome = engine.finish(config, end);
     drop(engine);
     drop(running);
-    // SAFETY: made above; nobody has it any more.
+    // SAFETY: made above; no other pointer to it is left.
     drop(unsafe { Box::from_raw(shard) });
     outcome
 }
@@ -501,7 +501,7 @@ impl<M: Message> Engine<M> {
 /// An event has come to an address without an actor.
 ///
 /// # Safety
-/// The shard is valid and nobody holds a reference to it; the event is moved out.
+/// The shard is valid and no reference to it is held; the event is moved out.
 #[cold]
 unsafe fn discard<M: Message>(shard: *mut Shard<M>, event: *mut Stored<M>) {
     // SAFETY: the contract; no reference to the shard is held while code of the message runs.

@@ -11,7 +11,7 @@
 //! cells while a slow one still reads those of round r. It cannot get to round r + 2 before the
 //! slow one has arrived at the barrier of round r + 1, which it does after reading. So one barrier
 //! a window is enough, and a cell is never written and read at the same time. The barrier's
-//! counter is only ever incremented, with acquire-release, so whoever sees the count of all has
+//! counter is only ever incremented, with acquire-release, so a thread that sees the count of all has
 //! synchronised with each of them.
 //!
 //! Parcels are swapped, never copied: with each parcel a shard gets the one that its partner
@@ -57,7 +57,7 @@ pub(super) trait Exchange<P> {
     fn exchange(&mut self, vote: Vote, out: &mut [P], inbox: &mut [P]) -> Vote;
 
     /// Lends a shard's loop to the first shard, which gets all others instead. All shards do so
-    /// after the same exchange. Nobody but the first shard uses what is lent, until this returns.
+    /// after the same exchange. Only the first shard uses what is lent, until this returns.
     fn lend<E>(&mut self, mine: *mut E) -> Lent<E>;
 
     /// Gives the loops back. Only for who has got them.
@@ -88,13 +88,13 @@ impl<T> Cell<T> {
     /// Swaps the contents.
     ///
     /// # Safety
-    /// Nobody else reads or writes the cell meanwhile.
+    /// No other thread reads or writes the cell meanwhile.
     #[allow(
         clippy::swap_with_temporary,
         reason = "the pointer is the cell's, not a temporary"
     )]
     unsafe fn swap(&self, other: &mut T) {
-        // SAFETY: the caller promises that nobody else uses the cell.
+        // SAFETY: the caller promises that no other thread uses the cell.
         self.0
             .with_mut(|cell| std::mem::swap(unsafe { &mut *cell }, other));
     }
@@ -223,7 +223,7 @@ impl<P, R: Deref<Target = Matrix<P>>> Exchange<P> for Port<P, R> {
             unsafe { parcels[from * shards + self.me].swap(parcel) };
         }
         let vote_of = |vote: &Cell<Vote>| {
-            // SAFETY: after the barrier nobody writes the votes of this round, and all may read.
+            // SAFETY: after the barrier no thread writes the votes of this round, and all may read.
             vote.0.with(|cell| unsafe { *cell })
         };
         votes.iter().map(vote_of).fold(vote, Vote::and)

@@ -19,7 +19,7 @@ pub(super) trait Form<M>: Send + Sync + 'static {
     /// Does what it does before its first event.
     ///
     /// # Safety
-    /// Called on the shard's thread, with a shard that nobody holds a reference to; `actor` is
+    /// Called on the shard's thread, with a shard to which no reference is held; `actor` is
     /// pinned in its slot and not used otherwise. So for the other functions.
     unsafe fn begin(actor: *mut Self::Actor, shard: *mut Shard<M>);
 
@@ -97,7 +97,7 @@ impl<M, F: Form<M>> Slot<M, F> {
     /// actor's panic.
     ///
     /// # Safety
-    /// The slot is the actor's and used by nobody else, and no reference to the shard is held.
+    /// The slot is the actor's and used by nothing else, and no reference to the shard is held.
     pub(super) unsafe fn clear(slot: *mut Self, shard: *mut Shard<M>, actor: u32)
     where
         M: Message,

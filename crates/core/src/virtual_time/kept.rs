@@ -152,7 +152,7 @@ impl<M> Kept<M> {
     }
 }
 
-/// A table of so many entries stays allocated when it is empty.
+/// A table of this many entries stays allocated when it is empty.
 const LEAST: usize = 1024;
 
 #[cfg(test)]

@@ -179,7 +179,7 @@ unsafe fn is_before<M>(a: *mut Stored<M>, b: *mut Stored<M>) -> bool {
     a.to < b.to || a.to == b.to && (a.is_just_before(b) || a.order() <= b.order())
 }
 
-/// Groups of so many events, or more, are sorted by digits.
+/// Groups of this many events, or more, are sorted by digits.
 const LARGE: usize = 256;
 
 /// Sorts a group, which is that of one receiver but for receivers of the same hash.

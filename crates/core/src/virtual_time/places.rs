@@ -87,7 +87,7 @@ struct Shared {
 /// log2 of how many pages a leaf of the directory has.
 const LEAF_BITS: u32 = 10;
 
-/// So many pages in a row are dealt out to the shards before it begins anew.
+/// Pages in a row that are dealt out to the shards before it begins anew.
 const ROUND: u32 = 1024;
 
 /// Names of actors that have ended are kept if their addresses are below this: enough for what
@@ -355,7 +355,7 @@ impl Places {
         }
     }
 
-    /// Forgets a page that crews have shared, if nobody is left in it and nobody will come.
+    /// Forgets a page that crews have shared, if none of its actors is left and none will come.
     fn forget_page(&mut self, number: u32, page: u32) {
         let shared = self.shared.get(page);
         if shared.is_some_and(|shared| shared.closed && shared.living == 0) {
@@ -490,7 +490,7 @@ impl Directory {
         Directory { named }
     }
 
-    /// An actor's name; its address if nobody of its spawn is left and it was not among the first.
+    /// An actor's name; its address if none of its spawn is left and it was not among the first.
     pub(super) fn name_of(&self, addr: u32) -> String {
         let after = self.named.partition_point(|named| named.first <= addr);
         match after.checked_sub(1).map(|index| &self.named[index]) {

@@ -50,7 +50,7 @@ pub(super) trait Blueprint<M, S>: Send + Sync {
     /// with others.
     fn sharers(&self, number: u32) -> Box<dyn Population<M, S>>;
 
-    /// Memory for so many actors of that population, who are there from `born` on. It is given back
+    /// Memory for a number of actors of that population, which are there from `born` on. It is given back
     /// by [`Population::clear`].
     fn settle(self: Arc<Self>, count: usize, born: u64) -> NonNull<u8>;
 }
@@ -72,7 +72,7 @@ pub(super) trait Population<M, S> {
     /// place of the first one that is not. Sets the shard's `cursor` to the one being handled.
     ///
     /// # Safety
-    /// Called on the shard's thread, with a shard that nobody holds a reference to. The events from
+    /// Called on the shard's thread, with a shard to which no reference is held. The events from
     /// `at` on have not been moved out.
     unsafe fn run(&self, shard: *mut S, order: &[*mut Stored<M>], at: usize) -> usize;
 

@@ -31,7 +31,7 @@ enum Ready {
 /// Counts a message being delivered.
 ///
 /// # Safety
-/// The shard is valid and nobody holds a reference to it; the event has a body.
+/// The shard is valid and no reference to it is held; the event has a body.
 #[inline(always)]
 unsafe fn count_message<M: Message>(shard: *mut Shard<M>, event: *mut Stored<M>) {
     // SAFETY: the contract. What the message's type is asked for is foreign code, and is over
@@ -54,7 +54,7 @@ trait Residents<M: Message> {
     /// The slot of an actor, if it is one of these.
     ///
     /// # Safety
-    /// Called on the shard's thread, with a shard that has the address and that nobody holds a
+    /// Called on the shard's thread, with a shard that has the address and to which no one holds a
     /// reference to.
     unsafe fn slot(&self, shard: *mut Shard<M>, actor: u32) -> Option<*mut Slot<M, Self::Form>>;
 
@@ -427,7 +427,7 @@ impl<M: Message, R: Residents<M>> Population<M, Shard<M>> for R {
 /// What an actor has kept becomes undeliverable, as it has ended.
 ///
 /// # Safety
-/// The shard is valid and nobody holds a reference to it; the actor being run has ended.
+/// The shard is valid and no reference to it is held; the actor being run has ended.
 unsafe fn drop_kept<M: Message>(shard: *mut Shard<M>) {
     // SAFETY: the contract. References to the shard end before an event is dropped.
     unsafe {

@@ -80,7 +80,7 @@ pub(super) const MAX_WINDOW_BITS: u32 = 32 - KIND_BITS;
 /// The sender of timers: after every actor, so that at one instant messages come first.
 pub(super) const TIMER_FROM: u32 = u32::MAX;
 /// The sequence number of timers: after that of every message, so that what is told on behalf of
-/// nobody, who has the address of that sender, comes before them, too. Timers of one actor and one
+/// [`Addr::NONE`](crate::Addr::NONE), which stands for no sender, comes before them, too. Timers of one actor and one
 /// instant stay in the order in which they were set.
 pub(super) const TIMER_SEQ: u32 = u32::MAX;
 

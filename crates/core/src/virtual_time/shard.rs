@@ -1,6 +1,6 @@
 //! A shard: what its actors touch while they run. Sending, timers, random numbers.
 //!
-//! A shard is owned by one thread and shared with nobody. It is reached through a raw pointer by
+//! A shard is owned by one thread and not shared. It is reached through a raw pointer by
 //! the engine and by the contexts of its actors, in turn: **no reference to it is held while code
 //! of an actor runs**.
 
@@ -131,7 +131,7 @@ impl<M: Message> Shard<M> {
         })
     }
 
-    /// No actor runs any more: whatever code still runs acts for nobody.
+    /// No actor runs any more: code that still runs acts for none.
     pub(super) fn leave(&mut self) {
         self.turn.header = self.turn.aside.header();
         self.resume(Turn::<M>::nothing());
@@ -176,7 +176,7 @@ impl<M: Message> Shard<M> {
     #[inline(always)]
     fn header(&mut self) -> &mut Header {
         // SAFETY: `header` points to the slot of the actor being run, which stays in place, or
-        // aside; only this shard's thread uses it, and nobody holds another reference to it.
+        // aside; only this shard's thread uses it, and there is no other reference to it.
         unsafe { &mut *self.turn.header }
     }
 
@@ -422,7 +422,7 @@ impl<M: Message> Shard<M> {
 
     /// Forgets what is noted beside the memory of the actor being run, which has ended. What is
     /// returned is to be dropped.
-    #[must_use = "dropping a waker is foreign code: to be done by whoever holds no reference"]
+    #[must_use = "dropping a waker is foreign code: done where no reference is held"]
     pub(super) fn forget(&mut self) -> Option<Waker> {
         self.waits.forget_handles(self.turn.me);
         if self.header().has_spawns() {
@@ -473,7 +473,7 @@ impl<M: Message> Shard<M> {
             return None;
         }
         let event = std::mem::replace(&mut self.turn.arrived, std::ptr::null_mut());
-        // SAFETY: a non-null `arrived` points to an event that nobody has moved out yet, and is
+        // SAFETY: a non-null `arrived` points to an event that has not been moved out yet, and is
         // null from here on.
         Some(unsafe { Stored::read(event, self.turn.now) })
     }
@@ -482,7 +482,7 @@ impl<M: Message> Shard<M> {
     #[inline(always)]
     pub(super) fn take_event(&mut self) -> Option<Event<M>> {
         let arrived = self.turn.arrived;
-        // SAFETY: a non-null `arrived` points to an event that nobody has moved out yet, and is
+        // SAFETY: a non-null `arrived` points to an event that has not been moved out yet, and is
         // null from here on. A message has a body.
         unsafe {
             if arrived.is_null() || !(*arrived).label.is_message() {
@@ -504,7 +504,7 @@ impl<M: Message> Shard<M> {
         if self.turn.arrived.is_null() {
             return None;
         }
-        // SAFETY: a non-null `arrived` points to an event that nobody has moved out yet.
+        // SAFETY: a non-null `arrived` points to an event that has not been moved out yet.
         let head = unsafe { Stored::head(self.turn.arrived, self.turn.now) };
         if except(&head) {
             return None;

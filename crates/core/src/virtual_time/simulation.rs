@@ -59,7 +59,7 @@ use std::time::{Duration, Instant};
 /// let purse = simulation.find("purse").expect("it was spawned");
 /// assert_eq!(simulation.inspect(purse, |purse: &Purse| purse.coins)?, 4);
 ///
-/// simulation.inject(second(6), purse, Coin)?; // from nobody
+/// simulation.inject(second(6), purse, Coin)?; // without a sender
 /// simulation.run_until(second(8));
 /// assert_eq!(simulation.inspect(purse, |purse: &Purse| purse.coins)?, 8);
 ///
@@ -78,7 +78,7 @@ pub struct Simulation<M: Message> {
     /// Dropped first, so that no other thread has a seat.
     crew: Crew<M>,
     config: Config,
-    /// A seat for each worker. Nobody else has any while the run is paused.
+    /// A seat for each worker. They are free while the run is paused.
     seats: Vec<Arc<Mutex<Seat<M>>>>,
     /// All that is due until then has happened, and nothing later.
     now: Time,
@@ -149,7 +149,7 @@ impl<M: Message> Simulation<M> {
         }
     }
 
-    /// Goes on until this actor has handled its next event, and nobody anything later. False if
+    /// Goes on until this actor has handled its next event, and no actor a later one. False if
     /// there is no event to come for it, or the run is over.
     ///
     /// Each step looks through all that is pending.
@@ -259,7 +259,7 @@ impl<M: Message> Simulation<M> {
         look: impl FnOnce(&A) -> T,
     ) -> Result<T, InspectError> {
         let mut seat = self.seat_of(who);
-        let seen = seat.look(who).ok_or(InspectError::Nobody { who })?;
+        let seen = seat.look(who).ok_or(InspectError::NoActor { who })?;
         match seen.state {
             State::Fresh => return Err(InspectError::NotBegun { who }),
             State::Ended => return Err(InspectError::Ended { who }),
@@ -273,11 +273,11 @@ impl<M: Message> Simulation<M> {
             });
         }
         // SAFETY: a live actor of type `A` is at this place as long as nothing is run, and the seat
-        // is locked. Nobody else has a reference to it.
+        // is locked. There is no other reference to it.
         Ok(look(unsafe { &*seen.place.cast::<A>() }))
     }
 
-    /// Lets a message from nobody ([`Addr::NONE`]) arrive at a time that has not come yet. At one
+    /// Lets a message without a sender ([`Addr::NONE`]) arrive at a time that has not come yet. At one
     /// instant it comes after the messages of actors, and in the order of injection.
     ///
     /// # Errors
@@ -479,7 +479,7 @@ impl<M: Message> fmt::Debug for Simulation<M> {
 pub enum InspectError {
     /// There is no actor at this address, or not yet.
     #[error("there is no actor at {who}; Simulation::actors lists those that live")]
-    Nobody {
+    NoActor {
         /// The address.
         who: Addr,
     },
@@ -520,7 +520,7 @@ pub enum InjectError {
         now: Time,
     },
     /// The run is over.
-    #[error("the simulation is over; a message would reach nobody")]
+    #[error("the simulation is over; a message would reach no one")]
     Over,
     /// There are no sequence numbers left.
     #[error("2^32 messages were injected, which is all that can be told apart")]

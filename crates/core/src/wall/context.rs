@@ -238,7 +238,7 @@ impl<M: Message, R: Runtime> Context<M> for WallContext<M, R> {
 
     #[inline]
     fn send(&mut self, to: Addr, body: M) -> SpanId {
-        let letter = self.letter(body, SpanId::NONE, Asks::Nobody);
+        let letter = self.letter(body, SpanId::NONE, Asks::None);
         self.dispatch(to, letter)
     }
 
@@ -246,7 +246,7 @@ impl<M: Message, R: Runtime> Context<M> for WallContext<M, R> {
         if delay.is_zero() {
             return self.send(to, body);
         }
-        let letter = self.letter(body, SpanId::NONE, Asks::Nobody);
+        let letter = self.letter(body, SpanId::NONE, Asks::None);
         let span = letter.span;
         self.system
             .clock
@@ -255,7 +255,7 @@ impl<M: Message, R: Runtime> Context<M> for WallContext<M, R> {
     }
 
     fn send_self(&mut self, body: M) -> SpanId {
-        let mut letter = self.letter(body, SpanId::NONE, Asks::Nobody);
+        let mut letter = self.letter(body, SpanId::NONE, Asks::None);
         letter.epoch = self.system.counters.sent();
         let span = letter.span;
         self.batch.push_back(letter);
@@ -270,7 +270,7 @@ impl<M: Message, R: Runtime> Context<M> for WallContext<M, R> {
     fn reply(&mut self, ticket: Ticket, body: M) -> SpanId {
         let letter = Letter {
             parent: ticket.question,
-            ..self.letter(body, ticket.question, Asks::Nobody)
+            ..self.letter(body, ticket.question, Asks::None)
         };
         self.dispatch(ticket.to, letter)
     }

@@ -21,7 +21,7 @@ pub(crate) struct Letter<M> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asks {
     /// It is no question.
-    Nobody,
+    None,
     /// The sender, somehow.
     Sender,
     /// One wait of the sender; no other is to be told that there is no answer.
@@ -49,7 +49,7 @@ impl<M> Letter<M> {
             parent: SpanId::NONE,
             span: SpanId::NONE,
             answers: SpanId::NONE,
-            asks: Asks::Nobody,
+            asks: Asks::None,
             epoch: 0,
         }
     }

@@ -389,7 +389,7 @@ impl<M: Message, R: Runtime> System<M, R> {
                 };
                 lock(&self.first_dead).get_or_insert_with(first);
             }
-            if asks != Asks::Nobody {
+            if asks != Asks::None {
                 let unanswered = Event::Unanswered {
                     who: to,
                     question: span,
@@ -414,7 +414,7 @@ impl<M: Message, R: Runtime> System<M, R> {
                         parent,
                         span,
                         answers,
-                        asks: Asks::Nobody,
+                        asks: Asks::None,
                         epoch: 0,
                     },
                 );

@@ -19,7 +19,7 @@ pub enum Said {
     /// A message.
     #[serde(rename = "message:new")]
     Message {
-        /// The how-manieth of this user it is.
+        /// Its place among this user's, from 0.
         sequence: u64,
         /// The message.
         message: Message,

@@ -22,7 +22,7 @@ use utoipa::ToSchema;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewConversation {
-    /// One or many, besides whoever asks.
+    /// One or many, besides the caller.
     #[schema(min_items = 1, max_items = 10_000)]
     recipients: Vec<UserId>,
     /// What it is about, without control characters.

@@ -296,7 +296,7 @@ pub(crate) async fn delete_account(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The hash of the password of whoever asks, if this is it; `field` is where it stands.
+/// The hash of the caller's password, if this is it; `field` is where it stands.
 async fn proved(
     node: &Inner,
     who: &Bearer,

@@ -87,7 +87,7 @@ pub(crate) async fn create(
     Ok((StatusCode::CREATED, Json(open_session(node, user).await?)))
 }
 
-/// Whether whoever asks may make an account.
+/// Whether the caller may make an account.
 fn admit(registration: &Registration, headers: &HeaderMap) -> Result<(), Problem> {
     let forbidden = |code, message| Err(Problem::new(StatusCode::FORBIDDEN, code, message));
     match registration {
@@ -139,7 +139,7 @@ impl After {
     }
 }
 
-/// How many items to give to whom asks for so many.
+/// How many items a page has for the number that was asked for.
 pub(super) fn limit(node: &Inner, wanted: Option<usize>) -> usize {
     let most = node.limits.page;
     wanted.unwrap_or(most).clamp(1, most)

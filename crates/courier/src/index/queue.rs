@@ -161,7 +161,7 @@ impl Queues {
         self.write_some(tables, usize::MAX)
     }
 
-    /// Writes at most so many of the runs that are over, the oldest first.
+    /// Writes at most `most` of the runs that are over, the oldest first.
     pub fn write_some(&mut self, tables: &mut Tables<'_>, most: usize) -> Result<(), redb::Error> {
         let count = self.over.len().min(most);
         let mut rows: Vec<_> = self.over.drain(..count).collect();

@@ -23,7 +23,7 @@ enum Step {
     Receive {
         user: usize,
     },
-    /// It acknowledges all but so many of what it got.
+    /// It acknowledges all but this many of what it got.
     Acknowledge {
         user: usize,
         but: u64,

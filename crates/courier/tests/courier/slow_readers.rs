@@ -1,4 +1,4 @@
-//! One who does not read stalls nobody, and gets everything in the end.
+//! A client that does not read stalls no other, and gets everything in the end.
 
 use crate::node::{host, http, in_memory, message, quiet, users};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

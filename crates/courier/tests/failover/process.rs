@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// What is in the key file of all nodes.
 pub const NODES_KEY: &str = "a key that the nodes of a test share";
 
-/// A port that nobody has now.
+/// A port that is free now.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 pub(crate) const NEVER: u64 = u64::MAX;
 
 /// An actor that is not known.
-pub(crate) const NOBODY: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
 
 /// Both ends of an exchange, as far as they were told. Times are nanoseconds of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +32,8 @@ impl Span {
     pub(crate) fn new(context: TraceContext) -> Span {
         Span {
             context,
-            client: NOBODY,
-            server: NOBODY,
+            client: NONE,
+            server: NONE,
             client_send: NEVER,
             server_receive: NEVER,
             server_send: NEVER,

@@ -4,7 +4,7 @@
 //! (<https://zipkin.io/zipkin-api/>) has a span for each side, of the same id, of which the
 //! server's is marked as shared.
 
-use super::span::{Hex, NEVER, NOBODY, Names, Span};
+use super::span::{Hex, NEVER, NONE, Names, Span};
 use serde::{Serialize, Serializer, ser::SerializeSeq};
 use serde_json::value::RawValue;
 
@@ -145,7 +145,7 @@ impl<'a> V2<'a> {
                 // Zipkin takes 0 for unknown.
                 duration: (from.max(to) != NEVER).then(|| (to.saturating_sub(from) / 1_000).max(1)),
                 local_endpoint: endpoint(local),
-                remote_endpoint: (remote != NOBODY).then(|| endpoint(remote)).flatten(),
+                remote_endpoint: (remote != NONE).then(|| endpoint(remote)).flatten(),
                 shared,
                 tags: span.failed.then_some(ErrorTag { error: "true" }),
             })
@@ -280,7 +280,7 @@ mod tests {
     fn a_side_that_was_never_told_is_left_out() {
         let directory = directory();
         let lost = Span {
-            server: NOBODY,
+            server: NONE,
             server_receive: NEVER,
             server_send: NEVER,
             client_receive: NEVER,
@@ -292,7 +292,7 @@ mod tests {
             (1, "CLIENT", None)
         );
         let orphan = Span {
-            client: NOBODY,
+            client: NONE,
             client_send: NEVER,
             client_receive: NEVER,
             ..request()

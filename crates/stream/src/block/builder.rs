@@ -70,7 +70,7 @@ pub struct Builder {
 pub struct Fed {
     /// Points that went into blocks.
     pub stored: usize,
-    /// Good lines of measurements that nobody wants.
+    /// Good lines of measurements that no task wants.
     pub unwanted: usize,
     /// Lines that are no points.
     pub bad: usize,
@@ -82,7 +82,7 @@ const KEPT: usize = 1024;
 #[derive(Debug)]
 struct Measurement {
     spelling: Spelling,
-    /// `None`: nobody wants it.
+    /// `None`: no task wants it.
     origin: Option<Arc<Origin>>,
     table: Table,
     /// The number of the first line in its table.
@@ -146,7 +146,7 @@ impl Builder {
     /// Takes the lines of a text.
     ///
     /// Timestamps are in `precision`; lines without have the time `now`, in nanoseconds. `wanted`
-    /// says for a measurement where its points belong, or that nobody wants them: they are checked,
+    /// says for a measurement where its points belong, or that no task wants them: they are checked,
     /// then, and not stored. It is asked once for each measurement until [`Builder::finish`], also
     /// for those of which all lines turn out to be bad. `bad` is told of each bad line; the others
     /// are taken. Errors count lines from the beginning of this text.

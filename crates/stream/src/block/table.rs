@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Cells that a table may have without regard to how many of them are missing.
 const FREE_CELLS: usize = 1024;
 
-/// Beyond that, a table has at most so many cells per value.
+/// Beyond that, the most cells of a table per value.
 const CELLS_PER_VALUE: usize = 4;
 
 /// About how many bytes a column takes beside its cells.

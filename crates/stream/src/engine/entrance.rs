@@ -31,7 +31,7 @@ pub(super) struct Entrance {
     line: Mutex<Line>,
 }
 
-/// So many parcels wait before no more writes are let in.
+/// Parcels that may wait before no more writes are let in.
 const WAITING: usize = 64;
 
 #[derive(Debug)]
@@ -42,7 +42,7 @@ struct Line {
 
 #[derive(Debug)]
 enum End {
-    /// The edge, on which nobody waits for room.
+    /// The edge; no write waits for room on it.
     Free(Collector),
     /// A task of its own waits for room.
     Waiting {

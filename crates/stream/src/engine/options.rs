@@ -19,7 +19,7 @@ pub struct EngineOptions {
     pub executor: Executor,
     /// Worker threads of it.
     pub workers: NonZeroUsize,
-    /// So many writes may be under way at once; one more is refused.
+    /// Writes that may be under way at once; one more is refused.
     pub writes: NonZeroUsize,
     /// How long a write waits for room in a task, or for memory, before it is refused.
     pub patience: Duration,
@@ -105,7 +105,7 @@ impl fmt::Debug for EngineOptions {
     }
 }
 
-/// Where alerts may write files: whoever may add a task names them.
+/// Where alerts may write files: those who may add a task name them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum AlertLogs {
     /// Tasks whose alerts write files are refused.

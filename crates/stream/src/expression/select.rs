@@ -22,7 +22,7 @@ pub(super) fn marked(rows: &Rows, marks: &[bool]) -> Rows {
     }
     let marks = &marks[first..=last];
     let mut list: Arc<[u32]> = std::iter::repeat_n(0, count).collect();
-    let places = Arc::get_mut(&mut list).expect("nobody else has it yet");
+    let places = Arc::get_mut(&mut list).expect("no other reference exists yet");
     let mut kept = 0;
     // Each row is written, and stays if it is marked: faster than a branch that is hard to foresee.
     // The last one is marked, so that there is a place for each before it.

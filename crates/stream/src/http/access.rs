@@ -42,7 +42,7 @@ fn refusal(server: &Server, request: &Request) -> Option<Refusal> {
 
 /// Whether a browser sends this for a page from elsewhere. Programs send no origin.
 ///
-/// `open`: anybody may ask. Whoever owns a name can point it at any address, so a page that was loaded
+/// `open`: anyone may ask. The owner of a name can point it at any address, so a page that was loaded
 /// under a name is believed to come from here only if a token is asked for.
 fn is_of_another_origin(headers: &HeaderMap, open: bool) -> bool {
     let Some(origin) = headers.get(ORIGIN) else {

@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
-/// So many bytes are sent at a time.
+/// Bytes sent at a time.
 const PIECE: usize = 64 << 10;
 
 /// How many permits an answer of this length takes: all that there are, if it is longer.

@@ -92,7 +92,7 @@ pub enum LineErrorKind {
     /// `name field=1 17 18`
     #[error("text after the timestamp: end the line there, or escape spaces within names as `\\ `")]
     TextAfterTimestamp,
-    /// A line beyond the limit of whoever reads it.
+    /// A line beyond the reader's limit.
     #[error("a line longer than the limit: write its fields as several lines")]
     LineTooLong,
     /// Bytes that are no text.

@@ -94,7 +94,7 @@ fn signed(size: u64, negative: bool) -> Option<i64> {
 }
 
 /// The digits from `at` on, written behind those of `value`, and where they end. What does not fit
-/// is lost: whoever reads more than [`DIGITS`] must not use it. Eight digits at a time, all at once:
+/// is lost: it must not be used for more than [`DIGITS`] digits. Eight digits at a time, all at once:
 /// pairs, then fours, then both (Lemire: "Quickly parsing eight digits", 2018).
 #[inline(always)]
 fn digits(bytes: &[u8], mut at: usize, mut value: u64) -> (u64, usize) {

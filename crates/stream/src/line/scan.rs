@@ -125,7 +125,7 @@ impl<'a> Scanner<'a> {
         tokens: &mut Tokens,
         keep: impl FnOnce(Span) -> bool,
     ) -> Result<usize, Fault> {
-        // A copy that nobody else can see stays in registers.
+        // A copy that is not shared stays in registers.
         let mut scanner = self.clone();
         let end = scanner.pieces(from, tokens, keep);
         *self = scanner;

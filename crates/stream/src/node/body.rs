@@ -10,7 +10,7 @@ use corsair::edge::{FanOut, Overflow};
 use std::future::poll_fn;
 use std::task::Poll;
 
-/// So many flows are taken from an edge at once.
+/// Flows taken from an edge at once.
 const TAKEN: usize = 64;
 
 /// What a node reads from.
@@ -150,7 +150,7 @@ pub(crate) async fn operate(
     }
 }
 
-/// The same points in batches of at most so many rows. Windows stay whole.
+/// The same points in batches of at most `most` rows. Windows stay whole.
 fn parts(flow: Flow, most: usize) -> impl Iterator<Item = Flow> {
     let (whole, batch) = match flow {
         Flow::Points(batch) if batch.rows.len() > most => (None, Some(batch)),

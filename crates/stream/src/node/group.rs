@@ -216,7 +216,7 @@ fn present<'a>(
         .map(|(name, _)| name)
 }
 
-/// A batch of so many groups takes many times its own memory while it is on its way.
+/// A batch of this many groups takes many times its own memory while it is on its way.
 const ROWS: usize = 1 << 16;
 
 impl Operator for GroupBy {

@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// A block of joined points has at most so many cells, and [`CELLS_PER_VALUE`] for each value: points
+/// The most cells of a block of joined points, beside [`CELLS_PER_VALUE`] for each value: points
 /// that have no fields in common would make a block of the square of their number.
 const FREE_CELLS: usize = 1024;
 const CELLS_PER_VALUE: usize = 4;

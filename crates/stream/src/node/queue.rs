@@ -189,7 +189,7 @@ impl Queue {
     }
 
     /// What has not been delivered, the oldest first. Of what was being delivered when the queue was
-    /// told to keep what is left, nobody knows whether it has arrived: it is among it.
+    /// told to keep what is left, it is unknown whether it has arrived: it is kept, too.
     pub(crate) fn rest(&self) -> Vec<String> {
         let mut state = self.0.state.lock();
         let current = state.current.clone();

@@ -16,10 +16,10 @@ use std::sync::{Arc, Weak};
 const FREE: usize = 4 << 20;
 /// Beyond that, blocks grow by this factor before the next look.
 const GROWTH: usize = 3;
-/// A block is left as it is if more than one row of so many is kept.
+/// A block is left as it is if more than one row in this many is kept.
 const SPARSE: usize = 2;
 
-/// So many blocks arrive at once, group by group, on the inputs of a node.
+/// The blocks that arrive at once, group by group, on the inputs of a node.
 const ARRIVING: usize = 8;
 
 /// The blocks noted since the last look.
@@ -60,7 +60,7 @@ impl Retained {
         }
     }
 
-    /// Rows of this block are to be kept from now on, beside so many other bytes. False: there is no
+    /// Rows of this block are to be kept from now on, beside this many other bytes. False: there is no
     /// room for it.
     pub(crate) fn note(&mut self, block: &Arc<Block>, beside: usize) -> bool {
         let address = Arc::as_ptr(block);

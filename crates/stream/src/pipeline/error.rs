@@ -22,10 +22,10 @@ pub enum PipelineError {
     },
 }
 
-/// So many windows may overlap.
+/// The most windows that may overlap.
 pub(super) const MAX_WINDOWS: u128 = 10_000;
 
-/// A window holds so many points, if it is told by their number.
+/// The most points of a window that is given by their number.
 pub(super) const MAX_COUNT: u64 = 1_000_000;
 
 /// What a node must heed.

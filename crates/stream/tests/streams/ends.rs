@@ -68,7 +68,7 @@ async fn a_slow_task_that_drops_keeps_nobody_waiting() {
         capacity: NonZeroUsize::MIN,
         overflow: Overflow::DropNewest,
     };
-    // Nobody listens there: each batch takes a second and more.
+    // Nothing listens there: each batch takes a second and more.
     let slow = "stream | from('m') | http_post('http://127.0.0.1:9/')";
     service.engine.add("slow", slow, options).await.unwrap();
     service.task("quick", "stream | from('m') | log()").await;

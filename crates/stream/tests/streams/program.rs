@@ -326,7 +326,7 @@ fn a_stop_ends_within_its_time_with_half_sent_bodies_and_hung_receivers_and_lose
     server.end("-TERM");
 }
 
-/// Bodies that a receiver gets until it has had so many.
+/// Bodies that a receiver gets until it has had a number of them.
 #[cfg(unix)]
 fn received(listener: std::net::TcpListener, most: usize) -> Vec<String> {
     let mut received = Vec::new();
@@ -428,7 +428,7 @@ fn a_stderr_that_is_not_read_stops_neither_a_task_nor_the_stop() {
     };
     assert!(shown.contains("\"state\":\"running\""), "{shown}");
     signal("-TERM", &server.child);
-    // It ends though nobody has read a line.
+    // It ends though no line was read.
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
 }
 

@@ -16,7 +16,7 @@ pub(super) fn names_to_index(definition: &Definition, name: &str) -> Option<usiz
 }
 
 /// The services that requests of an entry point reach as they are: its dependencies, and those of
-/// whoever passes them on.
+/// the services that pass them on.
 pub(crate) fn reachable(
     entry: usize,
     packages: &[Package],

@@ -20,7 +20,7 @@ enum State {
     Closed,
     /// Until a time in nanoseconds.
     Open(u64),
-    /// With so many probes let through, and so many of them answered.
+    /// The probes let through, and those of them that were answered.
     HalfOpen {
         begun: u32,
         good: u32,

@@ -49,7 +49,7 @@ struct Peer {
 
 /// A connection for an attempt, or none.
 pub(super) enum Connection {
-    /// There is one; if it must be opened, that takes so many nanoseconds.
+    /// There is one; the nanoseconds to open it, if it must be.
     Ready(u64),
     Wait,
     Refused,
@@ -301,7 +301,7 @@ impl Route {
         }
     }
 
-    /// A connection has carried an answer, or is closed because nobody waits for one.
+    /// A connection has carried an answer, or is closed because no caller waits for one.
     pub(super) fn disconnect(&mut self, closed: bool) {
         if self.policy.connections.is_none() {
             return;

@@ -191,7 +191,7 @@ fn an_inspection_says_why_it_sees_nothing() {
     let mut see = |who| simulation.inspect(who, |_: &Diary| ()).unwrap_err();
     assert_eq!(see(first), InspectError::Ended { who: first });
     let nobody = Addr::from_u32(70_000);
-    assert_eq!(see(nobody), InspectError::Nobody { who: nobody });
+    assert_eq!(see(nobody), InspectError::NoActor { who: nobody });
     assert!(matches!(see(root), InspectError::OtherType { .. }));
     assert!(simulation.inspect(second, |_: &Diary| ()).is_ok());
     let other = simulation.inspect(second, |_: &u32| ()).unwrap_err();

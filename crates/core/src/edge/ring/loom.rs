@@ -88,7 +88,7 @@ fn nothing_is_collected_or_emitted_after_an_abort() {
                 }
                 Err(TryEmitError::Empty) => assert!(!before),
                 Err(TryEmitError::Aborted) => known.store(true, Ordering::Release),
-                Err(TryEmitError::Closed) => panic!("nobody closes"),
+                Err(TryEmitError::Closed) => panic!("the edge is not closed"),
             }
         }
         aborter.join().expect("it does not panic");
@@ -153,8 +153,8 @@ fn a_collector_that_waits_is_woken_when_there_is_room() {
     bounded(3).check(|| {
         let (mut tx, mut rx) = ring::<u32>(Options::new(1));
         let collector = thread::spawn(move || {
-            tx.collect_blocking(1).expect("nobody aborts");
-            tx.collect_blocking(2).expect("nobody aborts");
+            tx.collect_blocking(1).expect("the edge is not aborted");
+            tx.collect_blocking(2).expect("the edge is not aborted");
         });
         assert_eq!(rx.emit_blocking(), Some(1));
         assert_eq!(rx.emit_blocking(), Some(2));
@@ -216,7 +216,10 @@ fn an_emitter_polled_again_is_woken_by_its_last_waker() {
         }
         let _tx = collector.join().expect("it does not panic");
         if let Some(at) = pending.filter(|_| emitted < 2) {
-            assert!(wakes[at].0.load(Relaxed) > 0, "nobody would poll again");
+            assert!(
+                wakes[at].0.load(Relaxed) > 0,
+                "the task would never be polled again"
+            );
         }
     });
 }

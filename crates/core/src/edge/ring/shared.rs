@@ -134,7 +134,7 @@ impl<T, W: Weigh<T>> Ring<T, W> {
     /// Moves the head over `count` messages from `from` on: they are the emitter's.
     ///
     /// # Safety
-    /// The caller is the emitter, they have been published, and nobody else moves the head, that
+    /// The caller is the emitter, they have been published, and no other thread moves the head, that
     /// is, the policy is not `drop_oldest`.
     #[inline]
     pub(super) unsafe fn advance(&self, from: u64, count: u64) -> Result<(), IsAborted> {
@@ -172,10 +172,10 @@ impl<T, W: Weigh<T>> Ring<T, W> {
         Err(IsAborted)
     }
 
-    /// With `drop_oldest`, where nobody waits for room: moves the head on from where it was `seen`.
+    /// With `drop_oldest`, where no collector waits for room: moves the head on from where it was `seen`.
     /// False if it is no longer there.
     pub(super) fn take(&self, seen: u64, count: u64) -> bool {
-        debug_assert_eq!(seen & WAITS, 0, "nobody waits for room");
+        debug_assert_eq!(seen & WAITS, 0, "no collector waits for room");
         self.head
             .compare_exchange(
                 seen,
@@ -189,7 +189,7 @@ impl<T, W: Weigh<T>> Ring<T, W> {
     /// The collector is to be woken when the head is no longer as it was `seen`. False if that
     /// is so already.
     pub(super) fn await_room(&self, seen: u64, waker: &Waker) -> bool {
-        // SAFETY: the collector calls this, by exclusive reference; nobody else has its waker put in.
+        // SAFETY: the collector calls this, by exclusive reference; no other thread puts a waker in.
         unsafe { await_change(&self.head, &self.collector, seen, waker) }
     }
 
@@ -250,7 +250,7 @@ impl<T, W: Weigh<T>> Ring<T, W> {
         let slots = self.slots.view();
         let buffered: Vec<T> = (position(found)..position(tail))
             .map(|at| {
-                // SAFETY: both words stay as they are, so nobody writes to what lies between; and
+                // SAFETY: both words stay as they are, so no thread writes to what lies between; and
                 // of all threads the one that has set the head's bit, this one, owns that.
                 unsafe { own(slots.copy(self.cell(at))) }
             })
@@ -287,7 +287,7 @@ impl<T: Send, W: Weigh<T>> Abort for Ring<T, W> {
         let found = self.tail.fetch_or(ABORTED, Ordering::AcqRel);
         let buffered = self.settle(found | ABORTED);
         if found & (ABORTED | WAITS) == WAITS {
-            // SAFETY: nobody clears the bit of an aborted tail, so it belongs to the one who
+            // SAFETY: the bit of an aborted tail is never cleared, so it belongs to the one who
             // has aborted it, and that was this thread.
             unsafe { self.emitter.wake() };
         }

@@ -64,7 +64,7 @@ impl<T> View<T> {
     /// Puts a message into the cell of this position; what is there is overwritten.
     ///
     /// # Safety
-    /// The slots still exist, and nobody else reads or writes the cell meanwhile.
+    /// The slots still exist, and no other thread reads or writes the cell meanwhile.
     #[inline]
     pub(super) unsafe fn write(&self, position: u64, message: MaybeUninit<T>) {
         // SAFETY: the slots exist by contract.
@@ -77,12 +77,12 @@ impl<T> View<T> {
     /// be taken for the message.
     ///
     /// # Safety
-    /// The slots still exist, and nobody writes the cell meanwhile.
+    /// The slots still exist, and no thread writes the cell meanwhile.
     #[inline]
     pub(super) unsafe fn copy(&self, position: u64) -> MaybeUninit<T> {
         // SAFETY: the slots exist by contract.
         let cell = unsafe { self.cell(position) };
-        // SAFETY: the pointer is valid, and nobody writes, by contract.
+        // SAFETY: the pointer is valid, and no thread writes, by contract.
         cell.with(|cell| unsafe { cell.read() })
     }
 }

@@ -169,7 +169,7 @@ fn the_oldest_make_room_while_the_emitter_reads() {
     });
     for number in 0..MANY {
         tx.collect_blocking(Counted(Arc::clone(&drops), Box::new(number)))
-            .expect("nobody aborts");
+            .expect("the edge is not aborted");
     }
     drop(tx);
     let emitted = emitter.join().expect("it does not panic");

@@ -25,13 +25,13 @@ impl<M: Message, A: Actor<M>, F: Fn(u32) -> A + Send + Sync + 'static> Form<M> f
 
     #[inline(always)]
     unsafe fn begin(actor: *mut A, shard: *mut Shard<M>) {
-        // SAFETY: the shard is valid, and the actor is used by nobody else.
+        // SAFETY: the shard is valid, and the actor is used by nothing else.
         unsafe { (*actor).start(&mut VirtualContext::new(ForEvent(shard))) }
     }
 
     #[inline(always)]
     unsafe fn handle(actor: *mut A, shard: *mut Shard<M>) -> Flow {
-        // SAFETY: the shard is valid, the actor used by nobody else; the reference to the shard
+        // SAFETY: the shard is valid, the actor used by nothing else; the reference to the shard
         // ends before the handler runs.
         unsafe {
             let Some(event) = (*shard).take_event() else {
@@ -104,7 +104,7 @@ where
     #[inline(always)]
     unsafe fn handle(actor: *mut B, shard: *mut Shard<M>) -> Flow {
         // SAFETY: a body lives in its slot until it is dropped there, so it is pinned; it is used
-        // by nobody else, and no reference to the shard is held while it is polled.
+        // by nothing else, and no reference to the shard is held while it is polled.
         unsafe {
             let me = (*shard).turn.me;
             let waker = ManuallyDrop::new(waker::of(me));
@@ -149,7 +149,7 @@ where
 /// Whether a body that was woken while it was polled is to be polled again.
 ///
 /// # Safety
-/// The shard is valid and nobody holds a reference to it.
+/// The shard is valid and no reference to it is held.
 #[cold]
 #[inline(never)]
 unsafe fn again<M: Message>(shard: *mut Shard<M>) -> bool {
@@ -162,7 +162,7 @@ unsafe fn again<M: Message>(shard: *mut Shard<M>) -> bool {
 /// Wakes the waker that a combinator gave to the wait of the actor being run.
 ///
 /// # Safety
-/// The shard is valid and nobody holds a reference to it.
+/// The shard is valid and no reference to it is held.
 #[cold]
 #[inline(never)]
 unsafe fn wake_relay<M: Message>(shard: *mut Shard<M>) {

@@ -116,7 +116,7 @@ impl<M: Message> Engine<M> {
 /// An actor has panicked: notes it, if it is the first in virtual time, and drops the body.
 ///
 /// # Safety
-/// The shard is valid and nobody holds a reference to it; `population` has the actor being run.
+/// The shard is valid and no reference to it is held; `population` has the actor being run.
 #[cold]
 pub(super) unsafe fn note_panic<M: Message>(
     shard: *mut Shard<M>,

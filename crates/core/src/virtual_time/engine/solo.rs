@@ -12,9 +12,9 @@ use crate::virtual_time::shard::Shard;
 /// A window is thin if no shard has more events in it than this: what those cost is about what a
 /// meeting costs.
 const THIN: u64 = 64;
-/// After so many thin windows in a row one thread runs all shards.
+/// After this many thin windows in a row one thread runs all shards.
 const IN_A_ROW: u32 = 16;
-/// And after so many in a row that are not, all run their own again.
+/// And after this many in a row that are not, all run their own again.
 const NOT_IN_A_ROW: u32 = 2;
 
 /// How many windows in a row were thin, or were not.
@@ -79,7 +79,7 @@ impl<M: Message> Engine<M> {
 /// Runs all shards on this thread.
 ///
 /// # Safety
-/// Nobody else uses what the pointers lead to. `first` is the shard that runs on this thread.
+/// Nothing else uses what the pointers lead to. `first` is the shard that runs on this thread.
 unsafe fn run_all<M: Message, P: Pause>(
     first: *mut Engine<M>,
     others: &[*mut Engine<M>],

@@ -127,7 +127,7 @@ impl<M: Message> Engine<M> {
         places.add_crew(first, parent, spawn, population, slots);
     }
 
-    /// Forgets the actors of spawns of which nobody is left here, and gives their memory back.
+    /// Forgets the actors of spawns of which none is left here, and gives their memory back.
     pub(super) fn forget_ended(&mut self) {
         // Totals are wanted of all actors, to the end.
         if self.shard().rules.per_actor {

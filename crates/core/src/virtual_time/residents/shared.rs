@@ -1,6 +1,6 @@
 //! Actors that share pages with others: few were spawned together, perhaps each by itself.
 //!
-//! There is one population for all of them that are of one type. Whoever was spawned together lies
+//! There is one population for all of them that are of one type. Actors that were spawned together lie
 //! side by side in a piece of memory that is given back when the last of them has ended; what an
 //! actor is made from waits in its own slot until it begins.
 
@@ -27,7 +27,7 @@ impl<M, F: Form<M>> Sharers<M, F> {
         }
     }
 
-    /// The memory of so many actors that were spawned together.
+    /// The memory of a number of actors that were spawned together.
     pub(super) fn layout(count: usize) -> Layout {
         Layout::array::<Slot<M, F>>(count).expect("half a page of actors fits into memory")
     }
@@ -38,7 +38,7 @@ impl<M: Message, F: Form<M>> Residents<M> for Sharers<M, F> {
 
     #[inline(always)]
     unsafe fn slot(&self, shard: *mut Shard<M>, actor: u32) -> Option<*mut Slot<M, F>> {
-        // SAFETY: nobody holds a reference to the shard, by the contract; the place is an actor's
+        // SAFETY: no reference to the shard is held, by the contract; the place is an actor's
         // of this population, so the slots are of its type, and there are more than its index.
         unsafe {
             let quarters = (*shard).places.quarters(actor)?;
@@ -73,7 +73,7 @@ impl<M: Message, F: Form<M>> Residents<M> for Sharers<M, F> {
     }
 
     unsafe fn clear_all(&self, shard: *mut Shard<M>, actor: u32) {
-        // SAFETY: the actors spawned together lie where this one's quarters are, and nobody
+        // SAFETY: the actors spawned together lie where this one's memory is, and nothing
         // uses them any more; their memory was allocated with this layout.
         unsafe {
             let Some(quarters) = (*shard).places.quarters(actor) else {

@@ -125,7 +125,7 @@ impl<M: Message, F: Form<M>> Residents<M> for Whole<M, F> {
             }
             for index in page * PAGE..self.count.min((page + 1) * PAGE) {
                 // SAFETY: the page is this shard's, so it has the slots of all its actors, which
-                // nobody else uses any more.
+                // nothing else uses any more.
                 unsafe {
                     let slot = start.add((index % PAGE) as usize * Self::STRIDE);
                     Slot::clear(slot.cast::<Slot<M, F>>(), shard, self.first + index);

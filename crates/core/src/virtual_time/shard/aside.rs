@@ -6,7 +6,7 @@ use crate::virtual_time::stored::{Room, Stored};
 use std::ptr::NonNull;
 
 /// What a shard's `header` points to where no actor's memory is meant, and a place for an event that
-/// lies in no buffer. In memory of its own, which nobody
+/// lies in no buffer. In memory of its own, which nothing
 /// borrows together with the shard.
 pub(super) struct Aside<M>(NonNull<Places<M>>);
 
@@ -24,7 +24,7 @@ impl<M> Aside<M> {
         Aside(NonNull::new(aside).expect("a box is not null"))
     }
 
-    /// The header of nobody.
+    /// A header without a sender.
     pub(super) fn header(&self) -> *mut Header {
         // SAFETY: the memory is there as long as this.
         unsafe { &raw mut (*self.0.as_ptr()).header }
@@ -32,12 +32,12 @@ impl<M> Aside<M> {
 
     /// Puts an event without a message into the place for one, where it stays until the next.
     pub(super) fn set_event(&mut self, event: Scheduled<M>) -> *mut Stored<M> {
-        // SAFETY: the memory is there as long as this; nobody holds a reference to the event.
+        // SAFETY: the memory is there as long as this; no reference to the event is held.
         let room = unsafe { &mut (*self.0.as_ptr()).event };
         Stored::put_aside(room, event)
     }
 
-    /// Puts a message there. Whoever handles it moves it out before the next.
+    /// Puts a message there. It is moved out before the next.
     pub(super) fn set_message(&mut self, message: Scheduled<M>) -> *mut Stored<M> {
         // SAFETY: as above; a room has the size and alignment of any event.
         unsafe {

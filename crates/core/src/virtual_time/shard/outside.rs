@@ -16,7 +16,7 @@ impl<M: Message> Shard<M> {
         self.rest.push(event);
     }
 
-    /// A message from nobody, which arrives at `time`: after the pause, and after all messages of
+    /// A message without a sender, which arrives at `time`: after the pause, and after all messages of
     /// actors that arrive at this instant.
     pub(in super::super) fn inject(
         &mut self,

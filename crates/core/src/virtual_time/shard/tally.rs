@@ -41,7 +41,7 @@ pub(in super::super) enum Why {
         /// Whose name is to follow in the description of the event: another shard may have it.
         whose: Option<u32>,
     },
-    /// It caused itself so many events at one instant.
+    /// It caused itself this many events at one instant.
     Livelock(u32),
     /// It sent more messages than there are sequence numbers.
     Sends,
@@ -205,7 +205,7 @@ impl<M: Message> Shard<M> {
     /// [`Scheduled::message_kind`]. What is returned is to be dropped.
     #[cold]
     #[inline(never)]
-    #[must_use = "dropping a message is foreign code: to be done by whoever holds no reference"]
+    #[must_use = "dropping a message is foreign code: done where no reference is held"]
     pub(in super::super) fn undeliverable(
         &mut self,
         event: Scheduled<M>,

@@ -6,7 +6,7 @@ use crate::contract::{Addr, Message, Random, Time};
 use crate::network::Way;
 use crate::virtual_time::scheduled::Kind;
 
-/// So many pairs are remembered, or twice as many as had something on its way when they were last
+/// Pairs that are remembered, or twice as many as had something on its way when they were last
 /// looked through.
 const LEAST: usize = 1024;
 

@@ -58,7 +58,7 @@ pub(in super::super) struct Turn<M> {
     pub(in super::super) current: *const Stored<M>,
     /// The head of an event that had been kept, or that begins a new trace.
     pub(in super::super) resumed: Head,
-    /// The event, as long as nobody has taken it.
+    /// The event, until it is taken.
     pub(in super::super) arrived: *mut Stored<M>,
     /// The actors between which a message was sent last, and its latency.
     pub(super) pair: (u32, u32),
@@ -86,7 +86,7 @@ impl<M> Turn<M> {
             current: std::ptr::null(),
             resumed: Turn::<M>::nothing(),
             arrived: std::ptr::null_mut(),
-            // Nobody has this address, and nobody sends from it.
+            // No actor has this address, so none sends from it.
             pair: (u32::MAX, u32::MAX),
             latency: 0,
             kind: 0,

@@ -6,7 +6,7 @@ use crate::virtual_time::wheel::Wheel;
 use std::collections::{HashMap, HashSet};
 use std::task::Waker;
 
-/// With so many cancelled timers, or more, the wheel is gone through.
+/// With this many cancelled timers, or more, the wheel is gone through.
 const SWEEP_AT: usize = 1024;
 
 /// See the [module](self).
@@ -108,7 +108,7 @@ impl Waits {
         !self.cancelled.is_empty() && self.cancelled.remove(&key(actor, token))
     }
 
-    /// Whether so many were cancelled that going through the wheel costs little for each.
+    /// Whether enough were cancelled that going through the wheel costs little for each.
     pub(super) fn are_many(&self) -> bool {
         self.cancelled.len() >= self.sweep_at
     }
@@ -131,7 +131,7 @@ impl Waits {
     }
 
     /// Notes the waker that a combinator gave to a wait. What is returned is to be dropped.
-    #[must_use = "dropping a waker is foreign code: to be done by whoever holds no reference"]
+    #[must_use = "dropping a waker is foreign code: done where no reference is held"]
     pub(in super::super) fn set_relay(&mut self, actor: u32, waker: Waker) -> Option<Waker> {
         self.relays.insert(actor, waker)
     }

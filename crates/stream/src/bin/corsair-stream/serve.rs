@@ -184,7 +184,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         )
         .await
     });
-    // A thread that waits for a hung receiver keeps nobody waiting.
+    // A thread that waits for a hung receiver delays no other.
     runtime.shutdown_background();
     code
 }
@@ -249,7 +249,7 @@ async fn stop_engine(
         }
         code
     });
-    // Not for whoever does not read it.
+    // Not for a reader that has stopped.
     let code = match timeout(TELLING, told).await {
         Ok(Ok(code)) => code,
         _ => failed(engine),

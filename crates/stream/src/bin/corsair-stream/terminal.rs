@@ -25,7 +25,7 @@ pub(crate) fn print(text: &str) {
     }
 }
 
-/// Says what went wrong. Does not wait for whoever reads it.
+/// Says what went wrong. Does not wait for the reader.
 pub(crate) fn complain(what: impl Display) {
     stderr().send(format!("corsair-stream: {what}\n").into_bytes());
 }
@@ -51,7 +51,7 @@ pub(crate) fn flush() {
 
 const FLUSH: Duration = Duration::from_secs(1);
 
-/// So many lines wait for stderr; more are left out.
+/// Lines that may wait for stderr; more are left out.
 const WAITING: usize = 1024;
 
 enum Line {

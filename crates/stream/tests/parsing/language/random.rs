@@ -106,7 +106,7 @@ pub fn blocks() -> impl Strategy<Value = Block> {
     })
 }
 
-/// Some rows out of so many.
+/// Some rows out of a number of them.
 pub fn any_rows(rows: usize) -> impl Strategy<Value = Rows> {
     let all = rows as u32;
     let range = (0..=all, 0..=all).prop_map(|(a, b)| Rows::Range(a.min(b), a.max(b)));
