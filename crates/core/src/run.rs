@@ -51,6 +51,38 @@ pub fn run<M: Message>(
     }
 }
 
+/// Runs a scenario in virtual time, as [`run`](run()) does with [`Executor::Virtual`]: a program that needs
+/// no other executor is compiled in half the time.
+///
+/// ```
+/// use corsair::{AsyncContext, Config, Message, RunError, Scenario, simulate};
+///
+/// #[derive(Message)]
+/// struct Never;
+///
+/// struct Rest;
+///
+/// impl Scenario<Never> for Rest {
+///     async fn root<C: AsyncContext<Never>>(self, mut cx: C) {
+///         cx.sleep(std::time::Duration::from_secs(3600)).await;
+///     }
+/// }
+///
+/// let report = simulate(&Config::default(), Rest)?;
+/// assert_eq!(report.time.as_nanos(), 3_600_000_000_000);
+/// # Ok::<(), RunError>(())
+/// ```
+///
+/// # Errors
+/// See [`RunError`]. A cut run is no error ([`Outcome::Cut`](crate::Outcome::Cut)).
+pub fn simulate<M: Message>(
+    config: &Config,
+    scenario: impl Scenario<M>,
+) -> Result<Report, RunError> {
+    config.check()?;
+    crate::virtual_time::run(config, scenario)
+}
+
 /// Runs a scenario as [`Executor::Tokio`] does, with a task per actor, on a tokio runtime that is
 /// there already, beside whatever else it runs: for actors that share sockets and channels with
 /// other tasks. [`Config::workers`] is ignored.

@@ -1,9 +1,7 @@
 //! Addresses, and who gets what is sent to them: the same for any number of workers and any
 //! lookahead, also where an address is not yet, or no longer, that of an actor.
 
-use corsair::{
-    Addr, AsyncContext, Config, Event, Executor, Latency, Message, Report, Scenario, Spawn,
-};
+use corsair::{Addr, AsyncContext, Config, Event, Latency, Message, Report, Scenario, Spawn};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -51,7 +49,7 @@ fn same<S: Scenario<Number> + Clone>(config: &Config, scenario: &S) -> Report {
             lookahead,
             ..config.clone()
         };
-        let report = corsair::run(Executor::Virtual, &config, scenario.clone()).unwrap();
+        let report = corsair::simulate(&config, scenario.clone()).unwrap();
         match &first {
             None => first = Some(report),
             Some(first) => assert_eq!(

@@ -8,8 +8,8 @@ mod simulation;
 mod ties;
 
 use corsair::{
-    Addr, AsyncContext, Config, Event, Executor, Latency, Message, Outcome, Report, RunError,
-    Scenario, Spawn, Time, Token, Waiting,
+    Addr, AsyncContext, Config, Event, Latency, Message, Outcome, Report, RunError, Scenario,
+    Spawn, Time, Token, Waiting,
 };
 use proptest::prelude::*;
 use std::num::NonZeroUsize;
@@ -38,7 +38,7 @@ fn config(workers: usize) -> Config {
 }
 
 fn run(config: &Config, scenario: impl Scenario<Note>) -> Result<Report, RunError> {
-    corsair::run(Executor::Virtual, config, scenario)
+    corsair::simulate(config, scenario)
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn essence(report: &Report) -> impl PartialEq + std::fmt::Debug + use<> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 24 }) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 12 }) })]
 
     #[test]
     fn a_run_is_the_same_for_any_number_of_workers_and_any_lookahead(

@@ -181,7 +181,7 @@ fn a_panic_crosses_stacks() {
         let (below, one) = join(|| depth(left - 1), || 1);
         below + one
     }
-    let panic = catch_unwind(|| pool(1).install(|| depth(500_000))).expect_err("the bottom panics");
+    let panic = catch_unwind(|| pool(1).install(|| depth(200_000))).expect_err("the bottom panics");
     assert_eq!(message(&*panic), "bottom");
 }
 

@@ -106,7 +106,7 @@ fn digests_do_not_depend_on_the_lookahead() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
     fn digests_are_equal_for_any_population_latency_and_lookahead(

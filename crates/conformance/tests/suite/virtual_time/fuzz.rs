@@ -5,7 +5,7 @@ mod case;
 
 #[test]
 fn random_scenarios_are_the_same_for_any_workers_and_lookahead() {
-    let cases = if cfg!(miri) { 3 } else { 100 };
+    let cases = if cfg!(miri) { 3 } else { 50 };
     for number in 0..cases {
         if let Err(difference) = case::check(number) {
             panic!("{difference}");

@@ -1,6 +1,6 @@
 //! Numbers as messages, all of which travel for a millisecond.
 
-use corsair::{AsyncContext, Config, Executor, Latency, Message, Report, RunError, Scenario};
+use corsair::{AsyncContext, Config, Latency, Message, Report, RunError, Scenario};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub fn config(workers: usize) -> Config {
 }
 
 pub fn run(config: &Config, scenario: impl Scenario<Number>) -> Result<Report, RunError> {
-    corsair::run(Executor::Virtual, config, scenario)
+    corsair::simulate(config, scenario)
 }
 
 /// Answers each question with nine.

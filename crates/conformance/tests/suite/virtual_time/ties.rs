@@ -3,8 +3,7 @@
 
 use super::number::{Body, MS, Number, config, nine, run};
 use corsair::{
-    AskError, AsyncContext, Config, Event, Executor, Message, RunError, Scenario, Spawn, Time,
-    Token,
+    AskError, AsyncContext, Config, Event, Message, RunError, Scenario, Spawn, Time, Token,
 };
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -445,7 +444,7 @@ fn a_panic_on_a_kept_message_is_told_with_that_message() {
             panic!("{event:?}");
         }
     }
-    let error = corsair::run(Executor::Virtual, &config(1), Keeps).unwrap_err();
+    let error = corsair::simulate(&config(1), Keeps).unwrap_err();
     let RunError::Panicked { panic, .. } = error else {
         panic!("{error}")
     };

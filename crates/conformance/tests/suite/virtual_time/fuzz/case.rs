@@ -3,8 +3,8 @@
 
 use corsair::network::{Duplicating, Fifo, Jitter, Lossy, Network};
 use corsair::{
-    Actor, Addr, AsyncContext, Config, Context, DeadLetters, Event, Executor, Flow, Latency,
-    Message, Outcome, Random, Report, RunError, Scenario, Select, Simulation, Spawn, Time, Token,
+    Actor, Addr, AsyncContext, Config, Context, DeadLetters, Event, Flow, Latency, Message,
+    Outcome, Random, Report, RunError, Scenario, Select, Simulation, Spawn, Time, Token,
 };
 use futures_util::future::{Either, select};
 use std::fmt::Write;
@@ -528,7 +528,7 @@ pub(crate) fn check(number: u64) -> Result<(), String> {
         };
         let seen = Arc::clone(&scenario.seen);
         let result = if index < paused {
-            corsair::run(Executor::Virtual, &config, scenario)
+            corsair::simulate(&config, scenario)
         } else {
             run_with_pauses(&config, scenario, number ^ index as u64)
         };
