@@ -5,9 +5,7 @@
 //! tokio's. `one_*` alternates collect and emit within one thread or task; `two_*` has an end on each
 //! of two threads or tasks.
 
-use corsair::edge::{
-    self, BlockingCollect, BlockingEmit, Collect, Collector, Emit, Emitter, FanOut, Merge, Options,
-};
+use corsair::edge::{self, Collector, Emitter, FanOut, Flavour, Merge, Options};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
@@ -65,9 +63,9 @@ fn each(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, mut run: impl FnMu
 }
 
 /// Alternately in one thread.
-fn one_blocking(
-    tx: &mut impl BlockingCollect<Message = Point>,
-    rx: &mut impl BlockingEmit<Message = Point>,
+fn one_blocking<F: Flavour<Point>>(
+    tx: &mut Collector<Point, F>,
+    rx: &mut Emitter<Point, F>,
 ) -> Check {
     let mut check = Check::default();
     for time in 0..MANY {
@@ -78,9 +76,9 @@ fn one_blocking(
 }
 
 /// Alternately in one task.
-async fn one_async(
-    tx: &mut impl Collect<Message = Point>,
-    rx: &mut impl Emit<Message = Point>,
+async fn one_async<F: Flavour<Point>>(
+    tx: &mut Collector<Point, F>,
+    rx: &mut Emitter<Point, F>,
 ) -> Check {
     let mut check = Check::default();
     for time in 0..MANY {
@@ -96,8 +94,8 @@ fn one_thread(criterion: &mut Criterion) {
         let (mut tx, mut rx) = edge::ring(options(statistics));
         each(&mut group, name, || one_blocking(&mut tx, &mut rx));
     }
-    for (name, statistics) in [("crossbeam", true), ("crossbeam_no_statistics", false)] {
-        let (mut tx, mut rx) = edge::crossbeam(options(statistics));
+    for (name, statistics) in [("queue", true), ("queue_no_statistics", false)] {
+        let (mut tx, mut rx) = edge::queue(options(statistics));
         each(&mut group, name, || one_blocking(&mut tx, &mut rx));
     }
     let (tx, rx) = crossbeam_channel::bounded(CAPACITY);
@@ -135,8 +133,8 @@ fn one_task(criterion: &mut Criterion) {
             runtime.block_on(one_async(&mut tx, &mut rx))
         });
     }
-    for (name, statistics) in [("tokio", true), ("tokio_no_statistics", false)] {
-        let (mut tx, mut rx) = edge::tokio(options(statistics));
+    for (name, statistics) in [("queue", true), ("queue_no_statistics", false)] {
+        let (mut tx, mut rx) = edge::queue(options(statistics));
         each(&mut group, name, || {
             runtime.block_on(one_async(&mut tx, &mut rx))
         });
@@ -155,9 +153,9 @@ fn one_task(criterion: &mut Criterion) {
 }
 
 /// From one thread to another.
-fn two_blocking(
-    mut tx: impl BlockingCollect<Message = Point> + Send,
-    mut rx: impl BlockingEmit<Message = Point>,
+fn two_blocking<F: Flavour<Point>>(
+    mut tx: Collector<Point, F>,
+    mut rx: Emitter<Point, F>,
 ) -> Check {
     thread::scope(|scope| {
         scope.spawn(move || {
@@ -202,8 +200,8 @@ fn two_threads(criterion: &mut Criterion) {
             two_blocking(tx, rx)
         });
     }
-    each(&mut group, "crossbeam", || {
-        let (tx, rx) = edge::crossbeam(options(true));
+    each(&mut group, "queue", || {
+        let (tx, rx) = edge::queue(options(true));
         two_blocking(tx, rx)
     });
     each(&mut group, "raw_crossbeam", || {
@@ -233,9 +231,9 @@ fn two_threads(criterion: &mut Criterion) {
 }
 
 /// From one task to another.
-async fn two_async(
-    mut tx: impl Collect<Message = Point> + 'static,
-    mut rx: impl Emit<Message = Point> + 'static,
+async fn two_async<F: Flavour<Point>>(
+    mut tx: Collector<Point, F>,
+    mut rx: Emitter<Point, F>,
 ) -> Check {
     let sender = tokio::spawn(async move {
         for time in 0..MANY {
@@ -285,8 +283,8 @@ fn two_tasks(criterion: &mut Criterion) {
             runtime.block_on(two_async(tx, rx))
         });
     }
-    each(&mut group, "tokio", || {
-        let (tx, rx) = edge::tokio(options(true));
+    each(&mut group, "queue", || {
+        let (tx, rx) = edge::queue(options(true));
         runtime.block_on(two_async(tx, rx))
     });
     each(&mut group, "raw_tokio", || {

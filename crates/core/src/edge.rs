@@ -1,29 +1,40 @@
-//! Edges: one-way, bounded connections between two actors or tasks, which can be aborted.
+//! Edges: one-way, bounded connections between actors, tasks or threads, which can be aborted.
 //!
-//! [`collect`](Collect::collect) accepts a message and waits while the edge is full;
-//! [`emit`](Emit::emit) yields the next one, in order. There are two ways to end:
+//! [`collect`](Collector::collect) accepts a message and waits while the edge is full;
+//! [`emit`](Emitter::emit) yields the next one, in order. There are two ways to end:
 //!
 //! - **close**: no more is collected, what is buffered is still emitted, then `emit` ends.
 //! - **abort**: both ends stop at once. What is buffered is dropped, a waiting `collect` gives its
 //!   message back in [`Aborted`], a waiting `emit` ends. **Abort wins**: once
-//!   [`abort`](TryCollect::abort) has returned, nothing is collected and nothing is emitted any
+//!   [`abort`](Collector::abort) has returned, nothing is collected and nothing is emitted any
 //!   more, on any thread.
 //!
 //! Either end can abort, and so can any [`AbortHandle`], one of which can hold a whole graph of edges.
-//! To drop the collecting end is to close; to drop the emitting end is to abort, for no one would
-//! read what is left.
+//! To drop the collecting end is to close; to drop the emitting end is to abort, for what is left has no
+//! reader.
 //!
-//! Three flavours keep one contract, the traits [`TryCollect`] and [`TryEmit`], [`Collect`] and
-//! [`Emit`] for those that wait in `async` code, [`BlockingCollect`] and [`BlockingEmit`] for those
-//! that block a thread:
+//! There are two flavours, with the same two ends, [`Collector`] and [`Emitter`]:
 //!
-//! | | waits | what it is |
+//! | | collectors | what it is |
 //! |---|---|---|
-//! | [`ring()`] | async and blocking | lock-free ring of one collector and one emitter; batches |
-//! | [`tokio()`] | async | tokio's `mpsc` channel, and another for the abort |
-//! | [`crossbeam()`] | blocking | a crossbeam channel joined by `select!` with another for the abort |
+//! | [`ring()`] | one | lock-free; the quickest |
+//! | [`queue()`] | any number: they can be cloned | one short lock; those that wait are served in their order; with capacity 0 a rendezvous |
 //!
-//! [`FanOut`] sends to many edges, [`Merge`] reads from many. A [`Meter`] tells what an edge has
+//! Both ends wait in `async` code or block their thread, whichever method is called, with or without a time-out, one
+//! message or many at once. An emitter is an [iterator](Emitter::iter) and a [`Stream`](futures_core::Stream), a
+//! collector can be made a [`Sink`](Collector::into_sink).
+//!
+//! | | at once | in `async` code | blocking the thread |
+//! |---|---|---|---|
+//! | collect | [`try_collect`](Collector::try_collect) | [`collect`](Collector::collect) | [`collect_blocking`](Collector::collect_blocking) |
+//! | with a time-out | | [`collect_until`](Collector::collect_until) | [`collect_timeout`](Collector::collect_timeout) |
+//! | many | [`try_collect_all`](Collector::try_collect_all) | [`collect_all`](Collector::collect_all) | [`collect_all_blocking`](Collector::collect_all_blocking) |
+//! | emit | [`try_emit`](Emitter::try_emit) | [`emit`](Emitter::emit) | [`emit_blocking`](Emitter::emit_blocking) |
+//! | with a time-out | | [`emit_until`](Emitter::emit_until) | [`emit_timeout`](Emitter::emit_timeout) |
+//! | many | [`try_emit_many`](Emitter::try_emit_many) | [`emit_many`](Emitter::emit_many) | [`emit_many_blocking`](Emitter::emit_many_blocking) |
+//!
+//! [`Options`] say how much an edge holds, in messages and [by weight](Options::weight_limit), and what a full edge
+//! does. [`FanOut`] sends to many edges, [`Merge`] reads from many. A [`Meter`] tells what an edge has
 //! done, also while it works and after it has gone.
 //!
 //! Edges need no executor: a future of an edge waits on any that polls it, such as tokio's, or one
@@ -49,28 +60,38 @@
 //! ```
 
 mod abort;
-mod channel;
+#[expect(missing_debug_implementations, reason = "not to be seen outside")]
+mod batch;
 mod clock;
-mod contract;
+mod collector;
 mod counters;
-pub mod crossbeam;
+mod emitter;
 mod error;
 mod fan_out;
+mod flavour;
+mod iter;
 mod merge;
 mod meter;
+mod open;
 mod options;
 mod park;
-pub mod ring;
-mod sending;
-pub mod tokio;
+#[expect(missing_debug_implementations, reason = "not to be seen outside")]
+mod queue;
+#[expect(missing_debug_implementations, reason = "not to be seen outside")]
+mod ring;
+mod sink;
+mod weigh;
 
-pub use self::crossbeam::crossbeam;
-pub use self::tokio::tokio;
 pub use abort::AbortHandle;
-pub use contract::{BlockingCollect, BlockingEmit, Collect, Emit, TryCollect, TryEmit};
-pub use error::{Aborted, TryCollectError, TryEmitError};
+pub use collector::Collector;
+pub use emitter::Emitter;
+pub use error::{Aborted, CollectTimeoutError, EmitTimeoutError, TryCollectError, TryEmitError};
 pub use fan_out::{Branch, FanOut};
+pub use flavour::{Flavour, Queue, Ring};
+pub use iter::{IntoIter, Iter, TryIter};
 pub use merge::Merge;
 pub use meter::{EdgeStatistics, Meter, State};
+pub use open::{queue, queue_weighed, ring, ring_weighed};
 pub use options::{MAX_CAPACITY, Options, Overflow, OverflowError};
-pub use ring::{Collector, Emitter, One, Weigh, ring, ring_weighed};
+pub use sink::CollectorSink;
+pub use weigh::{Bytes, One, Weigh};

@@ -5,7 +5,7 @@
 //! write has settled when the last one is dropped. Nothing is counted per point or per edge.
 
 use crate::batch::Flow;
-use corsair::edge::Weigh;
+use corsair::edge::{Ring, Weigh};
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -78,10 +78,10 @@ impl Drop for Held {
 pub(crate) struct Points;
 
 /// The collecting end of an edge of a task.
-pub(crate) type Collector = corsair::edge::Collector<Parcel, Points>;
+pub(crate) type Collector = corsair::edge::Collector<Parcel, Ring<Points>>;
 
 /// The emitting end of an edge of a task.
-pub(crate) type Emitter = corsair::edge::Emitter<Parcel, Points>;
+pub(crate) type Emitter = corsair::edge::Emitter<Parcel, Ring<Points>>;
 
 impl Weigh<Parcel> for Points {
     fn weight(parcel: &Parcel) -> u64 {

@@ -3,7 +3,9 @@
 #[macro_use]
 mod flavour;
 
+mod collectors;
 mod contract;
 mod graph;
 mod model;
 mod tasks;
+mod waits;

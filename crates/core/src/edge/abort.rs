@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 /// What a handle can abort.
-pub(super) trait Abort: Send + Sync {
-    /// As [`TryCollect::abort`](super::TryCollect::abort).
+pub trait Abort: Send + Sync {
+    /// As [`Collector::abort`](super::Collector::abort).
     fn abort(&self);
 }
 
@@ -105,19 +105,31 @@ impl fmt::Debug for AbortHandle {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::edge::{Options, ring};
+
+    #[derive(Default)]
+    struct Edge(AtomicBool);
+
+    impl Abort for Edge {
+        fn abort(&self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
 
     #[test]
     fn edges_that_are_gone_leave_the_handle() {
         let handle = AbortHandle::new();
-        let options = Options::new(1).abort_handle(handle.clone());
-        let kept: Vec<_> = (0..10).map(|_| ring::<u8>(options.clone())).collect();
+        let edge = || {
+            let edge = Arc::new(Edge::default());
+            handle.attach(&edge);
+            edge
+        };
+        let kept: Vec<_> = (0..10).map(|_| edge()).collect();
         for _ in 0..1000 {
-            drop(ring::<u8>(options.clone()));
+            drop(edge());
         }
         assert!(handle.edges().list.len() <= 2 * (kept.len() + FEW));
         handle.abort();
         assert!(handle.edges().list.is_empty());
-        assert!(kept.iter().all(|(tx, _)| tx.is_aborted()));
+        assert!(kept.iter().all(|edge| edge.0.load(Ordering::Relaxed)));
     }
 }

@@ -1,6 +1,7 @@
 //! One message to many edges.
 
-use super::{Aborted, BlockingCollect, Collect, TryCollect, TryCollectError};
+use super::flavour::{Flavour, Ring};
+use super::{Aborted, Collector, TryCollectError};
 use std::fmt;
 
 /// Sends every message to each of its edges, a clone to each; with an [`Arc`](std::sync::Arc) it is
@@ -29,8 +30,8 @@ use std::fmt;
 /// assert!(all.remove(slow_one).is_some());
 /// # Ok::<(), edge::Aborted<Arc<str>>>(())
 /// ```
-pub struct FanOut<C> {
-    edges: Vec<(Branch, C)>,
+pub struct FanOut<T: Send + 'static, F: Flavour<T> = Ring> {
+    edges: Vec<(Branch, Collector<T, F>)>,
     /// Of the next one that is added.
     next: u64,
     /// Positions of those that were full.
@@ -41,9 +42,9 @@ pub struct FanOut<C> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Branch(pub(super) u64);
 
-impl<C> FanOut<C> {
+impl<T: Send + 'static, F: Flavour<T>> FanOut<T, F> {
     /// Without edges.
-    pub const fn new() -> FanOut<C> {
+    pub const fn new() -> FanOut<T, F> {
         FanOut {
             edges: Vec::new(),
             next: 0,
@@ -52,7 +53,7 @@ impl<C> FanOut<C> {
     }
 
     /// Sends to this edge, too, from the next message on.
-    pub fn add(&mut self, collector: C) -> Branch {
+    pub fn add(&mut self, collector: Collector<T, F>) -> Branch {
         let branch = Branch(self.next);
         self.next += 1;
         self.edges.push((branch, collector));
@@ -61,7 +62,7 @@ impl<C> FanOut<C> {
 
     /// Sends to this edge no more, and returns it, open as it is. `None` if it has been aborted and
     /// removed. O(edges).
-    pub fn remove(&mut self, branch: Branch) -> Option<C> {
+    pub fn remove(&mut self, branch: Branch) -> Option<Collector<T, F>> {
         let at = self.edges.iter().position(|(it, _)| *it == branch)?;
         Some(self.edges.remove(at).1)
     }
@@ -77,21 +78,18 @@ impl<C> FanOut<C> {
     }
 
     /// The edges.
-    pub fn iter(&self) -> impl Iterator<Item = (Branch, &C)> {
+    pub fn iter(&self) -> impl Iterator<Item = (Branch, &Collector<T, F>)> {
         self.edges.iter().map(|(branch, edge)| (*branch, edge))
     }
 }
 
-impl<C: TryCollect> FanOut<C>
-where
-    C::Message: Clone,
-{
+impl<T: Clone + Send + 'static, F: Flavour<T>> FanOut<T, F> {
     /// Offers a message to all edges. Those that are full and block, and only those, do not get it: they
     /// are returned. O(edges).
     ///
     /// # Errors
     /// [`Aborted`] with the message if there are no edges, or none any more.
-    pub fn try_collect(&mut self, message: C::Message) -> Result<Vec<Branch>, Aborted<C::Message>> {
+    pub fn try_collect(&mut self, message: T) -> Result<Vec<Branch>, Aborted<T>> {
         self.offer(&message);
         if self.edges.is_empty() {
             return Err(Aborted(message));
@@ -99,18 +97,18 @@ where
         Ok(self.full.iter().map(|at| self.edges[*at].0).collect())
     }
 
-    /// As [`TryCollect::close`], all edges.
+    /// As [`Collector::close`], all edges.
     pub fn close(&mut self) {
         self.edges.iter_mut().for_each(|(_, edge)| edge.close());
     }
 
-    /// As [`TryCollect::abort`], all edges.
+    /// As [`Collector::abort`], all edges.
     pub fn abort(&self) {
         self.edges.iter().for_each(|(_, edge)| edge.abort());
     }
 
     /// Offers a message to all edges, removes those that are aborted, and notes those that are full.
-    fn offer(&mut self, message: &C::Message) {
+    fn offer(&mut self, message: &T) {
         self.full.clear();
         let mut at = 0;
         while at < self.edges.len() {
@@ -126,11 +124,7 @@ where
     }
 
     /// Removes those edges that turned out to be aborted while they were waited for.
-    fn finish(
-        &mut self,
-        message: C::Message,
-        mut aborted: Vec<usize>,
-    ) -> Result<(), Aborted<C::Message>> {
+    fn finish(&mut self, message: T, mut aborted: Vec<usize>) -> Result<(), Aborted<T>> {
         while let Some(at) = aborted.pop() {
             self.edges.remove(at);
         }
@@ -139,12 +133,7 @@ where
             false => Ok(()),
         }
     }
-}
 
-impl<C: Collect> FanOut<C>
-where
-    C::Message: Clone + Send + Sync,
-{
     /// Sends a message to all edges, and waits for those that are full and block.
     ///
     /// If the future is dropped before it is ready, some of the edges that were full do not get the
@@ -152,7 +141,7 @@ where
     ///
     /// # Errors
     /// [`Aborted`] with the message if there are no edges, or none any more.
-    pub async fn collect(&mut self, message: C::Message) -> Result<(), Aborted<C::Message>> {
+    pub async fn collect(&mut self, message: T) -> Result<(), Aborted<T>> {
         self.offer(&message);
         let mut aborted = Vec::new();
         for at in self.full.drain(..) {
@@ -162,17 +151,12 @@ where
         }
         self.finish(message, aborted)
     }
-}
 
-impl<C: BlockingCollect> FanOut<C>
-where
-    C::Message: Clone,
-{
     /// Sends a message to all edges, and blocks the thread for those that are full and block.
     ///
     /// # Errors
     /// [`Aborted`] with the message if there are no edges, or none any more.
-    pub fn collect_blocking(&mut self, message: C::Message) -> Result<(), Aborted<C::Message>> {
+    pub fn collect_blocking(&mut self, message: T) -> Result<(), Aborted<T>> {
         self.offer(&message);
         let mut aborted = Vec::new();
         for at in self.full.drain(..) {
@@ -184,14 +168,14 @@ where
     }
 }
 
-impl<C> Default for FanOut<C> {
+impl<T: Send + 'static, F: Flavour<T>> Default for FanOut<T, F> {
     fn default() -> Self {
         FanOut::new()
     }
 }
 
-impl<C> FromIterator<C> for FanOut<C> {
-    fn from_iter<I: IntoIterator<Item = C>>(collectors: I) -> Self {
+impl<T: Send + 'static, F: Flavour<T>> FromIterator<Collector<T, F>> for FanOut<T, F> {
+    fn from_iter<I: IntoIterator<Item = Collector<T, F>>>(collectors: I) -> Self {
         let mut all = FanOut::new();
         for end in collectors {
             all.add(end);
@@ -200,7 +184,7 @@ impl<C> FromIterator<C> for FanOut<C> {
     }
 }
 
-impl<C: fmt::Debug> fmt::Debug for FanOut<C> {
+impl<T: Send + 'static, F: Flavour<T>> fmt::Debug for FanOut<T, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map()
             .entries(self.edges.iter().map(|(branch, edge)| (branch, edge)))

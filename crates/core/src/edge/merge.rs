@@ -1,7 +1,8 @@
 //! Many edges read as one.
 
 use super::fan_out::Branch;
-use super::{BlockingEmit, Emit, State, TryEmit, TryEmitError};
+use super::flavour::{Flavour, Ring};
+use super::{Emitter, State, TryEmitError};
 use std::fmt;
 use std::future::poll_fn;
 use std::task::{Context, Poll};
@@ -32,8 +33,8 @@ use std::task::{Context, Poll};
 /// numbers.sort();
 /// assert_eq!(numbers, [0, 1, 2, 3]);
 /// ```
-pub struct Merge<E> {
-    edges: Vec<E>,
+pub struct Merge<T: Send + 'static, F: Flavour<T> = Ring> {
+    edges: Vec<Emitter<T, F>>,
     /// Their names, in the same order.
     branches: Vec<Branch>,
     /// Of the next one that is added.
@@ -45,9 +46,9 @@ pub struct Merge<E> {
     waits: bool,
 }
 
-impl<E> Merge<E> {
+impl<T: Send + 'static, F: Flavour<T>> Merge<T, F> {
     /// Without edges: `emit` ends at once.
-    pub const fn new() -> Merge<E> {
+    pub const fn new() -> Merge<T, F> {
         Merge {
             edges: Vec::new(),
             branches: Vec::new(),
@@ -59,7 +60,7 @@ impl<E> Merge<E> {
     }
 
     /// Reads from this edge, too.
-    pub fn add(&mut self, emitter: E) -> Branch {
+    pub fn add(&mut self, emitter: Emitter<T, F>) -> Branch {
         let branch = Branch(self.named);
         self.named += 1;
         self.edges.push(emitter);
@@ -69,7 +70,7 @@ impl<E> Merge<E> {
 
     /// Reads from this edge no more, and returns it as it is. `None` if it has ended and been
     /// removed. O(edges).
-    pub fn remove(&mut self, branch: Branch) -> Option<E> {
+    pub fn remove(&mut self, branch: Branch) -> Option<Emitter<T, F>> {
         let at = self.branches.iter().position(|it| *it == branch)?;
         Some(self.take_out(at))
     }
@@ -90,11 +91,11 @@ impl<E> Merge<E> {
     }
 
     /// The edges.
-    pub fn iter(&self) -> impl Iterator<Item = (Branch, &E)> {
+    pub fn iter(&self) -> impl Iterator<Item = (Branch, &Emitter<T, F>)> {
         self.branches.iter().copied().zip(&self.edges)
     }
 
-    fn take_out(&mut self, at: usize) -> E {
+    fn take_out(&mut self, at: usize) -> Emitter<T, F> {
         self.branches.remove(at);
         if at < self.turn {
             self.turn -= 1;
@@ -106,15 +107,13 @@ impl<E> Merge<E> {
     fn after(&self, at: usize) -> usize {
         if at + 1 < self.edges.len() { at + 1 } else { 0 }
     }
-}
 
-impl<E: TryEmit> Merge<E> {
     /// The next message of any edge, if there is one.
     ///
     /// # Errors
-    /// As [`TryEmit::try_emit`]: [`TryEmitError::Empty`] if all are empty; if none is left,
+    /// As [`Emitter::try_emit`]: [`TryEmitError::Empty`] if all are empty; if none is left,
     /// [`TryEmitError::Aborted`] if one of them was aborted, else [`TryEmitError::Closed`].
-    pub fn try_emit(&mut self) -> Result<E::Message, TryEmitError> {
+    pub fn try_emit(&mut self) -> Result<T, TryEmitError> {
         match self.ask(|edge| match edge.try_emit() {
             Ok(message) => Poll::Ready(Some(message)),
             Err(TryEmitError::Empty) => Poll::Pending,
@@ -127,16 +126,16 @@ impl<E: TryEmit> Merge<E> {
         }
     }
 
-    /// As [`TryEmit::abort`], all edges.
+    /// As [`Emitter::abort`], all edges.
     pub fn abort(&self) {
-        self.edges.iter().for_each(E::abort);
+        self.edges.iter().for_each(Emitter::abort);
     }
 
     /// Asks all edges in turns until one has a message; removes those that have ended.
     fn ask(
         &mut self,
-        mut ask: impl FnMut(&mut E) -> Poll<Option<E::Message>>,
-    ) -> Poll<Option<E::Message>> {
+        mut ask: impl FnMut(&mut Emitter<T, F>) -> Poll<Option<T>>,
+    ) -> Poll<Option<T>> {
         let mut left = self.edges.len();
         while left > 0 {
             left -= 1;
@@ -160,11 +159,9 @@ impl<E: TryEmit> Merge<E> {
             false => Poll::Pending,
         }
     }
-}
 
-impl<E: Emit> Merge<E> {
-    /// As [`Emit::poll_emit`].
-    pub fn poll_emit(&mut self, context: &mut Context<'_>) -> Poll<Option<E::Message>> {
+    /// As [`Emitter::poll_emit`].
+    pub fn poll_emit(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
         let message = self.ask(|edge| edge.poll_emit(context));
         match message.is_pending() {
             true => self.waits = true,
@@ -175,7 +172,7 @@ impl<E: Emit> Merge<E> {
 
     /// Waits for the next message of any edge; `None` when all have ended. A future that is dropped
     /// before it is ready has taken nothing.
-    pub async fn emit(&mut self) -> Option<E::Message> {
+    pub async fn emit(&mut self) -> Option<T> {
         let resting = Resting(self);
         poll_fn(|context| resting.0.poll_emit(context)).await
     }
@@ -183,41 +180,39 @@ impl<E: Emit> Merge<E> {
     /// The edges are not waited for any more.
     fn rest(&mut self) {
         if std::mem::take(&mut self.waits) {
-            self.edges.iter_mut().for_each(E::rest);
+            self.edges.iter_mut().for_each(Emitter::rest);
         }
     }
-}
 
-/// Ends the wait when it is dropped.
-struct Resting<'a, E: Emit>(&'a mut Merge<E>);
-
-impl<E: Emit> Drop for Resting<'_, E> {
-    fn drop(&mut self) {
-        self.0.rest();
-    }
-}
-
-impl<E: BlockingEmit> Merge<E> {
     /// Blocks the thread until there is a message of any edge; `None` when all have ended.
-    pub fn emit_blocking(&mut self) -> Option<E::Message> {
+    pub fn emit_blocking(&mut self) -> Option<T> {
         loop {
             match self.try_emit() {
                 Ok(message) => return Some(message),
-                Err(TryEmitError::Empty) => E::wait_any(&mut self.edges),
+                Err(TryEmitError::Empty) => Emitter::wait_any(&mut self.edges),
                 Err(_) => return None,
             }
         }
     }
 }
 
-impl<E> Default for Merge<E> {
+/// Ends the wait when it is dropped.
+struct Resting<'a, T: Send + 'static, F: Flavour<T>>(&'a mut Merge<T, F>);
+
+impl<T: Send + 'static, F: Flavour<T>> Drop for Resting<'_, T, F> {
+    fn drop(&mut self) {
+        self.0.rest();
+    }
+}
+
+impl<T: Send + 'static, F: Flavour<T>> Default for Merge<T, F> {
     fn default() -> Self {
         Merge::new()
     }
 }
 
-impl<E> FromIterator<E> for Merge<E> {
-    fn from_iter<I: IntoIterator<Item = E>>(emitters: I) -> Self {
+impl<T: Send + 'static, F: Flavour<T>> FromIterator<Emitter<T, F>> for Merge<T, F> {
+    fn from_iter<I: IntoIterator<Item = Emitter<T, F>>>(emitters: I) -> Self {
         let mut all = Merge::new();
         for end in emitters {
             all.add(end);
@@ -226,7 +221,7 @@ impl<E> FromIterator<E> for Merge<E> {
     }
 }
 
-impl<E: fmt::Debug> fmt::Debug for Merge<E> {
+impl<T: Send + 'static, F: Flavour<T>> fmt::Debug for Merge<T, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map()
             .entries(self.branches.iter().zip(&self.edges))

@@ -75,8 +75,18 @@ impl EdgeStatistics {
 
 /// Reads the statistics of one edge, from any thread, also when both ends are gone.
 ///
-/// It keeps the edge's memory, but no message. Reading does not disturb the ends, but for the flavour
-/// [`tokio()`](super::tokio()), whose lock it takes for a moment.
+/// It keeps the edge's memory, but no message. Reading does not disturb the ends of a
+/// [`ring`](super::ring()); of a [`queue`](super::queue()) it takes the lock for a moment.
+///
+/// ```
+/// use corsair::edge::{self, Options};
+/// let (mut tx, rx) = edge::ring::<u32>(Options::new(8));
+/// let meter = rx.meter();
+/// tx.try_collect(7).expect("there is room");
+/// drop((tx, rx));
+/// let read = meter.read();
+/// assert_eq!((read.collected, read.dropped_by_abort), (1, 1));
+/// ```
 #[derive(Clone)]
 pub struct Meter(Arc<dyn Source>);
 
@@ -100,6 +110,11 @@ impl fmt::Debug for Meter {
 }
 
 /// An edge that can be read.
-pub(super) trait Source: Send + Sync {
+pub trait Source: Send + Sync {
     fn read(&self) -> EdgeStatistics;
+
+    fn state(&self) -> State;
+
+    /// How many messages it holds now, and at most.
+    fn filled(&self) -> (usize, usize);
 }

@@ -77,26 +77,46 @@ impl FromStr for Overflow {
 #[derive(Clone, Debug)]
 pub struct Options {
     capacity: usize,
+    weight_limit: u64,
     overflow: Overflow,
     statistics: bool,
     handles: Vec<AbortHandle>,
 }
 
 impl Options {
-    /// An edge that holds at most `capacity` messages, but at least one and at most
-    /// [`MAX_CAPACITY`]: what lies outside is brought into that range. It blocks when it is full,
-    /// and keeps statistics.
+    /// An edge that holds at most `capacity` messages, and no more than [`MAX_CAPACITY`] however much is
+    /// asked for. It blocks when it is full, and keeps statistics.
+    ///
+    /// A [`queue`](super::queue()) of capacity 0 is a rendezvous: a message goes from a waiting
+    /// collector to the emitter, and is never held in between. A [`ring`](super::ring()) holds at least one.
     pub const fn new(capacity: usize) -> Options {
         Options {
             capacity: match capacity {
-                0 => 1,
-                1..MAX_CAPACITY => capacity,
+                0..MAX_CAPACITY => capacity,
                 _ => MAX_CAPACITY,
             },
+            weight_limit: u64::MAX,
             overflow: Overflow::Block,
             statistics: true,
             handles: Vec::new(),
         }
+    }
+
+    /// The edge is also full while its messages and the next one would weigh more than `limit` together,
+    /// as [`Weigh`](super::Weigh) says. An empty edge takes any message, so that one that is heavier than the
+    /// limit does not wait forever.
+    ///
+    /// ```
+    /// use corsair::edge::{self, Bytes, Options};
+    /// let options = Options::new(64).weight_limit(1 << 20); // 64 messages, 1 MiB
+    /// let (mut tx, _rx) = edge::queue_weighed::<Vec<u8>, Bytes>(options);
+    /// tx.try_collect(vec![0; 2 << 20]).expect("it is empty");
+    /// assert!(tx.try_collect(vec![0]).is_err(), "it holds more than the limit");
+    /// ```
+    #[must_use]
+    pub fn weight_limit(mut self, limit: u64) -> Options {
+        self.weight_limit = limit;
+        self
     }
 
     /// What happens to a message for a full edge; [`Overflow::Block`] unless given.
@@ -126,6 +146,11 @@ impl Options {
     /// How many messages the edge holds.
     pub const fn capacity(&self) -> usize {
         self.capacity
+    }
+
+    /// How much the messages that it holds may weigh together; [`u64::MAX`] unless given.
+    pub const fn limit(&self) -> u64 {
+        self.weight_limit
     }
 
     /// What happens to a message for a full edge.
@@ -166,7 +191,7 @@ mod tests {
 
     #[test]
     fn capacities_are_brought_into_range() {
-        assert_eq!(Options::new(0).capacity(), 1);
+        assert_eq!(Options::new(0).capacity(), 0);
         assert_eq!(Options::new(3).capacity(), 3);
         assert_eq!(Options::new(usize::MAX).capacity(), MAX_CAPACITY);
     }

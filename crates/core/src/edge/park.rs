@@ -2,6 +2,7 @@
 
 use crate::sync::{AtomicBool, Ordering, UnsafeCell};
 use std::task::{Context, Poll, Waker};
+use std::time::Instant;
 
 /// The waker of one end that waits.
 ///
@@ -70,17 +71,30 @@ impl Parked {
     }
 }
 
-/// Polls until it is ready; the thread sleeps in between, until it is woken.
-pub(super) fn block_on<R>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+/// Polls until it is ready; the thread sleeps in between, until it is woken. Pending once it is later than
+/// the deadline.
+pub(super) fn block_until<R>(
+    deadline: Option<Instant>,
+    mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>,
+) -> Poll<R> {
     thread::with_waker(|waker| {
         let mut context = Context::from_waker(waker);
         loop {
-            if let Poll::Ready(result) = poll(&mut context) {
+            let result = poll(&mut context);
+            if result.is_ready() || !thread::park(deadline) {
                 return result;
             }
-            thread::park();
         }
     })
+}
+
+/// As [`block_until`], without a deadline.
+pub(super) fn block_on<R>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<R>) -> R {
+    loop {
+        if let Poll::Ready(result) = block_until(None, &mut poll) {
+            return result;
+        }
+    }
 }
 
 #[cfg(not(loom))]
@@ -88,8 +102,21 @@ mod thread {
     use std::sync::Arc;
     use std::task::{Wake, Waker};
     use std::thread::{self, Thread};
+    use std::time::Instant;
 
-    pub(super) use std::thread::park;
+    /// Sleeps until it is woken, or perhaps for no reason. False if it is later than the deadline.
+    pub(super) fn park(deadline: Option<Instant>) -> bool {
+        let Some(deadline) = deadline else {
+            thread::park();
+            return true;
+        };
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return false;
+        }
+        thread::park_timeout(left);
+        true
+    }
 
     struct Sleeper(Thread);
 
@@ -125,8 +152,15 @@ mod thread {
     use loom::thread::{self, Thread};
     use std::sync::Arc;
     use std::task::{Wake, Waker};
+    use std::time::Instant;
 
-    pub(super) use loom::thread::park;
+    /// In a model a deadline is always over.
+    pub(super) fn park(deadline: Option<Instant>) -> bool {
+        if deadline.is_none() {
+            thread::park();
+        }
+        deadline.is_none()
+    }
 
     struct Sleeper(Thread);
 

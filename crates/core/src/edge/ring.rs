@@ -25,8 +25,8 @@
 //! lies between the two, and drops it.
 //!
 //! **An emit that is under way** has copied its message when the compare-exchange fails. The copy is
-//! forgotten: the message belongs to the one who aborts. Both only read the slot, as
-//! no thread writes to slots between head and tail; so they do not race.
+//! forgotten: the message belongs to the thread that aborts. Both only read the slot, and no thread
+//! writes to slots between head and tail; so they do not race.
 //!
 //! **Caches.** Each end remembers where it last saw the other, and looks again only when that
 //! leaves it nothing to do. It then looks at first at a plain word in which the other tells how far
@@ -41,16 +41,18 @@
 //!
 //! **`drop_oldest`** lets the collector take messages out at the head. As it then reuses their memory,
 //! an emitter may no longer copy before it has taken. So with this policy slots hold numbers of cells
-//! (module `order`): who moves the head owns the cell, and the emitter gives it back when it has read it.
+//! (module `order`): the end that moves the head owns the cell, and the emitter gives it back when it has read it.
+//!
+//! **A limit by weight** is the collector's business alone (module `load`): it remembers the weights of what it has
+//! put, and sees by the head which of them have left.
 //!
 //! Sources: L. Lamport, "Specifying Concurrent Program Modules" (1983), for the ring of one producer
 //! and one consumer; P. Lee, T. Bu, G. Chandranmenon, "A lock-free, cache-efficient multi-core
 //! synchronization mechanism" (2010), for the remembered positions.
 
-mod batch;
-mod collector;
-mod contract;
-mod emitter;
+mod collecting;
+mod emitting;
+mod load;
 #[cfg(all(test, loom))]
 mod loom;
 mod order;
@@ -58,64 +60,30 @@ mod shared;
 mod slots;
 #[cfg(all(test, not(loom)))]
 mod tests;
-mod weigh;
-
-pub use collector::Collector;
-pub use emitter::Emitter;
-pub use weigh::{One, Weigh};
 
 use super::Options;
-use shared::Ring;
+use super::flavour::{Flavour, Ring};
+use super::weigh::Weigh;
+use collecting::RingCollecting;
+use emitting::RingEmitting;
+use shared::RingEdge;
 use std::sync::Arc;
 
-/// Makes a ring edge. O(capacity).
-///
-/// ```
-/// use corsair::edge::{self, Options};
-/// use std::thread;
-///
-/// let (mut tx, mut rx) = edge::ring(Options::new(16));
-/// let reader = thread::spawn(move || {
-///     let mut sum = 0;
-///     while let Some(number) = rx.emit_blocking() {
-///         sum += number;
-///     }
-///     sum
-/// });
-/// for number in 1..=100 {
-///     tx.collect_blocking(number)?;
-/// }
-/// drop(tx); // closes: what is buffered is still emitted
-/// assert_eq!(reader.join().unwrap(), 5050);
-/// # Ok::<(), edge::Aborted<u32>>(())
-/// ```
-pub fn ring<T: Send + 'static>(options: Options) -> (Collector<T>, Emitter<T>) {
-    ring_weighed(options)
+impl<T: Send + 'static, W: Weigh<T>> Flavour<T> for Ring<W> {
+    type Collecting = RingCollecting<T, W>;
+    type Emitting = RingEmitting<T, W>;
 }
 
-/// Makes a ring edge whose statistics count every message as `W` weighs it.
-///
-/// ```
-/// use corsair::edge::{self, Options, Weigh};
-///
-/// struct Points;
-/// impl Weigh<Vec<f64>> for Points {
-///     fn weight(batch: &Vec<f64>) -> u64 {
-///         batch.len() as u64
-///     }
-/// }
-///
-/// let (mut tx, rx) = edge::ring_weighed::<Vec<f64>, Points>(Options::new(8));
-/// tx.try_collect(vec![1.0, 2.0, 3.0]).expect("there is room");
-/// let statistics = rx.meter().read();
-/// assert_eq!((statistics.collected, statistics.buffered), (3, 1));
-/// ```
-pub fn ring_weighed<T: Send + 'static, W: Weigh<T>>(
-    options: Options,
-) -> (Collector<T, W>, Emitter<T, W>) {
-    let ring = Arc::new(Ring::new(&options));
+/// Both ends of a ring, and what they share.
+pub(super) fn ends<T: Send + 'static, W: Weigh<T>>(
+    options: &Options,
+) -> (RingCollecting<T, W>, RingEmitting<T, W>) {
+    let ring = Arc::new(RingEdge::new(options));
     for handle in options.handles() {
         handle.attach(&ring);
     }
-    (Collector::new(Arc::clone(&ring)), Emitter::new(ring))
+    (
+        RingCollecting::new(Arc::clone(&ring)),
+        RingEmitting::new(ring),
+    )
 }

@@ -5,8 +5,8 @@ use super::log::Log;
 use super::queue::{Body, Queue};
 use super::{Kept, Operator};
 use crate::batch::Flow;
-use crate::pending::{Collector, Emitter, Load, Parcel, PendingWrite};
-use corsair::edge::{FanOut, Overflow};
+use crate::pending::{Emitter, Load, Parcel, PendingWrite, Points};
+use corsair::edge::{FanOut, Overflow, Ring};
 use std::future::poll_fn;
 use std::task::Poll;
 
@@ -78,7 +78,7 @@ impl Inputs {
 }
 
 /// Whom a node feeds.
-pub(crate) type Outputs = FanOut<Collector>;
+pub(crate) type Outputs = FanOut<Parcel, Ring<Points>>;
 
 /// Why the inputs of a node have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,7 @@
 //! What every flavour of edge keeps to: one suite, run over all of them.
 
-use super::flavour::{Drops, Flavour, many, until};
-use corsair::edge::{AbortHandle, Options, Overflow, State, TryCollect, TryCollectError};
-use corsair::edge::{TryEmit, TryEmitError};
+use super::flavour::{Drops, Flavour, Rx, Tx, many, until};
+use corsair::edge::{AbortHandle, Options, Overflow, State, TryCollectError, TryEmitError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -134,7 +133,7 @@ fn a_closed_edge_gives_messages_back<F: Flavour>() {
 }
 
 fn an_abort_by_anyone_stops_both_ends_and_drops_what_is_buffered<F: Flavour>() {
-    type Abort<F> = fn(&<F as Flavour>::Tx, &<F as Flavour>::Rx, &AbortHandle);
+    type Abort<F> = fn(&Tx<F>, &Rx<F>, &AbortHandle);
     let anyone: [Abort<F>; 3] = [
         |tx, _, _| tx.abort(),
         |_, rx, _| rx.abort(),

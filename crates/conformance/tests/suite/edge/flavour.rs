@@ -1,8 +1,6 @@
 //! All flavours of edges behind one trait, so that one test runs over each; and messages that count.
 
-use corsair::edge::{
-    self, Aborted, BlockingCollect, BlockingEmit, Collect, Emit, Options, TryCollect, TryEmit,
-};
+use corsair::edge::{self, Aborted, Collector, Emitter, Options, Queue, Ring};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,98 +10,62 @@ use std::time::Duration;
 
 /// A flavour, and how a thread waits with it.
 pub trait Flavour: 'static {
-    type Tx: TryCollect<Message = Message> + Send + 'static;
-    type Rx: TryEmit<Message = Message> + Send + 'static;
+    type Edge: edge::Flavour<Message>;
 
-    fn edge(options: Options) -> (Self::Tx, Self::Rx);
-    fn collect(tx: &mut Self::Tx, message: Message) -> Result<(), Aborted<Message>>;
-    fn emit(rx: &mut Self::Rx) -> Option<Message>;
+    fn edge(options: Options) -> (Tx<Self>, Rx<Self>);
+    fn collect(tx: &mut Tx<Self>, message: Message) -> Result<(), Aborted<Message>>;
+    fn emit(rx: &mut Rx<Self>) -> Option<Message>;
 }
 
-/// The ring, waited for in `async` code.
+pub type Tx<F> = Collector<Message, <F as Flavour>::Edge>;
+pub type Rx<F> = Emitter<Message, <F as Flavour>::Edge>;
+
+/// A ring, waited for in `async` code.
 pub struct RingAsync;
-/// The ring, blocking.
+/// A ring, blocking.
 pub struct RingBlocking;
-/// The edge of crossbeam channels.
-pub struct Crossbeam;
-/// The edge of tokio channels.
-pub struct Tokio;
+/// A queue, waited for in `async` code.
+pub struct QueueAsync;
+/// A queue, blocking.
+pub struct QueueBlocking;
 
-impl Flavour for RingAsync {
-    type Tx = edge::Collector<Message>;
-    type Rx = edge::Emitter<Message>;
+/// Makes a type a [`Flavour`].
+macro_rules! flavour {
+    ($name:ident: $edge:ty = $open:path, $collect:expr, $emit:expr) => {
+        impl Flavour for $name {
+            type Edge = $edge;
 
-    fn edge(options: Options) -> (Self::Tx, Self::Rx) {
-        edge::ring(options)
-    }
+            fn edge(options: edge::Options) -> (Tx<Self>, Rx<Self>) {
+                $open(options)
+            }
 
-    fn collect(tx: &mut Self::Tx, message: Message) -> Result<(), Aborted<Message>> {
-        wait(tx.collect(message))
-    }
+            fn collect(tx: &mut Tx<Self>, message: Message) -> Result<(), edge::Aborted<Message>> {
+                ($collect)(tx, message)
+            }
 
-    fn emit(rx: &mut Self::Rx) -> Option<Message> {
-        wait(rx.emit())
-    }
+            fn emit(rx: &mut Rx<Self>) -> Option<Message> {
+                ($emit)(rx)
+            }
+        }
+    };
 }
 
-impl Flavour for RingBlocking {
-    type Tx = edge::Collector<Message>;
-    type Rx = edge::Emitter<Message>;
-
-    fn edge(options: Options) -> (Self::Tx, Self::Rx) {
-        edge::ring(options)
-    }
-
-    fn collect(tx: &mut Self::Tx, message: Message) -> Result<(), Aborted<Message>> {
-        tx.collect_blocking(message)
-    }
-
-    fn emit(rx: &mut Self::Rx) -> Option<Message> {
-        rx.emit_blocking()
-    }
-}
-
-impl Flavour for Crossbeam {
-    type Tx = edge::crossbeam::Collector<Message>;
-    type Rx = edge::crossbeam::Emitter<Message>;
-
-    fn edge(options: Options) -> (Self::Tx, Self::Rx) {
-        edge::crossbeam(options)
-    }
-
-    fn collect(tx: &mut Self::Tx, message: Message) -> Result<(), Aborted<Message>> {
-        tx.collect_blocking(message)
-    }
-
-    fn emit(rx: &mut Self::Rx) -> Option<Message> {
-        rx.emit_blocking()
-    }
-}
-
-impl Flavour for Tokio {
-    type Tx = edge::tokio::Collector<Message>;
-    type Rx = edge::tokio::Emitter<Message>;
-
-    fn edge(options: Options) -> (Self::Tx, Self::Rx) {
-        edge::tokio(options)
-    }
-
-    fn collect(tx: &mut Self::Tx, message: Message) -> Result<(), Aborted<Message>> {
-        wait(tx.collect(message))
-    }
-
-    fn emit(rx: &mut Self::Rx) -> Option<Message> {
-        wait(rx.emit())
-    }
-}
+flavour!(RingAsync: Ring = edge::ring,
+    |tx: &mut Tx<Self>, message| wait(tx.collect(message)), |rx: &mut Rx<Self>| wait(rx.emit()));
+flavour!(RingBlocking: Ring = edge::ring,
+    Collector::collect_blocking, Emitter::emit_blocking);
+flavour!(QueueAsync: Queue = edge::queue,
+    |tx: &mut Tx<Self>, message| wait(tx.collect(message)), |rx: &mut Rx<Self>| wait(rx.emit()));
+flavour!(QueueBlocking: Queue = edge::queue,
+    Collector::collect_blocking, Emitter::emit_blocking);
 
 /// A test of each of these functions on every flavour.
 macro_rules! on_every_flavour {
     ($($name:ident)*) => {
         on_every_flavour!(ring_async RingAsync: $($name)*);
         on_every_flavour!(ring_blocking RingBlocking: $($name)*);
-        on_every_flavour!(crossbeam Crossbeam: $($name)*);
-        on_every_flavour!(tokio Tokio: $($name)*);
+        on_every_flavour!(queue_async QueueAsync: $($name)*);
+        on_every_flavour!(queue_blocking QueueBlocking: $($name)*);
     };
     ($module:ident $flavour:ident: $($name:ident)*) => {
         mod $module {

@@ -1,8 +1,8 @@
 //! Graphs of edges: fan-out, merge, and aborts that go through them.
 
 use super::flavour::{many, once, wait};
-use corsair::edge::{self, AbortHandle, BlockingCollect, BlockingEmit, FanOut, Merge, Options};
-use corsair::edge::{Collector, Overflow, State, TryEmitError};
+use corsair::edge::{self, AbortHandle, Collector, Emitter, FanOut, Flavour, Merge, Options};
+use corsair::edge::{Overflow, State, TryEmitError};
 use std::sync::Arc;
 use std::thread;
 
@@ -60,7 +60,7 @@ fn a_fan_out_waits_for_all_that_block() {
     let mut all = FanOut::new();
     let readers: Vec<_> = (0..3)
         .map(|_| {
-            let (tx, mut rx) = edge::crossbeam::<usize>(Options::new(2));
+            let (tx, mut rx) = edge::queue::<usize>(Options::new(2));
             all.add(tx);
             thread::spawn(move || std::iter::from_fn(|| rx.emit_blocking()).collect::<Vec<_>>())
         })
@@ -142,12 +142,10 @@ fn a_merge_reads_its_edges_in_turns() {
 }
 
 /// Everything from three threads, by one way of waiting.
-fn merge_from_threads<C, E>(
-    edge: impl Fn() -> (C, E),
-    mut emit: impl FnMut(&mut Merge<E>) -> Option<usize>,
-) where
-    C: BlockingCollect<Message = usize> + Send + 'static,
-{
+fn merge_from_threads<F: Flavour<usize>>(
+    edge: impl Fn() -> (Collector<usize, F>, Emitter<usize, F>),
+    mut emit: impl FnMut(&mut Merge<usize, F>) -> Option<usize>,
+) {
     let count = many(2_000);
     let mut all = Merge::new();
     let senders: Vec<_> = (0..3)
@@ -178,10 +176,9 @@ fn a_merge_waits_for_any_of_its_edges() {
     let ring = || edge::ring(Options::new(2));
     merge_from_threads(ring, |all| all.emit_blocking());
     merge_from_threads(ring, |all| wait(all.emit()));
-    merge_from_threads(
-        || edge::crossbeam(Options::new(2)),
-        |all| all.emit_blocking(),
-    );
+    let queue = || edge::queue(Options::new(2));
+    merge_from_threads(queue, |all| all.emit_blocking());
+    merge_from_threads(queue, |all| wait(all.emit()));
 }
 
 #[test]
@@ -266,20 +263,19 @@ fn one_handle_aborts_a_graph_of_all_flavours_while_it_works() {
     let handle = AbortHandle::new();
     let options = || Options::new(2).abort_handle(handle.clone());
     let (mut ring, mut ring_out) = edge::ring::<u32>(options());
-    let (mut threads, mut threads_out) = edge::crossbeam::<u32>(options());
-    let (mut tasks, mut tasks_out) = edge::tokio::<u32>(options());
-    let meters = [
-        ring.meter(),
-        edge::TryCollect::meter(&threads),
-        edge::TryCollect::meter(&tasks),
-    ];
+    let (mut queue, mut queue_out) = edge::queue::<u32>(options());
+    let (mut meeting, mut meeting_out) =
+        edge::queue::<u32>(Options::new(0).abort_handle(handle.clone()));
+    let mut other = queue.clone();
+    let meters = [ring.meter(), queue.meter(), meeting.meter()];
     let workers = [
         thread::spawn(move || while ring.collect_blocking(1).is_ok() {}),
-        thread::spawn(move || while threads.collect_blocking(1).is_ok() {}),
-        thread::spawn(move || while wait(edge::Collect::collect(&mut tasks, 1)).is_ok() {}),
+        thread::spawn(move || while queue.collect_blocking(1).is_ok() {}),
+        thread::spawn(move || while wait(other.collect(1)).is_ok() {}),
+        thread::spawn(move || while wait(meeting.collect(1)).is_ok() {}),
         thread::spawn(move || while ring_out.emit_blocking().is_some() {}),
-        thread::spawn(move || while threads_out.emit_blocking().is_some() {}),
-        thread::spawn(move || while wait(edge::Emit::emit(&mut tasks_out)).is_some() {}),
+        thread::spawn(move || while wait(queue_out.emit()).is_some() {}),
+        thread::spawn(move || while meeting_out.emit_blocking().is_some() {}),
     ];
     thread::sleep(std::time::Duration::from_millis(5));
     handle.abort();

@@ -1,7 +1,8 @@
 //! Any sequence of operations on an edge does what a plain queue does.
 
-use super::flavour::{Crossbeam, Drops, Flavour, Message, RingBlocking, Tokio, once};
-use corsair::edge::{Options, Overflow, State, TryCollect, TryCollectError, TryEmit, TryEmitError};
+use super::flavour::{Drops, Flavour, Message, QueueBlocking, RingBlocking, Rx, Tx};
+use corsair::edge::{self, Collector, Emitter, Options, Overflow, Queue, Ring, State};
+use corsair::edge::{TryCollectError, TryEmitError, Weigh};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
@@ -34,6 +35,8 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
 struct Model {
     queue: VecDeque<usize>,
     capacity: usize,
+    limit: u64,
+    weigh: fn(usize) -> u64,
     overflow: Overflow,
     state: State,
     dropped: u64,
@@ -44,21 +47,27 @@ struct Model {
 }
 
 impl Model {
+    fn fits(&self, number: usize) -> bool {
+        let weight: u64 = self.queue.iter().map(|it| (self.weigh)(*it)).sum();
+        let light = weight + (self.weigh)(number) <= self.limit;
+        self.queue.len() < self.capacity && (light || self.queue.is_empty())
+    }
+
     fn collect(&mut self, number: usize) -> Result<(), TryCollectError<usize>> {
         if self.state != State::Open {
             return Err(TryCollectError::Aborted(number));
         }
-        if self.queue.len() == self.capacity {
+        while !self.fits(number) {
             match self.overflow {
                 Overflow::Block => return Err(TryCollectError::Full(number)),
                 Overflow::DropNewest => {
-                    self.dropped += 1;
-                    self.collected += 1;
+                    self.dropped += (self.weigh)(number);
+                    self.collected += (self.weigh)(number);
                     return Ok(());
                 }
                 Overflow::DropOldest => {
-                    self.queue.pop_front();
-                    self.dropped += 1;
+                    let oldest = self.queue.pop_front().expect("an empty edge takes any");
+                    self.dropped += (self.weigh)(oldest);
                 }
                 Overflow::Abort => {
                     self.abort();
@@ -67,7 +76,7 @@ impl Model {
             }
         }
         self.queue.push_back(number);
-        self.collected += 1;
+        self.collected += (self.weigh)(number);
         self.high_water = self.high_water.max(self.queue.len());
         Ok(())
     }
@@ -76,7 +85,7 @@ impl Model {
         match (self.state, self.queue.pop_front()) {
             (State::Aborted, _) => Err(TryEmitError::Aborted),
             (_, Some(number)) => {
-                self.emitted += 1;
+                self.emitted += (self.weigh)(number);
                 Ok(number)
             }
             (State::Open, None) => Err(TryEmitError::Empty),
@@ -94,7 +103,8 @@ impl Model {
         if self.state != State::Closed || !self.queue.is_empty() {
             self.state = State::Aborted;
         }
-        self.dropped_by_abort += self.queue.len() as u64;
+        let left: u64 = self.queue.iter().map(|it| (self.weigh)(*it)).sum();
+        self.dropped_by_abort += left;
         self.queue.clear();
     }
 }
@@ -103,16 +113,19 @@ impl Model {
 fn compare<F: Flavour>(
     calls: &[Call],
     capacity: usize,
+    limit: u64,
     overflow: Overflow,
-    mut collect_all: impl FnMut(&mut F::Tx, Vec<Message>) -> usize,
-    mut emit_many: impl FnMut(&mut F::Rx, usize) -> Result<Vec<Message>, TryEmitError>,
+    weigh: fn(usize) -> u64,
 ) {
     let drops = Drops::default();
-    let (mut tx, mut rx) = F::edge(Options::new(capacity).overflow(overflow));
+    let options = Options::new(capacity).weight_limit(limit);
+    let (mut tx, mut rx) = F::edge(options.overflow(overflow));
     let meter = tx.meter();
     let mut model = Model {
         queue: VecDeque::new(),
         capacity,
+        limit,
+        weigh,
         overflow,
         state: State::Open,
         dropped: 0,
@@ -135,10 +148,17 @@ fn compare<F: Flavour>(
             }
             Call::CollectAll(count) => {
                 let batch = (made..made + count).map(|number| drops.message(number));
-                let left = collect_all(&mut tx, batch.collect());
+                let mut batch: Vec<_> = batch.collect();
+                let _ = tx.try_collect_all(&mut batch);
                 let mut numbers = made..made + count;
                 let taken = numbers.by_ref().take_while(|it| model.collect(*it).is_ok());
-                assert_eq!(left, count - taken.count());
+                let left = count - taken.count();
+                assert!(
+                    batch
+                        .iter()
+                        .map(|it| it.number)
+                        .eq(made + count - left..made + count)
+                );
                 made += count;
             }
             Call::Emit => {
@@ -146,19 +166,19 @@ fn compare<F: Flavour>(
                 assert_eq!(result, model.emit());
             }
             Call::EmitMany(max) => {
-                let result = emit_many(&mut rx, max);
+                let mut messages = Vec::new();
+                let result = rx.try_emit_many(&mut messages, max);
                 let mut expected = vec![model.emit()];
                 while expected.len() < max && expected.last().is_some_and(Result::is_ok) {
                     expected.push(model.emit());
                 }
                 match result {
                     Err(error) => assert_eq!(expected, [Err(error)]),
-                    Ok(messages) => assert!(
-                        messages
-                            .iter()
-                            .map(|it| it.number)
-                            .eq(expected.into_iter().flatten())
-                    ),
+                    Ok(count) => {
+                        assert_eq!(count, messages.len());
+                        let numbers = messages.iter().map(|it| it.number);
+                        assert!(numbers.eq(expected.into_iter().flatten()));
+                    }
                 }
             }
             Call::Close => {
@@ -188,34 +208,28 @@ fn compare<F: Flavour>(
     assert_eq!(drops.count(), made);
 }
 
-/// For flavours without batches: one by one, as far as it goes.
-fn one_by_one<F: Flavour>(calls: &[Call], capacity: usize, overflow: Overflow) {
-    compare::<F>(
-        calls,
-        capacity,
-        overflow,
-        |tx, batch| {
-            let mut left = batch.len();
-            for message in batch {
-                if tx.try_collect(message).is_err() {
-                    break;
-                }
-                left -= 1;
-            }
-            left
-        },
-        |rx, max| {
-            let mut out = vec![rx.try_emit()?];
-            while out.len() < max {
-                match rx.try_emit() {
-                    Ok(message) => out.push(message),
-                    Err(_) => break,
-                }
-            }
-            Ok(out)
-        },
-    );
+/// Messages of different weights, some of nothing and some of more than most limits.
+struct ByNumber;
+
+fn weight(number: usize) -> u64 {
+    [1, 3, 0, 2, 7][number % 5]
 }
+
+impl Weigh<Message> for ByNumber {
+    fn weight(message: &Message) -> u64 {
+        weight(message.number)
+    }
+}
+
+/// A ring whose messages are weighed.
+struct RingWeighed;
+/// A queue whose messages are weighed.
+struct QueueWeighed;
+
+flavour!(RingWeighed: Ring<ByNumber> = edge::ring_weighed,
+    Collector::collect_blocking, Emitter::emit_blocking);
+flavour!(QueueWeighed: Queue<ByNumber> = edge::queue_weighed,
+    Collector::collect_blocking, Emitter::emit_blocking);
 
 fn policies() -> impl Strategy<Value = Overflow> {
     prop::sample::select(Overflow::ALL.to_vec())
@@ -229,29 +243,19 @@ proptest! {
 
     #[test]
     fn a_ring_does_what_a_queue_does(calls in calls(), capacity in 1..6_usize, overflow in policies()) {
-        compare::<RingBlocking>(
-            &calls,
-            capacity,
-            overflow,
-            |tx, mut batch| {
-                // Not waited for: what does not fit is left.
-                let _ = once(tx.collect_all(&mut batch));
-                batch.len()
-            },
-            |rx, max| {
-                let mut out = Vec::new();
-                rx.try_emit_many(&mut out, max).map(|_| out)
-            },
-        );
+        compare::<RingBlocking>(&calls, capacity, u64::MAX, overflow, |_| 1);
     }
 
     #[test]
-    fn a_crossbeam_edge_does_what_a_queue_does(calls in calls(), capacity in 1..6_usize, overflow in policies()) {
-        one_by_one::<Crossbeam>(&calls, capacity, overflow);
+    fn an_edge_of_many_collectors_does_what_a_queue_does(calls in calls(), capacity in 1..6_usize, overflow in policies()) {
+        compare::<QueueBlocking>(&calls, capacity, u64::MAX, overflow, |_| 1);
     }
 
     #[test]
-    fn a_tokio_edge_does_what_a_queue_does(calls in calls(), capacity in 1..6_usize, overflow in policies()) {
-        one_by_one::<Tokio>(&calls, capacity, overflow);
+    fn an_edge_with_a_limit_by_weight_holds_no_more(
+        calls in calls(), capacity in 1..8_usize, limit in 0..12_u64, overflow in policies(),
+    ) {
+        compare::<RingWeighed>(&calls, capacity, limit, overflow, weight);
+        compare::<QueueWeighed>(&calls, capacity, limit, overflow, weight);
     }
 }

@@ -1,16 +1,15 @@
 //! Edges in `async` code: futures that are dropped half-way, batches, and tasks under load.
 
-use super::flavour::{Drops, Flavour, Message, many, once, wait};
-use corsair::edge::{self, AbortHandle, Collect, Emit, Options, Overflow, State, TryCollect};
-use corsair::edge::{TryEmit, TryEmitError};
+use super::flavour::{Drops, Flavour, many, once, wait};
+use corsair::edge::{AbortHandle, Options, Overflow, State, TryEmitError};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
-/// Runs a test with the ring and with the edge of tokio channels.
+/// Runs a test with both flavours.
 macro_rules! on_every_async_flavour {
     ($($name:ident)*) => {
         mod over_ring { $(#[test] fn $name() { super::$name::<crate::edge::flavour::RingAsync>(); })* }
-        mod over_tokio { $(#[test] fn $name() { super::$name::<crate::edge::flavour::Tokio>(); })* }
+        mod over_queue { $(#[test] fn $name() { super::$name::<crate::edge::flavour::QueueAsync>(); })* }
     };
 }
 
@@ -20,6 +19,7 @@ on_every_async_flavour! {
     room_that_was_waited_for_is_there
     ready_ends_with_the_edge
     tasks_lose_nothing_when_an_abort_comes
+    batches_of_tasks_lose_nothing_when_an_abort_comes
 }
 
 fn runtime() -> Runtime {
@@ -29,7 +29,7 @@ fn runtime() -> Runtime {
         .expect("a runtime")
 }
 
-fn an_emit_that_is_dropped_takes_nothing<F: Flavour<Tx: Collect, Rx: Emit>>() {
+fn an_emit_that_is_dropped_takes_nothing<F: Flavour>() {
     let drops = Drops::default();
     let (mut tx, mut rx) = F::edge(Options::new(2));
     for number in 0..5 {
@@ -41,7 +41,7 @@ fn an_emit_that_is_dropped_takes_nothing<F: Flavour<Tx: Collect, Rx: Emit>>() {
     assert_eq!(rx.try_emit().err(), Some(TryEmitError::Empty));
 }
 
-fn a_collect_that_is_dropped_drops_its_message<F: Flavour<Tx: Collect, Rx: Emit>>() {
+fn a_collect_that_is_dropped_drops_its_message<F: Flavour>() {
     let drops = Drops::default();
     let (mut tx, mut rx) = F::edge(Options::new(1));
     wait(tx.collect(drops.message(0))).expect("there is room");
@@ -52,7 +52,7 @@ fn a_collect_that_is_dropped_drops_its_message<F: Flavour<Tx: Collect, Rx: Emit>
     assert_eq!(rx.try_emit().err(), Some(TryEmitError::Empty));
 }
 
-fn room_that_was_waited_for_is_there<F: Flavour<Tx: Collect, Rx: Emit>>() {
+fn room_that_was_waited_for_is_there<F: Flavour>() {
     let drops = Drops::default();
     let (mut tx, mut rx) = F::edge(Options::new(1));
     wait(tx.ready()).expect("it is open");
@@ -63,7 +63,7 @@ fn room_that_was_waited_for_is_there<F: Flavour<Tx: Collect, Rx: Emit>>() {
     tx.try_collect(drops.message(1)).expect("there is room");
 }
 
-fn ready_ends_with_the_edge<F: Flavour<Tx: Collect, Rx: Emit>>() {
+fn ready_ends_with_the_edge<F: Flavour>() {
     let drops = Drops::default();
     let (mut tx, rx) = F::edge(Options::new(1));
     tx.try_collect(drops.message(0)).expect("there is room");
@@ -74,10 +74,7 @@ fn ready_ends_with_the_edge<F: Flavour<Tx: Collect, Rx: Emit>>() {
     assert!(wait(tx.ready()).is_err());
 }
 
-fn tasks_lose_nothing_when_an_abort_comes<F>()
-where
-    F: Flavour<Tx: Collect, Rx: Emit>,
-{
+fn tasks_lose_nothing_when_an_abort_comes<F: Flavour>() {
     let runtime = runtime();
     for (round, policy) in (0..many(40)).zip(Overflow::ALL.into_iter().cycle()) {
         let drops = Drops::default();
@@ -118,12 +115,11 @@ where
     }
 }
 
-#[test]
-fn batches_of_tasks_lose_nothing_when_an_abort_comes() {
+fn batches_of_tasks_lose_nothing_when_an_abort_comes<F: Flavour>() {
     let runtime = runtime();
     for round in 0..many(40) {
         let drops = Drops::default();
-        let (mut tx, mut rx) = edge::ring::<Message>(Options::new(1 + round % 20));
+        let (mut tx, mut rx) = F::edge(Options::new(1 + round % 20));
         let meter = tx.meter();
         let handle = AbortHandle::new();
         let until = many(5_000) * (round % 3 + 1) / 3;

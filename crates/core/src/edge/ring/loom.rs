@@ -2,8 +2,7 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p corsair --release --lib edge::ring::loom`
 
-use super::{Options, ring};
-use crate::edge::{AbortHandle, Overflow, State, TryCollectError, TryEmitError};
+use crate::edge::{AbortHandle, Options, Overflow, State, TryCollectError, TryEmitError, ring};
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 use std::sync::Arc;
@@ -53,7 +52,7 @@ fn nothing_is_collected_or_emitted_after_an_abort() {
         let handle = AbortHandle::new();
         let (mut tx, mut rx) = ring(Options::new(2).abort_handle(handle.clone()));
         tx.try_collect(alive.message(0)).expect("there is room");
-        // Somebody knows of the abort.
+        // Some thread knows of the abort.
         let known = Arc::new(AtomicBool::new(false));
         let aborter = {
             let known = Arc::clone(&known);

@@ -1,6 +1,6 @@
 //! Where messages lie if the collector, too, takes them out at the head (`drop_oldest`).
 //!
-//! Positions hold numbers of cells. Who moves the head past a position owns the cell whose number it
+//! Positions hold numbers of cells. The end that moves the head past a position owns the cell whose number it
 //! has read there before: no other number can have been written there as long as the head had
 //! not moved. The collector reuses cells it has emptied itself; those emptied by the emitter come
 //! back to it on a second ring. With twice as many cells as the edge holds messages, an emitter may

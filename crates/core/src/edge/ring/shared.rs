@@ -2,11 +2,11 @@
 
 use super::order::Order;
 use super::slots::Slots;
-use super::weigh::Weigh;
 use crate::edge::abort::Abort;
 use crate::edge::counters::{Collected, Counter, Emitted};
 use crate::edge::meter::Source;
 use crate::edge::park::Parked;
+use crate::edge::weigh::Weigh;
 use crate::edge::{EdgeStatistics, Options, Overflow, State};
 use crate::sync::{AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
@@ -39,7 +39,8 @@ const fn word(position: u64) -> u64 {
 #[derive(Debug)]
 pub(super) struct IsAborted;
 
-pub(super) struct Ring<T, W> {
+/// What both ends of a ring share.
+pub struct RingEdge<T, W> {
     pub(super) tail: CachePadded<AtomicU64>,
     pub(super) head: CachePadded<AtomicU64>,
     /// Up to where the collector has published, told by a plain store after the fact.
@@ -58,6 +59,7 @@ pub(super) struct Ring<T, W> {
     /// Weight of what was buffered at the abort. Not kept if all messages weigh 1.
     aborted_weight: Counter,
     pub(super) capacity: u64,
+    pub(super) weight_limit: u64,
     pub(super) overflow: Overflow,
     pub(super) statistics: bool,
     weigh: PhantomData<fn() -> W>,
@@ -65,13 +67,14 @@ pub(super) struct Ring<T, W> {
 
 // SAFETY: messages are handed from one thread to another, never lent to two, so that `Send` is
 // enough; which thread may touch which cell is decided by the two words, see `ring`.
-unsafe impl<T: Send, W> Sync for Ring<T, W> {}
+unsafe impl<T: Send, W> Sync for RingEdge<T, W> {}
 
-impl<T, W: Weigh<T>> Ring<T, W> {
-    pub(super) fn new(options: &Options) -> Ring<T, W> {
+impl<T, W: Weigh<T>> RingEdge<T, W> {
+    pub(super) fn new(options: &Options) -> RingEdge<T, W> {
         let oldest = options.overflow_policy() == Overflow::DropOldest;
-        let slots = Slots::new(options.capacity() << u32::from(oldest));
-        Ring {
+        let capacity = options.capacity().max(1);
+        let slots = Slots::new(capacity << u32::from(oldest));
+        RingEdge {
             tail: CachePadded::new(AtomicU64::new(0)),
             head: CachePadded::new(AtomicU64::new(0)),
             published: CachePadded::new(AtomicU64::new(0)),
@@ -83,7 +86,8 @@ impl<T, W: Weigh<T>> Ring<T, W> {
             order: oldest.then(|| Order::new(slots.len())),
             slots,
             aborted_weight: Counter::new(),
-            capacity: options.capacity() as u64,
+            capacity: capacity as u64,
+            weight_limit: options.limit(),
             overflow: options.overflow_policy(),
             statistics: options.keeps_statistics(),
             weigh: PhantomData,
@@ -269,26 +273,16 @@ impl<T, W: Weigh<T>> Ring<T, W> {
             None => at,
         }
     }
-
-    pub(super) fn state(&self) -> State {
-        if self.head.load(Ordering::Acquire) & ABORTED != 0 {
-            State::Aborted
-        } else if self.tail.load(Ordering::Acquire) & CLOSED != 0 {
-            State::Closed
-        } else {
-            State::Open
-        }
-    }
 }
 
-impl<T: Send, W: Weigh<T>> Abort for Ring<T, W> {
+impl<T: Send, W: Weigh<T>> Abort for RingEdge<T, W> {
     #[cold]
     fn abort(&self) {
         let found = self.tail.fetch_or(ABORTED, Ordering::AcqRel);
         let buffered = self.settle(found | ABORTED);
         if found & (ABORTED | WAITS) == WAITS {
-            // SAFETY: the bit of an aborted tail is never cleared, so it belongs to the one who
-            // has aborted it, and that was this thread.
+            // SAFETY: no thread clears the bit of an aborted tail, so it belongs to the thread
+            // that has aborted it, which is this one.
             unsafe { self.emitter.wake() };
         }
         // Foreign code, which may panic: when everything else is done.
@@ -296,7 +290,7 @@ impl<T: Send, W: Weigh<T>> Abort for Ring<T, W> {
     }
 }
 
-impl<T: Send, W: Weigh<T>> Source for Ring<T, W> {
+impl<T: Send, W: Weigh<T>> Source for RingEdge<T, W> {
     fn read(&self) -> EdgeStatistics {
         // The head first: what is seen emitted has been seen collected.
         let emitted_weight = self.emitted.weight.get();
@@ -336,6 +330,27 @@ impl<T: Send, W: Weigh<T>> Source for Ring<T, W> {
         statistics.blocked_collecting = counts.blocked.read();
         statistics.blocked_emitting = self.emitted.blocked.read();
         statistics
+    }
+
+    fn state(&self) -> State {
+        if self.head.load(Ordering::Acquire) & ABORTED != 0 {
+            State::Aborted
+        } else if self.tail.load(Ordering::Acquire) & CLOSED != 0 {
+            State::Closed
+        } else {
+            State::Open
+        }
+    }
+
+    fn filled(&self) -> (usize, usize) {
+        let head = self.head.load(Ordering::Acquire);
+        let tail = self.tail.load(Ordering::Acquire);
+        let between = position(tail).saturating_sub(position(head));
+        let buffered = match head & ABORTED {
+            0 => between.min(self.capacity) as usize,
+            _ => 0,
+        };
+        (buffered, self.capacity as usize)
     }
 }
 

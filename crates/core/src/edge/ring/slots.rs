@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 type Cell<T> = UnsafeCell<MaybeUninit<T>>;
 
-/// Cells for messages. Who may read and write which is said by the positions of the ring, and
+/// Cells for messages. Which thread may read and write which is said by the positions of the ring, and
 /// never by this.
 #[derive(Debug)]
 pub(super) struct Slots<T> {

@@ -1,11 +1,12 @@
 //! Small runs of everything that touches memory by hand, for miri.
 
-use super::*;
 use crate::edge::park::block_on;
 use crate::edge::{
-    AbortHandle, Aborted, BlockingEmit, Overflow, State, TryCollectError, TryEmit, TryEmitError,
+    AbortHandle, Aborted, Collector, Emitter, Options, Overflow, State, TryCollectError,
+    TryEmitError, ring,
 };
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::thread;
@@ -113,7 +114,7 @@ fn a_leaked_batch_has_no_message_twice() {
 }
 
 #[test]
-fn every_message_is_dropped_once_whoever_ends_the_edge() {
+fn every_message_is_dropped_once_however_the_edge_ends() {
     type Ending = fn(&AbortHandle, &mut Collector<Counted>, &mut Emitter<Counted>);
     let endings: [Ending; 4] = [
         |handle, _, _| handle.abort(),
@@ -225,6 +226,6 @@ fn one_thread_waits_for_several_rings() {
     assert_eq!(sender.join().expect("it does not panic"), Ok(()));
     drop(other);
     Emitter::wait_any(&mut both[1..]);
-    assert_eq!(TryEmit::try_emit(&mut both[1]), Err(TryEmitError::Closed));
+    assert_eq!(both[1].try_emit(), Err(TryEmitError::Closed));
     Emitter::wait_any(&mut both[..0]);
 }

@@ -1,9 +1,10 @@
 //! How a message gets out of the ring: where it is, and that it is this end's.
 
-use super::Emitter;
-use crate::edge::State;
+use super::RingEmitting;
+use crate::edge::meter::Source;
 use crate::edge::ring::shared::{ABORTED, CLOSED, IsAborted, own, position};
-use crate::edge::ring::weigh::Weigh;
+use crate::edge::weigh::Weigh;
+use crate::edge::{State, TryEmitError};
 use crate::sync::Ordering;
 
 /// Why there is no message.
@@ -20,7 +21,17 @@ impl From<IsAborted> for Lack {
     }
 }
 
-impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
+impl From<Lack> for TryEmitError {
+    fn from(lack: Lack) -> TryEmitError {
+        match lack {
+            Lack::Empty(_) => TryEmitError::Empty,
+            Lack::Closed => TryEmitError::Closed,
+            Lack::Aborted => TryEmitError::Aborted,
+        }
+    }
+}
+
+impl<T: Send + 'static, W: Weigh<T>> RingEmitting<T, W> {
     /// This many messages have been taken.
     #[inline]
     pub(super) fn moved(&mut self, count: u64) {
@@ -51,6 +62,7 @@ impl<T: Send + 'static, W: Weigh<T>> Emitter<T, W> {
                 _ => Lack::Closed,
             });
         }
+        self.seen = seen;
         self.tail = position(seen);
         match (self.tail == head, seen & CLOSED) {
             (false, _) => Ok(()),

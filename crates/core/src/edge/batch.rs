@@ -2,7 +2,7 @@
 
 /// Lends messages from the front of a vector. What has not been taken is in it again when this is
 /// dropped. If this is leaked, the vector is empty: nothing is in two places.
-pub(super) struct Batch<'a, T> {
+pub struct Batch<'a, T> {
     messages: &'a mut Vec<T>,
     taken: usize,
     length: usize,
@@ -39,6 +39,14 @@ impl<'a, T> Batch<'a, T> {
         self.taken += count;
     }
 
+    /// Puts a message back to the front of the rest. At least one has been taken.
+    pub(super) fn give_back(&mut self, message: T) {
+        assert!(self.taken > 0, "a message goes back to where one was taken");
+        self.taken -= 1;
+        // SAFETY: within the allocation; the message that lay there has been taken.
+        unsafe { self.messages.as_mut_ptr().add(self.taken).write(message) };
+    }
+
     /// Drops the rest.
     pub(super) fn discard(&mut self) {
         let first = std::mem::replace(&mut self.taken, self.length);
@@ -50,6 +58,27 @@ impl<'a, T> Batch<'a, T> {
                 self.length - first,
             ));
         }
+    }
+}
+
+/// Takes messages one by one.
+impl<T> Iterator for Batch<'_, T> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        if self.taken == self.length {
+            return None;
+        }
+        // SAFETY: the message at `taken` is initialised and this batch's; it is no longer part of the rest.
+        let message = unsafe { self.messages.as_ptr().add(self.taken).read() };
+        self.taken += 1;
+        Some(message)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let rest = self.length - self.taken;
+        (rest, Some(rest))
     }
 }
 

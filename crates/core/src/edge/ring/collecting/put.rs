@@ -1,18 +1,18 @@
 //! How a message gets into the ring: room for it, the message into it, and the publication.
 
-use super::Collector;
+use super::RingCollecting;
 use crate::edge::abort::Abort;
-use crate::edge::ring::batch::Batch;
+use crate::edge::batch::Batch;
 use crate::edge::ring::shared::{ABORTED, IsAborted, own, position};
-use crate::edge::ring::weigh::Weigh;
+use crate::edge::weigh::Weigh;
 use crate::edge::{Aborted, Overflow};
 use crate::sync::Ordering;
 use std::mem::MaybeUninit;
 
 /// Why there is no room.
 pub(super) enum Lack {
-    /// The edge is full, and its policy is to block.
-    Full,
+    /// The edge is full as long as the head is this, and its policy is to block.
+    Full(u64),
     /// The policy is to drop the message.
     Drop,
     Aborted,
@@ -20,14 +20,12 @@ pub(super) enum Lack {
 
 /// What the collector sees of the other end.
 pub(super) enum Look {
-    /// For this many messages.
-    Room(u64),
-    /// None, as long as the head is this.
-    Full(u64),
+    /// The head, and for how many messages there is room.
+    At(u64, u64),
     Aborted,
 }
 
-impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
+impl<T: Send + 'static, W: Weigh<T>> RingCollecting<T, W> {
     /// Whether what the emitter has told makes room, without reaching a new mark.
     #[inline]
     pub(super) fn glance(&mut self) -> bool {
@@ -35,32 +33,44 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
         self.tail - self.head < self.limit
     }
 
-    /// Looks where the emitter is: room for some messages, at least one and at most `wanted`.
-    pub(super) fn look(&mut self, wanted: u64) -> Look {
+    /// Looks where the emitter is.
+    pub(super) fn look(&mut self) -> Look {
         let seen = self.ring.head.load(Ordering::Acquire);
         if self.closed || seen & ABORTED != 0 {
             return Look::Aborted;
         }
         self.head = position(seen);
-        match self.ring.capacity - (self.tail - self.head) {
-            0 => Look::Full(seen),
-            room => Look::Room(room.min(wanted)),
+        if let Some(load) = &mut self.load {
+            load.emitted_up_to(self.head);
         }
+        Look::At(seen, self.ring.capacity - (self.tail - self.head))
     }
 
-    /// Room for at least one message and at most `wanted`, if the policy can make any.
+    /// Room for at least the first of these messages, if the policy can make any, and for how many. Of those of an
+    /// edge with a limit by weight only the first counts.
     #[cold]
-    pub(super) fn make_room(&mut self, wanted: u64) -> Result<u64, Lack> {
+    pub(super) fn make_room(&mut self, messages: &[T]) -> Result<u64, Lack> {
+        let wanted = messages.len() as u64;
         loop {
-            let seen = match self.look(wanted) {
-                Look::Room(room) => return Ok(room),
+            let seen = match self.look() {
                 Look::Aborted => return Err(Lack::Aborted),
-                Look::Full(seen) => seen,
+                Look::At(seen, 0) => seen,
+                Look::At(seen, room) => match &self.load {
+                    None => return Ok(room.min(wanted)),
+                    Some(load) if load.has_room_for(W::weight(&messages[0])) => return Ok(1),
+                    Some(_) => seen,
+                },
             };
             match self.ring.overflow {
-                Overflow::Block => return Err(Lack::Full),
+                Overflow::Block => return Err(Lack::Full(seen)),
                 Overflow::DropNewest => return Err(Lack::Drop),
-                Overflow::DropOldest => self.drop_oldest(seen, wanted.min(self.ring.capacity)),
+                Overflow::DropOldest => {
+                    let count = match self.load {
+                        None => wanted.min(self.ring.capacity),
+                        Some(_) => 1,
+                    };
+                    self.drop_oldest(seen, count);
+                }
                 Overflow::Abort => {
                     self.ring.abort();
                     return Err(Lack::Aborted);
@@ -104,16 +114,16 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
             self.mark = filled;
             self.ring.collected.high_water.set(filled);
         }
-        self.limit = self.ring.capacity.min(self.mark);
+        // With a limit by weight every message is looked for.
+        if self.load.is_none() {
+            self.limit = self.ring.capacity.min(self.mark);
+        }
     }
 
     /// Puts a message where there is room.
     #[inline(always)]
     pub(super) fn put(&mut self, message: T) -> Result<(), Aborted<T>> {
-        let weight = match W::ALL_ONE {
-            true => 0,
-            false => W::weight(&message),
-        };
+        let weight = W::weight(&message);
         let cell = self.fill(self.tail, MaybeUninit::new(message));
         // SAFETY: this is the collector, and the message is there.
         match unsafe { self.ring.publish(self.tail, 1) } {
@@ -129,14 +139,17 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
         }
     }
 
-    /// Puts as much of a batch as there is room for. Whether that is all of it; if not, the edge is
-    /// full and its policy is to block.
-    pub(super) fn put_all(&mut self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>> {
+    /// Puts as much of a batch as there is room for. `None` if that is all of it; if not, the edge is
+    /// full as long as the head is what is returned, and its policy is to block.
+    pub(super) fn put_all(&mut self, batch: &mut Batch<'_, T>) -> Result<Option<u64>, Aborted<()>> {
+        if self.load.is_some() {
+            return self.put_each(batch);
+        }
         while !batch.rest().is_empty() {
             let wanted = batch.rest().len() as u64;
             let count = match self.limit.saturating_sub(self.tail - self.head) {
                 room if room >= wanted => wanted,
-                _ => match self.make_room(wanted) {
+                _ => match self.make_room(batch.rest()) {
                     Ok(room) => {
                         self.raise_mark(room);
                         room
@@ -144,15 +157,15 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
                     Err(Lack::Drop) => {
                         self.count_dropped(batch.rest());
                         batch.discard();
-                        return Ok(true);
+                        return Ok(None);
                     }
-                    Err(Lack::Full) => return Ok(false),
+                    Err(Lack::Full(seen)) => return Ok(Some(seen)),
                     Err(Lack::Aborted) => return Err(Aborted(())),
                 },
             };
             let messages = &batch.rest()[..count as usize];
             let weight = match W::ALL_ONE {
-                true => 0,
+                true => count,
                 false => messages.iter().map(W::weight).sum(),
             };
             for (at, message) in (self.tail..).zip(messages) {
@@ -171,7 +184,39 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
             }
             self.moved(count, weight);
         }
-        Ok(true)
+        Ok(None)
+    }
+
+    /// As [`put_all`](Self::put_all), one by one: each is weighed.
+    fn put_each(&mut self, batch: &mut Batch<'_, T>) -> Result<Option<u64>, Aborted<()>> {
+        while let Some(message) = batch.next() {
+            match self.put_or_lack(message) {
+                Ok(()) => {}
+                Err((Lack::Drop, message)) => self.count_dropped(&[message]),
+                Err((Lack::Full(seen), message)) => {
+                    batch.give_back(message);
+                    return Ok(Some(seen));
+                }
+                Err((Lack::Aborted, message)) => {
+                    batch.give_back(message);
+                    return Err(Aborted(()));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Puts a message, or says why there is no room for it.
+    #[inline(always)]
+    pub(super) fn put_or_lack(&mut self, message: T) -> Result<(), (Lack, T)> {
+        if self.tail - self.head >= self.limit && !self.glance() {
+            match self.make_room(std::slice::from_ref(&message)) {
+                Ok(room) => self.raise_mark(room),
+                Err(lack) => return Err((lack, message)),
+            }
+        }
+        self.put(message)
+            .map_err(|Aborted(message)| (Lack::Aborted, message))
     }
 
     /// Writes to the slot of a position that is not published and for which there is room. Returns
@@ -205,6 +250,9 @@ impl<T: Send + 'static, W: Weigh<T>> Collector<T, W> {
         self.tail += count;
         // Releases the messages.
         self.ring.published.store(self.tail, Ordering::Release);
+        if let Some(load) = &mut self.load {
+            load.collected(weight);
+        }
         if !W::ALL_ONE && self.ring.statistics {
             self.ring.collected.weight.add(weight);
         }

@@ -1,0 +1,1 @@
+//! Nothing: the contenders are in the bench.

@@ -1,0 +1,89 @@
+//! Emitters as iterators of a thread.
+
+use super::Emitter;
+use super::flavour::{Flavour, Ring};
+
+/// Yields messages, blocking the thread for each; ends when the edge has. By [`Emitter::iter`].
+#[derive(Debug)]
+pub struct Iter<'a, T: Send + 'static, F: Flavour<T> = Ring>(&'a mut Emitter<T, F>);
+
+/// Yields the messages that are there, without waiting. By [`Emitter::try_iter`].
+#[derive(Debug)]
+pub struct TryIter<'a, T: Send + 'static, F: Flavour<T> = Ring>(&'a mut Emitter<T, F>);
+
+/// As [`Iter`], with the emitter, which is dropped with it: an edge that has not ended is aborted then.
+#[derive(Debug)]
+pub struct IntoIter<T: Send + 'static, F: Flavour<T> = Ring>(Emitter<T, F>);
+
+impl<T: Send + 'static, F: Flavour<T>> Emitter<T, F> {
+    /// Yields messages, blocking the thread for each; ends when the edge has.
+    ///
+    /// ```
+    /// use corsair::edge::{self, Options};
+    /// let (mut tx, mut rx) = edge::ring(Options::new(4));
+    /// tx.try_collect_all(&mut vec![1, 2, 3]).expect("there is room");
+    /// assert_eq!(rx.iter().next(), Some(1));
+    /// drop(tx);
+    /// assert_eq!(rx.iter().collect::<Vec<_>>(), [2, 3]);
+    /// ```
+    pub fn iter(&mut self) -> Iter<'_, T, F> {
+        Iter(self)
+    }
+
+    /// Yields the messages that are there, without waiting.
+    ///
+    /// ```
+    /// use corsair::edge::{self, Options};
+    /// let (mut tx, mut rx) = edge::ring(Options::new(4));
+    /// tx.try_collect_all(&mut vec![1, 2, 3]).expect("there is room");
+    /// assert_eq!(rx.try_iter().collect::<Vec<_>>(), [1, 2, 3]);
+    /// ```
+    pub fn try_iter(&mut self) -> TryIter<'_, T, F> {
+        TryIter(self)
+    }
+}
+
+impl<T: Send + 'static, F: Flavour<T>> Iterator for Iter<'_, T, F> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        self.0.emit_blocking()
+    }
+}
+
+impl<T: Send + 'static, F: Flavour<T>> Iterator for TryIter<'_, T, F> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        self.0.try_emit().ok()
+    }
+}
+
+impl<T: Send + 'static, F: Flavour<T>> Iterator for IntoIter<T, F> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        self.0.emit_blocking()
+    }
+}
+
+impl<'a, T: Send + 'static, F: Flavour<T>> IntoIterator for &'a mut Emitter<T, F> {
+    type Item = T;
+    type IntoIter = Iter<'a, T, F>;
+
+    fn into_iter(self) -> Iter<'a, T, F> {
+        self.iter()
+    }
+}
+
+impl<T: Send + 'static, F: Flavour<T>> IntoIterator for Emitter<T, F> {
+    type Item = T;
+    type IntoIter = IntoIter<T, F>;
+
+    fn into_iter(self) -> IntoIter<T, F> {
+        IntoIter(self)
+    }
+}

@@ -1,0 +1,141 @@
+//! The end of a queue that yields messages.
+
+use super::QueueEdge;
+use super::contents::{Contents, Later};
+use crate::edge::abort::Abort;
+use crate::edge::flavour::Emitting;
+use crate::edge::park::spin_until;
+use crate::edge::weigh::Weigh;
+use crate::edge::{State, TryEmitError};
+use crate::sync::Ordering;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// The emitting end of a [`queue`](crate::edge::queue()).
+pub struct QueueEmitting<T: Send + 'static, W: Weigh<T>> {
+    queue: Arc<QueueEdge<T, W>>,
+    /// How much had arrived when it was found empty.
+    seen: u64,
+    /// Its waker may be with the edge, and the time spent blocked is running.
+    waits: bool,
+}
+
+impl<T: Send + 'static, W: Weigh<T>> QueueEmitting<T, W> {
+    pub(super) fn new(queue: Arc<QueueEdge<T, W>>) -> QueueEmitting<T, W> {
+        QueueEmitting {
+            queue,
+            seen: 0,
+            waits: false,
+        }
+    }
+
+    #[inline]
+    fn try_take<R>(
+        &mut self,
+        take: impl FnOnce(&mut Contents<T>, &mut Later<T>) -> Option<R>,
+    ) -> Result<R, TryEmitError> {
+        let seen = &mut self.seen;
+        self.queue.change(|contents, later| {
+            take(contents, later).ok_or_else(|| {
+                *seen = contents.arrivals();
+                match contents.state() {
+                    State::Open => TryEmitError::Empty,
+                    State::Closed => TryEmitError::Closed,
+                    State::Aborted => TryEmitError::Aborted,
+                }
+            })
+        })
+    }
+
+    /// Takes what there is, or arranges to be woken; `None` when there will be nothing any more.
+    #[inline]
+    fn poll_take<R>(
+        &mut self,
+        context: &Context<'_>,
+        take: impl FnOnce(&mut Contents<T>, &mut Later<T>) -> Option<R>,
+    ) -> Poll<Option<R>> {
+        let waits = &mut self.waits;
+        self.queue.change(|contents, later| {
+            let taken = take(contents, later);
+            if taken.is_none() && contents.state() == State::Open {
+                if !std::mem::replace(waits, true) {
+                    contents.begin_blocked_emitting();
+                }
+                contents.await_message(context.waker(), later);
+                return Poll::Pending;
+            }
+            if std::mem::replace(waits, false) {
+                contents.rest(later);
+            }
+            Poll::Ready(taken)
+        })
+    }
+}
+
+/// Takes up to `max` messages, at least one; `None` if there is none.
+fn many<T>(
+    contents: &mut Contents<T>,
+    messages: &mut Vec<T>,
+    max: usize,
+    later: &mut Later<T>,
+) -> Option<usize> {
+    let count = contents.take_many(messages, max.max(1), later);
+    (count > 0).then_some(count)
+}
+
+impl<T: Send + 'static, W: Weigh<T>> Emitting<T> for QueueEmitting<T, W> {
+    type Edge = QueueEdge<T, W>;
+
+    #[inline]
+    fn edge(&self) -> &Arc<QueueEdge<T, W>> {
+        &self.queue
+    }
+
+    #[inline]
+    fn try_emit(&mut self) -> Result<T, TryEmitError> {
+        self.try_take(Contents::take)
+    }
+
+    #[inline]
+    fn try_emit_many(&mut self, messages: &mut Vec<T>, max: usize) -> Result<usize, TryEmitError> {
+        self.try_take(|contents, later| many(contents, messages, max, later))
+    }
+
+    fn poll_emit(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
+        self.poll_take(context, Contents::take)
+    }
+
+    fn poll_emit_many(
+        &mut self,
+        messages: &mut Vec<T>,
+        max: usize,
+        context: &mut Context<'_>,
+    ) -> Poll<usize> {
+        self.poll_take(context, |contents, later| {
+            many(contents, messages, max, later)
+        })
+        .map(|count| count.unwrap_or(0))
+    }
+
+    fn poll_some(&mut self, context: &mut Context<'_>) -> bool {
+        self.poll_take(context, |contents, _| contents.has_some().then_some(()))
+            .is_ready()
+    }
+
+    fn rest(&mut self) {
+        if std::mem::replace(&mut self.waits, false) {
+            self.queue.change(Contents::rest);
+        }
+    }
+
+    fn linger(&self) {
+        spin_until(|| self.queue.arrivals.load(Ordering::Relaxed) != self.seen);
+    }
+}
+
+impl<T: Send + 'static, W: Weigh<T>> Drop for QueueEmitting<T, W> {
+    fn drop(&mut self) {
+        self.rest();
+        self.queue.abort();
+    }
+}

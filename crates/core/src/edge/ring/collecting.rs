@@ -1,0 +1,201 @@
+//! The end of a ring that accepts messages.
+
+mod put;
+
+use super::load::Load;
+use super::order::Free;
+use super::shared::{ABORTED, RingEdge, position};
+use super::slots::View;
+use crate::edge::batch::Batch;
+use crate::edge::flavour::Collecting;
+use crate::edge::park::spin_until;
+use crate::edge::weigh::Weigh;
+use crate::edge::{Aborted, Overflow, TryCollectError};
+use crate::sync::Ordering;
+use put::{Lack, Look};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// The collecting end of a [`ring`](crate::edge::ring()).
+pub struct RingCollecting<T: Send + 'static, W: Weigh<T>> {
+    ring: Arc<RingEdge<T, W>>,
+    /// Those of the ring, which keeps them.
+    slots: View<T>,
+    /// Where the next message is put.
+    tail: u64,
+    /// Where the emitter was last seen.
+    head: u64,
+    /// This many messages, counted from there, may be put without looking again: as many as fit,
+    /// and no more than the high-water mark, so that what never grows is not counted. 0 with a limit
+    /// by weight.
+    limit: u64,
+    /// The high-water mark; the largest number without statistics.
+    mark: u64,
+    /// With a limit by weight.
+    load: Option<Box<Load>>,
+    /// With `drop_oldest`.
+    free: Option<Free>,
+    closed: bool,
+    /// The time spent blocked is running.
+    blocked: bool,
+}
+
+impl<T: Send + 'static, W: Weigh<T>> RingCollecting<T, W> {
+    pub(super) fn new(ring: Arc<RingEdge<T, W>>) -> RingCollecting<T, W> {
+        let load = (ring.weight_limit < u64::MAX).then(|| Box::new(Load::new(ring.weight_limit)));
+        RingCollecting {
+            tail: 0,
+            head: 0,
+            limit: match ring.statistics || load.is_some() {
+                true => 0,
+                false => ring.capacity,
+            },
+            mark: if ring.statistics { 0 } else { u64::MAX },
+            load,
+            free: ring.order.is_some().then(|| Free::all(ring.slots.len())),
+            closed: false,
+            blocked: false,
+            slots: ring.slots.view(),
+            ring,
+        }
+    }
+
+    /// Whether the head is still as it was `seen`; if so, this end is woken when it is not.
+    fn awaits_room(&mut self, seen: u64, context: &Context<'_>) -> bool {
+        let waits = self.ring.await_room(seen, context.waker());
+        if waits {
+            self.block();
+        }
+        waits
+    }
+
+    /// It begins to be blocked, or still is.
+    fn block(&mut self) {
+        if self.ring.statistics && !self.blocked {
+            self.blocked = true;
+            self.ring.collected.blocked.begin();
+        }
+    }
+
+    /// It is not blocked.
+    fn rest(&mut self) {
+        if self.blocked {
+            self.blocked = false;
+            self.ring.collected.blocked.end();
+        }
+    }
+}
+
+impl<T: Send + 'static, W: Weigh<T>> Collecting<T> for RingCollecting<T, W> {
+    type Edge = RingEdge<T, W>;
+
+    #[inline]
+    fn edge(&self) -> &Arc<RingEdge<T, W>> {
+        &self.ring
+    }
+
+    #[inline]
+    fn try_collect(&mut self, message: T) -> Result<(), TryCollectError<T>> {
+        match self.put_or_lack(message) {
+            Ok(()) => Ok(()),
+            Err((Lack::Full(_), message)) => Err(TryCollectError::Full(message)),
+            Err((Lack::Aborted, message)) => Err(TryCollectError::Aborted(message)),
+            Err((Lack::Drop, message)) => {
+                self.count_dropped(std::slice::from_ref(&message));
+                Ok(())
+            }
+        }
+    }
+
+    fn poll_collect(
+        &mut self,
+        waiting: &mut Option<T>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Aborted<T>>> {
+        while let Some(message) = waiting.take() {
+            match self.put_or_lack(message) {
+                Ok(()) => {}
+                Err((Lack::Drop, message)) => self.count_dropped(&[message]),
+                Err((Lack::Aborted, message)) => {
+                    self.rest();
+                    return Poll::Ready(Err(Aborted(message)));
+                }
+                Err((Lack::Full(seen), message)) => {
+                    *waiting = Some(message);
+                    if self.awaits_room(seen, context) {
+                        return Poll::Pending;
+                    }
+                }
+            }
+        }
+        self.rest();
+        Poll::Ready(Ok(()))
+    }
+
+    fn try_collect_all(&mut self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>> {
+        Ok(self.put_all(batch)?.is_none())
+    }
+
+    fn poll_collect_all(
+        &mut self,
+        batch: &mut Batch<'_, T>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Aborted<()>>> {
+        let result = loop {
+            match self.put_all(batch) {
+                Ok(None) => break Ok(()),
+                Err(aborted) => break Err(aborted),
+                Ok(Some(seen)) if self.awaits_room(seen, context) => return Poll::Pending,
+                Ok(Some(_)) => {}
+            }
+        };
+        self.rest();
+        Poll::Ready(result)
+    }
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Aborted<()>>> {
+        let result = loop {
+            let (seen, room) = match self.look() {
+                Look::At(seen, room) => (seen, room),
+                Look::Aborted => break Err(Aborted(())),
+            };
+            let has_room = room > 0 && self.load.as_ref().is_none_or(|load| load.has_room());
+            if has_room || self.ring.overflow != Overflow::Block {
+                break Ok(());
+            }
+            if self.awaits_room(seen, context) {
+                return Poll::Pending;
+            }
+        };
+        self.rest();
+        Poll::Ready(result)
+    }
+
+    fn withdraw(&mut self, _: &mut Option<T>) {
+        self.rest();
+    }
+
+    fn linger(&self, polled: bool) -> bool {
+        if !polled {
+            spin_until(|| {
+                let head = self.ring.head.load(Ordering::Relaxed);
+                head & ABORTED != 0 || position(head) != self.head
+            });
+        }
+        !polled
+    }
+
+    fn close(&mut self) {
+        self.closed = true;
+        // So that no message is put without looking.
+        self.limit = 0;
+        self.ring.close();
+    }
+}
+
+impl<T: Send + 'static, W: Weigh<T>> Drop for RingCollecting<T, W> {
+    fn drop(&mut self) {
+        self.rest();
+        self.ring.close();
+    }
+}

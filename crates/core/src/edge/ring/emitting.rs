@@ -1,0 +1,142 @@
+//! The end of a ring that yields messages.
+
+mod take;
+
+use super::shared::{RingEdge, position};
+use super::slots::View;
+use crate::edge::TryEmitError;
+use crate::edge::abort::Abort;
+use crate::edge::flavour::Emitting;
+use crate::edge::park::spin_until;
+use crate::edge::weigh::Weigh;
+use crate::sync::Ordering;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use take::Lack;
+
+/// The emitting end of a [`ring`](crate::edge::ring()).
+pub struct RingEmitting<T: Send + 'static, W: Weigh<T>> {
+    ring: Arc<RingEdge<T, W>>,
+    /// Those of the ring, which keeps them.
+    slots: View<T>,
+    /// Where the next message lies; with `drop_oldest` the head knows better.
+    head: u64,
+    /// Up to where messages have been seen.
+    tail: u64,
+    /// The word of the tail when it was last looked at.
+    seen: u64,
+    /// With `drop_oldest`.
+    ordered: bool,
+    /// With `drop_oldest`: how many cells have been given back.
+    returns: u64,
+    /// With `drop_oldest`: the cells just taken.
+    cells: Vec<u32>,
+    /// The time spent blocked is running.
+    blocked: bool,
+}
+
+impl<T: Send + 'static, W: Weigh<T>> RingEmitting<T, W> {
+    pub(super) fn new(ring: Arc<RingEdge<T, W>>) -> RingEmitting<T, W> {
+        RingEmitting {
+            head: 0,
+            tail: 0,
+            seen: 0,
+            ordered: ring.order.is_some(),
+            returns: 0,
+            cells: Vec::new(),
+            blocked: false,
+            slots: ring.slots.view(),
+            ring,
+        }
+    }
+
+    /// Takes what there is, or arranges to be woken.
+    fn poll<R>(
+        &mut self,
+        context: &mut Context<'_>,
+        mut take: impl FnMut(&mut Self) -> Result<R, Lack>,
+    ) -> Poll<Option<R>> {
+        loop {
+            let taken = match take(self) {
+                Ok(taken) => Some(taken),
+                Err(Lack::Empty(seen)) => {
+                    if self.ring.await_message(seen, context.waker()) {
+                        self.block();
+                        return Poll::Pending;
+                    }
+                    continue;
+                }
+                Err(_) => None,
+            };
+            self.rest();
+            return Poll::Ready(taken);
+        }
+    }
+
+    /// It begins to be blocked, or still is.
+    fn block(&mut self) {
+        if self.ring.statistics && !self.blocked {
+            self.blocked = true;
+            self.ring.emitted.blocked.begin();
+        }
+    }
+}
+
+impl<T: Send + 'static, W: Weigh<T>> Emitting<T> for RingEmitting<T, W> {
+    type Edge = RingEdge<T, W>;
+
+    #[inline]
+    fn edge(&self) -> &Arc<RingEdge<T, W>> {
+        &self.ring
+    }
+
+    #[inline]
+    fn try_emit(&mut self) -> Result<T, TryEmitError> {
+        Ok(self.take()?)
+    }
+
+    #[inline]
+    fn try_emit_many(&mut self, messages: &mut Vec<T>, max: usize) -> Result<usize, TryEmitError> {
+        Ok(self.take_many(messages, max)?)
+    }
+
+    fn poll_emit(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
+        self.poll(context, Self::take)
+    }
+
+    fn poll_emit_many(
+        &mut self,
+        messages: &mut Vec<T>,
+        max: usize,
+        context: &mut Context<'_>,
+    ) -> Poll<usize> {
+        self.poll(context, |end| end.take_many(messages, max))
+            .map(|count| count.unwrap_or(0))
+    }
+
+    fn poll_some(&mut self, context: &mut Context<'_>) -> bool {
+        self.poll(context, |end| {
+            let head = position(end.ring.head.load(Ordering::Acquire));
+            end.look(head)
+        })
+        .is_ready()
+    }
+
+    fn rest(&mut self) {
+        if self.blocked {
+            self.blocked = false;
+            self.ring.emitted.blocked.end();
+        }
+    }
+
+    fn linger(&self) {
+        spin_until(|| self.ring.tail.load(Ordering::Relaxed) != self.seen);
+    }
+}
+
+impl<T: Send + 'static, W: Weigh<T>> Drop for RingEmitting<T, W> {
+    fn drop(&mut self) {
+        self.rest();
+        self.ring.abort();
+    }
+}

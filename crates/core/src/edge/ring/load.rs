@@ -1,0 +1,56 @@
+//! What the messages of a ring with a limit by weight weigh. Only the collector knows: it sees by the
+//! head which have left, and so nothing is shared.
+
+use std::collections::VecDeque;
+
+#[derive(Debug)]
+pub(super) struct Load {
+    limit: u64,
+    /// The weights of the messages that are buffered, the oldest first.
+    weights: VecDeque<u64>,
+    /// Their sum.
+    total: u64,
+    /// The position of the oldest.
+    first: u64,
+}
+
+impl Load {
+    pub(super) fn new(limit: u64) -> Load {
+        Load {
+            limit,
+            weights: VecDeque::new(),
+            total: 0,
+            first: 0,
+        }
+    }
+
+    /// Whether a message may be added. An empty edge takes any.
+    pub(super) fn has_room_for(&self, weight: u64) -> bool {
+        self.weights.is_empty() || self.total.saturating_add(weight) <= self.limit
+    }
+
+    /// Whether some message may be added.
+    pub(super) fn has_room(&self) -> bool {
+        self.weights.is_empty() || self.total < self.limit
+    }
+
+    /// A message was put at the tail.
+    pub(super) fn collected(&mut self, weight: u64) {
+        self.weights.push_back(weight);
+        self.total = self.total.saturating_add(weight);
+    }
+
+    /// The head is here now.
+    pub(super) fn emitted_up_to(&mut self, head: u64) {
+        while self.first < head {
+            let Some(weight) = self.weights.pop_front() else {
+                break;
+            };
+            self.first += 1;
+            self.total = match self.weights.is_empty() {
+                true => 0,
+                false => self.total.saturating_sub(weight),
+            };
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Collectors as sinks of a task.
+
+use super::flavour::{Flavour, Ring};
+use super::{Aborted, Collector};
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// A collector as a [`Sink`](futures_sink::Sink). By [`Collector::into_sink`].
+///
+/// It holds one message beside the edge, from `start_send` until there is room for it; `flush` waits for that.
+/// What it holds when it is dropped was not collected, and [`into_parts`](CollectorSink::into_parts) gives it back.
+pub struct CollectorSink<T: Send + 'static, F: Flavour<T> = Ring> {
+    collector: Collector<T, F>,
+    /// Sent and not yet collected, unless it waits with the edge.
+    message: Option<T>,
+    /// The last poll of the message was pending.
+    pending: bool,
+}
+
+impl<T: Send + 'static, F: Flavour<T>> Collector<T, F> {
+    /// Makes a [`Sink`](futures_sink::Sink) of it, for [`forward`] and the like. Closing the sink closes the edge.
+    ///
+    /// [`forward`]: https://docs.rs/futures-util/latest/futures_util/stream/trait.StreamExt.html#method.forward
+    ///
+    /// ```
+    /// use corsair::edge::{self, Options};
+    /// use futures_util::{SinkExt, StreamExt};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+    /// let (tx, rx) = edge::ring(Options::new(4));
+    /// let (out, end) = edge::ring(Options::new(4));
+    /// let mut sink = tx.into_sink();
+    /// sink.send(1).await.expect("the edge is open");
+    /// sink.send(2).await.expect("the edge is open");
+    /// sink.close().await.expect("the edge is open");
+    /// rx.map(|number| Ok(10 * number)).forward(out.into_sink()).await.expect("the edge is open");
+    /// assert_eq!(end.collect::<Vec<_>>().await, [10, 20]);
+    /// # });
+    /// ```
+    pub fn into_sink(self) -> CollectorSink<T, F> {
+        CollectorSink {
+            collector: self,
+            message: None,
+            pending: false,
+        }
+    }
+}
+
+impl<T: Send + 'static, F: Flavour<T>> CollectorSink<T, F> {
+    /// The collector again, and the message that was sent and has not been collected.
+    ///
+    /// ```
+    /// use corsair::edge::{self, Options};
+    /// use futures_util::{FutureExt, SinkExt};
+    /// let (tx, _rx) = edge::ring(Options::new(1));
+    /// let mut sink = tx.into_sink();
+    /// assert_eq!(sink.send(1).now_or_never(), Some(Ok(())));
+    /// assert!(sink.send(2).now_or_never().is_none(), "the edge is full");
+    /// let (tx, message) = sink.into_parts();
+    /// assert_eq!((tx.buffered(), message), (1, Some(2)));
+    /// ```
+    pub fn into_parts(mut self) -> (Collector<T, F>, Option<T>) {
+        if self.pending {
+            self.collector.withdraw(&mut self.message);
+        }
+        (self.collector, self.message)
+    }
+
+    /// Collects the message that was sent.
+    fn poll_sent(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Aborted<()>>> {
+        if self.message.is_none() && !self.pending {
+            return Poll::Ready(Ok(()));
+        }
+        let result = self.collector.poll_collect(&mut self.message, context);
+        self.pending = result.is_pending();
+        result.map_err(|Aborted(message)| {
+            self.message = Some(message);
+            Aborted(())
+        })
+    }
+}
+
+// The message is not pinned.
+impl<T: Send + 'static, F: Flavour<T>> Unpin for CollectorSink<T, F> {}
+
+impl<T: Send + 'static, F: Flavour<T>> futures_sink::Sink<T> for CollectorSink<T, F> {
+    type Error = Aborted<()>;
+
+    fn poll_ready(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Aborted<()>>> {
+        self.get_mut().poll_sent(context)
+    }
+
+    fn start_send(self: Pin<&mut Self>, message: T) -> Result<(), Aborted<()>> {
+        self.get_mut().message = Some(message);
+        Ok(())
+    }
+
+    fn poll_flush(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Aborted<()>>> {
+        self.get_mut().poll_sent(context)
+    }
+
+    fn poll_close(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), Aborted<()>>> {
+        let this = self.get_mut();
+        let result = this.poll_sent(context);
+        if result == Poll::Ready(Ok(())) {
+            this.collector.close();
+        }
+        result
+    }
+}
+
+impl<T: Send + 'static, F: Flavour<T>> fmt::Debug for CollectorSink<T, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CollectorSink")
+            .field("collector", &self.collector)
+            .field("holds", &(self.message.is_some() || self.pending))
+            .finish()
+    }
+}

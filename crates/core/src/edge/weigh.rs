@@ -1,0 +1,61 @@
+//! How much a message weighs.
+
+/// How much a message weighs, for messages that stand for many or hold much memory.
+///
+/// Statistics count messages by weight, and an edge with a
+/// [limit by weight](super::Options::weight_limit) holds no more than that. A message is weighed when
+/// it is collected and may be weighed again when it leaves; the answers must agree. [`One`], the
+/// default, costs nothing.
+///
+/// ```
+/// use corsair::edge::Weigh;
+///
+/// struct Rows;
+/// impl Weigh<Vec<f64>> for Rows {
+///     fn weight(table: &Vec<f64>) -> u64 {
+///         table.len() as u64
+///     }
+/// }
+/// ```
+pub trait Weigh<T>: 'static {
+    /// Whether every message weighs 1, so that positions tell how many there were.
+    const ALL_ONE: bool = false;
+
+    /// How much this message weighs.
+    fn weight(message: &T) -> u64;
+}
+
+/// Every message weighs 1.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct One;
+
+impl<T> Weigh<T> for One {
+    const ALL_ONE: bool = true;
+
+    #[inline]
+    fn weight(_: &T) -> u64 {
+        1
+    }
+}
+
+/// A message weighs as many bytes as it has.
+///
+/// ```
+/// use corsair::edge::{self, Bytes, Options};
+///
+/// let options = Options::new(1_000).weight_limit(10);
+/// let (mut tx, mut rx) = edge::ring_weighed::<String, Bytes>(options);
+/// tx.try_collect("seven b".to_owned()).expect("7 of 10 bytes");
+/// assert!(tx.try_collect("four".to_owned()).is_err(), "11 bytes are too many");
+/// rx.try_emit().expect("there is one");
+/// assert!(tx.try_collect("four".to_owned()).is_ok());
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bytes;
+
+impl<T: AsRef<[u8]>> Weigh<T> for Bytes {
+    #[inline]
+    fn weight(message: &T) -> u64 {
+        message.as_ref().len() as u64
+    }
+}
