@@ -32,11 +32,11 @@ async fn sensor(name: &'static str, mut out: Collector<Shared>) -> u64 {
         }
         tokio::task::yield_now().await;
     }
-    unreachable!("somebody stops it")
+    unreachable!("the graph is aborted")
 }
 
 /// Passes every point on to all; when it cannot, it drops its ends, which aborts what is before it.
-async fn spread(mut from: Merge<Emitter<Shared>>, mut to: FanOut<Collector<Shared>>) {
+async fn spread(mut from: Merge<Shared>, mut to: FanOut<Shared>) {
     while let Some(point) = from.emit().await {
         if to.collect(point).await.is_err() {
             break;

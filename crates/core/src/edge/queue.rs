@@ -19,9 +19,11 @@
 //! **Spinning without the lock.** Offers are numbered, and `decided` tells the number of the first that is still in the
 //! line: a collector whose number is lower has been served. `arrivals` counts what an emitter may wait for.
 
+mod blocked;
 mod collecting;
 mod contents;
 mod emitting;
+mod later;
 #[cfg(all(test, loom))]
 mod loom;
 
@@ -32,9 +34,10 @@ use super::weigh::Weigh;
 use super::{EdgeStatistics, Options, Overflow, State};
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 use collecting::QueueCollecting;
-use contents::{Contents, Later};
+use contents::Contents;
 use crossbeam_utils::CachePadded;
 use emitting::QueueEmitting;
+use later::Later;
 use std::marker::PhantomData;
 use std::sync::{Arc, PoisonError};
 

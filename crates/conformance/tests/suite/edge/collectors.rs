@@ -39,7 +39,9 @@ fn messages_of_every_collector_arrive_in_its_order() {
             next[which] += 1;
         }
         assert_eq!((next, rx.state()), ([count; 4], State::Closed));
-        senders.map(|sender| sender.join().expect("it does not panic"));
+        for sender in senders {
+            sender.join().expect("it does not panic");
+        }
     }
 }
 

@@ -1,62 +1,10 @@
 //! What lies under the lock of a queue: plain data, and the rules by which messages and offers move.
 
-use crate::edge::clock;
+use super::blocked::Blocked;
+use super::later::Later;
 use crate::edge::{Aborted, EdgeStatistics, Options, Overflow, State};
 use std::collections::VecDeque;
 use std::task::Waker;
-use std::time::Duration;
-
-/// Mostly none or one.
-struct Few<T> {
-    first: Option<T>,
-    more: Vec<T>,
-}
-
-impl<T> Few<T> {
-    const fn new() -> Few<T> {
-        Few {
-            first: None,
-            more: Vec::new(),
-        }
-    }
-
-    #[inline]
-    fn push(&mut self, it: T) {
-        match self.first {
-            None => self.first = Some(it),
-            Some(_) => self.more.push(it),
-        }
-    }
-}
-
-/// What is left to do when the lock is released, because it runs foreign code.
-pub(super) struct Later<T> {
-    wake: Few<Waker>,
-    /// A waker that has served, to be dropped.
-    old: Option<Waker>,
-    /// Messages to be dropped.
-    drop: Few<T>,
-}
-
-impl<T> Later<T> {
-    pub(super) const fn new() -> Later<T> {
-        Later {
-            wake: Few::new(),
-            old: None,
-            drop: Few::new(),
-        }
-    }
-
-    /// Wakes first: to drop a message may panic.
-    #[inline]
-    pub(super) fn act(self) {
-        let Few { first, more } = self.wake;
-        if let Some(waker) = first {
-            waker.wake();
-        }
-        more.into_iter().for_each(Waker::wake);
-    }
-}
 
 /// What a collector waits for.
 struct Offer<T> {
@@ -206,7 +154,7 @@ impl<T> Contents<T> {
                     && let Some((oldest, its_weight)) = self.pop()
                 {
                     self.dropped_by_overflow += its_weight;
-                    later.drop.push(oldest);
+                    later.drop(oldest);
                 }
             }
             Overflow::DropNewest => {}
@@ -216,7 +164,7 @@ impl<T> Contents<T> {
         } else {
             self.collected += weight;
             self.dropped_by_overflow += weight;
-            later.drop.push(message);
+            later.drop(message);
         }
         Ok(())
     }
@@ -238,7 +186,7 @@ impl<T> Contents<T> {
     fn arrived(&mut self, later: &mut Later<T>) {
         self.arrivals += 1;
         if let Some(emitter) = self.emitter.take() {
-            later.wake.push(emitter);
+            later.wake(emitter);
         }
     }
 
@@ -331,7 +279,7 @@ impl<T> Contents<T> {
             self.blocked_collecting.end();
         }
         if let Some(waker) = waker {
-            later.wake.push(waker);
+            later.wake(waker);
         }
     }
 
@@ -501,10 +449,10 @@ impl<T> Contents<T> {
         self.arrived(later);
         for offer in &mut self.line {
             if let Some(waker) = offer.waker.take() {
-                later.wake.push(waker);
+                later.wake(waker);
             }
         }
-        later.drop.more.extend(std::mem::take(&mut self.messages));
+        later.drop_all(std::mem::take(&mut self.messages));
     }
 
     pub(super) fn read(&self) -> EdgeStatistics {
@@ -522,38 +470,5 @@ impl<T> Contents<T> {
             blocked_emitting: self.blocked_emitting.read(),
             ..uncounted
         }
-    }
-}
-
-/// The time that ends have spent blocked, summed over them.
-#[derive(Default)]
-struct Blocked {
-    /// Nanoseconds, up to `since`.
-    total: u64,
-    /// How many wait.
-    waiting: u64,
-    since: u64,
-}
-
-impl Blocked {
-    fn advance(&mut self) {
-        let now = clock::now();
-        self.total += now.saturating_sub(self.since) * self.waiting;
-        self.since = now;
-    }
-
-    fn begin(&mut self) {
-        self.advance();
-        self.waiting += 1;
-    }
-
-    fn end(&mut self) {
-        self.advance();
-        self.waiting -= 1;
-    }
-
-    fn read(&self) -> Duration {
-        let under_way = clock::now().saturating_sub(self.since) * self.waiting;
-        Duration::from_nanos(self.total + under_way)
     }
 }

@@ -1,7 +1,8 @@
 //! The end of a queue that yields messages.
 
 use super::QueueEdge;
-use super::contents::{Contents, Later};
+use super::contents::Contents;
+use super::later::Later;
 use crate::edge::abort::Abort;
 use crate::edge::flavour::Emitting;
 use crate::edge::park::spin_until;

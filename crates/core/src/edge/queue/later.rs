@@ -1,0 +1,75 @@
+//! What a change of a queue leaves to do when the lock is released, because it runs foreign code: to wake, and
+//! to drop messages and wakers.
+
+use std::collections::VecDeque;
+use std::task::Waker;
+
+/// Mostly empty, so what may be many lies apart.
+pub(super) struct Later<T> {
+    woken: Option<Waker>,
+    /// A waker that has served, to be dropped.
+    pub(super) old: Option<Waker>,
+    /// To be dropped.
+    dropped: Option<T>,
+    more: Option<Box<More<T>>>,
+}
+
+struct More<T> {
+    woken: Vec<Waker>,
+    dropped: VecDeque<T>,
+}
+
+impl<T> Later<T> {
+    #[inline]
+    pub(super) const fn new() -> Later<T> {
+        Later {
+            woken: None,
+            old: None,
+            dropped: None,
+            more: None,
+        }
+    }
+
+    #[inline]
+    pub(super) fn wake(&mut self, waker: Waker) {
+        match self.woken {
+            None => self.woken = Some(waker),
+            Some(_) => self.more().woken.push(waker),
+        }
+    }
+
+    #[inline]
+    pub(super) fn drop(&mut self, message: T) {
+        match self.dropped {
+            None => self.dropped = Some(message),
+            Some(_) => self.more().dropped.push_back(message),
+        }
+    }
+
+    pub(super) fn drop_all(&mut self, messages: VecDeque<T>) {
+        if !messages.is_empty() {
+            self.more().dropped.extend(messages);
+        }
+    }
+
+    #[cold]
+    fn more(&mut self) -> &mut More<T> {
+        self.more.get_or_insert_with(|| {
+            Box::new(More {
+                woken: Vec::new(),
+                dropped: VecDeque::new(),
+            })
+        })
+    }
+
+    /// Wakes first: to drop a message may panic.
+    #[inline]
+    pub(super) fn act(mut self) {
+        if let Some(waker) = self.woken.take() {
+            waker.wake();
+        }
+        if let Some(more) = &mut self.more {
+            more.woken.drain(..).for_each(Waker::wake);
+        }
+    }
+}
