@@ -17,7 +17,7 @@ export CARGO_TERM_COLOR="${CARGO_TERM_COLOR:-never}"
 # The steps build once; incremental caches would only cost time and space.
 export CARGO_INCREMENTAL=0
 
-all_steps=(toolchain fmt lean clippy tests docs examples benches versus readme semantics loom deny)
+all_steps=(toolchain fmt lean clippy features tests docs examples benches versus readme semantics loom deny)
 
 # The toolchain of rust-toolchain.toml with its components.
 step_toolchain() {
@@ -46,6 +46,15 @@ step_lean() {
 
 step_clippy() {
     cargo clippy --workspace --all-targets -- -D warnings
+}
+
+# Without what is on by default, and with each feature that no other step builds.
+step_features() {
+    local features
+    for features in "" tls; do
+        cargo clippy -p corsair-stream --lib --no-default-features --features "$features" -- -D warnings
+    done
+    cargo clippy -p corsair-stream --lib --bins --features tls -- -D warnings
 }
 
 # The README's command.

@@ -5,7 +5,7 @@
 //! it has got, outside of the timed part. Starting and stopping the engine is not timed either.
 
 use corsair_stream::engine::EngineOptions;
-use corsair_stream::measure::Workload;
+use corsair_stream_load::Workload;
 use criterion::measurement::WallTime;
 use criterion::{
     BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group,

@@ -67,6 +67,6 @@ pub use contract::{
 pub use determinism::{Difference, NotDeterministic, check_determinism};
 pub use experiment::{Estimate, Experiment, Replication, ReplicationError, measure, replicate};
 pub use memory::{available_memory, file_memory, peak_memory, resident_memory};
-pub use run::{run, run_on, simulate};
+pub use run::{run, run_on, run_on_wall_clock, simulate};
 pub use supervision::{RestartPolicy, Then, restarting};
 pub use virtual_time::{InjectError, InspectError, Simulation, most_workers};

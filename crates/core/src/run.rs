@@ -45,6 +45,26 @@ pub fn run<M: Message>(
     config.check()?;
     match executor {
         Executor::Virtual => crate::virtual_time::run(config, scenario),
+        wall => run_on_wall_clock(wall, config, scenario),
+    }
+}
+
+/// [`run`] on an executor of the wall clock. What runs in virtual time is not compiled for the scenario:
+/// programs that never do build faster with it.
+///
+/// # Errors
+/// See [`RunError`].
+///
+/// # Panics
+/// If the executor is [`Executor::Virtual`].
+pub fn run_on_wall_clock<M: Message>(
+    executor: Executor,
+    config: &Config,
+    scenario: impl Scenario<M>,
+) -> Result<Report, RunError> {
+    config.check()?;
+    match executor {
+        Executor::Virtual => panic!("virtual time is not the wall clock; use `run`"),
         Executor::Tokio => crate::wall::tokio::run(config, scenario),
         Executor::Threads => crate::wall::threads::run(config, scenario),
         Executor::Pool => crate::wall::pool::run(config, scenario),

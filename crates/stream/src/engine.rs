@@ -23,6 +23,7 @@ mod write;
 
 pub use options::{AlertLogs, EngineOptions, TaskOptions};
 pub use saved::{Saved, SavedError};
+pub(crate) use status::escaped;
 pub use status::{EdgeStatus, NodeStatus, TaskState, TaskStatus};
 pub use write::{BadLine, Write, WriteError, Written};
 
@@ -39,6 +40,7 @@ use routes::Routes;
 use saved::SavedTask;
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -259,6 +261,16 @@ impl Engine {
     pub fn statuses(&self) -> Vec<TaskStatus> {
         let tasks = self.shared.tasks();
         tasks.iter().map(|task| task.status()).collect()
+    }
+
+    /// The same of at most so many tasks, from this name on.
+    pub fn statuses_from(&self, name: &str, count: usize) -> Vec<TaskStatus> {
+        let tasks = self.shared.tasks.read();
+        let from = (Bound::Included(name), Bound::Unbounded);
+        let found = tasks.range::<str, _>(from).take(count);
+        let found: Vec<Arc<Task>> = found.map(|(_, task)| task.clone()).collect();
+        drop(tasks);
+        found.iter().map(|task| task.status()).collect()
     }
 
     /// What an `http_out` of a task shows; `None`: it has no such endpoint.

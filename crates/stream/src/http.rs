@@ -5,7 +5,8 @@
 //! | `POST /write?db=&rp=&precision=` | lines, plain or gzip: 204, or 400 with the bad lines |
 //! | `GET /tasks` | all tasks |
 //! | `POST /tasks` | `{"name", "text", "capacity", "overflow"}` starts one: 201 |
-//! | `GET /tasks/{name}` | its graph with live counters; as DOT with `?format=dot` |
+//! | `GET /` | a page with the graphs of all tasks and live counters |
+//! | `GET /tasks/{name}` | its graph with live counters; as DOT or SVG with `?format=dot`, `svg` |
 //! | `DELETE /tasks/{name}` | aborts it: 204 |
 //! | `GET /tasks/{name}/{endpoint}` | what an `http_out` shows |
 //! | `GET /metrics` | counters for Prometheus |
@@ -22,6 +23,7 @@ mod answer;
 mod body;
 mod influx;
 mod metrics;
+mod page;
 mod refusal;
 mod serve;
 mod tasks;
@@ -102,6 +104,8 @@ pub fn router_with(engine: Engine, options: HttpOptions) -> Router {
         .route("/tasks/{name}", get(tasks::show).delete(tasks::delete))
         .route("/tasks/{name}/{endpoint}", get(tasks::endpoint))
         .route("/metrics", get(metrics::metrics))
+        .route("/", get(page::page))
+        .route("/style.css", get(page::style))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(

@@ -19,9 +19,8 @@ pub mod http;
 mod json;
 pub mod language;
 pub mod line;
-#[cfg(feature = "measure")]
-pub mod measure;
 mod node;
+mod now;
 mod pending;
 pub mod pipeline;
 pub mod replay;

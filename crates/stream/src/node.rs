@@ -20,6 +20,7 @@ pub(crate) mod log;
 pub(crate) mod queue;
 pub(crate) mod retain;
 pub(crate) mod series;
+pub(crate) mod stats;
 pub(crate) mod union;
 pub(crate) mod window;
 
@@ -37,6 +38,14 @@ pub(crate) trait Operator: Send + 'static {
     fn most_rows(&self) -> usize {
         usize::MAX
     }
+
+    /// A clock at whose strikes it hands something on. Asked for once.
+    fn clock(&mut self) -> Option<stats::Clock> {
+        None
+    }
+
+    /// Its clock has struck: appends what it hands on to `out`.
+    fn strike(&mut self, _time: i64, _: &mut Vec<Flow>) {}
 
     /// The stream has ended: appends what was held back to `out`.
     fn finish(&mut self, _: &mut Vec<Flow>) {}

@@ -29,8 +29,8 @@ pub use builder::{Chain, Source, Stream};
 pub(crate) use check::Draft;
 pub use error::{PipelineError, Rule};
 pub use properties::{Added, Alert, Buffer, Eval, Fill, GroupBy, Join, Keep};
-pub(crate) use template::Part;
 pub use template::Template;
+pub(crate) use template::{Place, written_duration};
 
 use crate::Value;
 use crate::expression::Expression;
@@ -83,7 +83,7 @@ pub enum What {
         /// How far windows are apart.
         every: Duration,
     },
-    /// One point for a window: a function of one field.
+    /// One point for a window, or for points of one time: a function of one field.
     Aggregate {
         /// Which function.
         function: Aggregate,
@@ -113,6 +113,14 @@ pub enum What {
         unit: Duration,
         /// Whether a change below zero, a counter that began anew, gives nothing.
         non_negative: bool,
+    },
+    /// How many points have come in each group, as a point of the measurement `stats` with the field
+    /// `emitted`, by the clock on the wall.
+    Stats {
+        /// How often.
+        interval: Duration,
+        /// Whether at multiples of it.
+        align: bool,
     },
     /// The points of all inputs, in the order of time.
     Union {
@@ -183,6 +191,16 @@ impl Pipeline {
         nodes.flat_map(|(to, node)| node.inputs.iter().map(move |from| (*from, to)))
     }
 
+    /// Which of its nodes hand on windows. O(nodes).
+    pub fn windows(&self) -> Vec<bool> {
+        let mut windows: Vec<bool> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let of_windows = node.inputs.iter().any(|&input| windows[input]);
+            windows.push(node.what.gives_windows(of_windows));
+        }
+        windows
+    }
+
     /// The node of this name. O(nodes).
     pub fn node(&self, name: &str) -> Option<&Node> {
         self.nodes.iter().find(|node| &*node.name == name)
@@ -199,6 +217,7 @@ impl What {
             What::Window { .. } | What::Buffer(_) => "window",
             What::Default { .. } => "default",
             What::Derivative { .. } => "derivative",
+            What::Stats { .. } => "stats",
             What::Union { .. } => "union",
             What::Aggregate { function, .. } => function.name(),
             What::Eval(_) => "eval",
@@ -215,7 +234,7 @@ impl What {
         match self {
             What::Window { .. } | What::Buffer(_) => true,
             What::Aggregate { function, .. } => *function == Aggregate::Distinct,
-            What::From { .. } | What::Join(_) => false,
+            What::From { .. } | What::Stats { .. } | What::Join(_) => false,
             _ => input_is_windows,
         }
     }

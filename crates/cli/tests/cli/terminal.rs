@@ -1,98 +1,16 @@
-//! Runs the command in a directory of its own and keeps what it said.
+//! The command, run in a directory of its own.
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+pub use corsair_terminal::signal;
 
-/// A directory in which the command is run, gone afterwards.
-pub struct Terminal {
-    directory: tempfile::TempDir,
+/// `corsair`.
+pub struct Corsair;
+
+impl corsair_terminal::Program for Corsair {
+    const NAME: &str = "corsair";
+    const PATH: &str = env!("CARGO_BIN_EXE_corsair");
 }
 
-/// What a command has said.
-#[derive(Debug)]
-pub struct Said {
-    /// The exit code.
-    pub code: Option<i32>,
-    /// All of stdout.
-    pub stdout: String,
-    /// All of stderr.
-    pub stderr: String,
-}
-
-impl Terminal {
-    /// A terminal in an empty directory.
-    pub fn new() -> Terminal {
-        Terminal {
-            directory: tempfile::tempdir().expect("a temporary directory"),
-        }
-    }
-
-    /// The path of a file in the directory.
-    pub fn path(&self, file: impl AsRef<Path>) -> PathBuf {
-        self.directory.path().join(file)
-    }
-
-    /// The text of a file in the directory.
-    pub fn read(&self, file: &str) -> String {
-        std::fs::read_to_string(self.path(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
-    }
-
-    /// Writes a file in the directory.
-    pub fn write(&self, file: &str, text: &str) {
-        let path = self.path(file);
-        std::fs::create_dir_all(path.parent().expect("a directory")).expect("the directory");
-        std::fs::write(path, text).expect("the file");
-    }
-
-    /// The command, not yet run. Its arguments are separated by spaces.
-    pub fn command(&self, args: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_corsair"));
-        command
-            .args(args.split_whitespace())
-            .current_dir(self.directory.path());
-        command.stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
-        command
-    }
-
-    /// Runs the command with these arguments, which are separated by spaces.
-    pub fn run(&self, args: &str) -> Said {
-        let output = self.command(args).output().expect("the command starts");
-        Said {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).expect("stdout is UTF-8"),
-            stderr: String::from_utf8(output.stderr).expect("stderr is UTF-8"),
-        }
-    }
-
-    /// Runs the command, which must succeed, and returns its stdout.
-    pub fn succeed(&self, args: &str) -> String {
-        let said = self.run(args);
-        assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{args}");
-        said.stdout
-    }
-
-    /// Runs the command with `--format json`, which must succeed, and returns the object.
-    pub fn json(&self, args: &str) -> serde_json::Value {
-        let stdout = self.succeed(&format!("{args} --format json"));
-        serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error} in {stdout}"))
-    }
-
-    /// Runs the command, which must refuse with one sentence, and returns that.
-    pub fn refuse(&self, args: &str) -> String {
-        let Said {
-            code,
-            stdout,
-            stderr,
-        } = self.run(args);
-        assert_eq!((code, stdout.as_str()), (Some(2), ""), "{args}: {stderr}");
-        let sentence = stderr
-            .strip_prefix("corsair: ")
-            .unwrap_or_else(|| panic!("{args}: {stderr}"));
-        assert_eq!(sentence.trim_end().lines().count(), 1, "{args}: {stderr}");
-        assert!(!stderr.contains("panicked"), "{args}: {stderr}");
-        sentence.trim_end().to_owned()
-    }
-}
+pub type Terminal = corsair_terminal::Terminal<Corsair>;
 
 /// Runs the command in a directory that is not looked at.
 pub fn succeed(args: &str) -> String {
@@ -102,11 +20,4 @@ pub fn succeed(args: &str) -> String {
 /// Runs the command in a directory that is not looked at, and returns why it refuses.
 pub fn refuse(args: &str) -> String {
     Terminal::new().refuse(args)
-}
-
-/// Sends a signal, as `-TERM`, to a process.
-pub fn signal(signal: &str, process: &Child) {
-    let pid = process.id().to_string();
-    let sent = Command::new("kill").args([signal, &pid]).status();
-    assert!(sent.unwrap().success());
 }

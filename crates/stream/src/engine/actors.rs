@@ -65,7 +65,7 @@ pub(super) fn run(
     thread::Builder::new()
         .name("corsair-stream".into())
         .spawn(move || {
-            let report = corsair::run(executor, &config, scenario);
+            let report = corsair::run_on_wall_clock(executor, &config, scenario);
             if let (Err(error), Some(engine)) = (&report, engine.upgrade()) {
                 for task in engine.tasks() {
                     task.lost(&error.to_string());

@@ -19,6 +19,7 @@ use crate::node::http_post::HttpPost;
 use crate::node::join::Join;
 use crate::node::log::{self, Log};
 use crate::node::queue::Counts;
+use crate::node::stats::Stats;
 use crate::node::union::Union;
 use crate::node::window::Window;
 use crate::node::{Kept, Operator};
@@ -60,6 +61,7 @@ pub(super) fn plan(
     let name: Arc<str> = name.into();
     let held = Arc::new(AtomicUsize::new(0));
     let nodes = pipeline.nodes();
+    let (windows, regrouped) = (pipeline.windows(), regrouped(nodes));
     let abort = AbortHandle::new();
     let connect = || {
         edge::ring_weighed::<Parcel, Points>(
@@ -76,7 +78,11 @@ pub(super) fn plan(
     let mut entrances = Vec::new();
     for (at, node) in nodes.iter().enumerate() {
         let kept = saved.as_mut().and_then(|saved| saved.take(at));
-        let (node_work, mut node_parts) = make(shared, &name, node, kept);
+        let place = Place {
+            of_windows: node.inputs.iter().any(|&input| windows[input]),
+            regrouped: regrouped[at],
+        };
+        let (node_work, mut node_parts) = make(shared, &name, node, place, kept);
         work.push(node_work);
         let mut feeding = Vec::new();
         if let Some(wants) = Wants::of(&node.what) {
@@ -141,8 +147,35 @@ pub(super) fn plan(
     (task, plan)
 }
 
+/// What a node must know of those before and behind it.
+#[derive(Clone, Copy)]
+struct Place {
+    /// It is fed windows.
+    of_windows: bool,
+    /// A `groupBy` follows somewhere.
+    regrouped: bool,
+}
+
+/// Behind which nodes a `groupBy` follows somewhere.
+fn regrouped(nodes: &[Node]) -> Vec<bool> {
+    let mut regrouped = vec![false; nodes.len()];
+    for (at, node) in nodes.iter().enumerate().rev() {
+        let groups = regrouped[at] || matches!(node.what, What::GroupBy(_));
+        for &input in &node.inputs {
+            regrouped[input] |= groups;
+        }
+    }
+    regrouped
+}
+
 /// A node's work, and what others see of it. It goes on from what was kept.
-fn make(shared: &EngineState, task: &str, node: &Node, kept: Option<Kept>) -> (Work, NodeParts) {
+fn make(
+    shared: &EngineState,
+    task: &str,
+    node: &Node,
+    place: Place,
+    kept: Option<Kept>,
+) -> (Work, NodeParts) {
     let name = format!("{task}:{}", node.name);
     let limits = shared.options.limits();
     let faults = Faults::new(name.clone());
@@ -157,7 +190,7 @@ fn make(shared: &EngineState, task: &str, node: &Node, kept: Option<Kept>) -> (W
                 faults: faults.clone(),
             })
         }
-        What::GroupBy(tags) => Box::new(GroupBy::new(tags.clone(), limits)),
+        What::GroupBy(by) => Box::new(GroupBy::new(by.clone(), place.regrouped, limits)),
         What::Window { period, every } => {
             let window = Window::new(*period, *every, limits);
             parts.counters = window.counters();
@@ -174,14 +207,16 @@ fn make(shared: &EngineState, task: &str, node: &Node, kept: Option<Kept>) -> (W
             into,
             point_times,
         } => {
-            parts.counters = errors(&faults);
-            Box::new(Aggregate {
+            let aggregate = Aggregate {
                 function: *function,
                 field: field.clone(),
                 into: into.clone(),
                 point_times: *point_times,
                 faults: faults.clone(),
-            })
+                moments: (!place.of_windows).then(|| Buffer::moments(limits)),
+            };
+            parts.counters = aggregate.counters();
+            Box::new(aggregate)
         }
         What::Eval(eval) => {
             parts.counters = errors(&faults);
@@ -204,6 +239,11 @@ fn make(shared: &EngineState, task: &str, node: &Node, kept: Option<Kept>) -> (W
             let derivative = Derivative::new(names, *unit, *non_negative, limits, faults.clone());
             parts.counters = derivative.counters();
             Box::new(derivative)
+        }
+        What::Stats { interval, align } => {
+            let stats = Stats::new(*interval, *align, limits, &shared.io);
+            parts.counters = stats.counters();
+            Box::new(stats)
         }
         What::Union { rename } => {
             let union = Union::new(rename.clone(), node.inputs.len(), limits);

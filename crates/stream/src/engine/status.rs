@@ -1,5 +1,9 @@
 //! How a task is getting on: what is shown of it as JSON, and as a graph.
 
+mod picture;
+
+pub(crate) use picture::escaped;
+
 use corsair::edge::EdgeStatistics;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use std::fmt::Write;
@@ -42,6 +46,8 @@ pub enum TaskState {
 pub struct NodeStatus {
     /// Its name in the pipeline.
     pub name: String,
+    /// As it is written.
+    pub text: String,
     /// Such as `late` of a window.
     pub counters: Vec<(&'static str, u64)>,
     /// Why a point was left out, the last time that one was.
@@ -59,10 +65,22 @@ pub struct EdgeStatus {
     pub statistics: EdgeStatistics,
 }
 
+impl TaskState {
+    /// In a word, as programs read it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            TaskState::Running => "running",
+            TaskState::Ended => "ended",
+            TaskState::Failed { .. } => "failed",
+        }
+    }
+}
+
 impl Serialize for NodeStatus {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut node = to.serialize_struct("NodeStatus", self.counters.len() + 2)?;
+        let mut node = to.serialize_struct("NodeStatus", self.counters.len() + 3)?;
         node.serialize_field("name", &self.name)?;
+        node.serialize_field("text", &self.text)?;
         for (name, count) in &self.counters {
             node.serialize_field(name, count)?;
         }

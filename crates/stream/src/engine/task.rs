@@ -172,6 +172,7 @@ impl Task {
                 .zip(&self.nodes)
                 .map(|(node, parts)| NodeStatus {
                     name: node.name.to_string(),
+                    text: self.pipeline.written(node).to_string(),
                     counters: parts.counters.iter().map(|(n, c)| (*n, c.get())).collect(),
                     last_error: parts.faults.as_ref().and_then(Faults::last),
                 })

@@ -12,7 +12,7 @@ use crate::line::{LineError, Precision};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 /// Where points are written to, and what their timestamps mean.
@@ -270,9 +270,6 @@ fn in_order(numbers: &[Vec<u32>]) -> Vec<(usize, Rows)> {
 
 /// Nanoseconds since 1970, in whole units.
 fn now(precision: Precision) -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = since.map_or(0, |since| {
-        i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
-    });
+    let now = crate::now::now();
     now - now.rem_euclid(precision.unit())
 }

@@ -6,9 +6,9 @@ use super::{Expression, ExpressionError};
 use crate::Value;
 use crate::batch::Rows;
 use crate::block::Block;
+use crate::now::now;
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 macro_rules! functions {
     ($($(#[$doc:meta])* $variant:ident $name:literal $least:literal $most:literal;)*) => {
@@ -263,14 +263,6 @@ pub(crate) fn written(value: &Value) -> Arc<str> {
         Value::Unsigned(number) => number.to_string().into(),
         Value::Boolean(one) => one.to_string().into(),
     }
-}
-
-/// The present time in nanoseconds.
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| {
-        i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
-    })
 }
 
 /// A function of these rows. There is at least one.

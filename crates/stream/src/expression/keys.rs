@@ -8,7 +8,7 @@ use std::sync::Arc;
 impl Expression {
     /// How deep parentheses, `NOT` and signs may be nested: to evaluate them takes stack, and an
     /// actor on a thread of its own has little.
-    pub const MAX_DEPTH: usize = 50;
+    pub const MAX_DEPTH: usize = 25;
 
     /// How many operators may follow one another, as in `a OR b OR c`, those around them included.
     pub const MAX_CHAIN: usize = 500;

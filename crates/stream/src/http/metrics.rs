@@ -2,7 +2,7 @@
 
 use super::refusal::Refusal;
 use super::{Server, answer};
-use crate::engine::{EdgeStatus, Engine, TaskState};
+use crate::engine::{EdgeStatus, Engine};
 use axum::extract::State;
 use axum::response::Response;
 use prometheus_client::collector::Collector;
@@ -66,13 +66,12 @@ impl Collector for Counts {
             ConstCounter::new(value).encode(metric)?;
         }
         let tasks = self.0.statuses();
-        let states = ["running", "ended", "failed"].iter().enumerate();
-        let states = states.map(|(place, name)| {
-            let count = tasks.iter().filter(|task| state(&task.state) == place);
-            (vec![("state", *name)], count.count() as u64)
+        let states = ["running", "ended", "failed"].map(|name| {
+            let count = tasks.iter().filter(|task| task.state.word() == name);
+            (vec![("state", name)], count.count() as u64)
         });
         let head = ("tasks", "Tasks by state", MetricType::Gauge);
-        family(encoder, head, states)?;
+        family(encoder, head, states.into_iter())?;
         let edges = || {
             tasks
                 .iter()
@@ -114,14 +113,5 @@ impl Collector for Counts {
         });
         let help = "What nodes count, by counter";
         family(encoder, ("node", help, MetricType::Counter), samples)
-    }
-}
-
-/// The place of a state among those that are counted.
-fn state(state: &TaskState) -> usize {
-    match state {
-        TaskState::Running => 0,
-        TaskState::Ended => 1,
-        TaskState::Failed { .. } => 2,
     }
 }

@@ -41,6 +41,9 @@ impl IntoResponse for Refusal {
         }
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            // So that a browser asks for it.
+            let basic = HeaderValue::from_static("Basic realm=\"corsair-stream\"");
+            headers.append(WWW_AUTHENTICATE, basic);
         }
         // These may come before the body has been read, and the connection cannot be used again then.
         let unread = [

@@ -1,7 +1,7 @@
 //! `/tasks`: what runs, and more or fewer of it.
 
 use super::refusal::Refusal;
-use super::{Server, answer, body};
+use super::{Server, answer, body, page};
 use crate::engine::{TaskOptions, TaskStatus};
 use axum::Json;
 use axum::body::Body;
@@ -92,8 +92,9 @@ pub(super) async fn show(
     match format.as_deref() {
         None | Some("json") => Ok(Json(status).into_response()),
         Some("dot") => Ok(([(CONTENT_TYPE, "text/vnd.graphviz")], status.dot()).into_response()),
+        Some("svg") => page::picture(&server, status).await,
         Some(other) => {
-            let message = format!("a task is shown as json or dot, not as `{other}`");
+            let message = format!("a task is shown as json, svg or dot, not as `{other}`");
             Err(Refusal::new(StatusCode::BAD_REQUEST, "format", message))
         }
     }

@@ -323,12 +323,23 @@ impl<'t> Parser<'t> {
     pub(super) fn property(
         &mut self,
         names: &'static [&'static str],
-    ) -> Option<(&'static str, Span)> {
+    ) -> Parsed<Option<(&'static str, Span)>> {
+        self.quiet()?;
         let Token::Word(word) = self.following else {
-            return None;
+            return Ok(None);
         };
-        let name = names.iter().find(|name| **name == word)?;
-        self.eat(".").then(|| (*name, self.advance().1))
+        let name = names.iter().find(|name| **name == word);
+        let found = name.filter(|_| self.eat("."));
+        Ok(found.map(|name| (*name, self.advance().1)))
+    }
+
+    /// Takes `.quiet()`, which every node may have: what a node leaves out is logged rarely anyhow.
+    pub(super) fn quiet(&mut self) -> Parsed<()> {
+        while self.following == Token::Word("quiet") && self.eat(".") {
+            self.advance();
+            self.nothing()?;
+        }
+        Ok(())
     }
 }
 

@@ -117,6 +117,7 @@ impl<'t> Program<'t> {
             },
         };
         loop {
+            self.parser.quiet()?;
             if self.parser.eat("|") {
                 chain.from = None;
                 self.piped(&mut chain)?;
@@ -217,7 +218,7 @@ impl<'t> Program<'t> {
         Ok(())
     }
 
-    fn push(&mut self, what: What, inputs: Vec<usize>, span: Span) -> usize {
+    pub(super) fn push(&mut self, what: What, inputs: Vec<usize>, span: Span) -> usize {
         self.drafts.push(Draft { what, inputs });
         self.spans.push(span);
         self.drafts.len() - 1

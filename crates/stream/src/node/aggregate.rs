@@ -5,9 +5,13 @@
 //! if that is wanted. A window in which no point has the field makes no point, but for `count`, which
 //! makes a zero. Values that are no numbers are left out, and so is a window whose sum does not fit
 //! into 64 bits.
+//!
+//! Of points that are in no window, those of one time are taken together, once a point of another time
+//! has come.
 
-use super::Operator;
+use super::buffer::Buffer;
 use super::faults::Faults;
+use super::{Counters, Kept, Operator};
 use crate::batch::{Batch, Flow, Rows, Window};
 use crate::block::{Block, Cells, Column, Data, Words};
 use crate::pipeline::Aggregate as Function;
@@ -23,6 +27,8 @@ pub(crate) struct Aggregate {
     pub(crate) into: Arc<str>,
     pub(crate) point_times: bool,
     pub(crate) faults: Faults,
+    /// Of one that is fed points: those of the present time, which are a window of their own.
+    pub(crate) moments: Option<Buffer>,
 }
 
 /// A point of a window, and its value.
@@ -46,22 +52,56 @@ enum Fault {
 }
 
 impl Operator for Aggregate {
-    fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) {
-        let Flow::Window(window) = flow else {
-            unreachable!("a pipeline feeds windows to an aggregate");
-        };
-        if self.function == Function::Distinct {
-            out.extend(self.distinct(&window));
-        } else if self.function.selects() {
-            let selected = self.select(&window);
-            out.extend(selected.map(|found| Flow::Points(self.selected(&window, found))));
-        } else if let Some(value) = self.apply(&window) {
-            out.push(Flow::Points(self.point(&window, vec![value])));
+    fn take(&mut self, input: usize, flow: Flow, out: &mut Vec<Flow>) {
+        match flow {
+            Flow::Window(window) => self.window(&window, out),
+            Flow::Points(_) => {
+                let Some(moments) = &mut self.moments else {
+                    unreachable!("a pipeline feeds windows to an aggregate of windows");
+                };
+                let mut windows = Vec::new();
+                moments.take(input, flow, &mut windows);
+                for window in windows {
+                    if let Flow::Window(window) = window {
+                        self.window(&window, out);
+                    }
+                }
+            }
+        }
+    }
+
+    fn save(&self) -> Option<Kept> {
+        self.moments.as_ref().and_then(Operator::save)
+    }
+
+    fn restore(&mut self, kept: Kept) {
+        if let Some(moments) = &mut self.moments {
+            moments.restore(kept);
         }
     }
 }
 
 impl Aggregate {
+    pub(crate) fn counters(&self) -> Counters {
+        let mut counters = vec![("errors", self.faults.counter())];
+        counters.extend(self.moments.iter().flat_map(Buffer::counters));
+        counters
+    }
+
+    fn window(&self, window: &Window, out: &mut Vec<Flow>) {
+        if self.function == Function::Distinct {
+            out.extend(self.distinct(window));
+        } else if self.function.selects() {
+            let selected = self.select(window);
+            out.extend(selected.map(|found| Flow::Points(self.selected(window, found))));
+        } else if let Some(value) = self.apply(window)
+            // Points of a time of which none has the field are none to count.
+            && (self.moments.is_none() || value != Value::Integer(0) || self.function != Function::Count)
+        {
+            out.push(Flow::Points(self.point(window, vec![value])));
+        }
+    }
+
     fn apply(&self, window: &Window) -> Option<Value> {
         let parts = window
             .batches

@@ -3,18 +3,18 @@
 //! Each group has a level, OK at first. A point takes the highest level whose condition is true for it,
 //! but stays at the one of the point before if that has a reset which is not true. Points of another
 //! level than OK are handed on, and so is the one at which a group returns to OK. A window has the
-//! highest level of its points. A point for which a condition has no answer changes nothing.
+//! highest level of its points, or with `.all()` the lowest. A point for which a condition has no answer changes nothing.
 
 use super::derive::{evaluate, with_field};
 use super::faults::Faults;
 use super::queue::{Body, Counts, Queue};
 use super::series::{Limits, Series};
 use super::{Counter, Counters, Kept, Operator};
+use crate::Value;
 use crate::batch::{Batch, Flow, Group, Rows, Window};
 use crate::block::{Block, Cells, Column, Data, Words};
-use crate::expression;
 use crate::json::json;
-use crate::pipeline::{self, Added, Part, Template};
+use crate::pipeline::{self, Added, Place, Template, written_duration};
 use std::sync::Arc;
 
 /// See the [module](self).
@@ -161,15 +161,18 @@ impl Alert {
         let points = window.batches.iter().map(|batch| batch.rows.len()).sum();
         let state = self.levels.entry(&group, points, State::default)?;
         let mut worst: Option<(u8, usize, usize)> = None;
+        let mut lowest = u8::MAX;
         for (place, (batch, marks)) in window.batches.iter().zip(&marks).enumerate() {
             for at in 0..batch.rows.len() {
                 let level = next_level(marks, at, state.level);
+                lowest = lowest.min(level);
                 if worst.is_none_or(|(worst, ..)| level > worst) {
                     worst = Some((level, place, at));
                 }
             }
         }
-        let (level, place, at) = worst?;
+        let (highest, place, at) = worst?;
+        let level = if self.alert.all { lowest } else { highest };
         let event = state.event(&self.alert, level, window.end)?;
         self.alerts.add(1);
         let (of, row) = {
@@ -249,31 +252,19 @@ impl Alert {
         event: &Event,
         id: &str,
     ) -> Arc<str> {
-        let mut text = String::new();
-        let value = |column: Option<&Column>| match column.and_then(|column| column.data.get(row)) {
-            Some(value) => expression::written(&value),
-            None => "".into(),
+        let cell = |column: Option<&Column>| column.and_then(|column| column.data.get(row));
+        let known = |place: &Place| match place {
+            Place::Id => Some(Value::Text(id.into())),
+            Place::Name => Some(Value::Text(block.origin.measurement.clone())),
+            Place::TaskName => Some(Value::Text(self.task.clone())),
+            Place::Group => Some(Value::Text(written_group(group).into())),
+            Place::Level => Some(Value::Text(NAMES[event.level as usize].into())),
+            Place::Time => Some(Value::Integer(block.times[row])),
+            Place::Duration => Some(Value::Text(written_duration(event.duration).into())),
+            Place::Tag(name) => cell(block.tags().find(|column| column.name == *name)),
+            Place::Field(name) => cell(block.fields().find(|column| column.name == *name)),
         };
-        for part in template.parts() {
-            match part {
-                Part::Text(part) => text.push_str(part),
-                Part::Id => text.push_str(id),
-                Part::Name => text.push_str(&block.origin.measurement),
-                Part::TaskName => text.push_str(&self.task),
-                Part::Group => text.push_str(&written_group(group)),
-                Part::Level => text.push_str(NAMES[event.level as usize]),
-                Part::Time => text.push_str(&block.times[row].to_string()),
-                Part::Tag(name) => {
-                    let mut tags = block.tags();
-                    text.push_str(&value(tags.find(|column| column.name == *name)));
-                }
-                Part::Field(name) => {
-                    let mut fields = block.fields();
-                    text.push_str(&value(fields.find(|column| column.name == *name)));
-                }
-            }
-        }
-        text.into()
+        template.fill(&known).into()
     }
 
     /// Hands an alert to its files and receivers, without waiting.

@@ -3,11 +3,13 @@
 use super::http_post::HttpPost;
 use super::log::Log;
 use super::queue::{Body, Queue};
+use super::stats::Clock;
 use super::{Kept, Operator};
 use crate::batch::Flow;
 use crate::pending::{Emitter, Load, Parcel, PendingWrite, Points};
 use corsair::edge::{FanOut, Overflow, Ring};
 use std::future::poll_fn;
+use std::pin::pin;
 use std::task::Poll;
 
 /// Flows taken from an edge at once.
@@ -77,6 +79,38 @@ impl Inputs {
     }
 }
 
+/// What a node does next.
+enum Next<'i> {
+    /// Takes what has arrived on an input.
+    Arrived(usize, std::vec::Drain<'i, Parcel>),
+    /// Its clock has struck.
+    Strike(i64),
+    /// All inputs have ended.
+    Ended,
+}
+
+async fn next<'i>(inputs: &'i mut Inputs, clock: Option<&mut Clock>) -> Next<'i> {
+    let arrived = inputs.next();
+    let arrived = match clock {
+        None => arrived.await,
+        Some(clock) => {
+            let mut arrived = pin!(arrived);
+            let either = poll_fn(|context| match clock.poll_strike(context) {
+                Poll::Ready(time) => Poll::Ready(Err(time)),
+                Poll::Pending => arrived.as_mut().poll(context).map(Ok),
+            });
+            match either.await {
+                Ok(arrived) => arrived,
+                Err(time) => return Next::Strike(time),
+            }
+        }
+    };
+    match arrived {
+        Some((input, parcels)) => Next::Arrived(input, parcels),
+        None => Next::Ended,
+    }
+}
+
 /// Whom a node feeds.
 pub(crate) type Outputs = FanOut<Parcel, Ring<Points>>;
 
@@ -110,17 +144,27 @@ async fn send(
     }
 }
 
-/// Runs an operator until its inputs have ended. `last` begins the pending write of what it makes then. What
-/// it keeps when the engine is suspended is returned.
+/// Runs an operator until its inputs have ended. `begin` begins the pending write of what it makes
+/// without a write. What it keeps when the engine is suspended is returned.
 pub(crate) async fn operate(
     mut operator: Box<dyn Operator>,
     mut inputs: Inputs,
     mut outputs: Outputs,
     ending: impl Fn() -> Ending,
-    last: impl FnOnce() -> PendingWrite,
+    begin: impl Fn() -> PendingWrite,
 ) -> Option<Kept> {
     let mut out = Vec::new();
-    while let Some((input, parcels)) = inputs.next().await {
+    let mut clock = operator.clock();
+    loop {
+        let (input, parcels) = match next(&mut inputs, clock.as_mut()).await {
+            Next::Arrived(input, parcels) => (input, parcels),
+            Next::Strike(time) => {
+                operator.strike(time, &mut out);
+                send(&mut out, &begin(), None, &mut outputs).await;
+                continue;
+            }
+            Next::Ended => break,
+        };
         for parcel in parcels {
             let Parcel {
                 flow,
@@ -141,7 +185,7 @@ pub(crate) async fn operate(
     match ending() {
         Ending::Stream => {
             operator.finish(&mut out);
-            send(&mut out, &last(), None, &mut outputs).await;
+            send(&mut out, &begin(), None, &mut outputs).await;
             None
         }
         Ending::Suspended => operator.save(),

@@ -42,6 +42,8 @@ enum Shape {
         every: i64,
         fill: bool,
     },
+    /// Points of one time, once another time has come.
+    Moment,
 }
 
 /// What a group has collected.
@@ -83,13 +85,20 @@ impl Buffer {
                 (shape, Duration::ZERO)
             }
         };
+        // A window that may still be filled is not idle.
+        let idle = limits.idle.max(span.saturating_mul(2));
+        Buffer::of(shape, Limits { idle, ..limits })
+    }
+
+    /// Points of one time.
+    pub(crate) fn moments(limits: Limits) -> Buffer {
+        Buffer::of(Shape::Moment, limits)
+    }
+
+    fn of(shape: Shape, limits: Limits) -> Buffer {
         Buffer {
             shape,
-            groups: Series::new(Limits {
-                // A window that may still be filled is not idle.
-                idle: limits.idle.max(span.saturating_mul(2)),
-                ..limits
-            }),
+            groups: Series::new(limits),
             points: 0,
             parts: 0,
             limits,
@@ -240,6 +249,15 @@ impl Filling {
                     }
                 }
                 Shape::Time { .. } => {}
+                Shape::Moment => {
+                    if time != self.next {
+                        self.add(batch, begun, place, room);
+                        begun = place;
+                        out.extend(self.window(self.next, 0));
+                        self.keep_last(0);
+                        self.next = time;
+                    }
+                }
             }
         }
         self.add(batch, begun, batch.rows.len(), room);
@@ -308,6 +326,7 @@ impl Shape {
                 every, fill: false, ..
             } => every,
             Shape::Count { period, .. } => period as i64,
+            Shape::Moment => time,
             Shape::Time {
                 every,
                 align,

@@ -1,4 +1,7 @@
 //! `groupBy`: separates points by the values of tags.
+//!
+//! The points of a batch leave group by group, which is all that nodes of single groups ask for. If
+//! another `groupBy` follows, groups meet again in it, and their points leave in the order in which they came.
 
 use super::Operator;
 use super::series::Limits;
@@ -13,6 +16,8 @@ use std::time::Instant;
 /// a point does not have counts as empty.
 pub(crate) struct GroupBy {
     by: pipeline::GroupBy,
+    /// Whether points of different groups keep their order, because they meet again.
+    in_order: bool,
     /// Groups that there have been, by the values of their tags, so that they need not be made again.
     /// Forgotten as a whole when there are too many, and from time to time.
     groups: HashMap<Key, Arc<Group>>,
@@ -33,9 +38,10 @@ struct Part {
 }
 
 impl GroupBy {
-    pub(crate) fn new(by: pipeline::GroupBy, limits: Limits) -> GroupBy {
+    pub(crate) fn new(by: pipeline::GroupBy, in_order: bool, limits: Limits) -> GroupBy {
         GroupBy {
             by,
+            in_order,
             groups: HashMap::new(),
             bytes: 0,
             limits,
@@ -227,7 +233,10 @@ impl Operator for GroupBy {
     fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) {
         let window = match flow {
             Flow::Points(batch) => {
-                let separated = self.separate(&batch);
+                let mut separated = self.separate(&batch);
+                if self.in_order && separated.len() > 1 {
+                    separated = in_order(&separated);
+                }
                 return out.extend(separated.into_iter().map(Flow::Points));
             }
             Flow::Window(window) => window,
@@ -252,6 +261,24 @@ impl Operator for GroupBy {
         }
         out.extend(windows.into_iter().map(Flow::Window));
     }
+}
+
+/// The same points in their own order: a batch for each run of rows of one group.
+fn in_order(groups: &[Batch]) -> Vec<Batch> {
+    let rows = groups.iter().enumerate();
+    let rows =
+        rows.flat_map(|(place, batch)| batch.rows.iter().map(move |row| (row as u32, place)));
+    let mut rows: Vec<(u32, usize)> = rows.collect();
+    rows.sort_unstable();
+    let runs = rows.chunk_by(|(_, a), (_, b)| a == b).map(|run| {
+        let ((first, place), (last, _)) = (run[0], run[run.len() - 1]);
+        let all = (last - first) as usize + 1 == run.len();
+        groups[place].with_rows(match all {
+            true => Rows::Range(first, last + 1),
+            false => Rows::from_iter(run.iter().map(|(row, _)| *row)),
+        })
+    });
+    runs.collect()
 }
 
 fn tag_words<'a>(block: &'a Block, tag: &str) -> Option<&'a Words> {

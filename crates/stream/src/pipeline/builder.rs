@@ -233,6 +233,40 @@ impl<'p> Chain<'p> {
         })
     }
 
+    /// `stats`: how many points have come in each group, every `interval` of the clock on the wall, at
+    /// multiples of it.
+    pub fn stats(self, interval: Duration) -> Chain<'p> {
+        let align = true;
+        self.then(What::Stats { interval, align })
+    }
+
+    /// `deadman`: an alert when at most `threshold` points have come in an interval.
+    ///
+    /// ```
+    /// # use corsair_stream::pipeline::{Alert, Pipeline};
+    /// # use std::time::Duration;
+    /// let pipeline = Pipeline::build(|stream| {
+    ///     let hosts = stream.from().measurement("cpu").group_by(["host"]);
+    ///     hosts.deadman(0.0, Duration::from_secs(10), Alert::new()).log("silent");
+    /// })?;
+    /// assert_eq!(pipeline.nodes()[2].name.as_ref(), "stats2");
+    /// # Ok::<(), corsair_stream::pipeline::PipelineError>(())
+    /// ```
+    pub fn deadman(self, threshold: f64, interval: Duration, alert: Alert) -> Chain<'p> {
+        let node = format!("{}{}", self.kind_name(), self.place);
+        let rate = self.stats(interval).then(What::Derivative {
+            field: "emitted".into(),
+            into: "emitted".into(),
+            unit: interval,
+            non_negative: true,
+        });
+        rate.alert(alert.deadman(&node, threshold, interval))
+    }
+
+    fn kind_name(self) -> &'static str {
+        self.stream.drafts.borrow()[self.place].what.kind_name()
+    }
+
     /// `join`: this and another, the fields prefixed by these names.
     pub fn join<T: Into<Arc<str>>>(
         self,

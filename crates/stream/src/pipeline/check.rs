@@ -55,7 +55,6 @@ fn fed(what: &What, inputs: &[usize], nodes: &[Node], windows: &[bool]) -> Resul
     for &input in inputs {
         let name = || nodes[input].name.clone();
         match (what, windows[input]) {
-            (What::Aggregate { .. }, false) => return Err(Rule::NeedsWindow { input: name() }),
             (What::Window { .. } | What::Buffer(_), true) => {
                 return Err(Rule::WindowOfWindows { input: name() });
             }
@@ -77,9 +76,6 @@ fn by_itself(what: &mut What) -> Result<(), Rule> {
         | What::Union { .. } => Ok(()),
         What::Where(expression) => sound(expression),
         What::GroupBy(by) => {
-            if by.tags.is_empty() && !by.all && !by.measurement {
-                return Err(Rule::NoTags);
-            }
             by.tags.sort();
             by.except.sort();
             distinct(by.tags.iter()).and_then(|()| distinct(by.except.iter()))
@@ -127,6 +123,14 @@ fn by_itself(what: &mut What) -> Result<(), Rule> {
             }
             fits("unit", *unit)?;
             distinct([&*field]).and_then(|()| distinct([&*into]))
+        }
+        What::Stats { interval, .. } => {
+            if interval.is_zero() {
+                return Err(Rule::NotPositive {
+                    property: "interval",
+                });
+            }
+            fits("interval", *interval)
         }
         What::Window { period, every } => {
             for (property, duration) in [("period", *period), ("every", *every)] {

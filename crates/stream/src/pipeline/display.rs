@@ -50,7 +50,21 @@ impl fmt::Display for Pipeline {
     }
 }
 
+/// A node of a pipeline as it is written.
+struct Written<'p>(&'p Pipeline, &'p Node);
+
+impl fmt::Display for Written<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.write_node(self.1, f)
+    }
+}
+
 impl Pipeline {
+    /// One of its nodes as it is written, without what feeds it.
+    pub(crate) fn written<'p>(&'p self, node: &'p Node) -> impl fmt::Display + 'p {
+        Written(self, node)
+    }
+
     /// The vars of all inputs but the first.
     fn write_others(&self, node: &Node, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, &input) in node.inputs.iter().skip(1).enumerate() {
@@ -127,6 +141,10 @@ impl Pipeline {
                     true => Ok(()),
                     false => write_as([into], f),
                 }
+            }
+            What::Stats { interval, align } => {
+                write_duration(nanos(*interval), f)?;
+                f.write_str(if *align { ").align()" } else { ")" })
             }
             What::Union { rename } => {
                 self.write_others(node, f)?;
@@ -220,6 +238,7 @@ impl Pipeline {
                         f.write_char(')')?;
                     }
                 }
+                f.write_str(if alert.all { ".all()" } else { "" })?;
                 f.write_str(if alert.no_recoveries {
                     ".noRecoveries()"
                 } else {

@@ -31,12 +31,6 @@ pub(super) const MAX_COUNT: u64 = 1_000_000;
 /// What a node must heed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Rule {
-    /// Aggregates are of windows.
-    #[error("it needs windows, and `{input}` gives points: put a `window` between them")]
-    NeedsWindow {
-        /// The node that feeds it.
-        input: Arc<str>,
-    },
     /// Windows hold points.
     #[error("`{input}` already gives windows: a window cannot be put into another")]
     WindowOfWindows {
@@ -82,9 +76,6 @@ pub enum Rule {
     /// A name of no letters.
     #[error("a name must not be empty")]
     EmptyName,
-    /// Grouping by nothing.
-    #[error("it needs at least one tag: `groupBy('host')`")]
-    NoTags,
     /// Nothing to compute.
     #[error("it needs at least one expression: `eval(value * 2).as('double')`")]
     NoExpressions,
@@ -104,7 +95,7 @@ pub enum Rule {
     },
     /// A place of a text that alerts do not fill.
     #[error(
-        "alerts fill no `{0}`: there are .ID, .Name, .TaskName, .Group, .Level, .Time, index .Tags \"…\" and index .Fields \"…\""
+        "alerts fill no `{0}`: there are .ID, .Name, .TaskName, .Group, .Level, .Time, .Duration, index .Tags \"…\", index .Fields \"…\", printf of these, and if eq or ne … else … end"
     )]
     Template(String),
     /// A list of points that is too long.

@@ -1,7 +1,8 @@
 //! What nodes with many properties are told.
 
+use super::written_duration;
 use crate::Value;
-use crate::expression::Expression;
+use crate::expression::{Expression, key};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -110,6 +111,8 @@ pub struct Alert {
     /// Whether a point is handed on only if its level differs from that of the point before; if so,
     /// also after this time, unless it is zero.
     pub changes_only: Option<Duration>,
+    /// Whether a window has the lowest level of its points, and not the highest.
+    pub all: bool,
     /// Whether the return to OK is handed on.
     pub no_recoveries: bool,
     /// Fields and tags that are added, by what they hold.
@@ -249,6 +252,24 @@ impl Alert {
     #[must_use]
     pub fn add(mut self, what: Added, name: impl Into<Arc<str>>) -> Alert {
         self.adds.push((what, name.into()));
+        self
+    }
+
+    /// What is not said yet as kapacitor's `deadman` says it, of a node that must give more points than
+    /// this in an interval.
+    #[must_use]
+    pub(crate) fn deadman(mut self, node: &str, threshold: f64, interval: Duration) -> Alert {
+        let id = || format!("{{{{ .Group }}}}:{node} for task '{{{{ .TaskName }}}}'").into();
+        let interval = i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX);
+        let message = || {
+            let interval = written_duration(interval);
+            let state = r#"{{ if eq .Level "OK" }}alive{{ else }}dead{{ end }}"#;
+            let points = r#"{{ index .Fields "emitted" | printf "%0.3f" }}"#;
+            format!("{{{{ .ID }}}} is {state}: {points} points/{interval}.").into()
+        };
+        self.id.get_or_insert_with(id);
+        self.message.get_or_insert_with(message);
+        self.levels[2].get_or_insert_with(|| key("emitted").le(threshold));
         self
     }
 

@@ -26,6 +26,11 @@ impl io::Write for Log {
 }
 
 impl Log {
+    /// Forgets what has been written.
+    pub fn clear(&self) {
+        self.0.lock().unwrap().clear();
+    }
+
     pub fn lines(&self) -> Vec<String> {
         let bytes = self.0.lock().unwrap().clone();
         let text = String::from_utf8(bytes).unwrap();

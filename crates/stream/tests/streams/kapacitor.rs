@@ -369,3 +369,109 @@ async fn http_out_shows_the_last_point_with_all_of_its_tags() {
     assert_eq!(series["tags"], serde_json::json!({"h": "b", "k": "c"}));
     assert_eq!(series["values"], serde_json::json!([[2 * SECOND, 2]]));
 }
+
+#[tokio::test]
+async fn aggregates_of_points_take_those_of_one_time_together() {
+    let lines = "m,h=a v=1i 1\nm,h=b v=5i 1\nm,h=a v=3i 2\nm,h=a w=1i 3\nm,h=b v=4i 4\n";
+    for (nodes, expected) in [
+        ("sum('v')", vec!["m sum=6i 1", "m sum=3i 2"]),
+        ("count('v')", vec!["m count=2i 1", "m count=1i 2"]),
+        ("max('v')", vec!["m,h=b max=5i 1", "m,h=a max=3i 2"]),
+        (
+            "groupBy('h') | mean('v')",
+            vec!["m,h=a mean=1.0 1", "m,h=a mean=3.0 2", "m,h=b mean=5.0 1"],
+        ),
+        (
+            "distinct('v') | count('distinct')",
+            vec!["m count=2i 1", "m count=1i 2"],
+        ),
+    ] {
+        let mut logged = run(&format!("stream | from('m') | {nodes}"), lines).await;
+        if nodes.starts_with("groupBy") {
+            logged.sort();
+        }
+        assert_eq!(logged, expected, "{nodes}");
+    }
+}
+
+#[tokio::test]
+async fn aggregates_of_points_do_not_depend_on_how_the_lines_are_divided_into_writes() {
+    let lines: Vec<String> = (0..60)
+        .map(|at| format!("m v={at}i {}\n", at / 7))
+        .collect();
+    let mut all = Vec::new();
+    for size in [1, 5, 60] {
+        let service = Service::new();
+        let text = "stream | from('m') | sum('v') | log()";
+        service.task("t", text).await;
+        for part in lines.chunks(size) {
+            service.write(&part.concat()).await;
+        }
+        all.push(service.logged().await);
+    }
+    assert!(
+        all[0].len() == 8 && all[0] == all[1] && all[1] == all[2],
+        "{all:?}"
+    );
+}
+
+#[tokio::test]
+async fn groups_of_windows_are_added_up_again() {
+    let text = "stream | from('m') | groupBy('h') | window().period(10s).every(10s) | mean('v')
+                       | groupBy([]) | sum('mean')";
+    let mut lines = String::new();
+    for at in (0..40).step_by(2) {
+        lines += &format!("m,h=a v=1 {at}\nm,h=b v=2 {at}\n");
+    }
+    assert_eq!(run(text, &lines).await, ["m sum=3.0 10", "m sum=3.0 20"]);
+}
+
+#[tokio::test]
+async fn an_alert_of_a_window_may_need_all_of_its_points() {
+    let lines = "m v=1i 1\nm v=20i 2\nm v=20i 11\nm v=30i 12\nm v=0i 21\n";
+    let window = "stream | from('m') | window().period(10s).every(10s)";
+    let alert = "alert().warn(v > 10).crit(v > 25).all().levelField('l') | last('l')";
+    let logged = run(&format!("{window} | {alert}"), lines).await;
+    assert_eq!(logged, ["m v=30i,last=\"WARNING\" 21"]);
+}
+
+#[tokio::test]
+async fn any_node_may_be_quiet() {
+    let text =
+        "stream | from('m').quiet() | where(v > 1).quiet() | eval(v * 2).quiet().as('d').quiet()
+                       | window().period(1s).quiet().every(1s) | count('d').quiet()";
+    let logged = run(text, "m v=1i 1\nm v=2i 2\nm v=2i 4\n").await;
+    assert_eq!(logged, ["m count=1i 3"]);
+}
+
+#[tokio::test]
+async fn join_on_fills_in_the_order_of_time_however_lines_are_divided_into_writes() {
+    let text = "var rare = stream | from('rare') | groupBy('host')
+                stream | from('disk') | groupBy('host', 'path')
+                       | join(rare).as('disk', 'rare').on('host').fill(0.0) | log()";
+    let mut lines = Vec::new();
+    for at in 0..7 {
+        if at % 3 == 0 {
+            lines.push(format!("rare,host=A v={at} {at}\n"));
+        }
+        for path in ["/", "/tmp"] {
+            lines.push(format!("disk,host=A,path={path} v={at} {at}\n"));
+        }
+    }
+    for size in [1, 4, lines.len()] {
+        let service = Service::new();
+        service.task("t", text).await;
+        for part in lines.chunks(size) {
+            service.write(&part.concat()).await;
+        }
+        let logged = service.logged().await;
+        for path in ["path=/ ", "path=/tmp "] {
+            let times = logged.iter().filter(|line| line.contains(path));
+            let times = times.map(|line| line.rsplit_once(' ').unwrap().1.parse::<i64>().unwrap());
+            let expected: Vec<i64> = (0..7).map(|at| at * SECOND).collect();
+            assert_eq!(times.collect::<Vec<_>>(), expected, "{size}: {logged:?}");
+        }
+        let filled = logged.iter().filter(|line| line.contains("rare.v=0"));
+        assert_eq!(filled.count(), 10, "{size}: {logged:?}");
+    }
+}

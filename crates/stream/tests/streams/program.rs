@@ -86,8 +86,8 @@ fn bad_input_is_refused() {
         ("replay points.lp --capacity 0", &["capacity", "0"]),
         ("serve --addr nowhere", &["nowhere"]),
         ("serve --addr 192.0.2.1:1", &["192.0.2.1:1"]),
-        ("bench --tasks 0", &["tasks", "0"]),
-        ("", &["`corsair-stream serve`", "`corsair-stream bench`"]),
+        ("show", &["<TASK>", "corsair-stream --help"]),
+        ("", &["`corsair-stream serve`", "`corsair-stream show`"]),
         ("replay", &["<FILE>", "corsair-stream --help"]),
         ("serve --adr x", &["--adr", "did you mean --addr?"]),
     ] {
@@ -123,16 +123,6 @@ fn help_is_that_of_the_subcommand() {
     let help = Terminal::new().succeed("replay --help");
     assert!(help.contains("--own-time"), "{help}");
     assert!(!help.contains("--max-body"), "{help}");
-}
-
-#[test]
-fn the_bench_prints_a_line_for_each_work_and_number_of_tasks() {
-    let args = "bench --tasks 1,3 --lines 50 --rounds 1";
-    let table = Terminal::new().succeed(args);
-    for work in ["from", "none", "count", "alert", "packets"] {
-        let lines = table.lines().filter(|line| line.starts_with(work)).count();
-        assert_eq!(lines, 2, "{work} in\n{table}");
-    }
 }
 
 /// A server, ended with the test.
@@ -197,6 +187,26 @@ impl Server {
             "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
         ))
     }
+}
+
+#[test]
+fn a_task_of_a_server_is_shown_or_why_it_is_not() {
+    let terminal = terminal();
+    let server = Server::start(&terminal, "--task count.tick");
+    let at = format!("--server http://{}/", server.address);
+    let svg = terminal.succeed(&format!("show count {at}"));
+    assert!(
+        svg.starts_with("<svg ") && svg.contains(">window1<"),
+        "{svg}"
+    );
+    let dot = terminal.succeed(&format!("show count {at} --format dot"));
+    assert!(dot.starts_with("digraph"), "{dot}");
+    let said = terminal.refuse(&format!("show cuont {at}"));
+    assert!(said.contains("did you mean `count`?"), "{said}");
+    let said = terminal.refuse(&format!("show ../metrics {at}"));
+    assert!(said.contains("no task is called"), "{said}");
+    let said = terminal.refuse("show count --server http://127.0.0.1:1");
+    assert!(said.contains("start `corsair-stream serve`"), "{said}");
 }
 
 impl Drop for Server {

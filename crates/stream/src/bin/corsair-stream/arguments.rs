@@ -1,8 +1,8 @@
 //! The flags, and what is said of those that are wrong.
 
-use crate::bench::BenchArgs;
 use crate::replay::ReplayArgs;
 use crate::serve::ServeArgs;
+use crate::show::ShowArgs;
 use anyhow::{Context, anyhow, bail};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
@@ -29,8 +29,8 @@ pub(crate) enum What {
     Serve(Box<ServeArgs>),
     /// Send a recording of lines through tasks
     Replay(ReplayArgs),
-    /// Time one POST /write through many tasks until all have drained
-    Bench(BenchArgs),
+    /// Draw a task of a running server, with its counters
+    Show(ShowArgs),
 }
 
 /// Where the nodes of tasks run.

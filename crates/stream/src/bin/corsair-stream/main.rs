@@ -1,9 +1,9 @@
 //! The program `corsair-stream`: points over HTTP or from a file, through tasks.
 
 mod arguments;
-mod bench;
 mod replay;
 mod serve;
+mod show;
 mod signals;
 mod terminal;
 
@@ -38,7 +38,7 @@ fn run() -> ExitCode {
     let done = match &arguments.what {
         What::Serve(arguments) => serve::run(arguments),
         What::Replay(arguments) => replay::run(arguments),
-        What::Bench(arguments) => bench::run(arguments),
+        What::Show(arguments) => show::run(arguments),
     };
     done.unwrap_or_else(|error| {
         complain(format_args!("{error:#}"));

@@ -1,13 +1,13 @@
 //! `.on`: points that are grouped by more tags than those are joined with points that are grouped by
 //! just those, each of them with all that belong to its time.
 //!
-//! A point of more tags waits for one of just those, and takes its tags to it. Once every input has
-//! gone past its time it goes alone, to be filled or left out.
+//! A point of more tags waits for one of just those, and takes its tags to it. Once every input of just
+//! those has gone past its time it goes alone, to be filled or left out.
 
 use super::super::series::{Limits, Series};
 use crate::batch::{Batch, Group};
 use crate::block::Block;
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 /// A point on its way to a group: its input, itself, and its time.
@@ -23,21 +23,70 @@ pub(super) struct Matching {
     most: usize,
     /// The last block of each input, and how many there have been.
     blocks: Vec<(Weak<Block>, u64)>,
+    /// Whether the points of each input are of more tags; `None`: there has been none.
+    specific: Vec<Option<bool>>,
 }
 
 /// The points of all groups that have the same values of the tags that are matched.
 #[derive(Default)]
 struct Buffers {
-    /// Of just those tags.
-    general: VecDeque<Sent>,
-    /// Of more tags, without a match.
-    specific: VecDeque<Sent>,
+    /// Of just those tags, by time.
+    general: Waiting,
+    /// Of more tags, without a match, by time.
+    specific: Waiting,
     /// How far each input has come.
     heads: Vec<Head>,
 }
 
-/// How far an input has come in a group. The groups of a block come one after the other, each with
-/// all of its times: what counts is how far it had come before the present block.
+/// Points by time, those of one time in the order in which they came.
+#[derive(Default)]
+struct Waiting {
+    times: BTreeMap<i64, Vec<Sent>>,
+    points: usize,
+}
+
+impl Waiting {
+    fn add(&mut self, point: Sent) {
+        self.points += 1;
+        self.times.entry(point.2).or_default().push(point);
+    }
+
+    /// Takes those of a time.
+    fn take(&mut self, time: i64) -> Vec<Sent> {
+        let found = self.times.remove(&time).unwrap_or_default();
+        self.points -= found.len();
+        found
+    }
+
+    /// Takes those before a time.
+    fn take_before(&mut self, time: i64) -> Vec<Sent> {
+        let mut before = Vec::new();
+        while self
+            .times
+            .first_key_value()
+            .is_some_and(|(first, _)| *first < time)
+        {
+            before.extend(self.take_first());
+        }
+        before
+    }
+
+    /// Takes those of the earliest time.
+    fn take_first(&mut self) -> Vec<Sent> {
+        let first = self.times.pop_first();
+        let found = first.map(|(_, points)| points).unwrap_or_default();
+        self.points -= found.len();
+        found
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Sent> {
+        self.times.values().flatten()
+    }
+}
+
+/// How far an input has come in a group. Groups of more tags come one after the other in a
+/// block, each with all of its times: what counts of them is how far they had come before the present
+/// block.
 #[derive(Clone, Copy, Default)]
 struct Head {
     before: Option<i64>,
@@ -74,6 +123,12 @@ impl Saved {
     }
 }
 
+impl Buffers {
+    fn points(&self) -> usize {
+        self.general.points + self.specific.points
+    }
+}
+
 impl Matching {
     pub(super) fn new(on: &[Arc<str>], inputs: usize, limits: Limits) -> Matching {
         Matching {
@@ -83,6 +138,7 @@ impl Matching {
             points: 0,
             most: limits.points,
             blocks: vec![(Weak::new(), 0); inputs],
+            specific: vec![None; inputs],
         }
     }
 
@@ -92,7 +148,7 @@ impl Matching {
         let specific = point.group.tags.len() > self.on.len();
         let group = Arc::new(self.group(&point.group));
         for (_, gone) in self.groups.expired() {
-            self.points -= gone.general.len() + gone.specific.len();
+            self.points -= gone.points();
         }
         let inputs = self.inputs;
         let new = || Buffers {
@@ -103,48 +159,37 @@ impl Matching {
         let Some(buffers) = self.groups.entry(&group, 1, new) else {
             return sent;
         };
-        let before = buffers.general.len() + buffers.specific.len();
+        let before = buffers.points();
         let (last, number) = &mut self.blocks[input];
         if last.as_ptr() != Arc::as_ptr(&point.block) {
             *last = Arc::downgrade(&point.block);
             *number += 1;
         }
         buffers.heads[input].reach(time, *number);
-        let heads = buffers.heads.iter().zip(&self.blocks);
-        let reached = heads.map(|(head, (_, number))| head.reached(*number));
+        *self.specific[input].get_or_insert(specific) |= specific;
+        let reached = buffers.heads.iter().zip(&self.blocks).zip(&self.specific);
+        let reached = reached.map(|((head, (_, number)), specific)| match specific {
+            Some(true) => (true, head.reached(*number)),
+            _ => (false, head.now),
+        });
         // `None` is less than any time.
-        let low = reached.min().flatten().unwrap_or(i64::MIN);
-        // Of what every input has gone past, nothing finds a match any more.
-        while buffers
-            .specific
-            .front()
-            .is_some_and(|(.., time)| *time < low)
-            || full
-        {
-            match buffers.specific.pop_front() {
-                Some(alone) => sent.push(alone),
-                None => break,
-            }
-            if !full {
-                continue;
-            }
-            break;
+        let lowest = |low: Option<Option<i64>>| low.map_or(i64::MAX, |low| low.unwrap_or(i64::MIN));
+        // A point of more tags waits for those of just those tags, which wait for all.
+        let general = reached.clone().filter(|(specific, _)| !specific);
+        let alone_before = lowest(general.map(|(_, time)| time).min());
+        let gone_before = lowest(reached.map(|(_, time)| time).min());
+        sent.extend(buffers.specific.take_before(alone_before));
+        if full {
+            sent.extend(buffers.specific.take_first());
         }
         if specific {
-            let matches = buffers.general.iter().filter(|(.., other)| *other == time);
+            let general = buffers.general.times.get(&time);
+            let matches = general.into_iter().flatten();
             let matches: Vec<Sent> = matches
                 .map(|found| with_group(found, &point.group))
                 .collect();
-            while buffers
-                .general
-                .front()
-                .is_some_and(|(.., time)| *time < low)
-            {
-                buffers.general.pop_front();
-            }
-            match matches.is_empty() {
-                true if time < low => sent.push((input, point, time)),
-                true => buffers.specific.push_back((input, point, time)),
+            match matches.is_empty() && time >= alone_before {
+                true => buffers.specific.add((input, point, time)),
                 false => {
                     sent.push((input, point, time));
                     sent.extend(matches);
@@ -152,23 +197,18 @@ impl Matching {
             }
         } else {
             let found = (input, point, time);
-            let mut others = VecDeque::new();
-            for waiting in buffers.specific.drain(..) {
-                if waiting.2 == time {
-                    let group = waiting.1.group.clone();
-                    sent.push(waiting);
-                    sent.push(with_group(&found, &group));
-                } else {
-                    others.push_back(waiting);
-                }
+            for waiting in buffers.specific.take(time) {
+                let group = waiting.1.group.clone();
+                sent.push(waiting);
+                sent.push(with_group(&found, &group));
             }
-            buffers.specific = others;
-            buffers.general.push_back(found);
-            while full && buffers.general.len() > 1 {
-                buffers.general.pop_front();
+            if full {
+                drop(buffers.general.take_first());
             }
+            buffers.general.add(found);
         }
-        let after = buffers.general.len() + buffers.specific.len();
+        drop(buffers.general.take_before(gone_before));
+        let after = buffers.points();
         self.points = self.points + after - before;
         sent
     }
@@ -185,18 +225,27 @@ impl Matching {
     /// Points that have found no match, at the end.
     pub(super) fn rest(&mut self) -> Vec<Sent> {
         let groups = self.groups.take().into_iter();
-        groups.flat_map(|(_, buffers)| buffers.specific).collect()
+        groups
+            .flat_map(|(_, buffers)| buffers.specific.times.into_values().flatten())
+            .collect()
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.groups.bytes() + self.points * size_of::<Sent>() * 2
+        // A point, and its share of a tree's node.
+        self.groups.bytes() + self.points * (size_of::<Sent>() * 2 + 64)
     }
 
     /// Calls a function with each batch that is kept.
     pub(super) fn each(&mut self, each: &mut dyn FnMut(&mut Batch)) {
         for buffers in self.groups.values_mut() {
-            let points = buffers.general.iter_mut().chain(&mut buffers.specific);
-            points.for_each(|(_, batch, _)| each(batch));
+            let Buffers {
+                general, specific, ..
+            } = buffers;
+            let points = general
+                .times
+                .values_mut()
+                .chain(specific.times.values_mut());
+            points.flatten().for_each(|(_, batch, _)| each(batch));
         }
     }
 
@@ -227,11 +276,12 @@ impl Matching {
             };
             let input = (input as usize).min(inputs - 1);
             buffers.heads[input].reach(time, 0);
+            *self.specific[input].get_or_insert(specific) |= specific;
             let points = match specific {
                 true => &mut buffers.specific,
                 false => &mut buffers.general,
             };
-            points.push_back((input, batch, time));
+            points.add((input, batch, time));
             self.points += 1;
         }
     }

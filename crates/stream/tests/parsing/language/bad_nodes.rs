@@ -13,12 +13,20 @@ fn nodes_that_lack_something_or_have_too_much() {
         ("where(a > 1", "expected `)`, found the end of the text []"),
         ("where(a, b)", "expected `)`, found `,` [,]"),
         (
-            "groupBy()",
-            "groupBy1: it needs at least one tag: `groupBy('host')` [groupBy]",
-        ),
-        (
             "groupBy([host",
             "expected `,` or `]`, found the end of the text []",
+        ),
+        (
+            "deadman(1)",
+            "expected `,` and an interval, such as `10s`, found `)` [)]",
+        ),
+        (
+            "deadman(1, 10s).crit(a).crit(b)",
+            "`crit` is given twice [crit]",
+        ),
+        (
+            "stats()",
+            "expected a duration, such as `10s`, found `)` [)]",
         ),
         (
             "window()",
@@ -113,12 +121,12 @@ fn nodes_that_lack_something_or_have_too_much() {
 fn nodes_that_break_a_rule() {
     let cases = [
         (
-            "count(a)",
-            "count1: it needs windows, and `from0` gives points: put a `window` between them [count]",
+            "stats(0s)",
+            "stats1: `interval` must be longer than nothing [stats]",
         ),
         (
-            "window(1s) | count(a) | sum(a)",
-            "sum3: it needs windows, and `count2` gives points: put a `window` between them [sum]",
+            "deadman(0, 0s)",
+            "stats1: `interval` must be longer than nothing [deadman]",
         ),
         (
             "window(1s) | window(1s)",
@@ -150,7 +158,7 @@ fn nodes_that_break_a_rule() {
         ),
         (
             "alert().crit(a).id('{{ .Nme }}')",
-            "alert1: alerts fill no `{{ .Nme }}`: there are .ID, .Name, .TaskName, .Group, .Level, .Time, index .Tags \"…\" and index .Fields \"…\" [alert]",
+            "alert1: alerts fill no `{{ .Nme }}`: there are .ID, .Name, .TaskName, .Group, .Level, .Time, .Duration, index .Tags \"…\", index .Fields \"…\", printf of these, and if eq or ne … else … end [alert]",
         ),
         (
             "window(0s)",

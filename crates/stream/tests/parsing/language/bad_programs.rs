@@ -148,7 +148,7 @@ fn names_that_are_unknown() {
         ),
         (
             "stream | from() | holtWinters('a', 1, 1, 1s)",
-            "`holtWinters` of kapacitor is not here: there are no forecasts [holtWinters]",
+            "`holtWinters` of kapacitor is not here: there are no forecasts; `http_post` the points to what computes them [holtWinters]",
         ),
         (
             "stream | from() | measurement('a')",

@@ -7,19 +7,20 @@ use corsair_stream::language::{Problem, parse, parse_expression};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// What an actor on a thread of its own has.
+/// What a thread that serves requests has, and reads tasks.
+const LARGE_STACK: usize = 2 << 20;
+
+/// What an actor on a thread of its own has, and evaluates expressions.
 const SMALL_STACK: usize = 256 << 10;
 
-fn on_a_small_stack(body: impl FnOnce() + Send + 'static) {
-    let thread = std::thread::Builder::new()
-        .stack_size(SMALL_STACK)
-        .spawn(body);
-    thread.expect("a thread").join().expect("it has no failure");
+fn on_a_stack_of<T: Send + 'static>(size: usize, body: impl FnOnce() -> T + Send + 'static) -> T {
+    let thread = std::thread::Builder::new().stack_size(size).spawn(body);
+    thread.expect("a thread").join().expect("it has no failure")
 }
 
 #[test]
 fn nesting_without_end_is_refused() {
-    on_a_small_stack(|| {
+    on_a_stack_of(LARGE_STACK, || {
         let many = 100_000;
         for (name, text) in [
             ("parentheses", "(".repeat(many) + "a" + &")".repeat(many)),
@@ -45,9 +46,9 @@ fn nesting_without_end_is_refused() {
 
 #[test]
 fn the_deepest_expressions_fit_a_small_stack() {
-    on_a_small_stack(|| {
-        let (deep, long) = (Expression::MAX_DEPTH, Expression::MAX_CHAIN);
-        for text in [
+    let (deep, long) = (Expression::MAX_DEPTH, Expression::MAX_CHAIN);
+    let read = move || {
+        let texts = [
             "-".repeat(deep) + "a",
             "a + ".repeat(long) + "a",
             "a + (".repeat(deep) + "a" + &")".repeat(deep),
@@ -55,10 +56,17 @@ fn the_deepest_expressions_fit_a_small_stack() {
             "(1 < 2) AND (".repeat(deep - 1) + "a > 0" + &")".repeat(deep - 1),
             "NOT (a > 0 AND a > 0 OR ".repeat(deep / 3) + "a > 0" + &")".repeat(deep / 3),
             "(".repeat(deep) + "a" + &" * 2 + 1)".repeat(deep),
-        ] {
+        ];
+        texts.map(|text| {
             let expression = parse_expression(&text).expect("it is not too deep");
             let again = parse_expression(&expression.to_string()).expect("it is not too deep");
             assert_eq!(again, expression);
+            expression
+        })
+    };
+    let expressions = on_a_stack_of(LARGE_STACK, read);
+    on_a_stack_of(SMALL_STACK, || {
+        for expression in expressions {
             let block = block(1, vec![("a", Data::Integer(cells(&[1])))]);
             let result = expression.column(&block, &all(&block));
             assert!(result.is_ok(), "{result:?}");

@@ -25,6 +25,8 @@ enum Step {
     EvalKeep(Vec<(String, Expression)>),
     Buffer(Buffer),
     Derivative(String),
+    Stats(Duration),
+    Deadman(f64, Duration, Box<Alert>),
     Union(Index),
     JoinWith(Index, bool),
     Join(Index, [String; 2], Duration),
@@ -128,6 +130,13 @@ fn steps() -> impl Strategy<Value = Step> {
             })
         }),
         names().prop_map(Step::Derivative),
+        durations().prop_map(Step::Stats),
+        (-9.0..1e9, durations(), option::of(expression())).prop_map(|(least, interval, warn)| {
+            let mut alert = Alert::new();
+            alert.levels[1] = warn;
+            alert.all = least > 0.0;
+            Step::Deadman(least, interval, Box::new(alert))
+        }),
         any::<Index>().prop_map(Step::Union),
         (any::<Index>(), any::<bool>()).prop_map(|(other, null)| Step::JoinWith(other, null)),
         (distinct_names(), vec(expression(), 3)).prop_map(|(names, expressions)| {
@@ -174,11 +183,8 @@ fn draw<'p>(stream: Stream<'p>, steps: Vec<(Step, Index, bool)>) {
             Step::GroupBy(tags) => (point.group_by(tags), false),
             Step::Window(period, every) => (point.window(period, every), true),
             Step::Aggregate(function, field, name) => {
-                let Some(window) = window else {
-                    continue;
-                };
                 let name = name.unwrap_or_else(|| function.name().into());
-                (window.aggregate(function, field, name), false)
+                (either.0.aggregate(function, field, name), false)
             }
             Step::Eval(fields) => (point.eval(fields), false),
             Step::EvalKeep(fields) => {
@@ -188,6 +194,10 @@ fn draw<'p>(stream: Stream<'p>, steps: Vec<(Step, Index, bool)>) {
             }
             Step::Buffer(buffer) => (point.buffer(buffer), true),
             Step::Derivative(field) => (point.derivative(field), false),
+            Step::Stats(interval) => (either.0.stats(interval), false),
+            Step::Deadman(least, interval, alert) => {
+                (either.0.deadman(least, interval, *alert), false)
+            }
             Step::Union(other) => {
                 let other = points[other.index(points.len())];
                 (point.union([other, point]), false)
@@ -270,6 +280,8 @@ const PIECES: &[&str] = &[
     "(10s)",
     "every",
     "count",
+    "deadman(1.0, 10s)",
+    ".quiet()",
     "(v)",
     "percentile",
     "eval",

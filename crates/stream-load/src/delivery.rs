@@ -5,10 +5,10 @@
 //! seconds, and its original recording's: 4848 lines of one measurement `packets`, twelve seconds of
 //! it again and again.
 
-use crate::engine::{Engine, EngineOptions, StartError, TaskError, TaskOptions};
-use crate::http::router;
 use axum::body::{Body, Bytes};
 use axum::http::{Request, StatusCode};
+use corsair_stream::engine::{Engine, EngineOptions, StartError, TaskError, TaskOptions};
+use corsair_stream::http::router;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 use tower::ServiceExt;

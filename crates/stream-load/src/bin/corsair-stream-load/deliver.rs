@@ -1,17 +1,15 @@
-//! `corsair-stream bench`: the published benchmark's work, timed.
+//! `corsair-stream-load deliver`: the published benchmark's work, timed.
 
-use crate::arguments::{EngineArgs, runtime};
-use crate::terminal::print;
+use crate::{EngineArgs, print, runtime};
 use clap::ValueEnum;
-use corsair_stream::measure::Workload;
+use corsair_stream_load::Workload;
 use std::fmt::Write;
 use std::num::NonZeroUsize;
-use std::process::ExitCode;
 use std::time::Duration;
 
-/// The flags of `corsair-stream bench`.
+/// The flags of `corsair-stream-load deliver`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct BenchArgs {
+pub(crate) struct DeliverArgs {
     /// How many tasks run at once
     #[arg(
         long,
@@ -54,7 +52,7 @@ const ALERT: &str = "stream | from().measurement('m1') | alert().info(value > 10
 const PACKETS: &str = "stream | from().measurement('packets')";
 
 /// Times the work, and prints a table.
-pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: &DeliverArgs) -> anyhow::Result<()> {
     let lines = args.lines.get();
     let mut table = String::from("work        tasks      ms a write   ns a delivery\n");
     let runtime = runtime()?;
@@ -85,7 +83,7 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         }
     }
     print(&table);
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn row(table: &mut String, name: &str, workload: &Workload, times: &mut [Duration]) {

@@ -1,0 +1,90 @@
+//! The program `corsair-stream-load`: how fast streams are.
+
+mod deliver;
+mod write;
+
+use anyhow::Context;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use corsair::Executor;
+use corsair_stream::engine::EngineOptions;
+use std::num::NonZeroUsize;
+use std::process::ExitCode;
+use tokio::runtime::{Builder, Runtime};
+
+/// Measures how fast points go through tasks.
+#[derive(Debug, Parser)]
+#[command(name = "corsair-stream-load", version, disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Time one POST /write through many tasks until all have drained, without a socket
+    Deliver(deliver::DeliverArgs),
+    /// Write over sockets, as fast as a server takes it
+    Write(write::WriteArgs),
+}
+
+/// Where the nodes of tasks run.
+#[derive(Debug, Args)]
+struct EngineArgs {
+    /// What runs the nodes
+    #[arg(long, value_enum, default_value_t = On::Tokio)]
+    executor: On,
+    /// Worker threads for the nodes [default: one per core]
+    #[arg(long, value_name = "N")]
+    workers: Option<NonZeroUsize>,
+}
+
+/// Executors of wall-clock time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum On {
+    /// A tokio task per node
+    Tokio,
+    /// An OS thread per node
+    Threads,
+    /// All nodes on a fixed pool of OS threads
+    Pool,
+}
+
+impl EngineArgs {
+    fn options(&self) -> EngineOptions {
+        let default = EngineOptions::default();
+        EngineOptions {
+            executor: match self.executor {
+                On::Tokio => Executor::Tokio,
+                On::Threads => Executor::Threads,
+                On::Pool => Executor::Pool,
+            },
+            workers: self.workers.unwrap_or(default.workers),
+            ..default
+        }
+    }
+}
+
+fn runtime() -> anyhow::Result<Runtime> {
+    let mut builder = Builder::new_multi_thread();
+    builder.enable_all().build().context("no threads")
+}
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().what {
+        What::Deliver(args) => deliver::run(&args),
+        What::Write(args) => write::run(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("corsair-stream-load: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Prints results. A reader that closes stdout early ends the printing and nothing else.
+fn print(text: &str) {
+    use std::io::Write;
+    drop(std::io::stdout().lock().write_all(text.as_bytes()));
+}

@@ -1,0 +1,170 @@
+//! What kapacitor has and is not here: what is missing, and what to do without it.
+
+/// The sentence of each; nodes first, then properties.
+pub(crate) const NOT_HERE: &[(&str, &str)] = &[
+    ("autoscale", SCALE),
+    (
+        "barrier",
+        "windows go by the times of points alone; write a point of the group to move them on",
+    ),
+    (
+        "batch",
+        "there is no database to query; send the points to /write and begin with `stream`",
+    ),
+    (
+        "bottom",
+        "lists of the smallest points are missing; `min` selects one, `percentile` one by its rank",
+    ),
+    (
+        "changeDetect",
+        "points that repeat a value cannot be left out; `alert` with `.stateChangesOnly()` tells of changes of a level",
+    ),
+    (
+        "combine",
+        "points of one stream cannot be combined with each other; name two chains with `var` and `join` them",
+    ),
+    (
+        "cumulativeSum",
+        "sums go over a window and not over all time; use `window` and `sum`",
+    ),
+    (
+        "delete",
+        "fields are taken away by naming those that stay: `eval(…).as(…).keep('field', …)`",
+    ),
+    (
+        "difference",
+        "use `derivative('field').unit(1s)`: the change per second",
+    ),
+    ("ec2Autoscale", SCALE),
+    (
+        "elapsed",
+        "times between points are not computed; `derivative` divides a change by them",
+    ),
+    (
+        "flatten",
+        "points of several tags cannot become fields of one; `groupBy` the tag and `join` the chains",
+    ),
+    ("holtWinters", FORECAST),
+    ("holtWintersWithFit", FORECAST),
+    ("influxdbOut", DATABASE),
+    ("influxDBOut", DATABASE),
+    ("k8sAutoscale", SCALE),
+    (
+        "kapacitorLoopback",
+        "a task cannot write points of its own; let the receiver of an `http_post` send them to /write",
+    ),
+    (
+        "mode",
+        "the most frequent value is not computed; `groupBy` it as a tag and `count`",
+    ),
+    (
+        "movingAverage",
+        "use `window().periodCount(N).everyCount(1)` and `mean`",
+    ),
+    ("noOp", "it does nothing; leave it out"),
+    (
+        "sample",
+        "use `window().period(10s).every(10s)`, and `first` of it",
+    ),
+    (
+        "scraper",
+        "nothing is fetched from here; let an agent such as telegraf write the points",
+    ),
+    (
+        "shift",
+        "times stay what they are; `.tolerance(…)` of a `join` bridges small ones",
+    ),
+    (
+        "sideload",
+        "no files are read; `default` gives fields and tags to points without them",
+    ),
+    ("stateCount", STATE),
+    ("stateDuration", STATE),
+    ("swarmAutoscale", SCALE),
+    (
+        "top",
+        "lists of the largest points are missing; `max` selects one, `percentile` one by its rank",
+    ),
+    (
+        "trickle",
+        "windows do not become single points again; aggregate them, or leave out the `window`",
+    ),
+    ("round", TIMES),
+    ("truncate", TIMES),
+    ("topic", HANDLER),
+    ("category", INHIBIT),
+    ("inhibit", INHIBIT),
+    (
+        "flapping",
+        "levels that change often are told as they are; `.stateChangesOnly(10m)` repeats a level rarely",
+    ),
+    (
+        "history",
+        "no levels of the past are kept, which `flapping` alone would need; leave it out",
+    ),
+    (
+        "exec",
+        "no programs are started; let the receiver of `.post('URL')` start them",
+    ),
+    ("email", HANDLER),
+    ("slack", HANDLER),
+    ("discord", HANDLER),
+    ("teams", HANDLER),
+    ("telegram", HANDLER),
+    ("hipChat", HANDLER),
+    ("pagerDuty", HANDLER),
+    ("pagerDuty2", HANDLER),
+    ("opsGenie", HANDLER),
+    ("opsGenie2", HANDLER),
+    ("victorOps", HANDLER),
+    ("alerta", HANDLER),
+    ("sensu", HANDLER),
+    ("pushover", HANDLER),
+    ("mqtt", HANDLER),
+    ("kafka", HANDLER),
+    ("snmpTrap", HANDLER),
+    ("talk", HANDLER),
+    ("bigPanda", HANDLER),
+    ("serviceNow", HANDLER),
+    ("zenoss", HANDLER),
+    ("tcp", HANDLER),
+    (
+        "endpoint",
+        "there is no file with endpoints; write the URL: `http_post('http://…')`, `.post('http://…')`",
+    ),
+    (
+        "header",
+        "posts have no headers of one's own; a proxy before the receiver may add them",
+    ),
+    (
+        "captureResponse",
+        "answers are not logged; those that refuse are counted as `failed`",
+    ),
+    (
+        "skipSSLVerification",
+        "certificates are always checked; post to a plain http URL, or to a proxy",
+    ),
+    (
+        "timeout",
+        "one time counts for all posts: `serve --post-timeout 10`",
+    ),
+    (
+        "codeField",
+        "the status of an answer is no field; answers that refuse are counted as `failed`",
+    ),
+    (
+        "level",
+        "lines are logged without a level; `.prefix('WARN')` stands before each",
+    ),
+];
+
+const SCALE: &str = "nothing is scaled from here; let the receiver of an `http_post` do it";
+const FORECAST: &str = "there are no forecasts; `http_post` the points to what computes them";
+const DATABASE: &str =
+    "no database is written to; `http_post` the points to a program that writes them";
+const STATE: &str = "states are followed by an `alert` alone; its `.durationField('…')` tells how long a level has lasted";
+const TIMES: &str = "times stay what they are; round them where the points are written";
+const HANDLER: &str =
+    "alerts go to `.log('PATH')` and `.post('URL')`; let the receiver of the post pass them on";
+const INHIBIT: &str =
+    "alerts do not silence each other; put what must hold into the condition of the level";

@@ -1,0 +1,11 @@
+//! The present time.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Nanoseconds since 1970, by the clock on the wall.
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+    })
+}

@@ -1,0 +1,126 @@
+//! Runs a program in a directory of its own and keeps what it says: for tests of programs.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// A program that is tested.
+pub trait Program {
+    /// What stands before a complaint of it.
+    const NAME: &'static str;
+    /// Where it was built: `env!("CARGO_BIN_EXE_…")`.
+    const PATH: &'static str;
+}
+
+/// A directory in which a program is run, gone afterwards.
+#[derive(Debug)]
+pub struct Terminal<P> {
+    directory: tempfile::TempDir,
+    program: PhantomData<fn() -> P>,
+}
+
+/// What a program has said.
+#[derive(Debug)]
+pub struct Said {
+    /// The exit code.
+    pub code: Option<i32>,
+    /// All of stdout.
+    pub stdout: String,
+    /// All of stderr.
+    pub stderr: String,
+}
+
+impl<P> Default for Terminal<P> {
+    fn default() -> Terminal<P> {
+        Terminal {
+            directory: tempfile::tempdir().expect("a temporary directory"),
+            program: PhantomData,
+        }
+    }
+}
+
+impl<P: Program> Terminal<P> {
+    /// A terminal in an empty directory.
+    pub fn new() -> Terminal<P> {
+        Terminal::default()
+    }
+
+    /// The path of a file in the directory.
+    pub fn path(&self, file: impl AsRef<Path>) -> PathBuf {
+        self.directory.path().join(file)
+    }
+
+    /// The text of a file in the directory.
+    pub fn read(&self, file: &str) -> String {
+        std::fs::read_to_string(self.path(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+    }
+
+    /// Writes a file in the directory.
+    pub fn write(&self, file: &str, text: &str) {
+        let path = self.path(file);
+        std::fs::create_dir_all(path.parent().expect("a directory")).expect("the directory");
+        std::fs::write(path, text).expect("the file");
+    }
+
+    /// The program, not yet run. Its arguments are separated by spaces.
+    pub fn command(&self, args: &str) -> Command {
+        let mut command = Command::new(P::PATH);
+        command
+            .args(args.split_whitespace())
+            .current_dir(self.directory.path());
+        command.stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
+        command
+    }
+
+    /// Runs the program with these arguments, which are separated by spaces.
+    pub fn run(&self, args: &str) -> Said {
+        let output = self.command(args).output().expect("the program starts");
+        Said {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).expect("stdout is UTF-8"),
+            stderr: String::from_utf8(output.stderr).expect("stderr is UTF-8"),
+        }
+    }
+
+    /// Runs the program, which must succeed, and returns its stdout.
+    pub fn succeed(&self, args: &str) -> String {
+        let said = self.run(args);
+        assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{args}");
+        said.stdout
+    }
+
+    /// Runs the program with `--format json`, which must succeed, and returns the object.
+    pub fn json(&self, args: &str) -> serde_json::Value {
+        let stdout = self.succeed(&format!("{args} --format json"));
+        serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error} in {stdout}"))
+    }
+
+    /// Runs the program, which must refuse with one sentence, and returns that.
+    pub fn refuse(&self, args: &str) -> String {
+        let Said {
+            code,
+            stdout,
+            stderr,
+        } = self.run(args);
+        assert_eq!((code, stdout.as_str()), (Some(2), ""), "{args}: {stderr}");
+        let sentence = stderr
+            .strip_prefix(P::NAME)
+            .and_then(|rest| rest.strip_prefix(": "))
+            .unwrap_or_else(|| panic!("{args}: {stderr}"));
+        assert_eq!(sentence.trim_end().lines().count(), 1, "{args}: {stderr}");
+        assert!(!stderr.contains("panicked"), "{args}: {stderr}");
+        sentence.trim_end().to_owned()
+    }
+}
+
+/// Sends a signal, as `-TERM`, to a process.
+///
+/// # Panics
+/// If it cannot be sent.
+pub fn signal(signal: &str, process: &Child) {
+    let pid = process.id().to_string();
+    let sent = Command::new("kill").args([signal, &pid]).status();
+    assert!(sent.expect("there is a `kill`").success());
+}
