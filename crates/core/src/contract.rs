@@ -16,13 +16,14 @@ mod scenario;
 mod select;
 pub(crate) mod spawn;
 pub(crate) mod time;
+mod waiting;
 
 pub use actor::{Actor, Flow, drive};
 pub use address::{Addr, AddrRange};
 pub use config::{
     Config, ConfigError, Cut, DeadLetters, Executor, Latency, Overflow, Panics, Progress,
 };
-pub use context::{AskError, AsyncContext, Context, Own, Waiting};
+pub use context::{AsyncContext, Context};
 /// Implements the trait [`Message`](trait@Message); its documentation describes the attributes.
 pub use corsair_derive::Message;
 pub use distribution::{Distribution, DistributionError};
@@ -37,3 +38,4 @@ pub use scenario::Scenario;
 pub use select::Select;
 pub use spawn::Spawn;
 pub use time::Time;
+pub use waiting::{AskError, Own, Waiting};

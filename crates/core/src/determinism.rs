@@ -1,7 +1,7 @@
 //! Whether a scenario is deterministic, and if not, where it first differs from itself.
 
 use crate::contract::{Addr, Config, Message, Report, RunError, Scenario, Time};
-use crate::virtual_time::{Noted, Simulation};
+use crate::virtual_time::{LoggedEvent, Simulation};
 use std::fmt;
 use std::num::NonZeroUsize;
 
@@ -155,7 +155,7 @@ fn first_difference<M: Message>(runs: &mut [Simulation<M>; 2]) -> Difference {
     Difference { time, happened }
 }
 
-fn describe<M: Message>(noted: &Noted, mut name: impl FnMut(Addr) -> String) -> String {
+fn describe<M: Message>(noted: &LoggedEvent, mut name: impl FnMut(Addr) -> String) -> String {
     let time = Time::from_nanos(noted.time);
     let to = name(Addr(noted.to));
     match noted.kind {

@@ -14,13 +14,14 @@
 //! window ([`parcel`]), and read once, there. Between shards whole buffers change hands, and no message
 //! costs an allocation, a lock or an atomic operation. Within a window the events are grouped by
 //! receiver and each group is ordered by itself ([`order`]). Timers wait in a hierarchical wheel
-//! ([`wheel`]), the actors of one spawn side by side in memory ([`residents`], [`region`]).
+//! ([`wheel`]), the actors of one spawn side by side in memory ([`actors`], [`region`]).
 //!
 //! Actors are spawned when the shards meet, in an order that all of them agree on; so addresses do
 //! not depend on the number of shards either, and with them random numbers and latencies.
 //!
 //! The executor does no I/O, and reads the clock of the wall once before and once after a run.
 
+mod actors;
 mod addresses;
 mod buffer;
 mod conclusion;
@@ -38,7 +39,6 @@ mod pause;
 mod places;
 mod population;
 mod region;
-mod residents;
 mod scheduled;
 mod shard;
 mod simulation;
@@ -52,15 +52,15 @@ use crate::contract::{Config, Executor, Message, Report, RunError, Scenario};
 use conclusion::conclude;
 use exchange::{Alone, Matrix};
 use population::Blueprint;
-pub(crate) use shard::Noted;
+pub(crate) use shard::LoggedEvent;
 use shard::Shard;
 pub use simulation::{InjectError, InspectError, Simulation};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The most workers of which each has some of a number of actors, if those are spawned at once: actors
-/// are dealt to workers in pages of 256.
+/// The most workers of which each has some of so many actors, if those are spawned at once: actors
+/// are given to workers in pages of 256.
 pub fn most_workers(actors: u32) -> NonZeroUsize {
     let pages = actors.div_ceil(addresses::PAGE);
     NonZeroUsize::new(pages as usize).unwrap_or(NonZeroUsize::MIN)

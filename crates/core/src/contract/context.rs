@@ -9,6 +9,7 @@ use super::random::Random;
 use super::select::Select;
 use super::spawn::Spawn;
 use super::time::Time;
+use super::waiting::{AskError, Own, Waiting};
 use crate::sync::lock;
 use std::panic::Location;
 use std::sync::Mutex;
@@ -446,73 +447,10 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     fn wait_own(&mut self, why: Waiting, own: Own) -> impl Future<Output = Event<M>> + Send;
 }
 
-/// What one of the library's own waits waits for.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug)]
-pub enum Own {
-    /// The end of a sleep, due then.
-    Sleep(Token, Time),
-    /// The answer to a question, or that there will be none, or the time-out, due then.
-    Answer(SpanId, Token, Time),
-    /// The addresses that a spawn request is told.
-    Spawned(u32),
-}
-
-impl Own {
-    /// The timer that ends the wait, if there is one, and when.
-    pub(crate) fn due(self) -> Option<(Token, Time)> {
-        match self {
-            Own::Sleep(token, due) | Own::Answer(_, token, due) => Some((token, due)),
-            Own::Spawned(_) => None,
-        }
-    }
-
-    /// The timer that ends the wait, if there is one.
-    pub(crate) fn timer(self) -> Option<Token> {
-        self.due().map(|(token, _)| token)
-    }
-}
-
 /// Waits for the answer to a spawn request.
 async fn spawned<M: Message, C: AsyncContext<M>>(cx: &mut C, request: u32) -> AddrRange {
     match cx.wait_own(Waiting::Spawn, Own::Spawned(request)).await {
         Event::Spawned { first, count, .. } => AddrRange::new(first, count),
         _ => unreachable!("the wait returns only what it was asked for"),
     }
-}
-
-/// What an actor waits for, as deadlock reports tell it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waiting {
-    /// Any event.
-    Message,
-    /// An event that a selective receive at this place in the source accepts.
-    Selected(&'static Location<'static>),
-    /// The answer of this actor.
-    Answer(Addr),
-    /// The end of a sleep.
-    Sleep,
-    /// The addresses of actors it spawns.
-    Spawn,
-    /// Something that is not an event of the run, such as a foreign future.
-    Other,
-}
-
-/// Why a question has no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AskError {
-    /// None came in time.
-    #[error("{to} did not answer within {timeout:?}")]
-    TimedOut {
-        /// Who was asked.
-        to: Addr,
-        /// The time given.
-        timeout: Duration,
-    },
-    /// The actor that was asked has ended, or never was.
-    #[error("{to} has ended and will not answer")]
-    Ended {
-        /// Who was asked.
-        to: Addr,
-    },
 }

@@ -2,9 +2,9 @@
 
 use super::address::Addr;
 use super::config::Executor;
-use super::context::Waiting;
 use super::event::Reason;
 use super::time::Time;
+use super::waiting::Waiting;
 use std::fmt;
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Which addresses new actors get: a matter of the order of spawns and of nothing else.
 //!
-//! Every shard deals out the same addresses in the same order, and no address twice. Addresses come
+//! Every shard gives out the same addresses in the same order, and no address twice. Addresses come
 //! in pages of 256, because a page is what belongs to a shard. Half a page of actors or more gets
 //! pages of its own. Fewer share a page with others: there are 64 open pages, which are filled in
 //! turn, so that actors that are spawned one by one are spread over the shards, and so that a
@@ -20,7 +20,7 @@ const WHOLE: u32 = PAGE / 2;
 
 /// Addresses for actors that are spawned together: consecutive ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Dealt {
+pub(super) enum Allocation {
     /// All of some pages, from this one on.
     Pages(u32),
     /// From this address on, within one page.
@@ -49,10 +49,10 @@ impl Addresses {
         }
     }
 
-    /// Addresses for `count` actors; none if there are not enough left.
-    pub(super) fn deal(&mut self, count: u32) -> Option<Dealt> {
+    /// Addresses for so many actors; none if there are not enough left.
+    pub(super) fn allocate(&mut self, count: u32) -> Option<Allocation> {
         if count >= WHOLE {
-            return self.pages(count.div_ceil(PAGE)).map(Dealt::Pages);
+            return self.pages(count.div_ceil(PAGE)).map(Allocation::Pages);
         }
         let open = self.open[self.turn];
         // An open page is one in which an address is left; a full one ends where the next begins.
@@ -65,7 +65,7 @@ impl Addresses {
         };
         self.open[self.turn] = first + count;
         self.turn = (self.turn + 1) % OPEN;
-        Some(Dealt::Part { first, closed })
+        Some(Allocation::Part { first, closed })
     }
 
     fn pages(&mut self, count: u32) -> Option<u32> {
@@ -84,10 +84,10 @@ mod tests {
     use crate::contract::Random;
 
     /// First addresses of spawns of these sizes, in turn.
-    fn deal(addresses: &mut Addresses, counts: &[u32]) -> Vec<u32> {
-        let first = |count: &u32| match addresses.deal(*count).unwrap() {
-            Dealt::Pages(page) => page * PAGE,
-            Dealt::Part { first, .. } => first,
+    fn first_of(addresses: &mut Addresses, counts: &[u32]) -> Vec<u32> {
+        let first = |count: &u32| match addresses.allocate(*count).unwrap() {
+            Allocation::Pages(page) => page * PAGE,
+            Allocation::Part { first, .. } => first,
         };
         counts.iter().map(first).collect()
     }
@@ -106,7 +106,7 @@ mod tests {
             let spawns = if cfg!(miri) { 8 } else { 3000 };
             for _ in 0..spawns {
                 let count = 1 + random.below(most);
-                let first = deal(&mut addresses, &[count])[0];
+                let first = first_of(&mut addresses, &[count])[0];
                 for address in first..first + count {
                     assert!(taken.insert(address), "{address} twice");
                 }
@@ -123,24 +123,27 @@ mod tests {
     fn single_actors_use_no_more_addresses_than_there_are_actors() {
         let mut addresses = Addresses::new();
         let spawns = if cfg!(miri) { 300 } else { 1 << 20 };
-        (0..spawns).for_each(|_| assert!(addresses.deal(1).is_some()));
+        (0..spawns).for_each(|_| assert!(addresses.allocate(1).is_some()));
         assert!(addresses.next_page <= spawns / PAGE + OPEN as u32);
     }
 
     #[test]
     fn the_root_is_first_and_a_page_that_is_full_is_not_closed_again() {
         let mut addresses = Addresses::new();
-        assert_eq!(deal(&mut addresses, &[1, 1, 600, 1]), [0, 256, 512, 1280]);
+        assert_eq!(
+            first_of(&mut addresses, &[1, 1, 600, 1]),
+            [0, 256, 512, 1280]
+        );
         // The turn comes back to the first page after 64 spawns.
-        (3..OPEN).for_each(|_| assert!(addresses.deal(1).is_some()));
-        assert_eq!(deal(&mut addresses, &[127]), [1]);
-        (1..OPEN).for_each(|_| assert!(addresses.deal(1).is_some()));
-        assert_eq!(deal(&mut addresses, &[127]), [128]);
-        (1..OPEN).for_each(|_| assert!(addresses.deal(1).is_some()));
+        (3..OPEN).for_each(|_| assert!(addresses.allocate(1).is_some()));
+        assert_eq!(first_of(&mut addresses, &[127]), [1]);
+        (1..OPEN).for_each(|_| assert!(addresses.allocate(1).is_some()));
+        assert_eq!(first_of(&mut addresses, &[127]), [128]);
+        (1..OPEN).for_each(|_| assert!(addresses.allocate(1).is_some()));
         // One address is left in page 0: two do not fit.
-        let closed = addresses.deal(2).unwrap();
+        let closed = addresses.allocate(2).unwrap();
         assert!(
-            matches!(closed, Dealt::Part { closed: Some(0), first } if first > PAGE),
+            matches!(closed, Allocation::Part { closed: Some(0), first } if first > PAGE),
             "{closed:?}"
         );
     }
@@ -148,15 +151,22 @@ mod tests {
     #[test]
     fn nobody_gets_the_address_of_nobody() {
         let mut addresses = Addresses::new();
-        assert_eq!(addresses.deal(u32::MAX), None, "the last page is left out");
         assert_eq!(
-            addresses.deal(MAX_PAGES * PAGE),
-            Some(Dealt::Pages(0)),
+            addresses.allocate(u32::MAX),
+            None,
+            "the last page is left out"
+        );
+        assert_eq!(
+            addresses.allocate(MAX_PAGES * PAGE),
+            Some(Allocation::Pages(0)),
             "all the others are there"
         );
-        assert_eq!((addresses.deal(1), addresses.deal(1000)), (None, None));
+        assert_eq!(
+            (addresses.allocate(1), addresses.allocate(1000)),
+            (None, None)
+        );
         // None at all need no address.
         let mut addresses = Addresses::new();
-        assert_eq!(deal(&mut addresses, &[0]), [0]);
+        assert_eq!(first_of(&mut addresses, &[0]), [0]);
     }
 }

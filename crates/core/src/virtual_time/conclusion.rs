@@ -3,7 +3,7 @@
 use super::addresses;
 use super::engine::{self, End};
 use super::places::Directory;
-use super::shard::{self, Failure, Why};
+use super::shard::{self, Failure, FailureCause};
 use crate::contract::{
     Config, Executor, KindCount, Message, Outcome, Report, RunError, Time, Waiting,
 };
@@ -17,9 +17,9 @@ pub(super) fn add_up<M: Message>(
     outcomes: &[engine::Outcome],
     outcome: Outcome,
 ) -> Report {
-    let tallies = || outcomes.iter().map(|outcome| &outcome.tally);
-    let by_kind = |counts: fn(&shard::Tally) -> &Vec<u64>| {
-        let count = |kind: usize| tallies().map(|tally| counts(tally)[kind]).sum();
+    let counted = || outcomes.iter().map(|outcome| &outcome.counters);
+    let by_kind = |counts: fn(&shard::Counters) -> &Vec<u64>| {
+        let count = |kind: usize| counted().map(|counters| counts(counters)[kind]).sum();
         let kinds = M::KINDS.iter().enumerate();
         kinds
             .map(|(index, &kind)| KindCount {
@@ -28,9 +28,9 @@ pub(super) fn add_up<M: Message>(
             })
             .collect()
     };
-    let sum = |count: fn(&shard::Tally) -> u64| tallies().map(count).sum::<u64>();
-    let root_ended = tallies().find_map(|tally| tally.root_ended);
-    let last = tallies().map(|tally| tally.last).max().unwrap_or(0);
+    let sum = |count: fn(&shard::Counters) -> u64| counted().map(count).sum::<u64>();
+    let root_ended = counted().find_map(|counters| counters.root_ended);
+    let last = counted().map(|counters| counters.last).max().unwrap_or(0);
     let totals = outcomes.iter().flat_map(|outcome| &outcome.totals);
     let mut per_actor: Vec<_> = totals.copied().collect();
     per_actor.sort_by_key(|totals| totals.who);
@@ -39,22 +39,22 @@ pub(super) fn add_up<M: Message>(
         seed: config.seed,
         workers: config.workers.get(),
         outcome,
-        messages: by_kind(|tally| &tally.messages),
-        timers: sum(|tally| tally.fired),
+        messages: by_kind(|counters| &counters.messages),
+        timers: sum(|counters| counters.fired),
         spawned: outcomes[0].spawned,
         // The root's end is that of the run.
-        ended: sum(|tally| tally.ended) - u64::from(root_ended.is_some()),
-        dead_letters: by_kind(|tally| &tally.dead),
+        ended: sum(|counters| counters.ended) - u64::from(root_ended.is_some()),
+        dead_letters: by_kind(|counters| &counters.dead),
         dropped: 0,
-        lost: sum(|tally| tally.lost),
-        duplicated: sum(|tally| tally.duplicated),
+        lost: sum(|counters| counters.lost),
+        duplicated: sum(|counters| counters.duplicated),
         panics: Vec::new(),
         waiting: Vec::new(),
-        waiting_total: sum(shard::Tally::live),
+        waiting_total: sum(shard::Counters::live),
         time: Time::from_nanos(root_ended.unwrap_or(last)),
         wall,
         peak_memory: peak_memory(),
-        digest: Some(tallies().fold(0, |all, tally| all.wrapping_add(tally.digest))),
+        digest: Some(counted().fold(0, |all, counters| all.wrapping_add(counters.digest))),
         windows: outcomes.iter().map(|each| each.windows).max().unwrap_or(0),
         per_actor,
     }
@@ -77,7 +77,7 @@ pub(super) fn conclude<M: Message>(
         Outcome::Completed
     };
     let mut report = add_up::<M>(config, wall, &outcomes, outcome);
-    let tallies = || outcomes.iter().map(|outcome| &outcome.tally);
+    let counted = || outcomes.iter().map(|outcome| &outcome.counters);
     let waiting = outcomes.iter().flat_map(|outcome| outcome.waiting.clone());
     report.waiting = waiting.collect();
     report.waiting.sort_by_key(|actor| actor.who);
@@ -87,11 +87,11 @@ pub(super) fn conclude<M: Message>(
             actor.whose = Some(directory.name_of(whose.as_u32()));
         }
     }
-    let mut failure = tallies()
-        .filter_map(|tally| tally.failure.clone())
+    let mut failure = counted()
+        .filter_map(|counters| counters.failure.clone())
         .min_by_key(Failure::order);
     if let Some(Failure {
-        why: Why::Panic { report, whose },
+        cause: FailureCause::Panic { report, whose },
         ..
     }) = &mut failure
     {
@@ -100,7 +100,7 @@ pub(super) fn conclude<M: Message>(
     }
     let panics = outcomes
         .iter_mut()
-        .flat_map(|each| each.tally.panics.drain(..));
+        .flat_map(|each| each.counters.panics.drain(..));
     let named = panics.map(|(mut panic, whose)| {
         let name = whose.map(|whose| directory.name_of(whose));
         panic.event.extend(name);
@@ -109,32 +109,32 @@ pub(super) fn conclude<M: Message>(
     report.panics = named.collect();
     report.panics.sort_by_key(|panic| (panic.time, panic.who));
     report.panics.truncate(Report::MOST_PANICS);
-    let tallies = || outcomes.iter().map(|outcome| &outcome.tally);
-    let panic = failure.as_ref().and_then(|failure| match &failure.why {
-        Why::Panic { report, .. } => Some(report.clone()),
+    let counted = || outcomes.iter().map(|outcome| &outcome.counters);
+    let panic = failure.as_ref().and_then(|failure| match &failure.cause {
+        FailureCause::Panic { report, .. } => Some(report.clone()),
         _ => None,
     });
     report.panics.extend(panic);
-    let too_many = tallies().any(|tally| tally.too_many);
+    let too_many = counted().any(|counters| counters.too_many);
     let dead = report.dead();
     let report = Box::new(report);
     if let Some(Failure {
-        time, name, why, ..
+        time, name, cause, ..
     }) = failure
     {
         let time = Time::from_nanos(time);
-        return Err(match why {
-            Why::Panic { report: panic, .. } => {
+        return Err(match cause {
+            FailureCause::Panic { report: panic, .. } => {
                 let panic = Box::new(panic);
                 RunError::Panicked { panic, report }
             }
-            Why::Livelock(events) => RunError::Livelock {
+            FailureCause::Livelock(events) => RunError::Livelock {
                 name,
                 time,
                 events: events.into(),
                 report,
             },
-            Why::Sends => RunError::TooManySends { name, time, report },
+            FailureCause::Sends => RunError::TooManySends { name, time, report },
         });
     }
     match end {
@@ -176,7 +176,7 @@ fn first_dead<M: Message>(outcomes: &[engine::Outcome], directory: &Directory) -
     let name = |addr: u32| directory.name_of(addr);
     let firsts = outcomes
         .iter()
-        .filter_map(|outcome| outcome.tally.first_dead.as_ref());
+        .filter_map(|outcome| outcome.counters.first_dead.as_ref());
     firsts
         .min_by_key(|first| first.order)
         .map_or_else(String::new, |first| {

@@ -55,8 +55,8 @@ impl Drop for Running {
 }
 
 /// A way to a shard.
-pub(super) trait Reach<M>: Send {
-    /// The shard of the actor being run. Valid, and no reference to it is held.
+pub(super) trait ShardAccess<M>: Send {
+    /// The shard of the actor being run. Valid, and nobody holds a reference to it.
     fn shard(&self) -> *mut Shard<M>;
 }
 
@@ -67,7 +67,7 @@ pub(super) struct ForEvent<M>(*mut Shard<M>);
 // thread does nothing else. A handler can give the context only to a thread that it waits for.
 unsafe impl<M: Send> Send for ForEvent<M> {}
 
-impl<M: Message> Reach<M> for ForEvent<M> {
+impl<M: Message> ShardAccess<M> for ForEvent<M> {
     #[inline(always)]
     fn shard(&self) -> *mut Shard<M> {
         self.0
@@ -78,12 +78,12 @@ impl<M: Message> Reach<M> for ForEvent<M> {
 /// thread. Elsewhere and after the run it is found nowhere, and that panics.
 pub(super) struct ForBody<M>(u32, PhantomData<fn() -> M>);
 
-impl<M: Message> Reach<M> for ForBody<M> {
+impl<M: Message> ShardAccess<M> for ForBody<M> {
     #[inline(always)]
     fn shard(&self) -> *mut Shard<M> {
         let (id, shard) = RUNNING.get();
         if id != self.0 {
-            astray();
+            used_outside_its_body();
         }
         // Numbers of shards are unique, so this is the shard that made the context, of type M.
         shard.cast()
@@ -94,27 +94,27 @@ impl<M> ForBody<M> {
     /// The shard, if it runs on this thread.
     fn find(&self) -> Option<*mut Shard<M>> {
         let (id, shard) = RUNNING.get();
-        // As in `Reach::shard`.
+        // As in `ShardAccess::shard`.
         (id == self.0).then(|| shard.cast())
     }
 }
 
 #[cold]
 #[inline(never)]
-fn astray() -> ! {
+fn used_outside_its_body() -> ! {
     panic!("an actor's context was used outside of its own body")
 }
 
 /// The context of actors on virtual time.
 pub(super) struct VirtualContext<M, R> {
-    reach: R,
+    access: R,
     _message: PhantomData<fn() -> M>,
 }
 
-impl<M, R: Reach<M>> VirtualContext<M, R> {
-    fn new(reach: R) -> Self {
+impl<M, R: ShardAccess<M>> VirtualContext<M, R> {
+    fn new(access: R) -> Self {
         VirtualContext {
-            reach,
+            access,
             _message: PhantomData,
         }
     }
@@ -128,11 +128,11 @@ impl<M, R: Reach<M>> VirtualContext<M, R> {
     fn shard(&self) -> &mut Shard<M> {
         // SAFETY: the engine holds no reference while actors run, and each reference made here is
         // used up in the expression that asks for it, before any other code runs.
-        unsafe { &mut *self.reach.shard() }
+        unsafe { &mut *self.access.shard() }
     }
 }
 
-impl<M: Message, R: Reach<M>> Context<M> for VirtualContext<M, R> {
+impl<M: Message, R: ShardAccess<M>> Context<M> for VirtualContext<M, R> {
     #[inline(always)]
     fn me(&self) -> Addr {
         Addr(self.shard().turn.me)
@@ -232,7 +232,7 @@ impl<M: Message> VirtualContext<M, ForBody<M>> {
     #[inline(always)]
     fn wait<W: Wanted<M>>(&self, why: Waiting, wanted: W) -> Wait<M, W> {
         Wait {
-            context: VirtualContext::new(ForBody(self.reach.0, PhantomData)),
+            context: VirtualContext::new(ForBody(self.access.0, PhantomData)),
             why,
             wanted,
         }
@@ -243,7 +243,7 @@ impl<M: Message> VirtualContext<M, ForBody<M>> {
     /// A wait for what was asked for just before.
     fn fresh(&self, own: Own) -> Fresh<M> {
         Fresh {
-            reach: ForBody(self.reach.0, PhantomData),
+            access: ForBody(self.access.0, PhantomData),
             actor: self.shard().turn.me,
             own,
             seen: self.shard().kept.added(),

@@ -4,11 +4,11 @@ mod control;
 mod outcome;
 mod solo;
 mod spawning;
+mod window;
 
-pub(super) use control::Seat;
+pub(super) use control::PausableShard;
 pub(super) use outcome::Outcome;
-use outcome::note_panic;
-use solo::Pace;
+use solo::Thickness;
 
 use super::buffer::{Buffer, Spent};
 use super::context::Running;
@@ -20,11 +20,9 @@ use super::population::{Blueprint, Population};
 use super::scheduled::{Head, Kind, Label, Scheduled};
 use super::shard::{ROOT, Shard};
 use super::slab::Slab;
-use super::stored::Stored;
 use crate::contract::{Addr, Config, Message, Spawn};
 use std::any::TypeId;
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Why the loop ended; the same on all shards.
@@ -50,7 +48,7 @@ pub(super) struct Engine<M: Message> {
     shard: *mut Shard<M>,
     populations: Slab<AnyPopulation<M>>,
     /// The populations of actors that share pages, by their type.
-    sharers: HashMap<TypeId, u32>,
+    shared_populations: HashMap<TypeId, u32>,
     /// Events from other shards by window mod 64, with the shard each buffer is from.
     inbound: Vec<Vec<(usize, Buffer<M>)>>,
     inbound_pending: u64,
@@ -69,7 +67,7 @@ pub(super) struct Engine<M: Message> {
     counted: bool,
     /// The window being run reaches beyond the limit.
     hold_back: bool,
-    pace: Pace,
+    thickness: Thickness,
     /// How the run ended while another thread ran this shard.
     lent_end: Option<End>,
     /// When the first event that did not happen would have been.
@@ -103,7 +101,7 @@ impl<M: Message> Engine<M> {
         Engine {
             shard,
             populations: Slab::new(),
-            sharers: HashMap::new(),
+            shared_populations: HashMap::new(),
             inbound: (0..RING).map(|_| Vec::new()).collect(),
             inbound_pending: 0,
             out: (0..shards).map(|_| Parcel::default()).collect(),
@@ -116,7 +114,7 @@ impl<M: Message> Engine<M> {
             busy: false,
             counted: true,
             hold_back: false,
-            pace: Pace::default(),
+            thickness: Thickness::default(),
             lent_end: None,
             next: u64::MAX,
         }
@@ -153,13 +151,13 @@ impl<M: Message> Engine<M> {
     ) -> End {
         self.shard().window.pause = pause.before();
         loop {
-            let vote = self.speak(config);
+            let vote = self.prepare_vote(config);
             let agreed = exchange.exchange(vote, &mut self.out, &mut self.inbox);
-            self.pace.count(&agreed);
-            if let Some(end) = self.listen(config, agreed, pause) {
+            self.thickness.count(&agreed);
+            if let Some(end) = self.carry_out(config, agreed, pause) {
                 return end;
             }
-            if self.pace.is_thin()
+            if self.thickness.is_thin()
                 && self.out.len() > 1
                 && let Some(end) = self.run_lent(config, exchange, pause)
             {
@@ -169,14 +167,14 @@ impl<M: Message> Engine<M> {
     }
 
     /// What this shard has to say before the next window, and to hand over.
-    fn speak(&mut self, config: &Config) -> Vote {
+    fn prepare_vote(&mut self, config: &Config) -> Vote {
         let vote = self.vote(config);
         self.hand_over(vote.next);
         vote
     }
 
     /// Runs the window that all shards have agreed on, unless they have agreed to stop or to pause.
-    fn listen<P: Pause>(&mut self, config: &Config, agreed: Vote, pause: &P) -> Option<End> {
+    fn carry_out<P: Pause>(&mut self, config: &Config, agreed: Vote, pause: &P) -> Option<End> {
         self.windows += u64::from(agreed.busy);
         self.counted |= agreed.busy;
         if agreed.halt {
@@ -196,7 +194,7 @@ impl<M: Message> Engine<M> {
             });
         }
         // The window that was run last reaches to the limit, or the next one begins after it.
-        let bits = shard.rules.window_bits;
+        let bits = shard.settings.window_bits;
         let last = shard.window.base | ((1 << bits) - 1);
         let again = shard.window.number == agreed.next;
         if !again && (last >= limit || agreed.next << bits > limit) {
@@ -243,7 +241,7 @@ impl<M: Message> Engine<M> {
         let next = shard.window.number + 1;
         let begin = |place: usize| {
             let ahead = (place as u64).wrapping_sub(next) % RING;
-            (next + ahead) << shard.rules.window_bits
+            (next + ahead) << shard.settings.window_bits
         };
         // What is for other shards has not been handed over before it is due.
         let rings = shard
@@ -276,7 +274,7 @@ impl<M: Message> Engine<M> {
         let shard = self.shard();
         shard.sweep(false);
         let mut next = shard.next_window();
-        let bits = shard.rules.window_bits;
+        let bits = shard.settings.window_bits;
         let last = shard.window.base | ((1 << bits) - 1);
         if last >= shard.window.limit || next != u64::MAX && next << bits > shard.window.limit {
             // The run may end here, and timers that were cancelled are not to tell how.
@@ -287,10 +285,10 @@ impl<M: Message> Engine<M> {
         let next = next
             .min(next_pending(inbound, shard.window.number))
             .min(beyond);
-        let failed = shard.tally.failure.is_some() || shard.tally.too_many;
+        let failed = shard.counters.failure.is_some() || shard.counters.too_many;
         Vote {
             next,
-            end: shard.tally.root_end,
+            end: shard.counters.root_end,
             halt: failed || config.cut.is_cut(),
             busy,
             events,
@@ -365,160 +363,5 @@ impl<M: Message> Engine<M> {
         if P::EVER {
             self.shard().spawns_wait_from = pause.also().map_or(u64::MAX, |_| pause.before());
         }
-    }
-
-    /// Puts the events of one window together.
-    fn gather_window(&mut self, window: u64) {
-        let inbound = &mut self.inbound[(window % RING) as usize];
-        self.inbound_pending &= !(1 << (window % RING));
-        // SAFETY: as in `shard`; buffers and parcels are not part of the shard.
-        let shard = unsafe { &mut *self.shard };
-        shard.window.number = window;
-        shard.window.base = window << shard.rules.window_bits;
-        shard.queues.timers.advance(window);
-        shard.queues.far.advance(window);
-
-        self.events.append(inbound);
-        let (index, place) = (shard.index, (window % RING) as usize);
-        let own = &mut shard.queues.out[index];
-        if own.pending >> place & 1 == 1 {
-            own.pending &= !(1 << place);
-            let buffer = std::mem::replace(&mut own.ring[place], Buffer::new());
-            self.events.push((index, buffer));
-        }
-        if shard.queues.timers.is_due() || shard.queues.far.is_due() {
-            let mut due = Buffer::new();
-            let (base, queues) = (shard.window.base, &mut shard.queues);
-            let pool = &mut queues.pool;
-            queues.far.drain(|far| due.push(pool, far.event));
-            queues
-                .timers
-                .drain(|timer| timer.push(base, &mut due, pool));
-            self.events.push((index, due));
-        }
-        let end = shard
-            .window
-            .base
-            .saturating_add((1 << shard.rules.window_bits) - 1);
-        self.hold_back = end > shard.window.limit;
-    }
-
-    /// Takes the events after the limit out of the window. They do not happen.
-    #[cold]
-    fn hold_back(&mut self) {
-        // SAFETY: as in `shard`; the events are not part of the shard.
-        let shard = unsafe { &mut *self.shard };
-        let (base, limit) = (shard.window.base, shard.window.limit);
-        let mut held = Vec::new();
-        self.order.retain(|event| {
-            // SAFETY: the event is there.
-            let time = base + unsafe { (*event).label.offset() } as u64;
-            if time > limit {
-                // SAFETY: it is moved out once, because it is not kept.
-                held.push((time, unsafe { Stored::read(event, time) }));
-            }
-            time <= limit
-        });
-        for (time, event) in &held {
-            shard.hold(*time, &event.head);
-        }
-    }
-
-    /// What changes whenever something has happened.
-    fn counts(&mut self) -> (u64, u64, u64) {
-        let tally = &self.shard().tally;
-        (tally.digest, tally.fired, tally.others)
-    }
-
-    /// Orders the events gathered and hands them to their populations.
-    fn run_events<P: Pause>(&mut self, pause: &P) {
-        self.order.clear();
-        if self.events.is_empty() {
-            self.hold_back = false;
-            return;
-        }
-        for (_, buffer) in &self.events {
-            self.order.add(buffer);
-        }
-        if std::mem::take(&mut self.hold_back) {
-            self.hold_back();
-        }
-        if P::EVER {
-            self.set_aside(pause);
-        }
-        // From here on the events are moved out one by one. If that is cut short they are leaked.
-        let spent = self.events.drain(..);
-        self.spent
-            .extend(spent.map(|(from, buffer)| (from, buffer.into_spent())));
-        let (order, scattered) = self.order.arrange();
-        // SAFETY: as in `shard`.
-        unsafe { (*self.shard).window.scattered = scattered };
-        let mut at = 0;
-        while at < order.len() {
-            // SAFETY: `order` has the events gathered; those from `at` on are still there, and each
-            // is moved out once. No reference to the shard is held while populations run.
-            unsafe {
-                let receiver = (*order[at]).label.to;
-                let number = (*self.shard).places.population(receiver);
-                let population = number.and_then(|number| self.populations.get(number));
-                let run = || match population {
-                    Some(population) => population.run(self.shard, order, at),
-                    None => {
-                        discard(self.shard, order[at]);
-                        at + 1
-                    }
-                };
-                at = match catch_unwind(AssertUnwindSafe(run)) {
-                    Ok(next) => next,
-                    Err(panic) => match population {
-                        Some(population) => {
-                            note_panic(self.shard, &**population, &*panic);
-                            (*self.shard).window.cursor + 1
-                        }
-                        None => {
-                            let (event, whose) = (*self.shard).describe_current();
-                            (*self.shard).note_panic(event, whose, &*panic);
-                            at + 1
-                        }
-                    },
-                };
-            }
-        }
-        self.shard().leave();
-        self.forget_ended();
-        // SAFETY: as in `shard`; parcels are not part of the shard.
-        let shard = unsafe { &mut *self.shard };
-        for (from, spent) in self.spent.drain(..) {
-            if from == shard.index {
-                shard.queues.pool.put(spent);
-            } else {
-                self.out[from].spent.push(spent);
-            }
-        }
-    }
-}
-
-/// An event has come to an address without an actor.
-///
-/// # Safety
-/// The shard is valid and no reference to it is held; the event is moved out.
-#[cold]
-unsafe fn discard<M: Message>(shard: *mut Shard<M>, event: *mut Stored<M>) {
-    // SAFETY: the contract; no reference to the shard is held while code of the message runs.
-    unsafe {
-        let now = (*shard).window.base + (*event).label.offset() as u64;
-        let event = Stored::read(event, now);
-        (*shard).leave();
-        (*shard).turn.me = event.head.to;
-        (*shard).turn.now = now;
-        let token = event.head.cause.parent as u32;
-        if event.head.kind() == Kind::Timer && (*shard).is_cancelled(token) {
-            // It may have been removed before, or not: nothing happens.
-            return;
-        }
-        (*shard).resume(event.head);
-        let kind = event.message_kind();
-        (*shard).resume_kept(event.head, kind);
-        drop((*shard).undeliverable(event, kind));
     }
 }

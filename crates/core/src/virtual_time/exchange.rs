@@ -37,6 +37,15 @@ pub(super) struct Vote {
 }
 
 impl Vote {
+    /// What a shard says that has nothing to do and nothing against anything.
+    pub(super) const NONE: Vote = Vote {
+        next: u64::MAX,
+        end: u64::MAX,
+        halt: false,
+        busy: false,
+        events: 0,
+    };
+
     /// What two shards agree on.
     pub(super) fn and(self, other: Vote) -> Vote {
         Vote {
@@ -122,19 +131,16 @@ unsafe impl<P: Send> Sync for Matrix<P> {}
 
 impl<P: Default> Matrix<P> {
     pub(super) fn new(shards: usize) -> Matrix<P> {
-        let none = Vote {
-            next: u64::MAX,
-            end: u64::MAX,
-            halt: false,
-            busy: false,
-            events: 0,
-        };
         let parcels = || {
             (0..shards * shards)
                 .map(|_| Cell(UnsafeCell::new(P::default())))
                 .collect()
         };
-        let votes = || (0..shards).map(|_| Cell(UnsafeCell::new(none))).collect();
+        let votes = || {
+            (0..shards)
+                .map(|_| Cell(UnsafeCell::new(Vote::NONE)))
+                .collect()
+        };
         let spins = spins(shards);
         Matrix {
             shards,

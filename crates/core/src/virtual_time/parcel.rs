@@ -41,6 +41,13 @@ impl<M, S> Default for Parcel<M, S> {
     }
 }
 
+impl<M, S> Parcel<M, S> {
+    /// Whether there is nothing for the receiver but memory.
+    pub(super) fn is_empty(&self) -> bool {
+        self.windows.is_empty() && self.far.is_empty() && self.spawns.is_empty()
+    }
+}
+
 /// What a shard has written for another (or for itself) and not yet handed over: a buffer for each
 /// of the next 63 windows, by window mod 64.
 pub(super) struct Outbox<M> {

@@ -5,10 +5,13 @@
 //! not; so an event finds the same shard before and after. A shard knows only its own actors, and
 //! forgets those that were spawned together when all of them have ended.
 
+mod directory;
+
 use super::addresses::{Addresses, PAGE, PAGE_BITS};
 use super::slab::Slab;
-use crate::contract::spawn::Names;
 use crate::contract::{Addr, Spawn};
+use directory::BatchName;
+pub(super) use directory::{Directory, NamedRange};
 use std::ptr::NonNull;
 
 /// Actors that were spawned together and have pages of their own, or some of them.
@@ -23,7 +26,7 @@ struct Group {
 
 /// A few actors that were spawned together, in a page with others: all on this shard. 40 bytes,
 /// because there may be one for every actor.
-struct Crew {
+struct Batch {
     first: u32,
     parent: u32,
     population: u32,
@@ -32,36 +35,7 @@ struct Crew {
     watched: bool,
     /// The first actor's slot.
     slots: NonNull<u8>,
-    name: CrewName,
-}
-
-/// What a crew is called: mostly a word in the program.
-enum CrewName {
-    Static(&'static str),
-    Other(Box<Names>),
-}
-
-impl CrewName {
-    fn new(names: Names) -> CrewName {
-        match names {
-            Names::One(std::borrow::Cow::Borrowed(name)) => CrewName::Static(name),
-            other => CrewName::Other(Box::new(other)),
-        }
-    }
-
-    fn to_names(&self) -> Names {
-        match self {
-            CrewName::Static(name) => Names::One((*name).into()),
-            CrewName::Other(names) => (**names).clone(),
-        }
-    }
-
-    fn into_names(self) -> Names {
-        match self {
-            CrewName::Static(name) => Names::One(name.into()),
-            CrewName::Other(names) => *names,
-        }
-    }
+    name: BatchName,
 }
 
 /// A page of this shard.
@@ -71,24 +45,24 @@ enum Page {
     None,
     /// All of one group.
     Whole { group: u32 },
-    /// The actors of several crews.
+    /// The actors of several batches.
     Shared { page: u32 },
 }
 
-/// The crews of a page that they share.
+/// The batches of a page that they share.
 struct Shared {
-    /// For each address one more than the number of the crew; 0: no actor.
-    crews: [u32; PAGE as usize],
+    /// For each address one more than the number of the batch; 0: no actor.
+    batches: [u32; PAGE as usize],
     living: u16,
     /// There will be no more.
     closed: bool,
 }
 
 /// log2 of how many pages a leaf of the directory has.
-const LEAF_BITS: u32 = 10;
+const LEAF_BITS: u32 = if cfg!(miri) { 4 } else { 10 };
 
-/// Pages in a row that are dealt out to the shards before it begins anew.
-const ROUND: u32 = 1024;
+/// So many pages in a row are given out to the shards before it begins anew.
+const ROUND: u32 = if cfg!(miri) { 16 } else { 1024 };
 
 /// Names of actors that have ended are kept if their addresses are below this: enough for what
 /// people read, and bounded for what runs for long.
@@ -96,7 +70,7 @@ const NAMED: u32 = 64 * PAGE;
 
 /// Where an actor is that shares a page.
 #[derive(Clone, Copy)]
-pub(super) struct Quarters {
+pub(super) struct SharedSlot {
     /// The slots of all that were spawned with it.
     pub(super) slots: NonNull<u8>,
     pub(super) population: u32,
@@ -108,18 +82,10 @@ pub(super) struct Quarters {
 
 /// Who spawned an actor.
 #[derive(Clone, Copy)]
-pub(super) struct Kin {
+pub(super) struct Lineage {
     pub(super) parent: u32,
     /// The parent wants to know of every end.
     pub(super) watched: bool,
-}
-
-/// The actors of one spawn by name.
-#[derive(Debug)]
-pub(super) struct Named {
-    pub(super) first: u32,
-    pub(super) count: u32,
-    pub(super) names: Names,
 }
 
 /// Which actors there are, and where.
@@ -131,12 +97,12 @@ pub(super) struct Places {
     pub(super) addresses: Addresses,
     directory: Vec<Option<Box<[Page; 1 << LEAF_BITS]>>>,
     groups: Slab<Group>,
-    crews: Slab<Crew>,
+    batches: Slab<Batch>,
     shared: Slab<Box<Shared>>,
     /// The last to end of each spawn of which no actor is left on this shard.
     pub(super) over: Vec<u32>,
     /// Those that have been forgotten and whose names are kept.
-    ended: Vec<Named>,
+    ended: Vec<NamedRange>,
 }
 
 // SAFETY: the pointers are to memory that belongs to the shard's populations, which are used by the
@@ -154,7 +120,7 @@ impl Places {
             addresses: Addresses::new(),
             directory: Vec::new(),
             groups: Slab::new(),
-            crews: Slab::new(),
+            batches: Slab::new(),
             shared: Slab::new(),
             over: Vec::new(),
             ended: Vec::new(),
@@ -217,52 +183,53 @@ impl Places {
                 let mine = addr.wrapping_sub(group.first) < group.spawn.count();
                 mine.then_some(group.population)
             }
-            Page::Shared { .. } => self.crew(addr).map(|crew| crew.population),
+            Page::Shared { .. } => self.batch(addr).map(|batch| batch.population),
         }
     }
 
     #[inline(always)]
-    fn crew_number(&self, addr: u32) -> Option<u32> {
+    fn batch_number(&self, addr: u32) -> Option<u32> {
         let Page::Shared { page } = self.page(addr >> PAGE_BITS) else {
             return None;
         };
-        self.shared.get(page)?.crews[(addr % PAGE) as usize].checked_sub(1)
+        self.shared.get(page)?.batches[(addr % PAGE) as usize].checked_sub(1)
     }
 
     #[inline(always)]
-    fn crew(&self, addr: u32) -> Option<&Crew> {
-        self.crews.get(self.crew_number(addr)?)
+    fn batch(&self, addr: u32) -> Option<&Batch> {
+        self.batches.get(self.batch_number(addr)?)
     }
 
     /// Where an actor that shares a page is.
     #[inline(always)]
-    pub(super) fn quarters(&self, addr: u32) -> Option<Quarters> {
-        self.crew(addr).map(|crew| Quarters {
-            slots: crew.slots,
-            population: crew.population,
-            index: addr - crew.first,
-            count: crew.count.into(),
+    pub(super) fn shared_slot(&self, addr: u32) -> Option<SharedSlot> {
+        self.batch(addr).map(|batch| SharedSlot {
+            slots: batch.slots,
+            population: batch.population,
+            index: addr - batch.first,
+            count: batch.count.into(),
         })
     }
 
     /// Whose an actor of this shard is.
-    pub(super) fn kin(&self, addr: u32) -> Option<Kin> {
+    pub(super) fn lineage(&self, addr: u32) -> Option<Lineage> {
         match self.page(addr >> PAGE_BITS) {
             Page::None => None,
-            Page::Whole { group } => self.groups.get(group).map(|group| Kin {
+            Page::Whole { group } => self.groups.get(group).map(|group| Lineage {
                 parent: group.parent,
                 watched: group.spawn.watched,
             }),
-            Page::Shared { .. } => self.crew(addr).map(|crew| Kin {
-                parent: crew.parent,
-                watched: crew.watched,
+            Page::Shared { .. } => self.batch(addr).map(|batch| Lineage {
+                parent: batch.parent,
+                watched: batch.watched,
             }),
         }
     }
 
     /// Who spawned an actor of this shard.
     pub(super) fn parent_of(&self, addr: u32) -> u32 {
-        self.kin(addr).map_or(u32::MAX, |kin| kin.parent)
+        self.lineage(addr)
+            .map_or(u32::MAX, |lineage| lineage.parent)
     }
 
     /// An actor's name, made now; the address if it is another shard's.
@@ -274,8 +241,8 @@ impl Places {
                 group.map(|group| group.spawn.name(addr - group.first))
             }
             Page::Shared { .. } => {
-                let crew = self.crew(addr);
-                crew.map(|crew| crew.name.to_names().get(addr - crew.first))
+                let batch = self.batch(addr);
+                batch.map(|batch| batch.name.to_names().get(addr - batch.first))
             }
         };
         name.unwrap_or_else(|| Addr(addr).to_string())
@@ -306,7 +273,7 @@ impl Places {
     }
 
     /// Notes actors of this shard that share a page, and where they are.
-    pub(super) fn add_crew(
+    pub(super) fn add_batch(
         &mut self,
         first: u32,
         parent: u32,
@@ -315,7 +282,7 @@ impl Places {
         slots: NonNull<u8>,
     ) {
         let count = u8::try_from(spawn.count()).expect("fewer than half a page");
-        let number = self.crews.insert(Crew {
+        let number = self.batches.insert(Batch {
             first,
             parent,
             population,
@@ -323,13 +290,13 @@ impl Places {
             living: count,
             watched: spawn.watched,
             slots,
-            name: CrewName::new(spawn.names),
+            name: BatchName::new(spawn.names),
         });
         let page = match self.page(first >> PAGE_BITS) {
             Page::Shared { page } => page,
             _ => {
                 let page = self.shared.insert(Box::new(Shared {
-                    crews: [0; PAGE as usize],
+                    batches: [0; PAGE as usize],
                     living: 0,
                     closed: false,
                 }));
@@ -339,7 +306,7 @@ impl Places {
         };
         let shared = self.shared.get_mut(page).expect("just seen or made");
         let place = (first % PAGE) as usize;
-        shared.crews[place..place + usize::from(count)].fill(number + 1);
+        shared.batches[place..place + usize::from(count)].fill(number + 1);
         shared.living += 1;
         // The last address is given out.
         shared.closed |= place + usize::from(count) == PAGE as usize;
@@ -355,7 +322,7 @@ impl Places {
         }
     }
 
-    /// Forgets a page that crews have shared, if none of its actors is left and none will come.
+    /// Forgets a page that batches have shared, if nobody is left in it and nobody will come.
     fn forget_page(&mut self, number: u32, page: u32) {
         let shared = self.shared.get(page);
         if shared.is_some_and(|shared| shared.closed && shared.living == 0) {
@@ -373,11 +340,11 @@ impl Places {
                 (group.living == 0).then_some(addr)
             }),
             Page::Shared { .. } => {
-                let crew = self.crew_number(addr);
-                let crew = crew.and_then(|number| self.crews.get_mut(number));
-                crew.and_then(|crew| {
-                    crew.living -= 1;
-                    (crew.living == 0).then_some(addr)
+                let batch = self.batch_number(addr);
+                let batch = batch.and_then(|number| self.batches.get_mut(number));
+                batch.and_then(|batch| {
+                    batch.living -= 1;
+                    (batch.living == 0).then_some(addr)
                 })
             }
         };
@@ -402,7 +369,7 @@ impl Places {
                     }
                 }
                 let names = group.spawn.names;
-                self.remember(Named {
+                self.remember(NamedRange {
                     first,
                     count,
                     names,
@@ -410,19 +377,19 @@ impl Places {
                 return true;
             }
             Page::Shared { page } => {
-                let crew = self.crew_number(last);
-                let Some(crew) = crew.and_then(|number| self.crews.remove(number)) else {
+                let batch = self.batch_number(last);
+                let Some(batch) = batch.and_then(|number| self.batches.remove(number)) else {
                     return false;
                 };
-                let shared = self.shared.get_mut(page).expect("its crew was there");
-                let place = (crew.first % PAGE) as usize;
-                shared.crews[place..place + usize::from(crew.count)].fill(0);
+                let shared = self.shared.get_mut(page).expect("its batch was there");
+                let place = (batch.first % PAGE) as usize;
+                shared.batches[place..place + usize::from(batch.count)].fill(0);
                 shared.living -= 1;
                 self.forget_page(number, page);
-                Named {
-                    first: crew.first,
-                    count: crew.count.into(),
-                    names: crew.name.into_names(),
+                NamedRange {
+                    first: batch.first,
+                    count: batch.count.into(),
+                    names: batch.name.into_names(),
                 }
             }
         };
@@ -431,24 +398,24 @@ impl Places {
     }
 
     /// Keeps the names of actors that have been forgotten.
-    fn remember(&mut self, named: Named) {
+    fn remember(&mut self, named: NamedRange) {
         if named.first < NAMED {
             self.ended.push(named);
         }
     }
 
     /// The names of all actors that this shard knows.
-    pub(super) fn names(&mut self) -> Vec<Named> {
+    pub(super) fn names(&mut self) -> Vec<NamedRange> {
         let mut names = std::mem::take(&mut self.ended);
-        names.extend(self.groups.iter().map(|group| Named {
+        names.extend(self.groups.iter().map(|group| NamedRange {
             first: group.first,
             count: group.spawn.count(),
             names: group.spawn.names.clone(),
         }));
-        names.extend(self.crews.iter().map(|crew| Named {
-            first: crew.first,
-            count: crew.count.into(),
-            names: crew.name.to_names(),
+        names.extend(self.batches.iter().map(|batch| NamedRange {
+            first: batch.first,
+            count: batch.count.into(),
+            names: batch.name.to_names(),
         }));
         names
     }
@@ -457,8 +424,11 @@ impl Places {
     pub(super) fn spawns(&self) -> impl Iterator<Item = (u32, u32)> {
         let groups = self.groups.iter();
         let groups = groups.map(|group| (group.first, group.population));
-        let crews = self.crews.iter().map(|crew| (crew.first, crew.population));
-        groups.chain(crews)
+        let batches = self
+            .batches
+            .iter()
+            .map(|batch| (batch.first, batch.population));
+        groups.chain(batches)
     }
 
     /// All actors of this shard in the order of their addresses, and their populations.
@@ -474,28 +444,5 @@ impl Places {
         let addresses =
             numbers.flat_map(|number| (0..PAGE).map(move |at| number << PAGE_BITS | at));
         addresses.filter_map(|addr| Some((addr, self.population(addr)?)))
-    }
-}
-
-/// What addresses were dealt to whom, so that names can be told.
-pub(super) struct Directory {
-    /// In the order of addresses.
-    named: Vec<Named>,
-}
-
-impl Directory {
-    /// The names that all shards know.
-    pub(super) fn new(mut named: Vec<Named>) -> Directory {
-        named.sort_by_key(|named| named.first);
-        Directory { named }
-    }
-
-    /// An actor's name; its address if none of its spawn is left and it was not among the first.
-    pub(super) fn name_of(&self, addr: u32) -> String {
-        let after = self.named.partition_point(|named| named.first <= addr);
-        match after.checked_sub(1).map(|index| &self.named[index]) {
-            Some(named) if addr - named.first < named.count => named.names.get(addr - named.first),
-            _ => Addr(addr).to_string(),
-        }
     }
 }

@@ -48,7 +48,7 @@ pub(super) trait Blueprint<M, S>: Send + Sync {
 
     /// The population, with this number on its shard, of all actors of this type that share pages
     /// with others.
-    fn sharers(&self, number: u32) -> Box<dyn Population<M, S>>;
+    fn shared_population(&self, number: u32) -> Box<dyn Population<M, S>>;
 
     /// Memory for a number of actors of that population, which are there from `born` on. It is given back
     /// by [`Population::clear`].

@@ -1,19 +1,21 @@
 //! A run in virtual time that its caller holds in the hand: it goes on as far as it is told.
 
-mod crew;
+mod error;
+mod workers;
 
 use super::conclusion::{add_up, conclude};
-use super::engine::{End, Seat};
+use super::engine::{End, PausableShard};
 use super::header::State;
 use super::pause::Before;
-use super::shard::Noted;
+use super::shard::LoggedEvent;
 use crate::contract::{Addr, Config, Message, Outcome, Report, RunError, Scenario, SpanId, Time};
 use crate::sync::lock;
-use crew::Crew;
+pub use error::{InjectError, InspectError};
 use std::any::{TypeId, type_name};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
+use workers::WorkerThreads;
 
 /// A run in virtual time that goes on as far as it is told, can be looked at and spoken to in
 /// between, and ends as if it had never paused.
@@ -75,11 +77,11 @@ use std::time::{Duration, Instant};
 /// The first worker is the caller's thread; the others are threads that wait while it is paused.
 /// Dropping a simulation stops it and drops its actors.
 pub struct Simulation<M: Message> {
-    /// Dropped first, so that no other thread has a seat.
-    crew: Crew<M>,
+    /// Dropped first, so that no other thread has a shard.
+    workers: WorkerThreads<M>,
     config: Config,
-    /// A seat for each worker. They are free while the run is paused.
-    seats: Vec<Arc<Mutex<Seat<M>>>>,
+    /// A shard for each worker. Nobody else has any while the run is paused.
+    shards: Vec<Arc<Mutex<PausableShard<M>>>>,
     /// All that is due until then has happened, and nothing later.
     now: Time,
     end: Option<End>,
@@ -102,14 +104,20 @@ impl<M: Message> Simulation<M> {
             Arc::new(super::context::root_form(move |context| {
                 scenario.root(context)
             }));
-        let seats: Vec<_> = (0..config.workers.get())
-            .map(|index| Arc::new(Mutex::new(Seat::new(config, index, Arc::clone(&root)))))
+        let shards: Vec<_> = (0..config.workers.get())
+            .map(|index| {
+                Arc::new(Mutex::new(PausableShard::new(
+                    config,
+                    index,
+                    Arc::clone(&root),
+                )))
+            })
             .collect();
-        let crew = Crew::new(config, &seats)?;
+        let workers = WorkerThreads::new(config, &shards)?;
         Ok(Simulation {
             config: config.clone(),
-            seats,
-            crew,
+            shards,
+            workers,
             now: Time::ZERO,
             end: None,
             injected: 0,
@@ -240,7 +248,7 @@ impl<M: Message> Simulation<M> {
         if self.end.is_some() {
             return None;
         }
-        self.seats().filter_map(|mut seat| seat.next()).min()
+        self.shards().filter_map(|mut shard| shard.next()).min()
     }
 
     /// Whether the run is over: its root has returned and what it caused has happened, an actor has
@@ -258,8 +266,8 @@ impl<M: Message> Simulation<M> {
         who: Addr,
         look: impl FnOnce(&A) -> T,
     ) -> Result<T, InspectError> {
-        let mut seat = self.seat_of(who);
-        let seen = seat.look(who).ok_or(InspectError::NoActor { who })?;
+        let mut shard = self.shard_of(who);
+        let seen = shard.look(who).ok_or(InspectError::Nobody { who })?;
         match seen.state {
             State::Fresh => return Err(InspectError::NotBegun { who }),
             State::Ended => return Err(InspectError::Ended { who }),
@@ -272,8 +280,8 @@ impl<M: Message> Simulation<M> {
                 asked: type_name::<A>(),
             });
         }
-        // SAFETY: a live actor of type `A` is at this place as long as nothing is run, and the seat
-        // is locked. There is no other reference to it.
+        // SAFETY: a live actor of type `A` is at this place as long as nothing is run, and the shard
+        // is locked. Nobody else has a reference to it.
         Ok(look(unsafe { &*seen.place.cast::<A>() }))
     }
 
@@ -299,12 +307,12 @@ impl<M: Message> Simulation<M> {
             .filter(|&number| number != u32::MAX)
             .ok_or(InjectError::TooMany)?;
         let number = self.injected;
-        Ok(self.seat_of(to).inject(time, to, number, body))
+        Ok(self.shard_of(to).inject(time, to, number, body))
     }
 
     /// The actors that have begun and not ended, in the order of their addresses.
     pub fn actors(&mut self) -> Vec<Addr> {
-        let mut actors: Vec<_> = self.seats().flat_map(|mut seat| seat.actors()).collect();
+        let mut actors: Vec<_> = self.shards().flat_map(|mut shard| shard.actors()).collect();
         actors.sort_unstable();
         actors
     }
@@ -317,7 +325,7 @@ impl<M: Message> Simulation<M> {
 
     /// The name of an actor; its address if it has ended or never was.
     pub fn name(&mut self, who: Addr) -> String {
-        self.seat_of(who).name(who)
+        self.shard_of(who).name(who)
     }
 
     /// What the run has done so far. Who waits for what is only told when it has ended.
@@ -325,8 +333,8 @@ impl<M: Message> Simulation<M> {
         let end = self.end.unwrap_or(End::Paused);
         let config = &self.config;
         let outcomes: Vec<_> = self
-            .seats()
-            .map(|mut seat| seat.so_far(config, end))
+            .shards()
+            .map(|mut shard| shard.so_far(config, end))
             .collect();
         let outcome = match end {
             End::Paused => Outcome::Running,
@@ -338,7 +346,7 @@ impl<M: Message> Simulation<M> {
 
     /// The digest of all that has happened so far, which [`Simulation::report`] contains as well.
     pub fn digest(&mut self) -> u64 {
-        let digests = self.seats().map(|mut seat| seat.digest());
+        let digests = self.shards().map(|mut shard| shard.digest());
         digests.fold(0, u64::wrapping_add)
     }
 
@@ -359,40 +367,40 @@ impl<M: Message> Simulation<M> {
         let end = self.end.unwrap_or(End::Quiet);
         let config = &self.config;
         let outcomes = self
-            .seats()
-            .map(|mut seat| seat.finish(config, end))
+            .shards()
+            .map(|mut shard| shard.finish(config, end))
             .collect();
         conclude::<M>(config, self.started.elapsed(), outcomes)
     }
 
     /// Notes every event from here on.
     pub(crate) fn record(&mut self) {
-        self.seats().for_each(|mut seat| seat.record());
+        self.shards().for_each(|mut shard| shard.record());
     }
 
     /// The events that were noted since the last call, in an order that does not depend on workers.
-    pub(crate) fn take_trail(&mut self) -> Vec<Noted> {
+    pub(crate) fn take_trail(&mut self) -> Vec<LoggedEvent> {
         let mut trail: Vec<_> = self
-            .seats()
-            .flat_map(|mut seat| seat.take_trail())
+            .shards()
+            .flat_map(|mut shard| shard.take_trail())
             .collect();
         trail.sort_unstable();
         trail
     }
 
-    fn seats(&self) -> impl Iterator<Item = MutexGuard<'_, Seat<M>>> {
-        self.seats.iter().map(|seat| lock(seat))
+    fn shards(&self) -> impl Iterator<Item = MutexGuard<'_, PausableShard<M>>> {
+        self.shards.iter().map(|shard| lock(shard))
     }
 
-    /// The seat of the worker that has an address.
-    fn seat_of(&mut self, who: Addr) -> MutexGuard<'_, Seat<M>> {
-        let owner = lock(&self.seats[0]).owner(who.as_u32());
-        lock(&self.seats[owner])
+    /// The shard of the worker that has an address.
+    fn shard_of(&mut self, who: Addr) -> MutexGuard<'_, PausableShard<M>> {
+        let owner = lock(&self.shards[0]).owner(who.as_u32());
+        lock(&self.shards[owner])
     }
 
     /// Changes with everything that happens.
     fn counts(&self) -> (u64, u64, u64) {
-        let counts = self.seats().map(|mut seat| seat.counts());
+        let counts = self.shards().map(|mut shard| shard.counts());
         counts.fold((0, 0, 0), |(a, b, c), (x, y, z)| {
             (a.wrapping_add(x), b + y, c + z)
         })
@@ -404,15 +412,15 @@ impl<M: Message> Simulation<M> {
             return None;
         }
         let ends = self
-            .seats()
-            .filter_map(|mut seat| seat.end_of_next_window());
+            .shards()
+            .filter_map(|mut shard| shard.end_of_next_window());
         ends.min().map(Time::from_nanos)
     }
 
     fn next_of(&self, who: Addr) -> Option<Time> {
         let next = self
-            .seats()
-            .filter_map(|mut seat| seat.next_of(who.as_u32()));
+            .shards()
+            .filter_map(|mut shard| shard.next_of(who.as_u32()));
         next.min().map(Time::from_nanos)
     }
 
@@ -436,8 +444,8 @@ impl<M: Message> Simulation<M> {
     }
 
     fn go(&mut self, pause: Before) {
-        let mut end = self.crew.go(&self.config, &self.seats, pause);
-        if end == End::Paused && self.seats().any(|mut seat| seat.has_failed()) {
+        let mut end = self.workers.go(&self.config, &self.shards, pause);
+        if end == End::Paused && self.shards().any(|mut shard| shard.has_failed()) {
             end = End::Halted;
         }
         if end != End::Paused {
@@ -471,58 +479,4 @@ impl<M: Message> fmt::Debug for Simulation<M> {
             .field("is_over", &self.is_over())
             .finish_non_exhaustive()
     }
-}
-
-/// Why the state of an actor cannot be seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum InspectError {
-    /// There is no actor at this address, or not yet.
-    #[error("there is no actor at {who}; Simulation::actors lists those that live")]
-    NoActor {
-        /// The address.
-        who: Addr,
-    },
-    /// It waits for its first event.
-    #[error("{who} has not begun: its state is made when its first event arrives")]
-    NotBegun {
-        /// Who.
-        who: Addr,
-    },
-    /// It has ended.
-    #[error("{who} has ended, and its state was dropped")]
-    Ended {
-        /// Who.
-        who: Addr,
-    },
-    /// Its state is of another type.
-    #[error("the state of {who} is {is}, not {asked}; what an async body holds cannot be seen")]
-    OtherType {
-        /// Who.
-        who: Addr,
-        /// What its type is called.
-        is: &'static str,
-        /// What the type asked for is called.
-        asked: &'static str,
-    },
-}
-
-/// Why a message cannot be injected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum InjectError {
-    /// Its time has passed.
-    #[error("a message cannot arrive at {time}, the simulation is at {now}; choose a later time")]
-    Past {
-        /// When it was to arrive.
-        time: Time,
-        /// How far the run has come.
-        now: Time,
-    },
-    /// The run is over.
-    #[error("the simulation is over; a message would reach no one")]
-    Over,
-    /// There are no sequence numbers left.
-    #[error("2^32 messages were injected, which is all that can be told apart")]
-    TooMany,
 }

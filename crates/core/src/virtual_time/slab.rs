@@ -1,6 +1,6 @@
 //! Values with numbers that are used again, in memory that grows by chunks and never moves them.
 
-const CHUNK: usize = 1024;
+const CHUNK: usize = if cfg!(miri) { 16 } else { 1024 };
 
 /// Values by number.
 pub(super) struct Slab<T> {

@@ -1,16 +1,16 @@
 //! Sending where a network says what becomes of messages.
 
-use super::{Reach, VirtualContext};
+use super::{ShardAccess, VirtualContext};
 use crate::contract::{Message, SpanId, time::nanos};
 use crate::network::Fate;
 use crate::virtual_time::scheduled::Kind;
 
-impl<M: Message, R: Reach<M>> VirtualContext<M, R> {
+impl<M: Message, R: ShardAccess<M>> VirtualContext<M, R> {
     /// Sends a message.
     #[inline(always)]
     pub(super) fn post(&self, kind: Kind, to: u32, delay: u64, answers: u64, body: M) -> SpanId {
         let shard = self.shard();
-        if shard.rules.network.is_none() {
+        if shard.settings.network.is_none() {
             return SpanId(shard.post(kind, to, delay, answers, body));
         }
         self.post_by_network(kind, to, delay, answers, body)
@@ -21,7 +21,7 @@ impl<M: Message, R: Reach<M>> VirtualContext<M, R> {
     #[cold]
     #[inline(never)]
     fn post_by_network(&self, kind: Kind, to: u32, delay: u64, answers: u64, body: M) -> SpanId {
-        let Some(network) = self.shard().rules.network.clone() else {
+        let Some(network) = self.shard().settings.network.clone() else {
             return SpanId(self.shard().post(kind, to, delay, answers, body));
         };
         let (way, mut random) = self.shard().way(to);

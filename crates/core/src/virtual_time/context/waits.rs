@@ -186,7 +186,7 @@ impl<M: Message, W: Fn(&Event<M>, &Envelope) -> bool> Wanted<M> for Until<M, W> 
 
 /// A wait of the library's own, for what was asked for just before.
 pub(super) struct Fresh<M> {
-    pub(super) reach: ForBody<M>,
+    pub(super) access: ForBody<M>,
     pub(super) actor: u32,
     pub(super) own: Own,
     /// The number of the last kept event that cannot be it.
@@ -214,7 +214,7 @@ impl<M> Fresh<M> {
         self.done = true;
         if by != Some(Kind::Timer)
             && let Some(token) = self.own.timer()
-            && let Some(shard) = self.reach.find()
+            && let Some(shard) = self.access.find()
         {
             // SAFETY: a shard that is found runs on this thread, and no reference to it is held
             // while code of actors runs, such as the drop of a wait.

@@ -10,26 +10,26 @@ use crate::virtual_time::parcel::{Parcel, next_pending};
 use crate::virtual_time::pause::{Before, Pause};
 use crate::virtual_time::population::{Blueprint, Seen};
 use crate::virtual_time::scheduled::{Head, Kind, Label, Scheduled};
-use crate::virtual_time::shard::{Noted, ROOT, Shard};
+use crate::virtual_time::shard::{LoggedEvent, ROOT, Shard};
 use crate::virtual_time::stored::Stored;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 /// A shard and its loop, between whose windows its owner does as it likes.
-pub(in super::super) struct Seat<M: Message>(ManuallyDrop<Engine<M>>);
+pub(in super::super) struct PausableShard<M: Message>(ManuallyDrop<Engine<M>>);
 
-// SAFETY: a seat owns all that its pointers lead to: the shard, actors and events. Messages and
+// SAFETY: a shard owns all that its pointers lead to: the shard, actors and events. Messages and
 // actors are `Send`, and so is what they are made from; wakers are, too. What is kept per thread
 // about a shard is set for the time of a call of this type's functions, which have it exclusively.
-unsafe impl<M: Message> Send for Seat<M> {}
+unsafe impl<M: Message> Send for PausableShard<M> {}
 
-impl<M: Message> Seat<M> {
+impl<M: Message> PausableShard<M> {
     /// A shard in which nothing has happened yet: the root's start is its first event.
     pub(in super::super) fn new(
         config: &Config,
         index: usize,
         root: Arc<dyn Blueprint<M, Shard<M>>>,
-    ) -> Seat<M> {
+    ) -> PausableShard<M> {
         let shard = Box::into_raw(Shard::new(config, index));
         let mut engine = Engine::new(shard, config.workers.get());
         let first = engine.place(Addr::NONE.as_u32(), Spawn::one("root"), root, 0);
@@ -38,7 +38,7 @@ impl<M: Message> Seat<M> {
             let start = Scheduled::bare(Head::new(0, Kind::Start, ROOT, ROOT, 0, 0));
             shard.rest.push(start);
         }
-        Seat(ManuallyDrop::new(engine))
+        PausableShard(ManuallyDrop::new(engine))
     }
 
     /// Does something as the shard that runs on this thread.
@@ -75,7 +75,7 @@ impl<M: Message> Seat<M> {
         let engine = &mut *self.0;
         Outcome {
             end,
-            tally: engine.shard().tally.clone(),
+            counters: engine.shard().counters.clone(),
             spawned: engine.spawned,
             windows: engine.windows + u64::from(engine.busy),
             next: u64::MAX,
@@ -87,19 +87,19 @@ impl<M: Message> Seat<M> {
 
     /// Whether the run is to stop because of this shard.
     pub(in super::super) fn has_failed(&mut self) -> bool {
-        let tally = &self.0.shard().tally;
-        tally.failure.is_some() || tally.too_many
+        let counters = &self.0.shard().counters;
+        counters.failure.is_some() || counters.too_many
     }
 
     /// Notes every event from here on.
     pub(in super::super) fn record(&mut self) {
         let shard = self.0.shard();
         shard.trail = Some(Vec::new());
-        shard.rules.attentive = true;
+        shard.settings.attentive = true;
     }
 
     /// The events that were noted since the last call.
-    pub(in super::super) fn take_trail(&mut self) -> Vec<Noted> {
+    pub(in super::super) fn take_trail(&mut self) -> Vec<LoggedEvent> {
         let trail = self.0.shard().trail.as_mut();
         trail.map(std::mem::take).unwrap_or_default()
     }
@@ -111,14 +111,14 @@ impl<M: Message> Seat<M> {
 
     /// The sum of all events of this shard.
     pub(in super::super) fn digest(&mut self) -> u64 {
-        self.0.shard().tally.digest
+        self.0.shard().counters.digest
     }
 
     /// The last instant of the next window for which this shard knows anything, if there is one.
     pub(in super::super) fn end_of_next_window(&mut self) -> Option<u64> {
         let inbound = self.0.inbound_pending;
         let shard = self.0.shard();
-        let bits = shard.rules.window_bits;
+        let bits = shard.settings.window_bits;
         let next = shard
             .next_window()
             .min(next_pending(inbound, shard.window.number));
@@ -158,7 +158,7 @@ impl<M: Message> Seat<M> {
         shard.inject(time.as_nanos(), to.as_u32(), sequence, body)
     }
 
-    /// What there is of an actor. Valid until the seat is used again.
+    /// What there is of an actor. Valid until the shard is used again.
     pub(in super::super) fn look(&mut self, who: Addr) -> Option<Seen> {
         let engine = &mut *self.0;
         let number = engine.shard().places.population(who.as_u32())?;
@@ -183,7 +183,7 @@ impl<M: Message> Seat<M> {
     }
 }
 
-impl<M: Message> Drop for Seat<M> {
+impl<M: Message> Drop for PausableShard<M> {
     fn drop(&mut self) {
         self.as_running(|engine| {
             engine.clear();

@@ -3,9 +3,9 @@
 use super::{End, Engine};
 use crate::contract::{ActorTotals, Addr, Config, Message, Report, Waiting, WaitingActor};
 use crate::virtual_time::header::State;
-use crate::virtual_time::places::Named;
+use crate::virtual_time::places::NamedRange;
 use crate::virtual_time::population::Population;
-use crate::virtual_time::shard::{Shard, Tally};
+use crate::virtual_time::shard::{Counters, Shard};
 use crate::virtual_time::slab::Slab;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// What a shard has to say when the loop has ended.
 pub(in super::super) struct Outcome {
     pub(in super::super) end: End,
-    pub(in super::super) tally: Tally,
+    pub(in super::super) counters: Counters,
     pub(in super::super) spawned: u64,
     pub(in super::super) windows: u64,
     /// When the first event that did not happen would have been.
@@ -21,7 +21,7 @@ pub(in super::super) struct Outcome {
     pub(in super::super) waiting: Vec<WaitingActor>,
     pub(in super::super) totals: Vec<ActorTotals>,
     /// For the names in reports.
-    pub(in super::super) names: Vec<Named>,
+    pub(in super::super) names: Vec<NamedRange>,
 }
 
 impl<M: Message> Engine<M> {
@@ -32,7 +32,7 @@ impl<M: Message> Engine<M> {
         let shard = self.shard;
         // SAFETY: no reference to the shard is held while populations or actors are asked.
         unsafe {
-            let wanted = ((*shard).tally.live() as usize).min(Report::MOST_WAITING);
+            let wanted = ((*shard).counters.live() as usize).min(Report::MOST_WAITING);
             let mut asked = Vec::new();
             for (actor, number) in (*shard).places.actors() {
                 if asked.len() == wanted && !config.per_actor {
@@ -65,12 +65,12 @@ impl<M: Message> Engine<M> {
             }
         }
         self.clear();
-        let tally = std::mem::replace(&mut self.shard().tally, Tally::new(0));
+        let counters = std::mem::replace(&mut self.shard().counters, Counters::new(0));
         let names = self.shard().places.names();
         let (spawned, windows, next) = (self.spawned, self.windows, self.next);
         Outcome {
             end,
-            tally,
+            counters,
             spawned,
             windows,
             next,

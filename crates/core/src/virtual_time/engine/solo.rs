@@ -11,20 +11,20 @@ use crate::virtual_time::shard::Shard;
 
 /// A window is thin if no shard has more events in it than this: what those cost is about what a
 /// meeting costs.
-const THIN: u64 = 64;
-/// After this many thin windows in a row one thread runs all shards.
-const IN_A_ROW: u32 = 16;
-/// And after this many in a row that are not, all run their own again.
+const THIN: u64 = if cfg!(miri) { 4 } else { 64 };
+/// After so many thin windows in a row one thread runs all shards.
+const IN_A_ROW: u32 = if cfg!(miri) { 3 } else { 16 };
+/// And after so many in a row that are not, all run their own again.
 const NOT_IN_A_ROW: u32 = 2;
 
 /// How many windows in a row were thin, or were not.
 #[derive(Debug, Default)]
-pub(super) struct Pace {
+pub(super) struct Thickness {
     thin: u32,
     thick: u32,
 }
 
-impl Pace {
+impl Thickness {
     /// Counts a window, of which all shards know the same.
     #[inline]
     pub(super) fn count(&mut self, agreed: &Vote) {
@@ -68,7 +68,7 @@ impl<M: Message> Engine<M> {
                 end
             }
             Lent::Back => {
-                self.pace = Pace::default();
+                self.thickness = Thickness::default();
                 self.lent_end.take()
             }
             Lent::Lost => Some(End::Halted),
@@ -76,7 +76,19 @@ impl<M: Message> Engine<M> {
     }
 }
 
-/// Runs all shards on this thread.
+/// A shard while one thread runs all of them.
+struct Member<M: Message> {
+    engine: *mut Engine<M>,
+    /// What it said last.
+    vote: Vote,
+    /// Since then it has run a window, has given events away or has got some.
+    changed: bool,
+    /// It has said something new for the next window.
+    spoke: bool,
+}
+
+/// Runs all shards on this thread. A shard for which a window has nothing is passed over, so that a
+/// window costs what its events cost, however many shards there are.
 ///
 /// # Safety
 /// Nothing else uses what the pointers lead to. `first` is the shard that runs on this thread.
@@ -86,37 +98,109 @@ unsafe fn run_all<M: Message, P: Pause>(
     config: &Config,
     pause: &P,
 ) -> Option<End> {
+    let mut members: Vec<Member<M>> = std::iter::once(first)
+        .chain(others.iter().copied())
+        .map(|engine| Member {
+            engine,
+            vote: Vote::NONE,
+            changed: true,
+            spoke: false,
+        })
+        .collect();
+    let mut thickness = Thickness::default();
     // SAFETY: the contract; of all references only one is there at a time, or two to different
     // shards.
     unsafe {
-        let all = || std::iter::once(first).chain(others.iter().copied());
-        let mut pace = Pace::default();
         loop {
-            let mut agreed: Option<Vote> = None;
-            for engine in all() {
-                let vote = (*engine).speak(config);
-                agreed = Some(agreed.map_or(vote, |agreed| agreed.and(vote)));
-            }
-            let agreed = agreed?;
-            for (from, sender) in all().enumerate() {
-                for (to, receiver) in all().enumerate().filter(|(to, _)| *to != from) {
-                    let (sender, receiver) = (&mut *sender, &mut *receiver);
-                    std::mem::swap(&mut sender.out[to], &mut receiver.inbox[from]);
+            let mut agreed = Vote::NONE;
+            for member in &mut members {
+                member.spoke = std::mem::take(&mut member.changed);
+                if member.spoke {
+                    member.vote = (*member.engine).prepare_vote(config);
                 }
+                agreed = agreed.and(member.vote);
             }
-            pace.count(&agreed);
+            let spawns = hand_over_all(&mut members);
+            agreed.halt |= config.cut.is_cut();
+            thickness.count(&agreed);
+            // Ends, pauses and spawns concern all shards.
+            let ordinary = !spawns && (*first).is_ordinary(&agreed, pause);
             let mut end = None;
-            for engine in all() {
-                let running = (engine != first).then(|| Running::new((*engine).shard));
-                end = (*engine).listen(config, agreed, pause);
-                (*engine).lent_end = end;
+            for member in &mut members {
+                let engine = &mut *member.engine;
+                if ordinary && !member.changed && member.vote.next > agreed.next {
+                    engine.pass_over(config, &agreed);
+                    (member.vote.busy, member.vote.events) = (false, 0);
+                    continue;
+                }
+                let other = !std::ptr::eq(engine, first);
+                let running = other.then(|| Running::new(engine.shard));
+                end = engine.carry_out(config, agreed, pause);
+                engine.lent_end = end;
+                member.changed = true;
                 drop(running);
             }
-            if end.is_some() || pace.is_thick() {
+            if end.is_some() || thickness.is_thick() {
                 (*first).lent_end = None;
-                (*first).pace = Pace::default();
+                (*first).thickness = Thickness::default();
                 return end;
             }
+        }
+    }
+}
+
+/// Hands over what the shards have for each other. Returns whether there are spawns.
+///
+/// # Safety
+/// As for [`run_all`].
+unsafe fn hand_over_all<M: Message>(members: &mut [Member<M>]) -> bool {
+    let mut spawns = false;
+    for from in 0..members.len() {
+        if !members[from].spoke {
+            continue;
+        }
+        for to in (0..members.len()).filter(|&to| to != from) {
+            // SAFETY: the contract; they are two.
+            let (sender, receiver) =
+                unsafe { (&mut *members[from].engine, &mut *members[to].engine) };
+            let parcel = &mut sender.out[to];
+            if !parcel.spent.is_empty() {
+                let pool = &mut receiver.shard().queues.pool;
+                parcel.spent.drain(..).for_each(|spent| pool.put(spent));
+            }
+            if parcel.is_empty() {
+                continue;
+            }
+            spawns |= !parcel.spawns.is_empty();
+            std::mem::swap(parcel, &mut receiver.inbox[from]);
+            (members[from].changed, members[to].changed) = (true, true);
+        }
+    }
+    spawns
+}
+
+impl<M: Message> Engine<M> {
+    /// Whether the next window is neither the last one before an end or a pause nor beyond it.
+    fn is_ordinary<P: Pause>(&mut self, agreed: &Vote, pause: &P) -> bool {
+        if agreed.halt || agreed.end != u64::MAX || agreed.next == u64::MAX {
+            return false;
+        }
+        let shard = self.shard();
+        let bits = shard.settings.window_bits;
+        let end = agreed.next << bits | ((1 << bits) - 1);
+        end < shard.window.limit && (!P::EVER || end < pause.before())
+    }
+
+    /// Goes to a window for which there is nothing here.
+    fn pass_over(&mut self, config: &Config, agreed: &Vote) {
+        self.windows += u64::from(agreed.busy);
+        self.counted |= agreed.busy;
+        self.order.clear();
+        let shard = self.shard();
+        shard.window.number = agreed.next;
+        shard.window.base = agreed.next << shard.settings.window_bits;
+        if shard.index == 0 {
+            config.progress.reached(shard.window.base);
         }
     }
 }

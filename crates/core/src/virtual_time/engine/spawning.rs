@@ -2,7 +2,7 @@
 
 use super::Engine;
 use crate::contract::{Message, Spawn};
-use crate::virtual_time::addresses::{Dealt, PAGE, PAGE_BITS};
+use crate::virtual_time::addresses::{Allocation, PAGE, PAGE_BITS};
 use crate::virtual_time::population::{Blueprint, Pages, SpawnRequest};
 use crate::virtual_time::scheduled::Kind;
 use crate::virtual_time::shard::Shard;
@@ -57,17 +57,17 @@ impl<M: Message> Engine<M> {
         born: u64,
     ) -> Option<u32> {
         let count = spawn.count();
-        let Some(dealt) = self.shard().places.addresses.deal(count) else {
-            self.shard().tally.too_many = true;
+        let Some(allocated) = self.shard().places.addresses.allocate(count) else {
+            self.shard().counters.too_many = true;
             return None;
         };
         self.spawned += u64::from(count);
-        match dealt {
-            Dealt::Pages(page) => {
+        match allocated {
+            Allocation::Pages(page) => {
                 self.place_in_pages(page, parent, spawn, blueprint, born);
                 Some(page << PAGE_BITS)
             }
-            Dealt::Part { first, closed } => {
+            Allocation::Part { first, closed } => {
                 if let Some(page) = closed {
                     self.shard().places.close_page(page);
                 }
@@ -118,19 +118,22 @@ impl<M: Message> Engine<M> {
         born: u64,
     ) {
         let populations = &mut self.populations;
-        let population = *self.sharers.entry(blueprint.kind()).or_insert_with(|| {
-            let sharers = blueprint.sharers(populations.next());
-            populations.insert(sharers)
-        });
+        let population = *self
+            .shared_populations
+            .entry(blueprint.kind())
+            .or_insert_with(|| {
+                let shared = blueprint.shared_population(populations.next());
+                populations.insert(shared)
+            });
         let slots = blueprint.settle(spawn.count() as usize, born);
         let places = &mut self.shard().places;
-        places.add_crew(first, parent, spawn, population, slots);
+        places.add_batch(first, parent, spawn, population, slots);
     }
 
     /// Forgets the actors of spawns of which none is left here, and gives their memory back.
     pub(super) fn forget_ended(&mut self) {
         // Totals are wanted of all actors, to the end.
-        if self.shard().rules.per_actor {
+        if self.shard().settings.per_actor {
             self.shard().places.over.clear();
         }
         while let Some(last) = self.shard().places.over.pop() {

@@ -28,7 +28,7 @@ impl<M: Message> Shard<M> {
         let span = SpanId::new(Addr::NONE, sequence);
         let mut head = Head::new(0, Kind::Message, to, Addr::NONE.as_u32(), sequence, time);
         head.cause.trace = span.as_u64();
-        let bits = self.rules.window_bits;
+        let bits = self.settings.window_bits;
         if time >> bits == self.window.number {
             head.label.set_offset((time & ((1 << bits) - 1)) as u32);
             self.rest.push(Scheduled::with_body(head, body));
@@ -68,7 +68,7 @@ impl<M: Message> Shard<M> {
         let rest = self.rest.iter();
         let rest = rest.map(|event| self.window.base + event.head.offset() as u64);
         let spawns = self.spawns.iter();
-        let spawns = spawns.map(|spawn| spawn.time.saturating_add(self.rules.latency.min));
+        let spawns = spawns.map(|spawn| spawn.time.saturating_add(self.settings.latency.min));
         rest.chain(spawns)
     }
 

@@ -45,7 +45,7 @@ impl<M: Message> Shard<M> {
 
     /// Makes such a message the event that has arrived.
     pub(in super::super) fn arrive(&mut self, message: Scheduled<M>) -> *mut Stored<M> {
-        let event = self.turn.aside.set_message(message);
+        let event = self.turn.scratch.set_message(message);
         self.turn.current = event;
         self.turn.arrived = event;
         event

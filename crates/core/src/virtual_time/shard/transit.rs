@@ -15,7 +15,7 @@ impl<M: Message> Shard<M> {
     pub(in super::super) fn way(&mut self, to: u32) -> (Way, Random) {
         let (from, next) = (self.turn.me, u64::from(self.header().seq) + 1);
         let pair = u64::from(from) << 32 | u64::from(to);
-        let seed = mix(mix(pair ^ self.rules.network_key).wrapping_add(next));
+        let seed = mix(mix(pair ^ self.settings.network_key).wrapping_add(next));
         let way = Way {
             from: Addr(from),
             to: Addr(to),
@@ -41,7 +41,7 @@ impl<M: Message> Shard<M> {
         body: M,
     ) -> u64 {
         let mut transit = transit.clamp(self.min_latency(), self.max_latency());
-        let network = self.rules.network.as_ref();
+        let network = self.settings.network.as_ref();
         if delay == 0 && network.is_some_and(|network| network.keeps_order()) {
             transit = self.wait_for_last(to, transit);
         }
@@ -72,7 +72,7 @@ impl<M: Message> Shard<M> {
         answers: u64,
         body: M,
     ) {
-        self.tally.duplicated += 1;
+        self.counters.duplicated += 1;
         // The same sending, so the same number.
         self.header().seq -= 1;
         self.post_in_transit(transit, kind, to, delay, answers, body);
@@ -80,7 +80,7 @@ impl<M: Message> Shard<M> {
 
     /// A message is lost; its number is used up.
     pub(in super::super) fn lose(&mut self) -> u64 {
-        self.tally.lost += 1;
+        self.counters.lost += 1;
         let header = self.header();
         header.seq = header.seq.saturating_add(1);
         let seq = header.seq;

@@ -1,7 +1,7 @@
 //! What a shard is in the middle of: its window, and the event being handled.
 
 use super::ROOT;
-use super::aside::Aside;
+use super::scratch::Scratch;
 use crate::contract::random::Streams;
 use crate::contract::{Cut, Latency, Waiting};
 use crate::network::Network;
@@ -12,7 +12,7 @@ use crate::virtual_time::stored::Stored;
 use std::sync::Arc;
 
 /// What the run was told; the same on all shards.
-pub(in super::super) struct Rules {
+pub(in super::super) struct Settings {
     pub(in super::super) streams: Streams,
     pub(in super::super) latency: Latency,
     pub(in super::super) latency_key: u64,
@@ -68,7 +68,7 @@ pub(in super::super) struct Turn<M> {
     pub(in super::super) near: Near,
     /// What the actor being asked says it waits for.
     pub(in super::super) waiting: Waiting,
-    pub(super) aside: Aside<M>,
+    pub(super) scratch: Scratch<M>,
 }
 
 impl<M> Turn<M> {
@@ -78,11 +78,11 @@ impl<M> Turn<M> {
     }
 
     pub(super) fn new() -> Turn<M> {
-        let aside = Aside::new();
+        let scratch = Scratch::new();
         Turn {
             me: ROOT,
             now: 0,
-            header: aside.header(),
+            header: scratch.header(),
             current: std::ptr::null(),
             resumed: Turn::<M>::nothing(),
             arrived: std::ptr::null_mut(),
@@ -92,7 +92,7 @@ impl<M> Turn<M> {
             kind: 0,
             near: Near::default(),
             waiting: Waiting::Other,
-            aside,
+            scratch,
         }
     }
 }

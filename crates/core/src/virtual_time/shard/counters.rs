@@ -16,13 +16,13 @@ pub(in super::super) struct FirstDead {
     pub(in super::super) kind: usize,
 }
 
-/// Why a shard wants the run to stop.
+/// A failure, by which a shard stops the run.
 #[derive(Clone)]
 pub(in super::super) struct Failure {
     pub(in super::super) time: u64,
     pub(in super::super) who: u32,
     pub(in super::super) name: String,
-    pub(in super::super) why: Why,
+    pub(in super::super) cause: FailureCause,
 }
 
 impl Failure {
@@ -34,7 +34,7 @@ impl Failure {
 
 /// What an actor has done wrong.
 #[derive(Clone)]
-pub(in super::super) enum Why {
+pub(in super::super) enum FailureCause {
     /// It panicked.
     Panic {
         report: PanicReport,
@@ -49,7 +49,7 @@ pub(in super::super) enum Why {
 
 /// An event of the digest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Noted {
+pub(crate) struct LoggedEvent {
     pub(crate) time: u64,
     pub(crate) to: u32,
     pub(crate) from: u32,
@@ -61,7 +61,7 @@ pub(crate) struct Noted {
 
 /// What a shard has counted.
 #[derive(Clone)]
-pub(in super::super) struct Tally {
+pub(in super::super) struct Counters {
     pub(in super::super) messages: Vec<u64>,
     pub(in super::super) dead: Vec<u64>,
     pub(in super::super) first_dead: Option<FirstDead>,
@@ -88,9 +88,9 @@ pub(in super::super) struct Tally {
     pub(in super::super) too_many: bool,
 }
 
-impl Tally {
-    pub(in super::super) fn new(kinds: usize) -> Tally {
-        Tally {
+impl Counters {
+    pub(in super::super) fn new(kinds: usize) -> Counters {
+        Counters {
             messages: vec![0; kinds],
             dead: vec![0; kinds],
             first_dead: None,
@@ -132,12 +132,12 @@ impl<M: Message> Shard<M> {
     /// Counts a message being delivered, with what its type says of it.
     #[inline(always)]
     pub(in super::super) fn count_message(&mut self, head: Label, kind: usize, fingerprint: u64) {
-        self.tally.messages[kind] += 1;
+        self.counters.messages[kind] += 1;
         self.turn.kind = kind;
         let parties = (head.to as u64) << 32 | head.from as u64;
         let what = (head.seq as u64) << 32 | kind as u64;
         self.digest(parties, what, fingerprint);
-        if self.rules.attentive {
+        if self.settings.attentive {
             self.attend(Some(kind), fingerprint);
         }
     }
@@ -145,11 +145,11 @@ impl<M: Message> Shard<M> {
     /// Counts a timer being delivered.
     #[inline(always)]
     pub(in super::super) fn count_timer(&mut self, token: u64) {
-        self.tally.fired += 1;
+        self.counters.fired += 1;
         let parties = (self.turn.me as u64) << 32 | TIMER_FROM as u64;
         // The library's own tokens only need to differ; their numbers depend on the shard.
         self.digest(parties, 0, token.min(Token::OWN as u64));
-        if self.rules.attentive {
+        if self.settings.attentive {
             self.attend(None, token.min(Token::OWN as u64));
         }
     }
@@ -167,8 +167,8 @@ impl<M: Message> Shard<M> {
             parties ^ inner,
             what.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ inner.rotate_left(32) | 1,
         );
-        self.tally.digest = self.tally.digest.wrapping_add(outer);
-        self.tally.last = self.tally.last.max(self.turn.now);
+        self.counters.digest = self.counters.digest.wrapping_add(outer);
+        self.counters.last = self.counters.last.max(self.turn.now);
     }
 
     /// Notes what ordinary runs do not: the message of this kind, or the timer, being delivered.
@@ -176,7 +176,7 @@ impl<M: Message> Shard<M> {
     fn attend(&mut self, kind: Option<usize>, contents: u64) {
         let (time, head) = (self.turn.now, self.current());
         if let Some(trail) = &mut self.trail {
-            trail.push(Noted {
+            trail.push(LoggedEvent {
                 time,
                 to: head.to,
                 from: head.from,
@@ -185,14 +185,14 @@ impl<M: Message> Shard<M> {
                 contents,
             });
         }
-        if self.rules.per_actor && kind.is_some() {
+        if self.settings.per_actor && kind.is_some() {
             self.count_received();
         }
     }
 
     fn count_received(&mut self) {
         let number = (self.turn.me >> PAGE_BITS) as usize;
-        let received = &mut self.tally.received;
+        let received = &mut self.counters.received;
         if received.len() <= number {
             received.resize_with(number + 1, Vec::new);
         }
@@ -212,17 +212,17 @@ impl<M: Message> Shard<M> {
         kind: Option<usize>,
     ) -> Option<Scheduled<M>> {
         let head = event.head;
-        self.tally.others += 1;
+        self.counters.others += 1;
         let Some(kind) = kind else { return Some(event) };
-        self.tally.dead[kind] += 1;
+        self.counters.dead[kind] += 1;
         let order = (self.turn.now, head.to, head.from);
         if self
-            .tally
+            .counters
             .first_dead
             .as_ref()
             .is_none_or(|first| order < first.order)
         {
-            self.tally.first_dead = Some(FirstDead { order, kind });
+            self.counters.first_dead = Some(FirstDead { order, kind });
         }
         let unanswered = match head.kind() {
             Kind::Question => Some(Kind::Unanswered),
@@ -235,10 +235,10 @@ impl<M: Message> Shard<M> {
             answer.cause.parent = head.span();
             self.schedule(time, Scheduled::bare(answer));
         }
-        if !self.rules.to_root || head.to == ROOT {
+        if !self.settings.to_root || head.to == ROOT {
             return Some(event);
         }
-        let time = self.turn.now.saturating_add(self.rules.latency.min);
+        let time = self.turn.now.saturating_add(self.settings.latency.min);
         self.schedule(time, event.returned_to(ROOT, self.turn.now));
         None
     }
@@ -258,24 +258,24 @@ impl<M: Message> Shard<M> {
             event,
             message: crate::contract::report::panic_text(panic),
         };
-        if self.rules.survives_panics && who != ROOT {
-            return self.tally.survive(panicked, whose);
+        if self.settings.survives_panics && who != ROOT {
+            return self.counters.survive(panicked, whose);
         }
         let report = panicked;
-        self.fail(Why::Panic { report, whose });
+        self.fail(FailureCause::Panic { report, whose });
     }
 
-    /// Notes why the actor being run is to stop the run, if that is the first in virtual time.
-    pub(in super::super) fn fail(&mut self, why: Why) {
+    /// Notes the failure by which the actor being run stops the run, if that is the first in virtual time.
+    pub(in super::super) fn fail(&mut self, cause: FailureCause) {
         let (time, who) = (self.turn.now, self.turn.me);
-        let first = self.tally.failure.as_ref();
+        let first = self.counters.failure.as_ref();
         if first.is_none_or(|first| (time, who) < first.order()) {
             let name = self.places.name_of(who);
-            self.tally.failure = Some(Failure {
+            self.counters.failure = Some(Failure {
                 time,
                 who,
                 name,
-                why,
+                cause,
             });
         }
     }
@@ -304,7 +304,7 @@ impl<M: Message> Shard<M> {
 
     /// What an actor has done.
     pub(in super::super) fn totals_of(&self, actor: u32, header: &Header) -> ActorTotals {
-        let page = self.tally.received.get((actor >> PAGE_BITS) as usize);
+        let page = self.counters.received.get((actor >> PAGE_BITS) as usize);
         let received = page.and_then(|page| page.get((actor % PAGE) as usize));
         ActorTotals {
             who: Addr(actor),

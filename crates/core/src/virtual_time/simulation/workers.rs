@@ -2,7 +2,7 @@
 
 use crate::contract::{Config, Executor, Message, Report, RunError};
 use crate::sync::lock;
-use crate::virtual_time::engine::{End, Seat};
+use crate::virtual_time::engine::{End, PausableShard};
 use crate::virtual_time::exchange::{Alone, Exchange, Matrix, Port, Vote};
 use crate::virtual_time::lending::Lent;
 use crate::virtual_time::parcel::Parcel;
@@ -16,7 +16,7 @@ type Cargo<M> = Parcel<M, Shard<M>>;
 type SharedPort<M> = Port<Cargo<M>, Arc<Matrix<Cargo<M>>>>;
 
 /// See the [module](self).
-pub(super) struct Crew<M: Message> {
+pub(super) struct WorkerThreads<M: Message> {
     meeting: Meeting<M>,
     workers: Vec<Worker>,
 }
@@ -68,25 +68,28 @@ impl Drop for Worker {
     }
 }
 
-impl<M: Message> Crew<M> {
-    /// Starts a thread for each seat but the first.
-    pub(super) fn new(config: &Config, seats: &[Arc<Mutex<Seat<M>>>]) -> Result<Crew<M>, RunError> {
-        if seats.len() == 1 {
-            return Ok(Crew {
+impl<M: Message> WorkerThreads<M> {
+    /// Starts a thread for each shard but the first.
+    pub(super) fn new(
+        config: &Config,
+        shards: &[Arc<Mutex<PausableShard<M>>>],
+    ) -> Result<WorkerThreads<M>, RunError> {
+        if shards.len() == 1 {
+            return Ok(WorkerThreads {
                 meeting: Meeting::Alone,
                 workers: Vec::new(),
             });
         }
-        let (seed, matrix) = (config.seed, Arc::new(Matrix::new(seats.len())));
+        let (seed, matrix) = (config.seed, Arc::new(Matrix::new(shards.len())));
         let mut workers = Vec::new();
-        for (index, seat) in seats.iter().enumerate().skip(1) {
+        for (index, shard) in shards.iter().enumerate().skip(1) {
             let (orders, told) = channel::<Before>();
             let (tell, ends) = channel();
-            let (seat, config) = (Arc::clone(seat), config.clone());
+            let (shard, config) = (Arc::clone(shard), config.clone());
             let mut port = Port::new(Arc::clone(&matrix), index);
             let work = move || {
                 for pause in told {
-                    let end = lock(&seat).go(&config, &mut port, pause);
+                    let end = lock(&shard).go(&config, &mut port, pause);
                     if tell.send(end).is_err() {
                         return;
                     }
@@ -110,7 +113,7 @@ impl<M: Message> Crew<M> {
                 }
             }
         }
-        Ok(Crew {
+        Ok(WorkerThreads {
             meeting: Meeting::Port(Port::new(matrix, 0)),
             workers,
         })
@@ -120,7 +123,7 @@ impl<M: Message> Crew<M> {
     pub(super) fn go(
         &mut self,
         config: &Config,
-        seats: &[Arc<Mutex<Seat<M>>>],
+        shards: &[Arc<Mutex<PausableShard<M>>>],
         pause: Before,
     ) -> End {
         for worker in &self.workers {
@@ -129,7 +132,7 @@ impl<M: Message> Crew<M> {
                 let _ = orders.send(pause);
             }
         }
-        let end = lock(&seats[0]).go(config, &mut self.meeting, pause);
+        let end = lock(&shards[0]).go(config, &mut self.meeting, pause);
         for worker in &mut self.workers {
             if worker.ends.recv().is_err()
                 && let Some(Err(panic)) = worker.thread.take().map(JoinHandle::join)

@@ -8,20 +8,20 @@ use std::ptr::NonNull;
 /// What a shard's `header` points to where no actor's memory is meant, and a place for an event that
 /// lies in no buffer. In memory of its own, which nothing
 /// borrows together with the shard.
-pub(super) struct Aside<M>(NonNull<Places<M>>);
+pub(super) struct Scratch<M>(NonNull<Places<M>>);
 
 struct Places<M> {
     header: Header,
     event: Room<M>,
 }
 
-impl<M> Aside<M> {
-    pub(super) fn new() -> Aside<M> {
-        let aside = Box::into_raw(Box::new(Places {
+impl<M> Scratch<M> {
+    pub(super) fn new() -> Scratch<M> {
+        let scratch = Box::into_raw(Box::new(Places {
             header: Header::default(),
             event: Room::new(),
         }));
-        Aside(NonNull::new(aside).expect("a box is not null"))
+        Scratch(NonNull::new(scratch).expect("a box is not null"))
     }
 
     /// A header without a sender.
@@ -48,7 +48,7 @@ impl<M> Aside<M> {
     }
 }
 
-impl<M> Drop for Aside<M> {
+impl<M> Drop for Scratch<M> {
     fn drop(&mut self) {
         // SAFETY: made from a box, and given back once.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });

@@ -4,16 +4,16 @@
 //! the population's actors, so that a handler is inlined into it and an event costs no indirect
 //! call.
 //!
-//! Actors of a large spawn have pages of their own and lie side by side ([`whole`]); those of a
-//! small one share pages with others ([`shared`]).
+//! Actors of a large spawn have pages of their own and lie side by side ([`own_pages`]); those of a
+//! small one share pages with others ([`shared_pages`]).
 
-mod shared;
-mod whole;
+mod own_pages;
+mod shared_pages;
 
 use super::form::{Form, Slot};
 use super::header::{Header, State};
 use super::near::Near;
-use super::places::Kin;
+use super::places::Lineage;
 use super::population::{Population, Seen};
 use super::scheduled::Kind;
 use super::shard::{ROOT, Shard};
@@ -47,7 +47,7 @@ unsafe fn count_message<M: Message>(shard: *mut Shard<M>, event: *mut Stored<M>)
 const AHEAD: usize = 10;
 
 /// Actors of one form, wherever they are: how events reach them.
-trait Residents<M: Message> {
+trait Actors<M: Message> {
     /// What they are made of.
     type Form: Form<M>;
 
@@ -67,7 +67,7 @@ trait Residents<M: Message> {
     /// Makes the actor: its state is [`State::Live`] then. If that panics, it has not begun.
     ///
     /// # Safety
-    /// As for [`Residents::born`] and [`Residents::slot`].
+    /// As for [`Actors::born`] and [`Actors::slot`].
     unsafe fn make(&self, shard: *mut Shard<M>, slot: *mut Slot<M, Self::Form>, actor: u32);
 
     /// Drops what is left of the actors that were spawned together with this one. See
@@ -80,7 +80,7 @@ trait Residents<M: Message> {
     /// Drops what an actor that has not begun would be made from.
     ///
     /// # Safety
-    /// As for [`Residents::born`]; it has been set to [`State::Ended`] just now.
+    /// As for [`Actors::born`]; it has been set to [`State::Ended`] just now.
     unsafe fn unmake(&self, slot: *mut Slot<M, Self::Form>);
 
     /// Runs the events `order[at..]` as long as they are for these actors. See
@@ -136,7 +136,7 @@ trait Residents<M: Message> {
     /// Fetches an actor's slot into the cache, if it is one of these.
     ///
     /// # Safety
-    /// As for [`Residents::slot`].
+    /// As for [`Actors::slot`].
     #[inline(always)]
     unsafe fn prefetch(&self, shard: *mut Shard<M>, actor: u32) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -226,7 +226,7 @@ trait Residents<M: Message> {
     /// Prepares the delivery of what is not a message for an actor that has begun.
     ///
     /// # Safety
-    /// As for [`Residents::deliver`].
+    /// As for [`Actors::deliver`].
     #[inline(never)]
     unsafe fn prepare(
         &self,
@@ -255,7 +255,7 @@ trait Residents<M: Message> {
                 drop((*shard).undeliverable(event, kind));
                 return Ready::No;
             }
-            (*shard).tally.others += 1;
+            (*shard).counters.others += 1;
             if kind == Kind::Stop {
                 return Ready::Ends(Reason::Stopped);
             }
@@ -276,7 +276,7 @@ trait Residents<M: Message> {
             }
             if state == State::Fresh {
                 self.make(shard, slot, (*shard).turn.me);
-                (*shard).tally.begun += 1;
+                (*shard).counters.begun += 1;
                 Self::Form::begin(Slot::actor(slot), shard);
             }
         }
@@ -286,7 +286,7 @@ trait Residents<M: Message> {
     /// Ends the actor being run.
     ///
     /// # Safety
-    /// As for [`Residents::deliver`].
+    /// As for [`Actors::deliver`].
     #[cold]
     #[inline(never)]
     unsafe fn end(&self, shard: *mut Shard<M>, slot: *mut Slot<M, Self::Form>, reason: Reason) {
@@ -299,23 +299,27 @@ trait Residents<M: Message> {
             }
             let begun = (*slot).header.state == State::Live;
             (*slot).header.end(reason);
-            let tally = &mut (*shard).tally;
-            tally.ended += 1;
-            tally.never += u64::from(!begun);
+            let counters = &mut (*shard).counters;
+            counters.ended += 1;
+            counters.never += u64::from(!begun);
             let (me, now) = ((*shard).turn.me, (*shard).turn.now);
             if me == ROOT {
                 let end = now.saturating_add((*shard).min_latency());
-                (*shard).tally.root_end = end.min(u64::MAX - 1);
-                (*shard).tally.root_ended = Some(now);
+                (*shard).counters.root_end = end.min(u64::MAX - 1);
+                (*shard).counters.root_ended = Some(now);
             }
             if !(*shard).turn.near.is_empty() {
                 (*shard).turn.near.clear();
             }
-            let kin = (*shard).places.kin(me);
+            let lineage = (*shard).places.lineage(me);
             // A panic is always told.
-            let told = |kin: &Kin| kin.watched || reason == Reason::Panicked;
-            if let Some(kin) = kin.filter(told) {
-                (*shard).notify(Kind::Down, kin.parent, Header::reason_number(reason) as u64);
+            let told = |lineage: &Lineage| lineage.watched || reason == Reason::Panicked;
+            if let Some(lineage) = lineage.filter(told) {
+                (*shard).notify(
+                    Kind::Down,
+                    lineage.parent,
+                    Header::reason_number(reason) as u64,
+                );
             }
             (*shard).places.ended(me);
             drop((*shard).forget());
@@ -328,10 +332,10 @@ trait Residents<M: Message> {
         }
     }
 
-    /// As [`Residents::deliver`], for where it is rare: the handler is inlined only once.
+    /// As [`Actors::deliver`], for where it is rare: the handler is inlined only once.
     ///
     /// # Safety
-    /// As for [`Residents::deliver`].
+    /// As for [`Actors::deliver`].
     #[cold]
     #[inline(never)]
     unsafe fn deliver_rarely(
@@ -384,7 +388,7 @@ trait Residents<M: Message> {
     }
 }
 
-impl<M: Message, R: Residents<M>> Population<M, Shard<M>> for R {
+impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
     unsafe fn run(&self, shard: *mut Shard<M>, order: &[*mut Stored<M>], at: usize) -> usize {
         // SAFETY: passed on.
         unsafe { self.run_all(shard, order, at) }

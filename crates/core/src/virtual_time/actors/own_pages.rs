@@ -1,8 +1,8 @@
 //! A population that has pages of its own: its actors lie side by side, and each begins at a cache
 //! line, so that none shares one with another and all that it has can be fetched ahead.
 
-use super::Residents;
-use super::shared::Sharers;
+use super::Actors;
+use super::shared_pages::SharedPages;
 use crate::contract::Message;
 use crate::virtual_time::addresses::{PAGE, PAGE_BITS};
 use crate::virtual_time::form::{Form, Origin, Slot};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 impl<M: Message, F: Form<M>> Blueprint<M, Shard<M>> for F {
     fn build(self: Arc<Self>, pages: &Pages) -> Box<dyn Population<M, Shard<M>>> {
-        let stride = Whole::<M, F>::STRIDE;
+        let stride = OwnPages::<M, F>::STRIDE;
         let align = align_of::<Slot<M, F>>().max(64);
         let layout = Layout::from_size_align(stride, align).expect("a slot fits into memory");
         let slots = pages.own.iter().map(|&(_, slots)| slots as usize).sum();
@@ -28,7 +28,7 @@ impl<M: Message, F: Form<M>> Blueprint<M, Shard<M>> for F {
             starts[page as usize] = place;
             place = place.wrapping_add(slots as usize * stride);
         }
-        Box::new(Whole {
+        Box::new(OwnPages {
             form: self,
             first: pages.first,
             count: pages.count,
@@ -43,12 +43,12 @@ impl<M: Message, F: Form<M>> Blueprint<M, Shard<M>> for F {
         TypeId::of::<F>()
     }
 
-    fn sharers(&self, number: u32) -> Box<dyn Population<M, Shard<M>>> {
-        Box::new(Sharers::<M, F>::new(number))
+    fn shared_population(&self, number: u32) -> Box<dyn Population<M, Shard<M>>> {
+        Box::new(SharedPages::<M, F>::new(number))
     }
 
     fn settle(self: Arc<Self>, count: usize, born: u64) -> NonNull<u8> {
-        let layout = Sharers::<M, F>::layout(count);
+        let layout = SharedPages::<M, F>::layout(count);
         // SAFETY: a slot has a header, so the layout's size is not zero. Zeroes are headers of
         // actors that have not begun, and each gets its origin.
         unsafe {
@@ -66,7 +66,7 @@ impl<M: Message, F: Form<M>> Blueprint<M, Shard<M>> for F {
 }
 
 /// The population of a spawn that has pages of its own.
-struct Whole<M, F> {
+struct OwnPages<M, F> {
     form: Arc<F>,
     first: u32,
     count: u32,
@@ -78,12 +78,12 @@ struct Whole<M, F> {
     _message: PhantomData<M>,
 }
 
-impl<M, F: Form<M>> Whole<M, F> {
+impl<M, F: Form<M>> OwnPages<M, F> {
     /// The bytes from one slot to the next.
     const STRIDE: usize = size_of::<Slot<M, F>>().next_multiple_of(64);
 }
 
-impl<M: Message, F: Form<M>> Residents<M> for Whole<M, F> {
+impl<M: Message, F: Form<M>> Actors<M> for OwnPages<M, F> {
     type Form = F;
 
     #[inline(always)]

@@ -4,7 +4,7 @@
 //! side by side in a piece of memory that is given back when the last of them has ended; what an
 //! actor is made from waits in its own slot until it begins.
 
-use super::Residents;
+use super::Actors;
 use crate::contract::{Message, Reason};
 use crate::virtual_time::form::{Form, Slot};
 use crate::virtual_time::header::State;
@@ -13,15 +13,15 @@ use std::alloc::{Layout, dealloc};
 use std::marker::PhantomData;
 
 /// The actors of one type that share pages with others.
-pub(super) struct Sharers<M, F> {
+pub(super) struct SharedPages<M, F> {
     /// Its number on this shard.
     number: u32,
     _form: PhantomData<fn(M, F)>,
 }
 
-impl<M, F: Form<M>> Sharers<M, F> {
-    pub(super) fn new(number: u32) -> Sharers<M, F> {
-        Sharers {
+impl<M, F: Form<M>> SharedPages<M, F> {
+    pub(super) fn new(number: u32) -> SharedPages<M, F> {
+        SharedPages {
             number,
             _form: PhantomData,
         }
@@ -33,7 +33,7 @@ impl<M, F: Form<M>> Sharers<M, F> {
     }
 }
 
-impl<M: Message, F: Form<M>> Residents<M> for Sharers<M, F> {
+impl<M: Message, F: Form<M>> Actors<M> for SharedPages<M, F> {
     type Form = F;
 
     #[inline(always)]
@@ -41,10 +41,10 @@ impl<M: Message, F: Form<M>> Residents<M> for Sharers<M, F> {
         // SAFETY: no reference to the shard is held, by the contract; the place is an actor's
         // of this population, so the slots are of its type, and there are more than its index.
         unsafe {
-            let quarters = (*shard).places.quarters(actor)?;
-            let mine = quarters.population == self.number;
-            let slots = quarters.slots.cast::<Slot<M, F>>().as_ptr();
-            mine.then(|| slots.add(quarters.index as usize))
+            let place = (*shard).places.shared_slot(actor)?;
+            let mine = place.population == self.number;
+            let slots = place.slots.cast::<Slot<M, F>>().as_ptr();
+            mine.then(|| slots.add(place.index as usize))
         }
     }
 
@@ -57,8 +57,8 @@ impl<M: Message, F: Form<M>> Residents<M> for Sharers<M, F> {
         // SAFETY: as in `born`. The origin stays where it is until the actor is made, and is taken
         // out before that is written over it.
         unsafe {
-            let quarters = (*shard).places.quarters(actor);
-            let index = quarters.map_or(0, |quarters| quarters.index);
+            let place = (*shard).places.shared_slot(actor);
+            let index = place.map_or(0, |place| place.index);
             let origin = Slot::origin(slot);
             let made = (*origin).form.make(shard, index);
             let origin = origin.read();
@@ -73,16 +73,16 @@ impl<M: Message, F: Form<M>> Residents<M> for Sharers<M, F> {
     }
 
     unsafe fn clear_all(&self, shard: *mut Shard<M>, actor: u32) {
-        // SAFETY: the actors spawned together lie where this one's memory is, and nothing
+        // SAFETY: the actors spawned together lie where this one does, and nobody
         // uses them any more; their memory was allocated with this layout.
         unsafe {
-            let Some(quarters) = (*shard).places.quarters(actor) else {
+            let Some(place) = (*shard).places.shared_slot(actor) else {
                 return;
             };
-            let slots = quarters.slots.cast::<Slot<M, F>>().as_ptr();
-            for index in 0..quarters.count {
+            let slots = place.slots.cast::<Slot<M, F>>().as_ptr();
+            for index in 0..place.count {
                 let slot = slots.add(index);
-                let actor = actor - quarters.index + index as u32;
+                let actor = actor - place.index + index as u32;
                 if (*slot).header.state == State::Fresh {
                     (*slot).header.end(Reason::Stopped);
                     self.unmake(slot);
@@ -90,7 +90,7 @@ impl<M: Message, F: Form<M>> Residents<M> for Sharers<M, F> {
                     Slot::clear(slot, shard, actor);
                 }
             }
-            dealloc(slots.cast(), Self::layout(quarters.count));
+            dealloc(slots.cast(), Self::layout(place.count));
         }
     }
 }

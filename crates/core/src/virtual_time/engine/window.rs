@@ -1,0 +1,169 @@
+//! One window: its events are gathered, ordered, and handed to their populations.
+
+use super::Engine;
+use super::outcome::note_panic;
+use crate::contract::Message;
+use crate::virtual_time::buffer::Buffer;
+use crate::virtual_time::parcel::RING;
+use crate::virtual_time::pause::Pause;
+use crate::virtual_time::scheduled::Kind;
+use crate::virtual_time::shard::Shard;
+use crate::virtual_time::stored::Stored;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+impl<M: Message> Engine<M> {
+    /// Puts the events of one window together.
+    pub(super) fn gather_window(&mut self, window: u64) {
+        let inbound = &mut self.inbound[(window % RING) as usize];
+        self.inbound_pending &= !(1 << (window % RING));
+        // SAFETY: as in `shard`; buffers and parcels are not part of the shard.
+        let shard = unsafe { &mut *self.shard };
+        shard.window.number = window;
+        shard.window.base = window << shard.settings.window_bits;
+        shard.queues.timers.advance(window);
+        shard.queues.far.advance(window);
+
+        self.events.append(inbound);
+        let (index, place) = (shard.index, (window % RING) as usize);
+        let own = &mut shard.queues.out[index];
+        if own.pending >> place & 1 == 1 {
+            own.pending &= !(1 << place);
+            let buffer = std::mem::replace(&mut own.ring[place], Buffer::new());
+            self.events.push((index, buffer));
+        }
+        if shard.queues.timers.is_due() || shard.queues.far.is_due() {
+            let mut due = Buffer::new();
+            let (base, queues) = (shard.window.base, &mut shard.queues);
+            let pool = &mut queues.pool;
+            queues.far.drain(|far| due.push(pool, far.event));
+            queues
+                .timers
+                .drain(|timer| timer.push(base, &mut due, pool));
+            self.events.push((index, due));
+        }
+        let end = shard
+            .window
+            .base
+            .saturating_add((1 << shard.settings.window_bits) - 1);
+        self.hold_back = end > shard.window.limit;
+    }
+
+    /// Takes the events after the limit out of the window. They do not happen.
+    #[cold]
+    fn hold_back(&mut self) {
+        // SAFETY: as in `shard`; the events are not part of the shard.
+        let shard = unsafe { &mut *self.shard };
+        let (base, limit) = (shard.window.base, shard.window.limit);
+        let mut held = Vec::new();
+        self.order.retain(|event| {
+            // SAFETY: the event is there.
+            let time = base + unsafe { (*event).label.offset() } as u64;
+            if time > limit {
+                // SAFETY: it is moved out once, because it is not kept.
+                held.push((time, unsafe { Stored::read(event, time) }));
+            }
+            time <= limit
+        });
+        for (time, event) in &held {
+            shard.hold(*time, &event.head);
+        }
+    }
+
+    /// What changes whenever something has happened.
+    pub(super) fn counts(&mut self) -> (u64, u64, u64) {
+        let counters = &self.shard().counters;
+        (counters.digest, counters.fired, counters.others)
+    }
+
+    /// Orders the events gathered and hands them to their populations.
+    pub(super) fn run_events<P: Pause>(&mut self, pause: &P) {
+        self.order.clear();
+        if self.events.is_empty() {
+            self.hold_back = false;
+            return;
+        }
+        for (_, buffer) in &self.events {
+            self.order.add(buffer);
+        }
+        if std::mem::take(&mut self.hold_back) {
+            self.hold_back();
+        }
+        if P::EVER {
+            self.set_aside(pause);
+        }
+        // From here on the events are moved out one by one. If that is cut short they are leaked.
+        let spent = self.events.drain(..);
+        self.spent
+            .extend(spent.map(|(from, buffer)| (from, buffer.into_spent())));
+        let (order, scattered) = self.order.arrange();
+        // SAFETY: as in `shard`.
+        unsafe { (*self.shard).window.scattered = scattered };
+        let mut at = 0;
+        while at < order.len() {
+            // SAFETY: `order` has the events gathered; those from `at` on are still there, and each
+            // is moved out once. No reference to the shard is held while populations run.
+            unsafe {
+                let receiver = (*order[at]).label.to;
+                let number = (*self.shard).places.population(receiver);
+                let population = number.and_then(|number| self.populations.get(number));
+                let run = || match population {
+                    Some(population) => population.run(self.shard, order, at),
+                    None => {
+                        discard(self.shard, order[at]);
+                        at + 1
+                    }
+                };
+                at = match catch_unwind(AssertUnwindSafe(run)) {
+                    Ok(next) => next,
+                    Err(panic) => match population {
+                        Some(population) => {
+                            note_panic(self.shard, &**population, &*panic);
+                            (*self.shard).window.cursor + 1
+                        }
+                        None => {
+                            let (event, whose) = (*self.shard).describe_current();
+                            (*self.shard).note_panic(event, whose, &*panic);
+                            at + 1
+                        }
+                    },
+                };
+            }
+        }
+        self.shard().leave();
+        self.forget_ended();
+        // SAFETY: as in `shard`; parcels are not part of the shard.
+        let shard = unsafe { &mut *self.shard };
+        for (from, spent) in self.spent.drain(..) {
+            if from == shard.index {
+                shard.queues.pool.put(spent);
+            } else {
+                self.out[from].spent.push(spent);
+            }
+        }
+    }
+}
+
+/// An event has come to an address without an actor.
+///
+/// # Safety
+/// The shard is valid and nobody holds a reference to it; the event is moved out.
+#[cold]
+unsafe fn discard<M: Message>(shard: *mut Shard<M>, event: *mut Stored<M>) {
+    // SAFETY: the contract; no reference to the shard is held while code of the message runs.
+    unsafe {
+        let now = (*shard).window.base + (*event).label.offset() as u64;
+        let event = Stored::read(event, now);
+        (*shard).leave();
+        (*shard).turn.me = event.head.to;
+        (*shard).turn.now = now;
+        let token = event.head.cause.parent as u32;
+        if event.head.kind() == Kind::Timer && (*shard).is_cancelled(token) {
+            // It may have been removed before, or not: nothing happens.
+            return;
+        }
+        (*shard).resume(event.head);
+        let kind = event.message_kind();
+        (*shard).resume_kept(event.head, kind);
+        drop((*shard).undeliverable(event, kind));
+    }
+}

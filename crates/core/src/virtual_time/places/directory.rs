@@ -1,0 +1,64 @@
+//! The names of actors, by address.
+
+use crate::contract::Addr;
+use crate::contract::spawn::Names;
+
+/// What a batch is called: mostly a word in the program.
+pub(super) enum BatchName {
+    Static(&'static str),
+    Other(Box<Names>),
+}
+
+impl BatchName {
+    pub(super) fn new(names: Names) -> BatchName {
+        match names {
+            Names::One(std::borrow::Cow::Borrowed(name)) => BatchName::Static(name),
+            other => BatchName::Other(Box::new(other)),
+        }
+    }
+
+    pub(super) fn to_names(&self) -> Names {
+        match self {
+            BatchName::Static(name) => Names::One((*name).into()),
+            BatchName::Other(names) => (**names).clone(),
+        }
+    }
+
+    pub(super) fn into_names(self) -> Names {
+        match self {
+            BatchName::Static(name) => Names::One(name.into()),
+            BatchName::Other(names) => *names,
+        }
+    }
+}
+
+/// The actors of one spawn by name.
+#[derive(Debug)]
+pub(in super::super) struct NamedRange {
+    pub(in super::super) first: u32,
+    pub(in super::super) count: u32,
+    pub(in super::super) names: Names,
+}
+
+/// What addresses were given to whom, so that names can be told.
+pub(in super::super) struct Directory {
+    /// In the order of addresses.
+    named: Vec<NamedRange>,
+}
+
+impl Directory {
+    /// The names that all shards know.
+    pub(in super::super) fn new(mut named: Vec<NamedRange>) -> Directory {
+        named.sort_by_key(|named| named.first);
+        Directory { named }
+    }
+
+    /// An actor's name; its address if nobody of its spawn is left and it was not among the first.
+    pub(in super::super) fn name_of(&self, addr: u32) -> String {
+        let after = self.named.partition_point(|named| named.first <= addr);
+        match after.checked_sub(1).map(|index| &self.named[index]) {
+            Some(named) if addr - named.first < named.count => named.names.get(addr - named.first),
+            _ => Addr(addr).to_string(),
+        }
+    }
+}

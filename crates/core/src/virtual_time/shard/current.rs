@@ -1,0 +1,128 @@
+//! The event being handled: its trace, and how it is moved out to the actor that waits for it.
+
+use super::Shard;
+use crate::contract::{Addr, Event, Message, SpanId};
+use crate::virtual_time::near::NearTimer;
+use crate::virtual_time::scheduled::{Head, Scheduled};
+use crate::virtual_time::stored::Stored;
+
+impl<M: Message> Shard<M> {
+    /// From here on, what is sent begins a new trace.
+    pub(in super::super) fn new_trace(&mut self) {
+        let mut head = self.current();
+        head.cause.trace = 0;
+        self.resume(head);
+    }
+
+    /// From here on, what is sent is on account of this span of this trace.
+    #[inline]
+    pub(in super::super) fn continue_trace(&mut self, trace: SpanId, parent: SpanId) {
+        let mut head = self.current();
+        head.cause.trace = trace.as_u64();
+        // A span is a sender and its sequence number.
+        (head.label.from, head.label.seq) = (parent.sender().0, parent.as_u64() as u32);
+        self.resume(head);
+    }
+
+    /// From here on, what is sent is on account of this event, which had been kept.
+    pub(in super::super) fn resume(&mut self, head: Head) {
+        self.turn.resumed = head;
+        self.turn.current = std::ptr::null();
+    }
+
+    /// Makes a timer due within the window the event being handled.
+    pub(in super::super) fn near_event(&mut self, timer: NearTimer) -> *mut Stored<M> {
+        let event = timer.event(self.window.base, self.turn.me);
+        self.turn.scratch.set_event(event)
+    }
+
+    /// The same, with the kind of its message, if it is one, for reports.
+    pub(in super::super) fn resume_kept(&mut self, head: Head, kind: Option<usize>) {
+        self.turn.kind = kind.unwrap_or(self.turn.kind);
+        self.resume(head);
+    }
+
+    /// The event that has arrived, if it was not taken yet.
+    #[inline(always)]
+    pub(in super::super) fn take_arrived(&mut self) -> Option<Scheduled<M>> {
+        if self.turn.arrived.is_null() {
+            return None;
+        }
+        let event = std::mem::replace(&mut self.turn.arrived, std::ptr::null_mut());
+        // SAFETY: a non-null `arrived` points to an event that nobody has moved out yet, and is
+        // null from here on.
+        Some(unsafe { Stored::read(event, self.turn.now) })
+    }
+
+    /// The same, as an actor sees it that waits for anything.
+    #[inline(always)]
+    pub(in super::super) fn take_event(&mut self) -> Option<Event<M>> {
+        let arrived = self.turn.arrived;
+        // SAFETY: a non-null `arrived` points to an event that nobody has moved out yet, and is
+        // null from here on. A message has a body.
+        unsafe {
+            if arrived.is_null() || !(*arrived).label.is_message() {
+                return self.take_arrived().and_then(Scheduled::for_actor);
+            }
+            self.turn.arrived = std::ptr::null_mut();
+            Some(Event::Message {
+                from: Addr((*arrived).label.from),
+                body: Stored::body(arrived).read(),
+            })
+        }
+    }
+
+    /// The same, unless its head is an exception.
+    pub(in super::super) fn take_arrived_unless(
+        &mut self,
+        except: impl Fn(&Head) -> bool,
+    ) -> Option<Scheduled<M>> {
+        if self.turn.arrived.is_null() {
+            return None;
+        }
+        // SAFETY: a non-null `arrived` points to an event that nobody has moved out yet.
+        let head = unsafe { Stored::head(self.turn.arrived, self.turn.now) };
+        if except(&head) {
+            return None;
+        }
+        self.take_arrived()
+    }
+
+    /// Keeps an event for a later receive of the actor being run.
+    pub(in super::super) fn keep(&mut self, event: Scheduled<M>) {
+        let mut list = self.header().kept;
+        self.kept.push(&mut list, event);
+        self.header().kept = list;
+    }
+
+    /// The first event that the actor being run has kept.
+    #[inline(always)]
+    pub(in super::super) fn take_kept(&mut self) -> Option<Scheduled<M>> {
+        let mut list = self.header().kept;
+        if list == 0 {
+            return None;
+        }
+        let event = self.kept.pop(&mut list);
+        self.header().kept = list;
+        event
+    }
+
+    /// The first entry that the actor being run has kept since the one with this number.
+    pub(in super::super) fn kept_after(&mut self, seen: u64) -> Option<u32> {
+        let list = self.header().kept;
+        self.kept.first_after(list, seen)
+    }
+
+    /// The entry that the actor being run has kept after this one.
+    pub(in super::super) fn kept_next(&mut self, at: u32) -> Option<u32> {
+        let list = self.header().kept;
+        self.kept.next(list, at)
+    }
+
+    /// Removes an entry that was lent out.
+    pub(in super::super) fn kept_remove(&mut self, at: u32) {
+        let mut list = self.header().kept;
+        self.kept.unlink(&mut list, at);
+        self.header().kept = list;
+    }
+}
