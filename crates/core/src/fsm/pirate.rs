@@ -77,7 +77,7 @@ impl<W: PirateWatch> Pirate<W> {
     }
 
     /// Does what the event asks for.
-    #[inline]
+    #[inline(always)]
     fn handle<C: Context<Msg>>(&mut self, event: Event<Msg>, cx: &mut C) -> Flow {
         match event {
             Event::Message { from, body } => self.hear(from, body, cx),
@@ -91,7 +91,7 @@ impl<W: PirateWatch> Pirate<W> {
     }
 
     /// Handles a message.
-    #[inline]
+    #[inline(always)]
     fn hear<C: Context<Msg>>(&mut self, from: Addr, message: Msg, cx: &mut C) -> Flow {
         if W::MESSAGES {
             self.watch

@@ -311,7 +311,7 @@ trait Actors<M: Message> {
             if !(*shard).turn.near.is_empty() {
                 (*shard).turn.near.clear();
             }
-            let lineage = (*shard).places.lineage(me);
+            let lineage = (*shard).places.ended(me);
             // A panic is always told.
             let told = |lineage: &Lineage| lineage.watched || reason == Reason::Panicked;
             if let Some(lineage) = lineage.filter(told) {
@@ -321,7 +321,6 @@ trait Actors<M: Message> {
                     Header::reason_number(reason) as u64,
                 );
             }
-            (*shard).places.ended(me);
             drop((*shard).forget());
             if begun {
                 Slot::actor(slot).drop_in_place();

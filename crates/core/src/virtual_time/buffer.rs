@@ -29,6 +29,14 @@ pub(super) struct Buffer<M> {
     /// Null if the buffer is empty.
     first: *mut Chunk,
     last: *mut Chunk,
+    /// The event written last.
+    newest: *mut Stored<M>,
+    /// How many events, from the first one on, are in the order in which they are to be run.
+    sorted: usize,
+    /// All of them are.
+    in_order: bool,
+    /// All events have the same size, that of one without a cause.
+    even: bool,
     _events: PhantomData<Stored<M>>,
 }
 
@@ -66,8 +74,25 @@ impl<M> Buffer<M> {
             limit: null_mut(),
             first: null_mut(),
             last: null_mut(),
+            newest: null_mut(),
+            sorted: 0,
+            in_order: true,
+            even: true,
             _events: PhantomData,
         }
+    }
+
+    /// How many events, from the first one on, are in the order in which they are to be run, and
+    /// whether those are all.
+    pub(super) fn sorted(&self) -> (usize, bool) {
+        (self.sorted, self.in_order)
+    }
+
+    /// The first event and the last one, if there are any.
+    pub(super) fn ends(&self) -> Option<(*mut Stored<M>, *mut Stored<M>)> {
+        // SAFETY: the first chunk of a buffer is valid, and has an event.
+        let first = || unsafe { self.first.cast::<u8>().add(Self::FIRST).cast() };
+        (!self.newest.is_null()).then(|| (first(), self.newest))
     }
 
     fn layout() -> Layout {
@@ -88,6 +113,15 @@ impl<M> Buffer<M> {
             self.grow(pool);
         }
         let size = write(self.at);
+        let event = self.at.cast::<Stored<M>>();
+        if self.in_order {
+            // SAFETY: both are events of this buffer.
+            self.in_order =
+                self.newest.is_null() || unsafe { Stored::is_before(self.newest, event) };
+            self.sorted += usize::from(self.in_order);
+        }
+        self.newest = event;
+        self.even &= size == size_of::<Stored<M>>();
         // SAFETY: an event takes no more than `MOST` bytes, which are there.
         self.at = unsafe { self.at.add(size) };
     }
@@ -134,6 +168,10 @@ impl<M> Buffer<M> {
                     (*chunk).end
                 };
                 let mut at = chunk.cast::<u8>().add(Self::FIRST);
+                while self.even && at < end {
+                    each(at.cast::<Stored<M>>());
+                    at = at.add(size_of::<Stored<M>>());
+                }
                 while at < end {
                     let event = at.cast::<Stored<M>>();
                     at = at.add(Stored::<M>::size(&(*event).label));

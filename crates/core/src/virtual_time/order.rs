@@ -54,19 +54,19 @@ impl<M> Order<M> {
     /// Adds the events of a buffer, which outlive what is done with their order.
     #[inline]
     pub(super) fn add(&mut self, buffer: &Buffer<M>) {
+        let Some((first, _)) = buffer.ends() else {
+            return;
+        };
+        if self.in_order {
+            let last = self.events.last();
+            // SAFETY: the events of buffers are valid.
+            let joins = last.is_none_or(|&last| unsafe { Stored::is_before(last, first) });
+            let (sorted, all) = buffer.sorted();
+            self.sorted += if joins { sorted } else { 0 };
+            self.in_order = joins && all;
+        }
         let events = &mut self.events;
-        let (mut sorted, mut in_order) = (self.sorted, self.in_order);
-        let mut last = events.last().map_or(std::ptr::null_mut(), |&last| last);
-        buffer.for_each(|event| {
-            if in_order {
-                // SAFETY: the events of buffers are valid; those before this one, too.
-                in_order = last.is_null() || unsafe { is_before(last, event) };
-                sorted += usize::from(in_order);
-                last = event;
-            }
-            events.push(event);
-        });
-        (self.sorted, self.in_order) = (sorted, in_order);
+        buffer.for_each(|event| events.push(event));
     }
 
     /// The events, buffer after buffer.
@@ -81,7 +81,7 @@ impl<M> Order<M> {
         self.sorted = self.sorted.min(self.events.len());
         let pairs = self.events[..self.sorted].windows(2);
         // SAFETY: as in `add`.
-        let sorted = pairs.take_while(|pair| unsafe { is_before(pair[0], pair[1]) });
+        let sorted = pairs.take_while(|pair| unsafe { Stored::is_before(pair[0], pair[1]) });
         self.sorted = self.events.len().min(sorted.count() + 1);
     }
 
@@ -167,19 +167,7 @@ impl<M> Order<M> {
     }
 }
 
-/// Whether two events of a window may be run in this order.
-///
-/// # Safety
-/// They are valid.
-#[inline(always)]
-unsafe fn is_before<M>(a: *mut Stored<M>, b: *mut Stored<M>) -> bool {
-    // SAFETY: the contract.
-    let (a, b) = unsafe { (&(*a).label, &(*b).label) };
-    // Most pairs are decided by their receivers, or are what one sender has sent at one time.
-    a.to < b.to || a.to == b.to && (a.is_just_before(b) || a.order() <= b.order())
-}
-
-/// Groups of this many events, or more, are sorted by digits.
+/// Groups of so many events, or more, are sorted by digits.
 const LARGE: usize = 256;
 
 /// Sorts a group, which is that of one receiver but for receivers of the same hash.

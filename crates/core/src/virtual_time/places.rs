@@ -212,7 +212,7 @@ impl Places {
     }
 
     /// Whose an actor of this shard is.
-    pub(super) fn lineage(&self, addr: u32) -> Option<Lineage> {
+    fn lineage(&self, addr: u32) -> Option<Lineage> {
         match self.page(addr >> PAGE_BITS) {
             Page::None => None,
             Page::Whole { group } => self.groups.get(group).map(|group| Lineage {
@@ -331,24 +331,28 @@ impl Places {
         }
     }
 
-    /// An actor of this shard has ended.
-    pub(super) fn ended(&mut self, addr: u32) {
-        let over = match self.page(addr >> PAGE_BITS) {
-            Page::None => None,
-            Page::Whole { group } => self.groups.get_mut(group).and_then(|group| {
+    /// An actor of this shard has ended. Returns whose it was.
+    pub(super) fn ended(&mut self, addr: u32) -> Option<Lineage> {
+        let (living, lineage) = match self.page(addr >> PAGE_BITS) {
+            Page::None => return None,
+            Page::Whole { group } => {
+                let group = self.groups.get_mut(group)?;
                 group.living -= 1;
-                (group.living == 0).then_some(addr)
-            }),
+                let (parent, watched) = (group.parent, group.spawn.watched);
+                (group.living, Lineage { parent, watched })
+            }
             Page::Shared { .. } => {
-                let batch = self.batch_number(addr);
-                let batch = batch.and_then(|number| self.batches.get_mut(number));
-                batch.and_then(|batch| {
-                    batch.living -= 1;
-                    (batch.living == 0).then_some(addr)
-                })
+                let number = self.batch_number(addr)?;
+                let batch = self.batches.get_mut(number)?;
+                batch.living -= 1;
+                let (parent, watched) = (batch.parent, batch.watched);
+                (batch.living.into(), Lineage { parent, watched })
             }
         };
-        self.over.extend(over);
+        if living == 0 {
+            self.over.push(addr);
+        }
+        Some(lineage)
     }
 
     /// Forgets all that were spawned together with this actor, the last of them on this shard.

@@ -153,6 +153,18 @@ impl<M> Stored<M> {
         }
     }
 
+    /// Whether two events of a window may be run in this order.
+    ///
+    /// # Safety
+    /// They are stored events.
+    #[inline(always)]
+    pub(super) unsafe fn is_before(this: *const Stored<M>, next: *const Stored<M>) -> bool {
+        // SAFETY: the contract.
+        let (a, b) = unsafe { (&(*this).label, &(*next).label) };
+        // Most pairs are decided by their receivers, or are what one sender has sent at one time.
+        a.to < b.to || a.to == b.to && (a.is_just_before(b) || a.order() <= b.order())
+    }
+
     /// The token of a timer.
     ///
     /// # Safety

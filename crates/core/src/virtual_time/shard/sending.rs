@@ -2,6 +2,7 @@
 
 use super::Shard;
 use super::counters::FailureCause;
+use super::turn::Route;
 use crate::contract::{Addr, Message};
 use crate::virtual_time::parcel::{Far, RING};
 use crate::virtual_time::scheduled::{Head, Kind, Scheduled};
@@ -23,12 +24,12 @@ impl<M: Message> Shard<M> {
     #[inline(always)]
     pub(super) fn arrival_at(&mut self, to: u32) -> u64 {
         let pair = (self.turn.me, to);
-        if self.turn.pair != pair {
+        if self.turn.route.pair != pair {
             let key = self.settings.latency_key;
-            self.turn.latency = self.settings.latency.of(key, Addr(pair.0), Addr(to));
-            self.turn.pair = pair;
+            let latency = self.settings.latency.of(key, Addr(pair.0), Addr(to));
+            self.turn.route = Route::new(pair, latency);
         }
-        self.turn.now.saturating_add(self.turn.latency)
+        self.turn.now.saturating_add(self.turn.route.latency)
     }
 
     /// Sends a message of the actor being run. Returns its span.
@@ -47,12 +48,17 @@ impl<M: Message> Shard<M> {
         }
         header.seq += 1;
         let seq = header.seq;
-        let time = self.arrival_at(to).saturating_add(delay);
         if kind == Kind::Message && !self.settings.traces {
+            let route = &self.turn.route;
+            if route.sent == self.turn.now && route.pair == (self.turn.me, to) && delay == 0 {
+                return self.post_the_same_way(seq, body);
+            }
+            let time = self.arrival_at(to).saturating_add(delay);
             let head = Head::new(0, Kind::Plain, to, self.turn.me, seq, self.turn.now);
             self.schedule_plain(time, head, body);
             return head.span();
         }
+        let time = self.arrival_at(to).saturating_add(delay);
         let mut head = Head::new(0, kind, to, self.turn.me, seq, self.turn.now);
         let span = head.span();
         let current = self.current();
@@ -66,6 +72,28 @@ impl<M: Message> Shard<M> {
         }
         self.schedule(time, Scheduled::with_body(head, body));
         span
+    }
+
+    /// Sends a message to the receiver of the one before, at the same time and with the same latency.
+    #[inline(always)]
+    fn post_the_same_way(&mut self, seq: u32, body: M) -> u64 {
+        let Route {
+            pair: (from, to),
+            shard,
+            place,
+            offset,
+            ..
+        } = self.turn.route;
+        let head = Head::new(offset, Kind::Plain, to, from, seq, self.turn.now);
+        let queues = &mut self.queues;
+        let buffer = &mut queues.out[shard as usize].ring[(place % RING as u32) as usize];
+        // SAFETY: one event is written.
+        unsafe {
+            buffer.push_with(&mut queues.pool, |place| {
+                Stored::write_plain(place, head.label, body)
+            });
+        }
+        head.span()
     }
 
     /// The actor being run has used up its sequence numbers: the run fails.
@@ -130,6 +158,9 @@ impl<M: Message> Shard<M> {
             return self.schedule_far(time, Scheduled::with_body(head, body));
         }
         let to = self.places.owner(head.to);
+        let route = &mut self.turn.route;
+        (route.sent, route.shard) = (self.turn.now, to as u32);
+        (route.place, route.offset) = ((window % RING) as u32, offset);
         // SAFETY: one event is written.
         unsafe {
             let write = |place| Stored::write_plain(place, head.label, body);

@@ -1,6 +1,7 @@
 //! Messages that travel as a network says.
 
 use super::Shard;
+use super::turn::Route;
 use crate::contract::random::mix;
 use crate::contract::{Addr, Message, Random, Time};
 use crate::network::Way;
@@ -46,7 +47,7 @@ impl<M: Message> Shard<M> {
             transit = self.wait_for_last(to, transit);
         }
         // The latency of a pair is looked up once for several messages; so it is of this one.
-        (self.turn.pair, self.turn.latency) = ((self.turn.me, to), transit);
+        self.turn.route = Route::new((self.turn.me, to), transit);
         self.post(kind, to, delay, answers, body)
     }
 
