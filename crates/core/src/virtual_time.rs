@@ -59,7 +59,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The most workers of which each has some of so many actors, if those are spawned at once: actors
+/// The most workers of which each has some of a number of actors, if those are spawned at once: actors
 /// are given to workers in pages of 256.
 pub fn most_workers(actors: u32) -> NonZeroUsize {
     let pages = actors.div_ceil(addresses::PAGE);

@@ -49,7 +49,7 @@ impl Addresses {
         }
     }
 
-    /// Addresses for so many actors; none if there are not enough left.
+    /// Addresses for `count` actors; none if there are not enough left.
     pub(super) fn allocate(&mut self, count: u32) -> Option<Allocation> {
         if count >= WHOLE {
             return self.pages(count.div_ceil(PAGE)).map(Allocation::Pages);

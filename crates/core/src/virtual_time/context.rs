@@ -56,7 +56,7 @@ impl Drop for Running {
 
 /// A way to a shard.
 pub(super) trait ShardAccess<M>: Send {
-    /// The shard of the actor being run. Valid, and nobody holds a reference to it.
+    /// The shard of the actor being run. Valid, and no reference to it is held.
     fn shard(&self) -> *mut Shard<M>;
 }
 

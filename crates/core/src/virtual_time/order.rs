@@ -167,7 +167,7 @@ impl<M> Order<M> {
     }
 }
 
-/// Groups of so many events, or more, are sorted by digits.
+/// Groups of this many events, or more, are sorted by digits.
 const LARGE: usize = 256;
 
 /// Sorts a group, which is that of one receiver but for receivers of the same hash.

@@ -61,7 +61,7 @@ struct Shared {
 /// log2 of how many pages a leaf of the directory has.
 const LEAF_BITS: u32 = if cfg!(miri) { 4 } else { 10 };
 
-/// So many pages in a row are given out to the shards before it begins anew.
+/// Pages in a row that are given out to the shards before it begins anew.
 const ROUND: u32 = if cfg!(miri) { 16 } else { 1024 };
 
 /// Names of actors that have ended are kept if their addresses are below this: enough for what
@@ -322,7 +322,7 @@ impl Places {
         }
     }
 
-    /// Forgets a page that batches have shared, if nobody is left in it and nobody will come.
+    /// Forgets a page that batches have shared, if none of its actors is left and none will come.
     fn forget_page(&mut self, number: u32, page: u32) {
         let shared = self.shared.get(page);
         if shared.is_some_and(|shared| shared.closed && shared.living == 0) {

@@ -151,7 +151,7 @@ impl<M: Message> Shard<M> {
     #[inline(always)]
     fn header(&mut self) -> &mut Header {
         // SAFETY: `header` points to the slot of the actor being run, which stays in place, or
-        // in the scratch memory; only this shard's thread uses it, and nobody holds another reference to it.
+        // in the scratch memory; only this shard's thread uses it, and no other reference to it is held.
         unsafe { &mut *self.turn.header }
     }
 

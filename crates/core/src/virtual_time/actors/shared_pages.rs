@@ -73,7 +73,7 @@ impl<M: Message, F: Form<M>> Actors<M> for SharedPages<M, F> {
     }
 
     unsafe fn clear_all(&self, shard: *mut Shard<M>, actor: u32) {
-        // SAFETY: the actors spawned together lie where this one does, and nobody
+        // SAFETY: the actors spawned together lie where this one does, and nothing
         // uses them any more; their memory was allocated with this layout.
         unsafe {
             let Some(place) = (*shard).places.shared_slot(actor) else {

@@ -12,9 +12,9 @@ use crate::virtual_time::shard::Shard;
 /// A window is thin if no shard has more events in it than this: what those cost is about what a
 /// meeting costs.
 const THIN: u64 = if cfg!(miri) { 4 } else { 64 };
-/// After so many thin windows in a row one thread runs all shards.
+/// After this many thin windows in a row one thread runs all shards.
 const IN_A_ROW: u32 = if cfg!(miri) { 3 } else { 16 };
-/// And after so many in a row that are not, all run their own again.
+/// And after this many in a row that are not, all run their own again.
 const NOT_IN_A_ROW: u32 = 2;
 
 /// How many windows in a row were thin, or were not.

@@ -146,7 +146,7 @@ impl<M: Message> Engine<M> {
 /// An event has come to an address without an actor.
 ///
 /// # Safety
-/// The shard is valid and nobody holds a reference to it; the event is moved out.
+/// The shard is valid and no reference to it is held; the event is moved out.
 #[cold]
 unsafe fn discard<M: Message>(shard: *mut Shard<M>, event: *mut Stored<M>) {
     // SAFETY: the contract; no reference to the shard is held while code of the message runs.

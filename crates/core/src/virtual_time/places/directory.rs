@@ -53,7 +53,7 @@ impl Directory {
         Directory { named }
     }
 
-    /// An actor's name; its address if nobody of its spawn is left and it was not among the first.
+    /// An actor's name; its address if none of its spawn is left and it was not among the first.
     pub(in super::super) fn name_of(&self, addr: u32) -> String {
         let after = self.named.partition_point(|named| named.first <= addr);
         match after.checked_sub(1).map(|index| &self.named[index]) {

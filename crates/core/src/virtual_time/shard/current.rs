@@ -49,7 +49,7 @@ impl<M: Message> Shard<M> {
             return None;
         }
         let event = std::mem::replace(&mut self.turn.arrived, std::ptr::null_mut());
-        // SAFETY: a non-null `arrived` points to an event that nobody has moved out yet, and is
+        // SAFETY: a non-null `arrived` points to an event that has not been moved out yet, and is
         // null from here on.
         Some(unsafe { Stored::read(event, self.turn.now) })
     }
@@ -58,7 +58,7 @@ impl<M: Message> Shard<M> {
     #[inline(always)]
     pub(in super::super) fn take_event(&mut self) -> Option<Event<M>> {
         let arrived = self.turn.arrived;
-        // SAFETY: a non-null `arrived` points to an event that nobody has moved out yet, and is
+        // SAFETY: a non-null `arrived` points to an event that has not been moved out yet, and is
         // null from here on. A message has a body.
         unsafe {
             if arrived.is_null() || !(*arrived).label.is_message() {
@@ -80,7 +80,7 @@ impl<M: Message> Shard<M> {
         if self.turn.arrived.is_null() {
             return None;
         }
-        // SAFETY: a non-null `arrived` points to an event that nobody has moved out yet.
+        // SAFETY: a non-null `arrived` points to an event that has not been moved out yet.
         let head = unsafe { Stored::head(self.turn.arrived, self.turn.now) };
         if except(&head) {
             return None;

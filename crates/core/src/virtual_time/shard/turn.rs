@@ -86,7 +86,7 @@ pub(super) struct Route {
 }
 
 impl Route {
-    /// Nobody has this address, and nobody sends from it.
+    /// No actor has this address or sends from it.
     const NONE: Route = Route::new((u32::MAX, u32::MAX), 0);
 
     /// Between these actors messages travel so long.
