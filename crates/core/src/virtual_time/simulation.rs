@@ -80,7 +80,7 @@ pub struct Simulation<M: Message> {
     /// Dropped first, so that no other thread has a shard.
     workers: WorkerThreads<M>,
     config: Config,
-    /// A shard for each worker. Nobody else has any while the run is paused.
+    /// A shard for each worker. They are free while the run is paused.
     shards: Vec<Arc<Mutex<PausableShard<M>>>>,
     /// All that is due until then has happened, and nothing later.
     now: Time,
@@ -267,7 +267,7 @@ impl<M: Message> Simulation<M> {
         look: impl FnOnce(&A) -> T,
     ) -> Result<T, InspectError> {
         let mut shard = self.shard_of(who);
-        let seen = shard.look(who).ok_or(InspectError::Nobody { who })?;
+        let seen = shard.look(who).ok_or(InspectError::NoActor { who })?;
         match seen.state {
             State::Fresh => return Err(InspectError::NotBegun { who }),
             State::Ended => return Err(InspectError::Ended { who }),
@@ -281,7 +281,7 @@ impl<M: Message> Simulation<M> {
             });
         }
         // SAFETY: a live actor of type `A` is at this place as long as nothing is run, and the shard
-        // is locked. Nobody else has a reference to it.
+        // is locked. There is no other reference to it.
         Ok(look(unsafe { &*seen.place.cast::<A>() }))
     }
 

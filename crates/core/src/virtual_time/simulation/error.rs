@@ -8,7 +8,7 @@ use crate::contract::{Addr, Time};
 pub enum InspectError {
     /// There is no actor at this address, or not yet.
     #[error("there is no actor at {who}; Simulation::actors lists those that live")]
-    Nobody {
+    NoActor {
         /// The address.
         who: Addr,
     },
@@ -49,7 +49,7 @@ pub enum InjectError {
         now: Time,
     },
     /// The run is over.
-    #[error("the simulation is over; a message would reach nobody")]
+    #[error("the simulation is over; a message would reach no one")]
     Over,
     /// There are no sequence numbers left.
     #[error("2^32 messages were injected, which is all that can be told apart")]
