@@ -41,6 +41,7 @@ pub mod fork_join;
 pub mod fsm;
 mod memory;
 pub mod network;
+mod results;
 mod run;
 mod supervision;
 mod sync;
@@ -55,18 +56,19 @@ mod readme {}
 // So that derive macros, which name the crate, also work within it.
 extern crate self as corsair;
 
-#[doc(hidden)]
-pub use contract::Own;
 pub use contract::{
     Actor, ActorTotals, Addr, AddrRange, AskError, AsyncContext, Config, ConfigError, Context, Cut,
     DeadLetters, Distribution, DistributionError, Envelope, Event, Executor, Fingerprint, Flow,
-    KindCount, Latency, Message, Outcome, Overflow, PanicReport, Panics, Progress, Random, Reason,
-    Report, RunError, Scenario, Select, SpanId, Spawn, Ticket, Time, TimerHandle, Token, Waiting,
-    WaitingActor, drive,
+    Gauge, Histogram, Interval, KindCount, Latency, Message, Outcome, Overflow, PanicReport,
+    Panics, Probes, Progress, Random, Reason, Report, RunError, Scenario, Select, Series, SpanId,
+    Spawn, Ticket, Time, TimerHandle, Token, Waiting, WaitingActor, drive,
 };
+#[doc(hidden)]
+pub use contract::{Own, Sample};
 pub use determinism::{Difference, NotDeterministic, check_determinism};
 pub use experiment::{Estimate, Experiment, Replication, ReplicationError, measure, replicate};
 pub use memory::{available_memory, file_memory, peak_memory, resident_memory};
+pub use results::Results;
 pub use run::{run, run_on, run_on_wall_clock, simulate};
-pub use supervision::{RestartPolicy, Then, restarting};
+pub use supervision::{RestartPolicy, Strategy, Supervised, Supervisor, Then, restarting};
 pub use virtual_time::{InjectError, InspectError, Simulation, most_workers};

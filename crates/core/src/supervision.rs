@@ -1,10 +1,14 @@
 //! Actors that begin anew after a panic.
 
+mod group;
+
 use crate::contract::{Actor, AsyncContext, Flow, Message, Time};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
+
+pub use group::{Strategy, Supervised, Supervisor};
 
 /// What to do when an actor panics.
 ///
@@ -133,8 +137,7 @@ pub async fn restarting<M: Message, A: Actor<M>, C: AsyncContext<M>>(
     mut make: impl FnMut() -> A,
     mut cx: C,
 ) {
-    // When it was restarted, as far as that counts.
-    let mut restarts: VecDeque<Time> = VecDeque::new();
+    let mut restarts = Restarts::new(policy);
     loop {
         let panic = match attempt(&mut make) {
             Ok(actor) => match live(actor, &mut cx).await {
@@ -143,26 +146,46 @@ pub async fn restarting<M: Message, A: Actor<M>, C: AsyncContext<M>>(
             },
             Err(panic) => panic,
         };
-        let now = cx.now();
-        while let Some(&first) = restarts.front()
-            && now.since(first) > policy.within
-        {
-            restarts.pop_front();
-        }
-        let before = u32::try_from(restarts.len()).unwrap_or(u32::MAX);
-        if before >= policy.most {
+        let Some(rest) = restarts.next(cx.now()) else {
             match policy.then {
                 Then::Escalate => resume_unwind(panic),
                 Then::GiveUp => return,
             }
-        }
+        };
         // Its payload may panic as it is dropped; that says nothing new.
         let _ = attempt(|| drop(panic));
-        restarts.push_back(now);
-        let rest = policy.delay(before);
         if !rest.is_zero() {
             cx.sleep(rest).await;
         }
+    }
+}
+
+/// The restarts of late.
+struct Restarts {
+    policy: RestartPolicy,
+    /// When they were, as far as that counts.
+    times: VecDeque<Time>,
+}
+
+impl Restarts {
+    fn new(policy: RestartPolicy) -> Restarts {
+        let times = VecDeque::new();
+        Restarts { policy, times }
+    }
+
+    /// How long to rest before a restart now; `None` if it would be one too many.
+    fn next(&mut self, now: Time) -> Option<Duration> {
+        while let Some(&first) = self.times.front()
+            && now.since(first) > self.policy.within
+        {
+            self.times.pop_front();
+        }
+        let before = u32::try_from(self.times.len()).unwrap_or(u32::MAX);
+        if before >= self.policy.most {
+            return None;
+        }
+        self.times.push_back(now);
+        Some(self.policy.delay(before))
     }
 }
 

@@ -14,6 +14,8 @@ mod hand;
 mod message;
 mod network;
 mod progress;
+mod results;
+mod supervisor;
 mod virtual_space;
 mod virtual_time;
 mod wall;

@@ -28,6 +28,16 @@ pub trait Actor<M: Message>: Send + Sized + 'static {
     /// Handles one event. Runs to its end without waiting; what it sends leaves at the time of
     /// the event.
     fn on<C: Context<M>>(&mut self, event: Event<M>, cx: &mut C) -> Flow;
+
+    /// Called once when the run is over, if the actor lives then: to record what it has measured, or
+    /// hand in [`Results`](crate::Results). Nothing that it sends arrives. The time is that of the
+    /// run's end.
+    ///
+    /// It is called for actors that were spawned in handler form, after a run that was completed or
+    /// cut, ran dry or came to its end, not after one that failed by a panic.
+    fn finish<C: Context<M>>(&mut self, cx: &mut C) {
+        let _ = cx;
+    }
 }
 
 /// The async body that does what the handler does.

@@ -5,6 +5,7 @@ use super::address::{Addr, AddrRange};
 use super::distribution::{Distribution, seconds};
 use super::event::{Envelope, Event, SpanId, Ticket, TimerHandle, Token};
 use super::message::Message;
+use super::probes::Sample;
 use super::random::Random;
 use super::select::Select;
 use super::spawn::Spawn;
@@ -169,6 +170,54 @@ pub trait Context<M: Message>: Send {
     /// for its parent, both from the [`Envelope`] of an event that was handled before: for work
     /// that was put off.
     fn continue_trace(&mut self, trace: SpanId, parent: SpanId);
+
+    /// Adds to a counter of the run, which [`Report::probes`](crate::Report::probes) tells.
+    ///
+    /// ```
+    /// # use corsair::*;
+    /// # use std::time::Duration;
+    /// # #[derive(Message)] struct Job;
+    /// # struct Root;
+    /// # impl Scenario<Job> for Root {
+    /// # async fn root<C: AsyncContext<Job>>(self, mut cx: C) {
+    /// for waited in [3, 4, 11] {
+    ///     cx.sleep(Duration::from_millis(waited)).await;
+    ///     cx.count("jobs", 1);
+    ///     cx.observe("waited", waited as f64);
+    ///     cx.track("waited over time", waited as f64);
+    /// }
+    /// cx.gauge("left", 0.0);
+    /// # }
+    /// # }
+    /// let report = run(Executor::Virtual, &Config::default(), Root)?;
+    /// assert_eq!(report.probes.counter("jobs"), 3);
+    /// assert_eq!(report.probes.histograms["waited"].mean(), Some(6.0));
+    /// assert_eq!(report.probes.gauges["left"].value, 0.0);
+    /// let series: Vec<_> = report.probes.series["waited over time"].intervals().collect();
+    /// assert_eq!(series.len(), 3);
+    /// # Ok::<(), RunError>(())
+    /// ```
+    fn count(&mut self, name: &'static str, more: u64) {
+        self.record(name, Sample::Count(more));
+    }
+
+    /// Sets a gauge of the run, of which the value set last counts.
+    fn gauge(&mut self, name: &'static str, value: f64) {
+        self.record(name, Sample::Gauge(value));
+    }
+
+    /// Adds a value to a histogram of the run.
+    fn observe(&mut self, name: &'static str, value: f64) {
+        self.record(name, Sample::Observe(value));
+    }
+
+    /// Adds a value at the time now to a time series of the run.
+    fn track(&mut self, name: &'static str, value: f64) {
+        self.record(name, Sample::Track(value));
+    }
+
+    #[doc(hidden)]
+    fn record(&mut self, name: &'static str, sample: Sample);
 
     /// Asks for new actors in handler form; [`Event::Spawned`] with the returned number tells
     /// their addresses. An async body uses [`AsyncContext::spawn_actors`].

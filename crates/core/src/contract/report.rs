@@ -3,6 +3,7 @@
 use super::address::Addr;
 use super::config::Executor;
 use super::event::Reason;
+use super::probes::Probes;
 use super::time::Time;
 use super::waiting::Waiting;
 use std::fmt;
@@ -68,6 +69,8 @@ pub struct Report {
     pub digest: Option<u64>,
     /// Windows of virtual time in which anything happened.
     pub windows: u64,
+    /// What actors have recorded.
+    pub probes: Probes,
     /// Totals per actor in the order of addresses, if [`Config::per_actor`](crate::Config::per_actor).
     pub per_actor: Vec<ActorTotals>,
 }

@@ -173,6 +173,24 @@ trait Actors<M: Message> {
         }
     }
 
+    /// Lets an actor do what it does when the run is over. See [`Population::finish`].
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn finish_one(&self, shard: *mut Shard<M>, actor: u32) {
+        // SAFETY: the contract.
+        unsafe {
+            let Some(slot) = self.slot(shard, actor) else {
+                return;
+            };
+            if (*slot).header.state == State::Live {
+                (*shard).turn.me = actor;
+                (*shard).turn.header = &raw mut (*slot).header;
+                Self::Form::finish(Slot::actor(slot), shard);
+            }
+        }
+    }
+
     /// Looks at an actor. See [`Population::look`].
     ///
     /// # Safety
@@ -414,6 +432,11 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
     unsafe fn ask(&self, shard: *mut Shard<M>, actor: u32) {
         // SAFETY: passed on.
         unsafe { self.ask_one(shard, actor) }
+    }
+
+    unsafe fn finish(&self, shard: *mut Shard<M>, actor: u32) {
+        // SAFETY: passed on.
+        unsafe { self.finish_one(shard, actor) }
     }
 
     unsafe fn look(&self, shard: *mut Shard<M>, actor: u32) -> Option<Seen> {

@@ -5,7 +5,7 @@ use super::engine::{self, End};
 use super::places::Directory;
 use super::shard::{self, Failure, FailureCause};
 use crate::contract::{
-    Config, Executor, KindCount, Message, Outcome, Report, RunError, Time, Waiting,
+    Config, Executor, KindCount, Message, Outcome, Probes, Report, RunError, Time, Waiting,
 };
 use crate::memory::peak_memory;
 use std::time::Duration;
@@ -34,6 +34,8 @@ pub(super) fn add_up<M: Message>(
     let totals = outcomes.iter().flat_map(|outcome| &outcome.totals);
     let mut per_actor: Vec<_> = totals.copied().collect();
     per_actor.sort_by_key(|totals| totals.who);
+    let mut probes = Probes::default();
+    counted().for_each(|counters| probes.merge(&counters.probes));
     Report {
         executor: Executor::Virtual,
         seed: config.seed,
@@ -56,6 +58,7 @@ pub(super) fn add_up<M: Message>(
         peak_memory: peak_memory(),
         digest: Some(counted().fold(0, |all, counters| all.wrapping_add(counters.digest))),
         windows: outcomes.iter().map(|each| each.windows).max().unwrap_or(0),
+        probes,
         per_actor,
     }
 }

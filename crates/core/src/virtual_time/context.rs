@@ -13,8 +13,8 @@ use super::shard::Shard;
 use super::waker;
 use crate::contract::time::nanos;
 use crate::contract::{
-    Actor, Addr, AsyncContext, Context, Envelope, Event, Message, Own, SpanId, Spawn, Ticket, Time,
-    TimerHandle, Token, Waiting,
+    Actor, Addr, AsyncContext, Context, Envelope, Event, Message, Own, Sample, SpanId, Spawn,
+    Ticket, Time, TimerHandle, Token, Waiting,
 };
 use forms::{Handlers, bodies};
 use std::cell::Cell;
@@ -210,6 +210,12 @@ impl<M: Message, R: ShardAccess<M>> Context<M> for VirtualContext<M, R> {
     #[inline]
     fn continue_trace(&mut self, trace: SpanId, parent: SpanId) {
         self.shard().continue_trace(trace, parent);
+    }
+
+    fn record(&mut self, name: &'static str, sample: Sample) {
+        let shard = self.shard();
+        let (now, me) = (Time(shard.turn.now), Addr(shard.turn.me));
+        shard.counters.probes.record(name, now, me, sample);
     }
 
     fn spawn_request<A, F>(&mut self, how: Spawn, make: F) -> u32

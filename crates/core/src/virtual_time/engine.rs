@@ -72,6 +72,8 @@ pub(super) struct Engine<M: Message> {
     lent_end: Option<End>,
     /// When the first event that did not happen would have been.
     next: u64,
+    /// When the run is over, if it is over now.
+    over: u64,
 }
 
 /// Runs one shard of a run from its beginning to its end.
@@ -117,6 +119,7 @@ impl<M: Message> Engine<M> {
             thickness: Thickness::default(),
             lent_end: None,
             next: u64::MAX,
+            over: 0,
         }
     }
 
@@ -177,6 +180,10 @@ impl<M: Message> Engine<M> {
     fn carry_out<P: Pause>(&mut self, config: &Config, agreed: Vote, pause: &P) -> Option<End> {
         self.windows += u64::from(agreed.busy);
         self.counted |= agreed.busy;
+        self.over = match agreed.end {
+            u64::MAX => agreed.last,
+            end => end - self.shard().min_latency(),
+        };
         if agreed.halt {
             return Some(End::Halted);
         }
@@ -292,6 +299,7 @@ impl<M: Message> Engine<M> {
             halt: failed || config.cut.is_cut(),
             busy,
             events,
+            last: shard.counters.last,
         }
     }
 

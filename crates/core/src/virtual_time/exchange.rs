@@ -34,6 +34,8 @@ pub(super) struct Vote {
     pub(super) busy: bool,
     /// The most events that a shard had in the last window.
     pub(super) events: u64,
+    /// When the last message or timer was handled.
+    pub(super) last: u64,
 }
 
 impl Vote {
@@ -44,6 +46,7 @@ impl Vote {
         halt: false,
         busy: false,
         events: 0,
+        last: 0,
     };
 
     /// What two shards agree on.
@@ -54,6 +57,7 @@ impl Vote {
             halt: self.halt | other.halt,
             busy: self.busy | other.busy,
             events: self.events.max(other.events),
+            last: self.last.max(other.last),
         }
     }
 }
@@ -282,6 +286,7 @@ mod tests {
                             halt: me == 1,
                             busy: me == 0,
                             events: me as u64,
+                            last: 0,
                         };
                         let agreed = port.exchange(vote, &mut out, &mut inbox);
                         assert_eq!(agreed.next, round * 100);
@@ -373,6 +378,7 @@ mod tests {
             halt: false,
             busy: false,
             events: 0,
+            last: 0,
         };
         std::thread::scope(|scope| {
             let lost = scope.spawn(|| {
@@ -409,6 +415,7 @@ mod loom_tests {
                         halt: false,
                         busy: false,
                         events: 0,
+                        last: 0,
                     };
                     let agreed = port.exchange(vote, &mut out, &mut inbox);
                     assert_eq!(agreed.next, round);

@@ -29,6 +29,12 @@ pub(super) trait Form<M>: Send + Sync + 'static {
     /// As for [`Form::begin`].
     unsafe fn handle(actor: *mut Self::Actor, shard: *mut Shard<M>) -> Flow;
 
+    /// Lets it do what it does when the run is over.
+    ///
+    /// # Safety
+    /// As for [`Form::begin`].
+    unsafe fn finish(actor: *mut Self::Actor, shard: *mut Shard<M>);
+
     /// Lets it say in the shard's `waiting` what it waits for.
     ///
     /// # Safety

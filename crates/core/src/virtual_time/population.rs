@@ -94,6 +94,12 @@ pub(super) trait Population<M, S> {
     /// As for [`Population::run`]; `actor` is one of this population and lives on this shard.
     unsafe fn ask(&self, shard: *mut S, actor: u32);
 
+    /// Lets an actor do what it does when the run is over. If it panics, so does this.
+    ///
+    /// # Safety
+    /// As for [`Population::ask`].
+    unsafe fn finish(&self, shard: *mut S, actor: u32);
+
     /// What there is of an actor; `None` if it is not one of this population.
     ///
     /// # Safety

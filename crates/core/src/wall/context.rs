@@ -1,6 +1,7 @@
 //! The context of an actor on any of the wall-clock executors.
 
 mod ending;
+mod handler;
 mod waits;
 
 use super::Runtime;
@@ -11,8 +12,8 @@ use super::system::{Cell, End, Start, System};
 use super::timers::Timers;
 use crate::contract::random::Streams;
 use crate::contract::{
-    Actor, Addr, AddrRange, AsyncContext, Context, Envelope, Event, Message, Own, Scenario, SpanId,
-    Spawn, Ticket, Time, TimerHandle, Token, Waiting,
+    Actor, Addr, AddrRange, AsyncContext, Context, Envelope, Event, Message, Own, Sample, Scenario,
+    SpanId, Spawn, Ticket, Time, TimerHandle, Token, Waiting,
 };
 use crate::sync::lock;
 use ending::Handled;
@@ -310,12 +311,16 @@ impl<M: Message, R: Runtime> Context<M> for WallContext<M, R> {
         self.trace = (trace, parent);
     }
 
+    fn record(&mut self, name: &'static str, sample: Sample) {
+        lock(&self.system.probes).record(name, self.now, self.me, sample);
+    }
+
     fn spawn_request<A, F>(&mut self, how: Spawn, make: F) -> u32
     where
         A: Actor<M>,
         F: Fn(u32) -> A + Send + Sync + 'static,
     {
-        self.spawn_group(how, move |cx, index| crate::drive(make(index), cx))
+        self.spawn_group(how, move |cx, index| handler::handle(make(index), cx))
     }
 }
 

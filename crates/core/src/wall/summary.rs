@@ -129,6 +129,7 @@ fn report<M: Message, R: Runtime>(
         peak_memory: peak_memory(),
         digest: None,
         windows: 0,
+        probes: std::mem::take(&mut *lock(&system.probes)),
         per_actor,
     }
 }

@@ -14,7 +14,8 @@ use super::table::Table;
 use super::unfinished::Unfinished;
 use crate::contract::spawn::{Names, Spawn};
 use crate::contract::{
-    Addr, AddrRange, Config, DeadLetters, Event, Message, Overflow, PanicReport, Reason, Time,
+    Addr, AddrRange, Config, DeadLetters, Event, Message, Overflow, PanicReport, Probes, Reason,
+    Time,
 };
 use crate::sync::lock;
 use std::collections::HashMap;
@@ -49,6 +50,7 @@ pub(crate) struct System<M: Message, R: Runtime> {
     /// What the contexts of actors left behind that have not been told off yet.
     pub(super) unfinished: Mutex<HashMap<Addr, Unfinished<M>>>,
     pub(super) records: Mutex<Records>,
+    pub(super) probes: Mutex<Probes>,
 }
 
 /// How a run ended.
@@ -164,6 +166,7 @@ impl<M: Message, R: Runtime> System<M, R> {
             panics: Mutex::default(),
             unfinished: Mutex::default(),
             records: Mutex::default(),
+            probes: Mutex::default(),
         }
     }
 

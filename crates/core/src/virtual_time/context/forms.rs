@@ -41,6 +41,11 @@ impl<M: Message, A: Actor<M>, F: Fn(u32) -> A + Send + Sync + 'static> Form<M> f
         }
     }
 
+    unsafe fn finish(actor: *mut A, shard: *mut Shard<M>) {
+        // SAFETY: as in `begin`.
+        unsafe { (*actor).finish(&mut VirtualContext::new(ForEvent(shard))) }
+    }
+
     unsafe fn ask(_: *mut A, shard: *mut Shard<M>) {
         // SAFETY: the shard is valid.
         unsafe { (*shard).turn.waiting = Waiting::Message }
@@ -133,6 +138,8 @@ where
         }
         Flow::Continue
     }
+
+    unsafe fn finish(_: *mut B, _: *mut Shard<M>) {}
 
     unsafe fn ask(actor: *mut B, shard: *mut Shard<M>) {
         // SAFETY: as in `handle`.

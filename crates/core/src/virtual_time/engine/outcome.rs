@@ -64,6 +64,10 @@ impl<M: Message> Engine<M> {
                 });
             }
         }
+        // All shards know whether the run was cut; of a panic some may not.
+        if end != End::Halted || config.cut.is_cut() {
+            self.finish_actors();
+        }
         self.clear();
         let counters = std::mem::replace(&mut self.shard().counters, Counters::new(0));
         let names = self.shard().places.names();
@@ -94,6 +98,26 @@ impl<M: Message> Engine<M> {
             }
         }
         totals
+    }
+
+    /// Lets every actor that lives do what it does when the run is over, in the order of addresses.
+    fn finish_actors(&mut self) {
+        let (shard, over) = (self.shard, self.over);
+        // SAFETY: no reference to the shard is held while populations or actors are asked.
+        unsafe {
+            let actors: Vec<_> = (*shard).places.actors().collect();
+            for (actor, number) in actors {
+                let Some(population) = self.populations.get(number) else {
+                    continue;
+                };
+                (*shard).leave();
+                (*shard).turn.now = over;
+                let finish = AssertUnwindSafe(|| population.finish(shard, actor));
+                if let Err(panic) = catch_unwind(finish) {
+                    (*shard).note_panic("the end of the run".to_owned(), None, &*panic);
+                }
+            }
+        }
     }
 
     /// Drops all bodies.

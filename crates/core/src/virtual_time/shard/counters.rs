@@ -2,7 +2,7 @@
 
 use super::{ROOT, Shard};
 use crate::contract::config::fold;
-use crate::contract::{ActorTotals, Addr, Message, PanicReport, Report, Time, Token};
+use crate::contract::{ActorTotals, Addr, Message, PanicReport, Probes, Report, Time, Token};
 use crate::virtual_time::addresses::{PAGE, PAGE_BITS};
 use crate::virtual_time::header::Header;
 use crate::virtual_time::scheduled::{Head, Kind, Label, Scheduled, TIMER_FROM};
@@ -86,6 +86,7 @@ pub(in super::super) struct Counters {
     pub(in super::super) panics: Vec<(PanicReport, Option<u32>)>,
     pub(in super::super) received: Vec<Vec<u64>>,
     pub(in super::super) too_many: bool,
+    pub(in super::super) probes: Probes,
 }
 
 impl Counters {
@@ -109,6 +110,7 @@ impl Counters {
             panics: Vec::new(),
             received: Vec::new(),
             too_many: false,
+            probes: Probes::default(),
         }
     }
 

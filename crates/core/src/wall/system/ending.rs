@@ -1,10 +1,12 @@
 //! How actors end, and how the run does.
 
 use super::{Cell, End, LIVE, PANICKED, RETURNED, STOPPED, STOPPING, System};
-use crate::contract::{Addr, Event, Message, Reason, Time};
+use crate::contract::report::panic_text;
+use crate::contract::{Addr, Event, Message, PanicReport, Panics, Reason, Time};
 use crate::sync::lock;
 use crate::wall::Runtime;
 use crate::wall::letter::Letter;
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release, SeqCst};
 
@@ -68,6 +70,29 @@ impl<M: Message, R: Runtime> System<M, R> {
         Closed {
             reason,
             stop: (before & STOPPING != 0).then_some(before & 1),
+        }
+    }
+
+    /// Whether the run, which is over, has not failed by a panic.
+    pub(in crate::wall) fn ends_without_panic(&self) -> bool {
+        !matches!(*lock(&self.end), Some(End::Panicked(_)))
+    }
+
+    /// An actor has panicked as it finished, after the run.
+    pub(in crate::wall) fn note_late_panic(&self, who: Addr, panic: Box<dyn Any + Send>) {
+        let report = PanicReport {
+            who,
+            name: self.name(who),
+            time: self.clock.now(),
+            event: "the end of the run".to_owned(),
+            message: panic_text(&*panic),
+        };
+        lock(&self.panics).push(report.clone());
+        if self.config.panics == Panics::EndRun {
+            let mut end = lock(&self.end);
+            if matches!(*end, Some(End::Completed)) {
+                *end = Some(End::Panicked(Box::new(report)));
+            }
         }
     }
 

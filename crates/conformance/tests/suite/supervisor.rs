@@ -1,0 +1,248 @@
+//! Children that are restarted together.
+
+use crate::everywhere::config;
+use corsair::{
+    Addr, AsyncContext, Config, Event, Executor, Experiment, Flow, Message, Panics, Reason,
+    RestartPolicy, Spawn, Strategy, Supervised, Supervisor, Then, measure,
+};
+use std::time::Duration;
+
+#[derive(Clone, Debug, PartialEq, Eq, Message)]
+enum Note {
+    /// The children's addresses.
+    Children(Vec<Addr>),
+    Panic,
+    Return,
+    Echo(u32),
+}
+
+on_every_executor! {
+    one_for_one_restarts_the_child_that_panicked
+    one_for_all_restarts_every_child
+    rest_for_one_restarts_the_child_and_those_after_it
+    too_many_restarts_escalate_and_leave_no_child
+    a_supervisor_that_gives_up_returns_and_leaves_no_child
+    a_child_that_returns_is_not_restarted
+}
+
+async fn child<C: AsyncContext<Note>>(mut cx: C) {
+    loop {
+        match cx.recv().await {
+            Event::Message {
+                body: Note::Panic, ..
+            } => panic!("told to"),
+            Event::Message {
+                body: Note::Return, ..
+            } => return,
+            Event::Message { from, body } => {
+                cx.send(from, body);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Three children; the root tells those of each generation what to do, and gets all generations and
+/// how the supervisor ended.
+struct Family {
+    strategy: Strategy,
+    policy: RestartPolicy,
+    /// By generation: which child, and what it is told.
+    orders: Vec<(usize, Note)>,
+}
+
+type Told = (Vec<Vec<Addr>>, Option<Reason>, usize);
+
+impl Experiment<Note> for Family {
+    type Value = Told;
+
+    async fn root<C: AsyncContext<Note>>(self, mut cx: C) -> Told {
+        let Family {
+            strategy,
+            policy,
+            orders,
+        } = self;
+        let make = move |cx: C, _| async move {
+            Supervisor::new(strategy, policy)
+                .child("a", child)
+                .child("b", child)
+                .child("c", child)
+                .run(cx, |cx, children, what| {
+                    let parent = cx.parent();
+                    match what {
+                        Supervised::Started => {
+                            cx.send(parent, Note::Children(children.to_vec()));
+                        }
+                        Supervised::Event(Event::Message {
+                            body: Note::Return, ..
+                        }) => {
+                            return Flow::Stop;
+                        }
+                        Supervised::Event(_) => {}
+                    }
+                    Flow::Continue
+                })
+                .await;
+        };
+        let supervisor = cx
+            .spawn(Spawn::one("supervisor").watched(), make)
+            .await
+            .get(0);
+        let (mut generations, mut orders) = (Vec::new(), orders.into_iter());
+        let reason = loop {
+            match cx.recv().await {
+                Event::Message {
+                    body: Note::Children(children),
+                    ..
+                } => {
+                    match orders.next() {
+                        Some((which, order)) => {
+                            cx.send(children[which], order);
+                        }
+                        None => {
+                            cx.send(supervisor, Note::Return);
+                        }
+                    }
+                    generations.push(children);
+                }
+                Event::Down { who, reason } if who == supervisor => break Some(reason),
+                _ => {}
+            }
+        };
+        // Whoever still lives answers.
+        let mut living = 0;
+        for &child in generations.last().into_iter().flatten() {
+            let asked = cx.recv_timeout(Duration::ZERO).await;
+            assert_eq!(asked, None);
+            cx.send(child, Note::Echo(1));
+            let answer = cx.recv_timeout(Duration::from_millis(20)).await;
+            living += usize::from(answer.is_some());
+        }
+        (generations, reason, living)
+    }
+}
+
+fn told(
+    executor: Executor,
+    strategy: Strategy,
+    policy: RestartPolicy,
+    orders: &[(usize, Note)],
+) -> Told {
+    let config = Config {
+        panics: Panics::EndActor,
+        ..config()
+    };
+    let family = Family {
+        strategy,
+        policy,
+        orders: orders.to_vec(),
+    };
+    measure(executor, &config, family).unwrap().0
+}
+
+/// Which children have another address in the second generation.
+fn restarted(generations: &[Vec<Addr>]) -> Vec<usize> {
+    assert_eq!(generations.len(), 2);
+    (0..3)
+        .filter(|&child| generations[0][child] != generations[1][child])
+        .collect()
+}
+
+fn one_panic(executor: Executor, strategy: Strategy) -> Vec<usize> {
+    let (generations, reason, living) = told(
+        executor,
+        strategy,
+        RestartPolicy::default(),
+        &[(1, Note::Panic)],
+    );
+    assert_eq!((reason, living), (Some(Reason::Returned), 0));
+    restarted(&generations)
+}
+
+fn one_for_one_restarts_the_child_that_panicked(executor: Executor) {
+    assert_eq!(one_panic(executor, Strategy::OneForOne), [1]);
+}
+
+fn one_for_all_restarts_every_child(executor: Executor) {
+    assert_eq!(one_panic(executor, Strategy::OneForAll), [0, 1, 2]);
+}
+
+fn rest_for_one_restarts_the_child_and_those_after_it(executor: Executor) {
+    assert_eq!(one_panic(executor, Strategy::RestForOne), [1, 2]);
+}
+
+fn too_often(executor: Executor, then: Then) -> Told {
+    let policy = RestartPolicy {
+        most: 2,
+        backoff: Duration::from_millis(1),
+        then,
+        ..RestartPolicy::default()
+    };
+    let orders = [(0, Note::Panic), (2, Note::Panic), (1, Note::Panic)];
+    told(executor, Strategy::OneForAll, policy, &orders)
+}
+
+fn too_many_restarts_escalate_and_leave_no_child(executor: Executor) {
+    let (generations, reason, living) = too_often(executor, Then::Escalate);
+    assert_eq!(
+        (generations.len(), reason, living),
+        (3, Some(Reason::Panicked), 0)
+    );
+}
+
+fn a_supervisor_that_gives_up_returns_and_leaves_no_child(executor: Executor) {
+    let (generations, reason, living) = too_often(executor, Then::GiveUp);
+    assert_eq!(
+        (generations.len(), reason, living),
+        (3, Some(Reason::Returned), 0)
+    );
+}
+
+/// All children return: how many generations there were, and how the supervisor ended.
+struct Returns;
+
+impl Experiment<Note> for Returns {
+    type Value = (usize, Reason);
+
+    async fn root<C: AsyncContext<Note>>(self, mut cx: C) -> (usize, Reason) {
+        let make = |cx: C, _| async move {
+            Supervisor::new(Strategy::OneForAll, RestartPolicy::default())
+                .child("a", child)
+                .child("b", child)
+                .run(cx, |cx, children, what| {
+                    if what == Supervised::Started {
+                        let parent = cx.parent();
+                        cx.send(parent, Note::Children(children.to_vec()));
+                    }
+                    Flow::Continue
+                })
+                .await;
+        };
+        cx.spawn(Spawn::one("supervisor").watched(), make).await;
+        let mut generations = 0;
+        loop {
+            match cx.recv().await {
+                Event::Message {
+                    body: Note::Children(children),
+                    ..
+                } => {
+                    generations += 1;
+                    for child in children {
+                        cx.send(child, Note::Return);
+                    }
+                }
+                Event::Down { reason, .. } => return (generations, reason),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn a_child_that_returns_is_not_restarted(executor: Executor) {
+    let config = Config {
+        panics: Panics::EndActor,
+        ..config()
+    };
+    let ended = measure(executor, &config, Returns).unwrap().0;
+    assert_eq!(ended, (1, Reason::Returned));
+}

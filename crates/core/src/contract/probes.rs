@@ -1,0 +1,441 @@
+//! What actors measure: counters, gauges, histograms and time series by name, merged to the same bits
+//! whichever worker recorded what.
+//!
+//! Everything is kept as sums of integers, extremes, and counts of buckets, which can be added in any
+//! order; where an order matters, it is that of (time, actor), and of recording for one actor.
+
+use super::address::Addr;
+use super::time::Time;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What the actors of a run have recorded, by name: see [`Context::count`](crate::Context::count),
+/// [`gauge`](crate::Context::gauge), [`observe`](crate::Context::observe) and
+/// [`track`](crate::Context::track). In virtual time it is the same for any number of workers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Probes {
+    /// Sums.
+    pub counters: BTreeMap<&'static str, u64>,
+    /// Values of which the last one counts.
+    pub gauges: BTreeMap<&'static str, Gauge>,
+    /// Distributions of values.
+    pub histograms: BTreeMap<&'static str, Histogram>,
+    /// Values over time.
+    pub series: BTreeMap<&'static str, Series>,
+}
+
+/// What an actor records.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Sample {
+    /// Adds to a counter.
+    Count(u64),
+    /// Sets a gauge.
+    Gauge(f64),
+    /// A value of a histogram.
+    Observe(f64),
+    /// A value of a time series.
+    Track(f64),
+}
+
+impl Probes {
+    /// Whether nothing was recorded.
+    pub fn is_empty(&self) -> bool {
+        *self == Probes::default()
+    }
+
+    /// A counter; 0 if nothing was counted under this name.
+    pub fn counter(&self, name: &str) -> u64 {
+        self.counters.get(name).copied().unwrap_or(0)
+    }
+
+    /// Notes what an actor records.
+    pub(crate) fn record(&mut self, name: &'static str, at: Time, who: Addr, sample: Sample) {
+        match sample {
+            Sample::Count(more) => {
+                let count = self.counters.entry(name).or_default();
+                *count = count.saturating_add(more);
+            }
+            Sample::Gauge(value) => {
+                let new = Gauge::new(value, at, who);
+                let gauge = self.gauges.entry(name).or_insert(new);
+                gauge.merge(&new);
+            }
+            Sample::Observe(value) => {
+                self.histograms.entry(name).or_default().add(value);
+            }
+            Sample::Track(value) => {
+                self.series.entry(name).or_default().add(at, value);
+            }
+        }
+    }
+
+    /// Adds what other actors have recorded.
+    pub(crate) fn merge(&mut self, other: &Probes) {
+        for (name, more) in &other.counters {
+            let count = self.counters.entry(name).or_default();
+            *count = count.saturating_add(*more);
+        }
+        for (name, new) in &other.gauges {
+            self.gauges.entry(name).or_insert(*new).merge(new);
+        }
+        for (name, new) in &other.histograms {
+            self.histograms.entry(name).or_default().merge(new);
+        }
+        for (name, new) in &other.series {
+            self.series.entry(name).or_default().merge(new);
+        }
+    }
+}
+
+/// A value of which the last one counts: by time, then by the address of who set it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gauge {
+    /// The value set last.
+    pub value: f64,
+    /// When.
+    pub at: Time,
+    /// By whom.
+    pub by: Addr,
+    /// The least value that it has ever had.
+    pub least: f64,
+    /// The greatest one.
+    pub greatest: f64,
+}
+
+impl Gauge {
+    fn new(value: f64, at: Time, by: Addr) -> Gauge {
+        let (least, greatest) = (value, value);
+        Gauge {
+            value,
+            at,
+            by,
+            least,
+            greatest,
+        }
+    }
+
+    /// Of one actor and one time, `new` is the later one.
+    fn merge(&mut self, new: &Gauge) {
+        if (new.at, new.by) >= (self.at, self.by) {
+            (self.value, self.at, self.by) = (new.value, new.at, new.by);
+        }
+        self.least = self.least.min(new.least);
+        self.greatest = self.greatest.max(new.greatest);
+    }
+}
+
+/// A sum of numbers that does not depend on their order: to 2^-64, up to 2^62.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sum(i128);
+
+impl Sum {
+    const ONE: f64 = 18_446_744_073_709_551_616.0;
+
+    fn add(&mut self, value: f64) {
+        self.0 = self.0.saturating_add((value * Sum::ONE) as i128);
+    }
+
+    fn get(self) -> f64 {
+        self.0 as f64 / Sum::ONE
+    }
+}
+
+/// How values are distributed: exact in count, sum and extremes, and within 3 % of each value elsewhere.
+///
+/// A value that is no number is left out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Histogram {
+    count: u64,
+    sum: Sum,
+    least: f64,
+    greatest: f64,
+    /// Counts by the first bits of a value.
+    buckets: BTreeMap<i32, u64>,
+}
+
+impl Default for Histogram {
+    fn default() -> Histogram {
+        Histogram {
+            count: 0,
+            sum: Sum::default(),
+            least: f64::INFINITY,
+            greatest: f64::NEG_INFINITY,
+            buckets: BTreeMap::new(),
+        }
+    }
+}
+
+/// Bits of a number that are not looked at: 32 buckets from a power of two to the next.
+const DROPPED: u32 = 52 - 5;
+
+/// The bucket of a value; buckets are in the order of values.
+fn bucket(value: f64) -> i32 {
+    let bits = (value.abs().to_bits() >> DROPPED) as i32;
+    if value < 0.0 { -bits - 1 } else { bits }
+}
+
+/// The middle of a bucket.
+fn middle(bucket: i32) -> f64 {
+    let (bits, sign) = if bucket < 0 {
+        (-bucket - 1, -1.0)
+    } else {
+        (bucket, 1.0)
+    };
+    if bits == 0 {
+        return 0.0;
+    }
+    let from = f64::from_bits((bits as u64) << DROPPED);
+    let to = f64::from_bits((bits as u64 + 1) << DROPPED);
+    sign * if to.is_finite() {
+        from / 2.0 + to / 2.0
+    } else {
+        from
+    }
+}
+
+impl Histogram {
+    fn add(&mut self, value: f64) {
+        if value.is_nan() {
+            return;
+        }
+        self.count += 1;
+        self.sum.add(value);
+        self.least = self.least.min(value);
+        self.greatest = self.greatest.max(value);
+        *self.buckets.entry(bucket(value)).or_default() += 1;
+    }
+
+    fn merge(&mut self, other: &Histogram) {
+        self.count += other.count;
+        self.sum.0 = self.sum.0.saturating_add(other.sum.0);
+        self.least = self.least.min(other.least);
+        self.greatest = self.greatest.max(other.greatest);
+        for (bucket, count) in &other.buckets {
+            *self.buckets.entry(*bucket).or_default() += count;
+        }
+    }
+
+    /// How many values there are.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The mean; `None` if there are no values.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum.get() / self.count as f64)
+    }
+
+    /// The least value and the greatest one.
+    pub fn range(&self) -> Option<(f64, f64)> {
+        (self.count > 0).then_some((self.least, self.greatest))
+    }
+
+    /// The value that this part of all values, from 0 to 1, does not exceed; within 3 %.
+    ///
+    /// # Panics
+    /// If `part` is not between 0 and 1.
+    pub fn quantile(&self, part: f64) -> Option<f64> {
+        assert!(
+            (0.0..=1.0).contains(&part),
+            "a part of the values is between 0 and 1, not {part}"
+        );
+        let rank = ((part * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
+        let mut seen = 0;
+        let found = self.buckets.iter().find(|(_, count)| {
+            seen += **count;
+            seen >= rank
+        });
+        found.map(|(bucket, _)| middle(*bucket).clamp(self.least, self.greatest))
+    }
+}
+
+/// Values over time, in at most 4,096 intervals of one width: a power of two of nanoseconds, which is
+/// doubled as time goes on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series {
+    /// log2 of an interval's width in nanoseconds.
+    width_bits: u32,
+    intervals: Vec<Bin>,
+}
+
+/// The values of one interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Bin {
+    count: u64,
+    sum: Sum,
+    least: f64,
+    greatest: f64,
+}
+
+impl Bin {
+    const EMPTY: Bin = Bin {
+        count: 0,
+        sum: Sum(0),
+        least: f64::INFINITY,
+        greatest: f64::NEG_INFINITY,
+    };
+
+    fn merge(&mut self, other: &Bin) {
+        self.count += other.count;
+        self.sum.0 = self.sum.0.saturating_add(other.sum.0);
+        self.least = self.least.min(other.least);
+        self.greatest = self.greatest.max(other.greatest);
+    }
+}
+
+/// What was recorded within an interval of a [`Series`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// Its begin.
+    pub from: Time,
+    /// How many values were recorded.
+    pub count: u64,
+    /// Their mean.
+    pub mean: f64,
+    /// The least of them.
+    pub least: f64,
+    /// The greatest of them.
+    pub greatest: f64,
+}
+
+impl Series {
+    const MOST: u64 = 4096;
+
+    /// Doubles the width until a time lies within the intervals that there can be.
+    fn widen(&mut self, last: u64, width_bits: u32) {
+        while self.width_bits < width_bits || last >> self.width_bits >= Series::MOST {
+            self.width_bits += 1;
+            let pairs = self.intervals.chunks(2).map(|pair| {
+                let mut both = pair[0];
+                pair[1..].iter().for_each(|second| both.merge(second));
+                both
+            });
+            self.intervals = pairs.collect();
+        }
+    }
+
+    fn bin(&mut self, index: usize) -> &mut Bin {
+        if self.intervals.len() <= index {
+            self.intervals.resize(index + 1, Bin::EMPTY);
+        }
+        &mut self.intervals[index]
+    }
+
+    fn add(&mut self, at: Time, value: f64) {
+        if value.is_nan() {
+            return;
+        }
+        self.widen(at.as_nanos(), 0);
+        let index = (at.as_nanos() >> self.width_bits) as usize;
+        let mut new = Bin {
+            count: 1,
+            least: value,
+            greatest: value,
+            ..Bin::EMPTY
+        };
+        new.sum.add(value);
+        self.bin(index).merge(&new);
+    }
+
+    fn merge(&mut self, other: &Series) {
+        self.widen(0, other.width_bits);
+        let narrower = self.width_bits - other.width_bits;
+        for (index, new) in other.intervals.iter().enumerate() {
+            if new.count > 0 {
+                self.bin(index >> narrower).merge(new);
+            }
+        }
+    }
+
+    /// The width of an interval.
+    pub fn width(&self) -> Duration {
+        Duration::from_nanos(1 << self.width_bits)
+    }
+
+    /// The intervals in which anything was recorded, in the order of time.
+    pub fn intervals(&self) -> impl Iterator<Item = Interval> + '_ {
+        let bins = self.intervals.iter().enumerate();
+        bins.filter(|(_, bin)| bin.count > 0)
+            .map(|(index, bin)| Interval {
+                from: Time::from_nanos((index as u64) << self.width_bits),
+                count: bin.count,
+                mean: bin.sum.get() / bin.count as f64,
+                least: bin.least,
+                greatest: bin.greatest,
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::Random;
+
+    /// Samples of several actors, dealt out to some recorders by actor, and merged.
+    fn recorded(recorders: usize) -> Probes {
+        let mut random = Random::new(8);
+        let mut parts = vec![Probes::default(); recorders];
+        for step in 0..if cfg!(miri) { 50 } else { 5000u64 } {
+            let who = random.below(7);
+            let at = Time::from_nanos(step * 1_000_003 / 3);
+            let value = f64::from(random.below(1_000_000)) / 997.0 - 300.0;
+            let part = &mut parts[who as usize % recorders];
+            part.record("count", at, Addr(who), Sample::Count(u64::from(who)));
+            part.record("gauge", at, Addr(who), Sample::Gauge(value));
+            part.record("values", at, Addr(who), Sample::Observe(value));
+            part.record("series", at, Addr(who), Sample::Track(value));
+        }
+        let mut all = Probes::default();
+        parts.iter().rev().for_each(|part| all.merge(part));
+        all
+    }
+
+    #[test]
+    fn what_is_merged_does_not_depend_on_who_recorded_it() {
+        let one = recorded(1);
+        for recorders in 2..6 {
+            assert_eq!(recorded(recorders), one);
+        }
+        let series = &one.series["series"];
+        let counted: u64 = series.intervals().map(|interval| interval.count).sum();
+        assert_eq!(counted, one.histograms["values"].count());
+        assert!(series.intervals().count() <= Series::MOST as usize);
+    }
+
+    #[test]
+    fn quantiles_are_within_three_per_cent_and_extremes_exact() {
+        let mut histogram = Histogram::default();
+        (1..=1000).for_each(|n| histogram.add(f64::from(n)));
+        histogram.add(f64::NAN);
+        assert_eq!(histogram.count(), 1000);
+        assert_eq!(histogram.mean(), Some(500.5));
+        assert_eq!(histogram.range(), Some((1.0, 1000.0)));
+        for part in [0.1, 0.5, 0.9, 0.99] {
+            let quantile = histogram.quantile(part).unwrap();
+            assert!(
+                (quantile / (part * 1000.0) - 1.0).abs() < 0.031,
+                "{part}: {quantile}"
+            );
+        }
+        assert_eq!(histogram.quantile(1.0).map(|q| q > 984.0), Some(true));
+        let mut below = Histogram::default();
+        [-5.0, -1.0, 0.0, 2.0]
+            .into_iter()
+            .for_each(|value| below.add(value));
+        assert!(below.quantile(0.25).unwrap() < -4.8);
+        assert_eq!(below.quantile(0.75), Some(0.0));
+        assert_eq!(Histogram::default().quantile(0.5), None);
+    }
+
+    #[test]
+    fn a_gauge_has_the_value_set_last_and_its_extremes() {
+        let mut probes = Probes::default();
+        let at = Time::from_nanos;
+        for (time, who, value) in [(5, 1, 1.0), (9, 1, 7.0), (9, 0, 3.0), (2, 4, -2.0)] {
+            probes.record("gauge", at(time), Addr(who), Sample::Gauge(value));
+        }
+        let gauge = probes.gauges["gauge"];
+        assert_eq!((gauge.value, gauge.least, gauge.greatest), (7.0, -2.0, 7.0));
+    }
+}

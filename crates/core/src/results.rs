@@ -1,0 +1,95 @@
+//! What actors hand in.
+
+use crate::contract::{Addr, Context, Message};
+use crate::sync::lock;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+/// Where actors hand in results, in the order of their addresses whoever was first: for
+/// [`Actor::finish`](crate::Actor::finish). Clones are the same place.
+///
+/// ```
+/// use corsair::*;
+///
+/// #[derive(Message)]
+/// struct Coin;
+///
+/// struct Purse { coins: u32, results: Results<u32> }
+///
+/// impl Actor<Coin> for Purse {
+///     fn on<C: Context<Coin>>(&mut self, _: Event<Coin>, cx: &mut C) -> Flow {
+///         self.coins += 1;
+///         cx.count("coins", 1);
+///         Flow::Continue
+///     }
+///
+///     fn finish<C: Context<Coin>>(&mut self, cx: &mut C) {
+///         self.results.hand_in(cx, self.coins);
+///     }
+/// }
+///
+/// struct Root(Results<u32>);
+///
+/// impl Scenario<Coin> for Root {
+///     async fn root<C: AsyncContext<Coin>>(self, mut cx: C) {
+///         let results = self.0;
+///         let purses = cx.spawn_actors(Spawn::many(3, "purse", ""), move |_| Purse {
+///             coins: 0,
+///             results: results.clone(),
+///         }).await;
+///         for number in 0..6 {
+///             cx.send(purses.get(number % 4 % 3), Coin);
+///         }
+///         cx.settle().await;
+///     }
+/// }
+///
+/// for executor in [Executor::Virtual, Executor::Tokio] {
+///     let results = Results::new();
+///     let report = run(executor, &Config::default(), Root(results.clone()))?;
+///     let coins: Vec<u32> = results.take().into_iter().map(|(_, coins)| coins).collect();
+///     assert_eq!(coins, [3, 2, 1]);
+///     assert_eq!(report.probes.counter("coins"), 6);
+/// }
+/// # Ok::<(), RunError>(())
+/// ```
+pub struct Results<T>(Arc<Mutex<Vec<(Addr, T)>>>);
+
+impl<T> Results<T> {
+    /// Nothing has been handed in.
+    pub fn new() -> Results<T> {
+        Results(Arc::default())
+    }
+
+    /// Hands in a result of the actor whose context this is.
+    pub fn hand_in<M: Message>(&self, cx: &impl Context<M>, result: T) {
+        lock(&self.0).push((cx.me(), result));
+    }
+
+    /// Takes what was handed in, in the order of addresses; of one actor in the order of handing in.
+    pub fn take(&self) -> Vec<(Addr, T)> {
+        let mut results = std::mem::take(&mut *lock(&self.0));
+        results.sort_by_key(|(who, _)| *who);
+        results
+    }
+}
+
+impl<T> Default for Results<T> {
+    fn default() -> Self {
+        Results::new()
+    }
+}
+
+impl<T> Clone for Results<T> {
+    fn clone(&self) -> Self {
+        Results(Arc::clone(&self.0))
+    }
+}
+
+impl<T> fmt::Debug for Results<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Results")
+            .field("results", &lock(&self.0).len())
+            .finish()
+    }
+}

@@ -1,0 +1,46 @@
+//! The life of an actor in handler form, which has something to do when the run is over.
+
+use super::WallContext;
+use crate::contract::{Actor, AsyncContext, Flow, Message};
+use crate::wall::Runtime;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A handler and its context. If both are dropped by the end of the run, the handler finishes.
+struct Handler<A: Actor<M>, M: Message, R: Runtime> {
+    actor: A,
+    cx: WallContext<M, R>,
+    /// It has ended by itself, or is handling an event.
+    busy: bool,
+}
+
+/// What [`drive`](crate::drive) does, and the finish.
+pub(super) async fn handle<A: Actor<M>, M: Message, R: Runtime>(actor: A, cx: WallContext<M, R>) {
+    let mut life = Handler {
+        actor,
+        cx,
+        busy: true,
+    };
+    life.actor.start(&mut life.cx);
+    loop {
+        life.busy = false;
+        let event = life.cx.recv().await;
+        life.busy = true;
+        if life.actor.on(event, &mut life.cx) == Flow::Stop {
+            return;
+        }
+    }
+}
+
+impl<A: Actor<M>, M: Message, R: Runtime> Drop for Handler<A, M, R> {
+    fn drop(&mut self) {
+        let system = &self.cx.system;
+        let over = system.is_ending() && !self.busy && system.ends_without_panic();
+        if over && !self.cx.cell.is_stopping() {
+            self.cx.now = self.cx.system.clock.now();
+            let finish = AssertUnwindSafe(|| self.actor.finish(&mut self.cx));
+            if let Err(panic) = catch_unwind(finish) {
+                self.cx.system.note_late_panic(self.cx.me, panic);
+            }
+        }
+    }
+}
