@@ -31,21 +31,40 @@
 //!
 //! [`edge`] and [`fork_join`] know nothing of actors: bounded connections with abort, and parallel
 //! recursion.
+//!
+//! # Features
+//! | | |
+//! |---|---|
+//! | `threads` (default) | the executors `Threads` and `Pool`, and fork-join |
+//! | `tokio` (default) | the executor `Tokio`, and edges |
+//! | `rand_core` | an actor's random numbers as a generator of the crate `rand_core` |
+//! | `serde` | a paused run shows an actor's state as a JSON value |
+//! | `tracing` | a layer for tests: events of `tracing` with virtual time and actor |
+//!
+//! Without default features there is virtual time, which also runs on `wasm32-unknown-unknown`, with one worker.
+//! The oldest compiler is the `rust-version` of the manifest; raising it is a minor release.
 #![warn(missing_docs)]
 
 mod contract;
 mod determinism;
+#[cfg(feature = "tokio")]
 pub mod edge;
 mod experiment;
+#[cfg(feature = "threads")]
 pub mod fork_join;
 pub mod fsm;
 mod memory;
 pub mod network;
 mod results;
+#[cfg(feature = "rand_core")]
+mod rng;
 mod run;
 mod supervision;
 mod sync;
+#[cfg(feature = "tracing")]
+pub mod traced;
 mod virtual_time;
+#[cfg(feature = "threads")]
 mod wall;
 
 /// The examples of the manual are tests.
@@ -69,6 +88,10 @@ pub use determinism::{Difference, NotDeterministic, check_determinism};
 pub use experiment::{Estimate, Experiment, Replication, ReplicationError, measure, replicate};
 pub use memory::{available_memory, file_memory, peak_memory, resident_memory};
 pub use results::Results;
-pub use run::{run, run_on, run_on_wall_clock, simulate};
+#[cfg(feature = "rand_core")]
+pub use rng::StreamRng;
+#[cfg(feature = "tokio")]
+pub use run::run_on;
+pub use run::{run, run_on_wall_clock, simulate};
 pub use supervision::{RestartPolicy, Strategy, Supervised, Supervisor, Then, restarting};
 pub use virtual_time::{InjectError, InspectError, Simulation, most_workers};

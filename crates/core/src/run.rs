@@ -1,6 +1,7 @@
 //! One way to run a scenario on any executor.
 
 use crate::contract::{Config, Executor, Message, Report, RunError, Scenario};
+#[cfg(feature = "tokio")]
 use tokio::runtime::Handle;
 
 /// Runs a scenario on an executor and reports what it did.
@@ -65,9 +66,22 @@ pub fn run_on_wall_clock<M: Message>(
     config.check()?;
     match executor {
         Executor::Virtual => panic!("virtual time is not the wall clock; use `run`"),
+        #[cfg(feature = "tokio")]
         Executor::Tokio => crate::wall::tokio::run(config, scenario),
+        #[cfg(feature = "threads")]
         Executor::Threads => crate::wall::threads::run(config, scenario),
+        #[cfg(feature = "threads")]
         Executor::Pool => crate::wall::pool::run(config, scenario),
+        #[cfg(not(all(feature = "tokio", feature = "threads")))]
+        executor => {
+            drop(scenario);
+            let feature = if executor == Executor::Tokio {
+                "tokio"
+            } else {
+                "threads"
+            };
+            Err(RunError::NotBuilt { executor, feature })
+        }
     }
 }
 
@@ -114,6 +128,7 @@ pub fn simulate<M: Message>(
 ///
 /// # Errors
 /// See [`RunError`].
+#[cfg(feature = "tokio")]
 pub fn run_on<M: Message>(
     runtime: &Handle,
     config: &Config,

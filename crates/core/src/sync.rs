@@ -2,6 +2,10 @@
 //! checks every interleaving of a small model (`cfg(loom)`).
 
 #[cfg(not(loom))]
+#[cfg_attr(
+    not(feature = "tokio"),
+    allow(unused_imports, reason = "some are of edges and fork-join")
+)]
 pub(crate) use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 };
@@ -37,6 +41,29 @@ impl<T> UnsafeCell<T> {
     #[inline]
     pub(crate) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
         write(self.0.get())
+    }
+}
+
+/// Measures time by the clock of the wall, where there is one: on bare WebAssembly there is none, and no
+/// time passes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stopwatch(
+    #[cfg(not(all(target_family = "wasm", target_os = "unknown")))] std::time::Instant,
+);
+
+impl Stopwatch {
+    pub(crate) fn start() -> Stopwatch {
+        Stopwatch(
+            #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+            std::time::Instant::now(),
+        )
+    }
+
+    pub(crate) fn elapsed(self) -> std::time::Duration {
+        #[cfg(not(all(target_family = "wasm", target_os = "unknown")))]
+        return self.0.elapsed();
+        #[cfg(all(target_family = "wasm", target_os = "unknown"))]
+        std::time::Duration::ZERO
     }
 }
 

@@ -49,7 +49,10 @@ mod waker;
 mod wheel;
 
 use crate::contract::{Config, Executor, Message, Report, RunError, Scenario};
+use crate::sync::Stopwatch;
 use conclusion::conclude;
+#[cfg(feature = "tracing")]
+pub(crate) use context::running;
 use exchange::{Alone, Matrix};
 use population::Blueprint;
 pub(crate) use shard::LoggedEvent;
@@ -57,7 +60,6 @@ use shard::Shard;
 pub use simulation::{InjectError, InspectError, Simulation};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// The most workers of which each has some of a number of actors, if those are spawned at once: actors
 /// are given to workers in pages of 256.
@@ -72,7 +74,7 @@ pub(crate) fn run<M: Message>(
     scenario: impl Scenario<M>,
 ) -> Result<Report, RunError> {
     let config = &config.with_network();
-    let started = Instant::now();
+    let started = Stopwatch::start();
     let root: Arc<dyn Blueprint<M, Shard<M>>> =
         Arc::new(context::root_form(move |context| scenario.root(context)));
     let outcomes = run_shards(config, root)?;

@@ -29,6 +29,13 @@ pub trait Actor<M: Message>: Send + Sized + 'static {
     /// the event.
     fn on<C: Context<M>>(&mut self, event: Event<M>, cx: &mut C) -> Flow;
 
+    /// The actor's state as a value, for [`Simulation::inspect_value`](crate::Simulation::inspect_value), which
+    /// need not know its type; `None`, as it is by default: it is not shown.
+    #[cfg(feature = "serde")]
+    fn state(&self) -> Option<serde_json::Value> {
+        None
+    }
+
     /// Called once when the run is over, if the actor lives then: to record what it has measured, or
     /// hand in [`Results`](crate::Results). Nothing that it sends arrives. The time is that of the
     /// run's end.

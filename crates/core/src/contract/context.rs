@@ -52,6 +52,31 @@ pub trait Context<M: Message>: Send {
         Random::new(self.random())
     }
 
+    /// This actor's stream as a generator that other crates take, such as `rand`.
+    ///
+    /// ```
+    /// # use corsair::*;
+    /// use rand_core::RngCore;
+    /// # #[derive(Message)] struct Job;
+    /// # struct Root;
+    /// # impl Scenario<Job> for Root {
+    /// # async fn root<C: AsyncContext<Job>>(self, mut cx: C) {
+    /// let mut key = [0; 16];
+    /// cx.rng().fill_bytes(&mut key);
+    /// assert_ne!(key, [0; 16]);
+    /// # }
+    /// # }
+    /// # run(Executor::Virtual, &Config::default(), Root)?;
+    /// # Ok::<(), RunError>(())
+    /// ```
+    #[cfg(feature = "rand_core")]
+    fn rng(&mut self) -> crate::StreamRng<'_, M, Self>
+    where
+        Self: Sized,
+    {
+        crate::StreamRng::new(self)
+    }
+
     /// A number of this distribution, from this actor's stream.
     fn sample(&mut self, distribution: &Distribution) -> f64 {
         distribution.draw(self.random())

@@ -1,6 +1,6 @@
 //! What can go wrong in a run.
 
-use super::config::ConfigError;
+use super::config::{ConfigError, Executor};
 use super::report::{PanicReport, Report, WaitingActor};
 use super::time::Time;
 use std::fmt;
@@ -12,6 +12,14 @@ pub enum RunError {
     /// The configuration contradicts itself.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The library was built without this executor.
+    #[error("corsair was built without the executor {executor:?}; its feature is `{feature}`")]
+    NotBuilt {
+        /// The executor that was asked for.
+        executor: Executor,
+        /// The feature that it belongs to.
+        feature: &'static str,
+    },
     /// Nothing was left to happen, and the root had not ended.
     #[error("deadlock at {}: no event is left, {} still waiting\n{}", report.time, actors(report.waiting_total), Lines(&report.waiting, report.waiting_total))]
     Deadlock {
@@ -138,7 +146,7 @@ impl RunError {
     /// The run so far, if it had begun.
     pub fn report(&self) -> Option<&Report> {
         match self {
-            RunError::Config(_) => None,
+            RunError::Config(_) | RunError::NotBuilt { .. } => None,
             RunError::Deadlock { report }
             | RunError::Panicked { report, .. }
             | RunError::Livelock { report, .. }

@@ -204,6 +204,8 @@ trait Actors<M: Message> {
                 kind: TypeId::of::<<Self::Form as Form<M>>::Actor>(),
                 called: type_name::<<Self::Form as Form<M>>::Actor>(),
                 place: Slot::actor(slot).cast(),
+                #[cfg(feature = "serde")]
+                value: <Self::Form as Form<M>>::state,
             })
         }
     }

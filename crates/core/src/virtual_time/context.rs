@@ -28,9 +28,30 @@ thread_local! {
     static RUNNING: Cell<(u32, *mut ())> = const { Cell::new((0, std::ptr::null_mut())) };
 }
 
+#[cfg(feature = "tracing")]
+thread_local! {
+    /// Where that shard has the address of the actor being run, and the time.
+    static HERE: Cell<(*const u32, *const u64)> =
+        const { Cell::new((std::ptr::null(), std::ptr::null())) };
+}
+
+/// The time and the actor whose code is being run on this thread.
+#[cfg(feature = "tracing")]
+pub(crate) fn running() -> Option<(Time, Addr)> {
+    let (me, now) = HERE.get();
+    if me.is_null() {
+        return None;
+    }
+    // SAFETY: the shard that they point into runs on this thread, and no reference to it is held
+    // while code of an actor runs.
+    unsafe { Some((Time(now.read()), Addr(me.read()))) }
+}
+
 /// While it lives, a shard runs on this thread.
 pub(super) struct Running {
     before: (u32, *mut ()),
+    #[cfg(feature = "tracing")]
+    here: (*const u32, *const u64),
     polled: (usize, bool),
 }
 
@@ -42,6 +63,10 @@ impl Running {
         let id = unsafe { (*shard).id };
         Running {
             before: RUNNING.replace((id, shard.cast())),
+            // SAFETY: the shard is valid, by the contract.
+            #[cfg(feature = "tracing")]
+            here: HERE
+                .replace(unsafe { (&raw const (*shard).turn.me, &raw const (*shard).turn.now) }),
             polled: waker::set_aside(),
         }
     }
@@ -50,6 +75,8 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         RUNNING.set(self.before);
+        #[cfg(feature = "tracing")]
+        HERE.set(self.here);
         waker::restore(self.polled);
     }
 }

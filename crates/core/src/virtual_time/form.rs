@@ -29,6 +29,13 @@ pub(super) trait Form<M>: Send + Sync + 'static {
     /// As for [`Form::begin`].
     unsafe fn handle(actor: *mut Self::Actor, shard: *mut Shard<M>) -> Flow;
 
+    /// Its state as a value, if it shows that.
+    ///
+    /// # Safety
+    /// `actor` is one of this form, and is not used otherwise meanwhile.
+    #[cfg(feature = "serde")]
+    unsafe fn state(actor: *const ()) -> Option<serde_json::Value>;
+
     /// Lets it do what it does when the run is over.
     ///
     /// # Safety

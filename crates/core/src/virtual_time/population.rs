@@ -64,6 +64,9 @@ pub(super) struct Seen {
     pub(super) called: &'static str,
     /// Where it is.
     pub(super) place: *const (),
+    /// Its state as a value, given its place, if it shows that.
+    #[cfg(feature = "serde")]
+    pub(super) value: unsafe fn(*const ()) -> Option<serde_json::Value>,
 }
 
 /// Some actors of one type.

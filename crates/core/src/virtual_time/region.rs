@@ -11,7 +11,7 @@ pub(super) struct Region {
 }
 
 /// The size of a huge page.
-#[cfg(not(miri))]
+#[cfg(all(target_os = "linux", not(miri)))]
 const HUGE: usize = 2 << 20;
 
 impl Region {
@@ -33,7 +33,7 @@ impl Region {
                 align,
             };
         }
-        #[cfg(not(miri))]
+        #[cfg(all(target_os = "linux", not(miri)))]
         if bytes >= HUGE
             && let Some(start) = map(bytes)
         {
@@ -58,14 +58,14 @@ impl Region {
         self.start.as_ptr()
     }
 
-    #[cfg(not(miri))]
+    #[cfg(all(target_os = "linux", not(miri)))]
     fn is_mapped(&self) -> bool {
         self.align == HUGE
     }
 }
 
 /// Maps zeroed memory at a multiple of the huge page's size.
-#[cfg(not(miri))]
+#[cfg(all(target_os = "linux", not(miri)))]
 fn map(bytes: usize) -> Option<NonNull<u8>> {
     let reserve = bytes.checked_add(HUGE)?;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
@@ -99,7 +99,7 @@ impl Drop for Region {
         if self.bytes == 0 {
             return;
         }
-        #[cfg(not(miri))]
+        #[cfg(all(target_os = "linux", not(miri)))]
         if self.is_mapped() {
             // SAFETY: exactly this range was mapped by `map` and is not used any more.
             unsafe {

@@ -9,12 +9,12 @@ use super::header::State;
 use super::pause::Before;
 use super::shard::LoggedEvent;
 use crate::contract::{Addr, Config, Message, Outcome, Report, RunError, Scenario, SpanId, Time};
-use crate::sync::lock;
+use crate::sync::{Stopwatch, lock};
 pub use error::{InjectError, InspectError};
 use std::any::{TypeId, type_name};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use workers::WorkerThreads;
 
 /// A run in virtual time that goes on as far as it is told, can be looked at and spoken to in
@@ -87,7 +87,7 @@ pub struct Simulation<M: Message> {
     end: Option<End>,
     injected: u32,
     pace: Option<f64>,
-    started: Instant,
+    started: Stopwatch,
 }
 
 impl<M: Message> Simulation<M> {
@@ -99,7 +99,7 @@ impl<M: Message> Simulation<M> {
     pub fn new(config: &Config, scenario: impl Scenario<M>) -> Result<Simulation<M>, RunError> {
         config.check()?;
         let config = &config.with_network();
-        let started = Instant::now();
+        let started = Stopwatch::start();
         let root: Arc<dyn super::Blueprint<M, super::Shard<M>>> =
             Arc::new(super::context::root_form(move |context| {
                 scenario.root(context)
@@ -285,6 +285,54 @@ impl<M: Message> Simulation<M> {
         Ok(look(unsafe { &*seen.place.cast::<A>() }))
     }
 
+    /// Looks at the state of an actor, whatever its type, as far as [`Actor::state`](crate::Actor::state) shows it;
+    /// `None` if it does not.
+    ///
+    /// ```
+    /// # use corsair::*;
+    /// # #[derive(Message)] struct Coin;
+    /// struct Purse { coins: u32 }
+    ///
+    /// impl Actor<Coin> for Purse {
+    ///     fn on<C: Context<Coin>>(&mut self, _: Event<Coin>, _: &mut C) -> Flow {
+    ///         self.coins += 1;
+    ///         Flow::Continue
+    ///     }
+    ///
+    ///     fn state(&self) -> Option<serde_json::Value> {
+    ///         Some(serde_json::json!({ "coins": self.coins }))
+    ///     }
+    /// }
+    /// # struct Root;
+    /// # impl Scenario<Coin> for Root {
+    /// #     async fn root<C: AsyncContext<Coin>>(self, mut cx: C) {
+    /// #         let purse = cx.spawn_actors(Spawn::one("purse"), |_| Purse { coins: 0 }).await.get(0);
+    /// #         cx.send(purse, Coin);
+    /// #         cx.sleep(std::time::Duration::from_secs(1)).await;
+    /// #     }
+    /// # }
+    /// let mut simulation = Simulation::new(&Config::default(), Root)?;
+    /// simulation.run_until(Time::ZERO.after(std::time::Duration::from_millis(500)));
+    /// let purse = simulation.find("purse").expect("it was spawned");
+    /// assert_eq!(simulation.inspect_value(purse)?, Some(serde_json::json!({ "coins": 1 })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such actor.
+    #[cfg(feature = "serde")]
+    pub fn inspect_value(&mut self, who: Addr) -> Result<Option<serde_json::Value>, InspectError> {
+        let mut shard = self.shard_of(who);
+        let seen = shard.look(who).ok_or(InspectError::NoActor { who })?;
+        match seen.state {
+            State::Fresh => Err(InspectError::NotBegun { who }),
+            State::Ended => Err(InspectError::Ended { who }),
+            // SAFETY: a live actor of that form is at this place as long as nothing is run, and the
+            // shard is locked. There is no other reference to it.
+            State::Live => Ok(unsafe { (seen.value)(seen.place) }),
+        }
+    }
+
     /// Lets a message without a sender ([`Addr::NONE`]) arrive at a time that has not come yet. At one
     /// instant it comes after the messages of actors, and in the order of injection.
     ///
@@ -458,7 +506,7 @@ impl<M: Message> Simulation<M> {
     fn keep_pace(&mut self, time: Time, factor: f64) {
         /// So long it sleeps at most, so that a cut is noticed, and a window is not run late.
         const NAP: Duration = Duration::from_millis(5);
-        let (begun, from) = (Instant::now(), self.now);
+        let (begun, from) = (Stopwatch::start(), self.now);
         while self.end.is_none() && !self.config.cut.is_cut() {
             let passed = begun.elapsed().as_secs_f64() * factor;
             let now = from.after(Duration::try_from_secs_f64(passed).unwrap_or(Duration::MAX));

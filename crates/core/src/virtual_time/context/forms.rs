@@ -41,6 +41,12 @@ impl<M: Message, A: Actor<M>, F: Fn(u32) -> A + Send + Sync + 'static> Form<M> f
         }
     }
 
+    #[cfg(feature = "serde")]
+    unsafe fn state(actor: *const ()) -> Option<serde_json::Value> {
+        // SAFETY: the contract.
+        unsafe { (*actor.cast::<A>()).state() }
+    }
+
     unsafe fn finish(actor: *mut A, shard: *mut Shard<M>) {
         // SAFETY: as in `begin`.
         unsafe { (*actor).finish(&mut VirtualContext::new(ForEvent(shard))) }
@@ -137,6 +143,11 @@ where
             }
         }
         Flow::Continue
+    }
+
+    #[cfg(feature = "serde")]
+    unsafe fn state(_: *const ()) -> Option<serde_json::Value> {
+        None
     }
 
     unsafe fn finish(_: *mut B, _: *mut Shard<M>) {}
