@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# The core's unit tests, and those of the virtual executor and of edges, under miri, which finds
-# undefined behaviour in unsafe code.
+# The engine's unsafe code under miri, which finds undefined behaviour.
 #
-#   ci/miri.sh            all of them
-#   ci/miri.sh wheel      those with `wheel` in their path
+#   ci/miri.sh            small scenarios that go through all of it, and the unit tests of its parts: minutes
+#   ci/miri.sh all        with them the unit tests of the core, and the suites of virtual time and of edges:
+#                         up to an hour
+#   ci/miri.sh all wheel  of these, what has `wheel` in its path
 #
-# miri is some thousand times slower than the processor: tests choose small populations under
-# `cfg(miri)`, and properties try few cases. It exists on nightly only, which is installed if it is
-# missing; where that fails, this script says so and does nothing.
+# miri is some thousand times slower than the processor: the engine's tables and the tests' populations
+# are small under `cfg(miri)`. It exists on nightly only, which is installed if it is missing; where that
+# fails, this script says so and does nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,9 +24,20 @@ fi
 export MIRIFLAGS="${MIRIFLAGS:--Zmiri-disable-isolation}"
 export PROPTEST_CASES="${PROPTEST_CASES:-2}"
 export PROPTEST_DISABLE_FAILURE_PERSISTENCE=true
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/miri"
 
 cargo "+$toolchain" miri setup
+if [ "${1:-}" != all ]; then
+    # One after the other: each has the whole of miri's one thread. What waits for threads to fall
+    # asleep takes long, and is in `all`.
+    timeout "${MIRI_SECONDS:-360}" cargo "+$toolchain" miri test -p corsair-conformance --test soundness -- --test-threads=1
+    timeout "${MIRI_SECONDS:-360}" cargo "+$toolchain" miri test -p corsair --lib -- --test-threads=1 \
+        virtual_time::buffer virtual_time::order virtual_time::kept virtual_time::region virtual_time::exchange
+    exit 0
+fi
+shift
 # The others run threads and runtimes that take miri hours, or other systems' code.
 others=(--skip conformance:: --skip fork_join:: --skip fsm:: --skip wall:: --skip progress::)
 timeout "${MIRI_SECONDS:-2400}" cargo "+$toolchain" miri test -p corsair --lib -- "$@"
+timeout "${MIRI_SECONDS:-2400}" cargo "+$toolchain" miri test -p corsair-conformance --test soundness -- "$@"
 timeout "${MIRI_SECONDS:-2400}" cargo "+$toolchain" miri test -p corsair-conformance --test suite -- "$@" "${others[@]}"

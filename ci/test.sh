@@ -3,7 +3,7 @@
 #
 #   ci/test.sh            all steps
 #   ci/test.sh fmt docs   only these
-#   ci/test.sh miri       must be asked for: undefined behaviour, takes up to an hour
+#   ci/test.sh package    must be asked for: whether the libraries can be published, asks the registry
 #   ci/test.sh observe    must be asked for: a real Kafka and a real Neo4j
 #   ci/test.sh courier    must be asked for: a real NATS server, and nodes that are killed
 #   ci/test.sh stream     must be asked for: clients of InfluxDB from pip, and hung receivers
@@ -17,7 +17,7 @@ export CARGO_TERM_COLOR="${CARGO_TERM_COLOR:-never}"
 # The steps build once; incremental caches would only cost time and space.
 export CARGO_INCREMENTAL=0
 
-all_steps=(toolchain fmt lean clippy features tests docs examples benches versus readme semantics loom deny)
+all_steps=(toolchain fmt lean clippy tests docs examples benches versus readme semantics features loom miri deny)
 
 # The toolchain of rust-toolchain.toml with its components.
 step_toolchain() {
@@ -46,15 +46,6 @@ step_lean() {
 
 step_clippy() {
     cargo clippy --workspace --all-targets -- -D warnings
-}
-
-# Without what is on by default, and with each feature that no other step builds.
-step_features() {
-    local features
-    for features in "" tls; do
-        cargo clippy -p corsair-stream --lib --no-default-features --features "$features" -- -D warnings
-    done
-    cargo clippy -p corsair-stream --lib --bins --features tls -- -D warnings
 }
 
 # The README's command.
@@ -138,8 +129,31 @@ step_loom() {
     fi
 }
 
+# Small scenarios only; `ci/miri.sh all` takes up to an hour.
 step_miri() {
     ci/miri.sh
+}
+
+# The core with all of its features, and with none of them where there are no threads.
+step_features() {
+    cargo clippy -p corsair --all-features -- -D warnings
+    cargo test -p corsair --all-features --doc -- rng inspect_value TestLayer
+    if rustup target add wasm32-unknown-unknown; then
+        cargo clippy -p corsair --no-default-features --target wasm32-unknown-unknown -- -D warnings
+    else
+        echo "left out: WebAssembly, its target cannot be installed"
+        cargo clippy -p corsair --no-default-features -- -D warnings
+    fi
+    local features
+    for features in "" tls; do
+        cargo clippy -p corsair-stream --lib --no-default-features --features "$features" -- -D warnings
+    done
+    cargo clippy -p corsair-stream --lib --bins --features tls -- -D warnings
+}
+
+# What would be published is complete; without building it once more from what is packed.
+step_package() {
+    cargo publish --dry-run --no-verify -p corsair-derive -p corsair -p corsair-serial
 }
 
 # Nodes and a server are killed under load; not among all steps, because it installs a server.

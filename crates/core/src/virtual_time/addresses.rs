@@ -96,14 +96,14 @@ mod tests {
     fn no_address_is_dealt_out_twice_and_less_than_half_are_lost() {
         let mut random = Random::new(5);
         let spawned: &[u32] = if cfg!(miri) {
-            &[1, 7, 127]
+            &[7, 127]
         } else {
             &[1, 2, 7, 100, 127, 300, 1000]
         };
         for &most in spawned {
             let mut addresses = Addresses::new();
             let mut taken = std::collections::HashSet::new();
-            let spawns = if cfg!(miri) { 8 } else { 3000 };
+            let spawns = if cfg!(miri) { 3 } else { 3000 };
             for _ in 0..spawns {
                 let count = 1 + random.below(most);
                 let first = first_of(&mut addresses, &[count])[0];

@@ -286,7 +286,7 @@ mod tests {
     fn groups_by_receiver_and_orders_by_time_sender_sequence() {
         let mut random = Random::new(3);
         let mut order = Order::new();
-        let most = if cfg!(miri) { 12 } else { 3000 };
+        let most = if cfg!(miri) { 6 } else { 3000 };
         for receivers in [1, 2, 7, 300, 100_000] {
             for times in [1, 50, 5_000, 1 << 28] {
                 let count = 1 + random.below(most);

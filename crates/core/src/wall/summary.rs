@@ -18,7 +18,10 @@ pub(super) fn conclude<M: Message, R: Runtime>(
     executor: Executor,
     over: Time,
 ) -> Result<Report, RunError> {
-    let end = lock(&system.end).take().unwrap_or(End::Completed);
+    let mut end = lock(&system.end).take().unwrap_or(End::Completed);
+    if let (End::Completed, Some(panic)) = (&end, lock(&system.late_panic).take()) {
+        end = End::Panicked(panic);
+    }
     let mut report = Box::new(report(system, executor, over));
     let Config {
         strict, mailbox, ..

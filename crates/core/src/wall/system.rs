@@ -51,6 +51,8 @@ pub(crate) struct System<M: Message, R: Runtime> {
     pub(super) unfinished: Mutex<HashMap<Addr, Unfinished<M>>>,
     pub(super) records: Mutex<Records>,
     pub(super) probes: Mutex<Probes>,
+    /// By which a run has failed that was over.
+    pub(super) late_panic: Mutex<Option<Box<PanicReport>>>,
 }
 
 /// How a run ended.
@@ -167,6 +169,7 @@ impl<M: Message, R: Runtime> System<M, R> {
             unfinished: Mutex::default(),
             records: Mutex::default(),
             probes: Mutex::default(),
+            late_panic: Mutex::default(),
         }
     }
 

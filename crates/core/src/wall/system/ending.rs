@@ -89,10 +89,7 @@ impl<M: Message, R: Runtime> System<M, R> {
         };
         lock(&self.panics).push(report.clone());
         if self.config.panics == Panics::EndRun {
-            let mut end = lock(&self.end);
-            if matches!(*end, Some(End::Completed)) {
-                *end = Some(End::Panicked(Box::new(report)));
-            }
+            lock(&self.late_panic).get_or_insert(Box::new(report));
         }
     }
 
