@@ -28,6 +28,7 @@ mod mailbox;
 mod owed;
 pub(crate) mod pool;
 mod records;
+mod runtime;
 mod summary;
 mod system;
 mod table;
@@ -36,54 +37,21 @@ mod timers;
 pub(crate) mod tokio;
 mod unfinished;
 
-use crate::contract::{Config, Executor, Message, Report, RunError, Scenario, Time};
-use clock::Clock;
-use std::io;
+use crate::contract::{Config, Executor, Message, Report, RunError, Scenario};
+use runtime::Runtime;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
 use system::System;
-
-/// Where bodies are polled, and how.
-trait Runtime: Send + Sync + Sized + 'static {
-    /// What it keeps of an actor to be able to end it.
-    type Handle: Default + Send + Sync;
-    /// What wakes one actor when its next timer is due.
-    type Alarm: Alarm<Self>;
-
-    /// How many actors it can run at once, if it is limited.
-    fn limit(&self) -> Option<u64> {
-        None
-    }
-
-    /// Begins to run the life of an actor.
-    fn start<F>(
-        &self,
-        handle: &Self::Handle,
-        name: impl FnOnce() -> String,
-        life: F,
-    ) -> io::Result<()>
-    where
-        F: Future<Output = ()> + Send + 'static;
-}
-
-/// What wakes one actor when its next timer is due.
-trait Alarm<R>: Default + Send + 'static {
-    /// Whether it is time. If not, `task` will be woken when it is, or earlier.
-    fn poll<M: Message>(&mut self, clock: &Clock<M>, due: Time, task: &Waker) -> Poll<()>
-    where
-        R: Runtime;
-}
 
 /// Runs a scenario: starts the root, keeps the time until the run is over, ends everybody who is
 /// left by `shut`, and reports.
-fn launch<M: Message, R: Runtime>(
+fn launch<M: Message>(
     executor: Executor,
     config: &Config,
-    runtime: R,
+    runtime: Runtime,
     scenario: impl Scenario<M>,
-    shut: impl FnOnce(&Arc<System<M, R>>),
+    shut: impl FnOnce(&Arc<System<M>>),
 ) -> Result<Report, RunError> {
-    let system = Arc::new(System::<M, R>::new(config, runtime));
+    let system = Arc::new(System::<M>::new(config, runtime));
     context::spawn_root(&system, scenario);
     system.clock.keep(
         |now| system.watch(now),

@@ -4,10 +4,10 @@ mod ending;
 mod handler;
 mod waits;
 
-use super::Runtime;
 use super::counters::Ledger;
 use super::letter::{Asks, Letter};
 use super::life;
+use super::runtime::Alarm;
 use super::system::{Cell, End, Start, System};
 use super::timers::Timers;
 use crate::contract::random::Streams;
@@ -29,12 +29,9 @@ use waits::{Look, is_of};
 const TURN: u32 = 512;
 
 /// Spawns the root and starts it.
-pub(super) fn spawn_root<M: Message, R: Runtime>(
-    system: &Arc<System<M, R>>,
-    scenario: impl Scenario<M>,
-) {
+pub(super) fn spawn_root<M: Message>(system: &Arc<System<M>>, scenario: impl Scenario<M>) {
     let once = Mutex::new(Some(scenario));
-    let make = move |cx: WallContext<M, R>, _| {
+    let make = move |cx: WallContext<M>, _| {
         let scenario = lock(&once).take().expect("there is one root");
         scenario.root(cx)
     };
@@ -42,26 +39,20 @@ pub(super) fn spawn_root<M: Message, R: Runtime>(
 }
 
 /// Spawns actors; `None` if there is no room, which also ends the run.
-fn spawn<M, R, B, F>(
-    system: &Arc<System<M, R>>,
-    how: &Spawn,
-    parent: Addr,
-    make: F,
-) -> Option<AddrRange>
+fn spawn<M, B, F>(system: &Arc<System<M>>, how: &Spawn, parent: Addr, make: F) -> Option<AddrRange>
 where
     M: Message,
-    R: Runtime,
     B: Future<Output = ()> + Send + 'static,
-    F: Fn(WallContext<M, R>, u32) -> B + Send + Sync + 'static,
+    F: Fn(WallContext<M>, u32) -> B + Send + Sync + 'static,
 {
     let make = Arc::new(make);
-    let start: Start<M, R> = Box::new(move |system, cell, who, index| {
+    let start: Start<M> = Box::new(move |system, cell, who, index| {
         let (make, owner, own) = (make.clone(), system.clone(), cell.clone());
         let life = life::live(system.clone(), who, cell.clone(), move || {
             make(WallContext::new(owner, own, who, parent), index)
         });
         let name = || system.name(who);
-        system.runtime.start(&cell.handle, name, life)
+        system.runtime.start(&cell.handle, name, Box::pin(life))
     });
     system.add(how, parent, start)
 }
@@ -71,10 +62,10 @@ where
 /// Events are taken out of the mailbox all at once, into `batch`, and due timers are put behind
 /// them; the clock is read then, once for the batch. So a flood of messages delays a timer by one
 /// batch at most.
-pub(crate) struct WallContext<M: Message, R: Runtime> {
-    system: Arc<System<M, R>>,
+pub(crate) struct WallContext<M: Message> {
+    system: Arc<System<M>>,
     /// What others see of this actor.
-    cell: Arc<Cell<M, R>>,
+    cell: Arc<Cell<M>>,
     me: Addr,
     parent: Addr,
     now: Time,
@@ -94,7 +85,7 @@ pub(crate) struct WallContext<M: Message, R: Runtime> {
     /// Whether something it sent may still lie above the bound of a mailbox.
     over: bool,
     timers: Timers,
-    alarm: R::Alarm,
+    alarm: Alarm,
     ledger: Ledger,
     /// Messages received so far, and events since the last wait.
     received: u64,
@@ -104,14 +95,10 @@ pub(crate) struct WallContext<M: Message, R: Runtime> {
     task: Option<Waker>,
 }
 
-impl<M: Message, R: Runtime> WallContext<M, R> {
-    fn new(
-        system: Arc<System<M, R>>,
-        cell: Arc<Cell<M, R>>,
-        me: Addr,
-        parent: Addr,
-    ) -> WallContext<M, R> {
+impl<M: Message> WallContext<M> {
+    fn new(system: Arc<System<M>>, cell: Arc<Cell<M>>, me: Addr, parent: Addr) -> WallContext<M> {
         let now = system.clock.now();
+        let alarm = system.runtime.alarm();
         let none = SpanId::NONE;
         WallContext {
             system,
@@ -137,7 +124,7 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
             stash: VecDeque::new(),
             over: false,
             timers: Timers::default(),
-            alarm: R::Alarm::default(),
+            alarm,
             ledger: Ledger::default(),
             received: 0,
             turn: 0,
@@ -209,7 +196,7 @@ impl<M: Message, R: Runtime> WallContext<M, R> {
     }
 }
 
-impl<M: Message, R: Runtime> Context<M> for WallContext<M, R> {
+impl<M: Message> Context<M> for WallContext<M> {
     #[inline]
     fn me(&self) -> Addr {
         self.me
@@ -324,7 +311,7 @@ impl<M: Message, R: Runtime> Context<M> for WallContext<M, R> {
     }
 }
 
-impl<M: Message, R: Runtime> AsyncContext<M> for WallContext<M, R> {
+impl<M: Message> AsyncContext<M> for WallContext<M> {
     fn recv(&mut self) -> impl Future<Output = Event<M>> + Send {
         let mut look = Look::AtKept;
         poll_fn(move |task| {
@@ -458,9 +445,9 @@ const FIRST_PAUSE: Duration = Duration::from_micros(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
 /// The right to turn the epochs of the counters, given back however the wait ends.
-struct Turn<M: Message, R: Runtime>(Arc<System<M, R>>);
+struct Turn<M: Message>(Arc<System<M>>);
 
-impl<M: Message, R: Runtime> Drop for Turn<M, R> {
+impl<M: Message> Drop for Turn<M> {
     fn drop(&mut self) {
         self.0.settling.store(false, Release);
     }

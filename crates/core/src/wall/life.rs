@@ -6,7 +6,6 @@
 //! that will wake the actor has to keep a clone of the relay. If there is no clone after a poll, only
 //! a letter or a timer can wake the actor.
 
-use super::Runtime;
 use super::system::{Cell, End, ROOT, System};
 use crate::contract::report::panic_text;
 use crate::contract::{Addr, Message, PanicReport, Panics, Reason};
@@ -47,14 +46,13 @@ enum Exit {
 }
 
 /// Lives the life of an actor.
-pub(crate) async fn live<M, R, B>(
-    system: Arc<System<M, R>>,
+pub(crate) async fn live<M, B>(
+    system: Arc<System<M>>,
     who: Addr,
-    cell: Arc<Cell<M, R>>,
+    cell: Arc<Cell<M>>,
     make: impl FnOnce() -> B,
 ) where
     M: Message,
-    R: Runtime,
     B: Future<Output = ()>,
 {
     let exit = {
@@ -99,9 +97,9 @@ pub(crate) async fn live<M, R, B>(
 }
 
 /// Polls a body until it ends, is stopped, or the run is over.
-async fn poll_to_end<M: Message, R: Runtime, B: Future<Output = ()>>(
-    system: &Arc<System<M, R>>,
-    cell: &Cell<M, R>,
+async fn poll_to_end<M: Message, B: Future<Output = ()>>(
+    system: &Arc<System<M>>,
+    cell: &Cell<M>,
     mut body: Pin<&mut Option<B>>,
 ) -> Exit {
     let relay = Arc::new(Relay::default());

@@ -6,16 +6,16 @@
 mod turn;
 
 use super::clock::Clock;
+use super::runtime::{Handle, Life, Runtime};
 use super::system::System;
-use super::{Alarm, Runtime, launch, nothing};
+use super::{launch, nothing};
 use crate::contract::{Config, Executor, Message, Report, RunError, Scenario, Time};
 use crate::sync::lock;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::io;
-use std::pin::Pin;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{Builder, JoinHandle};
 use turn::Turn;
@@ -46,10 +46,10 @@ pub(crate) fn run<M: Message>(
     launch(
         Executor::Pool,
         config,
-        pool,
+        Runtime::Pool(pool.clone()),
         scenario,
-        |system: &Arc<System<M, Pool>>| {
-            system.runtime.dismiss(workers, &queue);
+        |system: &Arc<System<M>>| {
+            pool.dismiss(workers, &queue);
             for job in system.cells.iter().filter_map(|cell| cell.handle.get()) {
                 drop(lock(&job.life).take());
             }
@@ -58,7 +58,8 @@ pub(crate) fn run<M: Message>(
 }
 
 /// The run queue's end for actors that become ready.
-struct Pool {
+#[derive(Clone)]
+pub(super) struct Pool {
     ready: Sender<Work>,
     quit: Arc<AtomicBool>,
 }
@@ -71,16 +72,26 @@ enum Work {
 }
 
 /// An actor's life in the pool.
-struct Job {
+pub(super) struct Job {
     turn: Turn,
     /// `None` when it is over. Only the worker that has taken the job locks it.
     life: Mutex<Option<Life>>,
     ready: Sender<Work>,
 }
 
-type Life = Pin<Box<dyn Future<Output = ()> + Send>>;
-
 impl Pool {
+    /// Queues a life, and leaves its job in the handle.
+    pub(super) fn start(&self, handle: &Handle, life: Life) {
+        let job = Arc::new(Job {
+            turn: Turn::queued(),
+            life: Mutex::new(Some(life)),
+            ready: self.ready.clone(),
+        });
+        let job = handle.get_or_init(|| job);
+        // Cannot fail: the thread that runs the scenario holds a receiver.
+        let _ = self.ready.send(Work::Poll(job.clone()));
+    }
+
     /// Lets the workers finish what they are at, and forgets what was queued.
     fn dismiss(&self, workers: Vec<JoinHandle<()>>, queue: &Receiver<Work>) {
         self.quit.store(true, Relaxed);
@@ -93,26 +104,6 @@ impl Pool {
             let _ = worker.join();
         }
         queue.try_iter().for_each(drop);
-    }
-}
-
-impl Runtime for Pool {
-    type Handle = OnceLock<Arc<Job>>;
-    type Alarm = ClockAlarm;
-
-    fn start<F>(&self, handle: &Self::Handle, _: impl FnOnce() -> String, life: F) -> io::Result<()>
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
-        let job = Arc::new(Job {
-            turn: Turn::queued(),
-            life: Mutex::new(Some(Box::pin(life))),
-            ready: self.ready.clone(),
-        });
-        let job = handle.get_or_init(|| job);
-        // Cannot fail: the thread that runs the scenario holds a receiver.
-        let _ = self.ready.send(Work::Poll(job.clone()));
-        Ok(())
     }
 }
 
@@ -174,12 +165,13 @@ impl Wake for Job {
 /// Has the keeper of the clock wake the actor. At most one such request of an actor is of use at a
 /// time: while one for an earlier time is pending, no other is made.
 #[derive(Default)]
-struct ClockAlarm {
+pub(super) struct ClockAlarm {
     pending: Option<Time>,
 }
 
-impl Alarm<Pool> for ClockAlarm {
-    fn poll<M: Message>(&mut self, clock: &Clock<M>, due: Time, task: &Waker) -> Poll<()> {
+impl ClockAlarm {
+    /// Whether it is time. If not, `task` will be woken when it is, or earlier.
+    pub(super) fn poll<M>(&mut self, clock: &Clock<M>, due: Time, task: &Waker) -> Poll<()> {
         let now = clock.now();
         if due <= now {
             return Poll::Ready(());

@@ -1,6 +1,5 @@
 //! The report of a run that is over, and whether it failed.
 
-use super::Runtime;
 use super::records::Records;
 use super::system::{End, System};
 use crate::contract::{
@@ -13,8 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 /// Reports. Every context has been dropped.
-pub(super) fn conclude<M: Message, R: Runtime>(
-    system: &Arc<System<M, R>>,
+pub(super) fn conclude<M: Message>(
+    system: &Arc<System<M>>,
     executor: Executor,
     over: Time,
 ) -> Result<Report, RunError> {
@@ -61,11 +60,7 @@ pub(super) fn conclude<M: Message, R: Runtime>(
     })
 }
 
-fn report<M: Message, R: Runtime>(
-    system: &Arc<System<M, R>>,
-    executor: Executor,
-    over: Time,
-) -> Report {
+fn report<M: Message>(system: &Arc<System<M>>, executor: Executor, over: Time) -> Report {
     let counts = |count: &dyn Fn(usize) -> u64| {
         M::KINDS
             .iter()

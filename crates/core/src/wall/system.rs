@@ -3,13 +3,13 @@
 
 mod ending;
 
-use super::Runtime;
 use super::clock::Clock;
 use super::counters::{Counters, Scan};
 use super::letter::{Asks, Letter};
 use super::mailbox::{Mailbox, Pushed};
 use super::owed::Owed;
 use super::records::Records;
+use super::runtime::{Handle, Runtime};
 use super::table::Table;
 use super::unfinished::Unfinished;
 use crate::contract::spawn::{Names, Spawn};
@@ -26,14 +26,14 @@ use std::sync::{Arc, Mutex};
 use std::task::Context as Task;
 
 /// See the [module](self).
-pub(crate) struct System<M: Message, R: Runtime> {
+pub(crate) struct System<M: Message> {
     pub(super) config: Config,
-    pub(super) runtime: R,
+    pub(super) runtime: Runtime,
     pub(super) clock: Clock<M>,
     pub(super) counters: Counters,
-    pub(super) cells: Table<Arc<Cell<M, R>>>,
+    pub(super) cells: Table<Arc<Cell<M>>>,
     /// By first address.
-    groups: Mutex<Vec<Arc<Group<M, R>>>>,
+    groups: Mutex<Vec<Arc<Group<M>>>>,
     /// Whether an actor turns the epochs of the counters.
     pub(super) settling: AtomicBool,
     ending: AtomicBool,
@@ -71,9 +71,9 @@ pub(crate) enum End {
 }
 
 /// What others see of an actor.
-pub(crate) struct Cell<M: Message, R: Runtime> {
+pub(crate) struct Cell<M: Message> {
     pub(super) mailbox: Mailbox<M>,
-    pub(super) handle: R::Handle,
+    pub(super) handle: Handle,
     state: AtomicU8,
     /// Its messages in other mailboxes above the bound.
     pub(super) owed: Owed,
@@ -92,11 +92,11 @@ const RETURNED: u8 = 4;
 const STOPPED: u8 = 8;
 const PANICKED: u8 = 16;
 
-impl<M: Message, R: Runtime> Cell<M, R> {
-    fn shared() -> Arc<Cell<M, R>> {
+impl<M: Message> Cell<M> {
+    fn shared() -> Arc<Cell<M>> {
         Arc::new(Cell {
             mailbox: Mailbox::new(),
-            handle: R::Handle::default(),
+            handle: Handle::default(),
             state: AtomicU8::new(LIVE),
             owed: Owed::default(),
             idle: AtomicBool::new(false),
@@ -129,25 +129,25 @@ impl<M: Message, R: Runtime> Cell<M, R> {
 }
 
 /// Actors that were spawned together.
-struct Group<M: Message, R: Runtime> {
+struct Group<M: Message> {
     first: u32,
     count: u32,
     names: Names,
     parent: Addr,
     on_demand: bool,
     watched: bool,
-    start: Start<M, R>,
+    start: Start<M>,
 }
 
 /// Begins the life of the actor with this address and index.
-pub(super) type Start<M, R> =
-    Box<dyn Fn(&Arc<System<M, R>>, &Arc<Cell<M, R>>, Addr, u32) -> io::Result<()> + Send + Sync>;
+pub(super) type Start<M> =
+    Box<dyn Fn(&Arc<System<M>>, &Arc<Cell<M>>, Addr, u32) -> io::Result<()> + Send + Sync>;
 
 /// The root's address.
 pub(crate) const ROOT: Addr = Addr(0);
 
-impl<M: Message, R: Runtime> System<M, R> {
-    pub(super) fn new(config: &Config, runtime: R) -> System<M, R> {
+impl<M: Message> System<M> {
+    pub(super) fn new(config: &Config, runtime: Runtime) -> System<M> {
         System {
             config: config.clone(),
             runtime,
@@ -180,7 +180,7 @@ impl<M: Message, R: Runtime> System<M, R> {
         self: &Arc<Self>,
         how: &Spawn,
         parent: Addr,
-        start: Start<M, R>,
+        start: Start<M>,
     ) -> Option<AddrRange> {
         let count = how.count;
         let mut groups = lock(&self.groups);
@@ -219,7 +219,7 @@ impl<M: Message, R: Runtime> System<M, R> {
         Some(AddrRange { first, count })
     }
 
-    fn start(self: &Arc<Self>, group: &Group<M, R>, cell: &Arc<Cell<M, R>>, who: Addr) {
+    fn start(self: &Arc<Self>, group: &Group<M>, cell: &Arc<Cell<M>>, who: Addr) {
         if self.is_ending() {
             return;
         }
@@ -230,7 +230,7 @@ impl<M: Message, R: Runtime> System<M, R> {
         }
     }
 
-    fn group(&self, who: Addr) -> Option<Arc<Group<M, R>>> {
+    fn group(&self, who: Addr) -> Option<Arc<Group<M>>> {
         let groups = lock(&self.groups);
         let group = &groups[groups
             .partition_point(|group| group.first <= who.0)
@@ -254,7 +254,7 @@ impl<M: Message, R: Runtime> System<M, R> {
 
     /// An actor that exists, ended or not.
     #[inline]
-    pub(super) fn cell(&self, who: Addr) -> &Cell<M, R> {
+    pub(super) fn cell(&self, who: Addr) -> &Cell<M> {
         self.cells
             .get(who.0)
             .expect("an actor that was started has a cell")
@@ -290,7 +290,7 @@ impl<M: Message, R: Runtime> System<M, R> {
     fn overflow(
         self: &Arc<Self>,
         to: Addr,
-        cell: &Cell<M, R>,
+        cell: &Cell<M>,
         mut letter: Letter<M>,
         overflow: Overflow,
     ) {

@@ -4,17 +4,16 @@
 //! A thread polls its actor's body, and parks while it waits. The stacks are small
 //! ([`STACK`]): they are reserved, and only what is used of them takes memory.
 
-use super::clock::Clock;
+use super::launch;
 use super::limit;
+use super::runtime::{Life, Runtime};
 use super::system::System;
-use super::{Alarm, Runtime, launch};
-use crate::contract::{Config, Executor, Message, Report, RunError, Scenario, Time};
+use crate::contract::{Config, Executor, Message, Report, RunError, Scenario};
 use crate::sync::lock;
 use std::cell::RefCell;
 use std::io;
-use std::pin::pin;
 use std::sync::{Arc, Condvar, Mutex};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
@@ -34,16 +33,16 @@ pub(crate) fn run<M: Message>(
     launch(
         Executor::Threads,
         config,
-        threads,
+        Runtime::Threads(threads),
         scenario,
-        |system: &Arc<System<M, Threads>>| {
+        |system: &Arc<System<M>>| {
             // An actor that was just being started may miss the first call.
             while !running.wait(Duration::from_millis(5), || system.wake_all()) {}
         },
     )
 }
 
-struct Threads {
+pub(super) struct Threads {
     running: Arc<Running>,
     limit: u64,
 }
@@ -85,22 +84,18 @@ impl Drop for Counted {
     }
 }
 
-impl Runtime for Threads {
-    type Handle = ();
-    type Alarm = ParkAlarm;
-
-    fn limit(&self) -> Option<u64> {
-        Some(self.limit)
+impl Threads {
+    /// How many there can be.
+    pub(super) fn limit(&self) -> u64 {
+        self.limit
     }
 
-    fn start<F>(&self, _: &(), name: impl FnOnce() -> String, life: F) -> io::Result<()>
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
+    /// Begins a life on a thread of this name.
+    pub(super) fn start(&self, name: String, life: Life) -> io::Result<()> {
         self.running.add(1);
         let counted = Counted(self.running.clone());
         // A name with a zero byte cannot be a thread's.
-        let name = name().replace('\0', "?");
+        let name = name.replace('\0', "?");
         let body = move || {
             run_to_end(life);
             drop(counted);
@@ -131,8 +126,7 @@ thread_local! {
 }
 
 /// Polls a life to its end, parking the thread while it waits.
-fn run_to_end(life: impl Future<Output = ()>) {
-    let mut life = pin!(life);
+fn run_to_end(mut life: Life) {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut task = Context::from_waker(&waker);
     while life.as_mut().poll(&mut task).is_pending() {
@@ -150,15 +144,6 @@ fn run_to_end(life: impl Future<Output = ()>) {
 }
 
 /// Has the actor's own thread wake up in time.
-#[derive(Default)]
-struct ParkAlarm;
-
-impl Alarm<Threads> for ParkAlarm {
-    fn poll<M: Message>(&mut self, clock: &Clock<M>, due: Time, task: &Waker) -> Poll<()> {
-        if due <= clock.now() {
-            return Poll::Ready(());
-        }
-        ALARM.set(Some((clock.instant(due), task.clone())));
-        Poll::Pending
-    }
+pub(super) fn wake_at(due: Instant, task: &Waker) {
+    ALARM.set(Some((due, task.clone())));
 }

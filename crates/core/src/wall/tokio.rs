@@ -5,12 +5,11 @@
 //! ([`run_on`]) the tasks end by themselves: each is woken, sees that the run is over, and drops its
 //! body. The run waits until the last has done so.
 
-use super::clock::Clock;
+use super::runtime::{Life, Runtime};
 use super::system::System;
-use super::{Alarm, Runtime, launch, nothing};
-use crate::contract::{Config, Cut, Executor, Message, Report, RunError, Scenario, Time};
+use super::{launch, nothing};
+use crate::contract::{Config, Cut, Executor, Message, Report, RunError, Scenario};
 use crate::sync::lock;
-use std::io;
 use std::num::NonZeroUsize;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, mpsc};
@@ -44,7 +43,13 @@ pub(crate) fn run<M: Message>(
         guest: None,
     };
     // The end of the runtime drops every task.
-    launch(Executor::Tokio, config, tasks, scenario, |_| drop(runtime))
+    launch(
+        Executor::Tokio,
+        config,
+        Runtime::Tasks(tasks),
+        scenario,
+        |_| drop(runtime),
+    )
 }
 
 /// Runs a scenario with a task per actor on this runtime, beside whatever else it runs.
@@ -59,30 +64,35 @@ pub(crate) fn run_on<M: Message>(
         ..config.clone()
     };
     let (alive, gone) = mpsc::channel();
+    let guest = Arc::new(Guest {
+        cut: config.cut.clone(),
+        alive: Mutex::new(Some(alive)),
+    });
     let tasks = Tasks {
         handle: handle.clone(),
-        guest: Some(Guest {
-            cut: config.cut.clone(),
-            alive: Mutex::new(Some(alive)),
-        }),
+        guest: Some(guest.clone()),
     };
-    let shut = |system: &Arc<System<M, Tasks>>| {
-        if let Some(guest) = &system.runtime.guest {
-            drop(lock(&guest.alive).take());
-        }
+    let shut = |system: &Arc<System<M>>| {
+        drop(lock(&guest.alive).take());
         for cell in system.cells.iter() {
             cell.mailbox.wake();
         }
         // An error says that no sender is left, which is what is waited for.
         let _ = gone.recv();
     };
-    launch(Executor::Tokio, &config, tasks, scenario, shut)
+    launch(
+        Executor::Tokio,
+        &config,
+        Runtime::Tasks(tasks),
+        scenario,
+        shut,
+    )
 }
 
-struct Tasks {
+pub(super) struct Tasks {
     handle: Handle,
     /// If the runtime is not the run's own.
-    guest: Option<Guest>,
+    guest: Option<Arc<Guest>>,
 }
 
 /// What a run on another's runtime needs to end well.
@@ -114,17 +124,12 @@ impl Drop for Stay {
     }
 }
 
-impl Runtime for Tasks {
-    type Handle = ();
-    type Alarm = SleepAlarm;
-
-    fn start<F>(&self, _: &(), _: impl FnOnce() -> String, life: F) -> io::Result<()>
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
+impl Tasks {
+    /// Begins a life as a task.
+    pub(super) fn start(&self, life: Life) {
         let Some(guest) = &self.guest else {
             drop(self.handle.spawn(life));
-            return Ok(());
+            return;
         };
         // When the run is over no actor starts.
         if let Some(alive) = lock(&guest.alive).clone() {
@@ -135,7 +140,6 @@ impl Runtime for Tasks {
             };
             drop(self.handle.spawn(stay.until_end(life)));
         }
-        Ok(())
     }
 }
 
@@ -143,13 +147,14 @@ impl Runtime for Tasks {
 /// later than the next timer, or over: a sleep that ends too early costs less than moving it with
 /// every time-out that was not needed.
 #[derive(Default)]
-struct SleepAlarm {
+pub(super) struct SleepAlarm {
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
-impl Alarm<Tasks> for SleepAlarm {
-    fn poll<M: Message>(&mut self, clock: &Clock<M>, due: Time, task: &Waker) -> Poll<()> {
-        let due = Instant::from_std(clock.instant(due));
+impl SleepAlarm {
+    /// Whether it is time. If not, `task` will be woken when it is, or earlier.
+    pub(super) fn poll(&mut self, due: std::time::Instant, task: &Waker) -> Poll<()> {
+        let due = Instant::from_std(due);
         let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(due)));
         if sleep.is_elapsed() || sleep.deadline() > due {
             sleep.as_mut().reset(due);

@@ -7,7 +7,6 @@
 use super::WallContext;
 use crate::contract::{Message, Token};
 use crate::sync::lock;
-use crate::wall::Runtime;
 use crate::wall::unfinished::Unfinished;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -23,7 +22,7 @@ pub(super) enum Handled {
     DeadLetter(usize),
 }
 
-impl<M: Message, R: Runtime> Drop for WallContext<M, R> {
+impl<M: Message> Drop for WallContext<M> {
     fn drop(&mut self) {
         self.ledger.tell(&self.system.counters);
         let system = &self.system;

@@ -2,19 +2,18 @@
 
 use super::WallContext;
 use crate::contract::{Actor, AsyncContext, Flow, Message};
-use crate::wall::Runtime;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A handler and its context. If both are dropped by the end of the run, the handler finishes.
-struct Handler<A: Actor<M>, M: Message, R: Runtime> {
+struct Handler<A: Actor<M>, M: Message> {
     actor: A,
-    cx: WallContext<M, R>,
+    cx: WallContext<M>,
     /// It has ended by itself, or is handling an event.
     busy: bool,
 }
 
 /// What [`drive`](crate::drive) does, and the finish.
-pub(super) async fn handle<A: Actor<M>, M: Message, R: Runtime>(actor: A, cx: WallContext<M, R>) {
+pub(super) async fn handle<A: Actor<M>, M: Message>(actor: A, cx: WallContext<M>) {
     let mut life = Handler {
         actor,
         cx,
@@ -31,7 +30,7 @@ pub(super) async fn handle<A: Actor<M>, M: Message, R: Runtime>(actor: A, cx: Wa
     }
 }
 
-impl<A: Actor<M>, M: Message, R: Runtime> Drop for Handler<A, M, R> {
+impl<A: Actor<M>, M: Message> Drop for Handler<A, M> {
     fn drop(&mut self) {
         let system = &self.cx.system;
         let over = system.is_ending() && !self.busy && system.ends_without_panic();

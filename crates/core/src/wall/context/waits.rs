@@ -4,13 +4,12 @@ use super::ending::Handled;
 use super::{TURN, WallContext};
 use crate::contract::{AsyncContext, Context, Event, Message, Own, Time, Waiting};
 use crate::wall::letter::Letter;
-use crate::wall::{Alarm, Runtime};
 use std::future::poll_fn;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context as Task, Poll, Waker};
 use std::time::Duration;
 
-impl<M: Message, R: Runtime> WallContext<M, R> {
+impl<M: Message> WallContext<M> {
     /// Calls `poll` with the waker to register with mailboxes and timers: the task's own, unless
     /// a future between the executor and this context wants to know which of several was woken.
     #[inline]

@@ -4,7 +4,6 @@ use super::{Cell, End, LIVE, PANICKED, RETURNED, STOPPED, STOPPING, System};
 use crate::contract::report::panic_text;
 use crate::contract::{Addr, Event, Message, PanicReport, Panics, Reason, Time};
 use crate::sync::lock;
-use crate::wall::Runtime;
 use crate::wall::letter::Letter;
 use std::any::Any;
 use std::sync::Arc;
@@ -17,7 +16,7 @@ pub(crate) struct Closed {
     stop: Option<u8>,
 }
 
-impl<M: Message, R: Runtime> System<M, R> {
+impl<M: Message> System<M> {
     /// Lets an actor end as soon as it waits.
     pub(in crate::wall) fn stop(self: &Arc<Self>, who: Addr) {
         let cell = match self.cells.get(who.0) {
