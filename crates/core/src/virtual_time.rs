@@ -78,7 +78,7 @@ pub(crate) fn run<M: Message>(
     let root: Arc<dyn Blueprint<M, Shard<M>>> =
         Arc::new(context::root_form(move |context| scenario.root(context)));
     let outcomes = run_shards(config, root)?;
-    conclude::<M>(config, started.elapsed(), outcomes)
+    conclude(M::KINDS, config, started.elapsed(), outcomes)
 }
 
 /// Runs all shards, the first one on this thread.

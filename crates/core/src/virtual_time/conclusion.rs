@@ -5,13 +5,15 @@ use super::engine::{self, End};
 use super::places::Directory;
 use super::shard::{self, Failure, FailureCause};
 use crate::contract::{
-    Config, Executor, KindCount, Message, Outcome, Probes, Report, RunError, Time, Waiting,
+    Config, Executor, KindCount, Outcome, Probes, Report, RunError, Time, Waiting,
 };
 use crate::memory::peak_memory;
 use std::time::Duration;
 
-/// What the shards have done, as far as each can tell for itself.
-pub(super) fn add_up<M: Message>(
+/// What the shards have done, as far as each can tell for itself. `kinds` are the names of the
+/// messages' kinds; nothing here depends on the type of messages, so that it is compiled once.
+pub(super) fn add_up(
+    kinds: &[&'static str],
     config: &Config,
     wall: Duration,
     outcomes: &[engine::Outcome],
@@ -20,7 +22,7 @@ pub(super) fn add_up<M: Message>(
     let counted = || outcomes.iter().map(|outcome| &outcome.counters);
     let by_kind = |counts: fn(&shard::Counters) -> &Vec<u64>| {
         let count = |kind: usize| counted().map(|counters| counts(counters)[kind]).sum();
-        let kinds = M::KINDS.iter().enumerate();
+        let kinds = kinds.iter().enumerate();
         kinds
             .map(|(index, &kind)| KindCount {
                 kind,
@@ -64,7 +66,8 @@ pub(super) fn add_up<M: Message>(
 }
 
 /// Puts the shards' outcomes together, and says how the run went.
-pub(super) fn conclude<M: Message>(
+pub(super) fn conclude(
+    kinds: &[&'static str],
     config: &Config,
     wall: Duration,
     mut outcomes: Vec<engine::Outcome>,
@@ -79,7 +82,7 @@ pub(super) fn conclude<M: Message>(
     } else {
         Outcome::Completed
     };
-    let mut report = add_up::<M>(config, wall, &outcomes, outcome);
+    let mut report = add_up(kinds, config, wall, &outcomes, outcome);
     let counted = || outcomes.iter().map(|outcome| &outcome.counters);
     let waiting = outcomes.iter().flat_map(|outcome| outcome.waiting.clone());
     report.waiting = waiting.collect();
@@ -160,7 +163,7 @@ pub(super) fn conclude<M: Message>(
             })
         }
         End::Root if config.strict && dead > 0 => {
-            let first = first_dead::<M>(&outcomes, &directory);
+            let first = first_dead(kinds, &outcomes, &directory);
             Err(RunError::DeadLetters {
                 count: dead,
                 first,
@@ -175,7 +178,7 @@ pub(super) fn conclude<M: Message>(
 }
 
 /// The first dead letter of the run, in words.
-fn first_dead<M: Message>(outcomes: &[engine::Outcome], directory: &Directory) -> String {
+fn first_dead(kinds: &[&str], outcomes: &[engine::Outcome], directory: &Directory) -> String {
     let name = |addr: u32| directory.name_of(addr);
     let firsts = outcomes
         .iter()
@@ -187,7 +190,7 @@ fn first_dead<M: Message>(outcomes: &[engine::Outcome], directory: &Directory) -
             let time = Time::from_nanos(time);
             format!(
                 "{} from {} to {} at {time}",
-                M::KINDS[first.kind],
+                kinds[first.kind],
                 name(from),
                 name(to)
             )

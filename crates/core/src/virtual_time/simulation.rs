@@ -389,7 +389,7 @@ impl<M: Message> Simulation<M> {
             End::Halted => Outcome::Cut,
             _ => Outcome::Completed,
         };
-        add_up::<M>(config, self.started.elapsed(), &outcomes, outcome)
+        add_up(M::KINDS, config, self.started.elapsed(), &outcomes, outcome)
     }
 
     /// The digest of all that has happened so far, which [`Simulation::report`] contains as well.
@@ -418,7 +418,7 @@ impl<M: Message> Simulation<M> {
             .shards()
             .map(|mut shard| shard.finish(config, end))
             .collect();
-        conclude::<M>(config, self.started.elapsed(), outcomes)
+        conclude(M::KINDS, config, self.started.elapsed(), outcomes)
     }
 
     /// Notes every event from here on.
