@@ -127,7 +127,7 @@ pub enum Then {
 ///     }
 /// }
 ///
-/// run(Executor::Virtual, &Config::default(), Root)?;
+/// simulate(&Config::default(), Root)?;
 /// # Ok::<(), RunError>(())
 /// ```
 ///

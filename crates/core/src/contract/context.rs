@@ -66,7 +66,7 @@ pub trait Context<M: Message>: Send {
     /// assert_ne!(key, [0; 16]);
     /// # }
     /// # }
-    /// # run(Executor::Virtual, &Config::default(), Root)?;
+    /// # simulate(&Config::default(), Root)?;
     /// # Ok::<(), RunError>(())
     /// ```
     #[cfg(feature = "rand_core")]
@@ -96,7 +96,7 @@ pub trait Context<M: Message>: Send {
     /// cx.sleep(time).await;
     /// # }
     /// # }
-    /// # run(Executor::Virtual, &Config::default(), Root)?;
+    /// # simulate(&Config::default(), Root)?;
     /// # Ok::<(), RunError>(())
     /// ```
     fn sample_time(&mut self, distribution: &Distribution) -> Duration {
@@ -123,7 +123,7 @@ pub trait Context<M: Message>: Send {
     /// assert_eq!(cx.recv().await, Event::Message { from: echo, body: Msg::Ping });
     /// # }
     /// # }
-    /// # run(Executor::Virtual, &Config::default(), Root)?;
+    /// # simulate(&Config::default(), Root)?;
     /// # Ok::<(), RunError>(())
     /// ```
     fn send(&mut self, to: Addr, body: M) -> SpanId;
@@ -174,7 +174,7 @@ pub trait Context<M: Message>: Send {
     /// # }
     /// # impl PartialEq for Job { fn eq(&self, _: &Job) -> bool { true } }
     /// # impl std::fmt::Debug for Job { fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result { f.write_str("Job") } }
-    /// # run(Executor::Virtual, &Config::default(), Root)?;
+    /// # simulate(&Config::default(), Root)?;
     /// # Ok::<(), RunError>(())
     /// ```
     fn every(&mut self, period: Duration, token: Token) -> TimerHandle;
@@ -214,7 +214,7 @@ pub trait Context<M: Message>: Send {
     /// cx.gauge("left", 0.0);
     /// # }
     /// # }
-    /// let report = run(Executor::Virtual, &Config::default(), Root)?;
+    /// let report = simulate(&Config::default(), Root)?;
     /// assert_eq!(report.probes.counter("jobs"), 3);
     /// assert_eq!(report.probes.histograms["waited"].mean(), Some(6.0));
     /// assert_eq!(report.probes.gauges["left"].value, 0.0);
@@ -278,7 +278,7 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     /// assert_eq!(cx.now().elapsed(), Duration::from_millis(5));
     /// # }
     /// # }
-    /// # run(Executor::Virtual, &Config::default(), Root)?;
+    /// # simulate(&Config::default(), Root)?;
     /// # Ok::<(), RunError>(())
     /// ```
     fn recv(&mut self) -> impl Future<Output = Event<M>> + Send;
@@ -352,7 +352,7 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     /// assert_eq!(second, None);
     /// # }
     /// # }
-    /// # run(Executor::Virtual, &Config::default(), Root)?;
+    /// # simulate(&Config::default(), Root)?;
     /// # Ok::<(), RunError>(())
     /// ```
     #[track_caller]
@@ -405,7 +405,7 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     /// assert_eq!(cx.ask(server, Msg::Ping, second).await, Err(AskError::Ended { to: server }));
     /// # }
     /// # }
-    /// # run(Executor::Virtual, &Config::default(), Root)?;
+    /// # simulate(&Config::default(), Root)?;
     /// # Ok::<(), RunError>(())
     /// ```
     ///
@@ -451,7 +451,7 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     /// assert_eq!(cx.recv().await, down);
     /// # }
     /// # }
-    /// # run(Executor::Virtual, &Config::default(), Root)?;
+    /// # simulate(&Config::default(), Root)?;
     /// # Ok::<(), RunError>(())
     /// ```
     fn spawn<B, F>(&mut self, how: Spawn, make: F) -> impl Future<Output = AddrRange> + Send

@@ -89,7 +89,7 @@ struct Child<C> {
 /// }
 ///
 /// let config = Config { panics: Panics::EndActor, ..Config::default() };
-/// run(Executor::Virtual, &config, Root)?;
+/// simulate(&config, Root)?;
 /// # Ok::<(), RunError>(())
 /// ```
 pub struct Supervisor<C> {
