@@ -134,7 +134,7 @@ step_miri() {
     ci/miri.sh
 }
 
-# The core with all of its features, and with none of them where there are no threads.
+# Without what is on by default, and with each feature that no other step builds.
 step_features() {
     cargo clippy -p corsair --all-features -- -D warnings
     cargo test -p corsair --all-features --doc -- rng inspect_value TestLayer

@@ -231,6 +231,9 @@ impl Context<Msg> for Desk<'_> {
     fn every(&mut self, _: Duration, _: Token) -> TimerHandle {
         unimplemented!("pirates have no periodic timers")
     }
+    fn record(&mut self, _: &'static str, _: corsair::Sample) {
+        unimplemented!("pirates record nothing")
+    }
     fn cancel(&mut self, _: TimerHandle) -> bool {
         unimplemented!("pirates cancel no timers")
     }

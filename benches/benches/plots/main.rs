@@ -3,6 +3,7 @@
 //! ```sh
 //! cargo bench --bench plots                # draw
 //! cargo bench --bench plots -- --measure   # measure first, about ten minutes
+//! cargo bench --bench plots -- --collect   # take what `cargo bench` has measured
 //! ```
 //!
 //! `--measure` runs `benches/versus` and the criterion benchmarks `chat` and `fork_join`, and writes
@@ -32,8 +33,11 @@ fn draw_all() -> Result<(), Box<dyn Error>> {
     for argument in std::env::args().skip(1) {
         match argument.as_str() {
             "--measure" => measured::measure(&folder)?,
+            "--collect" => measured::collect(&folder)?,
             "--bench" => {} // added by cargo
-            other => return Err(format!("no option {other}; there is --measure").into()),
+            other => {
+                return Err(format!("no option {other}; there are --measure and --collect").into());
+            }
         }
     }
     if let Some(rows) = measured::versus(&folder)? {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A row of `benches/versus`.
@@ -62,7 +62,7 @@ fn read<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Option<Vec<T>>, Box<d
 /// # Errors
 /// If a benchmark fails, or a file cannot be read or written.
 pub fn measure(folder: &Path) -> Result<(), Box<dyn Error>> {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let workspace = workspace();
     let versus = [
         "bench",
         "--manifest-path",
@@ -83,13 +83,31 @@ pub fn measure(folder: &Path) -> Result<(), Box<dyn Error>> {
         "fork_join",
     ];
     succeed(Command::new("cargo").args(benches).current_dir(&workspace))?;
+    collect(folder)
+}
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Writes what `cargo bench` has measured last into `folder`.
+///
+/// # Errors
+/// If `chat` or `fork_join` has not been run, or a file cannot be read or written.
+pub fn collect(folder: &Path) -> Result<(), Box<dyn Error>> {
+    let workspace = workspace();
     let target = std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| workspace.join("target"), |target| workspace.join(target));
     let mut rows = Vec::new();
     for group in GROUPS {
         // Criterion replaces what a file name may not have.
         let directory = target.join("criterion").join(group.replace('/', "_"));
-        collect(&directory, &mut rows)?;
+        if !directory.is_dir() {
+            return Err(
+                format!("{} is missing; run cargo bench first", directory.display()).into(),
+            );
+        }
+        below(&directory, &mut rows)?;
     }
     rows.sort_by(|a: &Benchmark, b| {
         (&a.group, &a.contender, a.parameter).cmp(&(&b.group, &b.contender, b.parameter))
@@ -132,7 +150,7 @@ struct Median {
 }
 
 /// Reads all benchmarks below a directory of criterion's.
-fn collect(directory: &Path, rows: &mut Vec<Benchmark>) -> Result<(), Box<dyn Error>> {
+fn below(directory: &Path, rows: &mut Vec<Benchmark>) -> Result<(), Box<dyn Error>> {
     let identity = directory.join("new/benchmark.json");
     if identity.exists() {
         let identity: Identity = serde_json::from_str(&fs::read_to_string(identity)?)?;
@@ -149,7 +167,7 @@ fn collect(directory: &Path, rows: &mut Vec<Benchmark>) -> Result<(), Box<dyn Er
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
         if path.is_dir() && path.file_name().is_some_and(|name| name != "report") {
-            collect(&path, rows)?;
+            below(&path, rows)?;
         }
     }
     Ok(())

@@ -95,6 +95,10 @@ impl Context<Msg> for Recorder {
         unreachable!("pirates do nothing regularly")
     }
 
+    fn record(&mut self, _: &'static str, _: crate::Sample) {
+        unimplemented!("pirates record nothing")
+    }
+
     fn cancel(&mut self, _: TimerHandle) -> bool {
         unreachable!("pirates cancel nothing")
     }
