@@ -83,8 +83,8 @@ step_benches() {
 # Other people's runtimes, a workspace of its own. It is only checked: each contender is run by its command.
 step_versus() {
     local manifest=benches/versus/Cargo.toml
-    cargo fmt --manifest-path "$manifest" --check
-    cargo clippy --manifest-path "$manifest" --all-targets -- -D warnings
+    cargo fmt --manifest-path "$manifest" --all --check
+    cargo clippy --manifest-path "$manifest" --workspace --all-targets -- -D warnings
 }
 
 # The README shows the example `hello` from its first `use` on. Every fenced `sh` block of it and of the crates' READMEs
