@@ -1,5 +1,7 @@
 //! What reading lines and running tasks allocates. A file of its own: counts are of the whole process,
 //! so its tests run one after the other.
+//!
+//! `STREAM_SERIES=100000 cargo test -p corsair-stream --release --test allocations` looks at more series.
 
 use corsair_allocations::{Count, Counting};
 use corsair_stream::block::{Builder, Origin};
@@ -131,6 +133,7 @@ fn memory_is_linear_in_the_number_of_series_for_every_node() {
     let _alone = ONE_AT_A_TIME.lock().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = { runtime }.enable_all().build().unwrap();
+    let series = std::env::var("STREAM_SERIES").map_or(20_000, |series| series.parse().unwrap());
     // Several nodes at once where each of them alone would tell the same.
     for nodes in [
         "where(v >= 0) | default().field('d', 1) | eval(v * 2, host + zone).as('w', 'x').keep()
@@ -146,8 +149,8 @@ fn memory_is_linear_in_the_number_of_series_for_every_node() {
              other | where(v < 0) | log()
              stream | from('m') | groupBy('host') | {nodes}"
         );
-        let one = runtime.block_on(bytes_of(&text, 20_000));
-        let five = runtime.block_on(bytes_of(&text, 100_000));
+        let one = runtime.block_on(bytes_of(&text, series / 5));
+        let five = runtime.block_on(bytes_of(&text, series));
         let grows = five as f64 / one as f64;
         assert!(
             grows < 7.5,
