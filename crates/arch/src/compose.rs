@@ -114,23 +114,6 @@ fn without_line(error: DefinitionError) -> DefinitionError {
     }
 }
 
-impl Definition {
-    /// The definition as people read it: a line for each service.
-    pub fn to_text(&self) -> String {
-        let mut head = self.clone();
-        let services = std::mem::take(&mut head.services);
-        // Plain data with string keys can always be written.
-        let head = serde_json::to_string_pretty(&head).unwrap_or_default();
-        let line = |service: &ServiceDefinition| {
-            let service = serde_json::to_string(service).unwrap_or_default();
-            format!("    {service}")
-        };
-        let lines: Vec<String> = services.iter().map(line).collect();
-        let services = format!("\"services\": [\n{}\n  ]", lines.join(",\n"));
-        head.replace("\"services\": []", &services) + "\n"
-    }
-}
-
 /// A service of a compose file.
 #[derive(Debug)]
 struct Composed {

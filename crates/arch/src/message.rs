@@ -250,6 +250,14 @@ const KINDS: [&str; 12] = [
     "Goodbye",
 ];
 
+impl Key {
+    /// What flows call a message about it: its endpoint, behind all kinds, or the message's kind.
+    pub(crate) fn operation(self, kind: usize) -> usize {
+        let endpoint = self.as_endpoint();
+        endpoint.map_or(kind, |(endpoint, ..)| KINDS.len() + usize::from(endpoint))
+    }
+}
+
 /// The index of a kind in [`Message::KINDS`].
 pub(crate) mod kind {
     pub(crate) const GET_REQUEST: usize = 5;

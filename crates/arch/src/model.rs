@@ -36,6 +36,8 @@ pub(crate) struct Model {
     pub(crate) load_ends: u64,
     /// Requests before this time are not counted, in nanoseconds.
     pub(crate) count_from: u64,
+    /// How long the slices of the timeline are, in nanoseconds, if one is kept.
+    pub(crate) interval: Option<u64>,
     /// The rings of tokens, by service and zone.
     rings: HashMap<(u32, Zone), Arc<Ring>>,
     /// The zones in which services have instances.
@@ -63,6 +65,8 @@ pub(crate) struct Settings {
     pub(crate) duration: u64,
     /// The first part of the load that is not counted.
     pub(crate) warm_up: u64,
+    /// How long the slices of the timeline are, if one is kept.
+    pub(crate) interval: Option<u64>,
     pub(crate) recorder: Recorder,
 }
 
@@ -94,6 +98,7 @@ impl Model {
             links: Link::draw(&topology, settings.seed, load_at, settings.duration),
             load_at,
             load_ends: load_at.saturating_add(settings.duration),
+            interval: settings.interval,
             count_from: load_at.saturating_add(settings.warm_up),
             topology,
             seed: settings.seed,
@@ -305,6 +310,7 @@ mod tests {
             patience: 1_000_000_000,
             duration: 0,
             warm_up: 0,
+            interval: None,
             recorder: Recorder::off(),
         };
         Model::new(topology, settings)

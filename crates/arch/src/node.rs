@@ -111,7 +111,7 @@ impl Node {
                 Operation::Put | Operation::PutOwned => kind::PUT,
                 Operation::Copy | Operation::CopyRegion => kind::REPLICATE,
             };
-            recorder.server_receive(now, cx.me(), context, kind);
+            recorder.server_receive(now, cx.me(), context, call.key.operation(kind));
         }
         recorder.sample(self.host.measured(), Metric::Network, call.travel.into());
         let held = Held::Job(job, call.travel);
@@ -247,6 +247,7 @@ impl Node {
         if !sharing.is_some_and(|sharing| sharing.is_due(now)) {
             return;
         }
+        self.host.track_work(now);
         while let Some(piece) = self.host.in_progress.finish_shared(now) {
             self.piece_done(piece, cx);
             self.begin_queued(cx);
@@ -270,6 +271,7 @@ impl Node {
 /// cut.
 impl Drop for Node {
     fn drop(&mut self) {
+        let track = self.host.track.take();
         let host = &self.host;
         let mut totals = host
             .model
@@ -284,6 +286,17 @@ impl Drop for Node {
         if let Role::EntryPoint(entry) = &self.role {
             let name = &host.model.topology.services[host.service as usize].name;
             totals.add_entry_point(name, &entry.totals(host));
+        }
+        if let Some(mut track) = track {
+            track.end(host.last_seen);
+            if host.is_entry_point() {
+                for request in host.pending.iter() {
+                    let age = host.last_seen.saturating_sub(request.sent);
+                    track.request(request.sent, Some(age), true);
+                }
+            }
+            let timeline = totals.timeline.get_or_insert_default();
+            timeline.add(host.service, host.model.place(host.index), *track);
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::message::Msg;
 use crate::model::{LEAST_TRAVEL, Model, Settings};
 use crate::scenario::Simulation;
+use crate::timeline::MOST_SLICES;
 use crate::topology::Topology;
 use crate::totals::Totals;
 use corsair::{Config, Executor, Latency, Message, Report, RunError};
@@ -31,6 +32,8 @@ pub struct Plan {
     pub patience: Duration,
     /// Show services instead of their instances in graphs.
     pub collapse: bool,
+    /// Keep what happens in each interval of this length, see [`Totals::timeline`].
+    pub interval: Option<Duration>,
     /// What records the run.
     pub recorder: Recorder,
 }
@@ -46,6 +49,7 @@ impl Default for Plan {
             poll: Duration::from_secs(1),
             patience: Duration::from_secs(1),
             collapse: false,
+            interval: None,
             recorder: Recorder::off(),
         }
     }
@@ -61,6 +65,9 @@ pub enum SimulateError {
     /// Registries asked without a pause.
     #[error("registries asked every {0:?} answer nothing else; give at least 1ms")]
     Poll(Duration),
+    /// More slices of time than can be kept.
+    #[error("intervals of {0:?} are more than {MOST_SLICES}; give longer ones")]
+    Interval(Duration),
     /// The executor failed.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -76,6 +83,7 @@ pub fn connections(topology: &Topology) -> u64 {
         patience: 0,
         duration: 0,
         warm_up: 0,
+        interval: None,
         recorder: Recorder::off(),
     };
     match &topology.edges {
@@ -114,6 +122,11 @@ pub fn simulate(
     if plan.poll < Duration::from_millis(1) {
         return Err(SimulateError::Poll(plan.poll));
     }
+    if let Some(interval) = plan.interval
+        && plan.duration.as_nanos() > interval.as_nanos().saturating_mul(MOST_SLICES.into())
+    {
+        return Err(SimulateError::Interval(interval));
+    }
     let config = match executor {
         Executor::Virtual => config(&topology, base.clone()),
         _ => base.clone(),
@@ -129,6 +142,7 @@ pub fn simulate(
         patience: nanos(plan.patience),
         duration: nanos(plan.duration),
         warm_up: nanos(plan.warm_up),
+        interval: plan.interval.map(nanos),
         recorder: plan.recorder.clone(),
     };
     let model = Arc::new(Model::new(topology, settings));

@@ -189,6 +189,12 @@ impl Topology {
         self.services.iter().filter_map(guess).collect()
     }
 
+    /// What messages ask for beside their kinds, as [`corsair_observe::Settings::operations`] wants
+    /// it: the endpoints of services.
+    pub fn operations(&self) -> Vec<String> {
+        self.endpoints.names().map(str::to_owned).collect()
+    }
+
     /// The instances of a definition at this scale.
     ///
     /// # Errors
@@ -480,6 +486,11 @@ impl Service {
 }
 
 impl Costs {
+    /// How many slots or shared processors an instance has, if their number is limited.
+    pub(crate) fn at_once(&self) -> Option<f64> {
+        self.concurrency.map(f64::from).or(self.processors)
+    }
+
     fn new(service: &ServiceDefinition) -> Costs {
         let rate = service.error_rate.unwrap_or(0.0);
         Costs {

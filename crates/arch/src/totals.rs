@@ -1,6 +1,7 @@
 //! What a run has done, by entry point and by service.
 
 use crate::message::Answer;
+use crate::timeline::Timeline;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,6 +17,8 @@ pub struct Totals {
     pub dropped: u64,
     /// Instances that have said goodbye.
     pub goodbyes: u32,
+    /// What happened when, if that was asked for.
+    pub timeline: Option<Timeline>,
 }
 
 /// What came in at an entry point, and how it was answered.
@@ -152,6 +155,8 @@ pub struct ServiceTotals {
     pub refused: u64,
     /// How long requests were on their way to it, in nanoseconds.
     pub travelled: u64,
+    /// How long its answers were on their way, in nanoseconds.
+    pub returned: u64,
     /// How long requests waited in its queues, in nanoseconds, without those of the warm-up; this
     /// is so of the next two, too.
     pub queued: u64,
@@ -221,6 +226,7 @@ impl Totals {
         totals.unanswered += unanswered;
         totals.refused += done.refused;
         totals.travelled += done.travelled;
+        totals.returned += done.returned;
         totals.queued += done.queued;
         totals.worked += done.worked;
         totals.busy += done.busy;

@@ -20,6 +20,7 @@ fn run(topology: Topology, workers: usize) -> Left {
     let clock = Clock::Virtual(config.progress.clone());
     let mut settings = Settings::new(topology.arch.clone(), clock);
     settings.kinds = KINDS;
+    settings.operations = topology.operations();
     settings.out = directory.path().to_owned();
     settings.graphs = vec![GraphFormat::Json, GraphFormat::GraphMl, GraphFormat::Gexf];
     settings.flows = vec![FlowFormat::ZipkinV1, FlowFormat::ZipkinV2, FlowFormat::Otlp];

@@ -1,7 +1,9 @@
 //! `-a` anything but fsm: an architecture of services, simulated and observed.
 
 pub mod source;
+mod spent;
 mod summary;
+mod timeline;
 
 use crate::console::{Console, complain};
 use crate::memory;
@@ -9,10 +11,11 @@ use crate::options::{self, Options, ServiceOptions};
 use crate::workload::{Results, Workload};
 use anyhow::{Context, Result, anyhow};
 use corsair::{Addr, Report};
-use corsair_arch::{KINDS, Plan, SimulateError, Topology, Totals, simulate};
+use corsair_arch::{KINDS, Package, Plan, SimulateError, Topology, Totals, simulate};
 use corsair_observe::{Observed, Recorder, Settings};
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 use summary::{Described, ServicesSummary};
 
 /// An architecture that is ready to run.
@@ -20,6 +23,8 @@ use summary::{Described, ServicesSummary};
 pub struct Services<'a> {
     options: &'a ServiceOptions,
     topology: Topology,
+    /// Where it is written what happens over time.
+    timelines: Vec<timeline::File>,
 }
 
 impl<'a> Services<'a> {
@@ -34,6 +39,7 @@ impl<'a> Services<'a> {
         Ok(Services {
             options: services,
             topology,
+            timelines: timeline::File::begin_all(&services.timelines)?,
         })
     }
 }
@@ -44,6 +50,7 @@ impl Workload for Services<'_> {
     fn describe(&self, settings: &mut Settings) -> Result<()> {
         settings.arch.clone_from(&self.topology.arch);
         settings.kinds = KINDS;
+        settings.operations = self.topology.operations();
         settings.guesses = self.topology.guesses();
         settings.flows.clone_from(&self.options.flows);
         settings.times = self.options.collect;
@@ -65,6 +72,8 @@ impl Workload for Services<'_> {
             duration: options.duration,
             poll: self.options.poll,
             collapse: self.options.collapse,
+            interval: (!self.timelines.is_empty())
+                .then(|| self.options.interval.unwrap_or(slice_of(options.duration))),
             recorder,
             ..Plan::default()
         };
@@ -76,15 +85,44 @@ impl Workload for Services<'_> {
             complain(&late);
         }
         let described = Described::new(options, &self.topology);
+        let names = self.topology.services.iter();
+        let names: Vec<(String, bool)> = names
+            .map(|service| {
+                let is_entry = service.package == Package::Denominator;
+                (service.name.clone(), is_entry)
+            })
+            .collect();
+        let topology = self.topology.clone();
+        let utilisations = |totals: &Totals| topology.utilisations(totals, plan.duration);
         let ran = simulate(options.executor, &options.config, self.topology, &plan);
         let (report, totals) = ran.map_err(|error| match &error {
             SimulateError::Chat(_) => anyhow!("-kv: {error}"),
             SimulateError::Poll(_) => anyhow!("-u: {error}"),
+            SimulateError::Interval(_) => anyhow!("--interval: {error}"),
             SimulateError::Run(run) => options::failed(&error, run, console),
             _ => anyhow!("{}", error.to_string().trim_end()),
         })?;
-        Ok((report, ServiceResults { described, totals }))
+        let described = Described {
+            utilisations: utilisations(&totals),
+            ..described
+        };
+        let mut files = Vec::new();
+        let timeline = totals.timeline.clone().unwrap_or_default();
+        for file in self.timelines {
+            files.push(file.write(&options.arch, &timeline, &names)?);
+        }
+        let results = ServiceResults {
+            described,
+            totals,
+            files,
+        };
+        Ok((report, results))
     }
+}
+
+/// How long slices of a timeline are if nothing is said.
+fn slice_of(duration: Duration) -> Duration {
+    (duration / 100).max(Duration::from_millis(1))
 }
 
 /// What services have done.
@@ -92,6 +130,7 @@ impl Workload for Services<'_> {
 pub struct ServiceResults {
     described: Described,
     totals: Totals,
+    files: Vec<String>,
 }
 
 impl Results for ServiceResults {
@@ -100,6 +139,10 @@ impl Results for ServiceResults {
     fn name(&self, place: usize, _: Addr) -> Cow<'_, str> {
         let name = self.described.actors.get(place);
         name.map_or("unknown".into(), Into::into)
+    }
+
+    fn files(&self) -> Vec<String> {
+        self.files.clone()
     }
 
     fn summary(self, report: &Report, observed: &Observed) -> (ServicesSummary, String) {

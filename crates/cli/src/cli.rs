@@ -8,6 +8,7 @@ use crate::diff::{self, DiffArgs};
 use crate::flags::command::{Purpose, command};
 use crate::flags::values::Values;
 use crate::flags::{Value, normalise, refusal};
+use crate::learn::{self, LearnArgs};
 use crate::marshal::{self, MarshalArgs};
 use crate::options::Options;
 use crate::sum::{self, SumArgs};
@@ -67,6 +68,10 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
         }
         Some(("sweep", given)) => {
             sweep::run(&SweepArgs::from_arg_matches(given)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(("learn", given)) => {
+            learn::run(&LearnArgs::from_arg_matches(given)?)?;
             Ok(ExitCode::SUCCESS)
         }
         Some(("diff", given)) => diff::run(&DiffArgs::from_arg_matches(given)?),

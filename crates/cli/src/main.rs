@@ -11,6 +11,7 @@ mod diff;
 mod flags;
 mod fsm;
 mod interrupt;
+mod learn;
 mod marshal;
 mod memory;
 mod observed;

@@ -73,6 +73,7 @@ fn simulate(options: &Options, args: &str, workload: impl Workload) -> Result<Ex
         per_actor::write(file, names, &report.per_actor).context("--per-actor")?;
         files.push(path.display().to_string());
     }
+    files.extend(results.files());
     let profile = options.profile.iter();
     files.extend(profile.map(|path| path.display().to_string()));
     for panic in &report.panics {

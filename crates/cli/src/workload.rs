@@ -40,6 +40,11 @@ pub trait Results {
     /// The name of an actor: its place in the report, and its address.
     fn name(&self, place: usize, actor: Addr) -> Cow<'_, str>;
 
+    /// Files that it has written itself.
+    fn files(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What the summary says of it, and what is printed before that.
     fn summary(self, report: &Report, observed: &Observed) -> (Self::Summary, String);
 }

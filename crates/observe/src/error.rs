@@ -13,7 +13,7 @@ pub enum ObserveError {
     #[error("cannot write the log of messages: {0}")]
     Messages(std::io::Error),
     /// More kinds of messages than records can tell apart.
-    #[error("{0} kinds of messages are too many for flows; at most 255 can be told apart")]
+    #[error("{0} kinds of messages are too many for flows; at most 65535 can be told apart")]
     Kinds(usize),
     /// More edges than have numbers.
     #[error(

@@ -31,6 +31,7 @@ pub(crate) struct Flows {
     outlets: Vec<Outlet>,
     marshal: Marshal,
     kinds: &'static [&'static str],
+    operations: Vec<String>,
     /// The microsecond at which time begins, and the nanosecond.
     epoch: i128,
     spans: u64,
@@ -59,6 +60,7 @@ impl Flows {
             outlets,
             marshal: Marshal::with(settings.workers),
             kinds: settings.kinds,
+            operations: settings.operations.clone(),
             epoch: settings.epoch.as_nanosecond(),
             spans: 0,
             incomplete: 0,
@@ -93,6 +95,7 @@ impl Flows {
         let names = Names {
             directory,
             kinds: self.kinds,
+            operations: &self.operations,
             epoch: self.epoch,
         };
         for batch in self.ready.chunks(BATCH) {
@@ -129,7 +132,7 @@ pub(crate) struct End {
     pub(crate) at: u64,
     pub(crate) actor: u32,
     pub(crate) context: TraceContext,
-    pub(crate) kind: u8,
+    pub(crate) kind: u16,
     pub(crate) annotation: Annotation,
     pub(crate) status: Status,
 }

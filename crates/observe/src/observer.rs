@@ -97,8 +97,9 @@ impl Observer {
     /// # Errors
     /// What cannot be written or reached.
     pub fn start(mut settings: Settings) -> Result<Observer, ObserveError> {
-        if settings.kinds.len() > crate::recorder::NO_KIND {
-            return Err(ObserveError::Kinds(settings.kinds.len()));
+        let kinds = settings.kinds.len() + settings.operations.len();
+        if kinds > crate::recorder::NO_KIND {
+            return Err(ObserveError::Kinds(kinds));
         }
         let mut sinks = Sinks::open(&mut settings)?;
         let wanted = Wanted {

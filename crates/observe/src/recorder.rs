@@ -198,7 +198,8 @@ impl Recorder {
         self.push_if(|w| w.graph, at, actor, What::Done(exit));
     }
 
-    /// A client has sent a message of this kind, an index into the observer's list of kinds.
+    /// A client has sent a message of this kind, an index into the observer's lists of kinds and
+    /// operations.
     #[inline]
     pub fn client_send(
         &self,
@@ -248,7 +249,7 @@ impl Recorder {
     ) {
         let what = What::Span {
             context,
-            kind: kind.min(NO_KIND) as u8,
+            kind: kind.min(NO_KIND) as u16,
             annotation,
             status,
         };
@@ -268,7 +269,7 @@ impl Recorder {
         if self.wants_messages() {
             let what = What::Message {
                 sender: sender.as_u32(),
-                kind: kind.min(NO_KIND) as u8,
+                kind: kind.min(NO_KIND) as u16,
                 payload: payload().into(),
             };
             self.push_if(|w| w.messages, at, receiver, what);
@@ -324,7 +325,7 @@ impl Recorder {
 }
 
 /// The kind of records that have none.
-pub(crate) const NO_KIND: usize = u8::MAX as usize;
+pub(crate) const NO_KIND: usize = u16::MAX as usize;
 
 impl fmt::Debug for Recorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

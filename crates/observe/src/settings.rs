@@ -22,8 +22,11 @@ pub struct Settings {
     pub args: String,
     /// The date of time zero.
     pub epoch: Timestamp,
-    /// The names of the kinds of messages, which records index; at most 255.
+    /// The names of the kinds of messages, which records index.
     pub kinds: &'static [&'static str],
+    /// What messages ask for, where that is more than their kind: records index it behind the kinds.
+    /// Both together are at most 65,535.
+    pub operations: Vec<String>,
     /// What time means, which decides what may be written.
     pub clock: Clock,
     /// The directory below which files are written.
@@ -65,6 +68,7 @@ impl Settings {
             args: String::new(),
             epoch: Timestamp::UNIX_EPOCH,
             kinds: &[],
+            operations: Vec::new(),
             clock,
             out: PathBuf::from("."),
             graphs: Vec::new(),

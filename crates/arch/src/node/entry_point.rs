@@ -191,6 +191,9 @@ impl EntryPoint {
             totals.requests += counted;
             totals.errors += counted;
             totals.unrouted += counted;
+            if let Some(track) = &mut host.track {
+                track.request(cx.now().as_nanos(), None, true);
+            }
             return self.think(UNROUTED_PAUSE, cx);
         };
         let (operation, key) = match (kind, asked) {
@@ -229,7 +232,7 @@ impl EntryPoint {
     /// One of its requests is answered.
     pub(super) fn resume<C: Context<Msg>>(
         &mut self,
-        host: &Host,
+        host: &mut Host,
         request: &PendingRequest,
         answer: Answer,
         cx: &mut C,
@@ -239,6 +242,9 @@ impl EntryPoint {
         recorder.sample(measured, Metric::Response, lasted);
         if answer.is_error() {
             recorder.error(measured);
+        }
+        if let Some(track) = &mut host.track {
+            track.request(request.sent, Some(lasted), answer.is_error());
         }
         if request.sent >= host.model.count_from {
             self.totals[request.stage as usize].answered(lasted, answer);

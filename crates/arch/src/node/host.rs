@@ -9,6 +9,7 @@ use crate::message::{Answer, Call, Msg};
 use crate::model::Model;
 use crate::package::Package;
 use crate::policy::Bucket;
+use crate::timeline::Track;
 use crate::topology::Costs;
 use crate::totals::ServiceTotals;
 use corsair::{Addr, Context, Token};
@@ -46,6 +47,8 @@ pub(crate) struct Host {
     /// How many requests it takes, if that is limited.
     bucket: Option<Bucket>,
     pub(super) totals: ServiceTotals,
+    /// What happens when, if that is kept.
+    pub(super) track: Option<Box<Track>>,
     /// The time of the last event, in nanoseconds.
     pub(super) last_seen: u64,
 }
@@ -70,6 +73,7 @@ impl Host {
             queue: Queue::new(costs.queue),
             bucket: costs.rate_limit.map(Bucket::new),
             totals: ServiceTotals::default(),
+            track: track(model, index),
             last_seen: 0,
             model: Arc::clone(model),
         }
@@ -132,6 +136,7 @@ impl Host {
         }
         let length = self.queue.len() as u64;
         self.totals.longest_queue = self.totals.longest_queue.max(length);
+        self.track_queue(now);
         None
     }
 
@@ -156,6 +161,7 @@ impl Host {
             if now >= self.model.count_from {
                 self.totals.queued += now.saturating_sub(job.arrived);
             }
+            self.track_queue(now);
             if is_refused {
                 self.refuse(job, cx);
                 continue;
@@ -217,7 +223,24 @@ impl Host {
         if let Some((after, token)) = self.in_progress.begin(piece, work, now) {
             cx.timer(Duration::from_nanos(after), token);
         }
+        self.track_work(now);
         true
+    }
+
+    fn track_queue(&mut self, now: u64) {
+        if let Some(track) = &mut self.track {
+            track.queue(self.queue.len(), now);
+        }
+    }
+
+    /// Notes how much shared processors have worked until now.
+    pub(super) fn track_work(&mut self, now: u64) {
+        if let (Some(track), Some(sharing)) = (&mut self.track, &mut self.in_progress.sharing) {
+            let processors = self.model.topology.services[self.service as usize]
+                .costs
+                .processors;
+            track.used(sharing.used(now) as f64 * processors.unwrap_or(0.0), now);
+        }
     }
 
     /// Takes the piece of work that is done, if the timer still counts.
@@ -247,6 +270,9 @@ impl Host {
                 recorder.server_send(now, cx.me(), context, status(answer));
             }
             recorder.sample(self.measured(), Metric::Service, lasted);
+            if let Some(track) = &mut self.track {
+                track.request(job.arrived, Some(lasted), answer.is_error());
+            }
             self.respond(&job, answer, cx);
         } else {
             self.totals.one_way += 1;
@@ -323,12 +349,16 @@ impl Host {
             self.reject(&job, answer, cx);
         }
         self.set_busy(0, cx.now().as_nanos());
+        self.track_queue(cx.now().as_nanos());
     }
 
     fn set_busy(&mut self, busy: u32, now: u64) {
         let (sum, at) = self.slot_time;
         self.slot_time = (sum + u64::from(self.busy) * now.saturating_sub(at), now);
         self.busy = busy;
+        if let Some(track) = &mut self.track {
+            track.busy(busy, now);
+        }
     }
 
     /// Answers who looks after its service, unless it is silent.
@@ -350,6 +380,10 @@ impl Host {
     pub(super) fn serve<C: Context<Msg>>(&mut self, there: bool, cx: &mut C) {
         if there == self.is_idle {
             self.is_idle = !there;
+            let available = self.costs().at_once().filter(|_| there);
+            if let Some(track) = &mut self.track {
+                track.available(available.unwrap_or(0.0), cx.now().as_nanos());
+            }
             if there {
                 self.come_back(cx);
             } else {
@@ -357,6 +391,16 @@ impl Host {
             }
         }
     }
+}
+
+/// What an instance keeps of its time, if that is asked for.
+fn track(model: &Model, index: u32) -> Option<Box<Track>> {
+    let mut track = Track::new(model.interval?, model.load_at, model.load_ends);
+    if !model.topology.begins_idle(index) {
+        let costs = &model.topology.service_of(index).costs;
+        track.available(costs.at_once().unwrap_or(0.0), 0);
+    }
+    Some(Box::new(track))
 }
 
 /// How flows show an answer.

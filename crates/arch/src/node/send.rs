@@ -90,7 +90,8 @@ impl Host {
         };
         if let Some(context) = job.child_context(span) {
             let recorder = &self.model.recorder;
-            recorder.client_send(sent, cx.me(), context, kind::GET_REQUEST, Exchange::Request);
+            let operation = key.operation(kind::GET_REQUEST);
+            recorder.client_send(sent, cx.me(), context, operation, Exchange::Request);
         }
         let request = PendingRequest {
             job,
@@ -134,7 +135,7 @@ impl Host {
         }
         let travel = self.travel(to, to, cx).saturating_add(fate.delay);
         let message = make(Call::new(key, 0, self.rounds_after(job), saturate(travel)));
-        let kind = corsair::Message::kind(&message);
+        let kind = key.operation(corsair::Message::kind(&message));
         if fate.is_doubled {
             self.post(to, travel, message, cx);
         }
@@ -164,6 +165,7 @@ impl Host {
         }
         let travel = self.travel(self.index, client, cx);
         let travel = travel.saturating_add(fate.delay);
+        self.totals.returned += travel;
         let response = Msg::GetResponse {
             id: job.id,
             travel: saturate(travel),

@@ -5,7 +5,7 @@ use crate::message::Key;
 use crate::nearest::did_you_mean;
 
 /// More endpoints of all services together are refused.
-const MOST: usize = 1 << 16;
+const MOST: usize = 65_000;
 
 /// The services of an architecture with their endpoints, by which calls and loads find them.
 /// Endpoints are numbered through all services.
@@ -137,6 +137,12 @@ impl Endpoints {
                 one.name, other.name
             )),
         }
+    }
+
+    /// The names of all endpoints, without those of their services, in the order of their numbers.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let endpoints = self.services.iter().flat_map(|service| &service.endpoints);
+        endpoints.map(String::as_str)
     }
 
     /// The index of the service with the endpoint of this number.

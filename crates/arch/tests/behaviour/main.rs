@@ -3,6 +3,7 @@
 mod capacity;
 mod costs;
 mod faults;
+mod learn;
 mod live;
 mod load;
 mod pirates;

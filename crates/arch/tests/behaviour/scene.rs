@@ -4,7 +4,8 @@ use corsair::{Config, Executor, Report};
 use corsair_arch::{
     EntryTotals, Plan, Scale, ServiceTotals, Topology, Totals, read_text, simulate,
 };
-use corsair_observe::{Clock, GraphFormat, Observed, Observer, Settings, graph};
+use corsair_observe::{Clock, FlowFormat, GraphFormat, Observed, Observer, Settings, graph};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The services of a definition, whose network has no surprises: a millisecond everywhere.
@@ -91,6 +92,7 @@ pub fn run_with_graph(topology: Topology, plan: &Plan) -> (Ran, String, graph::G
     let clock = Clock::Virtual(config.progress.clone());
     let mut settings = Settings::new(topology.arch.clone(), clock);
     settings.kinds = corsair_arch::KINDS;
+    settings.operations = topology.operations();
     settings.out = directory.path().to_owned();
     settings.graphs = vec![GraphFormat::Json];
     let observer = Observer::start(settings).unwrap();
@@ -119,4 +121,30 @@ pub fn lines(text: &str, key: &str, part: &str) -> usize {
     matching
         .filter(|line| line.starts_with(&key) && line.contains(part))
         .count()
+}
+
+/// Runs a definition for so many seconds, and returns the file of its flows.
+pub fn write_flows(
+    checked: &corsair_arch::Checked,
+    directory: &Path,
+    format: FlowFormat,
+    seconds: u64,
+) -> PathBuf {
+    let topology = Topology::new(checked, Scale::default()).unwrap();
+    let config = Config::default();
+    let clock = Clock::Virtual(config.progress.clone());
+    let mut settings = Settings::new(topology.arch.clone(), clock);
+    settings.kinds = corsair_arch::KINDS;
+    settings.operations = topology.operations();
+    settings.out = directory.to_owned();
+    settings.flows = vec![format];
+    let observer = Observer::start(settings).unwrap();
+    let plan = Plan {
+        duration: Duration::from_secs(seconds),
+        recorder: observer.recorder(),
+        ..Plan::default()
+    };
+    simulate(Executor::Virtual, &config, topology, &plan).unwrap();
+    let observed = observer.finish().unwrap();
+    observed.files[0].path.clone()
 }

@@ -1,5 +1,6 @@
 //! What the summary of a run says of services alone.
 
+use super::spent::Spent;
 use crate::options::Options;
 use crate::summary::Subject;
 use crate::text::{GoDuration, plural};
@@ -21,6 +22,8 @@ pub struct Described {
     regions: u32,
     /// The names of all actors, if their totals are written.
     pub actors: Vec<String>,
+    /// Which part of their slots or processors services have used.
+    pub utilisations: Vec<(u32, f64)>,
 }
 
 impl Described {
@@ -37,6 +40,7 @@ impl Described {
             services: services.map(|service| service.name.clone()).collect(),
             regions: topology.regions,
             actors: actors.collect(),
+            utilisations: Vec::new(),
         }
     }
 }
@@ -55,6 +59,9 @@ pub struct ServicesSummary {
     /// The service that adds most to a request.
     #[serde(skip_serializing_if = "Option::is_none")]
     slowest: Option<Slowest>,
+    /// Where the time goes, by service.
+    #[serde(rename = "services_by_name")]
+    spent: Spent,
     /// Messages that were lost by faults, dropped by full mailboxes, or sent to actors that had
     /// ended.
     dropped: u64,
@@ -168,6 +175,7 @@ impl ServicesSummary {
             errors: totals.errors(),
             entries: entries.collect(),
             slowest,
+            spent: Spent::new(&described.services, totals, &described.utilisations),
             dropped: totals.dropped + report.dropped + report.dead(),
             spans: observed.spans,
             incomplete_spans: observed.incomplete,
@@ -286,7 +294,8 @@ impl Subject for ServicesSummary {
         if slowest.longest_queue > 0 {
             write!(f, ", its longest queue was {}", slowest.longest_queue)?;
         }
-        writeln!(f)
+        writeln!(f)?;
+        write!(f, "{}", self.spent)
     }
 
     fn losses(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,6 +5,7 @@ use crate::capacity::CapacityArgs;
 use crate::compare::CompareArgs;
 use crate::compose::ComposeArgs;
 use crate::diff::DiffArgs;
+use crate::learn::LearnArgs;
 use crate::marshal::MarshalArgs;
 use crate::sum::SumArgs;
 use crate::sweep::SweepArgs;
@@ -27,7 +28,7 @@ pub fn command(purpose: Purpose) -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("Simulates actors that talk: pirates, and architectures of services")
         .override_usage(
-            "corsair -a NAME [FLAGS]\n       corsair capacity -a NAME [FLAGS]\n       corsair compare A [B] [FLAGS] | corsair sweep -a NAME [FLAGS]\n       corsair compose2arch FILE | corsair schema\n       corsair diff RUN_A RUN_B | corsair usl FILE\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair completions SHELL | corsair man",
+            "corsair -a NAME [FLAGS]\n       corsair capacity -a NAME [FLAGS]\n       corsair compare A [B] [FLAGS] | corsair sweep -a NAME [FLAGS]\n       corsair learn TRACES | corsair compose2arch FILE | corsair schema\n       corsair diff RUN_A RUN_B | corsair usl FILE\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair completions SHELL | corsair man",
         )
         .after_help(AFTER_HELP)
         .args_override_self(true)
@@ -52,6 +53,9 @@ pub fn command(purpose: Purpose) -> Command {
         ))
         .subcommand(SweepArgs::augment_args(
             Command::new("sweep").about("Run a grid of values for fields of a definition"),
+        ))
+        .subcommand(LearnArgs::augment_args(
+            Command::new("learn").about("Learn a definition from recorded traces"),
         ))
         .subcommand(ComposeArgs::augment_args(
             Command::new("compose2arch").about("Turn a docker-compose file into a definition"),

@@ -283,6 +283,28 @@ pub static FLAGS: &[Flag] = &[
         ..PLAIN
     },
     Flag {
+        name: "timeline",
+        value: Value::One("FILE,…"),
+        group: Group::Output,
+        help: "Write what happens over time, by service and zone: a .csv, a .svg, or both",
+        services_only: Some(ServicesOnly {
+            what: "what happens at services over time",
+            instead: "leave it out",
+        }),
+        ..PLAIN
+    },
+    Flag {
+        name: "interval",
+        value: Value::One("TIME"),
+        group: Group::Output,
+        help: "How long the slices of --timeline are [default: a hundredth of the run]",
+        services_only: Some(ServicesOnly {
+            what: "what happens at services over time",
+            instead: "leave it out",
+        }),
+        ..PLAIN
+    },
+    Flag {
         name: "filter",
         letter: Some('f'),
         group: Group::Output,

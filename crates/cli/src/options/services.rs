@@ -38,6 +38,10 @@ pub struct ServiceOptions {
     pub zipkin: Option<String>,
     /// Serve times.
     pub metrics: Option<SocketAddr>,
+    /// Write what happens over time to these files.
+    pub timelines: Vec<PathBuf>,
+    /// In intervals of this length.
+    pub interval: Option<Duration>,
 }
 
 impl ServiceOptions {
@@ -70,6 +74,8 @@ impl ServiceOptions {
             otlp: values.given("otlp").map(str::to_owned),
             zipkin: values.given("zipkin").map(str::to_owned),
             metrics: values.read("metrics", address)?,
+            timelines: values.read("timeline", pictures)?.unwrap_or_default(),
+            interval: interval(values)?,
         })
     }
 }
@@ -119,6 +125,29 @@ fn flows(values: &Values, collect: bool) -> Result<Vec<FlowFormat>> {
         None if collect => vec![FlowFormat::ZipkinV1],
         None => Vec::new(),
     })
+}
+
+/// Files of tables and pictures, with commas between them.
+fn pictures(text: &str) -> Result<Vec<PathBuf>, String> {
+    let file = |name: &str| match name.rsplit_once('.') {
+        Some((_, "csv" | "svg")) => Ok(PathBuf::from(name)),
+        _ => Err(format!(
+            "'{name}' is neither a table nor a picture; give a name that ends in .csv or .svg"
+        )),
+    };
+    text.split(',').map(file).collect()
+}
+
+/// How long the slices of a timeline are.
+fn interval(values: &Values) -> Result<Option<Duration>> {
+    let interval = values.read("interval", |text| match text::duration(text)? {
+        Duration::ZERO => Err("an interval of no time has nothing in it; give 1ms or more".to_owned()),
+        interval => Ok(interval),
+    })?;
+    if interval.is_some() && values.given("timeline").is_none() {
+        return Err(values.wrong("interval", "there is no --timeline that it is for"));
+    }
+    Ok(interval)
 }
 
 /// `127.0.0.1:9090`, or `:9090` for this machine alone.

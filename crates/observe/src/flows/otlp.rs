@@ -127,12 +127,12 @@ impl Serialize for Spans<'_> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct WireSpan {
+struct WireSpan<'a> {
     trace_id: LongHex,
     span_id: Hex,
     #[serde(skip_serializing_if = "Option::is_none")]
     parent_span_id: Option<Hex>,
-    name: &'static str,
+    name: &'a str,
     kind: u8,
     start_time_unix_nano: Decimal,
     end_time_unix_nano: Decimal,
@@ -157,8 +157,8 @@ struct WireStatus {
 /// `STATUS_CODE_ERROR`.
 const ERROR: u8 = 2;
 
-impl WireSpan {
-    fn new(side: &Side<'_>, names: &Names<'_>) -> WireSpan {
+impl<'a> WireSpan<'a> {
+    fn new(side: &Side<'_>, names: &Names<'a>) -> WireSpan<'a> {
         let span = side.span;
         let id = span.context.span().get();
         // SPAN_KIND_SERVER and _CLIENT, or _CONSUMER and _PRODUCER.
@@ -224,6 +224,7 @@ mod tests {
         let names = Names {
             directory: &directory,
             kinds: &["GetRequest"],
+            operations: &[],
             epoch: 1_000_000_000_000_000_000,
         };
         let span = Span {

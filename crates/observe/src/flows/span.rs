@@ -21,7 +21,7 @@ pub(crate) struct Span {
     pub(crate) server_send: u64,
     pub(crate) client_receive: u64,
     /// The kind of the message that began it.
-    pub(crate) kind: u8,
+    pub(crate) kind: u16,
     /// It began with a message that wants no response.
     pub(crate) one_way: bool,
     pub(crate) failed: bool,
@@ -38,7 +38,7 @@ impl Span {
             server_receive: NEVER,
             server_send: NEVER,
             client_receive: NEVER,
-            kind: u8::MAX,
+            kind: u16::MAX,
             one_way: false,
             failed: false,
         }
@@ -62,15 +62,18 @@ impl Span {
 pub(crate) struct Names<'a> {
     pub(crate) directory: &'a Directory,
     pub(crate) kinds: &'static [&'static str],
+    /// What kinds behind those mean.
+    pub(crate) operations: &'a [String],
     /// Nanoseconds since 1970.
     pub(crate) epoch: i128,
 }
 
 impl<'a> Names<'a> {
-    pub(crate) fn kind(&self, kind: u8) -> &'static str {
-        self.kinds
-            .get(usize::from(kind))
-            .copied()
+    pub(crate) fn kind(&self, kind: u16) -> &'a str {
+        let number = usize::from(kind);
+        let operation = || self.operations.get(number.checked_sub(self.kinds.len())?);
+        let kind = self.kinds.get(number).copied();
+        kind.or_else(|| operation().map(String::as_str))
             .unwrap_or("unknown")
     }
 

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 #[serde(rename_all = "camelCase")]
 pub(crate) struct V1<'a> {
     trace_id: Hex,
-    name: &'static str,
+    name: &'a str,
     id: Hex,
     #[serde(skip_serializing_if = "Option::is_none")]
     parent_id: Option<Hex>,
@@ -107,7 +107,7 @@ pub(crate) struct V2<'a> {
     id: Hex,
     #[serde(skip_serializing_if = "Option::is_none")]
     parent_id: Option<Hex>,
-    name: &'static str,
+    name: &'a str,
     kind: &'static str,
     timestamp: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -205,6 +205,7 @@ mod tests {
         Names {
             directory,
             kinds: &["Put", "GetRequest"],
+            operations: &[],
             epoch: 1_474_344_291_408_918_000,
         }
     }

@@ -45,7 +45,7 @@ impl Log {
         at: u64,
         to: &Named,
         from: &Named,
-        kind: u8,
+        kind: u16,
         payload: &Payload,
         directory: &mut Directory,
     ) -> Result<(), ObserveError> {

@@ -35,14 +35,14 @@ pub(crate) enum What {
     /// Its end of an exchange.
     Span {
         context: TraceContext,
-        kind: u8,
+        kind: u16,
         annotation: Annotation,
         status: Status,
     },
     /// It has received a message.
     Message {
         sender: u32,
-        kind: u8,
+        kind: u16,
         payload: Payload,
     },
     /// A line of its own in the log of messages.

@@ -1,0 +1,406 @@
+//! The definition that follows from invocations.
+
+use super::arrivals::{self, Process};
+use super::fit;
+use super::invocation::{Invocation, Invocations};
+use super::judge::RecordedKind;
+use super::names::Names;
+use super::read::Recorded;
+use super::script::{self, Target};
+use super::slots::{self, Visit};
+use crate::definition::{Definition, EndpointDefinition, EntryLoad, ServiceDefinition};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+/// A service has at most this many endpoints; the rarest beyond become one.
+const MOST_ENDPOINTS: usize = 200;
+
+/// What an entry point is called that the traces do not name.
+const ENTRY: &str = "www";
+
+/// What was learned, before it is used.
+#[derive(Debug)]
+pub(super) struct Described {
+    pub(super) definition: Definition,
+    pub(super) kinds: Vec<RecordedKind>,
+    pub(super) lasted: u64,
+    pub(super) remarks: Vec<String>,
+}
+
+/// The definition that follows from invocations.
+pub(super) fn describe(recorded: &Recorded, invocations: &Invocations, name: &str) -> Described {
+    let names = Named::new(&recorded.names, &invocations.all);
+    let mut remarks = Vec::new();
+    let mut services = Vec::new();
+    let mut left_out = 0;
+    for (number, service) in &names.services {
+        let mine: Vec<u32> = (0..)
+            .zip(&invocations.all)
+            .filter(|(_, made)| made.service == *number)
+            .map(|(place, _)| place)
+            .collect();
+        let mut waited = vec![0; invocations.all.len()];
+        let concurrency = concurrency(invocations, &mine, &mut waited);
+        let mut definition = ServiceDefinition::new(service.clone(), "service");
+        definition.dependencies = None;
+        definition.count = instances(invocations, &mine) as i64;
+        definition.concurrency = concurrency.map(i64::from);
+        definition.latency = latency(invocations, &mine);
+        definition.error_rate = error_rate(invocations, &mine);
+        for (operation, endpoint) in &names.endpoints[number] {
+            let of: Vec<u32> = mine
+                .iter()
+                .filter(|&&made| names.operation(&invocations.all[made as usize]) == *operation)
+                .copied()
+                .collect();
+            let script = script::learn(invocations, &of, &waited, &|target| names.target(target));
+            left_out += script.left_out;
+            definition.endpoints.push(EndpointDefinition {
+                name: endpoint.clone(),
+                priority: None,
+                steps: script.steps,
+            });
+        }
+        services.push(definition);
+    }
+    let mut load = BTreeMap::new();
+    let mut kinds = Vec::new();
+    let (mut first, mut last) = (u64::MAX, 0);
+    for (entry, arriving) in names.entries(invocations) {
+        let mut times: Vec<u64> = arriving.iter().map(|made| made.seen().0).collect();
+        times.sort_unstable();
+        first = first.min(times[0]);
+        last = last.max(times[times.len() - 1]);
+        let process = arrivals::process(&times);
+        if process.distance > 0.1 {
+            remarks.push(format!(
+                "what comes in at {entry} is none of constant, poisson and uniform: the nearest is off by {:.2}",
+                process.distance
+            ));
+        }
+        let mut by_kind: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+        for made in &arriving {
+            let target = (made.service, made.operation);
+            by_kind
+                .entry(names.target(target))
+                .or_default()
+                .push(made.lasted());
+        }
+        let called: BTreeSet<String> = arriving
+            .iter()
+            .map(|made| names.service(made.service).to_owned())
+            .collect();
+        load.insert(entry.clone(), entry_load(process, &by_kind));
+        let mut definition = ServiceDefinition::new(entry.clone(), "denominator");
+        definition.regions = 0;
+        definition.dependencies = Some(called.into_iter().collect());
+        services.push(definition);
+        kinds.extend(by_kind.into_iter().map(|(kind, mut times)| {
+            times.sort_unstable();
+            RecordedKind {
+                entry: entry.clone(),
+                kind,
+                times,
+            }
+        }));
+    }
+    remark(&mut remarks, invocations, left_out);
+    Described {
+        definition: Definition {
+            arch: name.to_owned(),
+            version: "arch-0.1".to_owned(),
+            description: String::new(),
+            args: String::new(),
+            date: String::new(),
+            victim: String::new(),
+            network: None,
+            load,
+            faults: Vec::new(),
+            links: Vec::new(),
+            services,
+        },
+        kinds,
+        lasted: last.saturating_sub(first),
+        remarks,
+    }
+}
+
+/// The load that is this process with these kinds of requests.
+fn entry_load(process: Process, kinds: &BTreeMap<String, Vec<u64>>) -> EntryLoad {
+    EntryLoad {
+        rate: Some(process.rate),
+        arrivals: Some(process.arrivals),
+        requests: kinds
+            .iter()
+            .map(|(kind, times)| (kind.clone(), times.len() as f64))
+            .collect(),
+        ..EntryLoad::default()
+    }
+}
+
+/// How many instances the invocations of a service name.
+fn instances(invocations: &Invocations, mine: &[u32]) -> usize {
+    let all = mine
+        .iter()
+        .map(|&made| invocations.all[made as usize].instance);
+    all.collect::<HashSet<u32>>().len()
+}
+
+/// How many requests an instance of a service handles at once, if there is a limit. How long each
+/// request has waited for that is added to `waited`.
+fn concurrency(invocations: &Invocations, mine: &[u32], waited: &mut [u64]) -> Option<u32> {
+    let mut instances: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for &made in mine {
+        let about = &invocations.all[made as usize];
+        // Who was told nothing of the end of a message does not know how long it took.
+        if !about.one_way && !about.incomplete {
+            instances.entry(about.instance).or_default().push(made);
+        }
+    }
+    let visits: Vec<Vec<Visit>> = instances
+        .values_mut()
+        .map(|made| {
+            made.sort_by_key(|&made| {
+                let about = &invocations.all[made as usize];
+                (about.begin, about.end, made)
+            });
+            made.iter().map(|&made| visit(invocations, made)).collect()
+        })
+        .collect();
+    let slots = slots::estimate(&visits)?;
+    for (made, visits) in instances.values().zip(&visits) {
+        for ((&made, visit), start) in made.iter().zip(visits).zip(slots::starts(visits, slots)) {
+            waited[made as usize] = start.saturating_sub(visit.begin);
+        }
+    }
+    Some(slots)
+}
+
+fn visit(invocations: &Invocations, made: u32) -> Visit {
+    let about = &invocations.all[made as usize];
+    let called = invocations.calls(made).map(|call| call.seen().0);
+    let first = called.min().unwrap_or(about.end);
+    Visit {
+        begin: about.begin,
+        end: about.end,
+        first: first.saturating_sub(about.begin),
+    }
+}
+
+/// How long requests to a service and their answers travel, if clients have told it.
+fn latency(invocations: &Invocations, mine: &[u32]) -> Option<crate::Distribution> {
+    let (mut one_way, mut halves) = (Vec::new(), Vec::new());
+    let mut backwards = 0;
+    for &made in mine {
+        let about = &invocations.all[made as usize];
+        let Some((sent, received)) = about.client.filter(|_| !about.incomplete) else {
+            continue;
+        };
+        if about.one_way {
+            one_way.extend(about.begin.checked_sub(sent));
+            continue;
+        }
+        let there = about.begin.checked_sub(sent);
+        let back = received.checked_sub(about.end);
+        match (there, back) {
+            (Some(there), Some(back)) => one_way.extend([there, back]),
+            _ => backwards += 1,
+        }
+        let lasted = (received - sent).saturating_sub(about.end - about.begin);
+        halves.push(lasted / 2);
+    }
+    // Clocks of two machines differ; then only the sum of both ways is known.
+    let mut samples = if backwards * 1_000 > mine.len() {
+        halves
+    } else {
+        one_way
+    };
+    if samples.iter().all(|&nanos| nanos <= 2_000) {
+        // It is not known, or none: the shortest that there is.
+        return (!samples.is_empty()).then(|| crate::Distribution::Constant(fit::span(0)));
+    }
+    fit::fit(&mut samples).map(|fit| fit.distribution)
+}
+
+/// The part of requests that a service fails by itself.
+fn error_rate(invocations: &Invocations, mine: &[u32]) -> Option<f64> {
+    let mut failed = 0;
+    let mut all = 0;
+    for &made in mine {
+        let about = &invocations.all[made as usize];
+        if about.incomplete {
+            continue;
+        }
+        all += 1;
+        let by_itself = about.failed && !invocations.calls(made).any(|call| call.failed);
+        failed += u64::from(by_itself);
+    }
+    let part = failed as f64 / f64::from(all.max(1));
+    (failed > 0).then(|| (part * 1e5).round().max(1.0) / 1e5)
+}
+
+/// Says what the definition does not.
+fn remark(remarks: &mut Vec<String>, invocations: &Invocations, left_out: u64) {
+    let all = &invocations.all;
+    let incomplete = all.iter().filter(|made| made.incomplete).count() as u64;
+    let one_way = |made: &&Invocation| made.caller.is_none() && made.one_way;
+    let one_way = all.iter().filter(one_way).count() as u64;
+    let regions: HashSet<u32> = all.iter().map(|made| made.region).collect();
+    for (count, what) in [
+        (invocations.orphans, "spans have a parent that is not there"),
+        (
+            invocations.nameless,
+            "calls are of services without a name or spans; they count as work",
+        ),
+        (
+            incomplete,
+            "invocations lack an end, and say nothing of times",
+        ),
+        (
+            left_out,
+            "calls are left out: endpoints have too many different ones",
+        ),
+        (one_way, "messages from outside are simulated as requests"),
+        (
+            if regions.len() > 1 {
+                regions.len() as u64
+            } else {
+                0
+            },
+            "regions become one; how far they are apart is in the latencies",
+        ),
+    ] {
+        if count > 0 {
+            remarks.push(format!("{count} {what}"));
+        }
+    }
+}
+
+/// The names of services and endpoints as definitions have them.
+#[derive(Debug)]
+struct Named {
+    services: Vec<(u32, String)>,
+    by_number: HashMap<u32, usize>,
+    /// The endpoints of each service, by the numbers of their operations.
+    endpoints: BTreeMap<u32, BTreeMap<u32, String>>,
+    /// Operations that are rare, of services with many.
+    rare: HashSet<Target>,
+    /// What entry points are called.
+    entries: BTreeMap<Option<u32>, String>,
+}
+
+/// The operation that stands for those that are rare.
+const RARE: u32 = u32::MAX;
+
+impl Named {
+    fn new(names: &Names, all: &[Invocation]) -> Named {
+        let mut counts: BTreeMap<u32, HashMap<u32, u64>> = BTreeMap::new();
+        for made in all {
+            let of = counts.entry(made.service).or_default();
+            *of.entry(made.operation).or_default() += 1;
+        }
+        let mut numbers: Vec<u32> = counts.keys().copied().collect();
+        numbers.sort_by_key(|&number| names.name(number));
+        let mut taken: HashSet<String> = ["eureka", "edda"].map(str::to_owned).into();
+        let services: Vec<(u32, String)> = numbers
+            .iter()
+            .map(|&number| (number, unique(&clean(names.name(number)), &mut taken)))
+            .collect();
+        let mut rare = HashSet::new();
+        let mut endpoints = BTreeMap::new();
+        for (&service, operations) in &counts {
+            let mut operations: Vec<(u32, u64)> = operations
+                .iter()
+                .map(|(&name, &count)| (name, count))
+                .collect();
+            operations.sort_by_key(|&(name, count)| (u64::MAX - count, names.name(name)));
+            let kept = if operations.len() > MOST_ENDPOINTS {
+                let beyond = operations.drain(MOST_ENDPOINTS - 1..);
+                rare.extend(beyond.map(|(name, _)| (service, name)));
+                Some((RARE, "others".to_owned()))
+            } else {
+                None
+            };
+            let mut taken: HashSet<String> = ["common", "read", "write", "others"]
+                .map(str::to_owned)
+                .into();
+            let named = operations
+                .iter()
+                .map(|&(name, _)| (name, unique(&clean(names.name(name)), &mut taken)));
+            endpoints.insert(service, named.chain(kept).collect());
+        }
+        let mut entries = BTreeMap::new();
+        for made in all.iter().filter(|made| made.caller.is_none()) {
+            entries.entry(made.from).or_insert_with(|| {
+                let name = made.from.map_or(ENTRY, |from| names.name(from));
+                unique(&clean(name), &mut taken)
+            });
+        }
+        Named {
+            by_number: (0..)
+                .zip(&services)
+                .map(|(place, (n, _))| (*n, place))
+                .collect(),
+            services,
+            endpoints,
+            rare,
+            entries,
+        }
+    }
+
+    fn service(&self, number: u32) -> &str {
+        &self.services[self.by_number[&number]].1
+    }
+
+    fn operation(&self, made: &Invocation) -> u32 {
+        let is_rare = self.rare.contains(&(made.service, made.operation));
+        if is_rare { RARE } else { made.operation }
+    }
+
+    /// What a call of this names.
+    fn target(&self, (service, operation): Target) -> String {
+        let is_rare = self.rare.contains(&(service, operation));
+        let operation = if is_rare { RARE } else { operation };
+        format!(
+            "{}.{}",
+            self.service(service),
+            self.endpoints[&service][&operation]
+        )
+    }
+
+    /// The entry points, each with what came in there.
+    fn entries<'a>(
+        &self,
+        invocations: &'a Invocations,
+    ) -> impl Iterator<Item = (String, Vec<&'a Invocation>)> {
+        self.entries.iter().map(|(&from, name)| {
+            let all = invocations.all.iter();
+            let mine = all.filter(move |made| made.caller.is_none() && made.from == from);
+            (name.clone(), mine.collect())
+        })
+    }
+}
+
+/// A name as definitions allow it.
+fn clean(name: &str) -> String {
+    let bad = |c: char| matches!(c, '.' | '/' | '*') || c.is_control() || c.is_whitespace();
+    let cleaned = name.replace(bad, "-");
+    let cleaned: String = cleaned.chars().take(80).collect();
+    let mut end = cleaned.len().min(90);
+    while !cleaned.is_char_boundary(end) {
+        end -= 1;
+    }
+    match &cleaned[..end] {
+        "" => "unnamed".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+/// A name that none of those taken has, which takes it.
+fn unique(name: &str, taken: &mut HashSet<String>) -> String {
+    let others = (2..).map(|number| format!("{name}-{number}"));
+    let free = std::iter::once(name.to_owned()).chain(others);
+    let free = free.into_iter().find(|name| !taken.contains(name));
+    let free = free.unwrap_or_default();
+    taken.insert(free.clone());
+    free
+}

@@ -1,0 +1,282 @@
+//! Invocations: what an instance was asked, by whom, and what it called meanwhile.
+
+use super::read::{Recorded, Side, Span};
+use rustc_hash::FxHashMap;
+
+/// A chain of parents longer than this is taken for a circle.
+const MOST_PARENTS: usize = 1_000;
+
+/// No span, and no invocation.
+const NONE: u32 = u32::MAX;
+
+/// What an instance was asked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Invocation {
+    pub(super) service: u32,
+    pub(super) operation: u32,
+    pub(super) instance: u32,
+    pub(super) region: u32,
+    /// From when it arrived until it was answered, in nanoseconds.
+    pub(super) begin: u64,
+    pub(super) end: u64,
+    pub(super) failed: bool,
+    /// Nobody waited for an answer.
+    pub(super) one_way: bool,
+    /// An end of it, or of a call that it made, is missing: its times say nothing.
+    pub(super) incomplete: bool,
+    /// From when it was sent until its answer came, if its client has told it.
+    pub(super) client: Option<(u64, u64)>,
+    /// The service that sent it, if that was not asked itself.
+    pub(super) from: Option<u32>,
+    /// The invocation that made it; none: it came in from outside.
+    pub(super) caller: Option<u32>,
+}
+
+impl Invocation {
+    /// When it began and ended as its client saw it.
+    pub(super) fn seen(&self) -> (u64, u64) {
+        self.client.unwrap_or((self.begin, self.end))
+    }
+
+    /// How long its client waited.
+    pub(super) fn lasted(&self) -> u64 {
+        let (begin, end) = self.seen();
+        end - begin
+    }
+}
+
+/// All invocations, and the calls that each made.
+#[derive(Debug, Default)]
+pub(super) struct Invocations {
+    pub(super) all: Vec<Invocation>,
+    /// The calls of all of them, those of one together and in the order of time.
+    calls: Vec<u32>,
+    /// Where those of each begin.
+    first_call: Vec<u32>,
+    pub(super) traces: u64,
+    /// Spans whose parent is not there, and calls to services without a name.
+    pub(super) orphans: u64,
+    pub(super) nameless: u64,
+}
+
+impl Invocations {
+    /// Joins the spans of each trace.
+    pub(super) fn join(recorded: &Recorded) -> Invocations {
+        let mut order: Vec<u32> = (0..recorded.spans.len() as u32).collect();
+        let spans = &recorded.spans;
+        // What is written does not depend on the order of files.
+        order.sort_by_key(|&place| {
+            let span = &spans[place as usize];
+            (span.trace, span.begin, span.id, span.side.is_server())
+        });
+        let mut joined = Invocations::default();
+        let same = |a: &u32, b: &u32| spans[*a as usize].trace == spans[*b as usize].trace;
+        for trace in order.chunk_by(same) {
+            joined.traces += 1;
+            joined.add_trace(spans, trace);
+        }
+        joined.index_calls();
+        joined
+    }
+
+    /// The calls that an invocation made, in the order of time.
+    pub(super) fn calls(&self, made: u32) -> impl Iterator<Item = &Invocation> {
+        let range = self.first_call[made as usize]..self.first_call[made as usize + 1];
+        let calls = &self.calls[range.start as usize..range.end as usize];
+        calls.iter().map(|&call| &self.all[call as usize])
+    }
+
+    fn add_trace(&mut self, spans: &[Span], trace: &[u32]) {
+        let trace: Vec<&Span> = trace.iter().map(|&place| &spans[place as usize]).collect();
+        let joining = Joining::new(&trace);
+        // The invocation of each span that is one.
+        let mut made = vec![NONE; trace.len()];
+        let first = self.all.len();
+        for (place, span) in trace.iter().enumerate() {
+            if let Some(invocation) = joining.invocation(place, span) {
+                made[place] = self.all.len() as u32;
+                self.all.push(invocation);
+            }
+        }
+        let mut incomplete = Vec::new();
+        for (place, span) in trace.iter().enumerate() {
+            let mine = made[place];
+            if mine == NONE {
+                continue;
+            }
+            // What has a client was called by whom that was part of.
+            let from = joining.client_of(place).unwrap_or(place);
+            let (caller, is_orphan) = joining.caller(from, &made);
+            let is_client = from != place || span.side.is_client();
+            let invocation = &mut self.all[mine as usize];
+            invocation.caller = caller.filter(|&caller| caller != mine);
+            invocation.from = (caller.is_none() && is_client).then(|| trace[from].service);
+            self.orphans += u64::from(is_orphan);
+            if is_orphan || invocation.incomplete {
+                incomplete.extend(invocation.caller);
+            }
+        }
+        for (place, span) in trace.iter().enumerate() {
+            if span.side == Side::Client && joining.is_lost(place, span) {
+                self.nameless += u64::from(!span.failed);
+                incomplete.extend(joining.caller(place, &made).0);
+            }
+        }
+        for caller in incomplete {
+            self.all[caller as usize].incomplete = true;
+        }
+        debug_assert!(first <= self.all.len());
+    }
+
+    fn index_calls(&mut self) {
+        let mut calls: Vec<(u32, u32)> = (0..)
+            .zip(&self.all)
+            .filter_map(|(number, made)| Some((made.caller?, number)))
+            .collect();
+        calls.sort_by_key(|&(caller, call)| {
+            let made = &self.all[call as usize];
+            let (begin, end) = made.seen();
+            (caller, begin, made.service, made.operation, end)
+        });
+        let mut place = 0;
+        for caller in 0..=self.all.len() as u32 {
+            while calls.get(place).is_some_and(|call| call.0 < caller) {
+                place += 1;
+            }
+            self.first_call.push(place as u32);
+        }
+        self.calls = calls.into_iter().map(|(_, call)| call).collect();
+    }
+}
+
+/// The spans of a trace by their ids.
+struct Joining<'a> {
+    trace: &'a [&'a Span],
+    /// The places of the client's side, or another, and of the server's side of each id.
+    sides: FxHashMap<u64, [u32; 2]>,
+    /// The clients that a server has answered.
+    is_answered: Vec<bool>,
+}
+
+impl<'a> Joining<'a> {
+    fn new(trace: &'a [&'a Span]) -> Joining<'a> {
+        let mut sides: FxHashMap<u64, [u32; 2]> = FxHashMap::default();
+        for (place, span) in (0..).zip(trace) {
+            let entry = sides.entry(span.id).or_insert([NONE; 2]);
+            let side = &mut entry[usize::from(span.side.is_server())];
+            if *side == NONE {
+                *side = place;
+            }
+        }
+        let mut joining = Joining {
+            trace,
+            sides,
+            is_answered: Vec::new(),
+        };
+        let mut is_answered = vec![false; trace.len()];
+        for place in 0..trace.len() {
+            if let Some(client) = joining.client_of(place) {
+                is_answered[client] = true;
+            }
+        }
+        joining.is_answered = is_answered;
+        joining
+    }
+
+    fn side(&self, id: u64, is_server: bool) -> Option<usize> {
+        let place = self.sides.get(&id)?[usize::from(is_server)];
+        (place != NONE).then_some(place as usize)
+    }
+
+    /// The client's side of a server's span: of the same id, or its parent.
+    fn client_of(&self, place: usize) -> Option<usize> {
+        let span = self.trace[place];
+        if !span.side.is_server() {
+            return None;
+        }
+        let is_client = |&place: &usize| self.trace[place].side.is_client();
+        let shared = self.side(span.id, false).filter(is_client);
+        shared.or_else(|| {
+            let parent = (span.parent != 0).then(|| self.side(span.parent, false))?;
+            parent.filter(is_client)
+        })
+    }
+
+    /// Whether a client's span has no server that is known, even by its name.
+    fn is_lost(&self, place: usize, span: &Span) -> bool {
+        !self.is_answered[place] && span.peer.is_none()
+    }
+
+    /// The invocation that a span is, if it is one: of a server; at the top of a trace, of
+    /// whatever is there but clients; and of a client that names a server without spans.
+    fn invocation(&self, place: usize, span: &Span) -> Option<Invocation> {
+        let mut made = Invocation {
+            service: span.service,
+            operation: span.operation,
+            instance: span.instance,
+            region: span.region,
+            begin: span.begin,
+            end: span.end,
+            failed: span.failed,
+            one_way: span.side == Side::Consumer,
+            incomplete: false,
+            client: None,
+            from: None,
+            caller: None,
+        };
+        match span.side {
+            Side::Server | Side::Consumer => {
+                if let Some(client) = self.client_of(place) {
+                    let client = self.trace[client];
+                    made.client = Some((client.begin, client.end));
+                    made.failed |= client.failed;
+                    let both_ways = [client.side, span.side];
+                    // Who was never answered has gone, or the recording ended.
+                    let is_cut = client.end == client.begin && span.end > span.begin;
+                    made.incomplete = match both_ways {
+                        [Side::Client, Side::Server] => is_cut,
+                        [Side::Producer, Side::Consumer] => false,
+                        _ => true,
+                    };
+                }
+                Some(made)
+            }
+            Side::Internal => {
+                let is_top = span.parent == 0
+                    || self.side(span.parent, true).is_none()
+                        && self.side(span.parent, false).is_none();
+                is_top.then_some(made)
+            }
+            Side::Client | Side::Producer => {
+                let peer = span.peer.filter(|_| !self.is_answered[place])?;
+                made.service = peer;
+                made.instance = peer;
+                made.one_way = span.side == Side::Producer;
+                made.client = Some((span.begin, span.end));
+                Some(made)
+            }
+        }
+    }
+
+    /// The invocation that a span is a part of, by its parents; `true` beside it if a parent is
+    /// missing.
+    fn caller(&self, place: usize, made: &[u32]) -> (Option<u32>, bool) {
+        let mut span = self.trace[place];
+        for _ in 0..MOST_PARENTS {
+            if span.parent == 0 {
+                return (None, false);
+            }
+            let parent = self.side(span.parent, true);
+            let Some(parent) = parent.or_else(|| self.side(span.parent, false)) else {
+                return (None, true);
+            };
+            // A client that is called by its peer's name stands for the server, and calls nobody.
+            let is_server = !self.trace[parent].side.is_client();
+            if made[parent] != NONE && is_server {
+                return (Some(made[parent]), false);
+            }
+            span = self.trace[parent];
+        }
+        (None, true)
+    }
+}

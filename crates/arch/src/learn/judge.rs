@@ -1,0 +1,138 @@
+//! How well what was learned resembles what was recorded.
+
+use super::fit::quantile;
+use super::{LearnError, Learned};
+use crate::definition::Rate;
+use crate::simulate::{Plan, simulate};
+use crate::topology::{Scale, Topology};
+use corsair::{Config, Executor};
+use hdrhistogram::Histogram;
+use std::time::Duration;
+
+/// The quantiles that are put side by side.
+const PARTS: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
+
+/// More invocations than this are not simulated, and fewer requests neither, if the rate is always
+/// the same.
+const MOST_INVOCATIONS: f64 = 2e6;
+const LEAST_REQUESTS: f64 = 20_000.0;
+
+/// The response times of a kind of request, sorted, in nanoseconds.
+#[derive(Clone, Debug)]
+pub(super) struct RecordedKind {
+    pub(super) entry: String,
+    pub(super) kind: String,
+    pub(super) times: Vec<u64>,
+}
+
+/// A quantile of response times, as it was recorded and as it is simulated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quantile {
+    /// Which part of the requests takes no longer, from 0 to 1.
+    pub part: f64,
+    /// How long they took when they were recorded.
+    pub recorded: Duration,
+    /// How long they take when they are simulated.
+    pub simulated: Duration,
+}
+
+/// How well the response times of a kind of request are met.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resemblance {
+    /// The entry point.
+    pub entry: String,
+    /// The kind of request: an endpoint of a service.
+    pub kind: String,
+    /// How many requests were recorded, and simulated.
+    pub recorded: u64,
+    /// See `recorded`.
+    pub simulated: u64,
+    /// The quantiles side by side.
+    pub quantiles: Vec<Quantile>,
+    /// How far the distribution functions are apart at most (Kolmogorov and Smirnov).
+    pub distance: f64,
+}
+
+/// Runs what was learned for as long as was recorded, and compares response times.
+pub(super) fn judge(learned: &Learned, config: &Config) -> Result<Vec<Resemblance>, LearnError> {
+    let topology = Topology::new(&learned.checked()?, Scale::default());
+    let topology = topology.map_err(|error| LearnError::Scale(error.to_string()))?;
+    let requests: usize = learned.recorded.iter().map(|kind| kind.times.len()).sum();
+    let mut factor = MOST_INVOCATIONS / learned.spans.max(1) as f64;
+    let mut loads = learned.definition.load.values();
+    let is_steady = loads.all(|load| matches!(load.rate, Some(Rate::Constant(_))));
+    factor = factor.min(if is_steady {
+        (LEAST_REQUESTS / requests.max(1) as f64).clamp(1.0, 100.0)
+    } else {
+        1.0
+    });
+    let plan = Plan {
+        duration: learned.lasted.mul_f64(factor).max(Duration::from_millis(1)),
+        drain: Duration::from_secs(5),
+        ..Plan::default()
+    };
+    let (_, totals) = simulate(Executor::Virtual, config, topology, &plan)?;
+    let resemblance = |recorded: &RecordedKind| {
+        let entry = totals.entries.get(&recorded.entry);
+        let kind = entry.and_then(|entry| entry.kinds.get(&recorded.kind));
+        let nanos = |part| kind.map_or(0, |kind| kind.times.value_at_quantile(part));
+        Resemblance {
+            entry: recorded.entry.clone(),
+            kind: recorded.kind.clone(),
+            recorded: recorded.times.len() as u64,
+            simulated: kind.map_or(0, |kind| kind.requests),
+            quantiles: PARTS
+                .iter()
+                .map(|&part| Quantile {
+                    part,
+                    recorded: Duration::from_nanos(quantile(&recorded.times, part)),
+                    simulated: Duration::from_nanos(nanos(part)),
+                })
+                .collect(),
+            distance: kind.map_or(1.0, |kind| distance(&recorded.times, &kind.times)),
+        }
+    };
+    Ok(learned.recorded.iter().map(resemblance).collect())
+}
+
+/// How far two distribution functions are apart at most.
+fn distance(recorded: &[u64], simulated: &Histogram<u64>) -> f64 {
+    let mut most = 0.0f64;
+    let mut seen = 0u64;
+    for value in simulated.iter_recorded() {
+        let at = value.value_iterated_to();
+        // A histogram knows the values of a bucket only as a whole.
+        let (low, high) = (
+            simulated.lowest_equivalent(at),
+            simulated.highest_equivalent(at),
+        );
+        let part = |nanos: u64, or_equal: bool| {
+            let below =
+                recorded.partition_point(|&r| if or_equal { r <= nanos } else { r < nanos });
+            below as f64 / recorded.len() as f64
+        };
+        let before = seen as f64 / simulated.len() as f64;
+        seen += value.count_at_value();
+        let after = seen as f64 / simulated.len() as f64;
+        most = most.max((part(low, false) - before).abs());
+        most = most.max((part(high, true) - after).abs());
+    }
+    most
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_distance_of_two_samples_is_that_of_their_distribution_functions() {
+        let mut simulated = Histogram::new(3).unwrap();
+        for nanos in 1..=1_000u64 {
+            simulated.record(nanos).unwrap();
+        }
+        let same: Vec<u64> = (1..=1_000).collect();
+        assert!(distance(&same, &simulated) < 0.002);
+        let half: Vec<u64> = (501..=1_500).collect();
+        assert!((distance(&half, &simulated) - 0.5).abs() < 0.002);
+    }
+}

@@ -1,0 +1,54 @@
+//! Names of services, instances, regions and operations, each kept once.
+
+use crate::package::Package;
+use std::collections::HashMap;
+
+/// Names by their numbers.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    numbers: HashMap<Box<str>, u32>,
+    names: Vec<Box<str>>,
+}
+
+/// What the name of an endpoint says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Endpoint {
+    pub(super) service: u32,
+    pub(super) instance: u32,
+    pub(super) region: u32,
+}
+
+impl Names {
+    pub(super) fn number(&mut self, name: &str) -> u32 {
+        if let Some(&number) = self.numbers.get(name) {
+            return number;
+        }
+        let number = self.names.len() as u32;
+        self.names.push(name.into());
+        self.numbers.insert(name.into(), number);
+        number
+    }
+
+    pub(super) fn name(&self, number: u32) -> &str {
+        &self.names[number as usize]
+    }
+
+    /// The service, the instance and the region that a name means. Names of nine parts, as this
+    /// project and spigo write them, say all of these; others are services.
+    pub(super) fn endpoint(&mut self, name: &str, instance: Option<&str>) -> Endpoint {
+        let parts: Vec<&str> = name.split('.').collect();
+        let hierarchy = match parts[..] {
+            [_, region, _, .., service, package] if parts.len() == 9 => {
+                Package::named(package).map(|_| (service, region))
+            }
+            _ => None,
+        };
+        let (service, region) = hierarchy.unwrap_or((name, "*"));
+        let whole = instance.unwrap_or(name);
+        Endpoint {
+            service: self.number(service),
+            instance: self.number(whole),
+            region: self.number(region),
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Files of traces: whatever their format, a list of spans.
+//!
+//! A file has one JSON value, or several one after the other (a line each, mostly). Which format a
+//! value has is seen from its keys, so files of several formats may be mixed.
+
+mod item;
+mod jaeger;
+mod otlp;
+mod zipkin;
+
+use super::names::Names;
+use item::Documents;
+use serde::de::DeserializeSeed;
+use std::fmt;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Larger files are refused, in bytes.
+const MOST_BYTES: u64 = 1 << 28;
+
+/// More spans of all files together are refused: about 400 MB.
+const MOST_SPANS: usize = 4_000_000;
+
+/// Why traces cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TraceError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file is too large.
+    #[error(
+        "{} has more than {} MiB; give a part of it, or several smaller files", file.display(), MOST_BYTES >> 20
+    )]
+    TooLarge {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Something in the file is no trace.
+    #[error("{}:{line}: {what}", file.display())]
+    Wrong {
+        /// The file.
+        file: PathBuf,
+        /// Where, from 1.
+        line: usize,
+        /// What is wrong, and what to do.
+        what: String,
+    },
+    /// The file has no spans.
+    #[error(
+        "{} has no spans; give traces as OTLP/JSON, Zipkin's JSON or Jaeger's JSON", file.display()
+    )]
+    Empty {
+        /// The file.
+        file: PathBuf,
+    },
+}
+
+/// Which end of an exchange a span is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// The client of a request.
+    Client,
+    /// The server of a request.
+    Server,
+    /// Who sends a message that is not answered.
+    Producer,
+    /// Who receives it.
+    Consumer,
+    /// Neither: a part of what a service does.
+    Internal,
+}
+
+impl Side {
+    pub(super) fn is_client(self) -> bool {
+        matches!(self, Side::Client | Side::Producer)
+    }
+
+    pub(super) fn is_server(self) -> bool {
+        matches!(self, Side::Server | Side::Consumer)
+    }
+}
+
+/// A span, as any format says it. Times are nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    pub(super) trace: u128,
+    pub(super) id: u64,
+    /// Zero: none.
+    pub(super) parent: u64,
+    pub(super) side: Side,
+    pub(super) failed: bool,
+    /// The names of its service, of the instance and the region, and of what was asked for.
+    pub(super) service: u32,
+    pub(super) instance: u32,
+    pub(super) region: u32,
+    pub(super) operation: u32,
+    /// The service at the other end, if the span says it.
+    pub(super) peer: Option<u32>,
+    pub(super) begin: u64,
+    pub(super) end: u64,
+}
+
+/// All spans of some files.
+#[derive(Debug, Default)]
+pub(super) struct Recorded {
+    pub(super) spans: Vec<Span>,
+    pub(super) names: Names,
+}
+
+impl Recorded {
+    pub(super) fn read(files: &[PathBuf]) -> Result<Recorded, TraceError> {
+        let mut recorded = Recorded::default();
+        for file in files {
+            let before = recorded.spans.len();
+            recorded.read_file(file)?;
+            if recorded.spans.len() == before {
+                return Err(TraceError::Empty { file: file.clone() });
+            }
+        }
+        Ok(recorded)
+    }
+
+    fn read_file(&mut self, file: &Path) -> Result<(), TraceError> {
+        let unreadable = |source| TraceError::Unreadable {
+            file: file.to_owned(),
+            source,
+        };
+        let mut bytes = Vec::new();
+        let opened = std::fs::File::open(file).map_err(unreadable)?;
+        let mut limited = opened.take(MOST_BYTES + 1);
+        limited.read_to_end(&mut bytes).map_err(unreadable)?;
+        if bytes.len() as u64 > MOST_BYTES {
+            let file = file.to_owned();
+            return Err(TraceError::TooLarge { file });
+        }
+        let wrong = |line: usize, what: String| TraceError::Wrong {
+            file: file.to_owned(),
+            line: line.max(1),
+            what,
+        };
+        // Some editors begin a file with a byte-order mark.
+        let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+        let mut reader = serde_json::Deserializer::from_slice(text);
+        while reader.end().is_err() {
+            Documents(self).deserialize(&mut reader).map_err(|error| {
+                let said = error.to_string();
+                let said = &said[..said.rfind(" at line ").unwrap_or(said.len())];
+                let what = match error.classify() {
+                    serde_json::error::Category::Eof => {
+                        "the text ends in the middle; it is cut off".to_owned()
+                    }
+                    serde_json::error::Category::Syntax => format!("this is no JSON: {said}"),
+                    _ => said.to_owned(),
+                };
+                wrong(error.line(), what)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Adds a span.
+    fn add(&mut self, span: Span) -> Result<(), String> {
+        if self.spans.len() == MOST_SPANS {
+            return Err(format!(
+                "there are more than {MOST_SPANS} spans; give a part of them"
+            ));
+        }
+        self.spans.push(span);
+        Ok(())
+    }
+}
+
+/// Reads a number of 16 hexadecimal digits, or fewer; zero, or an empty text, is none.
+fn id(text: &str, what: &str) -> Result<u64, String> {
+    hexadecimal(text, what, 16).map(|number| number as u64)
+}
+
+/// Reads a number of so many hexadecimal digits, or fewer.
+fn hexadecimal(text: &str, what: &str, digits: usize) -> Result<u128, String> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    let is_one = text.len() <= digits && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let number = is_one
+        .then(|| u128::from_str_radix(text, 16).ok())
+        .flatten();
+    number.ok_or_else(|| {
+        let shown: String = text.chars().take(40).collect();
+        format!(
+            "the {what} '{}' is no number of up to {digits} hexadecimal digits",
+            shown.escape_debug()
+        )
+    })
+}
+
+/// The numbers by which a span is found.
+fn ids(trace: &str, span: &str, parent: &str) -> Result<(u128, u64, u64), String> {
+    let trace = hexadecimal(trace, "trace id", 32)?;
+    let span = id(span, "span id")?;
+    if trace == 0 || span == 0 {
+        return Err("a span has no trace id, or no span id; remove it".to_owned());
+    }
+    Ok((trace, span, id(parent, "parent id")?))
+}
+
+/// A time after another one.
+fn end_of(begin: u64, lasted: u64) -> u64 {
+    begin.saturating_add(lasted)
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Side::Client => "client",
+            Side::Server => "server",
+            Side::Producer => "producer",
+            Side::Consumer => "consumer",
+            Side::Internal => "internal",
+        })
+    }
+}

@@ -1,0 +1,105 @@
+//! A JSON value of a file of traces: of whichever format, seen from its keys.
+
+use super::Recorded;
+use super::{jaeger, otlp, zipkin};
+use serde::Deserialize;
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Whatever may stand in a file: a request of OTLP, a span of Zipkin's, an answer of Jaeger's.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Item {
+    #[serde(alias = "resource_spans", alias = "batches")]
+    resource_spans: Option<Vec<otlp::ResourceSpans>>,
+    data: Option<Vec<jaeger::Trace>>,
+    spans: Option<Vec<jaeger::Span>>,
+    processes: jaeger::Processes,
+    // Spans of Zipkin's have no key around them.
+    trace_id: Option<String>,
+    id: String,
+    parent_id: Option<String>,
+    name: Option<String>,
+    kind: Option<String>,
+    timestamp: Option<f64>,
+    duration: Option<f64>,
+    local_endpoint: Option<zipkin::Endpoint>,
+    remote_endpoint: Option<zipkin::Endpoint>,
+    tags: Option<BTreeMap<String, IgnoredAny>>,
+    annotations: Option<Vec<zipkin::Annotation>>,
+    binary_annotations: Option<Vec<zipkin::Tag>>,
+}
+
+impl Item {
+    fn add_to(self, recorded: &mut Recorded) -> Result<(), String> {
+        if let Some(resources) = self.resource_spans {
+            return resources
+                .into_iter()
+                .try_for_each(|resource| resource.add_to(recorded));
+        }
+        if let Some(traces) = self.data {
+            return traces
+                .into_iter()
+                .try_for_each(|trace| trace.add_to(recorded));
+        }
+        if let Some(spans) = self.spans {
+            let trace = jaeger::Trace {
+                spans,
+                processes: self.processes,
+            };
+            return trace.add_to(recorded);
+        }
+        let Some(trace_id) = self.trace_id else {
+            return Err(
+                "this has neither resourceSpans (OTLP), nor data (Jaeger), nor a traceId (Zipkin)"
+                    .to_owned(),
+            );
+        };
+        let tags = self.binary_annotations.unwrap_or_default();
+        let span = zipkin::Span {
+            trace_id,
+            id: self.id,
+            parent_id: self.parent_id.unwrap_or_default(),
+            name: self.name.unwrap_or_default(),
+            kind: self.kind,
+            timestamp: self.timestamp,
+            duration: self.duration,
+            local_endpoint: self.local_endpoint,
+            remote_endpoint: self.remote_endpoint,
+            failed: self.tags.is_some_and(|tags| tags.contains_key("error"))
+                || tags.iter().any(|tag| tag.key == "error"),
+            annotations: self.annotations.unwrap_or_default(),
+        };
+        span.add_to(recorded)
+    }
+}
+
+/// Adds the next value of a file, or all elements of a list, one after the other.
+pub(super) struct Documents<'a>(pub(super) &'a mut Recorded);
+
+impl<'de> DeserializeSeed<'de> for Documents<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> de::Visitor<'de> for Documents<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("spans: an object or a list of OTLP/JSON, Zipkin's JSON or Jaeger's JSON")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while list.next_element_seed(Documents(self.0))?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
+        let item = Item::deserialize(de::value::MapAccessDeserializer::new(map))?;
+        item.add_to(self.0).map_err(de::Error::custom)
+    }
+}

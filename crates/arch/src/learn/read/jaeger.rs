@@ -1,0 +1,125 @@
+//! Jaeger's JSON, as its UI and its HTTP API give it: `{"data": [{"spans": …, "processes": …}]}`.
+
+use super::{Recorded, Side, end_of, ids};
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::HashMap;
+
+/// Processes by the names that spans have for them.
+pub(super) type Processes = HashMap<String, Process>;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Trace {
+    pub(super) spans: Vec<Span>,
+    pub(super) processes: Processes,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Process {
+    service_name: String,
+    tags: Vec<Tag>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Span {
+    #[serde(rename = "traceID")]
+    trace_id: String,
+    #[serde(rename = "spanID")]
+    span_id: String,
+    #[serde(rename = "parentSpanID")]
+    parent_span_id: String,
+    operation_name: String,
+    references: Vec<Reference>,
+    /// In microseconds since 1970.
+    start_time: u64,
+    duration: u64,
+    tags: Vec<Tag>,
+    #[serde(rename = "processID")]
+    process_id: String,
+    /// In some exports instead of a process by name.
+    process: Option<Process>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Reference {
+    #[serde(rename = "refType")]
+    kind: String,
+    #[serde(rename = "spanID")]
+    span_id: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Tag {
+    key: String,
+    value: Value,
+}
+
+fn text<'a>(tags: &'a [Tag], key: &str) -> Option<&'a str> {
+    let tag = tags.iter().find(|tag| tag.key == key)?;
+    tag.value.as_str().filter(|text| !text.is_empty())
+}
+
+impl Trace {
+    pub(super) fn add_to(self, recorded: &mut Recorded) -> Result<(), String> {
+        let nobody = Process::default();
+        for span in &self.spans {
+            let known = self.processes.get(&span.process_id);
+            let process = span.process.as_ref().or(known).unwrap_or(&nobody);
+            let service = match process.service_name.as_str() {
+                "" => "unknown",
+                name => name,
+            };
+            let instance = ["service.instance.id", "hostname", "ip"]
+                .iter()
+                .find_map(|key| text(&process.tags, key));
+            let instance = instance.map(|instance| format!("{service} {instance}"));
+            let mut at = recorded.names.endpoint(service, instance.as_deref());
+            if let Some(region) = text(&process.tags, "cloud.region") {
+                at.region = recorded.names.number(region);
+            }
+            // The first reference is the parent, if none says so.
+            let mut references = span.references.iter();
+            let parent = references.clone().find(|r| r.kind == "CHILD_OF");
+            let parent = parent.or_else(|| references.next());
+            let parent = parent.map_or(span.parent_span_id.as_str(), |r| r.span_id.as_str());
+            let (trace, id, parent) = ids(&span.trace_id, &span.span_id, parent)?;
+            let side = match text(&span.tags, "span.kind") {
+                Some("client") => Side::Client,
+                Some("server") => Side::Server,
+                Some("producer") => Side::Producer,
+                Some("consumer") => Side::Consumer,
+                _ => Side::Internal,
+            };
+            let is_error = |tag: &Tag| {
+                tag.key == "error" && [Value::Bool(true), Value::from("true")].contains(&tag.value)
+                    || tag.key == "otel.status_code" && tag.value == "ERROR"
+            };
+            let peer = ["peer.service", "db.system", "db.type"]
+                .iter()
+                .find_map(|key| text(&span.tags, key));
+            let peer = peer.map(|peer| recorded.names.endpoint(peer, None).service);
+            let begin = span.start_time.saturating_mul(1_000);
+            let operation = recorded.names.number(&span.operation_name);
+            recorded.add(super::Span {
+                trace,
+                id,
+                parent,
+                side,
+                failed: span.tags.iter().any(is_error),
+                service: at.service,
+                instance: at.instance,
+                region: at.region,
+                operation,
+                peer,
+                begin,
+                end: end_of(begin, span.duration.saturating_mul(1_000)),
+            })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,197 @@
+//! OTLP/JSON: <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>.
+
+use super::{Recorded, Side, ids};
+use serde::Deserialize;
+use serde::de::{self, Deserializer};
+use std::fmt;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ResourceSpans {
+    resource: Resource,
+    #[serde(
+        rename = "scopeSpans",
+        alias = "scope_spans",
+        alias = "instrumentationLibrarySpans"
+    )]
+    scopes: Vec<ScopeSpans>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Resource {
+    attributes: Vec<Attribute>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ScopeSpans {
+    spans: Vec<Span>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Span {
+    trace_id: String,
+    span_id: String,
+    parent_span_id: String,
+    name: String,
+    kind: Kind,
+    start_time_unix_nano: Nanos,
+    end_time_unix_nano: Nanos,
+    status: Status,
+    attributes: Vec<Attribute>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Status {
+    code: Code,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Attribute {
+    key: String,
+    value: AttributeValue,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct AttributeValue {
+    string_value: Option<String>,
+}
+
+/// A number, or its name.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Word {
+    Number(u64),
+    Name(String),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(from = "Word")]
+struct Kind(Side);
+
+impl Default for Kind {
+    fn default() -> Self {
+        Kind(Side::Internal)
+    }
+}
+
+impl From<Word> for Kind {
+    fn from(word: Word) -> Kind {
+        let is = |number: u64, name: &str| match &word {
+            Word::Number(given) => *given == number,
+            Word::Name(given) => given.strip_prefix("SPAN_KIND_") == Some(name),
+        };
+        let sides = [
+            (2, "SERVER", Side::Server),
+            (3, "CLIENT", Side::Client),
+            (4, "PRODUCER", Side::Producer),
+            (5, "CONSUMER", Side::Consumer),
+        ];
+        let side = sides
+            .into_iter()
+            .find(|(number, name, _)| is(*number, name));
+        Kind(side.map_or(Side::Internal, |(.., side)| side))
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(from = "Word")]
+struct Code {
+    is_error: bool,
+}
+
+impl From<Word> for Code {
+    fn from(word: Word) -> Code {
+        let is_error = match word {
+            Word::Number(number) => number == 2,
+            Word::Name(name) => name == "STATUS_CODE_ERROR",
+        };
+        Code { is_error }
+    }
+}
+
+/// Nanoseconds since 1970, as text or as a number.
+#[derive(Clone, Copy, Debug, Default)]
+struct Nanos(u64);
+
+impl<'de> Deserialize<'de> for Nanos {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Nanos, D::Error> {
+        struct Time;
+        impl de::Visitor<'_> for Time {
+            type Value = Nanos;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("nanoseconds since 1970, such as \"1700000000000000000\"")
+            }
+
+            fn visit_u64<E: de::Error>(self, nanos: u64) -> Result<Nanos, E> {
+                Ok(Nanos(nanos))
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Nanos, E> {
+                let nanos = text.parse().map(Nanos);
+                nanos.map_err(|_| E::invalid_value(de::Unexpected::Str(text), &self))
+            }
+        }
+        reader.deserialize_any(Time)
+    }
+}
+
+/// The attributes that name the service at the other end, the best first.
+const PEERS: [&str; 6] = [
+    "peer.service",
+    "server.address",
+    "net.peer.name",
+    "db.system.name",
+    "db.system",
+    "messaging.system",
+];
+
+fn text<'a>(attributes: &'a [Attribute], key: &str) -> Option<&'a str> {
+    let found = attributes.iter().find(|attribute| attribute.key == key)?;
+    found
+        .value
+        .string_value
+        .as_deref()
+        .filter(|t| !t.is_empty())
+}
+
+impl ResourceSpans {
+    pub(super) fn add_to(self, recorded: &mut Recorded) -> Result<(), String> {
+        let about = &self.resource.attributes;
+        let service = text(about, "service.name").unwrap_or("unknown");
+        let instance = text(about, "service.instance.id").or_else(|| text(about, "host.name"));
+        let instance = instance.map(|instance| format!("{service} {instance}"));
+        let mut at = recorded.names.endpoint(service, instance.as_deref());
+        if let Some(region) = text(about, "cloud.region") {
+            at.region = recorded.names.number(region);
+        }
+        for span in self.scopes.into_iter().flat_map(|scope| scope.spans) {
+            let (trace, id, parent) = ids(&span.trace_id, &span.span_id, &span.parent_span_id)?;
+            let peer = PEERS.iter().find_map(|key| text(&span.attributes, key));
+            let peer = peer.map(|peer| recorded.names.endpoint(peer, None).service);
+            let begin = span.start_time_unix_nano.0;
+            let operation = recorded.names.number(&span.name);
+            recorded.add(super::Span {
+                trace,
+                id,
+                parent,
+                side: span.kind.0,
+                failed: span.status.code.is_error,
+                service: at.service,
+                instance: at.instance,
+                region: at.region,
+                operation,
+                peer,
+                begin,
+                end: span.end_time_unix_nano.0.max(begin),
+            })?;
+        }
+        Ok(())
+    }
+}

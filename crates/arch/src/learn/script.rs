@@ -1,0 +1,245 @@
+//! The script of an endpoint, from what its invocations called, and when.
+//!
+//! The calls of an invocation are told apart by what they call, and by which of several calls of
+//! the same they are. Two calls that overlap in some invocations are made at once, others one after
+//! the other; from these relations follows a tree of steps in sequence and steps at once. What lies
+//! between two calls is work.
+
+mod tree;
+mod write;
+
+use super::invocation::Invocations;
+use crate::definition::StepDefinition;
+use std::collections::HashMap;
+use tree::{Series, Times};
+
+/// An endpoint has at most this many different calls; further ones are left out.
+const MOST_CALLS: usize = 48;
+
+/// Calls that overlap in more than this part of invocations are made at once.
+const OVERLAPPING: f64 = 0.02;
+
+/// A service and an operation, by the numbers of their names.
+pub(super) type Target = (u32, u32);
+
+/// A call of an endpoint: what is called, whether it is answered, and which occurrence it is among
+/// the calls of the same, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Call {
+    target: Target,
+    one_way: bool,
+    occurrence: u32,
+}
+
+/// A script that was learned.
+#[derive(Clone, Debug)]
+pub(super) struct Script {
+    pub(super) steps: Vec<StepDefinition>,
+    /// Calls that are not in it.
+    pub(super) left_out: u64,
+}
+
+/// How the calls of an endpoint relate to each other.
+#[derive(Debug, Default)]
+pub(super) struct Relations {
+    calls: Vec<Call>,
+    /// In how many invocations there was each call; how many of them failed, and in how many the
+    /// invocation did not fail for that.
+    counts: Vec<u64>,
+    failed: Vec<u64>,
+    forgiven: Vec<u64>,
+    /// The sum of the times after which each began.
+    offsets: Vec<f64>,
+    /// By pairs: in how many invocations there were both, and overlapped.
+    both: Vec<u32>,
+    overlapping: Vec<u32>,
+    /// In how many the first ended before the second began.
+    before: Vec<u32>,
+    invocations: u64,
+}
+
+impl Relations {
+    fn at(&self, a: usize, b: usize) -> usize {
+        a * MOST_CALLS + b
+    }
+
+    fn both(&self, a: usize, b: usize) -> u32 {
+        self.both[self.at(a.min(b), a.max(b))]
+    }
+
+    /// The part of invocations in which a call is made.
+    fn part(&self, call: usize) -> f64 {
+        self.counts[call] as f64 / self.invocations.max(1) as f64
+    }
+
+    fn offset(&self, call: usize) -> f64 {
+        self.offsets[call] / self.counts[call].max(1) as f64
+    }
+
+    /// Whether two calls are made at once.
+    fn at_once(&self, a: usize, b: usize) -> bool {
+        let (a, b) = (a.min(b), a.max(b));
+        let pair = self.at(a, b);
+        let both = f64::from(self.both[pair]);
+        if both == 0.0 {
+            return false;
+        }
+        let (first, second) = (self.before[pair], self.before[self.at(b, a)]);
+        let swapped = f64::from(first.min(second)) / both;
+        f64::from(self.overlapping[pair]) / both > OVERLAPPING || swapped > OVERLAPPING
+    }
+
+    /// Whether a call comes before another, if they are not made at once.
+    fn comes_before(&self, a: usize, b: usize) -> bool {
+        let (ab, ba) = (self.before[self.at(a, b)], self.before[self.at(b, a)]);
+        if ab == ba {
+            return (self.offset(a), a) < (self.offset(b), b);
+        }
+        ab > ba
+    }
+
+    /// Whether of two calls an invocation makes one at most.
+    fn excludes(&self, a: usize, b: usize) -> bool {
+        let expected = self.part(a) * self.part(b) * self.invocations as f64;
+        self.both(a, b) == 0 && expected > 8.0
+    }
+
+    /// Whether an invocation makes both of two calls or none.
+    fn goes_with(&self, a: usize, b: usize) -> bool {
+        let most = self.counts[a].max(self.counts[b]) as f64;
+        f64::from(self.both(a, b)) >= 0.995 * most
+    }
+}
+
+/// Learns the script of an endpoint from its invocations, of which each has waited in a queue so
+/// long. `name` gives the name of what is called.
+pub(super) fn learn(
+    invocations: &Invocations,
+    mine: &[u32],
+    waited: &[u64],
+    name: &dyn Fn(Target) -> String,
+) -> Script {
+    // What failed has perhaps not done all; what is incomplete says nothing.
+    let is_good = |made: &&u32| {
+        let made = &invocations.all[**made as usize];
+        !made.failed && !made.incomplete
+    };
+    let mut good: Vec<u32> = mine.iter().filter(is_good).copied().collect();
+    if good.is_empty() {
+        good = mine.to_vec();
+    }
+    let mut numbers: HashMap<Call, usize> = HashMap::new();
+    let mut relations = Relations {
+        both: vec![0; MOST_CALLS * MOST_CALLS],
+        overlapping: vec![0; MOST_CALLS * MOST_CALLS],
+        before: vec![0; MOST_CALLS * MOST_CALLS],
+        invocations: good.len() as u64,
+        ..Relations::default()
+    };
+    let mut left_out = 0;
+    // The calls of all invocations, with their times, and where those of each end.
+    let (mut made, mut ends) = (Vec::new(), Vec::with_capacity(good.len()));
+    for &invocation in &good {
+        let begin = invocations.all[invocation as usize].begin;
+        let first = made.len();
+        let mut occurrences: HashMap<(Target, bool), u32> = HashMap::new();
+        for call in invocations.calls(invocation) {
+            let target = (call.service, call.operation);
+            let occurrence = occurrences.entry((target, call.one_way)).or_insert(0);
+            *occurrence += 1;
+            let kind = Call {
+                target,
+                one_way: call.one_way,
+                occurrence: *occurrence,
+            };
+            let next = numbers.len();
+            if next == MOST_CALLS && !numbers.contains_key(&kind) {
+                left_out += 1;
+                continue;
+            }
+            let number = *numbers.entry(kind).or_insert(next);
+            if number == next {
+                relations.calls.push(kind);
+                relations.counts.push(0);
+                relations.failed.push(0);
+                relations.forgiven.push(0);
+                relations.offsets.push(0.0);
+            }
+            let (from, to) = call.seen();
+            let to = if call.one_way { from } else { to };
+            relations.counts[number] += 1;
+            relations.offsets[number] += from.saturating_sub(begin) as f64;
+            made.push((number, from, to));
+        }
+        relate(&mut relations, &made[first..]);
+        ends.push(made.len());
+    }
+    for &invocation in mine {
+        forgive(&mut relations, &numbers, invocations, invocation);
+    }
+    let mut series = Series::of(&relations, (0..relations.calls.len()).collect());
+    let mut times: Times = vec![None; relations.calls.len()];
+    let mut first = 0;
+    for (&invocation, &end) in good.iter().zip(&ends) {
+        for &(call, from, to) in &made[first..end] {
+            times[call] = Some((from, to));
+        }
+        let about = &invocations.all[invocation as usize];
+        let begin = about.begin + waited[invocation as usize];
+        let until = (!about.one_way).then_some(about.end);
+        series.measure(&times, begin.min(about.end.max(about.begin)), until);
+        for &(call, ..) in &made[first..end] {
+            times[call] = None;
+        }
+        first = end;
+    }
+    let writer = write::Writer {
+        relations: &relations,
+        name,
+    };
+    let steps = writer.series(series, relations.invocations);
+    Script { steps, left_out }
+}
+
+/// Counts the pairs of calls of an invocation.
+fn relate(relations: &mut Relations, calls: &[(usize, u64, u64)]) {
+    for (place, &(a, a_from, a_to)) in calls.iter().enumerate() {
+        for &(b, b_from, b_to) in &calls[place + 1..] {
+            let pair = relations.at(a.min(b), a.max(b));
+            relations.both[pair] += 1;
+            let (ab, ba) = (relations.at(a, b), relations.at(b, a));
+            if a_to <= b_from {
+                relations.before[ab] += 1;
+            } else if b_to <= a_from {
+                relations.before[ba] += 1;
+            } else {
+                relations.overlapping[pair] += 1;
+            }
+        }
+    }
+}
+
+/// Counts the failed calls of an invocation, and those that it did not fail for.
+fn forgive(
+    relations: &mut Relations,
+    numbers: &HashMap<Call, usize>,
+    invocations: &Invocations,
+    invocation: u32,
+) {
+    let mut occurrences: HashMap<(Target, bool), u32> = HashMap::new();
+    for call in invocations.calls(invocation) {
+        let target = (call.service, call.operation);
+        let occurrence = occurrences.entry((target, call.one_way)).or_insert(0);
+        *occurrence += 1;
+        let kind = Call {
+            target,
+            one_way: call.one_way,
+            occurrence: *occurrence,
+        };
+        if let Some(&number) = numbers.get(&kind).filter(|_| call.failed) {
+            relations.failed[number] += 1;
+            let has_failed = invocations.all[invocation as usize].failed;
+            relations.forgiven[number] += u64::from(!has_failed);
+        }
+    }
+}

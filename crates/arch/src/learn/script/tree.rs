@@ -1,0 +1,222 @@
+//! The tree of an endpoint's steps: what comes one after the other, and what at once.
+
+use super::Relations;
+
+/// When each call of an invocation began and ended, if it was made.
+pub(super) type Times = Vec<Option<(u64, u64)>>;
+
+/// A step that calls.
+#[derive(Debug)]
+pub(super) enum Block {
+    /// One of these calls; of several an invocation makes one at most.
+    Call(Vec<usize>),
+    /// Several lists of steps at once; one alone is made or left out as a whole.
+    Parallel(Vec<Series>),
+}
+
+/// Steps one after the other, with work between them.
+#[derive(Debug)]
+pub(super) struct Series {
+    pub(super) blocks: Vec<Block>,
+    /// How long it worked before each, and after the last.
+    pub(super) gaps: Vec<Vec<u64>>,
+    /// The same over several gaps, between which nothing was called.
+    skipped: Vec<(usize, usize, u64)>,
+}
+
+impl Series {
+    /// The tree of some calls.
+    pub(super) fn of(relations: &Relations, calls: Vec<usize>) -> Series {
+        let parts = parts(&calls, |a, b| relations.at_once(a, b));
+        let mut blocks: Vec<Block> = parts
+            .into_iter()
+            .map(|part| Block::of(relations, part))
+            .collect();
+        blocks.sort_by(|a, b| {
+            let (a, b) = (a.first(), b.first());
+            if relations.comes_before(a, b) {
+                std::cmp::Ordering::Less
+            } else {
+                std::cmp::Ordering::Greater
+            }
+        });
+        let blocks = together(relations, alternatives(relations, blocks));
+        Series::new(blocks)
+    }
+
+    fn new(blocks: Vec<Block>) -> Series {
+        Series {
+            gaps: vec![Vec::new(); blocks.len() + 1],
+            skipped: Vec::new(),
+            blocks,
+        }
+    }
+
+    /// Measures the work of an invocation that began at `from` and ended at `to`, if that is known.
+    pub(super) fn measure(&mut self, times: &Times, from: u64, to: Option<u64>) {
+        let (mut last, mut since) = (from, 0);
+        for place in 0..self.blocks.len() {
+            let Some((begin, end)) = self.blocks[place].span(times) else {
+                continue;
+            };
+            self.record(since, place, begin.saturating_sub(last));
+            if let Block::Parallel(branches) = &mut self.blocks[place] {
+                for branch in branches {
+                    branch.measure(times, begin, None);
+                }
+            }
+            (last, since) = (last.max(end), place + 1);
+        }
+        if let Some(to) = to {
+            self.record(since, self.blocks.len(), to.saturating_sub(last));
+        }
+    }
+
+    fn record(&mut self, first: usize, last: usize, nanos: u64) {
+        if first == last {
+            self.gaps[first].push(nanos);
+        } else {
+            self.skipped.push((first, last, nanos));
+        }
+    }
+
+    /// Adds the work over several gaps to that of them which has nearly all of it.
+    pub(super) fn share(&mut self) {
+        let mean = |samples: &Vec<u64>| {
+            samples.iter().map(|&nanos| nanos as f64).sum::<f64>() / samples.len().max(1) as f64
+        };
+        let means: Vec<f64> = self.gaps.iter().map(mean).collect();
+        for (first, last, nanos) in std::mem::take(&mut self.skipped) {
+            let total: f64 = means[first..=last].iter().sum();
+            let most = (first..=last).max_by(|&a, &b| means[a].total_cmp(&means[b]));
+            if let Some(most) = most.filter(|&most| means[most] >= 0.9 * total) {
+                self.gaps[most].push(nanos);
+            }
+        }
+    }
+
+    fn calls(&self) -> Vec<usize> {
+        self.blocks.iter().flat_map(Block::calls).collect()
+    }
+}
+
+impl Block {
+    /// The tree of calls of which each is made at once with some other of them.
+    fn of(relations: &Relations, calls: Vec<usize>) -> Block {
+        if calls.len() == 1 {
+            return Block::Call(calls);
+        }
+        let mut branches = parts(&calls, |a, b| !relations.at_once(a, b));
+        if branches.len() == 1 {
+            // No tree has these relations: all begin at once, some of them with work.
+            branches = calls.into_iter().map(|call| vec![call]).collect();
+        }
+        branches.sort_by(|a, b| {
+            let earliest = |branch: &[usize]| {
+                let offsets = branch.iter().map(|&call| relations.offset(call));
+                offsets.fold(f64::MAX, f64::min)
+            };
+            let first = |branch: &[usize]| relations.calls[branch[0]].target;
+            let order = earliest(a).total_cmp(&earliest(b));
+            order.then_with(|| first(a).cmp(&first(b)))
+        });
+        let branches = branches.into_iter();
+        Block::Parallel(branches.map(|part| Series::of(relations, part)).collect())
+    }
+
+    /// One of its calls.
+    fn first(&self) -> usize {
+        self.calls()[0]
+    }
+
+    pub(super) fn calls(&self) -> Vec<usize> {
+        match self {
+            Block::Call(calls) => calls.clone(),
+            Block::Parallel(branches) => branches.iter().flat_map(Series::calls).collect(),
+        }
+    }
+
+    /// From when its first call began until its last ended.
+    fn span(&self, times: &Times) -> Option<(u64, u64)> {
+        let calls = self.calls();
+        let made = calls.into_iter().filter_map(|call| times[call]);
+        made.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    }
+}
+
+/// Parts of some calls, such that calls of different parts are not joined. In the order of their
+/// first calls.
+fn parts(calls: &[usize], joined: impl Fn(usize, usize) -> bool) -> Vec<Vec<usize>> {
+    let mut left: Vec<usize> = calls.to_vec();
+    let mut parts = Vec::new();
+    while !left.is_empty() {
+        let mut part = vec![left.remove(0)];
+        let mut next = 0;
+        while next < part.len() {
+            let call = part[next];
+            let (near, far) = left.into_iter().partition(|&other| joined(call, other));
+            left = far;
+            part.extend::<Vec<usize>>(near);
+            next += 1;
+        }
+        part.sort_unstable();
+        parts.push(part);
+    }
+    parts
+}
+
+/// Calls that exclude each other become one step.
+fn alternatives(relations: &Relations, blocks: Vec<Block>) -> Vec<Block> {
+    let mut found: Vec<Block> = Vec::new();
+    for block in blocks {
+        if let Block::Call(calls) = &block {
+            let call = calls[0];
+            let one_way = relations.calls[call].one_way;
+            let fits = |known: &&mut Block| match known {
+                Block::Call(known) => known.iter().all(|&other| {
+                    let alike = relations.calls[other].one_way == one_way;
+                    alike && relations.excludes(call, other)
+                }),
+                Block::Parallel(_) => false,
+            };
+            if let Some(Block::Call(known)) = found.iter_mut().find(fits) {
+                known.push(call);
+                continue;
+            }
+        }
+        found.push(block);
+    }
+    found
+}
+
+/// Steps that are made together or not at all become one.
+fn together(relations: &Relations, blocks: Vec<Block>) -> Vec<Block> {
+    let is_sure = |block: &Block| {
+        block
+            .calls()
+            .iter()
+            .any(|&call| relations.part(call) > 0.995)
+    };
+    let is_simple = |block: &Block| matches!(block, Block::Call(calls) if calls.len() == 1);
+    let mut found: Vec<Block> = Vec::new();
+    let mut run: Vec<Block> = Vec::new();
+    let flush = |run: &mut Vec<Block>, found: &mut Vec<Block>| match run.len() {
+        0 | 1 => found.append(run),
+        _ => found.push(Block::Parallel(vec![Series::new(std::mem::take(run))])),
+    };
+    for block in blocks {
+        let goes_on = run.last().is_some_and(|last| {
+            is_simple(&block) && is_simple(last) && relations.goes_with(last.first(), block.first())
+        });
+        if !goes_on {
+            flush(&mut run, &mut found);
+        }
+        if is_sure(&block) {
+            found.push(block);
+        } else {
+            run.push(block);
+        }
+    }
+    flush(&mut run, &mut found);
+    found
+}

@@ -1,0 +1,304 @@
+//! What happened when, and where: requests, errors, times, queues and use, for each interval, service
+//! and zone.
+//!
+//! Each instance keeps its own slices; they are added up when it ends. A request belongs to the
+//! slice in which it came in.
+
+use crate::geography::Zone;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A timeline has at most this many slices.
+pub const MOST_SLICES: u64 = 10_000;
+
+/// What happened in an interval at the instances of a service in a zone.
+#[derive(Clone, Debug, Default)]
+pub struct Slice {
+    /// Requests that came in, and those of them that failed or stayed unanswered.
+    pub requests: u64,
+    /// See `requests`.
+    pub errors: u64,
+    /// The longest queue of an instance.
+    pub longest_queue: u32,
+    times: Counts,
+    /// Jobs in queues, and slots or processors in use and at all, each times nanoseconds.
+    queued: f64,
+    used: f64,
+    available: f64,
+}
+
+impl Slice {
+    /// The time that a part of the requests, from 0 to 1, does not exceed, within 1 %: at entry points
+    /// until the answer, at services from arrival to answer. None without requests.
+    pub fn percentile(&self, part: f64) -> Option<Duration> {
+        self.times.quantile(part).map(Duration::from_nanos)
+    }
+
+    /// How many jobs waited in queues, on average over an interval of this length.
+    pub fn queue(&self, interval: Duration) -> f64 {
+        self.queued / interval.as_nanos().max(1) as f64
+    }
+
+    /// Which part of its slots or processors was in use; none if it has any number.
+    pub fn utilisation(&self) -> Option<f64> {
+        (self.available > 0.0).then(|| (self.used / self.available).min(1.0))
+    }
+
+    /// Adds what happened in the same interval elsewhere.
+    pub fn add(&mut self, other: &Slice) {
+        self.requests += other.requests;
+        self.errors += other.errors;
+        self.longest_queue = self.longest_queue.max(other.longest_queue);
+        self.times.add(&other.times);
+        self.queued += other.queued;
+        self.used += other.used;
+        self.available += other.available;
+    }
+}
+
+/// What happened over time, by service (its index in the topology) and zone.
+#[derive(Clone, Debug, Default)]
+pub struct Timeline {
+    /// How long each slice is.
+    pub interval: Duration,
+    /// The slices, from when the load began.
+    pub slices: BTreeMap<(u32, Zone), Vec<Slice>>,
+}
+
+impl Timeline {
+    /// The slices of a service in all zones together.
+    pub fn of_service(&self, service: u32) -> Vec<Slice> {
+        let mut sum: Vec<Slice> = Vec::new();
+        let zones = self.slices.range((service, Zone::EVERYWHERE)..);
+        for (_, slices) in zones.take_while(|((of, _), _)| *of == service) {
+            if sum.len() < slices.len() {
+                sum.resize_with(slices.len(), Slice::default);
+            }
+            sum.iter_mut()
+                .zip(slices)
+                .for_each(|(sum, slice)| sum.add(slice));
+        }
+        sum
+    }
+
+    pub(crate) fn add(&mut self, service: u32, zone: Zone, track: Track) {
+        self.interval = Duration::from_nanos(track.interval);
+        let into = self.slices.entry((service, zone)).or_default();
+        if into.len() < track.slices.len() {
+            into.resize_with(track.slices.len(), Slice::default);
+        }
+        for (sum, slice) in into.iter_mut().zip(&track.slices) {
+            sum.add(slice);
+        }
+    }
+}
+
+/// Something that has a level over time, of which the area below it is wanted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    value: f64,
+    since: u64,
+}
+
+/// What an instance keeps of its own time.
+#[derive(Clone, Debug)]
+pub(crate) struct Track {
+    interval: u64,
+    /// When the load begins and ends, in nanoseconds.
+    begins: u64,
+    ends: u64,
+    slices: Vec<Slice>,
+    queue: Level,
+    busy: Level,
+    available: Level,
+    /// How much of shared processors had been used when it was last noted.
+    used: Level,
+}
+
+impl Track {
+    pub(crate) fn new(interval: u64, begins: u64, ends: u64) -> Track {
+        let count = (ends - begins).div_ceil(interval.max(1)).min(MOST_SLICES);
+        Track {
+            interval: interval.max(1),
+            begins,
+            ends,
+            slices: vec![Slice::default(); count as usize],
+            queue: Level::default(),
+            busy: Level::default(),
+            available: Level::default(),
+            used: Level::default(),
+        }
+    }
+
+    fn slice(&mut self, at: u64) -> Option<&mut Slice> {
+        let after = at.checked_sub(self.begins)?;
+        self.slices.get_mut((after / self.interval) as usize)
+    }
+
+    /// A request that came in at a time was answered after so many nanoseconds, or will never be.
+    pub(crate) fn request(&mut self, came: u64, lasted: Option<u64>, failed: bool) {
+        if let Some(slice) = self.slice(came) {
+            slice.requests += 1;
+            slice.errors += u64::from(failed);
+            if let Some(lasted) = lasted {
+                slice.times.record(lasted);
+            }
+        }
+    }
+
+    /// So many jobs wait from now on.
+    pub(crate) fn queue(&mut self, length: usize, now: u64) {
+        if let Some(slice) = self.slice(now) {
+            slice.longest_queue = slice.longest_queue.max(length as u32);
+        }
+        let before = std::mem::replace(&mut self.queue, level(length as f64, now));
+        self.spread(before, now, |slice| &mut slice.queued);
+    }
+
+    /// So many slots are in use from now on.
+    pub(crate) fn busy(&mut self, slots: u32, now: u64) {
+        let before = std::mem::replace(&mut self.busy, level(slots.into(), now));
+        self.spread(before, now, |slice| &mut slice.used);
+    }
+
+    /// So many slots or processors are there from now on.
+    pub(crate) fn available(&mut self, count: f64, now: u64) {
+        let before = std::mem::replace(&mut self.available, level(count, now));
+        self.spread(before, now, |slice| &mut slice.available);
+    }
+
+    /// Shared processors have worked for so many nanoseconds until now.
+    pub(crate) fn used(&mut self, used: f64, now: u64) {
+        let before = std::mem::replace(&mut self.used, level(used, now));
+        let lasted = now.saturating_sub(before.since).max(1) as f64;
+        let mean = level((used - before.value) / lasted, before.since);
+        self.spread(mean, now, |slice| &mut slice.used);
+    }
+
+    /// The run is over, or cut.
+    pub(crate) fn end(&mut self, now: u64) {
+        let (queue, busy, available) = (self.queue, self.busy, self.available);
+        self.spread(queue, now, |slice| &mut slice.queued);
+        self.spread(busy, now, |slice| &mut slice.used);
+        self.spread(available, now, |slice| &mut slice.available);
+    }
+
+    /// Adds the area below a level until now to the slices that it reaches over.
+    fn spread(&mut self, level: Level, now: u64, area: impl Fn(&mut Slice) -> &mut f64) {
+        if level.value == 0.0 {
+            return;
+        }
+        let (mut from, until) = (level.since.max(self.begins), now.min(self.ends));
+        while from < until {
+            let end = self.begins + ((from - self.begins) / self.interval + 1) * self.interval;
+            let end = end.min(until);
+            if let Some(slice) = self.slice(from) {
+                *area(slice) += level.value * (end - from) as f64;
+            }
+            from = end;
+        }
+    }
+}
+
+fn level(value: f64, since: u64) -> Level {
+    Level { value, since }
+}
+
+/// How often values came, each within 1 %: the first seven bits of a number and how many follow.
+#[derive(Clone, Debug, Default)]
+struct Counts {
+    counts: BTreeMap<u16, u32>,
+    total: u64,
+}
+
+/// Bits of a value that are kept.
+const BITS: u32 = 7;
+
+impl Counts {
+    fn record(&mut self, value: u64) {
+        let shift = (u64::BITS - value.leading_zeros()).saturating_sub(BITS);
+        // Below 2^7 a value is itself; above, its first bit is always set.
+        let key = (shift << (BITS - 1)) as u16 + (value >> shift) as u16;
+        *self.counts.entry(key).or_default() += 1;
+        self.total += 1;
+    }
+
+    fn add(&mut self, other: &Counts) {
+        for (&key, &count) in &other.counts {
+            *self.counts.entry(key).or_default() += count;
+        }
+        self.total += other.total;
+    }
+
+    fn quantile(&self, part: f64) -> Option<u64> {
+        let rank = libm::ceil(part * self.total as f64).max(1.0) as u64;
+        let mut seen = 0;
+        for (&key, &count) in &self.counts {
+            seen += u64::from(count);
+            if seen >= rank {
+                return Some(middle(key));
+            }
+        }
+        None
+    }
+}
+
+/// The middle of the values that have a key.
+fn middle(key: u16) -> u64 {
+    let key = u64::from(key);
+    let half = 1 << (BITS - 1);
+    let shift = (key / half).saturating_sub(1);
+    let least = (key - shift * half) << shift;
+    least + ((1 << shift) - 1) / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_within_one_per_cent() {
+        for value in [
+            0,
+            1,
+            127,
+            128,
+            129,
+            1_000,
+            123_456,
+            7_000_000_000,
+            u64::MAX >> 1,
+        ] {
+            let mut counts = Counts::default();
+            counts.record(value);
+            let found = counts.quantile(0.5).unwrap();
+            assert!(found.abs_diff(value) <= value / 100, "{value}: {found}");
+        }
+        let mut counts = Counts::default();
+        (1..=1_000).for_each(|value| counts.record(value * 1_000));
+        let p99 = counts.quantile(0.99).unwrap();
+        assert!(p99.abs_diff(990_000) < 9_900, "{p99}");
+    }
+
+    #[test]
+    fn areas_are_spread_over_the_slices_that_they_reach_over() {
+        let mut track = Track::new(10, 100, 140);
+        track.available(2.0, 0);
+        track.busy(1, 95);
+        track.busy(2, 115);
+        track.busy(0, 120);
+        track.queue(3, 128);
+        track.queue(0, 132);
+        track.end(1_000);
+        let used: Vec<f64> = track
+            .slices
+            .iter()
+            .map(|s| s.utilisation().unwrap())
+            .collect();
+        assert_eq!(used, [0.5, 0.75, 0.0, 0.0]);
+        let queued = |slice: &Slice| slice.queue(Duration::from_nanos(10));
+        let queued: Vec<f64> = track.slices.iter().map(queued).collect();
+        assert_eq!(queued, [0.0, 0.0, 0.6, 0.6]);
+        assert_eq!(track.slices[2].longest_queue, 3);
+    }
+}

@@ -1,0 +1,319 @@
+//! What is learned from the traces of a known definition is that definition.
+
+use crate::scene::write_flows;
+use corsair::Config;
+use corsair_arch::{Distribution, LearnError, Learned, StepDefinition, learn};
+use corsair_observe::FlowFormat;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// A shop: two endpoints, calls in sequence and at once, likely and unlikely ones, two versions of a
+/// service, something sent, slots, and work of several distributions.
+const SHOP: &str = r#"{
+  "arch": "shop",
+  "network": { "same_zone": { "uniform": ["200us", "300us"] },
+               "same_region": { "uniform": ["400us", "600us"] } },
+  "load": { "www": { "rate": 400, "arrivals": "poisson",
+                     "requests": { "api.buy": 1, "api.list": 1 } } },
+  "services": [
+    { "name": "db", "package": "service", "count": 1, "regions": 1, "concurrency": 3,
+      "endpoints": [{ "name": "query", "steps": [
+        { "work": { "lognormal": { "median": "2ms", "sigma": 0.6 } } }] }] },
+    { "name": "mail", "package": "service", "count": 2, "regions": 1,
+      "endpoints": [{ "name": "confirm", "steps": [{ "work": "1ms" }] }] },
+    { "name": "payment-v1", "package": "service", "count": 1, "regions": 1,
+      "endpoints": [{ "name": "pay", "steps": [{ "work": { "exponential": "5ms" } }] }] },
+    { "name": "payment-v2", "package": "service", "count": 1, "regions": 1,
+      "endpoints": [{ "name": "pay", "steps": [{ "work": { "uniform": ["2ms", "4ms"] } }] }] },
+    { "name": "prices", "package": "service", "count": 2, "regions": 1,
+      "endpoints": [{ "name": "of", "steps": [
+        { "work": { "lognormal": { "median": "700us", "sigma": 0.4 } } }] }] },
+    { "name": "stock", "package": "service", "count": 2, "regions": 1,
+      "endpoints": [{ "name": "count", "steps": [
+        { "work": "500us" }, { "call": "db.query", "probability": 0.2 }] }] },
+    { "name": "api", "package": "service", "count": 3, "regions": 1,
+      "endpoints": [
+        { "name": "buy", "steps": [
+          { "work": "300us" },
+          { "call": { "payment-v1.pay": 3, "payment-v2.pay": 1 } },
+          { "work": { "lognormal": { "median": "1ms", "sigma": 0.3 } } },
+          { "send": "mail.confirm", "probability": 0.7 },
+          { "call": "db.query", "times": 2 }] },
+        { "name": "list", "steps": [
+          { "parallel": [[{ "call": "prices.of", "times": 3 }], [{ "call": "stock.count" }]] },
+          { "work": { "lognormal": { "median": "800us", "sigma": 0.5 } } }] }] },
+    { "name": "www", "package": "denominator", "regions": 0, "dependencies": ["api"] }
+  ]
+}"#;
+
+/// What a script calls, and how, without its work.
+fn calls(steps: &[StepDefinition]) -> Value {
+    let about = |step: &StepDefinition| {
+        let lists = step.parallel.as_ref();
+        let mut lists: Option<Vec<Value>> =
+            lists.map(|lists| lists.iter().map(|list| calls(list)).collect());
+        // The order of lists means nothing.
+        if let Some(lists) = &mut lists {
+            lists.sort_by_key(Value::to_string);
+        }
+        // Weights are as many as were seen.
+        let part = |value: Option<f64>| value.map(|value| (value * 20.0).round() / 20.0);
+        let mut targets = json!(step.call.as_ref().or(step.send.as_ref()));
+        if let Value::Object(weights) = &mut targets {
+            let sum: f64 = weights.values().filter_map(Value::as_f64).sum();
+            for weight in weights.values_mut() {
+                *weight = json!(part(weight.as_f64().map(|weight| weight / sum)));
+            }
+        }
+        json!([
+            step.send.is_some(),
+            targets,
+            lists,
+            part(step.probability),
+            step.times
+        ])
+    };
+    let steps = steps.iter().filter(|step| step.work.is_none());
+    steps.map(about).collect()
+}
+
+/// The call graph of a definition: services, endpoints, and what they call.
+fn graph(learned: &corsair_arch::Definition) -> Value {
+    let mut services: Vec<Value> = learned
+        .services
+        .iter()
+        .map(|service| {
+            let mut endpoints: Vec<Value> = service
+                .endpoints
+                .iter()
+                .map(|endpoint| json!([endpoint.name, calls(&endpoint.steps)]))
+                .collect();
+            endpoints.sort_by_key(Value::to_string);
+            json!([service.name, service.count, service.concurrency, endpoints])
+        })
+        .collect();
+    services.sort_by_key(Value::to_string);
+    json!(services)
+}
+
+fn known() -> corsair_arch::Definition {
+    let checked = corsair_arch::read_text(SHOP, "shop").unwrap();
+    checked.definition().clone()
+}
+
+fn recorded(directory: &Path, format: FlowFormat) -> PathBuf {
+    let checked = corsair_arch::read_text(SHOP, "shop").unwrap();
+    write_flows(&checked, directory, format, 30)
+}
+
+/// Requires that what was learned takes as long as the shop.
+fn takes_as_long(learned: &Learned) {
+    for kind in learned.judge(&Config::default()).unwrap() {
+        for quantile in kind
+            .quantiles
+            .iter()
+            .filter(|q| [0.5, 0.99].contains(&q.part))
+        {
+            let ratio = quantile.simulated.as_secs_f64() / quantile.recorded.as_secs_f64();
+            assert!((0.95..1.05).contains(&ratio), "{kind:#?}");
+        }
+        assert!(kind.distance < 0.06, "{kind:#?}");
+    }
+}
+
+#[test]
+fn a_known_definition_is_learned_back_from_its_otlp() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = recorded(directory.path(), FlowFormat::Otlp);
+    let learned = learn(&[file], "shop").unwrap();
+    assert_eq!(graph(&learned.definition), graph(&known()));
+    takes_as_long(&learned);
+    assert_eq!(learned.remarks, [] as [&str; 0]);
+    // What it works is of the families that it was drawn from.
+    let service = |name: &str| {
+        let mut services = learned.definition.services.iter();
+        services.find(|service| service.name == name).unwrap()
+    };
+    let work = |name: &str| service(name).endpoints[0].steps[0].work.clone().unwrap();
+    assert!(matches!(work("db"), Distribution::Lognormal { .. }));
+    assert!(matches!(work("payment-v1"), Distribution::Exponential(_)));
+    assert!(matches!(work("payment-v2"), Distribution::Uniform(..)));
+    let load = &learned.definition.load["www"];
+    assert_eq!(load.arrivals, Some(corsair_arch::Arrivals::Poisson));
+}
+
+#[test]
+fn zipkins_microseconds_are_enough_in_both_versions() {
+    let directory = tempfile::tempdir().unwrap();
+    for format in [FlowFormat::ZipkinV2, FlowFormat::ZipkinV1] {
+        let file = recorded(directory.path(), format);
+        let learned = learn(&[file], "shop").unwrap();
+        assert_eq!(graph(&learned.definition), graph(&known()));
+        takes_as_long(&learned);
+    }
+}
+
+/// OTLP as Jaeger gives it.
+fn as_jaeger(otlp: &str) -> String {
+    let mut traces: std::collections::BTreeMap<String, (Vec<Value>, Value)> = Default::default();
+    for line in otlp.lines() {
+        let request: Value = serde_json::from_str(line).unwrap();
+        for resource in request["resourceSpans"].as_array().unwrap() {
+            let text = |number: usize| {
+                resource["resource"]["attributes"][number]["value"]["stringValue"].clone()
+            };
+            let tag = json!({"key": "service.instance.id", "type": "string", "value": text(1)});
+            let process = json!({"serviceName": text(0), "tags": [tag]});
+            for span in resource["scopeSpans"][0]["spans"].as_array().unwrap() {
+                let nanos = |key: &str| span[key].as_str().unwrap().parse::<u64>().unwrap();
+                let (begin, end) = (nanos("startTimeUnixNano"), nanos("endTimeUnixNano"));
+                let kind = ["", "", "server", "client", "producer", "consumer"];
+                let kind = kind[span["kind"].as_u64().unwrap() as usize];
+                let trace = span["traceId"].as_str().unwrap().to_owned();
+                let (spans, processes) = traces
+                    .entry(trace.clone())
+                    .or_insert_with(|| (Vec::new(), json!({})));
+                let name = text(1).as_str().unwrap().to_owned();
+                processes[&name] = process.clone();
+                let references = match span["parentSpanId"].as_str() {
+                    Some(id) => json!([{"refType": "CHILD_OF", "traceID": trace, "spanID": id}]),
+                    None => json!([]),
+                };
+                spans.push(json!({
+                    "traceID": trace, "spanID": span["spanId"], "operationName": span["name"],
+                    "references": references, "startTime": begin / 1_000,
+                    "duration": (end - begin) / 1_000, "processID": name,
+                    "tags": [{"key": "span.kind", "type": "string", "value": kind}],
+                }));
+            }
+        }
+    }
+    let data: Vec<Value> = traces
+        .into_iter()
+        .map(|(id, (spans, processes))| {
+            json!({"traceID": id, "spans": spans, "processes": processes})
+        })
+        .collect();
+    json!({"data": data}).to_string()
+}
+
+#[test]
+fn the_same_is_learned_from_jaegers_answers() {
+    let directory = tempfile::tempdir().unwrap();
+    let otlp = recorded(directory.path(), FlowFormat::Otlp);
+    let jaeger = directory.path().join("jaeger.json");
+    let text = std::fs::read_to_string(otlp).unwrap();
+    std::fs::write(&jaeger, as_jaeger(&text)).unwrap();
+    let learned = learn(&[jaeger], "shop").unwrap();
+    assert_eq!(graph(&learned.definition), graph(&known()));
+}
+
+fn said(text: &str) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("traces.json");
+    std::fs::write(&file, text).unwrap();
+    let error = match learn(&[file], "x") {
+        Ok(learned) => panic!("{learned:?}"),
+        Err(error) => error,
+    };
+    let said = error.to_string();
+    assert!(!matches!(error, LearnError::Simulate(_)), "{said}");
+    said.replace(&directory.path().display().to_string(), "")
+}
+
+#[test]
+fn what_is_no_trace_is_told_with_its_line() {
+    for (text, expected) in [
+        ("", "/traces.json has no spans; give traces as OTLP/JSON"),
+        ("[]", "/traces.json has no spans; give traces as OTLP/JSON"),
+        (
+            "{\"a\": 1}",
+            "/traces.json:1: this has neither resourceSpans (OTLP)",
+        ),
+        (
+            "[{\"traceId\": \"1\",\n\"id\": \"2\"",
+            "/traces.json:2: the text ends in the middle",
+        ),
+        (
+            "[{\"traceId\": \"1\", \"id\": \"2\"}]",
+            "/traces.json:1: a span has no timestamp",
+        ),
+        (
+            "[1]",
+            "/traces.json:1: invalid type: integer `1`, expected spans",
+        ),
+        ("traces", "/traces.json:1: this is no JSON"),
+        (
+            "[{\"traceId\": \"1\",\n\"id\": \"xyz\", \"timestamp\": 1}]",
+            "/traces.json:2: the span id 'xyz' is no number of up to 16 hexadecimal digits",
+        ),
+        (
+            "{\"resourceSpans\": [{\"scopeSpans\": [{\"spans\": [{\"traceId\": \"1\"}]}]}]}",
+            "/traces.json:1: a span has no trace id, or no span id",
+        ),
+        (
+            "[{\"traceId\": \"1\", \"id\": \"2\", \"kind\": \"CLIENT\", \"duration\": 5, \"timestamp\": 1}]",
+            "none of 1 spans is a request to a service",
+        ),
+    ] {
+        let said = said(text);
+        assert!(said.starts_with(expected), "{text}: {said}");
+    }
+    let nested = "[".repeat(100_000);
+    assert!(
+        said(&nested).contains("recursion limit"),
+        "{}",
+        said(&nested)
+    );
+}
+
+#[test]
+fn spans_of_servers_alone_and_names_with_dots_make_a_definition() {
+    // Server below server, an internal span between them, a client that names a database, a circle.
+    let span = |id: &str, parent: &str, kind: u8, name: &str, from: u64, to: u64, more: &str| {
+        format!(
+            r#"{{"traceId": "1", "spanId": "{id}", "parentSpanId": "{parent}", "kind": {kind},
+            "name": "{name}", "startTimeUnixNano": {from}, "endTimeUnixNano": {to} {more}}}"#
+        )
+    };
+    let resource = |service: &str, spans: &[String]| {
+        format!(
+            r#"{{"resource": {{"attributes": [{{"key": "service.name",
+            "value": {{"stringValue": "{service}"}}}}]}}, "scopeSpans": [{{"spans": [{}]}}]}}"#,
+            spans.join(",")
+        )
+    };
+    let database = r#", "attributes": [{"key": "db.system", "value": {"stringValue": "redis"}}]"#;
+    let shop = [
+        span("a", "", 2, "GET /v1.0/cart", 1_000_000, 9_000_000, ""),
+        span("b", "a", 1, "prepare", 2_000_000, 4_000_000, ""),
+        span("e", "a", 3, "GET", 6_000_000, 8_000_000, database),
+        span("f", "f", 1, "itself", 1, 2, ""),
+    ];
+    let stock = [span("c", "b", 2, "count", 2_500_000, 3_500_000, "")];
+    let text = format!(
+        r#"{{"resourceSpans": [{}, {}]}}"#,
+        resource("shop.example.com", &shop),
+        resource("stock", &stock)
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("traces.json");
+    std::fs::write(&file, text).unwrap();
+    let learned = learn(&[file], "x").unwrap();
+    learned.judge(&Config::default()).unwrap();
+    let names: Vec<&str> = learned
+        .definition
+        .services
+        .iter()
+        .map(|s| s.name.as_str())
+        .collect();
+    assert_eq!(names, ["redis", "shop-example-com", "stock", "www"]);
+    let steps = calls(&learned.definition.services[1].endpoints[0].steps);
+    assert_eq!(
+        steps,
+        json!([
+            [false, "stock.count", null, null, null],
+            [false, "redis.GET", null, null, null]
+        ])
+    );
+}
