@@ -12,73 +12,50 @@
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
 use corsair::{Config, Executor};
-use corsair_arch::{Plan, Scale, SimulateError, Topology, read_text, simulate};
+use corsair_arch::{DefinitionText, Plan, Scale, Setting, Topology, simulate};
 use std::error::Error;
+use std::path::Path;
 use std::time::Duration;
 
-/// The architecture, with these fields added to its retries.
-fn definition(budget: &str) -> String {
-    format!(
-        r#"{{
-  "arch": "shop",
-  "load": {{ "www": {{ "arrivals": "poisson", "requests": {{ "api.get": 1 }}, "rate": [
-    {{ "at": "0s", "rate": 280 }}, {{ "at": "10s", "rate": 900 }}, {{ "at": "12s", "rate": 280 }}] }} }},
-  "services": [
-    {{ "name": "db", "package": "service", "count": 1, "regions": 1, "concurrency": 4,
-       "endpoints": [{{ "name": "query", "steps": [{{ "work": {{ "exponential": "10ms" }} }}] }}] }},
-    {{ "name": "api", "package": "service", "count": 1, "regions": 1,
-       "calls": {{ "db": {{ "timeout": "100ms",
-                        "retries": {{ "most": 3, "backoff": "10ms", "jitter": 1 {budget} }} }} }},
-       "endpoints": [{{ "name": "get", "steps": [{{ "call": "db" }}] }}] }},
-    {{ "name": "www", "package": "denominator", "regions": 0, "dependencies": ["api"] }}
-  ]
-}}"#
-    )
-}
-
-/// Which part of the requests of some seconds fails. Runs from the same seed are the same until
-/// they end, so that each shows a later part of one story.
-fn failing(topology: &Topology, from: u64, to: u64) -> Result<f64, SimulateError> {
+/// Which part of the requests of each four seconds fails, with these fields changed.
+fn failing(settings: &[Setting]) -> Result<Vec<f64>, Box<dyn Error>> {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/metastable_arch.json");
+    let checked = DefinitionText::find(file, Path::new(""))?.with(settings)?;
+    let topology = Topology::new(&checked, Scale::default())?;
     let plan = Plan {
-        duration: Duration::from_secs(to),
-        warm_up: Duration::from_secs(from),
+        duration: Duration::from_secs(40),
+        interval: Some(Duration::from_secs(4)),
         ..Plan::default()
     };
-    let (_, totals) = simulate(
-        Executor::Virtual,
-        &Config::default(),
-        topology.clone(),
-        &plan,
-    )?;
-    let www = &totals.entries["www"];
-    Ok((www.errors + www.unanswered()) as f64 / www.requests as f64)
+    let www = topology.services.len() as u32 - 1;
+    let (_, totals) = simulate(Executor::Virtual, &Config::default(), topology, &plan)?;
+    let timeline = totals.timeline.ok_or("no timeline was kept")?;
+    let slices = timeline.of_service(www);
+    let part = |slice: &corsair_arch::Slice| slice.errors as f64 / slice.requests as f64;
+    Ok(slices.iter().map(part).collect())
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let topology = |budget| -> Result<Topology, Box<dyn Error>> {
-        let checked = read_text(&definition(budget), "shop")?;
-        Ok(Topology::new(&checked, Scale::default())?)
-    };
-    let without = topology("")?;
-    let with = topology(r#", "budget": { "share": 0.1 }"#)?;
+    let without = failing(&[])?;
+    let with = failing(&[Setting {
+        path: "services.api.calls.db.retries.budget".to_owned(),
+        value: Setting::value(r#"{"share": 0.1}"#),
+    }])?;
     println!("seconds   failing, with a spike from 10 to 12");
-    let mut last = (0.0, 0.0);
-    for from in (0..40).step_by(4) {
-        last = (
-            failing(&without, from, from + 4)?,
-            failing(&with, from, from + 4)?,
-        );
+    for (slice, (without, with)) in (0..).zip(without.iter().zip(&with)) {
         let bar = |part: f64| "#".repeat((part * 25.0).round() as usize);
         println!(
-            "{from:>2}..{:<2}    {:>4.0} % {:<26} with a budget {:>4.0} % {}",
-            from + 4,
-            last.0 * 100.0,
-            bar(last.0),
-            last.1 * 100.0,
-            bar(last.1),
+            "{:>2}..{:<2}    {:>4.0} % {:<26} with a budget {:>4.0} % {}",
+            slice * 4,
+            slice * 4 + 4,
+            without * 100.0,
+            bar(*without),
+            with * 100.0,
+            bar(*with),
         );
     }
-    assert!(last.0 > 0.9, "it has recovered by itself");
-    assert!(last.1 < 0.01, "it is still down");
+    let last = without.len() - 1;
+    assert!(without[last] > 0.9, "it has recovered by itself");
+    assert!(with[last] < 0.01, "it is still down");
     Ok(())
 }

@@ -12,6 +12,7 @@
 mod architecture;
 mod bars;
 mod measured;
+mod metastable;
 mod rates;
 
 use std::error::Error;
@@ -48,7 +49,8 @@ fn draw_all() -> Result<(), Box<dyn Error>> {
         save(&folder, "chat", &rates::chat(&rows)?)?;
     }
     let architecture = architecture::draw("netflixoss", 2)?;
-    save(&folder, "architecture", &architecture)
+    save(&folder, "architecture", &architecture)?;
+    save(&folder, "metastable", &metastable::draw()?)
 }
 
 fn save(folder: &Path, name: &str, svg: &str) -> Result<(), Box<dyn Error>> {

@@ -71,9 +71,10 @@ pub enum LearnError {
 /// # Errors
 /// See [`LearnError`].
 pub fn learn(files: &[PathBuf], name: &str) -> Result<Learned, LearnError> {
-    let recorded = Recorded::read(files)?;
+    let mut recorded = Recorded::read(files)?;
     let spans = recorded.spans.len() as u64;
-    let invocations = Invocations::join(&recorded);
+    let mut invocations = Invocations::join(&recorded);
+    invocations.part_inner(&mut recorded.names);
     if !invocations.all.iter().any(|made| made.caller.is_none()) {
         return Err(LearnError::NoRequests(spans));
     }

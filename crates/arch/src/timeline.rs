@@ -130,9 +130,11 @@ impl Track {
         }
     }
 
+    /// The slice of a time. What comes in just after the load was told to end belongs to the last.
     fn slice(&mut self, at: u64) -> Option<&mut Slice> {
-        let after = at.checked_sub(self.begins)?;
-        self.slices.get_mut((after / self.interval) as usize)
+        let after = at.checked_sub(self.begins)? / self.interval;
+        let last = self.slices.len().checked_sub(1)?;
+        self.slices.get_mut((after as usize).min(last))
     }
 
     /// A request that came in at a time was answered after so many nanoseconds, or will never be.
@@ -148,7 +150,8 @@ impl Track {
 
     /// So many jobs wait from now on.
     pub(crate) fn queue(&mut self, length: usize, now: u64) {
-        if let Some(slice) = self.slice(now) {
+        let is_over = now >= self.ends;
+        if let Some(slice) = self.slice(now).filter(|_| !is_over) {
             slice.longest_queue = slice.longest_queue.max(length as u32);
         }
         let before = std::mem::replace(&mut self.queue, level(length as f64, now));

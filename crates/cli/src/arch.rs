@@ -81,10 +81,21 @@ impl Workload for Services<'_> {
             chat: options.chat.unwrap_or(plan.chat),
             ..plan
         };
+        let sent = [
+            &self.options.kafka,
+            &self.options.otlp,
+            &self.options.zipkin,
+        ];
+        if sent.iter().any(|sent| sent.is_some()) && summary::is_undated(options) {
+            complain(
+                "flows are dated from 1970, where a search for the last hours does not look; \
+                 --epoch now dates them from now on",
+            );
+        }
         for late in self.topology.faults_after(plan.duration) {
             complain(&late);
         }
-        let described = Described::new(options, &self.topology);
+        let mut described = Described::new(options, &self.topology);
         let names = self.topology.services.iter();
         let names: Vec<(String, bool)> = names
             .map(|service| {
@@ -102,10 +113,7 @@ impl Workload for Services<'_> {
             SimulateError::Run(run) => options::failed(&error, run, console),
             _ => anyhow!("{}", error.to_string().trim_end()),
         })?;
-        let described = Described {
-            utilisations: utilisations(&totals),
-            ..described
-        };
+        described.utilisations = utilisations(&totals);
         let mut files = Vec::new();
         let timeline = totals.timeline.clone().unwrap_or_default();
         for file in self.timelines {

@@ -304,7 +304,11 @@ fn chat(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A date, or `now`.
 fn epoch(text: &str) -> Result<Timestamp, String> {
+    if text == "now" {
+        return Ok(Timestamp::now());
+    }
     text.parse()
-        .map_err(|_| format!("'{text}' is no date; write one as 2016-04-17T13:38:45Z"))
+        .map_err(|_| format!("'{text}' is no date; write now, or one as 2016-04-17T13:38:45Z"))
 }

@@ -1,6 +1,6 @@
 //! The definition that follows from invocations.
 
-use super::arrivals::{self, Process};
+use super::arrivals;
 use super::fit;
 use super::invocation::{Invocation, Invocations};
 use super::judge::RecordedKind;
@@ -41,7 +41,6 @@ pub(super) fn describe(recorded: &Recorded, invocations: &Invocations, name: &st
         let mut waited = vec![0; invocations.all.len()];
         let concurrency = concurrency(invocations, &mine, &mut waited);
         let mut definition = ServiceDefinition::new(service.clone(), "service");
-        definition.dependencies = None;
         definition.count = instances(invocations, &mine) as i64;
         definition.concurrency = concurrency.map(i64::from);
         definition.latency = latency(invocations, &mine);
@@ -78,7 +77,7 @@ pub(super) fn describe(recorded: &Recorded, invocations: &Invocations, name: &st
             ));
         }
         let mut by_kind: BTreeMap<String, Vec<u64>> = BTreeMap::new();
-        for made in &arriving {
+        for made in arriving.iter().filter(|made| !made.one_way) {
             let target = (made.service, made.operation);
             by_kind
                 .entry(names.target(target))
@@ -89,7 +88,19 @@ pub(super) fn describe(recorded: &Recorded, invocations: &Invocations, name: &st
             .iter()
             .map(|made| names.service(made.service).to_owned())
             .collect();
-        load.insert(entry.clone(), entry_load(process, &by_kind));
+        let mut weights: BTreeMap<String, f64> = BTreeMap::new();
+        for made in &arriving {
+            *weights
+                .entry(names.target((made.service, made.operation)))
+                .or_default() += 1.0;
+        }
+        let entry_load = EntryLoad {
+            rate: Some(process.rate),
+            arrivals: Some(process.arrivals),
+            requests: weights,
+            ..EntryLoad::default()
+        };
+        load.insert(entry.clone(), entry_load);
         let mut definition = ServiceDefinition::new(entry.clone(), "denominator");
         definition.regions = 0;
         definition.dependencies = Some(called.into_iter().collect());
@@ -121,19 +132,6 @@ pub(super) fn describe(recorded: &Recorded, invocations: &Invocations, name: &st
         kinds,
         lasted: last.saturating_sub(first),
         remarks,
-    }
-}
-
-/// The load that is this process with these kinds of requests.
-fn entry_load(process: Process, kinds: &BTreeMap<String, Vec<u64>>) -> EntryLoad {
-    EntryLoad {
-        rate: Some(process.rate),
-        arrivals: Some(process.arrivals),
-        requests: kinds
-            .iter()
-            .map(|(kind, times)| (kind.clone(), times.len() as f64))
-            .collect(),
-        ..EntryLoad::default()
     }
 }
 

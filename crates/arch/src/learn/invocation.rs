@@ -1,5 +1,6 @@
 //! Invocations: what an instance was asked, by whom, and what it called meanwhile.
 
+use super::names::Names;
 use super::read::{Recorded, Side, Span};
 use rustc_hash::FxHashMap;
 
@@ -77,6 +78,21 @@ impl Invocations {
         }
         joined.index_calls();
         joined
+    }
+
+    /// Parts what a service asks itself from what others ask it for: nodes of a ring that pass a
+    /// request on to its owner would else do so for ever.
+    pub(super) fn part_inner(&mut self, names: &mut Names) {
+        let asked: Vec<(u32, u32)> = (self.all.iter())
+            .map(|made| (made.service, made.operation))
+            .collect();
+        for (made, &(service, operation)) in self.all.iter_mut().zip(&asked) {
+            let caller = made.caller.map(|caller| asked[caller as usize]);
+            if caller == Some((service, operation)) {
+                let inner = format!("{}-inner", names.name(operation));
+                made.operation = names.number(&inner);
+            }
+        }
     }
 
     /// The calls that an invocation made, in the order of time.

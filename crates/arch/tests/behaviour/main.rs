@@ -14,3 +14,4 @@ mod scene;
 mod service;
 mod storage;
 mod theory;
+mod timeline;

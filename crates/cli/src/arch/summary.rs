@@ -4,7 +4,7 @@ use super::spent::Spent;
 use crate::options::Options;
 use crate::summary::Subject;
 use crate::text::{GoDuration, plural};
-use corsair::Report;
+use corsair::{Executor, Report};
 use corsair_arch::{EntryTotals, Percentile, Topology, Totals};
 use corsair_observe::{Metric, Observed, ServiceTimes};
 use serde::Serialize;
@@ -24,6 +24,8 @@ pub struct Described {
     pub actors: Vec<String>,
     /// Which part of their slots or processors services have used.
     pub utilisations: Vec<(u32, f64)>,
+    /// Virtual time has no date.
+    is_undated: bool,
 }
 
 impl Described {
@@ -41,8 +43,14 @@ impl Described {
             regions: topology.regions,
             actors: actors.collect(),
             utilisations: Vec::new(),
+            is_undated: is_undated(options),
         }
     }
+}
+
+/// Whether virtual time has no date: it begins in 1970, where who looks for the last hour finds nothing.
+pub fn is_undated(options: &Options) -> bool {
+    options.executor == Executor::Virtual && options.epoch.is_none()
 }
 
 /// What services have done.
@@ -67,6 +75,9 @@ pub struct ServicesSummary {
     dropped: u64,
     spans: u64,
     incomplete_spans: u64,
+    /// Their dates are those of virtual time, which begins in 1970.
+    #[serde(skip)]
+    is_undated: bool,
     /// The times of each service, if they were measured.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     times: BTreeMap<String, TimesSummary>,
@@ -179,6 +190,7 @@ impl ServicesSummary {
             dropped: totals.dropped + report.dropped + report.dead(),
             spans: observed.spans,
             incomplete_spans: observed.incomplete,
+            is_undated: described.is_undated,
             times: times
                 .filter(|(_, times)| {
                     let measured = |metric| times.histogram(metric).is_some();
@@ -306,6 +318,9 @@ impl Subject for ServicesSummary {
                 "  spans        {}, of which {} have only one end",
                 self.spans, self.incomplete_spans
             )?;
+            if self.is_undated {
+                writeln!(f, "  dates        begin in 1970; --epoch now begins today")?;
+            }
         }
         Ok(())
     }

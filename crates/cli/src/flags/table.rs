@@ -340,7 +340,7 @@ pub static FLAGS: &[Flag] = &[
     },
     Flag {
         name: "epoch",
-        value: Value::One("DATE"),
+        value: Value::One("DATE|now"),
         group: Group::Output,
         help: "The date of time zero in files [default: 1970-01-01T00:00:00Z, or now by the clock]",
         shapes: true,

@@ -141,7 +141,9 @@ fn pictures(text: &str) -> Result<Vec<PathBuf>, String> {
 /// How long the slices of a timeline are.
 fn interval(values: &Values) -> Result<Option<Duration>> {
     let interval = values.read("interval", |text| match text::duration(text)? {
-        Duration::ZERO => Err("an interval of no time has nothing in it; give 1ms or more".to_owned()),
+        Duration::ZERO => {
+            Err("an interval of no time has nothing in it; give 1ms or more".to_owned())
+        }
         interval => Ok(interval),
     })?;
     if interval.is_some() && values.given("timeline").is_none() {

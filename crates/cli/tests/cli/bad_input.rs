@@ -68,6 +68,8 @@ fn durations_and_latencies() {
         ("-a fsm -kv chat:0ms", &["-kv", "1ms"]),
         ("-a fsm -kv chat:2h", &["-kv", "65535ms"]),
         ("-a fsm -kv rum:10ms", &["-kv", "'rum'", "chat"]),
+        ("-a lamp --interval 1s", &["--interval", "--timeline"]),
+        ("-a lamp --timeline t.png", &["--timeline", ".csv or .svg"]),
         (
             "-a fsm --epoch yesterday",
             &["--epoch", "2016-04-17T13:38:45Z"],

@@ -10,6 +10,7 @@ mod experiments;
 mod exporters;
 mod flags;
 mod graph;
+mod learn;
 mod output;
 mod profile;
 mod terminal;

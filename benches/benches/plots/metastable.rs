@@ -1,0 +1,138 @@
+//! A metastable failure over time: a spike, retries that keep the system down, and a budget for
+//! retries with which it recovers.
+
+use crate::bars::INK;
+use corsair::{Config, Executor};
+use corsair_arch::{DefinitionText, Plan, Scale, Setting, Slice, Topology, simulate};
+use plotters::prelude::*;
+use std::error::Error;
+use std::path::Path;
+use std::time::Duration;
+
+const SECONDS: u64 = 40;
+/// The spike, in seconds.
+const SPIKE: (f64, f64) = (10.0, 12.0);
+
+const WITHOUT: RGBColor = RGBColor(196, 78, 36);
+const WITH: RGBColor = RGBColor(36, 96, 160);
+
+/// What one run did: the part of requests that fail and attempts a second, for each half second.
+struct Story {
+    failing: Vec<(f64, f64)>,
+    attempts: Vec<(f64, f64)>,
+}
+
+fn story(settings: &[Setting]) -> Result<Story, Box<dyn Error>> {
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../examples/metastable_arch.json"
+    );
+    let checked = DefinitionText::find(file, Path::new(""))?.with(settings)?;
+    let topology = Topology::new(&checked, Scale::default())?;
+    let interval = Duration::from_millis(500);
+    let plan = Plan {
+        duration: Duration::from_secs(SECONDS),
+        interval: Some(interval),
+        ..Plan::default()
+    };
+    let number = |name: &str| {
+        let place = topology
+            .services
+            .iter()
+            .position(|service| service.name == name);
+        place
+            .map(|place| place as u32)
+            .ok_or("a service is missing")
+    };
+    let (www, db) = (number("www")?, number("db")?);
+    let (_, totals) = simulate(Executor::Virtual, &Config::default(), topology, &plan)?;
+    let timeline = totals.timeline.ok_or("no timeline was kept")?;
+    let width = interval.as_secs_f64();
+    let points = |service: u32, value: &dyn Fn(&Slice) -> f64| {
+        let slices = timeline.of_service(service);
+        let slices = slices.iter().enumerate();
+        slices
+            .map(|(at, slice)| ((at as f64 + 0.5) * width, value(slice)))
+            .collect()
+    };
+    Ok(Story {
+        failing: points(www, &|slice| {
+            slice.errors as f64 / slice.requests.max(1) as f64 * 100.0
+        }),
+        attempts: points(db, &|slice| slice.requests as f64 / width),
+    })
+}
+
+/// Runs `examples/metastable_arch.json` with and without a budget for retries, and draws both.
+///
+/// # Errors
+/// If a run or the picture fails.
+pub fn draw() -> Result<String, Box<dyn Error>> {
+    let without = story(&[])?;
+    let with = story(&[Setting {
+        path: "services.api.calls.db.retries.budget".to_owned(),
+        value: Setting::value(r#"{"share": 0.1}"#),
+    }])?;
+    let mut svg = String::new();
+    {
+        let area = SVGBackend::with_string(&mut svg, (960, 520)).into_drawing_area();
+        area.fill(&WHITE)?;
+        let (above, below) = area.split_vertically(270);
+        let most = without.attempts.iter().map(|point| point.1);
+        let most = most.fold(0.0, f64::max) * 1.1;
+        for (area, unit, top, curves) in [
+            (
+                &above,
+                "requests that fail, per cent",
+                105.0,
+                [&without.failing, &with.failing],
+            ),
+            (
+                &below,
+                "attempts a second at the database",
+                most,
+                [&without.attempts, &with.attempts],
+            ),
+        ] {
+            let mut chart = ChartBuilder::on(area)
+                .margin(12)
+                .x_label_area_size(36)
+                .y_label_area_size(60)
+                .build_cartesian_2d(0.0..SECONDS as f64, 0.0..top)?;
+            let text = ("sans-serif", 13).into_font().color(&INK);
+            let spike = [(SPIKE.0, 0.0), (SPIKE.1, top)];
+            chart.draw_series([Rectangle::new(spike, RGBColor(245, 226, 190).filled())])?;
+            chart
+                .configure_mesh()
+                .light_line_style(WHITE)
+                .x_desc("seconds, with a spike from 10 to 12")
+                .y_desc(unit)
+                .label_style(text.clone())
+                .axis_desc_style(text.clone())
+                .draw()?;
+            let names = [
+                ("three retries", WITHOUT),
+                ("three retries within a budget of 10 %", WITH),
+            ];
+            for ((name, colour), points) in names.into_iter().zip(curves) {
+                chart
+                    .draw_series(LineSeries::new(
+                        points.iter().copied(),
+                        colour.filled().stroke_width(2),
+                    ))?
+                    .label(name)
+                    .legend(move |(x, y)| {
+                        PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(3))
+                    });
+            }
+            chart
+                .configure_series_labels()
+                .position(SeriesLabelPosition::MiddleRight)
+                .background_style(WHITE.mix(0.9))
+                .label_font(text)
+                .draw()?;
+        }
+        area.present()?;
+    }
+    Ok(svg)
+}
