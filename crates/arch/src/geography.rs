@@ -4,21 +4,10 @@ use crate::Network;
 use crate::distribution::{Distribution, Sampler};
 use std::time::Duration;
 
+pub use corsair_observe::{REGIONS, ZONES};
+
 /// How many regions there are at most.
-pub const MAX_REGIONS: u32 = 6;
-
-/// The regions, in the order in which architectures spread into them.
-pub const REGIONS: [&str; MAX_REGIONS as usize] = [
-    "us-east-1",
-    "us-west-2",
-    "eu-west-1",
-    "eu-central-1",
-    "ap-southeast-1",
-    "ap-southeast-2",
-];
-
-/// The zones of each region.
-pub const ZONES: [&str; 3] = ["zoneA", "zoneB", "zoneC"];
+pub const MAX_REGIONS: u32 = REGIONS.len() as u32;
 
 /// One-way times between regions in milliseconds, about half of the round trips that users of
 /// those regions measure.

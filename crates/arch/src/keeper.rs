@@ -138,7 +138,7 @@ impl Keeper {
                 for watched in self.nodes.iter().filter(|watched| watched.serves(now)) {
                     self.tell(0, watched.node, Msg::Probe, cx);
                 }
-                let answers = self.model.load_at.min(rules.every / 2);
+                let answers = self.model.settled.min(rules.every / 2);
                 cx.timer(Duration::from_nanos(answers), TO_DECIDE);
                 cx.timer(Duration::from_nanos(rules.every), TO_MEASURE);
             }

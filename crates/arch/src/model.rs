@@ -30,6 +30,10 @@ pub(crate) struct Model {
     pub(crate) poll: u64,
     /// After how long a client gives up on a request that was lost, in nanoseconds.
     pub(crate) patience: u64,
+    /// After how long messages that are under way, and what they cause, have arrived.
+    pub(crate) settled: u64,
+    /// Instances learn whom they depend on so many at a time, with such a pause.
+    pub(crate) introduced: (u32, u64),
     /// When the load begins, in nanoseconds.
     pub(crate) load_at: u64,
     /// When it ends.
@@ -48,6 +52,8 @@ pub(crate) struct Model {
     links: Vec<Link>,
     /// The services that may call themselves, perhaps by way of others.
     circular: Vec<bool>,
+    /// How many connections there will be: pairs of an instance and one that it may call.
+    pub(crate) connections: u64,
     /// Messages that were lost by faults.
     pub(crate) dropped: AtomicU64,
     /// What the actors have done that are gone.
@@ -90,9 +96,16 @@ impl Model {
         let farthest = topology.geography.all(topology.regions);
         let farthest = farthest.map(|times| times.typical()).max().unwrap_or(0);
         // Hello, registered, asked, answered, and its edges logged: six ways at most.
-        let load_at = 8 * farthest.max(LEAST_TRAVEL) + 32 * settings.base;
+        let settled = 8 * farthest.max(LEAST_TRAVEL) + 32 * settings.base;
+        let connections = connections(&topology, &present);
+        let introduced = introduced(topology.len(), connections, settled);
+        let pauses = u64::from(topology.len().div_ceil(introduced.0).saturating_sub(1));
+        let load_at = settled + pauses * introduced.1;
         Model {
             measured,
+            settled,
+            introduced,
+            connections,
             circular: circular(&topology),
             faults: faults::draw(&topology, settings.seed, settings.duration),
             links: Link::draw(&topology, settings.seed, load_at, settings.duration),
@@ -182,54 +195,69 @@ impl Model {
     /// A registry knows the instances of its region, and those that register everywhere: of
     /// services that are in no region, and of those that name eureka, such as joined rings.
     pub(crate) fn may_call(&self, caller: u32, node: u32) -> bool {
-        let (from, to) = (self.instance(caller), self.instance(node));
-        let service = self.topology.service_of(caller);
-        if caller == node {
-            return false;
-        }
-        if from.at.region.is_none() || to.at.region.is_none() {
-            return true;
-        }
-        let same_region = from.at.region == to.at.region;
-        let is_known =
-            same_region || service.all_regions || self.topology.service_of(node).all_regions;
-        let stays = service.package.stays_in_zone() && from.at.zone.is_some();
-        let may_leave_zone = !stays || to.at.zone.is_none() || from.at.zone == to.at.zone;
-        is_known
-            && (may_leave_zone || same_region && !self.present.contains(&(to.service, from.at)))
+        may_call(&self.topology, &self.present, caller, node)
     }
 }
 
-impl Model {
-    /// How many connections there will be: pairs of an instance and one that it may call.
-    /// O(services² · zones²).
-    pub(crate) fn connections(&self) -> u64 {
-        // How many instances of a service there are in a zone, and one of them for all.
-        let mut zones: HashMap<u32, BTreeMap<Zone, (u64, u32)>> = HashMap::new();
-        for (index, instance) in (0..).zip(&self.topology.instances) {
-            let here = zones.entry(instance.service).or_default();
-            here.entry(instance.at).or_insert((0, index)).0 += 1;
-        }
-        let mut connections = 0;
-        for (service, about) in (0..).zip(&self.topology.services) {
-            for dependency in &about.dependencies {
-                let callers = zones.get(&service).into_iter().flatten();
-                for ((_, (callers, caller)), called) in
-                    callers.map(|c| (c, zones.get(dependency).into_iter().flatten()))
-                {
-                    for (_, (count, node)) in called {
-                        // Those of one service and zone do not call themselves.
-                        if caller == node {
-                            connections += callers * (callers - 1);
-                        } else if self.may_call(*caller, *node) {
-                            connections += callers * count;
-                        }
+/// See [`Model::may_call`]; `present` are the zones in which services have instances.
+fn may_call(topology: &Topology, present: &HashSet<(u32, Zone)>, caller: u32, node: u32) -> bool {
+    let [from, to] = [caller, node].map(|index| topology.instances[index as usize]);
+    let service = topology.service_of(caller);
+    if caller == node {
+        return false;
+    }
+    if from.at.region.is_none() || to.at.region.is_none() {
+        return true;
+    }
+    let same_region = from.at.region == to.at.region;
+    let is_known = same_region || service.all_regions || topology.service_of(node).all_regions;
+    let stays = service.package.stays_in_zone() && from.at.zone.is_some();
+    let may_leave_zone = !stays || to.at.zone.is_none() || from.at.zone == to.at.zone;
+    is_known && (may_leave_zone || same_region && !present.contains(&(to.service, from.at)))
+}
+
+/// How many pairs there are of an instance and one that it may call. O(services² · zones²).
+fn connections(topology: &Topology, present: &HashSet<(u32, Zone)>) -> u64 {
+    if let Some(edges) = &topology.edges {
+        return edges.len() as u64;
+    }
+    // How many instances of a service there are in a zone, and one of them for all.
+    let mut zones: HashMap<u32, BTreeMap<Zone, (u64, u32)>> = HashMap::new();
+    for (index, instance) in (0..).zip(&topology.instances) {
+        let here = zones.entry(instance.service).or_default();
+        here.entry(instance.at).or_insert((0, index)).0 += 1;
+    }
+    let mut connections = 0;
+    for (service, about) in (0..).zip(&topology.services) {
+        for dependency in &about.dependencies {
+            let callers = zones.get(&service).into_iter().flatten();
+            for ((_, (callers, caller)), called) in
+                callers.map(|c| (c, zones.get(dependency).into_iter().flatten()))
+            {
+                for (_, (count, node)) in called {
+                    // Those of one service and zone do not call themselves.
+                    if caller == node {
+                        connections += callers * (callers - 1);
+                    } else if may_call(topology, present, *caller, *node) {
+                        connections += callers * count;
                     }
                 }
             }
         }
-        connections
     }
+    connections
+}
+
+/// Instances that learn whom they depend on ask registries, are told of every instance there, and tell
+/// the log: these messages are all under way at once. So only some learn it at a time where there
+/// are many connections, and the others when the messages of those have arrived.
+fn introduced(instances: u32, connections: u64, settled: u64) -> (u32, u64) {
+    const AT_ONCE: u64 = 1 << 17;
+    if connections <= 2 * AT_ONCE {
+        return (instances.max(1), 0);
+    }
+    let share = u64::from(instances) * AT_ONCE / connections;
+    (share.max(1) as u32, settled / 2)
 }
 
 /// The services that pass requests on and may get them again. O(services · dependencies).
@@ -363,8 +391,25 @@ mod tests {
                     counted += nodes.filter(|&node| model.may_call(caller, node)).count() as u64;
                 }
             }
-            assert_eq!(model.connections(), counted, "{name} {regions}");
+            assert_eq!(model.connections, counted, "{name} {regions}");
         }
+    }
+
+    #[test]
+    fn large_architectures_are_introduced_in_parts_and_small_ones_at_once() {
+        let at = |percent| {
+            let checked = read("netflixoss", Path::new("nowhere")).unwrap();
+            let regions = 1;
+            model(Topology::new(&checked, Scale { regions, percent }).unwrap())
+        };
+        let small = at(100);
+        assert_eq!(small.introduced, (small.topology.len(), 0));
+        assert_eq!(small.load_at, small.settled);
+        let large = at(10_000);
+        let (at_once, pause) = large.introduced;
+        let each = large.connections / u64::from(large.topology.len());
+        assert!(u64::from(at_once) * each <= 1 << 17 && pause > 0);
+        assert!(large.load_at > large.settled);
     }
 
     #[test]

@@ -51,7 +51,7 @@ impl Scenario<Msg> for Simulation {
         cx.sleep(self.duration - self.duration / 2).await;
         self.set_load(actors, Duration::ZERO, &mut cx);
         // What registries were asked last is answered, too: there and back.
-        let farthest = Duration::from_nanos(self.model.load_at / 2);
+        let farthest = Duration::from_nanos(self.model.settled / 2);
         cx.sleep(self.drain.max(farthest)).await;
         self.say_goodbye(actors, &mut cx).await;
     }
@@ -136,11 +136,17 @@ impl Simulation {
         }
         cx.settle().await;
         // All have registered when the first of them asks.
-        cx.sleep(Duration::from_nanos(model.load_at / 4)).await;
+        cx.sleep(Duration::from_nanos(model.settled / 4)).await;
+        let (at_once, pause) = model.introduced;
+        let pause = Duration::from_nanos(pause);
         if let Some(edges) = &topology.edges {
+            // As many at a time as the instances would have.
+            let share = (edges.len() as u64 * u64::from(at_once)).div_ceil(topology.len().into());
             for (place, &(source, target)) in (1..).zip(edges) {
                 cx.send(actors.get(source), Msg::NameDrop { node: target });
-                if place % (4 * CHUNK) == 0 {
+                if place % share.max(1) == 0 && !pause.is_zero() {
+                    cx.sleep(pause).await;
+                } else if place % u64::from(4 * CHUNK) == 0 {
                     cx.yield_now().await;
                 }
             }
@@ -150,7 +156,9 @@ impl Simulation {
             for &service in &topology.service_of(instance).dependencies {
                 cx.send(actors.get(instance), Msg::Depend { service });
             }
-            if instance % CHUNK == CHUNK - 1 {
+            if instance % at_once == at_once - 1 && !pause.is_zero() {
+                cx.sleep(pause).await;
+            } else if instance % CHUNK == CHUNK - 1 {
                 cx.yield_now().await;
             }
         }
@@ -205,8 +213,7 @@ impl Simulation {
                     break;
                 }
             }
-            let settled = Duration::from_nanos(model.load_at / 4);
-            cx.sleep(settled).await;
+            cx.sleep(Duration::from_nanos(model.settled / 4)).await;
         }
     }
 

@@ -86,10 +86,7 @@ pub fn connections(topology: &Topology) -> u64 {
         interval: None,
         recorder: Recorder::off(),
     };
-    match &topology.edges {
-        Some(edges) => edges.len() as u64,
-        None => Model::new(topology.clone(), settings).connections(),
-    }
+    Model::new(topology.clone(), settings).connections
 }
 
 /// The configuration with what an architecture needs: in virtual time every message travels the

@@ -25,7 +25,8 @@ pub struct Addresses {
     elsewhere: u32,
 }
 
-const REGIONS: [&str; 6] = [
+/// spigo's regions, in the order in which architectures spread into them.
+pub const REGIONS: [&str; 6] = [
     "us-east-1",
     "us-west-2",
     "eu-west-1",
@@ -34,10 +35,11 @@ const REGIONS: [&str; 6] = [
     "ap-southeast-2",
 ];
 
-const ZONES: [&str; 3] = ["zoneA", "zoneB", "zoneC"];
+/// The zones of each region.
+pub const ZONES: [&str; 3] = ["zoneA", "zoneB", "zoneC"];
 
 /// The first two bytes of each range.
-const RANGES: [[[u8; 2]; 3]; 6] = [
+const RANGES: [[[u8; 2]; ZONES.len()]; REGIONS.len()] = [
     [[54, 198], [54, 221], [50, 19]],
     [[54, 245], [54, 244], [54, 214]],
     [[54, 247], [54, 246], [54, 228]],

@@ -33,7 +33,7 @@ mod settings;
 mod times;
 mod trace;
 
-pub use addresses::Addresses;
+pub use addresses::{Addresses, REGIONS, ZONES};
 pub use error::ObserveError;
 pub use node::{Exit, Node, Population};
 pub use observer::{Loss, Observed, Observer, WrittenFile};

@@ -1,7 +1,7 @@
 //! Faults: kill, pause, slow, partition, at a time, for a while, to a share.
 
 use crate::scene::{Ran, plan, run, run_services, topology};
-use corsair_arch::{Plan, Scale};
+use corsair_arch::{LoadText, Plan, Scale};
 use std::time::Duration;
 
 /// One store behind one entry point, with a fault.
@@ -17,13 +17,22 @@ fn with(fault: &str) -> Ran {
 
 #[test]
 fn requests_to_a_killed_instance_are_refused_until_it_is_forgotten() {
-    let ran = with(r#"{"kind": "kill", "at": "1s"}"#);
+    let services = r#"{"name": "db", "package": "store", "count": 1, "regions": 1,
+         "faults": [{"kind": "kill", "at": "1s"}]},
+        {"name": "www", "package": "denominator", "regions": 0, "dependencies": ["db"]}"#;
+    let mut topology = topology(services, Scale::default());
+    let load = LoadText::read(r#"{"rate": 100, "requests": {"common": 1}}"#).unwrap();
+    load.apply(&mut topology).unwrap();
+    let ran = run(topology, &plan());
     let entry = ran.entry();
-    // It is the only one, so that half of all requests fail: refused, then with no instance to ask.
-    let part = entry.errors as f64 / entry.requests as f64;
-    // Which of two hundred arrivals are requests is drawn.
-    assert!((0.35..0.65).contains(&part), "{part}");
-    assert!(ran.totals.dropped > 0);
+    // One every ten milliseconds, of which 99 come before it dies: the others are refused, and then
+    // have no instance to go to.
+    assert!((199..=200).contains(&entry.requests), "{entry:?}");
+    assert_eq!(entry.errors, entry.requests - 99);
+    let refused = entry.errors - entry.unrouted;
+    assert_eq!(refused, ran.totals.dropped);
+    // Registries are asked every 100 ms, and answer within four.
+    assert!((1..=11).contains(&refused), "{refused}");
 }
 
 #[test]

@@ -93,6 +93,70 @@ fn several_servers() {
     close(times(&ran).0, 1e-3 + 0.509_434 / 1_000.0, 0.015, "mean");
 }
 
+/// Where a falling function is a hundredth.
+fn percentile_99(beyond: impl Fn(f64) -> f64) -> f64 {
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if beyond(middle) > 0.01 {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+#[test]
+fn the_99th_percentile_of_one_server_with_constant_work() {
+    // M/D/1 at ρ = 0.8, by Erlang: the wait is at most t with the probability
+    // (1 − ρ) Σ (λ(kD − t))ᵏ / k! · e^(−λ(kD − t)) over all k up to t/D.
+    let (rate, work) = (800.0, 1e-3);
+    let within = |time: f64| {
+        let mut sum = 0.0;
+        for k in 0..=(time / work) as i32 {
+            let x = rate * (f64::from(k) * work - time);
+            let factorial: f64 = (1..=k).map(f64::from).product();
+            sum += x.powi(k) / factorial * (-x).exp();
+        }
+        (1.0 - rate * work) * sum
+    };
+    // The terms alternate, and cancel each other out for longer times.
+    let beyond = |time: f64| {
+        if time > 0.015 {
+            0.0
+        } else {
+            1.0 - within(time)
+        }
+    };
+    let fields = r#""service_time": "1ms", "concurrency": 1"#;
+    let (mean, p99) = times(&store(fields, &reads(rate), 800));
+    close(mean, work + 0.8 * work / (2.0 * 0.2), 0.015, "mean");
+    close(p99, percentile_99(beyond) + work, 0.03, "p99");
+}
+
+#[test]
+fn the_99th_percentile_of_several_servers() {
+    // M/M/4 at ρ = 0.8: who waits, by Erlang's C, does so for an exponential time of the rate
+    // cμ − λ, and all work for one of the rate μ.
+    let (rate, work, servers) = (3_200.0, 1_000.0, 4.0);
+    let load: f64 = rate / work;
+    let mut blocked = 1.0;
+    for server in 1..=4 {
+        blocked = load * blocked / (f64::from(server) + load * blocked);
+    }
+    let waits = blocked / (1.0 - rate / (servers * work) * (1.0 - blocked));
+    let spare = servers * work - rate;
+    let beyond = |time: f64| {
+        let both = work / (work - spare) * ((-spare * time).exp() - (-work * time).exp());
+        (-work * time).exp() + waits * both
+    };
+    let fields = r#""service_time": {"exponential": "1ms"}, "concurrency": 4"#;
+    let (mean, p99) = times(&store(fields, &reads(rate), 300));
+    close(mean, 1.0 / work + waits / spare, 0.015, "mean");
+    close(p99, percentile_99(beyond), 0.03, "p99");
+}
+
 #[test]
 fn a_closed_network_of_one_station() {
     // Ten users who think for 20 ms, one server of 2 ms: mean value analysis.
