@@ -252,7 +252,7 @@ fn connections(topology: &Topology, present: &HashSet<(u32, Zone)>) -> u64 {
 /// the log: these messages are all under way at once. So only some learn it at a time where there
 /// are many connections, and the others when the messages of those have arrived.
 fn introduced(instances: u32, connections: u64, settled: u64) -> (u32, u64) {
-    const AT_ONCE: u64 = 1 << 17;
+    const AT_ONCE: u64 = 1 << 16;
     if connections <= 2 * AT_ONCE {
         return (instances.max(1), 0);
     }

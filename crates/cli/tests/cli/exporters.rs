@@ -12,7 +12,7 @@ use std::time::Duration;
 fn collectors_get_both_sides_of_every_span_of_a_run() {
     let (zipkin, otlp) = (Collector::start(usize::MAX), Collector::start(usize::MAX));
     let run = Terminal::new().json(&format!(
-        "-a lamp -d 1 --zipkin {} --otlp http://{}",
+        "-a lamp -d 1 --epoch now --zipkin {} --otlp http://{}",
         zipkin.address, otlp.address
     ));
     let spans = run["spans"].as_u64().unwrap();
@@ -37,7 +37,7 @@ fn a_collector_that_dies_costs_a_counted_loss_and_a_warning() {
     // The first request is the one that looks whether anybody is there.
     let zipkin = Collector::start(3);
     let flags = format!(
-        "-a lamp -d 10 -kv chat:1ms --format json --zipkin {}",
+        "-a lamp -d 10 -kv chat:1ms --epoch now --format json --zipkin {}",
         zipkin.address
     );
     let said = Terminal::new().run(&flags);
