@@ -92,7 +92,7 @@ impl Crowd {
         let mut listeners = Vec::new();
         for login in &self.logins {
             let socket = Socket::open(host, &login.token, "?presence=false").await?;
-            listeners.push(Listener::start(socket, board.clone()));
+            listeners.push(Listener::start(socket, login.user, board.clone()));
         }
         Ok(listeners)
     }
@@ -170,8 +170,8 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    fn start(socket: Socket, board: Arc<Board>) -> Listener {
-        let task = tokio::spawn(listen(socket, board.clone()));
+    fn start(socket: Socket, user: UserId, board: Arc<Board>) -> Listener {
+        let task = tokio::spawn(listen(socket, user, board.clone()));
         Listener { task, board }
     }
 
@@ -188,8 +188,12 @@ impl Listener {
     }
 }
 
-/// Receives and acknowledges until it is over.
-async fn listen(mut socket: Socket, board: Arc<Board>) -> Result<Series, ClientError> {
+/// Receives and acknowledges until it is over. What the user has posted is not measured.
+async fn listen(
+    mut socket: Socket,
+    user: UserId,
+    board: Arc<Board>,
+) -> Result<Series, ClientError> {
     let mut series = Series::new();
     let mut expected = 1;
     loop {
@@ -206,7 +210,9 @@ async fn listen(mut socket: Socket, board: Arc<Board>) -> Result<Series, ClientE
                     )));
                 }
                 expected += 1;
-                if let Some(age) = board.age(&message.text) {
+                if message.sender != user
+                    && let Some(age) = board.age(&message.text)
+                {
                     series.record(age);
                     board.came.fetch_add(1, AcqRel);
                 }

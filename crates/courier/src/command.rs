@@ -83,6 +83,40 @@ pub(crate) enum Command {
         /// The PHC string that the password was checked against.
         before: String,
     },
+    /// Posts a message that its sender's queue gets, too, for the sender's other devices.
+    Send {
+        sender: UserId,
+        conversation: ConversationId,
+        text: String,
+        /// The hash of the idempotency key.
+        key: Option<[u8; 16]>,
+        at: Millis,
+    },
+    /// Adds members to a conversation.
+    AddMembers {
+        by: UserId,
+        conversation: ConversationId,
+        users: Vec<UserId>,
+        /// As many members as it may have then.
+        most: u32,
+    },
+    /// Takes a member out of a conversation: oneself, or another if `by` has created it.
+    RemoveMember {
+        by: UserId,
+        conversation: ConversationId,
+        user: UserId,
+    },
+    /// Changes the title of a conversation; an empty one is none.
+    SetTitle {
+        by: UserId,
+        conversation: ConversationId,
+        title: String,
+    },
+    /// Removes the oldest messages: of the chunks up to this one, at most so many of them.
+    Expire {
+        through: u64,
+        most: u32,
+    },
 }
 
 /// Sessions of a user; one more closes the one that expires first.
@@ -103,6 +137,24 @@ impl Command {
             | Command::ChangePassword { .. }
             | Command::BeginConversation { .. }
             | Command::DeleteUser { .. } => 2,
+            Command::Send { .. }
+            | Command::AddMembers { .. }
+            | Command::RemoveMember { .. }
+            | Command::SetTitle { .. }
+            | Command::Expire { .. } => 3,
+        }
+    }
+
+    /// About how many bytes it has beside its own size.
+    pub fn weight(&self) -> usize {
+        match self {
+            Command::Post { text, .. } | Command::Send { text, .. } => text.len(),
+            Command::CreateConversation { recipients, .. }
+            | Command::BeginConversation { recipients, .. } => 8 * recipients.len(),
+            Command::AddMembers { users, .. } => 8 * users.len(),
+            Command::Acknowledge(all) => size_of::<Acknowledgement>() * all.len(),
+            // Names, titles and hashes of passwords are short.
+            _ => 256,
         }
     }
 
@@ -113,7 +165,8 @@ impl Command {
             | Command::CreateConversation { at, .. }
             | Command::BeginConversation { at, .. }
             | Command::LogIn { at, .. }
-            | Command::Post { at, .. } => Some(*at),
+            | Command::Post { at, .. }
+            | Command::Send { at, .. } => Some(*at),
             _ => None,
         }
     }
@@ -143,8 +196,10 @@ pub(crate) enum Done {
         /// It had been stored before, under the same idempotency key.
         repeated: bool,
     },
-    /// A session was opened or closed, or acknowledgements taken.
+    /// A session was opened or closed, acknowledgements taken, or a conversation changed.
     Noted,
+    /// As many of the oldest messages were removed.
+    Expired(u32),
 }
 
 /// Why a command was refused. It changed nothing.
@@ -156,6 +211,16 @@ pub(crate) enum Refusal {
     UnknownUser(UserId),
     #[error("there is no conversation {0} that you are part of; GET /conversations lists yours")]
     UnknownConversation(ConversationId),
+    #[error("user {0} is not part of this conversation; GET /conversations/ID lists who is")]
+    UnknownMember(UserId),
+    #[error("this is the conversation of two; begin another one with more")]
+    Pair,
+    #[error(
+        "others are taken out of a conversation by whoever has begun it; you may leave it yourself"
+    )]
+    NotCreator,
+    #[error("a conversation has at most {0} members; begin another one")]
+    TooManyMembers(u32),
     #[error("the password was changed in the meantime; log in with the new one")]
     PasswordChanged,
     #[error(

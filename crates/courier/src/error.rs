@@ -67,6 +67,14 @@ pub enum StartError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A certificate or its key cannot be used.
+    #[error("cannot use {} for TLS: {reason}", path.display())]
+    Tls {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The directory cannot be made.
     #[error("cannot make the directory {}: {source}", path.display())]
     Directory {
@@ -87,6 +95,14 @@ pub enum StartError {
         /// What the system says.
         #[source]
         source: io::Error,
+    },
+    /// What is to be shown to the NATS server cannot be used.
+    #[error("cannot use {}: {reason}", path.display())]
+    Credentials {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
     },
     /// The NATS server cannot be used.
     #[error("cannot use the NATS server {url}: {reason}")]

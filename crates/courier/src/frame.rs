@@ -1,9 +1,10 @@
 //! What goes over a WebSocket: JSON in text frames.
 //!
-//! To the client: `message:new`, `users:online`, `users:connect`, `users:disconnect`, `error`.
+//! To the client: `message:new`, `users:online`, `users:connect`, `users:disconnect`,
+//! `conversation:changed`, `error`.
 //! From the client: `ack`.
 
-use crate::model::{Message, UserId};
+use crate::model::{ConversationId, Message, UserId};
 use axum::extract::ws::Utf8Bytes;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, OnceLock};
@@ -111,6 +112,10 @@ pub(crate) enum ServerFrame<'a> {
     /// These have gone.
     #[serde(rename = "users:disconnect")]
     Disconnect { users: &'a [UserInfo] },
+    /// A conversation has another title or other members; `GET /conversations/{id}` has them. Not
+    /// every change is told: read the conversations anew after connecting.
+    #[serde(rename = "conversation:changed")]
+    Changed { conversation: ConversationId },
     /// The client has said something wrong.
     #[serde(rename = "error")]
     Error {
@@ -162,7 +167,7 @@ pub(crate) enum ClientFrame {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{ConversationId, Millis};
+    use crate::model::Millis;
 
     #[test]
     fn a_message_is_one_json_object_however_it_is_made() {

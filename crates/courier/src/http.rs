@@ -6,6 +6,7 @@ mod conversations;
 mod cross_origin;
 mod deadline;
 mod fanout;
+mod members;
 mod messages;
 mod openapi;
 mod origin;
@@ -16,13 +17,15 @@ mod recovery;
 mod serve;
 mod service;
 mod sessions;
+mod tls;
 mod unread_body;
 mod users;
 mod websocket;
 
 pub(crate) use openapi::{ROUTES, json as document};
 pub(crate) use page::Unread;
-pub use serve::{Serving, serve};
+pub use serve::{Serving, serve, serve_tls};
+pub use tls::Tls;
 
 use crate::node::Node;
 use axum::extract::DefaultBodyLimit;
@@ -70,6 +73,10 @@ fn handler(method: &Method, path: &str) -> MethodRouter<Node> {
         ("POST", "/conversations") => post(conversations::create),
         ("GET", "/conversations") => get(conversations::list),
         ("GET", "/conversations/unread") => get(conversations::unread),
+        ("GET", "/conversations/{id}") => get(members::show),
+        ("PUT", "/conversations/{id}/title") => put(members::set_title),
+        ("POST", "/conversations/{id}/members") => post(members::add),
+        ("DELETE", "/conversations/{id}/members/{user}") => delete(members::remove),
         ("POST", "/conversations/{id}/messages") => post(messages::create),
         ("GET", "/conversations/{id}/messages") => get(messages::list),
         ("GET", "/ws") => get(websocket::upgrade),

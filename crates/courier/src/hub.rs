@@ -24,12 +24,13 @@ use crate::acknowledgements::Acknowledgements;
 use crate::command::Delivery;
 use crate::counts::{Counts, Held};
 use crate::error::StartError;
-use crate::frame::{Outgoing, UserInfo};
+use crate::frame::{Outgoing, ServerFrame, UserInfo};
 use crate::index::{Effects, Index};
 use crate::limits::Limits;
 use crate::metrics::Metrics;
-use crate::model::{SessionId, UserId};
+use crate::model::{ConversationId, SessionId, UserId};
 use crate::presence::Presence;
+use crate::recipients::Recipients;
 use crate::sessions::Sessions;
 use axum::extract::ws::Utf8Bytes;
 use corsair::{Addr, Config, Overflow, Report, RunError};
@@ -66,25 +67,28 @@ pub(crate) enum HubMessage {
         user: UserId,
         update: Arc<PresenceUpdate>,
     },
+    /// Something that need not arrive.
+    Hint { user: UserId, frame: Utf8Bytes },
     /// Look at your [`OnlineUser`].
     Look,
 }
 
 impl corsair::Message for HubMessage {
-    const KINDS: &'static [&'static str] = &["Message", "Presence", "Look"];
+    const KINDS: &'static [&'static str] = &["Message", "Presence", "Hint", "Look"];
 
     fn kind(&self) -> usize {
         match self {
             HubMessage::Message { .. } => 0,
             HubMessage::Presence { .. } => 1,
-            HubMessage::Look => 2,
+            HubMessage::Hint { .. } => 2,
+            HubMessage::Look => 3,
         }
     }
 
     fn fingerprint(&self) -> u64 {
         match self {
             HubMessage::Message { sequence, .. } => *sequence,
-            HubMessage::Presence { .. } | HubMessage::Look => 0,
+            _ => 0,
         }
     }
 }
@@ -101,6 +105,8 @@ pub(crate) enum HubRequest {
     Deliver(Vec<Dispatch>),
     CloseSession(UserId, SessionId),
     Tell(Arc<PresenceUpdate>),
+    /// Tell these users something that need not arrive.
+    Hint(Vec<Arc<OnlineUser>>, Utf8Bytes),
     /// Close all sockets, and end when they are closed or the time is over.
     Close,
 }
@@ -163,6 +169,7 @@ pub(crate) struct Deliverer {
     requests: mpsc::Sender<HubRequest>,
     state: Arc<HubState>,
     sessions: Arc<Sessions>,
+    recipients: Arc<Recipients>,
 }
 
 /// The node is shutting down.
@@ -203,11 +210,12 @@ impl Parts {
     }
 
     /// What the index is to tell.
-    pub fn deliverer(&self, sessions: Arc<Sessions>) -> Deliverer {
+    pub fn deliverer(&self, sessions: Arc<Sessions>, recipients: Arc<Recipients>) -> Deliverer {
         Deliverer {
             requests: self.requests.clone(),
             state: self.state.clone(),
             sessions,
+            recipients,
         }
     }
 
@@ -306,6 +314,17 @@ impl Effects for Deliverer {
         let _ = self
             .requests
             .blocking_send(HubRequest::CloseSession(user, session));
+    }
+
+    fn conversation_changed(&mut self, conversation: ConversationId, members: &[UserId]) {
+        self.recipients.forget(conversation);
+        let online = self.state.online();
+        let online = members.iter().filter_map(|user| online.get(user).cloned());
+        let online: Vec<_> = online.collect();
+        if !online.is_empty() {
+            let frame = ServerFrame::Changed { conversation }.frame();
+            let _ = self.requests.blocking_send(HubRequest::Hint(online, frame));
+        }
     }
 }
 

@@ -12,7 +12,11 @@
 //! transaction committed first, if there is one.
 
 mod apply;
+mod compaction;
 mod conversations;
+mod copy;
+mod expiry;
+mod flight;
 mod keys;
 mod pending;
 mod queue;
@@ -25,7 +29,8 @@ mod tests;
 mod upgrade;
 mod writer;
 
-pub(crate) use read::{Page, Queued};
+pub(crate) use expiry::Chunk;
+pub(crate) use read::{QueuePage, Stock};
 
 use crate::command::Delivery;
 use crate::database;
@@ -33,21 +38,21 @@ use crate::error::StartError;
 use crate::guard::guard;
 use crate::log::Entry;
 use crate::log::jetstream::Applied;
-use crate::model::{SessionId, UserId};
+use crate::model::{ConversationId, SessionId, UserId};
 use apply::{Machine, State};
+use compaction::{Current, Want};
 use crossbeam_channel::{Receiver, Sender};
 use queue::Tails;
 use redb::{Database, ReadTransaction, ReadableDatabase, TableError};
-use row::decode;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Acquire;
 use std::thread::JoinHandle;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
 /// The index's file in the directory of the data.
-const FILE: &str = "index.redb";
+pub(crate) const FILE: &str = "index.redb";
 /// Pages that redb keeps in memory, in bytes.
 const CACHE: usize = 128 << 20;
 
@@ -58,15 +63,22 @@ pub(crate) trait Effects: Send + 'static {
 
     /// This session of this user is over.
     fn session_closed(&mut self, user: UserId, session: SessionId);
+
+    /// A conversation has another title or other members; these are to hear of it.
+    fn conversation_changed(&mut self, conversation: ConversationId, members: &[UserId]);
 }
 
 /// See the [module](self). Clones are the same index.
 #[derive(Clone)]
 pub(crate) struct Index {
-    database: Arc<Database>,
+    /// The file, unless it is in memory.
+    path: Option<PathBuf>,
+    database: Current,
     progress: Arc<Progress>,
     tails: Tails,
-    wanted: Sender<oneshot::Sender<()>>,
+    wanted: Sender<Want>,
+    /// There is one compaction at a time.
+    compacting: Arc<tokio::sync::Mutex<()>>,
     applied: watch::Receiver<u64>,
     /// Closed with the thread.
     running: watch::Receiver<()>,
@@ -84,6 +96,7 @@ struct Progress {
 /// An index that was opened, before its thread runs.
 pub(crate) struct Opened {
     path: PathBuf,
+    in_memory: bool,
     database: Database,
     state: State,
 }
@@ -95,6 +108,12 @@ pub(crate) enum IndexError {
     Database(String),
     #[error("the index has stopped; look at what the node said last, and start it again")]
     Stopped,
+    #[error("the index cannot be copied to {}: {reason}", path.display())]
+    Copy { path: PathBuf, reason: String },
+    #[error("the index is in memory, where there is nothing to compact")]
+    InMemory,
+    #[error("a compaction runs already; wait for its end")]
+    Compacting,
 }
 
 impl From<redb::Error> for IndexError {
@@ -106,11 +125,21 @@ impl From<redb::Error> for IndexError {
 impl Opened {
     /// Opens the index in this directory, or one in memory.
     pub fn open(dir: Option<&Path>) -> Result<Opened, StartError> {
-        let (database, path) = database::open(dir, FILE, CACHE)?;
+        Opened::open_file(dir, FILE)
+    }
+
+    /// Whether there is an index in this directory.
+    pub fn is_in(dir: &Path) -> bool {
+        dir.join(FILE).exists()
+    }
+
+    /// As [`Opened::open`], of another name.
+    pub fn open_file(dir: Option<&Path>, file: &str) -> Result<Opened, StartError> {
+        let (database, path) = database::open(dir, file, CACHE)?;
         let failed = |error| StartError::database(&path, error);
         let mut found = guard(|| format(&database)).map_err(failed)?;
-        if found == Some(upgrade::BEFORE) {
-            guard(|| upgrade::upgrade(&database)).map_err(failed)?;
+        if let Some(before) = found.filter(|found| upgrade::BEFORE.contains(found)) {
+            guard(|| upgrade::upgrade(&database, before)).map_err(failed)?;
             found = Some(tables::FORMAT);
         }
         if found.is_none() {
@@ -123,13 +152,18 @@ impl Opened {
                 wanted: tables::FORMAT,
             });
         }
-        let state = guard(|| state(&database)).map_err(failed)?;
+        let state = guard(|| copy::state(&database.begin_read()?)).map_err(failed)?;
         let state = state.unwrap_or(State {
             format: tables::FORMAT,
             ..State::default()
         });
+        if dir.is_some() {
+            // What is left of a compaction that was cut off.
+            let _ = std::fs::remove_file(compaction::beside(&path));
+        }
         Ok(Opened {
             path,
+            in_memory: dir.is_none(),
             database,
             state,
         })
@@ -141,6 +175,53 @@ impl Opened {
             position: self.state.position,
             digest: self.state.digest,
         }
+    }
+
+    /// The newest version of a command that it has applied.
+    pub fn version(&self) -> u8 {
+        self.state.version
+    }
+
+    /// Reads all of it. Returns the identity of the log that was applied, and the last entry of it that was.
+    ///
+    /// # Errors
+    /// If something is damaged.
+    pub fn verify(&self) -> Result<(u64, u64), StartError> {
+        let state = guard(|| copy::verify(&self.database.begin_read()?));
+        let state = state.map_err(|error| StartError::database(&self.path, error))?;
+        Ok((state.log, state.position))
+    }
+
+    /// Copies it into a new file.
+    ///
+    /// # Errors
+    /// If it cannot be read, or the copy not be written.
+    pub fn copy_to(&self, path: PathBuf) -> Result<(), StartError> {
+        let copied =
+            guard(|| copy::copy(&self.database.begin_read()?, &compaction::create(&path)?));
+        copied.map_err(|error| StartError::database(&path, error))
+    }
+
+    /// Makes its file as short as it can be. Returns its bytes before and after.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn compact(mut self) -> Result<(u64, u64), StartError> {
+        let length = |path: &Path| std::fs::metadata(path).map_or(0, |data| data.len());
+        let before = length(&self.path);
+        let done = guard(|| {
+            // It stops each time when it has come some way.
+            while self
+                .database
+                .compact()
+                .map_err(|error| redb::Error::Corrupted(error.to_string()))?
+            {}
+            Ok(())
+        });
+        done.map_err(|error| StartError::database(&self.path, error))?;
+        let path = self.path.clone();
+        drop(self);
+        Ok((before, length(&path)))
     }
 
     /// Checks that the log of its own is not behind.
@@ -185,11 +266,14 @@ impl Opened {
     ) -> Result<(Index, JoinHandle<()>), StartError> {
         let Opened {
             path,
+            in_memory,
             database,
             state,
         } = self;
         let position = state.position;
-        let database = Arc::new(database);
+        let machine = guard(|| Machine::new(state, &database.begin_read()?));
+        let machine = machine.map_err(|error| StartError::database(&path, error))?;
+        let database = Current::new(database);
         let progress = Arc::new(Progress {
             applied: AtomicU64::new(position),
             committed: AtomicU64::new(position),
@@ -198,14 +282,17 @@ impl Opened {
         let (wanted, wants) = crossbeam_channel::unbounded();
         let (advanced, applied) = watch::channel(position);
         let (runs, running) = watch::channel(());
-        let machine = Machine::new(state);
         let tails = machine.tails();
         let mut writer = writer::Writer {
+            path: path.clone(),
             database: database.clone(),
             progress: progress.clone(),
             machine,
             feed,
             wants,
+            kept: None,
+            taken: flight::Taken::default(),
+            grounded: Vec::new(),
             advanced,
             effects,
             checkpoint,
@@ -213,7 +300,7 @@ impl Opened {
         let run = move || {
             if let Err(error) = guard(|| writer.run()) {
                 // Those who wait see that it has ended.
-                writer.fail(&path, &error);
+                writer.fail(&error);
             }
             // Nothing of it is open any more when others hear of its end.
             drop(writer);
@@ -224,10 +311,12 @@ impl Opened {
             .spawn(run)
             .map_err(StartError::Thread)?;
         let index = Index {
+            path: (!in_memory).then_some(path),
             database,
             progress,
             tails,
             wanted,
+            compacting: Arc::default(),
             applied,
             running,
         };
@@ -259,20 +348,6 @@ fn format(database: &Database) -> Result<Option<u32>, redb::Error> {
     }
 }
 
-/// The counters in the database, if there are any.
-fn state(database: &Database) -> Result<Option<State>, redb::Error> {
-    let txn = database.begin_read()?;
-    let meta = match txn.open_table(tables::META) {
-        Ok(meta) => meta,
-        Err(TableError::TableDoesNotExist(_)) => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
-    match redb::ReadableTable::get(&meta, tables::STATE)? {
-        Some(row) => decode("state", &[], row.value()).map(Some),
-        None => Ok(None),
-    }
-}
-
 impl Index {
     /// Whether its thread runs.
     pub fn is_up(&self) -> bool {
@@ -299,11 +374,9 @@ impl Index {
         read: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error> + Send + 'static,
     ) -> Result<T, IndexError> {
         if self.progress.committed.load(Acquire) < self.progress.applied.load(Acquire) {
-            let (done, committed) = oneshot::channel();
-            self.wanted.send(done).map_err(|_| IndexError::Stopped)?;
-            committed.await.map_err(|_| IndexError::Stopped)?;
+            self.committed().await?;
         }
-        let database = self.database.clone();
+        let database = self.database.get();
         let task = tokio::task::spawn_blocking(move || guard(|| read(&database.begin_read()?)));
         let read = task.await.map_err(|_| IndexError::Stopped)?;
         Ok(read?)

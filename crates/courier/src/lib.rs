@@ -18,7 +18,9 @@
 #![forbid(unsafe_code)]
 
 mod acknowledgements;
+mod backup;
 mod command;
+mod control;
 mod counts;
 mod database;
 mod disk;
@@ -38,14 +40,17 @@ mod password;
 mod presence;
 pub mod process;
 mod rates;
+mod recipients;
+mod retention;
 mod seal;
 mod sessions;
 mod token;
 
+pub use backup::{BackupError, backup, compact, restore};
 pub use error::StartError;
 pub use frame::UserInfo;
 pub use guard::hush_guarded_panics;
-pub use http::{Serving, serve};
+pub use http::{Serving, Tls, serve, serve_tls};
 pub use limits::Limits;
 pub use model::{ConversationId, Message, Millis, UserId};
 pub use node::{Node, Options, Registration};

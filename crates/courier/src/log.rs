@@ -58,6 +58,9 @@ pub(crate) trait Log: Send + Sync + 'static {
     /// How long a command may take to come out; `None`: as long as the disk of this machine takes.
     fn patience(&self) -> Option<Duration>;
 
+    /// The newest version of commands that all nodes read.
+    fn reads(&self) -> u8;
+
     /// Whether the log takes commands now.
     fn is_up(&self) -> bool;
 

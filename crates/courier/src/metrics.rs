@@ -21,6 +21,7 @@ pub(crate) struct Metrics {
     pub caught_up: Counter,
     pub overflows: Counter,
     pub acknowledged: Counter,
+    pub expired: Counter,
     pub dead_peers: Counter,
     pub connections: Gauge,
     pub sockets: Gauge,
@@ -54,6 +55,7 @@ impl Metrics {
             caught_up: Counter::default(),
             overflows: Counter::default(),
             acknowledged: Counter::default(),
+            expired: Counter::default(),
             dead_peers: Counter::default(),
             connections: Gauge::default(),
             sockets: Gauge::default(),
@@ -96,6 +98,11 @@ impl Metrics {
             all.overflows,
         );
         registry.register("acknowledged", "Acknowledgements", all.acknowledged);
+        registry.register(
+            "expired",
+            "Messages removed for their age or for room",
+            all.expired,
+        );
         registry.register("dead_peers", "Sockets closed as silent", all.dead_peers);
         registry.register("connections", "Connections open", all.connections);
         registry.register("sockets", "WebSockets open", all.sockets);

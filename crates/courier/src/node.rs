@@ -9,26 +9,24 @@ use crate::hub::{Hub, HubRequest, Parts, lock};
 use crate::index::{Index, IndexError, Opened};
 use crate::limits::{Limits, MOST_FANOUT};
 use crate::log::embedded::Prepared;
-use crate::log::jetstream::{Connected, without_secrets};
+use crate::log::jetstream::{Connected, Names, Server, without_secrets};
 use crate::log::{Log, LogError};
 use crate::metrics::Metrics;
-use crate::model::ConversationId;
 use crate::password::Passwords;
 use crate::presence::Presence;
 use crate::presence::shared::SharedPresence;
 use crate::rates::Rates;
+use crate::recipients::Recipients;
+use crate::retention::Retention;
 use crate::seal::Key;
 use crate::sessions::{Bearer, Sessions};
-use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot, watch};
 
-/// The cache of numbers of recipients is emptied when it has this many.
-const CACHED: usize = 1 << 20;
 /// How often rates of users who have not asked for long are forgotten.
 const TIDY: Duration = Duration::from_secs(60);
 
@@ -41,10 +39,22 @@ pub struct Options {
     pub nats: Option<String>,
     /// A file with the key that those nodes have in common: they believe no others.
     pub nats_key: Option<PathBuf>,
+    /// The stream that they share; without it one that all services on that server share.
+    pub nats_stream: Option<String>,
+    /// Servers that keep a copy of it.
+    pub nats_replicas: Option<u8>,
+    /// A file with `USER:PASSWORD` or a token for the server.
+    pub nats_credentials: Option<PathBuf>,
+    /// A file with the certificates of whoever vouches for the server.
+    pub nats_ca: Option<PathBuf>,
     /// Origins from which browsers may connect, besides the one they were served from.
     pub origins: Vec<String>,
     /// Who may make an account.
     pub registration: Registration,
+    /// Messages older than this are removed.
+    pub keep: Option<Duration>,
+    /// The oldest messages are removed while all have more bytes than this.
+    pub keep_bytes: Option<u64>,
     /// What is refused.
     pub limits: Limits,
 }
@@ -80,8 +90,14 @@ impl fmt::Debug for Options {
             .field("data", &self.data)
             .field("nats", &nats)
             .field("nats_key", &self.nats_key)
+            .field("nats_stream", &self.nats_stream)
+            .field("nats_replicas", &self.nats_replicas)
+            .field("nats_credentials", &self.nats_credentials)
+            .field("nats_ca", &self.nats_ca)
             .field("origins", &self.origins)
             .field("registration", &self.registration)
+            .field("keep", &self.keep)
+            .field("keep_bytes", &self.keep_bytes)
             .field("limits", &self.limits)
             .finish()
     }
@@ -113,8 +129,7 @@ pub(crate) struct Inner {
     pub unread: Unread,
     /// Recipients of messages that are on their way, other than messages to few.
     pub fanout: Arc<Semaphore>,
-    /// How many recipients conversations have, as far as they were used.
-    recipients: RwLock<HashMap<ConversationId, u32>>,
+    pub recipients: Arc<Recipients>,
     pub limits: Limits,
     pub origins: Arc<[String]>,
     pub registration: Registration,
@@ -161,8 +176,14 @@ impl Node {
             data,
             nats,
             nats_key,
+            nats_stream,
+            nats_replicas,
+            nats_credentials,
+            nats_ca,
             origins,
             registration,
+            keep,
+            keep_bytes,
             limits,
         } = options;
         limits.check().map_err(StartError::Setting)?;
@@ -202,14 +223,22 @@ impl Node {
             }
             Some(url) => {
                 let key = key(nats_key.as_deref())?;
-                let connected = Connected::connect(&url, key.clone(), metrics.clone()).await?;
+                let server = Server {
+                    url,
+                    names: Names::new(nats_stream.as_deref())?,
+                    replicas: nats_replicas,
+                    credentials: nats_credentials,
+                    ca: nats_ca,
+                };
+                let connected = Connected::connect(server, key.clone(), metrics.clone()).await?;
                 opened.adopt(connected.identity())?;
                 let shared = SharedPresence::new(
                     presence.clone(),
                     connected.client(),
                     key,
                     metrics.clone(),
-                    connected.origin(),
+                    (connected.names().presence.clone(), connected.origin()),
+                    opened.version(),
                 );
                 let common = shared.common();
                 let mut closed = closing.subscribe();
@@ -227,7 +256,9 @@ impl Node {
                 log.forget(position);
             }
         };
-        let (index, thread) = opened.start(entries, parts.deliverer(sessions.clone()), forget)?;
+        let recipients = Arc::new(Recipients::default());
+        let deliverer = parts.deliverer(sessions.clone(), recipients.clone());
+        let (index, thread) = opened.start(entries, deliverer, forget)?;
         threads.push(thread);
         let hub = parts.start(index.clone())?;
         let document = crate::http::document(&limits);
@@ -244,7 +275,7 @@ impl Node {
             disk,
             unread: Unread::new(),
             fanout: Arc::new(Semaphore::new(MOST_FANOUT as usize)),
-            recipients: RwLock::default(),
+            recipients,
             limits,
             origins: origins.into(),
             registration,
@@ -266,7 +297,15 @@ impl Node {
         tokio::spawn(write_acknowledgements(inner.clone()));
         tokio::spawn(tell(inner.clone()));
         tokio::spawn(tidy(inner.clone()));
-        Ok(Node { inner })
+        if keep.is_some() || keep_bytes.is_some() {
+            let retention = Retention::new(keep, keep_bytes);
+            tokio::spawn(retention.run(inner.clone()));
+        }
+        let node = Node { inner };
+        if let Some(data) = &node.inner.options.data {
+            crate::control::listen(&node, data);
+        }
+        Ok(node)
     }
 
     /// Closes all sockets.
@@ -313,6 +352,11 @@ impl Inner {
         }
     }
 
+    /// The newest version of commands that all nodes read.
+    pub fn reads(&self) -> u8 {
+        self.log.reads()
+    }
+
     /// Waits until everything is applied that was durable, on any node, before this was called.
     pub async fn caught_up(&self) -> Result<(), Failure> {
         let end = self.log.end().await?;
@@ -335,32 +379,6 @@ impl Inner {
         let noted = self.acknowledgements.of(bearer.session);
         let position = self.index.position(bearer.user, bearer.session).await?;
         Ok((position.acknowledged.max(noted), position.last))
-    }
-
-    /// How many recipients a message in this conversation has; 1 if the conversation is not known.
-    pub async fn recipients(&self, id: ConversationId) -> Result<u32, Failure> {
-        let known = {
-            let known = self.recipients.read();
-            let known = known.unwrap_or_else(PoisonError::into_inner);
-            known.get(&id).copied()
-        };
-        if let Some(count) = known {
-            return Ok(count);
-        }
-        // Seldom, so that the futures of requests need no room for it.
-        let Some(found) = Box::pin(self.index.conversation(id)).await? else {
-            return Ok(1);
-        };
-        let count = u32::try_from(found.members.len()).unwrap_or(u32::MAX) - 1;
-        let mut known = self
-            .recipients
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= CACHED {
-            known.clear();
-        }
-        known.insert(id, count);
-        Ok(count)
     }
 
     /// Whether commands are taken now.
@@ -396,7 +414,7 @@ impl Inner {
 
 /// Makes a directory that other users of the machine cannot look into. One that is there stays as it
 /// is.
-fn private_directory(path: &Path) -> std::io::Result<()> {
+pub(crate) fn private_directory(path: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -428,7 +446,7 @@ fn key(path: Option<&Path>) -> Result<Key, StartError> {
 }
 
 /// Does what may block on a thread that may.
-async fn blocking<T: Send + 'static>(
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StartError> + Send + 'static,
 ) -> Result<T, StartError> {
     let done = tokio::task::spawn_blocking(work).await;
@@ -463,7 +481,7 @@ async fn tidy(node: Arc<Inner>) {
 }
 
 /// Waits; `false` if the node is shutting down.
-async fn wait(node: &Inner, time: Duration) -> bool {
+pub(crate) async fn wait(node: &Inner, time: Duration) -> bool {
     tokio::select! {
         () = tokio::time::sleep(time) => true,
         () = node.closing() => false,

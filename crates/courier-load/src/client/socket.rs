@@ -1,7 +1,7 @@
 //! The WebSocket of a client.
 
 use super::ClientError;
-use corsair_courier::{Message, UserInfo};
+use corsair_courier::{ConversationId, Message, UserInfo};
 use futures_util::{SinkExt, StreamExt};
 use hyper::header::HeaderName;
 use serde::Deserialize;
@@ -43,6 +43,12 @@ pub enum Said {
     Disconnect {
         /// Them.
         users: Vec<UserInfo>,
+    },
+    /// A conversation has another title or other members.
+    #[serde(rename = "conversation:changed")]
+    Changed {
+        /// Which.
+        conversation: ConversationId,
     },
     /// Something the client did wrong.
     #[serde(rename = "error")]

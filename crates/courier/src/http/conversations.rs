@@ -178,7 +178,7 @@ pub(crate) async fn list(
 }
 
 /// Whether a conversation may be called so.
-fn check_title(title: &str) -> Result<(), String> {
+pub(super) fn check_title(title: &str) -> Result<(), String> {
     if title.is_empty() || title.len() > LONGEST_TITLE {
         let length = title.len();
         return Err(format!(
@@ -191,7 +191,7 @@ fn check_title(title: &str) -> Result<(), String> {
     }
 }
 
-fn view(
+pub(super) fn view(
     (id, conversation, title): (ConversationId, Conversation, Option<String>),
 ) -> ConversationView {
     let Conversation {

@@ -91,14 +91,26 @@ pub(crate) async fn create(
         return Err(Problem::too_large("text", message));
     }
     // Kept until the outcome is known.
-    let recipients = node.recipients(conversation).await?;
+    let recipients = node.recipients.of(conversation, &node.index).await;
+    let recipients = recipients.map_err(Failure::from)?;
     let _turn = fanout::admit(node, who.user, recipients).await?;
-    let command = Command::Post {
-        sender: who.user,
-        conversation,
-        text,
-        key,
-        at: Millis::now(),
+    let (sender, at) = (who.user, Millis::now());
+    // What nodes of older versions know is written so that they do.
+    let command = match node.reads() {
+        ..3 => Command::Post {
+            sender,
+            conversation,
+            text,
+            key,
+            at,
+        },
+        3.. => Command::Send {
+            sender,
+            conversation,
+            text,
+            key,
+            at,
+        },
     };
     let Done::Posted {
         number,

@@ -1,6 +1,6 @@
 //! The OpenAPI document, and the one list of routes.
 
-use super::{conversations, messages, service, sessions, users, websocket};
+use super::{conversations, members, messages, service, sessions, users, websocket};
 use crate::frame::{ClientFrame, ServerFrame};
 use crate::limits::Limits;
 use crate::node::Node;
@@ -27,6 +27,10 @@ pub(crate) const ROUTES: &[(Method, &str)] = &[
     (Method::POST, "/conversations"),
     (Method::GET, "/conversations"),
     (Method::GET, "/conversations/unread"),
+    (Method::GET, "/conversations/{id}"),
+    (Method::PUT, "/conversations/{id}/title"),
+    (Method::POST, "/conversations/{id}/members"),
+    (Method::DELETE, "/conversations/{id}/members/{user}"),
     (Method::POST, "/conversations/{id}/messages"),
     (Method::GET, "/conversations/{id}/messages"),
     (Method::GET, "/ws"),
@@ -58,6 +62,10 @@ pub(crate) const ROUTES: &[(Method, &str)] = &[
         conversations::create,
         conversations::list,
         conversations::unread,
+        members::show,
+        members::set_title,
+        members::add,
+        members::remove,
         messages::create,
         messages::list,
         websocket::upgrade,
@@ -107,6 +115,7 @@ pub(crate) fn json(limits: &Limits) -> Bytes {
             "/NewConversation/properties/recipients/maxItems",
             limits.recipients,
         ),
+        ("/NewMembers/properties/users/maxItems", limits.recipients),
     ];
     for (place, most) in lengths {
         let place = format!("/components/schemas{place}");
@@ -173,7 +182,7 @@ fn occasion(status: &str) -> &'static str {
         "204" => "Done",
         "400" => "The request is not what HTTP or JSON ask for",
         "401" => "There is no token, or it is not good any more",
-        "403" => "This may not be done from here",
+        "403" => "This may not be done, or not from here",
         "404" => "There is no such thing, or it is not yours",
         "408" => "The body took too long",
         "409" => "It is taken, or was changed in the meantime",
@@ -299,6 +308,7 @@ mod tests {
             "users:online",
             "users:connect",
             "users:disconnect",
+            "conversation:changed",
             "error",
             "ack",
         ] {

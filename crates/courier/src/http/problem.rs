@@ -124,6 +124,10 @@ impl From<Refusal> for Problem {
             Refusal::NameTaken(_) => (StatusCode::CONFLICT, "name_taken"),
             Refusal::UnknownUser(_) => (StatusCode::UNPROCESSABLE_ENTITY, "unknown_user"),
             Refusal::UnknownConversation(_) => (StatusCode::NOT_FOUND, "unknown_conversation"),
+            Refusal::UnknownMember(_) => (StatusCode::NOT_FOUND, "unknown_member"),
+            Refusal::Pair => (StatusCode::CONFLICT, "pair"),
+            Refusal::NotCreator => (StatusCode::FORBIDDEN, "not_creator"),
+            Refusal::TooManyMembers(_) => (StatusCode::PAYLOAD_TOO_LARGE, "recipients"),
             Refusal::PasswordChanged => (StatusCode::CONFLICT, "password_changed"),
             Refusal::KeyReused => (StatusCode::UNPROCESSABLE_ENTITY, "key_reused"),
         };

@@ -4,6 +4,7 @@ use super::client_address::network;
 use super::deadline::WriteDeadline;
 use super::read::Peer;
 use super::recovery;
+use super::tls::Tls;
 use super::unread_body;
 use crate::counts::{Counts, Held};
 use crate::error::StartError;
@@ -22,7 +23,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinHandle;
@@ -54,6 +55,18 @@ pub struct Serving {
 /// # Errors
 /// [`StartError::Listen`].
 pub async fn serve(node: Node, address: &str) -> Result<Serving, StartError> {
+    start(node, address, None).await
+}
+
+/// As [`serve`], for clients that speak TLS.
+///
+/// # Errors
+/// [`StartError::Listen`].
+pub async fn serve_tls(node: Node, address: &str, tls: Tls) -> Result<Serving, StartError> {
+    start(node, address, Some(tls)).await
+}
+
+async fn start(node: Node, address: &str, tls: Option<Tls>) -> Result<Serving, StartError> {
     let refused = |source| StartError::Listen {
         address: address.to_owned(),
         source,
@@ -66,6 +79,7 @@ pub async fn serve(node: Node, address: &str) -> Result<Serving, StartError> {
         router,
         metrics: node.inner.metrics.clone(),
         limits: Arc::new(node.inner.limits.clone()),
+        tls,
     };
     let accepting = tokio::spawn(accept(listener, service, stopped.clone()));
     let running = tokio::spawn(recovery::run(node, routes, stopped));
@@ -104,6 +118,7 @@ struct Service {
     router: watch::Receiver<Router>,
     metrics: Metrics,
     limits: Arc<Limits>,
+    tls: Option<Tls>,
 }
 
 /// Counts a connection for as long as it is held.
@@ -117,8 +132,13 @@ struct Connected {
 async fn accept(listener: TcpListener, service: Service, mut stopped: watch::Receiver<bool>) {
     let refused = Arc::new(Semaphore::new(MOST_TURNED_AWAY));
     let Service {
-        metrics, limits, ..
+        metrics,
+        limits,
+        tls,
+        ..
     } = &service;
+    // One that waits to speak TLS would not understand.
+    let tell = tls.is_none();
     let most = limits.connections;
     let room = Arc::new(Semaphore::new(most));
     let addresses = Counts::new();
@@ -141,14 +161,14 @@ async fn accept(listener: TcpListener, service: Service, mut stopped: watch::Rec
             metrics.refuse("address_connections");
             let message =
                 format!("your address has {most_there} connections here already; close one");
-            turn_away(stream, &refused, message);
+            turn_away(tell.then_some(stream), &refused, message);
             continue;
         };
         let Ok(permit) = room.clone().try_acquire_owned() else {
             metrics.refuse("connections");
             let message =
                 format!("this node has its {most} connections; try again later, or another node");
-            turn_away(stream, &refused, message);
+            turn_away(tell.then_some(stream), &refused, message);
             continue;
         };
         // A message is to go out at once, not when there are more.
@@ -162,16 +182,37 @@ async fn accept(listener: TcpListener, service: Service, mut stopped: watch::Rec
             }),
             upgraded: Arc::new(AtomicBool::new(false)),
         };
-        tokio::spawn(connection(stream, peer, service, stopped));
+        tokio::spawn(secured(stream, peer, service, stopped));
     }
     drop(listener);
     let all = u32::try_from(most).unwrap_or(u32::MAX);
     let _ = tokio::time::timeout(GRACE, room.acquire_many(all)).await;
 }
 
-/// Serves one connection until it ends or has become a WebSocket.
-async fn connection(
+/// Serves a connection, under TLS if that is asked for.
+async fn secured(
     stream: TcpStream,
+    peer: Peer,
+    service: Service,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let Some(tls) = service.tls.clone() else {
+        return connection(stream, peer, service, stopped).await;
+    };
+    let agreed = tokio::select! {
+        agreed = tokio::time::timeout(service.limits.head, tls.accept(stream)) => agreed,
+        () = told(&mut stopped) => return,
+    };
+    match agreed {
+        Ok(Ok(stream)) => connection(stream, peer, service, stopped).await,
+        // It speaks something else, or nothing.
+        _ => service.metrics.refuse("tls"),
+    }
+}
+
+/// Serves one connection until it ends or has become a WebSocket.
+async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: S,
     peer: Peer,
     service: Service,
     mut stopped: watch::Receiver<bool>,
@@ -180,6 +221,7 @@ async fn connection(
         router,
         metrics,
         limits,
+        ..
     } = service;
     metrics.connections.inc();
     let requests = metrics.requests.clone();
@@ -216,8 +258,10 @@ async fn connection(
 }
 
 /// Tells a client that there is no room, unless too many are being told so.
-fn turn_away(stream: TcpStream, refused: &Arc<Semaphore>, message: String) {
-    if let Ok(permit) = refused.clone().try_acquire_owned() {
+fn turn_away(stream: Option<TcpStream>, refused: &Arc<Semaphore>, message: String) {
+    if let Some(stream) = stream
+        && let Ok(permit) = refused.clone().try_acquire_owned()
+    {
         tokio::spawn(async move {
             refuse(stream, &message).await;
             drop(permit);

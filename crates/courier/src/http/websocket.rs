@@ -42,9 +42,10 @@ fn yes() -> bool {
 /// Opens a WebSocket.
 ///
 /// To the client go text frames of JSON: `message:new` (with `sequence`, which counts this user's
-/// messages without gaps, and `message`), `users:online`, `users:connect`, `users:disconnect` and
-/// `error`. The client sends `{"type":"ack","sequence":N}` for all it has got up to N. Where it
-/// cannot set `Authorization`, it offers the subprotocols `courier` and its token.
+/// messages, also those that the user has sent, without gaps but where old ones were removed, and
+/// `message`), `users:online`, `users:connect`, `users:disconnect`, `conversation:changed` and `error`.
+/// The client sends `{"type":"ack","sequence":N}` for all it has got up to N. Where it cannot set
+/// `Authorization`, it offers the subprotocols `courier` and its token.
 #[utoipa::path(
     get,
     path = "/ws",

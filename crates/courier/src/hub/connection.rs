@@ -9,7 +9,7 @@ use super::HubState;
 use crate::command::Acknowledgement;
 use crate::counts::Held;
 use crate::frame::{ClientFrame, MOST_LISTED, Outgoing, ServerFrame, message_frame};
-use crate::index::{IndexError, Page, Queued};
+use crate::index::{IndexError, QueuePage};
 use crate::limits::Limits;
 use crate::metrics::Metrics;
 use crate::model::{Millis, SessionId, UserId};
@@ -76,7 +76,7 @@ pub(super) struct UserContext<'a> {
     pub hub: &'a HubState,
 }
 
-type Reading = Pin<Box<dyn Future<Output = Result<Page<Queued>, IndexError>> + Send>>;
+type Reading = Pin<Box<dyn Future<Output = Result<QueuePage, IndexError>> + Send>>;
 
 /// See the [module](self).
 pub(super) struct Connection {
@@ -217,6 +217,13 @@ impl Connection {
             } else {
                 self.presence = Some(true);
             }
+        }
+    }
+
+    /// Something that a client need not hear: it is told if there is room.
+    pub fn hint(&mut self, frame: &Utf8Bytes) {
+        if self.outbox.len() < OUTBOX && !self.is_closing() {
+            self.outbox.push_back(Message::Text(frame.clone()));
         }
     }
 
@@ -419,7 +426,7 @@ impl Connection {
         &mut self,
         task: &mut Context<'_>,
         context: &UserContext<'_>,
-    ) -> Poll<Result<Page<Queued>, IndexError>> {
+    ) -> Poll<Result<QueuePage, IndexError>> {
         let (user, after) = (context.user, self.sent);
         let reading = self.reading.get_or_insert_with(|| {
             let index = context.hub.index().clone();
@@ -431,13 +438,15 @@ impl Connection {
         Poll::Ready(page)
     }
 
-    fn take(&mut self, page: Page<Queued>, context: &UserContext<'_>) {
+    fn take(&mut self, page: QueuePage, context: &UserContext<'_>) {
         let metrics = &context.hub.metrics;
         for queued in page.items {
             let frame = message_frame(queued.sequence, &queued.message);
             self.push_message(queued.sequence, frame, metrics);
             metrics.caught_up.inc();
         }
+        // The rest was removed from the queue.
+        self.sent = self.sent.max(page.reached);
         // What was delivered since the page was read has been noted before it was sent here.
         self.behind = page.more || context.latest.load(Acquire) > self.sent;
     }

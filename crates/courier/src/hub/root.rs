@@ -53,6 +53,15 @@ impl Scenario<HubMessage> for Root {
                     self.close_session(&mut cx, user, session);
                 }
                 Next::Request(Some(HubRequest::Tell(update))) => self.tell(&mut cx, &update),
+                Next::Request(Some(HubRequest::Hint(users, frame))) => {
+                    for user in users {
+                        let message = HubMessage::Hint {
+                            user: user.info.id,
+                            frame: frame.clone(),
+                        };
+                        self.post(&mut cx, &user, message, 1);
+                    }
+                }
                 Next::Request(Some(HubRequest::Close) | None) => break,
                 // An actor that panicked: its connections ended with it.
                 Next::Event(Event::Down { who, .. }) => self.actor_ended(who),

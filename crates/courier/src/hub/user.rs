@@ -125,8 +125,14 @@ impl<'s> ActiveUser<'s> {
                         connection.tell(&update.frames);
                     }
                 }
+                HubMessage::Hint { user, frame } if user == self.user.info.id => {
+                    self.user.waiting.fetch_sub(1, SeqCst);
+                    for connection in &mut self.connections {
+                        connection.hint(&frame);
+                    }
+                }
                 // The rest was for the previous user.
-                HubMessage::Message { .. } | HubMessage::Presence { .. } | HubMessage::Look => {}
+                _ => {}
             },
             Event::Timer(token) if token == self.heartbeat => {
                 cx.timer(self.hub.limits.heartbeat, self.heartbeat);

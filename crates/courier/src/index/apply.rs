@@ -4,18 +4,19 @@
 //! node. What it keeps beside the tables is a cache of them.
 
 use super::conversations::NewConversation;
+use super::expiry::{Chunk, Growing, first_kept};
 use super::keys::{Days, Recent};
 use super::pending::Pending;
 use super::queue::{Queues, Tails};
 use super::row::{checked, decode, encode, number, session_key};
-use super::sessions::{acknowledged_by_user, close, close_all_but, make_room};
+use super::sessions::{acknowledged_by_user, close, close_all_but, forget_acknowledged, make_room};
 use super::tables::{STATE, Tables};
 use crate::command::{Acknowledgement, Command, Delivery, Done, Outcome, Refusal};
 use crate::log::Digest;
 use crate::model::{
     Conversation, ConversationId, Message, Millis, Session, SessionId, User, UserId,
 };
-use redb::ReadableTable;
+use redb::{ReadTransaction, ReadableTable};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ const MANY_RUNS: usize = 1 << 12;
 /// As many are written at a time, so that what comes meanwhile need not wait for all.
 const SLICE: usize = 1 << 9;
 /// If there are more, they are written at once: those who make them are too fast.
-const MOST_RUNS: usize = 1 << 17;
+const MOST_RUNS: usize = 1 << 19;
 
 /// The counters, kept in the index along with what they count.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +42,11 @@ pub(super) struct State {
     pub users: u64,
     pub conversations: u64,
     pub days: Days,
+    /// Bytes of the messages that are kept.
+    pub bytes: u64,
+    pub growing: Growing,
+    /// The newest version of a command that was applied.
+    pub version: u8,
 }
 
 /// What applied entries cause beside their outcomes.
@@ -49,6 +55,17 @@ pub(super) struct Caused {
     pub deliveries: Vec<Delivery>,
     /// Sessions that are over.
     pub closed: Vec<(UserId, SessionId)>,
+    /// Conversations that were changed, and who is to hear of it.
+    pub changed: Vec<(ConversationId, Vec<UserId>)>,
+}
+
+impl Caused {
+    /// Forgets it.
+    pub fn clear(&mut self) {
+        self.deliveries.clear();
+        self.closed.clear();
+        self.changed.clear();
+    }
 }
 
 /// What of a log entry is to be known beside its command.
@@ -72,19 +89,22 @@ pub(super) struct Stored<'a> {
 #[derive(Default)]
 pub(super) struct Machine {
     pub state: State,
-    numbers: HashMap<ConversationId, u64>,
-    queues: Queues,
-    members: HashMap<ConversationId, Arc<[UserId]>>,
-    pending: Pending,
+    pub(super) numbers: HashMap<ConversationId, u64>,
+    pub(super) queues: Queues,
+    pub(super) members: HashMap<ConversationId, Arc<[UserId]>>,
+    pub(super) pending: Pending,
     pub(super) scratch: Vec<u8>,
 }
 
 impl Machine {
-    pub fn new(state: State) -> Machine {
-        Machine {
+    /// Goes on where the index in this transaction stands.
+    pub fn new(state: State, txn: &ReadTransaction) -> Result<Machine, redb::Error> {
+        let mut machine = Machine {
             state,
             ..Machine::default()
-        }
+        };
+        machine.queues.read_tails(txn)?;
+        Ok(machine)
     }
 
     /// The last runs of queues.
@@ -92,24 +112,43 @@ impl Machine {
         self.queues.tails.clone()
     }
 
+    /// Goes on in place of another one that has come as far.
+    pub fn replace(&mut self, mut with: Machine) {
+        let tails = self.tails();
+        tails.take_over(&with.queues.tails);
+        with.queues.tails = tails;
+        *self = with;
+    }
+
+    /// Whether no more may be applied before what was is written.
+    pub fn is_full(&self) -> bool {
+        self.pending.are_too_many() || self.queues.waiting() >= MOST_RUNS
+    }
+
     /// Whether it is time to [write](Machine::write) what was applied.
     pub fn has_many_rows(&self) -> bool {
         self.pending.are_many() || self.queues.waiting() >= MOST_RUNS
     }
 
-    /// Puts a part of what was applied into the tables, if there is much. Returns whether there still is.
-    pub fn write_some(&mut self, tables: &mut Tables<'_>) -> Result<bool, redb::Error> {
-        if self.queues.waiting() >= MANY_RUNS {
+    /// Puts a part of what was applied into the tables, if there is much; before a commit, if there is more
+    /// than such a part. Returns whether there still is.
+    pub fn write_some(
+        &mut self,
+        tables: &mut Tables<'_>,
+        before_commit: bool,
+    ) -> Result<bool, redb::Error> {
+        let much = if before_commit { SLICE } else { MANY_RUNS };
+        if self.queues.waiting() >= much {
             self.queues.write_some(tables, SLICE)?;
         }
-        Ok(self.queues.waiting() >= MANY_RUNS)
+        Ok(self.queues.waiting() >= much)
     }
 
     /// Puts what was applied into the tables, as far as it is not there yet; of queues, what is over.
     pub fn write(&mut self, tables: &mut Tables<'_>) -> Result<(), redb::Error> {
         self.pending.write(tables)?;
         match self.queues.are_more_than(CACHED) {
-            true => self.queues.write_all(tables, CACHED)?,
+            true => self.queues.write_all(tables, true)?,
             false => self.queues.write(tables)?,
         }
         // Not before: what is not in this cache is looked for in the table.
@@ -121,7 +160,7 @@ impl Machine {
     pub fn save(&mut self, tables: &mut Tables<'_>, to_disk: bool) -> Result<(), redb::Error> {
         self.write(tables)?;
         if to_disk {
-            self.queues.write_all(tables, CACHED)?;
+            self.queues.keep_tails(tables)?;
         }
         let Machine { state, scratch, .. } = self;
         tables.meta.insert(STATE, encode(&[], state, scratch))?;
@@ -138,6 +177,7 @@ impl Machine {
         caused: &mut Caused,
     ) -> Result<Outcome, redb::Error> {
         self.skip(entry);
+        self.state.version = self.state.version.max(command.version());
         match command {
             Command::CreateUser { name, password, at } => {
                 self.create_user(tables, name, password, at)
@@ -224,12 +264,46 @@ impl Machine {
                     sent: at,
                     text,
                 };
-                let key = key.map(|key| (key, entry.taken.day()));
-                self.post(tables, recent, message, key, &mut caused.deliveries)
+                let own = false;
+                self.post(tables, recent, entry, message, key, own, caused)
             }
+            Command::Send {
+                sender,
+                conversation,
+                text,
+                key,
+                at,
+            } => {
+                let message = Message {
+                    conversation,
+                    number: 0,
+                    sender,
+                    sent: at,
+                    text,
+                };
+                let own = true;
+                self.post(tables, recent, entry, message, key, own, caused)
+            }
+            Command::AddMembers {
+                by,
+                conversation,
+                users,
+                most,
+            } => self.add_members(tables, (by, conversation), users, most, caused),
+            Command::RemoveMember {
+                by,
+                conversation,
+                user,
+            } => self.remove_member(tables, (by, conversation), user, caused),
+            Command::SetTitle {
+                by,
+                conversation,
+                title,
+            } => self.set_title(tables, (by, conversation), &title, caused),
+            Command::Expire { through, most } => self.expire(tables, Chunk(through), most),
             Command::Acknowledge(all) => {
                 for acknowledgement in all {
-                    self.acknowledge(tables, acknowledgement)?;
+                    self.acknowledge(tables, acknowledgement, entry.taken)?;
                 }
                 Ok(Ok(Done::Noted))
             }
@@ -265,13 +339,20 @@ impl Machine {
         Ok(Ok(Done::User(UserId(id))))
     }
 
+    /// Stores a message; if it is the sender's `own`, too, for the sender's queue as well.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what a command says, and where it goes"
+    )]
     fn post(
         &mut self,
         tables: &mut Tables<'_>,
         recent: &mut Recent<'_>,
+        entry: At,
         mut message: Message,
-        key: Option<([u8; 16], u64)>,
-        deliveries: &mut Vec<Delivery>,
+        key: Option<[u8; 16]>,
+        own: bool,
+        caused: &mut Caused,
     ) -> Result<Outcome, redb::Error> {
         let (conversation, sender) = (message.conversation, message.sender);
         let members = match self.members(tables, conversation)? {
@@ -280,8 +361,8 @@ impl Machine {
         };
         let number = match key {
             None => self.next_number(tables, conversation)?,
-            Some((key, day)) => {
-                if recent.turn_to(day)? {
+            Some(key) => {
+                if recent.turn_to(entry.taken.day())? {
                     self.state.days = recent.days();
                 }
                 let fingerprint = fingerprint(&message.text);
@@ -305,6 +386,22 @@ impl Machine {
             }
         };
         message.number = number;
+        self.store(Some(&*tables), entry, message, &members, own, caused)
+    }
+
+    /// Takes a message with its number. Without `tables` the tails of its recipients are here.
+    pub(super) fn store(
+        &mut self,
+        tables: Option<&Tables<'_>>,
+        entry: At,
+        message: Message,
+        members: &[UserId],
+        own: bool,
+        caused: &mut Caused,
+    ) -> Result<Outcome, redb::Error> {
+        let (conversation, sender) = (message.conversation, message.sender);
+        let number = message.number;
+        let chunk = self.state.growing.add(entry.taken);
         let sent = message.sent;
         let stored = Stored {
             sender,
@@ -312,12 +409,16 @@ impl Machine {
             text: &message.text,
         };
         let bytes = encode(&[conversation.0, number], &stored, &mut self.scratch);
-        self.pending.message((conversation.0, number), bytes);
+        self.state.bytes += bytes.len() as u64;
+        let place = (conversation.0, number);
+        self.pending.message(place, bytes, chunk, entry.taken);
         self.numbers.insert(conversation, number);
         let message = Arc::new(message);
-        let recipients = members.iter().copied().filter(|&member| member != sender);
-        let queues = &mut self.queues;
-        queues.push(tables, recipients, conversation, number, |to, sequence| {
+        let members = members.iter().copied();
+        let recipients = members.filter(|&member| own || member != sender);
+        let (queues, deliveries) = (&mut self.queues, &mut caused.deliveries);
+        let place = (conversation, number);
+        queues.push(tables, recipients, sender, place, |to, sequence| {
             let message = message.clone();
             deliveries.push(Delivery {
                 to,
@@ -332,10 +433,11 @@ impl Machine {
         }))
     }
 
-    fn acknowledge(
+    pub(super) fn acknowledge(
         &mut self,
         tables: &mut Tables<'_>,
         acknowledgement: Acknowledgement,
+        at: Millis,
     ) -> Result<(), redb::Error> {
         let Acknowledgement {
             user,
@@ -358,12 +460,13 @@ impl Machine {
             if sequence > before.transpose()?.unwrap_or(0) {
                 let row = number(&key, sequence);
                 tables.session_acks.insert(session.0, row)?;
+                return forget_acknowledged(tables, user, sequence, at);
             }
         }
         Ok(())
     }
 
-    fn members(
+    pub(super) fn members(
         &mut self,
         tables: &Tables<'_>,
         conversation: ConversationId,
@@ -392,7 +495,10 @@ impl Machine {
         let of = conversation.0;
         let mut rows = tables.messages.range((of, 0)..=(of, u64::MAX))?;
         let last = rows.next_back().transpose()?;
-        Ok(last.map_or(0, |(key, _)| key.value().1) + 1)
+        let last = last.map_or(0, |(key, _)| key.value().1);
+        // All of them may have been removed.
+        let first = first_kept(&tables.firsts, conversation)?;
+        Ok((last + 1).max(first))
     }
 }
 

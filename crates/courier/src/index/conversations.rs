@@ -1,8 +1,8 @@
 //! What commands do to conversations.
 
-use super::apply::{Machine, fingerprint};
+use super::apply::{Caused, Machine, fingerprint};
 use super::keys::Recent;
-use super::row::{checked, encode, number};
+use super::row::{checked, decode, encode, number};
 use super::tables::Tables;
 use crate::command::{Done, Outcome, Refusal};
 use crate::model::{Conversation, ConversationId, Millis, UserId};
@@ -114,4 +114,139 @@ impl Machine {
         }
         Ok(Ok(done))
     }
+
+    /// Adds members, who can read what was said before.
+    pub(super) fn add_members(
+        &mut self,
+        tables: &mut Tables<'_>,
+        (by, id): (UserId, ConversationId),
+        users: Vec<UserId>,
+        most: u32,
+        caused: &mut Caused,
+    ) -> Result<Outcome, redb::Error> {
+        let mut conversation = match conversation_of(tables, by, id)? {
+            Ok(conversation) => conversation,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let unknown = |user: &&UserId| user.0 == 0 || user.0 > self.state.users;
+        if let Some(&user) = users.iter().find(unknown) {
+            return Ok(Err(Refusal::UnknownUser(user)));
+        }
+        if is_pair(tables, &conversation, id)? {
+            return Ok(Err(Refusal::Pair));
+        }
+        let before = conversation.members.len();
+        let mut new = users;
+        new.retain(|&user| !conversation.has(user));
+        new.sort_unstable();
+        new.dedup();
+        if before + new.len() > most as usize {
+            return Ok(Err(Refusal::TooManyMembers(most)));
+        }
+        for user in &new {
+            tables.memberships.insert((user.0, id.0), ())?;
+        }
+        if !new.is_empty() {
+            conversation.members.extend(new);
+            conversation.members.sort_unstable();
+            self.keep_conversation(tables, id, &conversation)?;
+            caused.changed.push((id, conversation.members));
+        }
+        Ok(Ok(Done::Noted))
+    }
+
+    /// Takes a member out, who cannot read it any more.
+    pub(super) fn remove_member(
+        &mut self,
+        tables: &mut Tables<'_>,
+        (by, id): (UserId, ConversationId),
+        user: UserId,
+        caused: &mut Caused,
+    ) -> Result<Outcome, redb::Error> {
+        let mut conversation = match conversation_of(tables, by, id)? {
+            Ok(conversation) => conversation,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        if user != by && by != conversation.creator {
+            return Ok(Err(Refusal::NotCreator));
+        }
+        if is_pair(tables, &conversation, id)? {
+            return Ok(Err(Refusal::Pair));
+        }
+        if !conversation.has(user) {
+            return Ok(Err(Refusal::UnknownMember(user)));
+        }
+        tables.memberships.remove((user.0, id.0))?;
+        let told = conversation.members.clone();
+        conversation.members.retain(|&member| member != user);
+        self.keep_conversation(tables, id, &conversation)?;
+        caused.changed.push((id, told));
+        Ok(Ok(Done::Noted))
+    }
+
+    /// Changes the title.
+    pub(super) fn set_title(
+        &mut self,
+        tables: &mut Tables<'_>,
+        (by, id): (UserId, ConversationId),
+        title: &str,
+        caused: &mut Caused,
+    ) -> Result<Outcome, redb::Error> {
+        let conversation = match conversation_of(tables, by, id)? {
+            Ok(conversation) => conversation,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        match title.is_empty() {
+            true => drop(tables.titles.remove(id.0)?),
+            false => {
+                let row = encode(&[id.0], &title, &mut self.scratch);
+                tables.titles.insert(id.0, row)?;
+            }
+        }
+        caused.changed.push((id, conversation.members));
+        Ok(Ok(Done::Noted))
+    }
+
+    fn keep_conversation(
+        &mut self,
+        tables: &mut Tables<'_>,
+        id: ConversationId,
+        conversation: &Conversation,
+    ) -> Result<(), redb::Error> {
+        let row = encode(&[id.0], conversation, &mut self.scratch);
+        tables.conversations.insert(id.0, row)?;
+        self.members.remove(&id);
+        Ok(())
+    }
+}
+
+/// A conversation that this user is part of.
+fn conversation_of(
+    tables: &Tables<'_>,
+    user: UserId,
+    id: ConversationId,
+) -> Result<Result<Conversation, Refusal>, redb::Error> {
+    let Some(row) = tables.conversations.get(id.0)? else {
+        return Ok(Err(Refusal::UnknownConversation(id)));
+    };
+    let known: Conversation = decode("conversation", &[id.0], row.value())?;
+    Ok(match known.has(user) {
+        true => Ok(known),
+        false => Err(Refusal::UnknownConversation(id)),
+    })
+}
+
+/// Whether it is the one conversation of its kind between two.
+fn is_pair(
+    tables: &Tables<'_>,
+    conversation: &Conversation,
+    id: ConversationId,
+) -> Result<bool, redb::Error> {
+    let &[one, other] = conversation.members.as_slice() else {
+        return Ok(false);
+    };
+    let place = [one.0, other.0];
+    let row = tables.pairs.get((one.0, other.0))?.map(|row| row.value());
+    let pair = row.map(|row| checked("pair", &place, row)).transpose()?;
+    Ok(pair == Some(id.0))
 }

@@ -10,6 +10,7 @@
 
 use super::tables::{Keys, keys_of_day, open_keys};
 use redb::{ReadableTable, TableDefinition, WriteTransaction};
+use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 /// Days whose keys are kept.
@@ -24,16 +25,30 @@ pub(super) struct Days {
     pub last: u64,
 }
 
+impl Days {
+    /// Whether a key of this day changes nothing here.
+    pub fn has_come_to(&self, day: u64) -> bool {
+        day == self.last && !self.tables.is_empty()
+    }
+}
+
+/// Keys of which something was noted.
+pub(super) type Keyed = FxHashSet<Place>;
+
 /// The idempotency keys of the last days.
 pub(super) struct Recent<'t> {
     txn: &'t WriteTransaction,
+    /// Those that were added.
+    added: Keyed,
     /// In the order in which they were made.
     days: Vec<(u64, Keys<'t>)>,
     last: u64,
 }
 
+/// A user and a hashed key.
+pub(super) type Place = (u64, [u8; 16]);
 /// Conversation, number and fingerprint of the message that a key was used for.
-type Use = (u64, u64, u64);
+pub(super) type Use = (u64, u64, u64);
 
 impl<'t> Recent<'t> {
     /// Opens the tables of these days.
@@ -44,6 +59,7 @@ impl<'t> Recent<'t> {
         }
         Ok(Recent {
             txn,
+            added: Keyed::default(),
             days: open,
             last: days.last,
         })
@@ -91,10 +107,16 @@ impl<'t> Recent<'t> {
     }
 
     /// Remembers it in the latest table.
-    pub fn insert(&mut self, row: (u64, [u8; 16]), value: Use) -> Result<(), redb::Error> {
+    pub fn insert(&mut self, row: Place, value: Use) -> Result<(), redb::Error> {
         if let Some((_, keys)) = self.days.last_mut() {
             keys.insert(row, value)?;
+            self.added.insert(row);
         }
         Ok(())
+    }
+
+    /// The keys that were added since it was opened.
+    pub fn into_added(self) -> Keyed {
+        self.added
     }
 }

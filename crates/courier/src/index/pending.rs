@@ -4,7 +4,10 @@
 //! conversation will be neighbours, and cost one way together. So they are kept until there are many,
 //! and then written conversation by conversation.
 
+use super::expiry::{Chunk, note};
+use super::row::number;
 use super::tables::Tables;
+use crate::model::Millis;
 use std::ops::{Bound, Range};
 
 /// Messages that are kept.
@@ -12,23 +15,38 @@ const MOST_ROWS: usize = 1 << 12;
 /// Bytes of messages that are kept.
 const MOST_BYTES: usize = 1 << 20;
 
+/// What is not written while the disk is busy with a checkpoint.
+const TOO_MANY_ROWS: usize = 1 << 17;
+const TOO_MANY_BYTES: usize = 64 << 20;
+
 /// A conversation and a message's number in it.
 type Place = (u64, u64);
 
 /// See the [module](self).
 #[derive(Debug, Default)]
 pub(super) struct Pending {
-    /// Where each lies in `bytes`.
-    messages: Vec<(Place, Range<usize>)>,
+    /// Where each lies in `bytes`, and its chunk.
+    messages: Vec<(Place, Range<usize>, Chunk)>,
     bytes: Vec<u8>,
+    /// The chunks of all of them, and the newest of each.
+    chunks: Vec<(Chunk, Millis)>,
 }
 
 impl Pending {
     /// Adds a message; its number is above those its conversation had before.
-    pub fn message(&mut self, place: Place, stored: &[u8]) {
+    pub fn message(&mut self, place: Place, stored: &[u8], chunk: Chunk, taken: Millis) {
+        match self.chunks.last_mut() {
+            Some((last, newest)) if *last == chunk => *newest = taken.max(*newest),
+            _ => self.chunks.push((chunk, taken)),
+        }
         let begin = self.bytes.len();
         self.bytes.extend_from_slice(stored);
-        self.messages.push((place, begin..self.bytes.len()));
+        self.messages.push((place, begin..self.bytes.len(), chunk));
+    }
+
+    /// Whether there are so many that they have to be written before there are more.
+    pub fn are_too_many(&self) -> bool {
+        self.bytes.len() >= TOO_MANY_BYTES || self.messages.len() >= TOO_MANY_ROWS
     }
 
     /// Whether it is time to write them.
@@ -38,14 +56,26 @@ impl Pending {
 
     /// Puts all of them into their table.
     pub fn write(&mut self, tables: &mut Tables<'_>) -> Result<(), redb::Error> {
-        let Pending { messages, bytes } = self;
-        messages.sort_unstable_by_key(|&(place, _)| place);
-        for run in messages.chunk_by(|(one, _), (next, _)| one.0 == next.0) {
+        let Pending {
+            messages,
+            bytes,
+            chunks,
+        } = self;
+        for (chunk, newest) in chunks.drain(..) {
+            note(tables, chunk, newest)?;
+        }
+        messages.sort_unstable_by_key(|&(place, ..)| place);
+        for run in messages.chunk_by(|(one, ..), (next, ..)| one.0 == next.0) {
             let mut cursor = tables.messages.upper_bound_mut(Bound::Included(run[0].0))?;
-            for (place, at) in run {
+            for (place, at, _) in run {
                 cursor.insert_before(place, &bytes[at.clone()])?;
             }
             cursor.close()?;
+            for part in run.chunk_by(|one, next| one.2 == next.2) {
+                let ((of, last), _, chunk) = part[part.len() - 1];
+                let place = (chunk.0, of);
+                tables.marks.insert(place, number(&[chunk.0, of], last))?;
+            }
         }
         messages.clear();
         bytes.clear();

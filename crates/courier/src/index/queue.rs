@@ -6,19 +6,28 @@
 //! every message. The last run of a user is written when it is over, and at a checkpoint; until then
 //! those who read take it from [`Tails`].
 
-use super::tables::{QUEUES, Tables};
+use super::row::{decode, encode};
+use super::tables::{QUEUES, TAILS, Tables};
 use crate::hub::lock;
 use crate::model::{ConversationId, UserId};
 use redb::{ReadTransaction, ReadableTable};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-/// Conversation, number of the first message, count, and the checksum of all of it.
+/// Tails that are noted at every checkpoint instead of being written.
+const MOST_NOTED: usize = 1 << 15;
+/// Tails in a row of theirs.
+const TAILS_TOGETHER: usize = 1 << 10;
+/// Rows of one queue that are removed at a time.
+const MOST_REMOVED: usize = 1 << 10;
+
+/// Conversation, number of the first message, [counts](Run::counts), and the checksum of all of it.
 pub(super) type Row = (u64, u64, u64, u32);
 
 /// Messages of one conversation that follow each other in a queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Run {
     /// The sequence of the first.
     pub first: u64,
@@ -26,7 +35,12 @@ pub(super) struct Run {
     /// The number of the first in its conversation.
     pub number: u64,
     pub count: u64,
+    /// How many of them the user has sent.
+    pub own: u64,
 }
+
+/// Bits of a row's count; above them is [`Run::own`].
+const COUNT_BITS: u32 = 32;
 
 impl Run {
     /// Of a queue in which nothing is.
@@ -35,6 +49,7 @@ impl Run {
         conversation: 0,
         number: 0,
         count: 0,
+        own: 0,
     };
 
     /// The sequence of the last.
@@ -42,9 +57,15 @@ impl Run {
         self.first + self.count - 1
     }
 
+    /// How many of them the user has sent, and how many there are, as a row has it.
+    fn counts(&self) -> u64 {
+        self.own << COUNT_BITS | self.count
+    }
+
     fn checksum(&self, user: u64) -> u32 {
         let mut hasher = crc32fast::Hasher::new();
-        for part in [user, self.first, self.conversation, self.number, self.count] {
+        let counts = self.counts();
+        for part in [user, self.first, self.conversation, self.number, counts] {
             hasher.update(&part.to_le_bytes());
         }
         hasher.finalize()
@@ -54,18 +75,25 @@ impl Run {
         (
             self.conversation,
             self.number,
-            self.count,
+            self.counts(),
             self.checksum(user),
         )
     }
 
+    /// Whether a message of this conversation continues it.
+    fn goes_on(&self, conversation: u64, number: u64) -> bool {
+        let is_next = self.conversation == conversation && self.number + self.count == number;
+        self.count > 0 && is_next && self.count >> COUNT_BITS == 0
+    }
+
     fn read((user, first): (u64, u64), row: Row) -> Result<Run, redb::Error> {
-        let (conversation, number, count, check) = row;
+        let (conversation, number, counts, check) = row;
         let run = Run {
             first,
             conversation,
             number,
-            count,
+            count: counts & ((1 << COUNT_BITS) - 1),
+            own: counts >> COUNT_BITS,
         };
         if run.checksum(user) == check {
             return Ok(run);
@@ -99,13 +127,16 @@ pub(super) struct Queues {
 }
 
 impl Queues {
-    /// Puts a message into the queues of these users, and tells the sequence that each gives it.
+    /// Puts a message of this sender into the queues of these users, and tells the sequence that each
+    /// gives it.
+    ///
+    /// Without `tables` all of their tails [are here](Queues::knows).
     pub fn push(
         &mut self,
-        tables: &Tables<'_>,
+        tables: Option<&Tables<'_>>,
         users: impl Iterator<Item = UserId>,
-        conversation: ConversationId,
-        number: u64,
+        sender: UserId,
+        (conversation, number): (ConversationId, u64),
         mut tell: impl FnMut(UserId, u64),
     ) -> Result<(), redb::Error> {
         let mut tails = lock(&self.tails.0);
@@ -113,16 +144,14 @@ impl Queues {
             let tail = match tails.get_mut(&user) {
                 Some(tail) => tail,
                 None => {
-                    let run = last_run(&tables.queues, user)?.unwrap_or(Run::NONE);
+                    let known = tables.map(|tables| last_run(&tables.queues, user));
+                    let run = known.transpose()?.flatten().unwrap_or(Run::NONE);
                     let unwritten = false;
                     tails.entry(user).or_insert(Tail { run, unwritten })
                 }
             };
             let run = &mut tail.run;
-            if run.count > 0
-                && run.conversation == conversation.0
-                && run.number + run.count == number
-            {
+            if run.goes_on(conversation.0, number) {
                 run.count += 1;
             } else {
                 if tail.unwritten && run.count > 0 {
@@ -133,14 +162,22 @@ impl Queues {
                     conversation: conversation.0,
                     number,
                     count: 1,
+                    own: 0,
                 };
             }
+            run.own += u64::from(user == sender);
             if !std::mem::replace(&mut tail.unwritten, true) {
                 self.unwritten.push(user);
             }
             tell(user, tail.run.last());
         }
         Ok(())
+    }
+
+    /// Whether the tails of all of these users are here.
+    pub fn knows(&self, mut users: impl Iterator<Item = UserId>) -> bool {
+        let tails = lock(&self.tails.0);
+        users.all(|user| tails.contains_key(&user))
     }
 
     /// The last sequence of a user.
@@ -172,8 +209,8 @@ impl Queues {
         Ok(())
     }
 
-    /// Writes everything. Forgets all tails if there are more than `most`.
-    pub fn write_all(&mut self, tables: &mut Tables<'_>, most: usize) -> Result<(), redb::Error> {
+    /// Writes everything, and forgets all tails if asked to.
+    pub fn write_all(&mut self, tables: &mut Tables<'_>, forget: bool) -> Result<(), redb::Error> {
         self.write(tables)?;
         let mut tails = lock(&self.tails.0);
         self.unwritten.sort_unstable();
@@ -184,8 +221,84 @@ impl Queues {
                 tail.unwritten = false;
             }
         }
-        if tails.len() > most {
+        if forget {
             tails.clear();
+        }
+        Ok(())
+    }
+
+    /// Has all tails on disk with this transaction. If they are many they get rows of their own.
+    pub fn keep_tails(&mut self, tables: &mut Tables<'_>) -> Result<(), redb::Error> {
+        if self.unwritten.len() > MOST_NOTED {
+            self.write_all(tables, false)?;
+        }
+        self.note_tails(tables)
+    }
+
+    /// Writes down the tails that have no row of their own yet: many in a row of [`TAILS`], because a message
+    /// to thousands leaves thousands of them.
+    fn note_tails(&self, tables: &mut Tables<'_>) -> Result<(), redb::Error> {
+        let tails = lock(&self.tails.0);
+        let mut bytes = Vec::new();
+        let mut number = 0;
+        for some in self.unwritten.chunks(TAILS_TOGETHER) {
+            let runs: Vec<(UserId, Run)> = some
+                .iter()
+                .filter_map(|&user| Some((user, tails.get(&user)?.run)))
+                .collect();
+            tables
+                .tails
+                .insert(number, encode(&[number], &runs, &mut bytes))?;
+            number += 1;
+        }
+        tables.tails.retain(|key, _| key < number)?;
+        Ok(())
+    }
+
+    /// Reads what [`Queues::note_tails`] has written.
+    pub fn read_tails(&mut self, txn: &ReadTransaction) -> Result<(), redb::Error> {
+        let mut tails = lock(&self.tails.0);
+        for row in txn.open_table(TAILS)?.iter()? {
+            let (number, runs) = row?;
+            let runs: Vec<(UserId, Run)> = decode("tails", &[number.value()], runs.value())?;
+            for (user, run) in runs {
+                let unwritten = true;
+                tails.insert(user, Tail { run, unwritten });
+                self.unwritten.push(user);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the first row of a user ends at this sequence or before, and is not the last.
+    pub fn begins_before(
+        tables: &Tables<'_>,
+        user: UserId,
+        sequence: u64,
+    ) -> Result<bool, redb::Error> {
+        let mut rows = tables.queues.range((user.0, 0)..=(user.0, u64::MAX))?;
+        let Some((place, row)) = rows.next().transpose()? else {
+            return Ok(false);
+        };
+        let run = Run::read(place.value(), row.value())?;
+        Ok(run.last() <= sequence && rows.next().is_some())
+    }
+
+    /// Removes the rows of a user that end at this sequence or before, but for the last.
+    pub fn remove(tables: &mut Tables<'_>, user: UserId, through: u64) -> Result<(), redb::Error> {
+        let mut over = Vec::new();
+        for row in tables.queues.range((user.0, 0)..=(user.0, u64::MAX))? {
+            let (place, row) = row?;
+            over.push(place.value());
+            let run = Run::read(place.value(), row.value())?;
+            if run.last() > through || over.len() > MOST_REMOVED {
+                break;
+            }
+        }
+        // The last one that was looked at stays.
+        over.pop();
+        for place in over {
+            tables.queues.remove(place)?;
         }
         Ok(())
     }
@@ -194,6 +307,11 @@ impl Queues {
     pub fn are_more_than(&self, most: usize) -> bool {
         lock(&self.tails.0).len() > most
     }
+}
+
+/// Whether a row is what was written.
+pub(super) fn check_row(place: (u64, u64), row: Row) -> Result<(), redb::Error> {
+    Run::read(place, row).map(drop)
 }
 
 fn last_run(
@@ -208,6 +326,12 @@ fn last_run(
 }
 
 impl Tails {
+    /// Takes over what another one has.
+    pub fn take_over(&self, other: &Tails) {
+        let taken = std::mem::take(&mut *lock(&other.0));
+        *lock(&self.0) = taken;
+    }
+
     /// The last run of a user, if it is here. It is to be taken before a transaction is begun.
     pub fn of(&self, user: UserId) -> Option<Run> {
         lock(&self.0).get(&user).map(|tail| tail.run)
@@ -235,7 +359,7 @@ pub(super) fn visit(
     mut visit: impl FnMut(u64, ConversationId, u64) -> Result<bool, redb::Error>,
 ) -> Result<(), redb::Error> {
     let mut failed = Ok(());
-    visit_parts(txn, user, after, tail, |run, first| {
+    visit_runs(txn, user, after, tail, |run, first| {
         for sequence in first..=run.last() {
             let number = run.number + (sequence - run.first);
             match visit(sequence, ConversationId(run.conversation), number) {
@@ -252,25 +376,12 @@ pub(super) fn visit(
     failed
 }
 
-/// Calls `visit` with conversation and count of every run that lies in a user's queue after a sequence,
-/// in order, until it returns `false`.
-pub(super) fn visit_runs(
-    txn: &ReadTransaction,
-    user: UserId,
-    after: u64,
-    tail: Option<Run>,
-    mut visit: impl FnMut(ConversationId, u64) -> bool,
-) -> Result<(), redb::Error> {
-    visit_parts(txn, user, after, tail, |run, first| {
-        visit(ConversationId(run.conversation), run.last() - first + 1)
-    })
-}
-
-/// Calls `visit` with every run, and the first sequence of it that comes after a sequence.
+/// Calls `visit` with every run that lies in a user's queue after a sequence, and the first sequence of
+/// it that does, in order, until it returns `false`.
 ///
 /// The tail may be older or newer than the transaction. What only one of them knows is visited if
 /// nothing is missing before it; where something is, the queue ends for now.
-fn visit_parts(
+pub(super) fn visit_runs(
     txn: &ReadTransaction,
     user: UserId,
     after: u64,
@@ -282,7 +393,10 @@ fn visit_parts(
     let Some(mut next) = after.checked_add(1) else {
         return Ok(());
     };
-    let mut go = |run: Run| -> bool {
+    let mut go = |run: Run, begins: bool| -> bool {
+        if begins {
+            next = next.max(run.first);
+        }
         if next >= run.first && next <= run.last() {
             let first = next;
             next = run.last() + 1;
@@ -295,26 +409,28 @@ fn visit_parts(
     let begin = begin
         .transpose()?
         .map_or((user.0, 0), |(place, _)| place.value());
+    // What all sessions have acknowledged is not here any more: then the first row begins later.
+    let mut is_first = true;
     for row in queues.range(begin..=(user.0, u64::MAX))? {
         let (place, row) = row?;
         let mut run = Run::read(place.value(), row.value())?;
         if let Some(last) = tail {
-            if last.first < run.first && !go(last) {
+            if last.first < run.first && !go(last, false) {
                 return Ok(());
             }
             if last.first <= run.first {
                 tail = None;
             }
             if last.first == run.first {
-                run.count = run.count.max(last.count);
+                run = if run.count < last.count { last } else { run };
             }
         }
-        if !go(run) {
+        if !go(run, std::mem::take(&mut is_first)) {
             return Ok(());
         }
     }
     if let Some(last) = tail {
-        go(last);
+        go(last, false);
     }
     Ok(())
 }

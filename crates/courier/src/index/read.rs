@@ -1,20 +1,26 @@
 //! What is asked of the index.
 
 use super::apply::Stored;
+use super::expiry::{Chunk, first_kept};
 use super::queue::{last_sequence, visit, visit_runs};
 use super::row::{checked, decode, session_key};
 use super::tables::{
-    CONVERSATIONS, MEMBERSHIPS, MESSAGES, NAMES, SESSION_ACKS, SESSIONS, TITLES, USER_ACKS,
-    USER_SESSIONS, USERS,
+    CHUNKS, CONVERSATIONS, FIRSTS, MEMBERSHIPS, MESSAGES, NAMES, SESSION_ACKS, SESSIONS, TITLES,
+    USER_ACKS, USER_SESSIONS, USERS,
 };
 use super::{Index, IndexError};
 use crate::frame::{ENVELOPE, UserInfo, encoded};
-use crate::model::{Conversation, ConversationId, Message, Session, SessionId, User, UserId};
-use redb::{AccessGuard, ReadTransaction, StorageError};
+use crate::model::{
+    Conversation, ConversationId, Message, Millis, Session, SessionId, User, UserId,
+};
+use redb::{AccessGuard, ReadTransaction, ReadableTable, StorageError};
 use std::collections::BTreeMap;
 
-/// Runs of a queue that are counted.
+/// Runs of a queue that are counted, and messages of those of which only a part is.
 const MOST_UNREAD_RUNS: usize = 10_000;
+
+/// Messages of a queue that are passed over at a time because they are not kept any more.
+const MOST_PASSED: usize = 10_000;
 
 /// Part of a longer list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +28,25 @@ pub(crate) struct Page<T> {
     pub items: Vec<T>,
     /// Whether there is more after it.
     pub more: bool,
+}
+
+/// Part of a user's queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct QueuePage {
+    pub items: Vec<Queued>,
+    /// Whether there is more after it.
+    pub more: bool,
+    /// The sequence up to which there is nothing else.
+    pub reached: u64,
+}
+
+/// What is kept of the messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stock {
+    /// Bytes of all.
+    pub bytes: u64,
+    /// The oldest chunk, and when its newest message came.
+    pub oldest: Option<(Chunk, Millis)>,
 }
 
 /// A message in a user's queue.
@@ -250,16 +275,40 @@ impl Index {
             let row = txn.open_table(USER_ACKS)?.get(user.0)?;
             let row = row.map(|at| checked("place of user", &[user.0], at.value()));
             let after = row.transpose()?.unwrap_or(0);
-            let (mut counts, mut runs, mut more) = (BTreeMap::new(), 0, false);
-            visit_runs(txn, user, after, tail, |of, count| {
-                runs += 1;
-                more = runs > MOST_UNREAD_RUNS;
-                if !more {
-                    *counts.entry(of).or_insert(0) += count;
+            let messages = txn.open_table(MESSAGES)?;
+            let firsts = txn.open_table(FIRSTS)?;
+            let (mut counts, mut work, mut more) = (BTreeMap::new(), 0, false);
+            let mut failed = Ok(());
+            visit_runs(txn, user, after, tail, |run, first| {
+                work += 1;
+                let of = ConversationId(run.conversation);
+                let counted = first_kept(&firsts, of).and_then(|kept| {
+                    let begin = (run.number + first - run.first).max(kept);
+                    let end = run.number + run.count;
+                    if begin == run.number {
+                        return Ok(run.count - run.own);
+                    }
+                    let mut others = 0;
+                    for row in messages.range((of.0, begin)..(of.0, end.max(begin)))? {
+                        let (key, row) = row?;
+                        work += 1;
+                        let message = message(of, key.value().1, row.value())?;
+                        others += u64::from(message.sender != user);
+                        if work > MOST_UNREAD_RUNS {
+                            break;
+                        }
+                    }
+                    Ok(others)
+                });
+                more = work > MOST_UNREAD_RUNS;
+                match counted {
+                    Ok(0) => {}
+                    Ok(count) => *counts.entry(of).or_insert(0) += count,
+                    Err(error) => failed = Err(error),
                 }
-                !more
+                !more && failed.is_ok()
             })?;
-            Ok((counts, more))
+            failed.map(|()| (counts, more))
         })
         .await
     }
@@ -272,14 +321,22 @@ impl Index {
         after: u64,
         limit: usize,
         bytes: usize,
-    ) -> Result<Page<Queued>, IndexError> {
+    ) -> Result<QueuePage, IndexError> {
         let tail = self.tails.of(user);
         self.read(move |txn| {
             let messages = txn.open_table(MESSAGES)?;
+            let firsts = txn.open_table(FIRSTS)?;
             let mut page = Building::new(limit, bytes);
+            let (mut reached, mut passed) = (after, 0);
             visit(txn, user, after, tail, |sequence, of, number| {
-                // The tail may know of a message that is only just being applied.
                 let Some(found) = messages.get((of.0, number))? else {
+                    // It was removed for its age, or is only just being applied.
+                    if number < first_kept(&firsts, of)? {
+                        reached = sequence;
+                        passed += 1;
+                        page.page.more = passed == MOST_PASSED;
+                        return Ok(passed < MOST_PASSED);
+                    }
                     return match tail.is_some_and(|tail| sequence >= tail.first) {
                         true => Ok(false),
                         false => Err(redb::Error::Corrupted(format!(
@@ -289,9 +346,44 @@ impl Index {
                 };
                 let message = message(of, number, found.value())?;
                 let length = ENVELOPE + encoded(&message.text);
-                Ok(page.add(Queued { sequence, message }, length))
+                let added = page.add(Queued { sequence, message }, length);
+                if added {
+                    reached = sequence;
+                }
+                Ok(added)
             })?;
-            Ok(page.done())
+            let Page { items, more } = page.done();
+            Ok(QueuePage {
+                items,
+                more,
+                reached,
+            })
+        })
+        .await
+    }
+
+    /// How much is kept, and since when.
+    pub async fn stock(&self) -> Result<Stock, IndexError> {
+        self.read(move |txn| {
+            let bytes = super::copy::state(txn)?.map_or(0, |state| state.bytes);
+            let oldest = match txn.open_table(CHUNKS)?.first()? {
+                Some((chunk, newest)) => {
+                    let chunk = chunk.value();
+                    let newest = checked("chunk", &[chunk], newest.value())?;
+                    Some((Chunk(chunk), Millis(newest)))
+                }
+                None => None,
+            };
+            Ok(Stock { bytes, oldest })
+        })
+        .await
+    }
+
+    /// The title of a conversation, if it has one.
+    pub async fn title(&self, id: ConversationId) -> Result<Option<String>, IndexError> {
+        self.read(move |txn| match txn.open_table(TITLES)?.get(id.0)? {
+            Some(row) => decode("title", &[id.0], row.value()).map(Some),
+            None => Ok(None),
         })
         .await
     }

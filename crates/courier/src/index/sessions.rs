@@ -1,6 +1,7 @@
 //! What commands do to sessions and to the accounts that they belong to.
 
 use super::apply::{Caused, Machine};
+use super::queue::Queues;
 use super::row::{checked, decode, encode, number, session_key};
 use super::tables::Tables;
 use crate::command::{Done, MOST_SESSIONS, Outcome, Refusal};
@@ -152,6 +153,32 @@ pub(super) fn make_room(
         close(tables, user, session, caused)?;
     }
     Ok(())
+}
+
+/// Removes from a user's queue what all sessions have acknowledged that are not over at this time, of which
+/// one has just acknowledged this sequence.
+pub(super) fn forget_acknowledged(
+    tables: &mut Tables<'_>,
+    user: UserId,
+    sequence: u64,
+    at: Millis,
+) -> Result<(), redb::Error> {
+    if !Queues::begins_before(tables, user, sequence)? {
+        return Ok(());
+    }
+    let mut all = sequence;
+    for session in of(tables, user)? {
+        let key = session_key(session.0);
+        if let Some(row) = tables.sessions.get(session.0)?
+            && decode::<Session>("session", &key, row.value())?.expires <= at
+        {
+            continue;
+        }
+        let row = tables.session_acks.get(session.0)?.map(|row| row.value());
+        let acknowledged = row.map(|row| checked("place of session", &key, row));
+        all = all.min(acknowledged.transpose()?.unwrap_or(0));
+    }
+    Queues::remove(tables, user, all)
 }
 
 fn of(tables: &Tables<'_>, user: UserId) -> Result<Vec<SessionId>, redb::Error> {

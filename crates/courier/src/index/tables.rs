@@ -7,9 +7,9 @@ use redb::{ReadableTableMetadata, Table, TableDefinition, WriteTransaction};
 /// The one row of [`META`]: what the counters stand at.
 pub(super) const STATE: &str = "state";
 
-/// The version of this layout. An index of the one before is [upgraded](super::upgrade), others are
+/// The version of this layout. An index of the two before is [upgraded](super::upgrade), others are
 /// refused.
-pub(super) const FORMAT: u32 = 3;
+pub(super) const FORMAT: u32 = 4;
 
 /// [`STATE`] → [`FORMAT`].
 pub(super) const FORMATS: TableDefinition<&str, u32> = TableDefinition::new("format");
@@ -41,6 +41,16 @@ pub(super) const MESSAGES: TableDefinition<(u64, u64), &[u8]> = TableDefinition:
 /// (User, sequence of the first) → [`Run`](super::queue::Run).
 pub(super) const QUEUES: TableDefinition<(u64, u64), Row> = TableDefinition::new("queues");
 
+/// Number → many users and the last [`Run`](super::queue::Run) of each, of those that have no row of their
+/// own yet.
+pub(super) const TAILS: TableDefinition<u64, &[u8]> = TableDefinition::new("tails");
+/// (Chunk, conversation) → the number of the last message of the conversation in that chunk.
+pub(super) const MARKS: TableDefinition<(u64, u64), Number> = TableDefinition::new("marks");
+/// Chunk → when the log took the newest message in it.
+pub(super) const CHUNKS: TableDefinition<u64, Number> = TableDefinition::new("chunks");
+/// Conversation → the number of the first message that is kept, if earlier ones were removed.
+pub(super) const FIRSTS: TableDefinition<u64, Number> = TableDefinition::new("firsts");
+
 /// (User, hashed key) → (conversation, number, fingerprint of the text), for the messages of a day.
 pub(super) type Keys<'t> = Table<'t, (u64, [u8; 16]), (u64, u64, u64)>;
 
@@ -69,6 +79,10 @@ pub(super) struct Tables<'t> {
     pub memberships: Table<'t, (u64, u64), ()>,
     pub messages: Table<'t, (u64, u64), &'static [u8]>,
     pub queues: Table<'t, (u64, u64), Row>,
+    pub tails: Table<'t, u64, &'static [u8]>,
+    pub marks: Table<'t, (u64, u64), Number>,
+    pub chunks: Table<'t, u64, Number>,
+    pub firsts: Table<'t, u64, Number>,
 }
 
 impl<'t> Tables<'t> {
@@ -92,6 +106,10 @@ impl<'t> Tables<'t> {
             memberships: txn.open_table(MEMBERSHIPS)?,
             messages: txn.open_table(MESSAGES)?,
             queues: txn.open_table(QUEUES)?,
+            tails: txn.open_table(TAILS)?,
+            marks: txn.open_table(MARKS)?,
+            chunks: txn.open_table(CHUNKS)?,
+            firsts: txn.open_table(FIRSTS)?,
         })
     }
 }

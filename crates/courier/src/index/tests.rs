@@ -1,10 +1,15 @@
 //! The index by itself, fed by hand.
 
+mod checkpoints;
+mod keeping;
+
 use super::*;
 use crate::command::{Acknowledgement, Command, Done, Outcome, Refusal};
+use crate::log::LogError;
 use crate::model::{ConversationId, Millis};
 use redb::{ReadableTable, TableHandle};
 use std::sync::Mutex;
+use tokio::sync::oneshot;
 
 /// No bound of a page.
 const ALL: usize = usize::MAX;
@@ -20,6 +25,8 @@ impl Effects for Kept {
     }
 
     fn session_closed(&mut self, _: UserId, _: SessionId) {}
+
+    fn conversation_changed(&mut self, _: ConversationId, _: &[UserId]) {}
 }
 
 struct Fed {
@@ -33,7 +40,10 @@ struct Fed {
 
 impl Fed {
     fn open(dir: Option<&Path>) -> Fed {
-        let opened = Opened::open(dir).unwrap();
+        Fed::start(Opened::open(dir).unwrap())
+    }
+
+    fn start(opened: Opened) -> Fed {
         let position = opened.applied().position;
         let (feed, entries) = crossbeam_channel::bounded(4);
         let (kept, checkpoints) = (Kept::default(), Arc::<Mutex<Vec<u64>>>::default());

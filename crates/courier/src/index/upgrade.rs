@@ -1,9 +1,11 @@
-//! An index of the format before this one, brought to this one.
+//! An index of a format before this one, brought to this one.
 //!
 //! Format 2 had no checksums beside what sessions and users had acknowledged, no list of a user's
-//! sessions, and kept the days of idempotency keys in the order of the calendar.
+//! sessions, and kept the days of idempotency keys in the order of the calendar. Format 3 did not know how
+//! old messages are: what it has is one [chunk](super::expiry), as old as the newest of it.
 
-use super::apply::State;
+use super::apply::{State, Stored};
+use super::expiry::{Chunk, Growing, note};
 use super::keys::Days;
 use super::row::{decode, encode, number, session_key};
 use super::tables::{
@@ -11,15 +13,17 @@ use super::tables::{
 };
 use crate::log::Digest;
 use crate::model::{Millis, Session, UserId};
+use crate::seal::FIRST;
 use redb::{Database, Durability, ReadableTable, TableDefinition, WriteTransaction};
 use serde::{Deserialize, Serialize};
 
-/// The format that is upgraded.
-pub(super) const BEFORE: u32 = 2;
+/// The formats that are upgraded.
+pub(super) const BEFORE: [u32; 2] = [2, 3];
 
 const OLD_SESSION_ACKS: TableDefinition<[u8; 16], u64> = TableDefinition::new("session_acks");
 const OLD_USER_ACKS: TableDefinition<u64, u64> = TableDefinition::new("user_acks");
 
+/// Of format 2.
 #[derive(Serialize, Deserialize)]
 struct OldState {
     format: u32,
@@ -31,6 +35,18 @@ struct OldState {
     days: Vec<u64>,
 }
 
+/// Of format 3.
+#[derive(Serialize, Deserialize)]
+struct StateWithoutBytes {
+    format: u32,
+    log: u64,
+    position: u64,
+    digest: Digest,
+    users: u64,
+    conversations: u64,
+    days: Days,
+}
+
 #[derive(Serialize, Deserialize)]
 struct OldSession {
     user: UserId,
@@ -38,17 +54,19 @@ struct OldSession {
     expires: Millis,
 }
 
-/// Upgrades an index of format [`BEFORE`], all of it or, if something is in the way, nothing.
-pub(super) fn upgrade(database: &Database) -> Result<(), redb::Error> {
+/// Upgrades an index of one of the formats [`BEFORE`], all of it or, if something is in the way, nothing.
+pub(super) fn upgrade(database: &Database, found: u32) -> Result<(), redb::Error> {
     let mut txn = database.begin_write()?;
     txn.set_durability(Durability::Immediate)
         .map_err(redb::Error::from)?;
     let mut scratch = Vec::new();
-    upgrade_state(&txn, &mut scratch)?;
-    upgrade_sessions(&txn, &mut scratch)?;
-    upgrade_acknowledgements(&txn)?;
+    if found < 3 {
+        upgrade_state(&txn, &mut scratch)?;
+        upgrade_sessions(&txn, &mut scratch)?;
+        upgrade_acknowledgements(&txn)?;
+    }
     txn.open_table(FORMATS)?.insert(STATE, FORMAT)?;
-    drop(Tables::open(&txn)?);
+    measure_messages(&mut Tables::open(&txn)?, &mut scratch)?;
     txn.commit()?;
     Ok(())
 }
@@ -59,8 +77,8 @@ fn upgrade_state(txn: &WriteTransaction, scratch: &mut Vec<u8>) -> Result<(), re
         return Ok(());
     };
     let old: OldState = decode("state", &[], &row)?;
-    let state = State {
-        format: FORMAT,
+    let state = StateWithoutBytes {
+        format: 3,
         log: old.log,
         position: old.position,
         digest: old.digest,
@@ -72,6 +90,62 @@ fn upgrade_state(txn: &WriteTransaction, scratch: &mut Vec<u8>) -> Result<(), re
         },
     };
     meta.insert(STATE, encode(&[], &state, scratch))?;
+    Ok(())
+}
+
+/// Takes note of how much and how old all messages are.
+fn measure_messages(tables: &mut Tables<'_>, scratch: &mut Vec<u8>) -> Result<(), redb::Error> {
+    let Some(row) = tables.meta.get(STATE)?.map(|row| row.value().to_vec()) else {
+        return Ok(());
+    };
+    let StateWithoutBytes {
+        log,
+        position,
+        digest,
+        users,
+        conversations,
+        days,
+        ..
+    } = decode("state", &[], &row)?;
+    let (mut bytes, mut newest) = (0, Millis::default());
+    let mut last = None;
+    let chunk = Chunk(1);
+    let Tables {
+        messages, marks, ..
+    } = tables;
+    let mut mark = |(of, last)| {
+        let row = number(&[chunk.0, of], last);
+        marks.insert((chunk.0, of), row).map(drop)
+    };
+    for row in messages.iter()? {
+        let (place, row) = row?;
+        let (of, message) = place.value();
+        let stored: Stored<'_> = decode("message", &[of, message], row.value())?;
+        bytes += row.value().len() as u64;
+        newest = newest.max(stored.sent);
+        if let Some(last) = last.replace((of, message))
+            && last.0 != of
+        {
+            mark(last)?;
+        }
+    }
+    if let Some(last) = last {
+        mark(last)?;
+        note(tables, chunk, newest)?;
+    }
+    let state = State {
+        format: FORMAT,
+        log,
+        position,
+        digest,
+        users,
+        conversations,
+        days,
+        bytes,
+        growing: Growing::after(chunk),
+        version: FIRST,
+    };
+    tables.meta.insert(STATE, encode(&[], &state, scratch))?;
     Ok(())
 }
 
@@ -121,7 +195,7 @@ mod tests {
     use crate::model::SessionId;
 
     #[tokio::test]
-    async fn an_index_of_the_format_before_goes_on_where_it_was() {
+    async fn an_index_of_the_second_format_goes_on_where_it_was() {
         let dir = tempfile::tempdir().unwrap();
         let (id, session) = (
             [7; 16],
@@ -137,7 +211,7 @@ mod tests {
             let mut scratch = Vec::new();
             {
                 let state = OldState {
-                    format: BEFORE,
+                    format: BEFORE[0],
                     log: 5,
                     position: 40,
                     digest: [1; 16],
@@ -149,7 +223,7 @@ mod tests {
                 let row = encode(&[], &state, &mut scratch);
                 meta.insert(STATE, row).unwrap();
                 let mut formats = txn.open_table(FORMATS).unwrap();
-                formats.insert(STATE, BEFORE).unwrap();
+                formats.insert(STATE, BEFORE[0]).unwrap();
                 let mut sessions = txn.open_table(SESSIONS).unwrap();
                 let row = encode(&session_key(id), &session, &mut scratch);
                 sessions.insert(id, row).unwrap();

@@ -16,6 +16,7 @@ use crate::database;
 use crate::error::StartError;
 use crate::guard::guard;
 use crate::model::Millis;
+use crate::seal::NEWEST;
 use prometheus_client::metrics::counter::Counter;
 use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 use std::future::{Future, ready};
@@ -28,10 +29,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// The log's file in the directory of the data.
-const FILE: &str = "log.redb";
+pub(crate) const FILE: &str = "log.redb";
 /// The version of its layout.
 const FORMAT: u32 = 2;
-/// Format and identity.
+/// Format, identity, and the position after which it begins.
 const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
 /// Bytes of a row's checksum.
 const CHECK: usize = 4;
@@ -192,6 +193,10 @@ impl Log for Embedded {
 
     fn patience(&self) -> Option<Duration> {
         None
+    }
+
+    fn reads(&self) -> u8 {
+        NEWEST
     }
 
     fn is_up(&self) -> bool {
@@ -379,9 +384,35 @@ fn identity(database: &Database) -> Result<(u32, u64), redb::Error> {
     Ok((u32::try_from(format).unwrap_or(u32::MAX), identity))
 }
 
+/// Whether there is a log in this directory.
+pub(crate) fn is_in(dir: &Path) -> bool {
+    dir.join(FILE).exists()
+}
+
+/// Makes a log of this identity in a directory that has none, which goes on after a position.
+///
+/// # Errors
+/// If it cannot be written.
+pub(crate) fn begin(dir: &Path, log: u64, after: u64) -> Result<(), StartError> {
+    let (database, path) = database::open(Some(dir), FILE, CACHE)?;
+    let begun = guard(|| {
+        let txn = database.begin_write()?;
+        {
+            let mut meta = txn.open_table(META)?;
+            meta.insert("format", u64::from(FORMAT))?;
+            meta.insert("identity", log)?;
+            meta.insert("base", after)?;
+        }
+        txn.commit()?;
+        Ok(())
+    });
+    begun.map_err(|error| StartError::database(&path, error))
+}
+
 /// What the log holds after this position, and how far it goes.
 fn read(database: &Database, after: u64) -> Result<Segments, redb::Error> {
     let txn = database.begin_read()?;
+    let base = txn.open_table(META)?.get("base")?;
     let tables = txn.list_tables()?;
     let mut segments: Vec<u64> = tables
         .filter_map(|table| table.name().strip_prefix("log_")?.parse().ok())
@@ -389,7 +420,7 @@ fn read(database: &Database, after: u64) -> Result<Segments, redb::Error> {
     segments.sort_unstable();
     let mut entries = Vec::new();
     let mut expected = after + 1;
-    let mut last = 0;
+    let mut last = base.map_or(0, |row| row.value());
     let oldest = segments.first().copied().unwrap_or(needed(after));
     for number in segments
         .into_iter()

@@ -23,21 +23,23 @@
 //! Nodes of two versions can run at a time. A node publishes only what all nodes that it hears of can
 //! [read](crate::presence::shared::CommonVersion); one that meets what it cannot read stops.
 
+mod connect;
 mod end;
 mod follow;
 
-use super::{Digest, Feed, Log, LogError, Reply};
+pub(crate) use connect::{Connected, Names, Server};
+
+use super::{Digest, Log, LogError, Reply};
 use crate::command::Command;
-use crate::error::StartError;
 use crate::hub::lock;
 use crate::metrics::Metrics;
 use crate::presence::shared::CommonVersion;
 use crate::seal::Key;
+use async_nats::Client;
 use async_nats::connection::State;
 use async_nats::jetstream::context::Context;
 use async_nats::jetstream::message::PublishMessage;
-use async_nats::jetstream::stream::{Config, Info, RetentionPolicy, StorageType, Stream};
-use async_nats::{Client, ConnectOptions, Event};
+use async_nats::jetstream::stream::{Info, Stream};
 use end::Ends;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -47,12 +49,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
-/// The number is the version of the format.
-const STREAM: &str = "COURIER2";
-const SUBJECT: &str = "courier.log.2";
 /// A command is published again and again for this long.
 const LONGEST: Duration = Duration::from_secs(15);
 /// How long one acknowledgement may take.
@@ -73,19 +71,6 @@ struct Published {
     command: Command,
 }
 
-/// A stream, before it is followed.
-pub(crate) struct Connected {
-    client: Client,
-    context: Context,
-    stream: Stream,
-    url: String,
-    key: Key,
-    metrics: Metrics,
-    origin: u64,
-    identity: u64,
-    connections: watch::Receiver<u64>,
-}
-
 /// See the [module](self).
 #[derive(Clone)]
 pub(crate) struct JetStream {
@@ -101,6 +86,7 @@ struct StreamState {
     origin: u64,
     identity: u64,
     common: CommonVersion,
+    names: Names,
     /// How often the client has connected.
     connections: watch::Receiver<u64>,
     ends: Ends,
@@ -110,122 +96,6 @@ struct StreamState {
     /// Why the stream is not followed any more.
     stopped: OnceLock<String>,
     closed: watch::Sender<bool>,
-}
-
-impl Connected {
-    /// Connects to the server, and makes the stream if there is none.
-    pub async fn connect(url: &str, key: Key, metrics: Metrics) -> Result<Connected, StartError> {
-        let public = without_secrets(url);
-        let refused = |reason: String| StartError::Nats {
-            url: public.clone(),
-            reason,
-        };
-        let (connected, connections) = watch::channel(0);
-        let connected = Arc::new(connected);
-        let client = ConnectOptions::new()
-            .event_callback(move |event| {
-                let connected = connected.clone();
-                async move {
-                    if let Event::Connected = event {
-                        connected.send_modify(|count| *count += 1);
-                    }
-                }
-            })
-            .name("corsair courier")
-            .connection_timeout(Duration::from_secs(5))
-            .request_timeout(Some(Duration::from_secs(5)))
-            .connect(url)
-            .await
-            .map_err(|error| refused(format!("{error}; is nats-server running there?")))?;
-        let mut context = async_nats::jetstream::new(client.clone());
-        context.set_timeout(ACK);
-        let config = Config {
-            name: STREAM.to_owned(),
-            subjects: vec![SUBJECT.to_owned()],
-            retention: RetentionPolicy::Limits,
-            storage: StorageType::File,
-            duplicate_window: DUPLICATES,
-            deny_delete: true,
-            deny_purge: true,
-            ..Config::default()
-        };
-        let mut stream = context
-            .get_or_create_stream(config)
-            .await
-            .map_err(|error| {
-                refused(format!(
-                    "{error}; start nats-server with -js, which keeps streams"
-                ))
-            })?;
-        let info = stream.info().await.map_err(|e| refused(e.to_string()))?;
-        let identity = identity(info);
-        let mut origin = [0; 8];
-        getrandom::fill(&mut origin).map_err(|error| refused(error.to_string()))?;
-        Ok(Connected {
-            client,
-            context,
-            stream,
-            url: public,
-            key,
-            metrics,
-            origin: u64::from_le_bytes(origin),
-            identity,
-            connections,
-        })
-    }
-
-    /// A number that another stream does not have.
-    pub fn identity(&self) -> u64 {
-        self.identity
-    }
-
-    /// The process as other nodes know it.
-    pub fn origin(&self) -> u64 {
-        self.origin
-    }
-
-    pub fn client(&self) -> Client {
-        self.client.clone()
-    }
-
-    /// Follows the stream from after the entry that was applied last.
-    ///
-    /// # Errors
-    /// If the stream does not have that entry.
-    pub async fn follow(
-        self,
-        applied: Applied,
-        feed: Feed,
-        common: CommonVersion,
-    ) -> Result<(JetStream, JoinHandle<()>), StartError> {
-        let state = Arc::new(StreamState {
-            client: self.client,
-            context: self.context,
-            stream: self.stream,
-            key: self.key,
-            metrics: self.metrics,
-            origin: self.origin,
-            identity: self.identity,
-            common,
-            connections: self.connections,
-            ends: Ends::default(),
-            numbers: AtomicU64::new(0),
-            waiting: Mutex::default(),
-            stopped: OnceLock::new(),
-            closed: watch::Sender::new(false),
-        });
-        match state.check(&applied).await {
-            Ok(()) => {}
-            Err(Attach::Broken(reason) | Attach::Wrong(reason)) => {
-                return Err(StartError::Nats {
-                    url: self.url,
-                    reason,
-                });
-            }
-        }
-        let following = tokio::spawn(follow::follow(state.clone(), applied, feed));
-        Ok((JetStream { state }, following))
-    }
 }
 
 /// The entry that was applied last.
@@ -308,6 +178,10 @@ impl Log for JetStream {
         Some(LONGEST + 2 * ACK)
     }
 
+    fn reads(&self) -> u8 {
+        self.state.common.get()
+    }
+
     fn is_up(&self) -> bool {
         self.state.is_connected() && self.state.alive().is_ok()
     }
@@ -348,19 +222,20 @@ impl StreamState {
     /// Whether the stream is the one that was applied, as far as it was.
     async fn check(&self, applied: &Applied) -> Result<(), Attach> {
         let broken = |error: String| Attach::Broken(error);
+        let stream = &self.names.stream;
         let info = timeout(ACK, self.stream.get_info()).await;
         let info = info.map_err(|_| broken("the NATS server does not answer".to_owned()))?;
         let info = info.map_err(|error| broken(error.to_string()))?;
         if identity(&info) != self.identity {
             return Err(Attach::Wrong(format!(
-                "the stream {STREAM} is not the one that was there before; bring back the server's data"
+                "the stream {stream} is not the one that was there before; bring back the server's data"
             )));
         }
         let Applied { position, digest } = *applied;
         let last = info.state.last_sequence;
         if last < position {
             return Err(Attach::Wrong(format!(
-                "the stream {STREAM} ends at {last}, and this node has applied {position}: the server has lost entries; bring back its data"
+                "the stream {stream} ends at {last}, and this node has applied {position}: the server has lost entries; bring back its data"
             )));
         }
         if position == 0 {
@@ -371,7 +246,7 @@ impl StreamState {
         let entry = entry.map_err(|error| broken(error.to_string()))?;
         if self::digest(&entry.payload) != digest {
             return Err(Attach::Wrong(format!(
-                "entry {position} of the stream {STREAM} is not the one that this node has applied: the server has lost entries and taken others; bring back its data"
+                "entry {position} of the stream {stream} is not the one that this node has applied: the server has lost entries and taken others; bring back its data"
             )));
         }
         Ok(())
@@ -386,7 +261,10 @@ impl StreamState {
                 .payload(bytes.clone())
                 .message_id(&id);
             let published = timeout(ACK, async {
-                let acknowledged = self.context.send_publish(SUBJECT, message).await;
+                let acknowledged = self
+                    .context
+                    .send_publish(self.names.log.clone(), message)
+                    .await;
                 acknowledged
                     .map_err(|e| e.to_string())?
                     .await

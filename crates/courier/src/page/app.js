@@ -67,13 +67,19 @@ function leave(error) {
   line = null;
   kept.forget();
   for (const map of [names, rooms, online]) map.clear();
+  shut();
+  api = new Api();
+  show("login");
+  if (error) complain(error);
+}
+
+const sending = (text) => [...$("messages").querySelectorAll(".waiting")].find((item) => item.textContent === text);
+
+function shut() {
   open = null;
   $("messages").replaceChildren();
   $("post").hidden = $("earlier").hidden = true;
   $("title").textContent = "No conversation";
-  api = new Api();
-  show("login");
-  if (error) complain(error);
 }
 
 // The names of those whom this tab does not know yet.
@@ -167,10 +173,22 @@ async function hear(frame) {
       await meet(message.conversation).catch(complain);
       await resolve([message.sender]).catch(complain);
       if (message.conversation === open) {
+        // It may come over the socket before the answer to its POST.
+        if (message.sender === session.user) sending(message.text)?.remove();
         draw(message);
-      } else if (rooms.has(message.conversation)) {
+      } else if (message.sender !== session.user && rooms.has(message.conversation)) {
         rooms.get(message.conversation).unread += 1;
       }
+      drawRooms();
+      break;
+    }
+    case "conversation:changed": {
+      const before = rooms.get(frame.conversation);
+      rooms.delete(frame.conversation);
+      await meet(frame.conversation).catch(complain);
+      const room = rooms.get(frame.conversation);
+      if (room && before) room.unread = before.unread;
+      if (frame.conversation === open) room ? ($("title").textContent = titleOf(room)) : shut();
       drawRooms();
       break;
     }
@@ -196,7 +214,8 @@ async function hear(frame) {
 async function meet(id) {
   if (rooms.has(id)) return;
   const page = await api.untilDone("GET", `/conversations?limit=1&after=${id - 1}`);
-  for (const room of page.conversations) rooms.set(room.id, { ...room, unread: 0 });
+  // Whoever has left finds another one here, or none.
+  for (const room of page.conversations) if (!rooms.has(room.id)) rooms.set(room.id, { ...room, unread: 0 });
   await resolve(page.conversations.flatMap((room) => room.members.slice(0, 20)));
 }
 

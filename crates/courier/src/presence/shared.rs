@@ -21,7 +21,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use tokio::time::{MissedTickBehavior, interval};
 
-const SUBJECT: &str = "courier.presence.2";
 /// How often changes are published.
 const TICK: Duration = Duration::from_millis(100);
 /// How many ticks there are between two signs of life.
@@ -63,8 +62,8 @@ enum PresenceMessage {
 
 /// The newest version that all nodes read. Clones are the same.
 ///
-/// A node that has just started assumes the first until it has heard the others; those that say nothing
-/// of it have the first.
+/// A node that has just started assumes the newest that it has read in the log until it has heard the
+/// others: one that cannot read that has stopped. Those that say nothing of it have the first.
 #[derive(Clone, Debug)]
 pub(crate) struct CommonVersion(Arc<AtomicU8>);
 
@@ -101,10 +100,14 @@ pub(crate) struct SharedPresence {
     key: Key,
     metrics: Metrics,
     me: NodeId,
+    /// Where nodes tell each other.
+    subject: String,
     /// Changes published so far.
     published: u64,
     peers: HashMap<NodeId, Peer>,
     common: CommonVersion,
+    /// The newest version in the log, as far as this node had read it when it started.
+    written: u8,
     /// The others that are there have been heard.
     listened: bool,
 }
@@ -115,17 +118,21 @@ impl SharedPresence {
         client: Client,
         key: Key,
         metrics: Metrics,
-        me: NodeId,
+        (subject, me): (String, NodeId),
+        written: u8,
     ) -> SharedPresence {
+        let written = written.clamp(FIRST, NEWEST);
         SharedPresence {
             presence,
             client,
             key,
             metrics,
             me,
+            subject,
             published: 0,
             peers: HashMap::new(),
-            common: CommonVersion(Arc::new(AtomicU8::new(FIRST))),
+            common: CommonVersion(Arc::new(AtomicU8::new(written))),
+            written,
             listened: false,
         }
     }
@@ -140,14 +147,14 @@ impl SharedPresence {
         let peers = self.peers.values().map(|peer| peer.reads);
         let common = match self.listened {
             true => peers.fold(NEWEST, u8::min),
-            false => FIRST,
+            false => self.written,
         };
         self.common.0.store(common, Relaxed);
     }
 
     /// Publishes and listens until `closing` returns.
     pub async fn run(mut self, closing: impl Future<Output = ()>) {
-        let Ok(mut subscriber) = self.client.subscribe(SUBJECT).await else {
+        let Ok(mut subscriber) = self.client.subscribe(self.subject.clone()).await else {
             // The client reconnects by itself; this fails only when it is closed.
             return;
         };
@@ -201,7 +208,10 @@ impl SharedPresence {
         // What is not published now is asked for later.
         // All versions read presence.
         if let Ok(bytes) = self.key.seal(FIRST, &(self.me, message)) {
-            let _ = self.client.publish(SUBJECT, bytes.into()).await;
+            let _ = self
+                .client
+                .publish(self.subject.clone(), bytes.into())
+                .await;
         }
     }
 

@@ -77,7 +77,7 @@ async fn frames_that_mean_nothing_are_errors_and_too_many_end_the_socket() {
 }
 
 /// A handshake by hand, so that any bytes can follow.
-async fn raw(host: &str, token: &str) -> TcpStream {
+pub async fn raw(host: &str, token: &str) -> TcpStream {
     let mut stream = TcpStream::connect(host).await.unwrap();
     let request = format!(
         "GET /ws?presence=false HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
@@ -111,7 +111,7 @@ fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 /// The code with which the node closes, if it says one.
-async fn closed(mut stream: TcpStream) -> Option<u16> {
+pub async fn closed(mut stream: TcpStream) -> Option<u16> {
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes).await;
     let close = bytes.iter().position(|&byte| byte == 0x88)?;

@@ -1,9 +1,11 @@
 //! What is posted reaches its recipients, once, in order, and after whatever happened in between.
 
 use crate::node::{http, in_memory, message, on_disk, quiet, text, users};
+use corsair_courier_load::client::Login;
+use hyper::Method;
 
 #[tokio::test]
-async fn a_message_reaches_all_recipients_and_not_its_sender() {
+async fn a_message_reaches_all_recipients_and_the_sockets_of_its_sender() {
     let node = in_memory().await;
     let mut http = http(&node).await;
     let people = users(&mut http, 3).await;
@@ -18,7 +20,7 @@ async fn a_message_reaches_all_recipients_and_not_its_sender() {
         .await
         .unwrap();
     assert_eq!((stored.number, stored.repeated), (1, false));
-    for socket in &mut sockets[1..] {
+    for socket in &mut sockets {
         let (sequence, message) = message(socket).await;
         assert_eq!((sequence, message.number), (1, 1));
         assert_eq!(
@@ -26,11 +28,55 @@ async fn a_message_reaches_all_recipients_and_not_its_sender() {
             (people[0].user, "ahoy")
         );
     }
-    // The sender gets the answer, and nothing of its own message before it.
-    http.post(&people[1].token, conversation, "ahoy yourself", None)
-        .await
-        .unwrap();
-    assert_eq!(text(&mut sockets[0]).await, (1, "ahoy yourself".to_owned()));
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn what_one_posts_comes_to_ones_other_devices_and_is_not_unread() {
+    let node = in_memory().await;
+    let mut http = http(&node).await;
+    let people = users(&mut http, 2).await;
+    let anne = &people[0];
+    let room = http.converse(&anne.token, &[people[1].user]).await.unwrap();
+    let phone = http.log_in("user0", crate::node::PASSWORD).await.unwrap();
+    for turn in ["one", "two", "three"] {
+        http.post(&anne.token, room, turn, None).await.unwrap();
+        http.post(&people[1].token, room, "so?", None)
+            .await
+            .unwrap();
+    }
+    // It was not there then, and gets everything in the order of the conversation.
+    let mut socket = quiet(&node, &phone, "").await;
+    for (place, turn) in ["one", "so?", "two", "so?", "three", "so?"]
+        .iter()
+        .enumerate()
+    {
+        let (sequence, found) = message(&mut socket).await;
+        assert_eq!(
+            (sequence, found.number),
+            (place as u64 + 1, place as u64 + 1)
+        );
+        assert_eq!(&found.text, turn);
+    }
+    let unread = |who: &Login, count: u64| {
+        let bearer = format!("Bearer {}", who.token);
+        let wanted = format!("{{\"conversation\":1,\"count\":{count}}}");
+        (bearer, wanted)
+    };
+    for (after, count) in [(0, 3), (1, 3), (2, 2), (5, 1)] {
+        socket.acknowledge(after).await.unwrap();
+        let (bearer, wanted) = unread(anne, count);
+        let headers = [("authorization", bearer.as_str())];
+        loop {
+            let path = "/conversations/unread";
+            let (_, page) = http.send(Method::GET, path, &headers, "").await.unwrap();
+            let page = String::from_utf8_lossy(&page).into_owned();
+            if page.contains(&wanted) {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    }
     node.stop().await;
 }
 

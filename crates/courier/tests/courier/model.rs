@@ -147,7 +147,7 @@ impl World {
                         .await;
                     assert!(stored.unwrap().repeated);
                 }
-                for &member in members.iter().filter(|&&member| member != by) {
+                for &member in members {
                     self.people[member].queue.push(text.clone());
                 }
             }

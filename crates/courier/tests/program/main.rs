@@ -1,6 +1,7 @@
 //! The program as its users meet it: a node in a process, and what is refused.
 
 mod terminal;
+mod tls;
 
 use corsair_courier_load::{Kind, Plan, Progress};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -123,6 +124,7 @@ fn no_secret_is_printed() {
 #[test]
 fn what_makes_no_sense_is_refused_in_a_sentence() {
     let terminal = Terminal::new(PROGRAM);
+    std::fs::write(terminal.directory.path().join("key"), "0123456789abcdef").unwrap();
     for (args, part) in [
         ("", "corsair-courier serve"),
         ("deliver", "'deliver'"),
@@ -142,6 +144,17 @@ fn what_makes_no_sense_is_refused_in_a_sentence() {
             "cannot read",
         ),
         ("serve --connections 99999999999", "too large"),
+        ("serve --keep 0d", "1s or more"),
+        ("serve --keep 30", "30s or 30ms"),
+        ("serve --nats-stream a", "--nats"),
+        ("serve --nats x --nats-replicas 9", "1..=5"),
+        (
+            "serve --nats x --nats-key key --nats-stream a.b",
+            "--nats-stream",
+        ),
+        ("backup --data none --to x", "no data"),
+        ("compact --data none", "no data"),
+        ("restore --from none --data d", "none"),
     ] {
         let said = terminal.refuse(args);
         assert!(said.contains(part), "`{args}` says {said:?}, not {part:?}");

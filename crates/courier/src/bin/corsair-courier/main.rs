@@ -1,5 +1,6 @@
 //! `corsair-courier serve`: a node of the messaging service.
 
+mod data;
 mod refusal;
 mod serve;
 
@@ -22,6 +23,12 @@ struct Arguments {
 enum Command {
     /// Run a node: HTTP and WebSockets
     Serve(Box<serve::ServeArgs>),
+    /// Copy the data of a node, running or not, into one file
+    Backup(data::BackupArgs),
+    /// Bring a backup back into a new directory
+    Restore(data::RestoreArgs),
+    /// Give the room of removed messages back to the disk, of a node that runs or not
+    Compact(data::CompactArgs),
 }
 
 fn main() -> ExitCode {
@@ -43,6 +50,9 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     let runtime = runtime.context("cannot start tokio")?;
     match &arguments.command {
         Command::Serve(args) => runtime.block_on(serve::run(args)),
+        Command::Backup(args) => runtime.block_on(args.run()),
+        Command::Restore(args) => runtime.block_on(args.run()),
+        Command::Compact(args) => runtime.block_on(args.run()),
     }
 }
 

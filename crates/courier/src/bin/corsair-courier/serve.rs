@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use corsair_courier::process::asked_to_end;
-use corsair_courier::{Limits, Node, Options, Registration, serve};
+use corsair_courier::{Limits, Node, Options, Registration, Tls, serve, serve_tls};
 use std::io::Write;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -17,6 +17,12 @@ pub struct ServeArgs {
     /// Where to listen; port 0 takes any that is free
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8080")]
     listen: String,
+    /// The certificate of this node, with those that vouch for it, as PEM; clients speak TLS then
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The private key of --tls-cert, as PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
     /// Where the data are [default: in memory, gone with the process]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -26,6 +32,18 @@ pub struct ServeArgs {
     /// A file with the key of the nodes that share a log; needed with --nats
     #[arg(long, value_name = "FILE")]
     nats_key: Option<PathBuf>,
+    /// The stream that the nodes share; nodes of another service on that server have another
+    #[arg(long, value_name = "NAME", requires = "nats")]
+    nats_stream: Option<String>,
+    /// Servers that keep a copy of the stream; changes it if it is there already
+    #[arg(long, value_name = "NUMBER", requires = "nats", value_parser = clap::value_parser!(u8).range(1..=5))]
+    nats_replicas: Option<u8>,
+    /// A file with USER:PASSWORD or a token for the NATS server
+    #[arg(long, value_name = "FILE", requires = "nats")]
+    nats_credentials: Option<PathBuf>,
+    /// Certificates, as PEM, of whoever vouches for the NATS server
+    #[arg(long, value_name = "FILE", requires = "nats")]
+    nats_ca: Option<PathBuf>,
     /// An origin from which browsers may connect, besides the node's own; may be repeated
     #[arg(long, value_name = "ORIGIN")]
     origin: Vec<String>,
@@ -35,6 +53,12 @@ pub struct ServeArgs {
     /// A file with the secret of --registration token
     #[arg(long, value_name = "FILE")]
     registration_token: Option<PathBuf>,
+    /// Remove messages that are older, as 720h [default: keep them for ever]
+    #[arg(long, value_name = "TIME", value_parser = age)]
+    keep: Option<Duration>,
+    /// Remove the oldest messages while all have more bytes [default: keep them all]
+    #[arg(long, value_name = "BYTES")]
+    keep_bytes: Option<u64>,
     /// Requests per second of one user
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().rate)]
     rate: NonZeroU32,
@@ -119,6 +143,21 @@ fn page_bytes(text: &str) -> Result<usize, String> {
     }
 }
 
+/// How long messages are kept: a duration, of which `30d` is thirty times 24 hours.
+fn age(text: &str) -> Result<Duration, String> {
+    let days = text.trim().strip_suffix('d').map(str::trim_end);
+    match days.and_then(|days| days.parse::<u32>().ok()) {
+        Some(0) => Err("messages are kept for some time; give 1s or more".to_owned()),
+        Some(days) => Ok(Duration::from_secs(u64::from(days) * 24 * 60 * 60)),
+        None => match pause(text)? {
+            short if short < Duration::from_secs(1) => {
+                Err("messages are kept for some time; give 1s or more".to_owned())
+            }
+            age => Ok(age),
+        },
+    }
+}
+
 /// Reads a duration with its unit that is not 0.
 fn pause(text: &str) -> Result<Duration, String> {
     let parsed = jiff::fmt::friendly::SpanParser::new().parse_unsigned_duration(text);
@@ -169,7 +208,13 @@ impl ServeArgs {
             data: self.data.clone(),
             nats: self.nats.clone(),
             nats_key: self.nats_key.clone(),
+            nats_stream: self.nats_stream.clone(),
+            nats_replicas: self.nats_replicas,
+            nats_credentials: self.nats_credentials.clone(),
+            nats_ca: self.nats_ca.clone(),
             origins: self.origin.clone(),
+            keep: self.keep,
+            keep_bytes: self.keep_bytes,
             limits: Limits {
                 rate: self.rate,
                 fanout: self.fanout,
@@ -197,13 +242,21 @@ impl ServeArgs {
 /// Serves until Ctrl-C or SIGTERM.
 pub async fn run(args: &ServeArgs) -> Result<ExitCode> {
     let end = asked_to_end();
+    let tls = match (&args.tls_cert, &args.tls_key) {
+        (Some(certificate), Some(key)) => Some(Tls::load(certificate, key)?),
+        _ => None,
+    };
+    let scheme = if tls.is_some() { "https" } else { "http" };
     let node = Node::start(args.options()?).await?;
-    let serving = serve(node, &args.listen).await?;
+    let serving = match tls {
+        Some(tls) => serve_tls(node, &args.listen, tls).await?,
+        None => serve(node, &args.listen).await?,
+    };
     // A script may wait for this line; a closed pipe is no reason to end.
     let address = serving.address();
     let _ = writeln!(
         std::io::stdout(),
-        "corsair-courier: listens on http://{address}, Ctrl-C stops it"
+        "corsair-courier: listens on {scheme}://{address}, Ctrl-C stops it"
     );
     if args.data.is_none() && args.nats.is_none() {
         let _ = writeln!(

@@ -1,6 +1,6 @@
 //! Reading the stream from a position on, for as long as the node runs.
 
-use super::{Applied, Attach, Published, STREAM, StreamState, digest};
+use super::{Applied, Attach, Published, StreamState, digest};
 use crate::hub::lock;
 use crate::log::{Entry, Feed};
 use crate::model::Millis;
@@ -125,6 +125,7 @@ fn entry(
     message: &Message,
     applied: &mut Applied,
 ) -> Result<Option<Entry>, End> {
+    let stream = &state.names.stream;
     let info = message.info().map_err(|_| End::Broken)?;
     let position = info.stream_sequence;
     if position <= applied.position {
@@ -133,7 +134,7 @@ fn entry(
     let expected = applied.position + 1;
     if position != expected {
         return Err(End::Wrong(format!(
-            "the stream {STREAM} goes on at {position} where {expected} was to come"
+            "the stream {stream} goes on at {position} where {expected} was to come"
         )));
     }
     let milliseconds = info.published.unix_timestamp_nanos() / 1_000_000;
@@ -154,20 +155,20 @@ fn entry(
         Opened::Foreign => {
             state.metrics.refuse("foreign_entry");
             tracing::warn!(
-                "entry {position} of the stream {STREAM} was not published by a node with this key; it is skipped"
+                "entry {position} of the stream {stream} was not published by a node with this key; it is skipped"
             );
         }
         // No node can read it: its version is known, and says what may be in it.
         Opened::Unreadable(reason) => {
             state.metrics.refuse("unreadable_entry");
             tracing::warn!(
-                "entry {position} of the stream {STREAM} cannot be read by any node: {reason}; it is skipped"
+                "entry {position} of the stream {stream} cannot be read by any node: {reason}; it is skipped"
             );
         }
         // Others do something with it, and this node must do the same.
         Opened::Newer(version) => {
             return Err(End::Wrong(format!(
-                "entry {position} of the stream {STREAM} was written by a node of version {version}, and this one reads up to {NEWEST}; upgrade this node"
+                "entry {position} of the stream {stream} was written by a node of version {version}, and this one reads up to {NEWEST}; upgrade this node"
             )));
         }
     }

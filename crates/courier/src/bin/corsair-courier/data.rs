@@ -1,0 +1,74 @@
+//! `corsair-courier backup`, `restore` and `compact`.
+
+use anyhow::Result;
+use clap::Args;
+use corsair_courier::{backup, compact, restore};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The flags of `corsair-courier backup`.
+#[derive(Args, Clone, Debug)]
+pub struct BackupArgs {
+    /// Where the data are
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// The file to write
+    #[arg(long, value_name = "FILE")]
+    to: PathBuf,
+}
+
+/// The flags of `corsair-courier restore`.
+#[derive(Args, Clone, Debug)]
+pub struct RestoreArgs {
+    /// The backup
+    #[arg(long, value_name = "FILE")]
+    from: PathBuf,
+    /// Where the data are to be; there are none yet
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+}
+
+/// The flags of `corsair-courier compact`.
+#[derive(Args, Clone, Debug)]
+pub struct CompactArgs {
+    /// Where the data are
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+}
+
+impl BackupArgs {
+    /// Makes the backup.
+    pub async fn run(&self) -> Result<ExitCode> {
+        backup(&self.data, &self.to).await?;
+        let bytes = std::fs::metadata(&self.to).map_or(0, |file| file.len());
+        say(&format!("wrote {}, {bytes} bytes", self.to.display()));
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl RestoreArgs {
+    /// Brings the backup back.
+    pub async fn run(&self) -> Result<ExitCode> {
+        restore(&self.from, &self.data).await?;
+        let data = self.data.display();
+        say(&format!(
+            "restored {data}; `corsair-courier serve --data {data}` goes on with it"
+        ));
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl CompactArgs {
+    /// Compacts the data.
+    pub async fn run(&self) -> Result<ExitCode> {
+        let (before, after) = compact(&self.data).await?;
+        say(&format!("{before} bytes before, {after} after"));
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn say(sentence: &str) {
+    // A closed pipe is no reason to fail.
+    let _ = writeln!(std::io::stdout(), "corsair-courier: {sentence}");
+}

@@ -1,0 +1,162 @@
+//! What the owner of a node's data asks a running node, over a socket in their directory.
+//!
+//! One line each way: `backup PATH` or `compact`; `ok …` or `error …`.
+
+use crate::backup::BackupError;
+use crate::node::Node;
+use std::path::{Path, PathBuf};
+
+/// The socket in the directory of the data.
+const SOCKET: &str = "control.sock";
+
+/// What can be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Request {
+    Backup(PathBuf),
+    Compact,
+}
+
+impl Request {
+    fn line(&self) -> Option<String> {
+        match self {
+            Request::Backup(path) => path.to_str().map(|path| format!("backup {path}")),
+            Request::Compact => Some("compact".to_owned()),
+        }
+    }
+
+    fn parse(line: &str) -> Option<Request> {
+        match line.split_once(' ') {
+            Some(("backup", path)) => Some(Request::Backup(path.into())),
+            None if line == "compact" => Some(Request::Compact),
+            _ => None,
+        }
+    }
+
+    /// Does it, and says what came of it.
+    async fn serve(self, node: &Node) -> Result<String, BackupError> {
+        match self {
+            Request::Backup(to) => node.backup(&to).await.map(|()| String::new()),
+            Request::Compact => {
+                let (before, after) = node.compact().await?;
+                Ok(format!("{before} {after}"))
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+pub(crate) use unix::{ask, listen};
+
+#[cfg(unix)]
+mod unix {
+    use super::*;
+    use std::io::ErrorKind;
+    use std::time::Duration;
+    use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+    use tokio::net::{UnixListener, UnixStream};
+    use tokio::time::timeout;
+
+    /// Bytes of a line.
+    const LONGEST: u64 = 8 << 10;
+    /// In which a line has to come.
+    const PATIENCE: Duration = Duration::from_secs(5);
+
+    /// Serves requests until the node closes.
+    pub(crate) fn listen(node: &Node, data: &Path) {
+        let path = data.join(SOCKET);
+        // Whoever had it is gone: this process has the files.
+        let _ = std::fs::remove_file(&path);
+        let listener = match UnixListener::bind(&path) {
+            Ok(listener) => listener,
+            Err(error) => {
+                tracing::warn!(
+                    "{}: {error}; backups and compactions have to wait until this node is stopped",
+                    path.display()
+                );
+                return;
+            }
+        };
+        let inner = node.inner.clone();
+        tokio::spawn(async move {
+            loop {
+                let accepted = tokio::select! {
+                    accepted = listener.accept() => accepted,
+                    () = inner.closing() => break,
+                };
+                if let Ok((stream, _)) = accepted {
+                    let inner = inner.clone();
+                    tokio::spawn(async move {
+                        let node = Node { inner };
+                        // Whoever has asked may have gone.
+                        let _ = answer(stream, &node).await;
+                    });
+                }
+            }
+            drop(listener);
+            let _ = std::fs::remove_file(&path);
+        });
+    }
+
+    async fn answer(stream: UnixStream, node: &Node) -> std::io::Result<()> {
+        let mut stream = BufReader::new(stream);
+        let line = timeout(PATIENCE, line(&mut stream)).await??;
+        let answer = match Request::parse(&line) {
+            None => "error this is not known here; is the node of another version?".to_owned(),
+            Some(request) => match request.serve(node).await {
+                Ok(said) => format!("ok {said}"),
+                Err(error) => format!("error {error}").replace('\n', " "),
+            },
+        };
+        stream.write_all(format!("{answer}\n").as_bytes()).await
+    }
+
+    async fn line(stream: &mut BufReader<UnixStream>) -> std::io::Result<String> {
+        let mut line = String::new();
+        stream.take(LONGEST).read_line(&mut line).await?;
+        Ok(line.trim_end_matches('\n').to_owned())
+    }
+
+    /// Asks the node that runs on these data; `None` if none does.
+    pub(crate) async fn ask(data: &Path, request: &Request) -> Result<Option<String>, BackupError> {
+        let path = data.join(SOCKET);
+        let failed = |source| BackupError::File {
+            path: path.clone(),
+            source,
+        };
+        let stream = match UnixStream::connect(&path).await {
+            Ok(stream) => stream,
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::NotFound | ErrorKind::ConnectionRefused
+                ) =>
+            {
+                return Ok(None);
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        let Some(asked) = request.line().filter(|line| !line.contains('\n')) else {
+            let reason = "the name of a backup is UTF-8, without line breaks; choose another one";
+            return Err(BackupError::Refused(reason.to_owned()));
+        };
+        let mut stream = BufReader::new(stream);
+        let asked = format!("{asked}\n");
+        stream.write_all(asked.as_bytes()).await.map_err(failed)?;
+        let said = line(&mut stream).await.map_err(failed)?;
+        match said.split_once(' ') {
+            Some(("ok", said)) => Ok(Some(said.to_owned())),
+            Some(("error", reason)) => Err(BackupError::Refused(reason.to_owned())),
+            _ => Err(BackupError::Refused(
+                "the node has ended before it was done; try again".to_owned(),
+            )),
+        }
+    }
+}
+
+#[cfg(not(unix))]
+pub(crate) fn listen(_: &Node, _: &Path) {}
+
+#[cfg(not(unix))]
+pub(crate) async fn ask(_: &Path, _: &Request) -> Result<Option<String>, BackupError> {
+    Ok(None)
+}

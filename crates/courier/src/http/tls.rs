@@ -1,0 +1,86 @@
+//! Connections under TLS, if the program was built with the feature `tls`.
+
+use crate::error::StartError;
+use std::path::Path;
+use tokio::net::TcpStream;
+
+/// A certificate and its key, read.
+#[derive(Clone)]
+pub struct Tls {
+    #[cfg(feature = "tls")]
+    acceptor: tokio_rustls::TlsAcceptor,
+    #[cfg(not(feature = "tls"))]
+    never: std::convert::Infallible,
+}
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // A key is not printed.
+        f.write_str("Tls(…)")
+    }
+}
+
+/// What a connection is under TLS.
+#[cfg(feature = "tls")]
+pub(super) type Secured = tokio_rustls::server::TlsStream<TcpStream>;
+#[cfg(not(feature = "tls"))]
+pub(super) type Secured = TcpStream;
+
+#[cfg(feature = "tls")]
+impl Tls {
+    /// Reads a certificate, with those that vouch for it, and its private key, from PEM files.
+    ///
+    /// # Errors
+    /// If a file cannot be read, or the two do not belong together.
+    pub fn load(certificate: &Path, key: &Path) -> Result<Tls, StartError> {
+        use std::sync::Arc;
+        use tokio_rustls::rustls::ServerConfig;
+        use tokio_rustls::rustls::crypto::ring::default_provider;
+        use tokio_rustls::rustls::pki_types::pem::PemObject;
+        use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+        let refused = |path: &Path, reason: String| StartError::Tls {
+            path: path.to_owned(),
+            reason,
+        };
+        let chain = CertificateDer::pem_file_iter(certificate)
+            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+            .map_err(|error| refused(certificate, error.to_string()))?;
+        if chain.is_empty() {
+            let reason = "it holds no certificate; it begins with -----BEGIN CERTIFICATE-----";
+            return Err(refused(certificate, reason.to_owned()));
+        }
+        let secret = PrivateKeyDer::from_pem_file(key)
+            .map_err(|error| refused(key, format!("{error}; it has to hold a private key")))?;
+        let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+            .with_safe_default_protocol_versions()
+            .and_then(|config| config.with_no_client_auth().with_single_cert(chain, secret));
+        let mut config =
+            config.map_err(|error| refused(key, format!("{error}; is it of this certificate?")))?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Tls {
+            acceptor: Arc::new(config).into(),
+        })
+    }
+
+    /// Agrees with a client on how to speak.
+    pub(super) async fn accept(&self, stream: TcpStream) -> std::io::Result<Secured> {
+        self.acceptor.accept(stream).await
+    }
+}
+
+#[cfg(not(feature = "tls"))]
+impl Tls {
+    /// Says that this cannot be done.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn load(_: &Path, _: &Path) -> Result<Tls, StartError> {
+        let reason = "this program was built without TLS; build it with the feature `tls`, or let a proxy speak it";
+        Err(StartError::Setting(reason.to_owned()))
+    }
+
+    pub(super) async fn accept(&self, _: TcpStream) -> std::io::Result<Secured> {
+        match self.never {}
+    }
+}

@@ -1,0 +1,270 @@
+//! Giving back the room of what was removed, while the index is used.
+//!
+//! A file of redb does not become shorter: what is freed in it is used again, by it alone. So the index is
+//! copied into a file of its own, as it stood at one entry of the log. The entries that are applied meanwhile
+//! are kept, and applied to the copy, too, again and again until few are left. Then the thread that applies
+//! the log takes the copy in place of the old file, between two transactions. Those who read the old one go
+//! on reading it.
+
+use super::apply::{At, Caused, Machine};
+use super::keys::Recent;
+use super::tables::Tables;
+use super::{CACHE, Index, IndexError, copy};
+use crate::command::Command;
+use crate::guard::guard;
+use redb::{Database, Durability, Error, ReadTransaction, ReadableDatabase};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use tokio::sync::oneshot;
+
+/// Entries that may be left for the thread that applies the log.
+const FEW: usize = 1 << 11;
+/// Rounds of applying what came meanwhile.
+const MOST_ROUNDS: usize = 100;
+/// Bytes of entries that are kept at a time.
+const MOST_KEPT: usize = 256 << 20;
+/// Entries in one transaction.
+const TOGETHER: usize = 1 << 12;
+
+/// A log entry that was applied; `None` if it did nothing.
+pub(super) type Applied = (At, Option<Command>);
+
+/// What is asked of the thread that applies the log, between two transactions.
+pub(super) enum Want {
+    /// Everything applied so far can be read.
+    Commit(oneshot::Sender<()>),
+    /// A transaction that reads everything applied so far, which is on disk. With `true` the entries after
+    /// it are kept.
+    Snapshot(bool, oneshot::Sender<ReadTransaction>),
+    /// The entries that were kept since they were last asked for; `None` if they were too many.
+    Kept(oneshot::Sender<Option<Vec<Applied>>>),
+    /// Nothing is to be kept any more.
+    Forget,
+    /// Go on with this file.
+    Replace(Box<Replacement>, oneshot::Sender<Result<(), String>>),
+}
+
+/// A copy of the index that has applied all entries but those that are kept still.
+pub(super) struct Replacement {
+    pub path: PathBuf,
+    pub database: Database,
+    pub machine: Machine,
+}
+
+/// Entries that are kept for a compaction.
+#[derive(Default)]
+pub(super) struct Kept {
+    entries: Vec<Applied>,
+    bytes: usize,
+    too_many: bool,
+}
+
+impl Kept {
+    pub fn push(&mut self, at: At, command: Option<&Command>) {
+        self.bytes += command.map_or(0, Command::weight) + size_of::<Applied>();
+        if self.bytes > MOST_KEPT {
+            self.too_many = true;
+            self.entries = Vec::new();
+        }
+        if !self.too_many {
+            self.entries.push((at, command.cloned()));
+        }
+    }
+
+    pub fn take(&mut self) -> Option<Vec<Applied>> {
+        self.bytes = 0;
+        let entries = std::mem::take(&mut self.entries);
+        (!self.too_many).then_some(entries)
+    }
+}
+
+impl Replacement {
+    fn make(path: PathBuf, txn: ReadTransaction) -> Result<Replacement, Error> {
+        let database = create(&path)?;
+        copy::copy(&txn, &database)?;
+        // What it pins is not needed any more.
+        txn.close()?;
+        let txn = database.begin_read()?;
+        let state = copy::state(&txn)?.unwrap_or_default();
+        let machine = Machine::new(state, &txn)?;
+        drop(txn);
+        Ok(Replacement {
+            path,
+            database,
+            machine,
+        })
+    }
+
+    /// Applies entries that were applied to the original; in the end `to_disk`.
+    pub fn apply(&mut self, entries: Vec<Applied>, to_disk: bool) -> Result<(), Error> {
+        let mut entries = entries.into_iter().peekable();
+        loop {
+            let some = entries.by_ref().take(TOGETHER).collect::<Vec<_>>();
+            let last = entries.peek().is_none();
+            let mut txn = self.database.begin_write()?;
+            let durability = match to_disk && last {
+                true => Durability::Immediate,
+                false => Durability::None,
+            };
+            txn.set_durability(durability).map_err(Error::from)?;
+            txn.set_quick_repair(to_disk && last);
+            {
+                let mut tables = Tables::open(&txn)?;
+                let mut recent = Recent::open(&txn, &self.machine.state.days)?;
+                let mut caused = Caused::default();
+                for (at, command) in some {
+                    match command {
+                        Some(command) => {
+                            let machine = &mut self.machine;
+                            // It was answered before.
+                            let _ = machine.apply(
+                                &mut tables,
+                                &mut recent,
+                                at,
+                                command,
+                                &mut caused,
+                            )?;
+                            caused.clear();
+                        }
+                        None => self.machine.skip(at),
+                    }
+                }
+                self.machine.save(&mut tables, to_disk && last)?;
+            }
+            txn.commit()?;
+            if last {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Makes a file for a copy, in place of what was left of another attempt.
+pub(super) fn create(path: &Path) -> Result<Database, Error> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+        _ => {}
+    }
+    let mut builder = Database::builder();
+    builder.set_cache_size(CACHE);
+    Ok(builder.create(path)?)
+}
+
+/// Where the copy of an index lies while it is made.
+pub(super) fn beside(path: &Path) -> PathBuf {
+    path.with_extension("compact")
+}
+
+impl Index {
+    /// Copies what was applied so far into a new file, while more is applied.
+    ///
+    /// # Errors
+    /// If the file cannot be written, or the index not be read.
+    pub async fn copy_to(&self, path: &Path) -> Result<(), IndexError> {
+        let txn = self.ask(|reply| Want::Snapshot(false, reply)).await?;
+        let to = path.to_owned();
+        let copied = tokio::task::spawn_blocking(move || {
+            guard(|| {
+                let database = create(&to)?;
+                copy::copy(&txn, &database)
+            })
+        });
+        let copied = copied.await.map_err(|_| IndexError::Stopped)?;
+        copied.map_err(|error| IndexError::Copy {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        })
+    }
+
+    /// Gives back to the disk the room of what was removed. Returns the bytes of the file before and after.
+    ///
+    /// # Errors
+    /// If there is no file, another compaction runs, or the copy cannot be written.
+    pub async fn compact(&self) -> Result<(u64, u64), IndexError> {
+        let Some(path) = self.path.clone() else {
+            return Err(IndexError::InMemory);
+        };
+        let Ok(_turn) = self.compacting.try_lock() else {
+            return Err(IndexError::Compacting);
+        };
+        let length = |path: &Path| std::fs::metadata(path).map_or(0, |data| data.len());
+        let before = length(&path);
+        let beside = beside(&path);
+        let done = self.replace(&beside).await;
+        if done.is_err() {
+            let _ = self.wanted.send(Want::Forget);
+            let _ = std::fs::remove_file(&beside);
+        }
+        done.map(|()| (before, length(&path)))
+    }
+
+    async fn replace(&self, beside: &Path) -> Result<(), IndexError> {
+        let failed = |reason: String| IndexError::Copy {
+            path: beside.to_owned(),
+            reason,
+        };
+        let txn = self.ask(|reply| Want::Snapshot(true, reply)).await?;
+        let to = beside.to_owned();
+        let made = blocking(move || Replacement::make(to, txn)).await?;
+        let mut copy = made.map_err(|error| failed(error.to_string()))?;
+        for _ in 0..MOST_ROUNDS {
+            let Some(kept) = self.ask(Want::Kept).await? else {
+                break;
+            };
+            let few = kept.len() <= FEW;
+            let applied = blocking(move || {
+                let applied = copy.apply(kept, few);
+                applied.map(|()| copy)
+            });
+            copy = applied.await?.map_err(|error| failed(error.to_string()))?;
+            if few {
+                let replaced = self.ask(|reply| Want::Replace(Box::new(copy), reply)).await?;
+                return replaced.map_err(failed);
+            }
+        }
+        Err(failed(
+            "more was stored meanwhile than could be added; try again when there is less to do"
+                .to_owned(),
+        ))
+    }
+
+    /// Asks the thread that applies the log.
+    async fn ask<T>(&self, want: impl FnOnce(oneshot::Sender<T>) -> Want) -> Result<T, IndexError> {
+        let (reply, answer) = oneshot::channel();
+        let sent = self.wanted.send(want(reply));
+        sent.map_err(|_| IndexError::Stopped)?;
+        answer.await.map_err(|_| IndexError::Stopped)
+    }
+
+    /// Waits until everything applied so far can be read.
+    pub(super) async fn committed(&self) -> Result<(), IndexError> {
+        self.ask(Want::Commit).await
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<Result<T, Error>, IndexError> {
+    let done = tokio::task::spawn_blocking(move || guard(work)).await;
+    done.map_err(|_| IndexError::Stopped)
+}
+
+/// The database that is read now. Clones are the same.
+#[derive(Clone)]
+pub(super) struct Current(Arc<RwLock<Arc<Database>>>);
+
+impl Current {
+    pub fn new(database: Database) -> Current {
+        Current(Arc::new(RwLock::new(Arc::new(database))))
+    }
+
+    pub fn get(&self) -> Arc<Database> {
+        let current = self.0.read();
+        current.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn set(&self, database: Database) {
+        let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        *current = Arc::new(database);
+    }
+}

@@ -1,0 +1,137 @@
+//! Messages that are kept no longer.
+//!
+//! Messages that were stored one after the other, within a minute, are a *chunk*. For every chunk it is
+//! known when its newest message came, and which was its last of each conversation. So the oldest messages
+//! are found, and most of the time without a row for each of them. A [`Command::Expire`](crate::command::Command::Expire) removes a
+//! bounded number of them, so that those who post meanwhile do not wait for it.
+//!
+//! The first number that is kept of a conversation is known. A queue may still speak of what came before:
+//! that is passed over.
+
+use super::apply::Machine;
+use super::row::{Number, checked, number};
+use super::tables::Tables;
+use crate::command::{Done, Outcome};
+use crate::model::{ConversationId, Millis};
+use redb::ReadableTable;
+use serde::{Deserialize, Serialize};
+
+/// Messages of a chunk.
+const MOST: u32 = 1 << 10;
+/// Milliseconds between the first message of a chunk and the last.
+const SPAN: u64 = 60 * 1000;
+
+/// See the [module](self).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Chunk(pub u64);
+
+/// The chunk to which messages are added.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Growing {
+    pub chunk: Chunk,
+    count: u32,
+    begun: Millis,
+}
+
+impl Growing {
+    /// Goes on after this chunk.
+    pub fn after(chunk: Chunk) -> Growing {
+        Growing {
+            chunk,
+            count: MOST,
+            begun: Millis::default(),
+        }
+    }
+
+    /// The chunk of a message that came at this time.
+    pub fn add(&mut self, taken: Millis) -> Chunk {
+        // The clock may also have been set back.
+        if self.count >= MOST || taken.0.abs_diff(self.begun.0) >= SPAN {
+            *self = Growing {
+                chunk: Chunk(self.chunk.0 + 1),
+                count: 0,
+                begun: taken,
+            };
+        }
+        self.count += 1;
+        self.chunk
+    }
+}
+
+/// Takes note of the newest message of a chunk.
+pub(super) fn note(
+    tables: &mut Tables<'_>,
+    chunk: Chunk,
+    newest: Millis,
+) -> Result<(), redb::Error> {
+    let row = tables.chunks.get(chunk.0)?.map(|row| row.value());
+    let known = row.map(|row| checked("chunk", &[chunk.0], row));
+    if known.transpose()?.is_none_or(|known| known < newest.0) {
+        let row = number(&[chunk.0], newest.0);
+        tables.chunks.insert(chunk.0, row)?;
+    }
+    Ok(())
+}
+
+/// The number of the first message of a conversation that was not removed.
+pub(super) fn first_kept(
+    firsts: &impl ReadableTable<u64, Number>,
+    of: ConversationId,
+) -> Result<u64, redb::Error> {
+    let row = firsts.get(of.0)?.map(|row| row.value());
+    let first = row.map(|row| checked("first message", &[of.0], row));
+    Ok(first.transpose()?.unwrap_or(1))
+}
+
+impl Machine {
+    /// Removes at most so many of the oldest messages, of chunks up to this one.
+    pub(super) fn expire(
+        &mut self,
+        tables: &mut Tables<'_>,
+        through: Chunk,
+        most: u32,
+    ) -> Result<Outcome, redb::Error> {
+        self.write(tables)?;
+        let mut left = u64::from(most);
+        while left > 0
+            && let Some(chunk) = oldest(tables)?
+            && chunk <= through
+        {
+            let mark = {
+                let mut marks = tables.marks.range((chunk.0, 0)..=(chunk.0, u64::MAX))?;
+                let mark = marks.next().transpose()?;
+                mark.map(|(place, last)| (place.value(), last.value()))
+            };
+            let Some((place, row)) = mark else {
+                tables.chunks.remove(chunk.0)?;
+                continue;
+            };
+            let of = ConversationId(place.1);
+            let last = checked("mark", &[place.0, place.1], row)?;
+            let first = first_kept(&tables.firsts, of)?;
+            // One step, even if there is nothing to remove.
+            let end = (last + 1).min(first.max(1) + left);
+            left -= (end.saturating_sub(first)).clamp(1, left);
+            for message in first..end {
+                if let Some(row) = tables.messages.remove((of.0, message))? {
+                    let length = row.value().len() as u64;
+                    self.state.bytes = self.state.bytes.saturating_sub(length);
+                }
+            }
+            if end > first {
+                let row = number(&[of.0], end);
+                tables.firsts.insert(of.0, row)?;
+            }
+            if end > last {
+                tables.marks.remove(place)?;
+            }
+        }
+        let removed = most - u32::try_from(left).unwrap_or(most);
+        Ok(Ok(Done::Expired(removed)))
+    }
+}
+
+fn oldest(tables: &Tables<'_>) -> Result<Option<Chunk>, redb::Error> {
+    let first = tables.chunks.first()?;
+    Ok(first.map(|(chunk, _)| Chunk(chunk.value())))
+}

@@ -1,0 +1,207 @@
+//! What is answered while a checkpoint is on its way to the disk.
+
+use super::*;
+use crate::model::SessionId;
+use redb::StorageBackend;
+use redb::backends::InMemoryBackend;
+use std::io;
+use std::sync::Condvar;
+use std::time::Duration;
+
+/// A disk that syncs only while it may.
+#[derive(Clone, Debug, Default)]
+struct Gate(Arc<(Mutex<Syncs>, Condvar)>);
+
+#[derive(Debug, Default)]
+struct Syncs {
+    closed: bool,
+    waiting: bool,
+}
+
+impl Gate {
+    fn close(&self) {
+        self.0.0.lock().unwrap().closed = true;
+    }
+
+    fn open(&self) {
+        self.0.0.lock().unwrap().closed = false;
+        self.0.1.notify_all();
+    }
+
+    /// Waits until a sync waits.
+    fn reached(&self) {
+        let mut syncs = self.0.0.lock().unwrap();
+        while !syncs.waiting {
+            syncs = self.0.1.wait(syncs).unwrap();
+        }
+    }
+
+    fn pass(&self) {
+        let mut syncs = self.0.0.lock().unwrap();
+        while syncs.closed {
+            syncs.waiting = true;
+            self.0.1.notify_all();
+            syncs = self.0.1.wait(syncs).unwrap();
+        }
+        syncs.waiting = false;
+    }
+}
+
+#[derive(Debug)]
+struct SlowDisk {
+    memory: InMemoryBackend,
+    gate: Gate,
+}
+
+impl StorageBackend for SlowDisk {
+    fn len(&self) -> io::Result<u64> {
+        self.memory.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.memory.read(offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.memory.set_len(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.gate.pass();
+        self.memory.sync_data()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.memory.write(offset, data)
+    }
+}
+
+/// An index on a disk whose syncs can be held up.
+fn on_slow_disk() -> (Fed, Gate) {
+    let gate = Gate::default();
+    let disk = SlowDisk {
+        memory: InMemoryBackend::new(),
+        gate: gate.clone(),
+    };
+    let database = Database::builder().create_with_backend(disk).unwrap();
+    make_tables(&database).unwrap();
+    let opened = Opened {
+        path: PathBuf::from("(slow)"),
+        in_memory: true,
+        database,
+        state: State::default(),
+    };
+    (Fed::start(opened), gate)
+}
+
+impl Fed {
+    /// Has a checkpoint begin, which is not over while the gate is closed.
+    async fn begin_checkpoint(&mut self, gate: &Gate) {
+        // As many entries as one takes, which do nothing.
+        let nothing = |position| Entry {
+            position,
+            taken: Millis(0),
+            command: None,
+            digest: [0; 16],
+            reply: None,
+        };
+        let many = self.position + 1..=self.position + (1 << 16);
+        self.position = *many.end();
+        self.feed.send(many.map(nothing).collect()).unwrap();
+        // The transaction that they came in ends, and the next one is to go to disk.
+        self.index.reached(self.position).await.unwrap();
+        self.index.read(|_| Ok(())).await.unwrap();
+        gate.close();
+        self.position += 1;
+        self.feed.send(vec![nothing(self.position)]).unwrap();
+        gate.reached();
+    }
+
+    /// Submits a command whose outcome is looked for later.
+    fn submit(&mut self, command: Command) -> oneshot::Receiver<Result<Outcome, LogError>> {
+        self.position += 1;
+        let (reply, outcome) = oneshot::channel();
+        let entry = Entry {
+            position: self.position,
+            taken: Millis(0),
+            command: Some(command),
+            digest: [0; 16],
+            reply: Some(reply),
+        };
+        self.feed.send(vec![entry]).unwrap();
+        outcome
+    }
+}
+
+#[tokio::test]
+async fn messages_are_taken_while_a_checkpoint_waits_for_the_disk() {
+    let (mut fed, gate) = on_slow_disk();
+    let ([a, b, c], both, only) = fed.rooms().await;
+    fed.post(a, both, Some(1), 0).await.unwrap();
+    fed.post(b, only, Some(2), 0).await.unwrap();
+    fed.begin_checkpoint(&gate).await;
+    // The disk does nothing, and these are answered.
+    for turn in 2..=20 {
+        assert_eq!(number(&fed.post(a, both, None, 0).await), (turn, false));
+        let key = Some(100 + turn as u8);
+        assert_eq!(number(&fed.post(b, only, key, 0).await), (turn, false));
+    }
+    // An acknowledgement waits, and is passed.
+    let session = SessionId([7; 16]);
+    let acknowledged = Acknowledgement {
+        user: c,
+        session,
+        sequence: 3,
+    };
+    let noted = fed.submit(Command::Acknowledge(vec![acknowledged]));
+    assert_eq!(number(&fed.post(a, both, None, 0).await), (21, false));
+    // A key that was used needs what was stored under it, and all after it wait.
+    let command = |key: u8| Command::Post {
+        sender: b,
+        conversation: only,
+        text: "ahoy".to_owned(),
+        key: Some([key; 16]),
+        at: Millis(0),
+    };
+    let mut again = fed.submit(command(105));
+    let user = fed.submit(Command::CreateUser {
+        name: "d".to_owned(),
+        password: String::new(),
+        at: Millis(0),
+    });
+    let after = fed.submit(command(200));
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(again.try_recv().is_err());
+    gate.open();
+    assert_eq!(number(&again.await.unwrap().unwrap()), (5, true));
+    assert_eq!(user.await.unwrap().unwrap(), Ok(Done::User(UserId(4))));
+    assert_eq!(number(&after.await.unwrap().unwrap()), (21, false));
+    assert_eq!(noted.await.unwrap().unwrap(), Ok(Done::Noted));
+    // All of it is in the tables, once.
+    for (room, last) in [(both, 21), (only, 21)] {
+        let page = fed.index.messages(room, 0, ALL, ALL).await.unwrap();
+        let found: Vec<_> = page.items.iter().map(|message| message.number).collect();
+        assert_eq!(found, (1..=last).collect::<Vec<_>>());
+    }
+    let page = fed.index.queue(c, 0, ALL, ALL).await.unwrap();
+    let found: Vec<_> = page.items.iter().map(|queued| queued.sequence).collect();
+    assert_eq!(found, (1..=21).collect::<Vec<_>>());
+    let (unread, _) = fed.index.unread(c).await.unwrap();
+    assert_eq!(unread.into_iter().collect::<Vec<_>>(), [(both, 18)]);
+    fed.close();
+}
+
+#[tokio::test]
+async fn what_was_taken_beside_the_last_checkpoint_can_be_read_and_is_there_after_it() {
+    let (mut fed, gate) = on_slow_disk();
+    let ([a, b, _], _, only) = fed.rooms().await;
+    fed.post(a, only, Some(1), 0).await.unwrap();
+    fed.begin_checkpoint(&gate).await;
+    fed.post(a, only, Some(2), 0).await.unwrap();
+    let index = fed.index.clone();
+    let read = tokio::spawn(async move { index.queue(b, 0, ALL, ALL).await });
+    gate.open();
+    assert_eq!(read.await.unwrap().unwrap().items.len(), 2);
+    assert_eq!(number(&fed.post(a, only, Some(2), 0).await), (2, true));
+    fed.close();
+}

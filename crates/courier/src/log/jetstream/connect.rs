@@ -1,0 +1,314 @@
+//! Finding the server and the stream on it.
+
+use super::end::Ends;
+use super::{ACK, Applied, Attach, DUPLICATES, JetStream, StreamState, identity, without_secrets};
+use crate::error::StartError;
+use crate::log::Feed;
+use crate::metrics::Metrics;
+use crate::presence::shared::CommonVersion;
+use crate::seal::Key;
+use async_nats::jetstream::context::Context;
+use async_nats::jetstream::stream::{Config, RetentionPolicy, StorageType, Stream};
+use async_nats::{Client, ConnectOptions, Event};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// Bytes of a stream's name.
+const LONGEST_NAME: usize = 32;
+/// Bytes of a file with credentials.
+const LONGEST_CREDENTIALS: usize = 64 << 10;
+
+/// What stands for a service on a server; the number is the version of the format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Names {
+    pub stream: String,
+    /// The subject of its entries.
+    pub log: String,
+    /// The subject of what nodes tell each other beside it.
+    pub presence: String,
+}
+
+impl Names {
+    /// Of the service that has a stream of this name; without one, of the only service.
+    ///
+    /// # Errors
+    /// If a stream cannot be called so.
+    pub fn new(stream: Option<&str>) -> Result<Names, StartError> {
+        let Some(stream) = stream else {
+            return Ok(Names {
+                stream: "COURIER2".to_owned(),
+                log: "courier.log.2".to_owned(),
+                presence: "courier.presence.2".to_owned(),
+            });
+        };
+        let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if stream.is_empty() || stream.len() > LONGEST_NAME || !stream.chars().all(good) {
+            return Err(StartError::Setting(format!(
+                "--nats-stream {stream:?} is no name; it has 1 to {LONGEST_NAME} of the letters A to Z, a to z, digits, - and _"
+            )));
+        }
+        Ok(Names {
+            stream: stream.to_owned(),
+            log: format!("courier.{stream}.log.2"),
+            presence: format!("courier.{stream}.presence.2"),
+        })
+    }
+}
+
+/// A server, and how to come in.
+#[derive(Clone, Debug)]
+pub(crate) struct Server {
+    pub url: String,
+    pub names: Names,
+    pub replicas: Option<u8>,
+    pub credentials: Option<PathBuf>,
+    pub ca: Option<PathBuf>,
+}
+
+/// What a file with credentials says.
+#[derive(Debug, PartialEq, Eq)]
+enum Credentials {
+    User(String, String),
+    Token(String),
+}
+
+impl Credentials {
+    fn read(path: &Path) -> Result<Credentials, StartError> {
+        let refused = |reason: String| StartError::Credentials {
+            path: path.to_owned(),
+            reason,
+        };
+        let text = std::fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
+        Credentials::parse(&text).map_err(|reason| refused(reason.to_owned()))
+    }
+
+    fn parse(text: &str) -> Result<Credentials, &'static str> {
+        let text = text.trim();
+        if text.is_empty() || text.len() > LONGEST_CREDENTIALS {
+            return Err("it has to hold USER:PASSWORD or a token");
+        }
+        if text.contains("BEGIN NATS USER JWT") {
+            return Err(
+                "it is of an account with keys, which this program does not know; give USER:PASSWORD or a token",
+            );
+        }
+        if text.contains('\n') {
+            return Err("it has more than one line; it has to hold USER:PASSWORD or a token");
+        }
+        Ok(match text.split_once(':') {
+            Some((user, password)) => Credentials::User(user.to_owned(), password.to_owned()),
+            None => Credentials::Token(text.to_owned()),
+        })
+    }
+}
+
+/// A stream, before it is followed.
+pub(crate) struct Connected {
+    client: Client,
+    context: Context,
+    stream: Stream,
+    names: Names,
+    url: String,
+    key: Key,
+    metrics: Metrics,
+    origin: u64,
+    identity: u64,
+    connections: watch::Receiver<u64>,
+}
+
+impl Connected {
+    /// Connects to the server, and makes the stream if there is none.
+    pub async fn connect(
+        server: Server,
+        key: Key,
+        metrics: Metrics,
+    ) -> Result<Connected, StartError> {
+        let Server {
+            url,
+            names,
+            replicas,
+            credentials,
+            ca,
+        } = server;
+        let public = without_secrets(&url);
+        let refused = |reason: String| StartError::Nats {
+            url: public.clone(),
+            reason,
+        };
+        let (connected, connections) = watch::channel(0);
+        let connected = Arc::new(connected);
+        let mut options = ConnectOptions::new()
+            .event_callback(move |event| {
+                let connected = connected.clone();
+                async move {
+                    if let Event::Connected = event {
+                        connected.send_modify(|count| *count += 1);
+                    }
+                }
+            })
+            .name("corsair courier")
+            .connection_timeout(Duration::from_secs(5))
+            .request_timeout(Some(Duration::from_secs(5)));
+        if let Some(path) = credentials {
+            options = match Credentials::read(&path)? {
+                Credentials::User(user, password) => options.user_and_password(user, password),
+                Credentials::Token(token) => options.token(token),
+            };
+        }
+        if let Some(path) = ca {
+            std::fs::File::open(&path).map_err(|error| StartError::Credentials {
+                path: path.clone(),
+                reason: error.to_string(),
+            })?;
+            options = options.add_root_certificates(path).require_tls(true);
+        }
+        let client = options.connect(&url).await.map_err(|error| {
+            refused(format!(
+                "{error}; is nats-server running there, and do the credentials fit?"
+            ))
+        })?;
+        let mut context = async_nats::jetstream::new(client.clone());
+        context.set_timeout(ACK);
+        let config = Config {
+            name: names.stream.clone(),
+            subjects: vec![names.log.clone()],
+            retention: RetentionPolicy::Limits,
+            storage: StorageType::File,
+            num_replicas: replicas.unwrap_or(1).into(),
+            duplicate_window: DUPLICATES,
+            deny_delete: true,
+            deny_purge: true,
+            ..Config::default()
+        };
+        let mut stream = context
+            .get_or_create_stream(config)
+            .await
+            .map_err(|error| {
+                refused(format!(
+                    "{error}; start nats-server with -js, which keeps streams, as many of them as --nats-replicas"
+                ))
+            })?;
+        let info = stream.info().await.map_err(|e| refused(e.to_string()))?;
+        let identity = identity(info);
+        let found = info.config.clone();
+        if let Some(replicas) = replicas.map(usize::from)
+            && replicas != found.num_replicas
+        {
+            let config = Config {
+                num_replicas: replicas,
+                ..found
+            };
+            let changed = context.update_stream(config).await;
+            changed.map_err(|error| {
+                refused(format!(
+                    "{error}; --nats-replicas {replicas} needs as many servers in one cluster"
+                ))
+            })?;
+        }
+        let mut origin = [0; 8];
+        getrandom::fill(&mut origin).map_err(|error| refused(error.to_string()))?;
+        Ok(Connected {
+            client,
+            context,
+            stream,
+            names,
+            url: public,
+            key,
+            metrics,
+            origin: u64::from_le_bytes(origin),
+            identity,
+            connections,
+        })
+    }
+
+    /// A number that another stream does not have.
+    pub fn identity(&self) -> u64 {
+        self.identity
+    }
+
+    /// The process as other nodes know it.
+    pub fn origin(&self) -> u64 {
+        self.origin
+    }
+
+    /// The names on the server.
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// Follows the stream from after the entry that was applied last.
+    ///
+    /// # Errors
+    /// If the stream does not have that entry.
+    pub async fn follow(
+        self,
+        applied: Applied,
+        feed: Feed,
+        common: CommonVersion,
+    ) -> Result<(JetStream, JoinHandle<()>), StartError> {
+        let state = Arc::new(StreamState {
+            client: self.client,
+            context: self.context,
+            stream: self.stream,
+            key: self.key,
+            metrics: self.metrics,
+            origin: self.origin,
+            identity: self.identity,
+            common,
+            names: self.names,
+            connections: self.connections,
+            ends: Ends::default(),
+            numbers: AtomicU64::new(0),
+            waiting: Mutex::default(),
+            stopped: OnceLock::new(),
+            closed: watch::Sender::new(false),
+        });
+        match state.check(&applied).await {
+            Ok(()) => {}
+            Err(Attach::Broken(reason) | Attach::Wrong(reason)) => {
+                return Err(StartError::Nats {
+                    url: self.url,
+                    reason,
+                });
+            }
+        }
+        let following = tokio::spawn(super::follow::follow(state.clone(), applied, feed));
+        Ok((JetStream { state }, following))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_has_subjects_of_its_own_and_a_name_that_fits_into_them() {
+        let (one, other) = (Names::new(Some("a-1")).unwrap(), Names::new(None).unwrap());
+        assert_eq!(one.log, "courier.a-1.log.2");
+        assert!(one.stream != other.stream && one.log != other.log);
+        assert!(one.presence != other.presence);
+        for wrong in ["", "a.b", "a b", "*", "ü", &"x".repeat(33)] {
+            let said = Names::new(Some(wrong)).unwrap_err().to_string();
+            assert!(said.contains("--nats-stream"), "{said}");
+        }
+    }
+
+    #[test]
+    fn credentials_are_a_user_or_a_token() {
+        let user = Credentials::User("anne".to_owned(), "b:c".to_owned());
+        assert_eq!(Credentials::parse(" anne:b:c\n"), Ok(user));
+        let token = Credentials::Token("t0k3n".to_owned());
+        assert_eq!(Credentials::parse("t0k3n"), Ok(token));
+        for wrong in ["", "a:b\nc:d", "-----BEGIN NATS USER JWT-----"] {
+            assert!(Credentials::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! How many recipients conversations have, as far as they were used.
+
+use crate::index::{Index, IndexError};
+use crate::model::ConversationId;
+use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{PoisonError, RwLock};
+
+/// The cache is emptied when it has this many.
+const CACHED: usize = 1 << 20;
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(crate) struct Recipients {
+    known: RwLock<HashMap<ConversationId, u32>>,
+    /// Changes of members so far: what was read before one is not put into the cache.
+    changes: AtomicU64,
+}
+
+impl Recipients {
+    /// How many recipients a message in this conversation has; 1 if the conversation is not known.
+    pub async fn of(&self, id: ConversationId, index: &Index) -> Result<u32, IndexError> {
+        let known = {
+            let known = self.known.read();
+            let known = known.unwrap_or_else(PoisonError::into_inner);
+            known.get(&id).copied()
+        };
+        match known {
+            Some(count) => Ok(count),
+            // Seldom, so that the futures of requests need no room for it.
+            None => Box::pin(self.look_up(id, index)).await,
+        }
+    }
+
+    async fn look_up(&self, id: ConversationId, index: &Index) -> Result<u32, IndexError> {
+        let changes = self.changes.load(SeqCst);
+        let Some(found) = index.conversation(id).await? else {
+            return Ok(1);
+        };
+        let count = u32::try_from(found.members.len()).unwrap_or(u32::MAX);
+        let count = count.saturating_sub(1);
+        let known = self.known.write();
+        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= CACHED {
+            known.clear();
+        }
+        if self.changes.load(SeqCst) == changes {
+            known.insert(id, count);
+        }
+        Ok(count)
+    }
+
+    /// The members of a conversation have changed.
+    pub fn forget(&self, id: ConversationId) {
+        let known = self.known.write();
+        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        self.changes.fetch_add(1, SeqCst);
+        known.remove(&id);
+    }
+}

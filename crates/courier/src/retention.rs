@@ -1,0 +1,87 @@
+//! Removing what is older, or more, than is to be kept.
+//!
+//! What is removed is a command like any other, so that all nodes that share a log remove the same; the
+//! shortest time and the smallest size that one of them is told count.
+
+use crate::command::{Command, Done};
+use crate::index::{Chunk, IndexError, Stock};
+use crate::model::Millis;
+use crate::node::{Failure, Inner, wait};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often it is looked whether there is something to remove,
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// but at least ten times while a message is kept, and no more often than this.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
+/// Messages that are removed at a time.
+const TOGETHER: u32 = 256;
+/// Between two times, so that there is room for others.
+const BREATH: Duration = Duration::from_millis(20);
+
+/// See the [module](self).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Retention {
+    keep: Option<Duration>,
+    keep_bytes: Option<u64>,
+    pause: Duration,
+}
+
+impl Retention {
+    /// Keeps messages for so long, and so many bytes of them.
+    pub fn new(keep: Option<Duration>, keep_bytes: Option<u64>) -> Retention {
+        let often = keep.map_or(LONGEST_PAUSE, |keep| keep / 10);
+        Retention {
+            keep,
+            keep_bytes,
+            pause: often.clamp(SHORTEST_PAUSE, LONGEST_PAUSE),
+        }
+    }
+
+    /// Removes what is to be removed, for as long as the node runs.
+    pub async fn run(self, node: Arc<Inner>) {
+        // With a size, what came since the last look may be much.
+        let pause = match self.keep_bytes {
+            Some(_) => self.pause.min(Duration::from_secs(1)),
+            None => self.pause,
+        };
+        while wait(&node, pause).await {
+            match self.remove(&node).await {
+                // Another time.
+                Ok(()) | Err(Failure::Log(_) | Failure::Late(_)) => {}
+                Err(error) => tracing::warn!("old messages cannot be removed: {error}"),
+            }
+        }
+    }
+
+    async fn remove(&self, node: &Inner) -> Result<(), Failure> {
+        while let Some(Chunk(through)) = self.over(node).await? {
+            let command = Command::Expire {
+                through,
+                most: TOGETHER,
+            };
+            match node.command(command).await? {
+                // Another node was faster.
+                Done::Expired(0) => return Ok(()),
+                Done::Expired(count) => node.metrics.expired.inc_by(count.into()),
+                _ => unreachable!("what was removed was counted"),
+            };
+            if !wait(node, BREATH).await {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// The oldest chunk, if it is to be removed.
+    async fn over(&self, node: &Inner) -> Result<Option<Chunk>, IndexError> {
+        let Stock { bytes, oldest } = node.index.stock().await?;
+        let Some((chunk, newest)) = oldest else {
+            return Ok(None);
+        };
+        let keep = self.keep.map(|keep| keep.as_millis() as u64);
+        let old = keep.is_some_and(|keep| newest.0.saturating_add(keep) < Millis::now().0);
+        let much = self.keep_bytes.is_some_and(|most| bytes > most);
+        Ok((old || much).then_some(chunk))
+    }
+}

@@ -1,0 +1,103 @@
+//! Clients that speak TLS, and those that do not.
+#![cfg(feature = "tls")]
+
+use crate::PROGRAM;
+use crate::terminal::{Terminal, signal};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::crypto::ring::default_provider;
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+/// Of `localhost`, for a hundred years, made by itself.
+const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/node.pem");
+const KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/node.key");
+
+/// A node, and where it listens.
+fn node(terminal: &Terminal) -> (Child, String) {
+    let line = format!("serve --listen 127.0.0.1:0 --tls-cert {CERTIFICATE} --tls-key {KEY}");
+    let mut node = terminal
+        .command(&line)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    let stdout = node.stdout.take().unwrap();
+    BufReader::new(stdout).read_line(&mut said).unwrap();
+    let host = said.split("https://").nth(1).unwrap();
+    let host = host.split(',').next().unwrap().to_owned();
+    (node, host)
+}
+
+/// What a client hears that trusts the certificate.
+async fn asked(host: &str, request: &str) -> String {
+    let mut roots = RootCertStore::empty();
+    roots
+        .add(CertificateDer::from_pem_file(CERTIFICATE).unwrap())
+        .unwrap();
+    let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let stream = tokio::net::TcpStream::connect(host).await.unwrap();
+    let connector = TlsConnector::from(Arc::new(config));
+    let name = "localhost".try_into().unwrap();
+    let mut stream = connector.connect(name, stream).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    // A peer that ends without saying so is an error to TLS.
+    let _ = stream.read_to_end(&mut answer).await;
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[tokio::test]
+async fn a_node_speaks_tls_with_those_who_do_and_not_with_others() {
+    let terminal = Terminal::new(PROGRAM);
+    let (mut node, host) = node(&terminal);
+    // One that says nothing keeps nobody from being served.
+    let silent = TcpStream::connect(&host).unwrap();
+    let mut plain = TcpStream::connect(&host).unwrap();
+    plain
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+    plain
+        .write_all(b"GET /ping HTTP/1.1\r\nhost: x\r\n\r\n")
+        .unwrap();
+    let mut heard = Vec::new();
+    let _ = plain.read_to_end(&mut heard);
+    assert!(!String::from_utf8_lossy(&heard).contains("pong"));
+    let ping = "GET /ping HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    let answer = asked(&host, ping).await;
+    assert!(
+        answer.starts_with("HTTP/1.1 200") && answer.ends_with("pong"),
+        "{answer}"
+    );
+    drop(silent);
+    signal("-TERM", &node);
+    assert_eq!(node.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn certificates_that_are_none_are_refused_by_name() {
+    let terminal = Terminal::new(PROGRAM);
+    let refused = |certificate: &str, key: &str| {
+        terminal.refuse(&format!("serve --tls-cert {certificate} --tls-key {key}"))
+    };
+    let said = refused("/nowhere.pem", KEY);
+    assert!(said.contains("/nowhere.pem"), "{said}");
+    let said = refused(KEY, KEY);
+    assert!(said.contains("certificate"), "{said}");
+    let said = refused(CERTIFICATE, CERTIFICATE);
+    assert!(said.contains("private key"), "{said}");
+    let said = terminal.refuse(&format!("serve --tls-cert {CERTIFICATE}"));
+    assert!(said.contains("--tls-key"), "{said}");
+    assert!(Path::new(CERTIFICATE).exists());
+}
