@@ -2,12 +2,12 @@
 # The messaging service with a real NATS server: nodes and the server are killed in turn under load,
 # by the project's own client and by one that shares no code with it (ci/courier/chaos.py, on aiohttp
 # and websockets), and nothing that was acknowledged is lost. Then clients that read nothing, a disk that
-# is full, the OpenAPI document against every route (schemathesis), and a user beside others who post to
-# thousands.
+# is full, the OpenAPI document against every route (schemathesis), a user beside others who post to
+# thousands, backups and compactions under load, and nodes that are upgraded one after the other.
 #
 #   ci/courier.sh                            all of it
 #   ci/courier.sh chaos contract             only these: failover chaos slow_readers disk_full corruption contract
-#                                            page fanout
+#                                            page fanout backup upgrade clients
 #
 # Needs nats-server (apt-get install nats-server) and Python 3.10 or later with venv. What is missing is
 # installed, if that can be done; otherwise this script says what it leaves out. Takes about eight
@@ -15,7 +15,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-all_steps=(failover chaos slow_readers disk_full corruption contract page fanout)
+all_steps=(failover chaos slow_readers disk_full corruption contract page fanout backup upgrade clients)
 if [ "$#" -gt 0 ]; then steps=("$@"); else steps=("${all_steps[@]}"); fi
 export PYTHONDONTWRITEBYTECODE=1
 target=${CARGO_TARGET_DIR:-target}
@@ -100,6 +100,40 @@ step_page() {
 step_fanout() {
     cargo build --quiet --bin corsair-courier-load
     timeout 300 "$target/debug/corsair-courier-load" --fanout 8
+}
+
+step_backup() {
+    packages "${clients[@]}" || return 0
+    nats || true
+    timeout 300 "$python" ci/courier/backup.py "$program"
+}
+
+# The last commit whose nodes know the commands before those of this version.
+older=ebde09ca
+
+# A real program of the older version: built from the history, so not in a shallow clone of it.
+step_upgrade() {
+    local tree=$target/courier-older
+    packages "${clients[@]}" || return 0
+    nats || return 0
+    if ! git cat-file -e "$older^{commit}" 2>/dev/null; then
+        echo "left out: the upgrade of nodes (this clone does not reach back to $older)"
+        return 0
+    fi
+    if [ ! -x "$tree/corsair-courier" ]; then
+        rm -rf "$tree" && mkdir -p "$tree/source"
+        git archive "$older" | tar -x -C "$tree/source"
+        (cd "$tree/source" && CARGO_TARGET_DIR=../build cargo build --quiet -p corsair-courier)
+        cp "$tree/build/debug/corsair-courier" "$tree/"
+    fi
+    timeout 120 "$python" ci/courier/upgrade.py "$tree/corsair-courier" "$program"
+}
+
+# The examples of clients, against a node of their own.
+step_clients() {
+    packages "${clients[@]}" || return 0
+    cargo build --quiet --example courier_client
+    timeout 120 "$python" ci/courier/clients.py "$program" "$target/debug/examples/courier_client"
 }
 
 for step in "${steps[@]}"; do

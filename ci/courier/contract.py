@@ -62,13 +62,14 @@ async def frames(running, document):
             path = f"/conversations/{room['id']}/messages"
             await client.once("POST", path, {"text": "a \"quoted\" 🏴 \u0001"}, anne["token"])
             await socket.send("nonsense")
+            await client.once("PUT", f"/conversations/{room['id']}/title", {"title": "the bay"}, anne["token"])
             await asyncio.sleep(0.5)
         while "users:disconnect" not in seen:
             frame = json.loads(await asyncio.wait_for(socket.recv(), 20))
             check.validate(frame)
             seen.add(frame["type"])
     await client.close()
-    wanted = {"message:new", "users:online", "users:connect", "users:disconnect", "error"}
+    wanted = {"message:new", "users:online", "users:connect", "users:disconnect", "conversation:changed", "error"}
     assert seen == wanted, seen
     return anne["token"]
 

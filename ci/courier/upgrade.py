@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""Three nodes on one NATS server are upgraded one after the other, from a program of an older version of the
+commands to one of this, under load: nothing that was acknowledged is lost, and what only the newer version
+knows is refused until the last node has been upgraded.
+
+    upgrade.py OLDER NEWER
+"""
+
+import asyncio
+import sys
+import tempfile
+from pathlib import Path
+
+from service import Client, Refused, nats_server, node
+
+FLAGS = ["--rate", "100000", "--strangers", "100000", "--fanout", "1000000", "--password-memory", "8"]
+ROOMS = 6
+
+
+async def post(nodes, room, who, over, acknowledged):
+    client = Client(nodes, room)
+    turn = 0
+    while not over.is_set():
+        turn += 1
+        path = f"/conversations/{room}/messages"
+        stored = await client.until_done("POST", path, {"text": str(turn)}, who["token"], f"{room}-{turn}")
+        acknowledged[room, stored["number"]] = str(turn)
+        if turn % 16 == 0:
+            client.at += 1
+        await asyncio.sleep(0.005)
+    await client.close()
+
+
+async def title(nodes, room, who):
+    """The status of what only the newer version knows."""
+    client = Client(nodes)
+    try:
+        await client.once("PUT", f"/conversations/{room}/title", {"title": "the bay"}, who["token"])
+        return 204
+    except Refused as refused:
+        return refused.status
+    finally:
+        await client.close()
+
+
+async def main():
+    older, newer = sys.argv[1:3]
+    with tempfile.TemporaryDirectory() as directory:
+        directory = Path(directory)
+        key = directory / "nodes.key"
+        key.write_text("the key of nodes that are upgraded")
+        nats = nats_server(directory / "nats")
+        await nats.ready()
+        nodes = [node(older, directory / f"node{number}", nats, key, FLAGS) for number in range(3)]
+        try:
+            for one in nodes:
+                await one.ready()
+            await asyncio.sleep(3)
+            client = Client(nodes)
+            anne = await client.until_done("POST", "/users", {"name": "anne", "password": "correct horse"})
+            mary = await client.until_done("POST", "/users", {"name": "mary", "password": "correct horse"})
+            rooms = []
+            for _ in range(ROOMS):
+                room = {"recipients": [mary["user"]]}
+                rooms.append((await client.until_done("POST", "/conversations", room, anne["token"]))["id"])
+            over, acknowledged = asyncio.Event(), {}
+            posting = [asyncio.create_task(post(nodes, room, anne, over, acknowledged)) for room in rooms]
+            for number, one in enumerate(nodes):
+                await asyncio.sleep(1.5)
+                one.child.terminate()
+                assert one.child.wait(20) == 0
+                one.arguments[0] = newer
+                one.start()
+                await one.ready()
+                await asyncio.sleep(3.5)
+                found = await title([one], rooms[0], anne)
+                wanted = 503 if number < 2 else 204
+                assert found == wanted, f"{number + 1} of 3 nodes are upgraded, and a new command is answered {found}"
+            over.set()
+            await asyncio.gather(*posting)
+            for one in nodes:
+                client = Client([one])
+                found = {}
+                for room in rooms:
+                    after = 0
+                    while True:
+                        path = f"/conversations/{room}/messages?after={after}"
+                        page = await client.until_done("GET", path, None, mary["token"])
+                        for message in page["messages"]:
+                            found[room, message["number"]] = message["text"]
+                        if not page["more"]:
+                            break
+                        after = page["messages"][-1]["number"]
+                await client.close()
+                assert found == acknowledged, f"{len(found)} messages of {len(acknowledged)}"
+            print(f"three nodes upgraded among {len(acknowledged)} posts, none lost, none invented")
+        finally:
+            for process in [*nodes, nats]:
+                process.kill()
+
+
+asyncio.run(main())
