@@ -41,7 +41,7 @@ async def fill(running):
     for number in range(0, USERS, 2):
         headers = {"authorization": f"Bearer {users[number]['token']}"}
         url = f"ws://127.0.0.1:{running.port}/ws?presence=false"
-        async with websockets.connect(url, additional_headers=headers) as socket:
+        async with websockets.connect(url, additional_headers=headers, max_queue=None) as socket:
             for _ in range(10):
                 await socket.recv()
             await socket.send('{"type":"ack","sequence":10}')
@@ -70,7 +70,7 @@ async def look(running, users, rooms):
         headers = {"authorization": f"Bearer {token}"}
         try:
             url = f"ws://127.0.0.1:{running.port}/ws?presence=false"
-            async with websockets.connect(url, additional_headers=headers, close_timeout=1) as socket:
+            async with websockets.connect(url, additional_headers=headers, close_timeout=1, max_queue=None) as socket:
                 answers["first", number] = await asyncio.wait_for(socket.recv(), 2)
         except (OSError, asyncio.TimeoutError, websockets.WebSocketException):
             answers["first", number] = 0

@@ -78,6 +78,7 @@ async def main():
                 assert found == wanted, f"{number + 1} of 3 nodes are upgraded, and a new command is answered {found}"
             over.set()
             await asyncio.gather(*posting)
+            await client.close()
             for one in nodes:
                 client = Client([one])
                 found = {}
