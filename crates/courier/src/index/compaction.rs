@@ -218,7 +218,9 @@ impl Index {
             });
             copy = applied.await?.map_err(|error| failed(error.to_string()))?;
             if few {
-                let replaced = self.ask(|reply| Want::Replace(Box::new(copy), reply)).await?;
+                let replaced = self
+                    .ask(|reply| Want::Replace(Box::new(copy), reply))
+                    .await?;
                 return replaced.map_err(failed);
             }
         }
