@@ -2,11 +2,11 @@
 
 use super::abort::Abort;
 use super::batch::Batch;
+use super::error::{Aborted, CollectTimeoutError, TryCollectError};
 use super::flavour::{Collecting, Flavour, Queue, Ring};
-use super::meter::Source;
+use super::meter::{Meter, Source, State};
 use super::park::{block_on, block_until};
 use super::weigh::Weigh;
-use super::{Aborted, CollectTimeoutError, Meter, State, TryCollectError};
 use std::fmt;
 use std::future::poll_fn;
 use std::marker::PhantomData;

@@ -1,10 +1,10 @@
 //! The end that yields messages, of every flavour.
 
 use super::abort::Abort;
+use super::error::{EmitTimeoutError, TryEmitError};
 use super::flavour::{Emitting, Flavour, Ring};
-use super::meter::Source;
+use super::meter::{Meter, Source, State};
 use super::park::{block_on, block_until};
-use super::{EmitTimeoutError, Meter, State, TryEmitError};
 use std::fmt;
 use std::future::poll_fn;
 use std::marker::PhantomData;
@@ -74,7 +74,7 @@ impl<T: Send + 'static, F: Flavour<T>> Emitter<T, F> {
     /// ```
     #[inline]
     pub async fn emit(&mut self) -> Option<T> {
-        match self.end.try_emit() {
+        match self.emit_at_once() {
             Ok(message) => Some(message),
             Err(TryEmitError::Empty) => Waiting::new(&mut self.end, F::Emitting::poll_emit).await,
             Err(_) => None,
@@ -121,7 +121,7 @@ impl<T: Send + 'static, F: Flavour<T>> Emitter<T, F> {
     /// ```
     #[inline]
     pub fn emit_blocking(&mut self) -> Option<T> {
-        match self.end.try_emit() {
+        match self.emit_at_once() {
             Ok(message) => Some(message),
             Err(TryEmitError::Empty) => {
                 self.end.linger();
@@ -164,6 +164,15 @@ impl<T: Send + 'static, F: Flavour<T>> Emitter<T, F> {
             Poll::Ready(message) => Some(message),
             Poll::Pending => None,
         })
+    }
+
+    /// The next message, if there is one, for a method that may wait.
+    #[inline]
+    fn emit_at_once(&mut self) -> Result<T, TryEmitError> {
+        match self.end.is_known_empty() {
+            true => Err(TryEmitError::Empty),
+            false => self.end.try_emit(),
+        }
     }
 
     /// What was emitted; `None`: not in time.

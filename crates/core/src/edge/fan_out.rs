@@ -1,7 +1,8 @@
 //! One message to many edges.
 
+use super::collector::Collector;
+use super::error::{Aborted, TryCollectError};
 use super::flavour::{Flavour, Ring};
-use super::{Aborted, Collector, TryCollectError};
 use std::fmt;
 
 /// Sends every message to each of its edges, a clone to each; with an [`Arc`](std::sync::Arc) it is

@@ -3,9 +3,9 @@
 
 use super::abort::Abort;
 use super::batch::Batch;
+use super::error::{Aborted, TryCollectError, TryEmitError};
 use super::meter::Source;
 use super::weigh::One;
-use super::{Aborted, TryCollectError, TryEmitError};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -91,6 +91,12 @@ pub trait Emitting<T>: Send + Unpin {
     fn try_emit(&mut self) -> Result<T, TryEmitError>;
 
     fn try_emit_many(&mut self, messages: &mut Vec<T>, max: usize) -> Result<usize, TryEmitError>;
+
+    /// Whether it is known to be empty, so that an `emit` which may wait begins with that.
+    #[inline]
+    fn is_known_empty(&self) -> bool {
+        false
+    }
 
     fn poll_emit(&mut self, context: &mut Context<'_>) -> Poll<Option<T>>;
 

@@ -1,6 +1,6 @@
 //! Emitters as iterators of a thread.
 
-use super::Emitter;
+use super::emitter::Emitter;
 use super::flavour::{Flavour, Ring};
 
 /// Yields messages, blocking the thread for each; ends when the edge has. By [`Emitter::iter`].

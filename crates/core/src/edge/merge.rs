@@ -1,8 +1,10 @@
 //! Many edges read as one.
 
+use super::emitter::Emitter;
+use super::error::TryEmitError;
 use super::fan_out::Branch;
 use super::flavour::{Flavour, Ring};
-use super::{Emitter, State, TryEmitError};
+use super::meter::State;
 use std::fmt;
 use std::future::poll_fn;
 use std::task::{Context, Poll};

@@ -49,7 +49,7 @@ pub struct EdgeStatistics {
     /// How many [`Overflow::DropNewest`](super::Overflow::DropNewest) and
     /// [`Overflow::DropOldest`](super::Overflow::DropOldest) have dropped.
     pub dropped_by_overflow: u64,
-    /// How long `collect` has waited for room, up to now.
+    /// How long `collect` has waited for room, up to now; of several collectors, how long any of them has.
     pub blocked_collecting: Duration,
     /// How long `emit` has waited for messages, up to now.
     pub blocked_emitting: Duration,

@@ -1,10 +1,12 @@
 //! Edges are made here.
 
+use super::collector::Collector;
+use super::emitter::Emitter;
 use super::flavour::{Queue, Ring};
+use super::options::Options;
 use super::queue::ends as queue_ends;
 use super::ring::ends as ring_ends;
 use super::weigh::{One, Weigh};
-use super::{Collector, Emitter, Options};
 
 /// Makes an edge of one collector and one emitter, without locks. It holds at least one message.
 /// O(capacity): its memory is there from the beginning.

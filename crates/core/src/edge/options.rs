@@ -1,6 +1,6 @@
 //! How an edge is to be: how much it holds, what happens to more, who can abort it.
 
-use super::AbortHandle;
+use super::abort::AbortHandle;
 use std::fmt;
 use std::str::FromStr;
 

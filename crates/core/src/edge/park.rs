@@ -204,6 +204,31 @@ pub(super) fn spin_until(done: impl Fn() -> bool) {
     }
 }
 
+/// As [`spin_until`], for what takes another thread some dozens of instructions.
+#[cfg(not(loom))]
+pub(super) fn spin_briefly(mut done: impl FnMut() -> bool) {
+    const ROUNDS: u32 = 7;
+    const YIELDS: u32 = 3;
+    for round in 0..ROUNDS {
+        for _ in 0..1 << round {
+            std::hint::spin_loop();
+        }
+        if done() {
+            return;
+        }
+    }
+    for _ in 0..YIELDS {
+        std::thread::yield_now();
+        if done() {
+            return;
+        }
+    }
+}
+
+/// Nothing that a model has to see.
+#[cfg(loom)]
+pub(super) fn spin_briefly(_: impl FnMut() -> bool) {}
+
 /// Nothing that a model has to see.
 #[cfg(loom)]
 pub(super) fn spin_until(_: impl Fn() -> bool) {}

@@ -61,8 +61,8 @@ mod slots;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-use super::Options;
 use super::flavour::{Flavour, Ring};
+use super::options::Options;
 use super::weigh::Weigh;
 use collecting::RingCollecting;
 use emitting::RingEmitting;

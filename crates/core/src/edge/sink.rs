@@ -1,7 +1,8 @@
 //! Collectors as sinks of a task.
 
+use super::collector::Collector;
+use super::error::Aborted;
 use super::flavour::{Flavour, Ring};
-use super::{Aborted, Collector};
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};

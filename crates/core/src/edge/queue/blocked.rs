@@ -3,35 +3,37 @@
 use crate::edge::clock;
 use std::time::Duration;
 
-/// A sum over all ends that wait. Lies under the lock.
+/// How long some end has waited. The clock is read when the first begins to wait and when the last has done so, not for
+/// each. Lies under the lock.
 #[derive(Default)]
 pub(super) struct Blocked {
-    /// Nanoseconds, up to `since`.
+    /// Nanoseconds of waits that are over.
     total: u64,
-    /// How many wait.
-    waiting: u64,
+    waiting: usize,
+    /// When the first of those that wait began to.
     since: u64,
 }
 
 impl Blocked {
-    fn advance(&mut self) {
-        let now = clock::now();
-        self.total += now.saturating_sub(self.since) * self.waiting;
-        self.since = now;
-    }
-
     pub(super) fn begin(&mut self) {
-        self.advance();
+        if self.waiting == 0 {
+            self.since = clock::now();
+        }
         self.waiting += 1;
     }
 
     pub(super) fn end(&mut self) {
-        self.advance();
         self.waiting -= 1;
+        if self.waiting == 0 {
+            self.total += clock::now().saturating_sub(self.since);
+        }
     }
 
     pub(super) fn read(&self) -> Duration {
-        let under_way = clock::now().saturating_sub(self.since) * self.waiting;
+        let under_way = match self.waiting {
+            0 => 0,
+            _ => clock::now().saturating_sub(self.since),
+        };
         Duration::from_nanos(self.total + under_way)
     }
 }

@@ -1,12 +1,12 @@
 //! The end of a queue that accepts messages.
 
-use super::QueueEdge;
 use super::contents::{Fate, Refused};
+use super::shared::QueueEdge;
 use crate::edge::batch::Batch;
+use crate::edge::error::{Aborted, TryCollectError};
 use crate::edge::flavour::Collecting;
 use crate::edge::park::spin_until;
 use crate::edge::weigh::Weigh;
-use crate::edge::{Aborted, TryCollectError};
 use crate::sync::Ordering;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -96,7 +96,8 @@ impl<T: Send + 'static, W: Weigh<T>> Collecting<T> for QueueCollecting<T, W> {
 
     #[inline]
     fn collect_at_once(&mut self, message: T) -> Result<(), TryCollectError<T>> {
-        match self.rendezvous {
+        // What is wrongly taken to be full is looked at under the lock, before anything waits.
+        match self.rendezvous || self.queue.crowded.load(Ordering::Relaxed) {
             true => Err(TryCollectError::Full(message)),
             false => self.try_collect(message),
         }
@@ -131,14 +132,11 @@ impl<T: Send + 'static, W: Weigh<T>> Collecting<T> for QueueCollecting<T, W> {
     }
 
     fn try_collect_all(&mut self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>> {
+        if batch.rest().is_empty() {
+            return Ok(true);
+        }
         if self.closed {
             return Err(Aborted(()));
-        }
-        if batch.rest().is_empty() {
-            return match self.queue.change(|contents, _| contents.is_aborted()) {
-                true => Err(Aborted(())),
-                false => Ok(true),
-            };
         }
         let weights: Vec<u64> = match W::ALL_ONE {
             true => Vec::new(),

@@ -2,7 +2,9 @@
 
 use super::blocked::Blocked;
 use super::later::Later;
-use crate::edge::{Aborted, EdgeStatistics, Options, Overflow, State};
+use crate::edge::error::Aborted;
+use crate::edge::meter::{EdgeStatistics, State};
+use crate::edge::options::{Options, Overflow};
 use std::collections::VecDeque;
 use std::task::Waker;
 
@@ -100,6 +102,13 @@ impl<T> Contents<T> {
     #[inline]
     pub(super) fn decided(&self) -> u64 {
         self.line.front().map_or(self.next, |offer| offer.number)
+    }
+
+    /// Whether a collector would have to wait.
+    #[inline]
+    pub(super) fn is_crowded(&self) -> bool {
+        !self.line.is_empty()
+            || (self.messages.len() >= self.capacity && self.overflow == Overflow::Block)
     }
 
     #[inline]
@@ -206,10 +215,6 @@ impl<T> Contents<T> {
     pub(super) fn has_some(&self) -> bool {
         let offered = || self.line.iter().any(|offer| offer.message.is_some());
         !self.messages.is_empty() || (self.state != State::Aborted && offered())
-    }
-
-    pub(super) fn is_aborted(&self) -> bool {
-        self.state == State::Aborted
     }
 
     /// Takes the next message for the emitter.

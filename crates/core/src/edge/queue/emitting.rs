@@ -1,13 +1,14 @@
 //! The end of a queue that yields messages.
 
-use super::QueueEdge;
 use super::contents::Contents;
 use super::later::Later;
+use super::shared::QueueEdge;
 use crate::edge::abort::Abort;
+use crate::edge::error::TryEmitError;
 use crate::edge::flavour::Emitting;
+use crate::edge::meter::State;
 use crate::edge::park::spin_until;
 use crate::edge::weigh::Weigh;
-use crate::edge::{State, TryEmitError};
 use crate::sync::Ordering;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -15,8 +16,8 @@ use std::task::{Context, Poll};
 /// The emitting end of a [`queue`](crate::edge::queue()).
 pub struct QueueEmitting<T: Send + 'static, W: Weigh<T>> {
     queue: Arc<QueueEdge<T, W>>,
-    /// How much had arrived when it was found empty.
-    seen: u64,
+    /// How much had arrived when it was found empty and open.
+    empty_at: Option<u64>,
     /// Its waker may be with the edge, and the time spent blocked is running.
     waits: bool,
 }
@@ -25,7 +26,7 @@ impl<T: Send + 'static, W: Weigh<T>> QueueEmitting<T, W> {
     pub(super) fn new(queue: Arc<QueueEdge<T, W>>) -> QueueEmitting<T, W> {
         QueueEmitting {
             queue,
-            seen: 0,
+            empty_at: None,
             waits: false,
         }
     }
@@ -35,10 +36,10 @@ impl<T: Send + 'static, W: Weigh<T>> QueueEmitting<T, W> {
         &mut self,
         take: impl FnOnce(&mut Contents<T>, &mut Later<T>) -> Option<R>,
     ) -> Result<R, TryEmitError> {
-        let seen = &mut self.seen;
+        let empty_at = &mut self.empty_at;
         self.queue.change(|contents, later| {
             take(contents, later).ok_or_else(|| {
-                *seen = contents.arrivals();
+                *empty_at = Some(contents.arrivals());
                 match contents.state() {
                     State::Open => TryEmitError::Empty,
                     State::Closed => TryEmitError::Closed,
@@ -55,10 +56,13 @@ impl<T: Send + 'static, W: Weigh<T>> QueueEmitting<T, W> {
         context: &Context<'_>,
         take: impl FnOnce(&mut Contents<T>, &mut Later<T>) -> Option<R>,
     ) -> Poll<Option<R>> {
-        let waits = &mut self.waits;
+        let QueueEmitting {
+            waits, empty_at, ..
+        } = self;
         self.queue.change(|contents, later| {
             let taken = take(contents, later);
             if taken.is_none() && contents.state() == State::Open {
+                *empty_at = Some(contents.arrivals());
                 if !std::mem::replace(waits, true) {
                     contents.begin_blocked_emitting();
                 }
@@ -102,6 +106,11 @@ impl<T: Send + 'static, W: Weigh<T>> Emitting<T> for QueueEmitting<T, W> {
         self.try_take(|contents, later| many(contents, messages, max, later))
     }
 
+    #[inline]
+    fn is_known_empty(&self) -> bool {
+        self.empty_at == Some(self.queue.arrivals.load(Ordering::Acquire))
+    }
+
     fn poll_emit(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
         self.poll_take(context, Contents::take)
     }
@@ -130,7 +139,7 @@ impl<T: Send + 'static, W: Weigh<T>> Emitting<T> for QueueEmitting<T, W> {
     }
 
     fn linger(&self) {
-        spin_until(|| self.queue.arrivals.load(Ordering::Relaxed) != self.seen);
+        spin_until(|| Some(self.queue.arrivals.load(Ordering::Relaxed)) != self.empty_at);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The end of a ring that accepts messages.
 
+mod lack;
 mod put;
 
 use super::load::Load;
@@ -7,12 +8,13 @@ use super::order::Free;
 use super::shared::{ABORTED, RingEdge, position};
 use super::slots::View;
 use crate::edge::batch::Batch;
+use crate::edge::error::{Aborted, TryCollectError};
 use crate::edge::flavour::Collecting;
+use crate::edge::options::Overflow;
 use crate::edge::park::spin_until;
 use crate::edge::weigh::Weigh;
-use crate::edge::{Aborted, Overflow, TryCollectError};
 use crate::sync::Ordering;
-use put::{Lack, Look};
+use lack::{Lack, Look};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 

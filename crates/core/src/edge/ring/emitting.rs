@@ -1,18 +1,19 @@
 //! The end of a ring that yields messages.
 
+mod lack;
 mod take;
 
 use super::shared::{RingEdge, position};
 use super::slots::View;
-use crate::edge::TryEmitError;
 use crate::edge::abort::Abort;
+use crate::edge::error::TryEmitError;
 use crate::edge::flavour::Emitting;
 use crate::edge::park::spin_until;
 use crate::edge::weigh::Weigh;
 use crate::sync::Ordering;
+use lack::Lack;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use take::Lack;
 
 /// The emitting end of a [`ring`](crate::edge::ring()).
 pub struct RingEmitting<T: Send + 'static, W: Weigh<T>> {

@@ -1,29 +1,15 @@
 //! How a message gets into the ring: room for it, the message into it, and the publication.
 
 use super::RingCollecting;
+use super::lack::{Lack, Look};
 use crate::edge::abort::Abort;
 use crate::edge::batch::Batch;
+use crate::edge::error::Aborted;
+use crate::edge::options::Overflow;
 use crate::edge::ring::shared::{ABORTED, IsAborted, own, position};
 use crate::edge::weigh::Weigh;
-use crate::edge::{Aborted, Overflow};
 use crate::sync::Ordering;
 use std::mem::MaybeUninit;
-
-/// Why there is no room.
-pub(super) enum Lack {
-    /// The edge is full as long as the head is this, and its policy is to block.
-    Full(u64),
-    /// The policy is to drop the message.
-    Drop,
-    Aborted,
-}
-
-/// What the collector sees of the other end.
-pub(super) enum Look {
-    /// The head, and for how many messages there is room.
-    At(u64, u64),
-    Aborted,
-}
 
 impl<T: Send + 'static, W: Weigh<T>> RingCollecting<T, W> {
     /// Whether what the emitter has told makes room, without reaching a new mark.

@@ -1,35 +1,11 @@
 //! How a message gets out of the ring: where it is, and that it is this end's.
 
 use super::RingEmitting;
-use crate::edge::meter::Source;
-use crate::edge::ring::shared::{ABORTED, CLOSED, IsAborted, own, position};
+use super::lack::Lack;
+use crate::edge::meter::{Source, State};
+use crate::edge::ring::shared::{ABORTED, CLOSED, own, position};
 use crate::edge::weigh::Weigh;
-use crate::edge::{State, TryEmitError};
 use crate::sync::Ordering;
-
-/// Why there is no message.
-pub(super) enum Lack {
-    /// There is none as long as the tail is this.
-    Empty(u64),
-    Closed,
-    Aborted,
-}
-
-impl From<IsAborted> for Lack {
-    fn from(_: IsAborted) -> Lack {
-        Lack::Aborted
-    }
-}
-
-impl From<Lack> for TryEmitError {
-    fn from(lack: Lack) -> TryEmitError {
-        match lack {
-            Lack::Empty(_) => TryEmitError::Empty,
-            Lack::Closed => TryEmitError::Closed,
-            Lack::Aborted => TryEmitError::Aborted,
-        }
-    }
-}
 
 impl<T: Send + 'static, W: Weigh<T>> RingEmitting<T, W> {
     /// This many messages have been taken.
