@@ -6,6 +6,7 @@
 #   ci/test.sh package    must be asked for: whether the libraries can be published, asks the registry
 #   ci/test.sh observe    must be asked for: a real Kafka and a real Neo4j
 #   ci/test.sh courier    must be asked for: a real NATS server, and nodes that are killed
+#   ci/test.sh ui         must be asked for: the live view in Chromium
 #   ci/test.sh stream     must be asked for: clients of InfluxDB from pip, and hung receivers
 #
 # Needs rustup and a C linker. The toolchain comes from rust-toolchain.toml; what else is missing
@@ -83,8 +84,8 @@ step_benches() {
 # Other people's runtimes, a workspace of its own. It is only checked: each contender is run by its command.
 step_versus() {
     local manifest=benches/versus/Cargo.toml
-    cargo fmt --manifest-path "$manifest" --all --check
-    cargo clippy --manifest-path "$manifest" --workspace --all-targets -- -D warnings
+    cargo fmt --manifest-path "$manifest" --check
+    cargo clippy --manifest-path "$manifest" --all-targets -- -D warnings
 }
 
 # The README shows the example `hello` from its first `use` on. Every fenced `sh` block of it and of the crates' READMEs
@@ -149,6 +150,7 @@ step_features() {
         cargo clippy -p corsair-stream --lib --no-default-features --features "$features" -- -D warnings
     done
     cargo clippy -p corsair-stream --lib --bins --features tls -- -D warnings
+    cargo clippy -p corsair-cli --bins --features ui -- -D warnings
 }
 
 # What would be published is complete; without building it once more from what is packed.
@@ -159,6 +161,11 @@ step_package() {
 # Nodes and a server are killed under load; not among all steps, because it installs a server.
 step_courier() {
     ci/courier.sh
+}
+
+# The live view in a real browser; not among all steps, because it installs one.
+step_ui() {
+    ci/view.sh
 }
 
 # Clients of other people's making write to the streams, and hung receivers delay no healthy one; not

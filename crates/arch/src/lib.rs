@@ -19,6 +19,7 @@ mod faults;
 mod geography;
 mod keeper;
 mod learn;
+pub mod live;
 mod load;
 mod log;
 mod message;
@@ -55,7 +56,7 @@ pub use experiment::{Compared, Estimate, Measured, compare, in_parallel, measure
 pub use geography::{Geography, MAX_REGIONS, REGIONS, ZONES, Zone};
 pub use learn::{LearnError, Learned, Quantile, Resemblance, TraceError, learn};
 pub use load::{Load, LoadText, LoadTextError};
-pub use message::{Answer, Call, Change, Key, Msg};
+pub use message::{Answer, Call, Change, Command, Key, Msg};
 pub use migration::{LAST_STEP, MigrationError, step};
 pub use model::LEAST_TRAVEL;
 pub use nearest::nearest;

@@ -2,6 +2,7 @@
 
 use crate::topology::Topology;
 use corsair::Message;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// The name of a value: a number, and a name space for those who share a disk.
@@ -173,6 +174,48 @@ pub struct Change {
     pub there: bool,
 }
 
+/// What is done to an instance from outside while the run goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Command {
+    /// It is gone: requests to it fail, and it leaves the registries.
+    Kill,
+    /// It is back, whatever killed it.
+    Revive,
+    /// It does nothing; what arrives waits.
+    Pause,
+    /// It goes on, whatever paused it.
+    Resume,
+    /// It takes so many per cent of its usual times; 100 is as before.
+    Slow(u32),
+    /// It is cut off from other zones.
+    Partition,
+    /// It is cut off no more, whatever cut it off.
+    Rejoin,
+    /// To an entry point: so many per cent of the load that was defined come in; 0: nothing.
+    Load(u32),
+    /// It is in the registries, or leaves them and ends what it has begun.
+    Serve(bool),
+}
+
+impl Command {
+    /// What tells it from all others.
+    fn code(self) -> u64 {
+        let (code, value) = match self {
+            Command::Kill => (0, 0),
+            Command::Revive => (1, 0),
+            Command::Pause => (2, 0),
+            Command::Resume => (3, 0),
+            Command::Slow(percent) => (4, percent),
+            Command::Partition => (5, 0),
+            Command::Rejoin => (6, 0),
+            Command::Load(percent) => (7, percent),
+            Command::Serve(there) => (8, there.into()),
+        };
+        code << 32 | u64::from(value)
+    }
+}
+
 /// What actors of an architecture say to each other. Instances and services are named by their
 /// indices in the [`Topology`](crate::Topology).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,6 +273,8 @@ pub enum Msg {
     Serve { there: bool },
     /// To an instance: you are killed.
     Kill,
+    /// To an instance, from outside.
+    Command(Command),
     /// To an instance: the run is over. From an instance: it has ended.
     Goodbye,
 }
@@ -282,7 +327,7 @@ impl Message for Msg {
             Msg::Replicate(_) | Msg::ReplicateRegion(_) | Msg::ReplicateNode(_) => kind::REPLICATE,
             Msg::Forget { .. } | Msg::ForgetEdge { .. } => 9,
             Msg::Delete { .. } => 10,
-            Msg::Kill | Msg::Goodbye => 11,
+            Msg::Kill | Msg::Command(_) | Msg::Goodbye => 11,
         }
     }
 
@@ -296,6 +341,7 @@ impl Message for Msg {
         match *self {
             Msg::Hello | Msg::Goodbye => 0,
             Msg::Kill => 1,
+            Msg::Command(command) => 1 << 63 | command.code(),
             Msg::Probe => 3 << 62,
             Msg::Pulse { busy } => busy | 1 << 63,
             Msg::Serve { there } => 1 << 63 | u64::from(there),
@@ -321,6 +367,18 @@ impl Message for Msg {
 }
 
 impl Msg {
+    /// The request, or the value, if it is one.
+    pub(crate) fn call(&self) -> Option<Call> {
+        match *self {
+            Msg::GetRequest(call, _)
+            | Msg::Put(call)
+            | Msg::PutOwned(call)
+            | Msg::Replicate(call)
+            | Msg::ReplicateRegion(call) => Some(call),
+            _ => None,
+        }
+    }
+
     /// What a log of messages shows of the contents, by the names of a topology.
     pub fn payload(&self, topology: &Topology) -> String {
         let instance = |node: u32| topology.full_name(node);
@@ -328,6 +386,7 @@ impl Msg {
         match *self {
             Msg::Hello | Msg::Goodbye => String::new(),
             Msg::Kill => "killed".to_owned(),
+            Msg::Command(command) => format!("{command:?}").to_lowercase(),
             Msg::Probe => "how busy?".to_owned(),
             Msg::Pulse { busy } => format!("busy for {:?}", Duration::from_nanos(busy)),
             Msg::Serve { there } => if there { "serve" } else { "rest" }.to_owned(),

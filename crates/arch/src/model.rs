@@ -4,12 +4,13 @@ use crate::faults::{self, Fate, Link, Occurrence};
 use crate::geography::{ZONES, Zone};
 use crate::message::Key;
 use crate::package::Package;
-use crate::topology::{Instance, Topology};
+use crate::topology::{EDDA, Instance, SCENARIO, Topology};
 use crate::totals::Totals;
+use corsair::Addr;
 use corsair_observe::{Recorder, ServiceId};
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Messages travel at least this long, in nanoseconds, whatever a distribution gives: virtual time
 /// advances in windows of that width.
@@ -56,6 +57,10 @@ pub(crate) struct Model {
     pub(crate) connections: u64,
     /// Messages that were lost by faults.
     pub(crate) dropped: AtomicU64,
+    /// The address of instance 0, once there is one.
+    pub(crate) first: OnceLock<u32>,
+    /// The number of the interval that is watched; 0: none is.
+    pub(crate) watched: AtomicU32,
     /// What the actors have done that are gone.
     pub(crate) totals: Mutex<Totals>,
 }
@@ -122,8 +127,16 @@ impl Model {
             rings,
             present,
             dropped: AtomicU64::new(0),
+            first: OnceLock::new(),
+            watched: AtomicU32::new(0),
             totals: Mutex::default(),
         }
+    }
+
+    /// The number of the interval that is watched; 0: none is.
+    #[inline]
+    pub(crate) fn interval(&self) -> u32 {
+        self.watched.load(Ordering::Relaxed)
     }
 
     pub(crate) fn instance(&self, index: u32) -> Instance {
@@ -132,6 +145,26 @@ impl Model {
 
     pub(crate) fn package(&self, index: u32) -> Package {
         self.topology.service_of(index).package
+    }
+
+    /// What an actor is called.
+    pub(crate) fn name_of(&self, actor: Addr) -> String {
+        let first = self.first.get().copied().unwrap_or_default();
+        let (number, instances) = (actor.as_u32().wrapping_sub(first), self.topology.len());
+        let keepers = self.topology.looked_after();
+        match number {
+            _ if actor == Addr::NONE => "outside".to_owned(),
+            instance if instance < instances => self.topology.label(instance),
+            registry if registry < self.edda() => {
+                self.topology.short_registry_name(registry - instances)
+            }
+            edda if edda == self.edda() => EDDA.to_owned(),
+            keeper => {
+                let number = keeper.wrapping_sub(self.first_keeper()) as usize;
+                let service = keepers.into_iter().nth(number);
+                service.map_or(SCENARIO.to_owned(), |s| self.topology.keeper_name(s))
+            }
+        }
     }
 
     /// The number of the actor that is a registry, counted as instances are.

@@ -8,6 +8,7 @@
 //! time has no timer.
 
 mod alarms;
+mod commands;
 mod data_access;
 mod entry_point;
 mod faults;
@@ -21,9 +22,11 @@ pub(crate) mod queue;
 mod ring;
 mod role;
 mod routes;
+pub(crate) mod seen;
 mod send;
 mod service;
 mod sharing;
+mod state;
 mod storage;
 mod work;
 
@@ -69,6 +72,7 @@ impl Node {
 
     fn receive<C: Context<Msg>>(&mut self, message: Msg, cx: &mut C) -> Flow {
         log::received(&self.host.model, &message, cx);
+        self.host.see_message(&message, cx);
         match message {
             Msg::GetRequest(call, left) => self.take(Operation::Get, call, left, cx),
             Msg::Put(call) => self.take(Operation::Put, call, 0, cx),
@@ -180,6 +184,7 @@ impl Node {
                 }
             }
             Msg::Kill => self.kill(cx),
+            Msg::Command(command) => self.obey(command, cx),
             Msg::Probe => host.tell_how_busy(cx),
             Msg::Serve { there } => host.serve(there, cx),
             Msg::Goodbye => {

@@ -92,6 +92,7 @@ impl Simulation {
                 }
             })
             .await;
+        let _ = model.first.set(actors.get(0).as_u32());
         let recorder = &model.recorder;
         if recorder.wants_graph() || recorder.wants_flows() || recorder.wants_messages() {
             for instance in 0..instances {
@@ -255,7 +256,7 @@ impl Simulation {
 
 /// Any actor of an architecture.
 #[derive(Debug)]
-enum AnyActor {
+pub(crate) enum AnyActor {
     Node(Box<Node>),
     Registry(Box<Registry>),
     Edda(Box<Edda>),

@@ -113,6 +113,27 @@ pub fn simulate(
     topology: Topology,
     plan: &Plan,
 ) -> Result<(Report, Totals), SimulateError> {
+    let (config, scenario) = prepare(executor, base, topology, plan)?;
+    let model = Arc::clone(&scenario.model);
+    let report = corsair::run(executor, &config, scenario)?;
+    Ok((report, totals(&model)))
+}
+
+/// What all actors have handed in who are gone.
+pub(crate) fn totals(model: &Model) -> Totals {
+    let totals = model.totals.lock();
+    let mut totals = std::mem::take(&mut *totals.unwrap_or_else(PoisonError::into_inner));
+    totals.dropped = model.dropped.load(Ordering::Relaxed);
+    totals
+}
+
+/// The configuration and the scenario of a run.
+pub(crate) fn prepare(
+    executor: Executor,
+    base: &Config,
+    topology: Topology,
+    plan: &Plan,
+) -> Result<(Config, Simulation), SimulateError> {
     if plan.chat < Duration::from_micros(1) {
         return Err(SimulateError::Chat(plan.chat));
     }
@@ -144,15 +165,11 @@ pub fn simulate(
     };
     let model = Arc::new(Model::new(topology, settings));
     let simulation = Simulation {
-        model: Arc::clone(&model),
+        model,
         duration: plan.duration,
         drain: plan.drain,
         chat: plan.chat,
         collapse: plan.collapse,
     };
-    let report = corsair::run(executor, &config, simulation)?;
-    let totals = model.totals.lock();
-    let mut totals = std::mem::take(&mut *totals.unwrap_or_else(PoisonError::into_inner));
-    totals.dropped = model.dropped.load(Ordering::Relaxed);
-    Ok((report, totals))
+    Ok((config, simulation))
 }

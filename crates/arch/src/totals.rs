@@ -3,6 +3,7 @@
 use crate::message::Answer;
 use crate::timeline::Timeline;
 use hdrhistogram::Histogram;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -136,7 +137,7 @@ fn merge(into: &mut Histogram<u64>, from: &Histogram<u64>) {
 }
 
 /// What the instances of a service have done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ServiceTotals {
     /// Requests answered.
     pub requests: u64,

@@ -8,11 +8,13 @@ mod timeline;
 use crate::console::{Console, complain};
 use crate::memory;
 use crate::options::{self, Options, ServiceOptions};
+use crate::session::{self, SessionOptions};
 use crate::workload::{Results, Workload};
 use anyhow::{Context, Result, anyhow};
 use corsair::{Addr, Report};
 use corsair_arch::{KINDS, Package, Plan, SimulateError, Topology, Totals, simulate};
 use corsair_observe::{Observed, Recorder, Settings};
+use corsair_view::Make;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -105,14 +107,11 @@ impl Workload for Services<'_> {
             .collect();
         let topology = self.topology.clone();
         let utilisations = |totals: &Totals| topology.utilisations(totals, plan.duration);
-        let ran = simulate(options.executor, &options.config, self.topology, &plan);
-        let (report, totals) = ran.map_err(|error| match &error {
-            SimulateError::Chat(_) => anyhow!("-kv: {error}"),
-            SimulateError::Poll(_) => anyhow!("-u: {error}"),
-            SimulateError::Interval(_) => anyhow!("--interval: {error}"),
-            SimulateError::Run(run) => options::failed(&error, run, console),
-            _ => anyhow!("{}", error.to_string().trim_end()),
-        })?;
+        let (report, totals) = match &options.session {
+            Some(held) => run_held(options, held, self.topology, &plan, console)?,
+            None => simulate(options.executor, &options.config, self.topology, &plan)
+                .map_err(|error| failed(&error, console))?,
+        };
         described.utilisations = utilisations(&totals);
         let mut files = Vec::new();
         let timeline = totals.timeline.clone().unwrap_or_default();
@@ -125,6 +124,41 @@ impl Workload for Services<'_> {
             files,
         };
         Ok((report, results))
+    }
+}
+
+/// Runs an architecture in a session.
+fn run_held(
+    options: &Options,
+    held: &SessionOptions,
+    topology: Topology,
+    plan: &Plan,
+    console: &Arc<Console>,
+) -> Result<(Report, Totals)> {
+    let (config, plan) = (options.config.clone(), plan.clone());
+    let recorder = &plan.recorder;
+    let writes = recorder.wants_graph()
+        || recorder.wants_flows()
+        || recorder.wants_times()
+        || recorder.wants_messages();
+    let make = move || corsair_view::Services::new(&config, topology.clone(), &plan);
+    let world = make().map_err(|error| failed(&error, console))?;
+    let again: Option<Make<_>> = match writes {
+        true => None,
+        false => Some(Box::new(move || make().map_err(|error| error.to_string()))),
+    };
+    let ran = session::run(options, held, world, again, console)?.finish();
+    ran.map_err(|error| failed(&error, console))
+}
+
+/// How the run failed, with the flag that asked for it.
+fn failed(error: &SimulateError, console: &Console) -> anyhow::Error {
+    match error {
+        SimulateError::Chat(_) => anyhow!("-kv: {error}"),
+        SimulateError::Poll(_) => anyhow!("-u: {error}"),
+        SimulateError::Interval(_) => anyhow!("--interval: {error}"),
+        SimulateError::Run(run) => options::failed(error, run, console),
+        _ => anyhow!("{}", error.to_string().trim_end()),
     }
 }
 

@@ -14,7 +14,8 @@ use crate::options::Options;
 use crate::sum::{self, SumArgs};
 use crate::sweep::{self, SweepArgs};
 use crate::usl::{self, UslArgs};
-use crate::{config_file, simulation};
+use crate::view::{self, ViewArgs};
+use crate::{config_file, session, simulation};
 use anyhow::{Result, anyhow};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command, FromArgMatches};
@@ -75,6 +76,10 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Some(("diff", given)) => diff::run(&DiffArgs::from_arg_matches(given)?),
+        Some(("view", given)) => {
+            view::run(&ViewArgs::from_arg_matches(given)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
         Some(("usl", given)) => {
             usl::run(&UslArgs::from_arg_matches(given)?)?;
             Ok(ExitCode::SUCCESS)
@@ -95,7 +100,9 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
 fn simulate(matches: &ArgMatches) -> Result<ExitCode> {
     let mut values = Values::from_matches(matches);
     config_file::read(&mut values)?;
-    let options = Options::read(&values)?;
+    let recording = session::recording(&mut values)?;
+    let mut options = Options::read(&values)?;
+    options.session = session::options(&values, &options, recording)?;
     save(&values, &options.arch, options.json)?;
     simulation::run(&options, &described(&values))
 }

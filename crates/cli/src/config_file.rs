@@ -21,7 +21,7 @@
 mod spigo;
 
 use crate::flags::values::Values;
-use crate::flags::{FLAGS, named, nearest};
+use crate::flags::{FLAGS, Flag, named, nearest};
 use anyhow::{Context, Result, anyhow, bail};
 use corsair_observe::Replacement;
 use serde_json::{Map, Value};
@@ -52,6 +52,15 @@ pub fn read(values: &mut Values) -> Result<()> {
         }
         return Ok(());
     }
+    add(values, said, &path, "-config")
+}
+
+/// Adds what a file says of flags, where the command line says nothing. `asked` is the flag that
+/// names the file.
+///
+/// # Errors
+/// If the file says what no flag understands.
+pub fn add(values: &mut Values, said: Map<String, Value>, path: &Path, asked: &str) -> Result<()> {
     for (key, value) in said {
         let Some(flag) = named(&key).filter(|flag| !KEPT_OUT.contains(&flag.name)) else {
             let near = nearest(
@@ -65,7 +74,7 @@ pub fn read(values: &mut Values) -> Result<()> {
                 .map(|near| format!("; did you mean \"{near}\"?"))
                 .unwrap_or_default();
             bail!(
-                "-config: {} has \"{key}\", which is no flag that a file can set{meant}",
+                "{asked}: {} has \"{key}\", which is no flag that a file can set{meant}",
                 path.display()
             );
         };
@@ -74,17 +83,17 @@ pub fn read(values: &mut Values) -> Result<()> {
             Value::Bool(on) => on.to_string(),
             Value::Number(number) => number.to_string(),
             other => bail!(
-                "-config: \"{key}\" in {} is {other}; write a string, a number, true or false",
+                "{asked}: \"{key}\" in {} is {other}; write a string, a number, true or false",
                 path.display()
             ),
         };
-        values.add_from_file(flag, text, &path);
+        values.add_from_file(flag, text, path);
     }
     Ok(())
 }
 
-/// Flags that say where configurations are, and so are not part of one.
-const KEPT_OUT: [&str; 2] = ["config", "saveconfig"];
+/// Flags that say where configurations and sessions are, and so are not part of one.
+const KEPT_OUT: [&str; 5] = ["config", "saveconfig", "ui", "open", "replay"];
 
 /// The file of this name, and its text.
 fn find(name: &str, out: &Path) -> Result<(PathBuf, String)> {
@@ -114,6 +123,21 @@ fn find(name: &str, out: &Path) -> Result<(PathBuf, String)> {
     )
 }
 
+/// The flags that `keep` chooses and that differ from their default, as files have them.
+pub fn as_json(values: &Values, arch: &str, keep: impl Fn(&Flag) -> bool) -> Map<String, Value> {
+    let mut flags = Map::new();
+    flags.insert("arch".to_owned(), arch.into());
+    for (flag, text) in values.differing().filter(|(flag, _)| keep(flag)) {
+        let value = match text.parse::<u64>() {
+            Ok(number) => number.into(),
+            Err(_) if text == "true" => true.into(),
+            Err(_) => text.into(),
+        };
+        flags.insert(flag.name.to_owned(), value);
+    }
+    flags
+}
+
 /// Writes the flags to the file that `-saveconfig` names, if it was given. Returns the path.
 ///
 /// # Errors
@@ -132,19 +156,7 @@ pub fn save(values: &Values, arch: &str) -> Result<Option<PathBuf>> {
     let path = Path::new(values.text("out"))
         .join("json")
         .join(format!("{name}_conf.json"));
-    let mut flags = Map::new();
-    flags.insert("arch".to_owned(), arch.into());
-    for (flag, text) in values
-        .differing()
-        .filter(|(flag, _)| !KEPT_OUT.contains(&flag.name))
-    {
-        let value = match text.parse::<u64>() {
-            Ok(number) => number.into(),
-            Err(_) if text == "true" => true.into(),
-            Err(_) => text.into(),
-        };
-        flags.insert(flag.name.to_owned(), value);
-    }
+    let flags = as_json(values, arch, |flag| !KEPT_OUT.contains(&flag.name));
     let mut file = Replacement::begin(&path).context("-saveconfig")?;
     serde_json::to_writer_pretty(file.writer(), &flags)
         .map_err(|error| file.failed(error.into()))?;

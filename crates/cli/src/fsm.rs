@@ -8,11 +8,13 @@ mod watch;
 use crate::console::Console;
 use crate::memory;
 use crate::options::{self, Options, PirateOptions};
+use crate::session::{self, SessionOptions};
 use crate::workload::{Results, Workload};
 use anyhow::{Context, Result, anyhow};
-use corsair::fsm::{self, Form, Fsm, FsmError, Msg, Tally};
+use corsair::fsm::{self, Form, Fsm, FsmError, Msg, Tally, Watch};
 use corsair::{Addr, Message, Report};
 use corsair_observe::{Observed, Recorder, Settings};
+use corsair_view::Make;
 use names::Names;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -83,16 +85,27 @@ impl Workload for Pirates {
         let (pirates, form) = (scenario.count(), scenario.form);
         let (executor, config) = (options.executor, &options.config);
         let stages = Stages::new(console, &recorder, &names);
-        let ran = if recorder.wants_graph() || recorder.wants_messages() {
+        let ran = if let Some(held) = &options.session {
+            let writes = recorder.wants_graph() || recorder.wants_messages();
+            if writes {
+                let watch = stages.with(Recorded(recorder));
+                run_held(options, held, scenario.watched_by(watch), false, console)?
+            } else {
+                run_held(
+                    options,
+                    held,
+                    scenario.watched_by(stages.with(())),
+                    true,
+                    console,
+                )?
+            }
+        } else if recorder.wants_graph() || recorder.wants_messages() {
             let watch = stages.with(Recorded(recorder));
             fsm::run(executor, config, scenario.watched_by(watch))
         } else {
             fsm::run(executor, config, scenario.watched_by(stages.with(())))
         };
-        let (report, tally) = ran.map_err(|error| match &error {
-            FsmError::Run(run) => options::failed(&error, run, console),
-            _ => anyhow!("{error}"),
-        })?;
+        let (report, tally) = ran.map_err(|error| failed(&error, console))?;
         let results = PirateResults {
             form,
             pirates,
@@ -101,6 +114,32 @@ impl Workload for Pirates {
             names: names.at(stages.pirates()),
         };
         Ok((report, results))
+    }
+}
+
+/// Runs pirates in a session, which may go back if nothing is written.
+fn run_held<W: Watch>(
+    options: &Options,
+    held: &SessionOptions,
+    scenario: Fsm<W>,
+    goes_back: bool,
+    console: &Arc<Console>,
+) -> Result<Result<(Report, Option<Tally>), FsmError>> {
+    let config = options.config.clone();
+    let make = move || corsair_view::Pirates::new(&config, scenario.clone());
+    let world = make().map_err(|error| failed(&error, console))?;
+    let again: Option<Make<_>> = match goes_back {
+        true => Some(Box::new(move || make().map_err(|error| error.to_string()))),
+        false => None,
+    };
+    Ok(session::run(options, held, world, again, console)?.finish())
+}
+
+/// How the run failed.
+fn failed(error: &FsmError, console: &Console) -> anyhow::Error {
+    match error {
+        FsmError::Run(run) => options::failed(error, run, console),
+        _ => anyhow!("{error}"),
     }
 }
 

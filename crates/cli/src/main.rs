@@ -19,6 +19,7 @@ mod options;
 mod per_actor;
 mod profile;
 mod progress;
+mod session;
 mod simulation;
 mod sum;
 mod summary;
@@ -26,6 +27,7 @@ mod sweep;
 mod text;
 mod usl;
 mod variants;
+mod view;
 mod workload;
 
 use std::process::ExitCode;

@@ -6,6 +6,7 @@ use crate::console::Console;
 use crate::flags::refusal::not_one_of;
 use crate::flags::values::Values;
 use crate::flags::{Value, named};
+use crate::session::SessionOptions;
 use crate::text;
 use anyhow::{Result, anyhow, bail};
 use corsair::fsm::Form;
@@ -56,6 +57,8 @@ pub struct Options {
     pub per_actor: Option<PathBuf>,
     /// Write a CPU profile here.
     pub profile: Option<PathBuf>,
+    /// The session that holds the run, if one does.
+    pub session: Option<SessionOptions>,
     /// What is run.
     pub what: What,
 }
@@ -155,6 +158,7 @@ impl Options {
             json,
             per_actor,
             profile: values.given("cpuprofile").map(PathBuf::from),
+            session: None,
             what,
         })
     }

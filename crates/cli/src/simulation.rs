@@ -43,13 +43,13 @@ fn simulate(options: &Options, args: &str, workload: impl Workload) -> Result<Ex
         ));
     }
     interrupt::on_ctrl_c(options.config.cut.clone());
-    let bar = Bar::begin(
-        &console,
-        match options.executor {
-            Executor::Virtual => Measure::Virtual(options.config.progress.clone()),
-            _ => Measure::Clock,
-        },
-    );
+    let measure = match options.executor {
+        Executor::Virtual => Measure::Virtual(options.config.progress.clone()),
+        _ => Measure::Clock,
+    };
+    // A page shows more.
+    let has_page = (options.session.as_ref()).is_some_and(|session| session.has_page());
+    let bar = (!has_page).then(|| Bar::begin(&console, measure));
     let ran = workload.run(options, observer.recorder(), &console);
     drop(bar);
     if let Some(profile) = profile {

@@ -32,6 +32,11 @@ impl DataAccess {
         &mut self.kinds[kind]
     }
 
+    /// All instances that it may call.
+    pub(super) fn known(&self) -> impl Iterator<Item = u32> + '_ {
+        self.kinds.iter().flat_map(Routes::iter)
+    }
+
     /// The first kind from `stage` on of which there is an instance, and one of those.
     fn next(&self, stage: usize, mut bits: impl FnMut() -> u64) -> Option<(usize, u32)> {
         let kinds = self.kinds.iter().enumerate().skip(stage);

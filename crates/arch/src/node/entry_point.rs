@@ -17,6 +17,10 @@ use std::time::Duration;
 /// A user whose request could not be sent asks again after this many nanoseconds at the earliest.
 const UNROUTED_PAUSE: u64 = 1_000_000;
 
+/// However much load there is, without one of its own an entry point makes no more requests than one
+/// in so many nanoseconds.
+const LEAST_PERIOD: u64 = 1_000;
+
 /// An entry point, and how its requests were answered.
 #[derive(Debug)]
 pub(crate) struct EntryPoint {
@@ -27,6 +31,8 @@ pub(crate) struct EntryPoint {
     random: Random,
     /// Without a load of its own, how often a request comes in, in nanoseconds; 0: never.
     period: u64,
+    /// How many per cent of the load come in.
+    percent: u32,
     /// When the load has begun, in nanoseconds; none before and after it.
     began: Option<u64>,
     /// How many instances share the load, and which of them this is.
@@ -55,6 +61,7 @@ impl EntryPoint {
                 Random::new(host.model.seed ^ 0x10AD ^ name << 24 ^ number)
             },
             period: 0,
+            percent: 100,
             began: None,
             share: (
                 service.instances.len() as u32,
@@ -101,15 +108,26 @@ impl EntryPoint {
         }
     }
 
+    /// From now on so many per cent of the load come in. Of recorded arrivals all come, or none.
+    pub(super) fn set_percent(&mut self, percent: u32) {
+        self.percent = percent;
+    }
+
+    /// By how much the load is more than what was defined.
+    fn factor(&self) -> f64 {
+        f64::from(self.percent.max(1)) / 100.0
+    }
+
     /// The timer has fired: a request comes in, or a user has thought enough.
     pub(super) fn talk<C: Context<Msg>>(&mut self, host: &mut Host, cx: &mut C) {
         if self.began.is_none() {
             return;
         }
-        let works = !host.health.is_down() && !host.health.is_paused();
+        let works = !host.health.is_down() && !host.health.is_paused() && self.percent > 0;
         match self.load.as_ref().map(|load| &load.source) {
             None => {
-                cx.timer(Duration::from_nanos(self.period), TO_TALK);
+                let period = (self.period as f64 / self.factor()) as u64;
+                cx.timer(Duration::from_nanos(period.max(LEAST_PERIOD)), TO_TALK);
                 if works {
                     self.demand(host, None, cx);
                 }
@@ -147,7 +165,7 @@ impl EntryPoint {
                     Arrivals::Poisson => -libm::log(unit(self.random.bits())),
                     Arrivals::Uniform => 2.0 * unit(self.random.bits()),
                 };
-                self.due += step * f64::from(self.share.0);
+                self.due += step * f64::from(self.share.0) / self.factor();
                 // Casts of floats saturate: what is due after the end of time never comes.
                 curve
                     .time_of(self.due)
@@ -224,9 +242,28 @@ impl EntryPoint {
     fn think<C: Context<Msg>>(&mut self, least: u64, cx: &mut C) {
         let source = self.load.as_ref().map(|load| &load.source);
         if let (Some(Source::Closed { think, .. }), Some(_)) = (source, self.began) {
-            let thinks = think.sample(|| self.random.bits()).max(least);
+            let thinks = think.sample(|| self.random.bits());
+            let thinks = ((thinks as f64 / self.factor()) as u64).max(least);
             cx.timer(Duration::from_nanos(thinks), TO_TALK);
         }
+    }
+
+    /// Requests that failed at once, because there was no instance to send them to.
+    pub(super) fn unrouted(&self) -> u64 {
+        self.totals.iter().map(|totals| totals.unrouted).sum()
+    }
+
+    /// What has come in until now, and how much of the load comes in.
+    pub(super) fn fields(&self) -> Vec<(&'static str, u64)> {
+        let sum = |of: fn(&EntryTotals) -> u64| self.totals.iter().map(of).sum();
+        vec![
+            ("load_percent", self.percent.into()),
+            ("requests", sum(|totals| totals.requests)),
+            ("puts", sum(|totals| totals.puts)),
+            ("errors", sum(|totals| totals.errors)),
+            ("missing", sum(|totals| totals.missing)),
+            ("unrouted", sum(|totals| totals.unrouted)),
+        ]
     }
 
     /// One of its requests is answered.

@@ -23,7 +23,9 @@ impl Node {
             (Effect::Slow(factor), false) => host.health.slow_down(number, factor),
             (Effect::Slow(_), true) => host.health.speed_up(number),
             (Effect::Partition, false) => host.health.cut_off += 1,
-            (Effect::Partition, true) => host.health.cut_off -= 1,
+            (Effect::Partition, true) => {
+                host.health.cut_off = host.health.cut_off.saturating_sub(1)
+            }
             (Effect::Leave, false) => host.stay_away(cx),
             (Effect::Leave, true) => host.come_back(cx),
         }
@@ -33,13 +35,21 @@ impl Node {
         }
     }
 
-    /// Ends a pause. Unless there is another, work goes on and what has arrived is handled.
+    /// Ends a pause. Unless there is another, work goes on.
     fn unpause<C: Context<Msg>>(&mut self, cx: &mut C) {
-        let host = &mut self.host;
-        host.health.paused -= 1;
-        if host.health.is_paused() {
-            return;
+        let health = &mut self.host.health;
+        // It may have been told to go on before.
+        if health.is_paused() {
+            health.paused = health.paused.saturating_sub(1);
+            if !health.is_paused() {
+                self.go_on(cx);
+            }
         }
+    }
+
+    /// Goes on with the work, and handles what has arrived during a pause.
+    pub(super) fn go_on<C: Context<Msg>>(&mut self, cx: &mut C) {
+        let host = &mut self.host;
         let now = cx.now().as_nanos();
         host.in_progress.resume(now, |left, token| {
             cx.timer(Duration::from_nanos(left), token);
@@ -53,12 +63,23 @@ impl Node {
     /// Kills the instance: it leaves the registries, and what it was doing is lost. The requests
     /// of an entry point are those of clients outside, who go on waiting.
     pub(super) fn kill<C: Context<Msg>>(&mut self, cx: &mut C) {
-        let host = &mut self.host;
-        let was_listed = host.health.is_listed();
-        host.health.killed += 1;
-        if host.health.killed > 1 {
+        let health = &mut self.host.health;
+        let (was_listed, was_down) = (health.is_listed(), health.is_down());
+        health.killed += 1;
+        self.gone_down(was_listed, was_down, cx);
+    }
+
+    /// Does what being killed brings with it, unless it was down before.
+    pub(super) fn gone_down<C: Context<Msg>>(
+        &mut self,
+        was_listed: bool,
+        was_down: bool,
+        cx: &mut C,
+    ) {
+        if was_down {
             return;
         }
+        let host = &mut self.host;
         if was_listed {
             host.unregister(true, cx);
         }
@@ -71,8 +92,11 @@ impl Node {
 impl Host {
     /// Brings a killed instance back, unless another fault keeps it down.
     fn revive<C: Context<Msg>>(&mut self, cx: &mut C) {
-        self.health.killed -= 1;
-        self.register_again(cx);
+        // It may have been revived before.
+        if self.health.is_down() {
+            self.health.killed = self.health.killed.saturating_sub(1);
+            self.register_again(cx);
+        }
     }
 
     /// Leaves the registries; what is asked of it all the same is done.
@@ -90,7 +114,7 @@ impl Host {
         self.register_again(cx);
     }
 
-    fn register_again<C: Context<Msg>>(&mut self, cx: &mut C) {
+    pub(super) fn register_again<C: Context<Msg>>(&mut self, cx: &mut C) {
         if !self.health.is_listed() {
             return;
         }
@@ -101,9 +125,9 @@ impl Host {
     }
 
     fn pause<C: Context<Msg>>(&mut self, cx: &mut C) {
-        self.health.paused += 1;
-        if self.health.paused == 1 {
+        if !self.health.is_paused() {
             self.in_progress.pause(cx.now().as_nanos());
         }
+        self.health.paused += 1;
     }
 }

@@ -25,9 +25,21 @@ pub(super) struct Health {
     pub(super) away: u32,
     pub(super) paused: u32,
     pub(super) cut_off: u32,
+    /// What was done to it from outside.
+    pub(super) ordered: Ordered,
     /// By how much times are multiplied, for each fault that slows it.
     factors: Vec<(u32, f64)>,
     held: Vec<Held>,
+}
+
+/// What was done to an instance while the run went on, until it is undone.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ordered {
+    pub(super) killed: bool,
+    pub(super) paused: bool,
+    pub(super) cut_off: bool,
+    /// By how many per cent times are multiplied; 0 and 100 leave them as they are.
+    pub(super) slow_percent: u32,
 }
 
 impl Health {
@@ -40,30 +52,39 @@ impl Health {
     }
 
     pub(super) fn is_down(&self) -> bool {
-        self.killed > 0
+        self.killed > 0 || self.ordered.killed
     }
 
     /// Whether the registries should know it.
     pub(super) fn is_listed(&self) -> bool {
-        self.killed == 0 && self.away == 0
+        !self.is_down() && self.away == 0
     }
 
     pub(super) fn is_paused(&self) -> bool {
-        self.paused > 0
+        self.paused > 0 || self.ordered.paused
     }
 
     pub(super) fn is_cut_off(&self) -> bool {
-        self.cut_off > 0
+        self.cut_off > 0 || self.ordered.cut_off
     }
 
     /// How long something takes that takes so long in good health.
     #[inline]
     pub(super) fn slowed(&self, nanos: u64) -> u64 {
-        if self.factors.is_empty() {
+        if self.factors.is_empty() && self.ordered.slow_percent == 0 {
             return nanos;
         }
-        let factor: f64 = self.factors.iter().map(|(_, factor)| factor).product();
-        (nanos as f64 * factor) as u64
+        (nanos as f64 * self.factor()) as u64
+    }
+
+    /// By how much times are multiplied.
+    pub(super) fn factor(&self) -> f64 {
+        let ordered = match self.ordered.slow_percent {
+            0 => 1.0,
+            percent => f64::from(percent) / 100.0,
+        };
+        let faults = self.factors.iter().map(|(_, factor)| factor);
+        faults.product::<f64>() * ordered
     }
 
     /// The fault of this number begins to slow it.

@@ -4,6 +4,7 @@
 use super::health::{Health, Held};
 use super::job::{Job, PendingRequest, PendingRequests};
 use super::queue::Queue;
+use super::seen::Seen;
 use super::work::{InProgress, Piece};
 use crate::message::{Answer, Call, Msg};
 use crate::model::Model;
@@ -37,11 +38,11 @@ pub(crate) struct Host {
     pub(super) health: Health,
     pub(super) in_progress: InProgress,
     /// Slots in use, if concurrency is limited.
-    busy: u32,
+    pub(super) busy: u32,
     /// The sum of slots in use over time, in nanoseconds, until a time.
-    slot_time: (u64, u64),
+    pub(super) slot_time: (u64, u64),
     /// True if an autoscaler has not added it, or has removed it.
-    is_idle: bool,
+    pub(super) is_idle: bool,
     /// Jobs that wait for a slot.
     pub(super) queue: Queue,
     /// How many requests it takes, if that is limited.
@@ -51,6 +52,8 @@ pub(crate) struct Host {
     pub(super) track: Option<Box<Track>>,
     /// The time of the last event, in nanoseconds.
     pub(super) last_seen: u64,
+    /// What it remembers while it is watched.
+    pub(super) seen: Option<Box<Seen>>,
 }
 
 impl Host {
@@ -75,6 +78,7 @@ impl Host {
             totals: ServiceTotals::default(),
             track: track(model, index),
             last_seen: 0,
+            seen: None,
             model: Arc::clone(model),
         }
     }
@@ -99,7 +103,7 @@ impl Host {
         self.model.measured[self.service as usize]
     }
 
-    fn costs(&self) -> &Costs {
+    pub(super) fn costs(&self) -> &Costs {
         &self.model.topology.services[self.service as usize].costs
     }
 
@@ -314,6 +318,8 @@ impl Host {
         if matches!(answer, Answer::Refused | Answer::Lost) {
             recorder.error(measured);
         }
+        let about = (request.server, request.sent, request.span);
+        self.see_answered(about, &request.job, answer, cx);
         request.job.waited += lasted;
         Some(request)
     }

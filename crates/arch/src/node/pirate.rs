@@ -17,6 +17,10 @@ pub(crate) struct Pirate {
 }
 
 impl Pirate {
+    pub(super) fn gold(&self) -> u32 {
+        self.gold
+    }
+
     pub(super) fn take_gold(&mut self, pieces: u32) {
         self.gold = self.gold.saturating_add(pieces);
     }

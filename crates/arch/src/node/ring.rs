@@ -22,6 +22,11 @@ pub(crate) struct RingNode {
 }
 
 impl RingNode {
+    /// How many values it keeps.
+    pub(super) fn values(&self) -> u64 {
+        self.kept.len()
+    }
+
     pub(super) fn act<C: Context<Msg>>(&mut self, host: &mut Host, job: Job, cx: &mut C) {
         let at = host.model.place(host.index);
         let owner = self.owner(host, job.key, at);

@@ -57,6 +57,36 @@ impl Role {
         })
     }
 
+    /// The instances that may be called, in ascending order.
+    pub(super) fn known(&self) -> Vec<u32> {
+        let mut known: Vec<u32> = match self {
+            Role::Forward(forward) => forward.routes.iter().collect(),
+            Role::EntryPoint(entry) => entry.routes.iter().collect(),
+            Role::DataAccess(data) => data.known().collect(),
+            Role::Storage(storage) => storage.peers.iter().collect(),
+            Role::Ring(ring) => ring.peers.iter().collect(),
+            Role::Pirate(pirate) => pirate.buddies.iter().collect(),
+            Role::Service(service) => service.known().collect(),
+        };
+        known.sort_unstable();
+        known
+    }
+
+    /// What the package has of its own, by name.
+    pub(super) fn fields(&self) -> Vec<(&'static str, u64)> {
+        match self {
+            Role::Forward(_) | Role::DataAccess(_) => Vec::new(),
+            Role::EntryPoint(entry) => entry.fields(),
+            Role::Storage(storage) => vec![("values", storage.values())],
+            Role::Ring(ring) => vec![("values", ring.values())],
+            Role::Pirate(pirate) => vec![("gold", pirate.gold().into())],
+            Role::Service(service) => vec![
+                ("tasks", service.tasks_under_way()),
+                ("breakers_opened", service.opened()),
+            ],
+        }
+    }
+
     /// Adds an instance that may be called; false if it was known before.
     pub(super) fn add(&mut self, host: &Host, node: u32) -> bool {
         match self {

@@ -68,6 +68,7 @@ impl Host {
         cx: &mut C,
     ) {
         let sent = cx.now();
+        self.see_sent(to);
         let id = self.pending.reserve();
         let fate = self.fate(to, cx);
         let mut second = None;
@@ -128,6 +129,7 @@ impl Host {
         key: Key,
         cx: &mut C,
     ) {
+        self.see_sent(to);
         let fate = self.fate(to, cx);
         if fate.is_lost || self.is_cut_off_from(to) {
             self.count_dropped();
@@ -156,6 +158,10 @@ impl Host {
 
     /// Sends the response to a request.
     pub(super) fn respond<C: Context<Msg>>(&mut self, job: &Job, answer: Answer, cx: &mut C) {
+        // Requests that were sent from outside are answered to no actor.
+        if job.client == Addr::NONE {
+            return;
+        }
         let client = self.number(job.client);
         let fate = self.fate(client, cx);
         if fate.is_lost || self.is_cut_off_from(client) {
@@ -187,7 +193,7 @@ impl Host {
     /// after a while if it is cut off, or is refused at once by the host that has no such process.
     pub(super) fn reject<C: Context<Msg>>(&self, job: &Job, answer: Answer, cx: &mut C) {
         self.count_dropped();
-        if !job.operation.is_answered() {
+        if !job.operation.is_answered() || job.client == Addr::NONE {
             return;
         }
         let after = if answer == Answer::Lost {

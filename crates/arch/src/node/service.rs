@@ -107,6 +107,17 @@ impl Service {
         route.is_some_and(|route| self.routes[route].remove(node))
     }
 
+    /// All instances that it may call.
+    pub(super) fn known(&self) -> impl Iterator<Item = u32> + '_ {
+        self.routes.iter().flat_map(Route::nodes)
+    }
+
+    /// How many requests it is working on.
+    pub(super) fn tasks_under_way(&self) -> u64 {
+        let tasks = self.tasks.iter().flatten();
+        tasks.filter(|task| task.parent.is_none()).count() as u64
+    }
+
     /// How often its breakers have opened.
     pub(super) fn opened(&self) -> u64 {
         let breakers = self

@@ -19,6 +19,10 @@ pub(crate) struct Storage {
 pub(super) struct KeySet(FxHashSet<u64>);
 
 impl KeySet {
+    pub(super) fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
     pub(super) fn insert(&mut self, key: Key) {
         self.0.insert(key.as_u64());
     }
@@ -34,6 +38,11 @@ impl KeySet {
 }
 
 impl Storage {
+    /// How many values it keeps.
+    pub(super) fn values(&self) -> u64 {
+        self.kept.len()
+    }
+
     pub(super) fn act<C: Context<Msg>>(&mut self, host: &mut Host, job: Job, cx: &mut C) {
         if job.operation.is_answered() {
             return host.finish(job, self.kept.look_up(job.key), cx);

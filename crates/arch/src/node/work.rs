@@ -60,6 +60,11 @@ impl InProgress {
         !self.free.is_empty() || self.slots.len() < MOST
     }
 
+    /// How many pieces are worked on.
+    pub(super) fn len(&self) -> u32 {
+        (self.slots.len() - self.free.len()) as u32
+    }
+
     /// Begins `work`, in nanoseconds. Returns after how long a timer is wanted, with its
     /// token, if it is.
     pub(super) fn begin(&mut self, piece: Piece, work: u64, now: u64) -> Option<(u64, Token)> {

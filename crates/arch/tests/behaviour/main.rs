@@ -1,6 +1,7 @@
 //! What each package does, and what goes wrong with it: small architectures, run and measured.
 
 mod capacity;
+mod commands;
 mod costs;
 mod faults;
 mod learn;

@@ -10,6 +10,7 @@ use crate::marshal::MarshalArgs;
 use crate::sum::SumArgs;
 use crate::sweep::SweepArgs;
 use crate::usl::UslArgs;
+use crate::view::ViewArgs;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Args, Command, ValueHint};
 
@@ -28,7 +29,7 @@ pub fn command(purpose: Purpose) -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("Simulates actors that talk: pirates, and architectures of services")
         .override_usage(
-            "corsair -a NAME [FLAGS]\n       corsair capacity -a NAME [FLAGS]\n       corsair compare A [B] [FLAGS] | corsair sweep -a NAME [FLAGS]\n       corsair learn TRACES | corsair compose2arch FILE | corsair schema\n       corsair diff RUN_A RUN_B | corsair usl FILE\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair completions SHELL | corsair man",
+            "corsair -a NAME [FLAGS]\n       corsair capacity -a NAME [FLAGS]\n       corsair compare A [B] [FLAGS] | corsair sweep -a NAME [FLAGS]\n       corsair learn TRACES | corsair compose2arch FILE | corsair schema\n       corsair diff RUN_A RUN_B | corsair view FILE|DIR | corsair usl FILE\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair completions SHELL | corsair man",
         )
         .after_help(AFTER_HELP)
         .args_override_self(true)
@@ -64,6 +65,9 @@ pub fn command(purpose: Purpose) -> Command {
         .subcommand(Command::new("man").about("Print the manual page"))
         .subcommand(DiffArgs::augment_args(
             Command::new("diff").about("Compare two recorded runs and name where they differ first"),
+        ))
+        .subcommand(ViewArgs::augment_args(
+            Command::new("view").about("Show what a run has left in the browser (--features ui)"),
         ))
         .subcommand(UslArgs::augment_args(
             Command::new("usl").about("Fit the universal scalability law to measured throughputs"),

@@ -182,6 +182,26 @@ pub static FLAGS: &[Flag] = &[
         ..PLAIN
     },
     Flag {
+        name: "ui",
+        value: Value::Optional("ADDRESS"),
+        group: Group::Execution,
+        help: "Hold the run and show it in the browser, at a free port or ADDRESS (--features ui)",
+        ..PLAIN
+    },
+    Flag {
+        name: "open",
+        group: Group::Execution,
+        help: "With --ui: open the browser",
+        ..PLAIN
+    },
+    Flag {
+        name: "replay",
+        value: Value::One("FILE"),
+        group: Group::Execution,
+        help: "Do again what was done in a session that --ui has saved, and compare digests",
+        ..PLAIN
+    },
+    Flag {
         name: "strict",
         group: Group::Execution,
         help: "Messages to actors that have ended, and actors left waiting, are errors",

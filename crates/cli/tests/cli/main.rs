@@ -13,5 +13,6 @@ mod graph;
 mod learn;
 mod output;
 mod profile;
+mod session;
 mod terminal;
 mod usl;

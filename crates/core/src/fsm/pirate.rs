@@ -54,6 +54,32 @@ impl<W: PirateWatch> Pirate<W> {
         }
     }
 
+    /// Whom it knows, in the order in which it got to know them.
+    pub fn buddies(&self) -> &[Addr] {
+        &self.buddies[..usize::from(self.known)]
+    }
+
+    /// How much gold each of them has given since it became a buddy, and all others together.
+    pub fn given(&self) -> (&[u32], u32) {
+        (&self.given[..usize::from(self.known)], self.given_by_others)
+    }
+
+    /// How much gold it has.
+    pub fn gold(&self) -> u32 {
+        self.booty
+    }
+
+    /// How often it chats, once it does.
+    pub fn period(&self) -> Option<Duration> {
+        let period = self.period_ms?;
+        Some(Duration::from_millis(period.get().into()))
+    }
+
+    /// What it tells.
+    pub fn watch(&self) -> &W {
+        &self.watch
+    }
+
     /// The async form.
     #[inline]
     #[expect(

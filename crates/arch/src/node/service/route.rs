@@ -88,6 +88,11 @@ impl Route {
         self.peers.binary_search_by_key(&node, |peer| peer.node)
     }
 
+    /// The instances that may be called.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = u32> + '_ {
+        self.peers.iter().map(|peer| peer.node)
+    }
+
     /// Adds an instance; false if it is there.
     pub(super) fn add(&mut self, model: &Model, here: Zone, node: u32) -> bool {
         let Err(place) = self.place(node) else {

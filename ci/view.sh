@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# The live view in a real Chromium, and its modules checked by the compiler of TypeScript.
+#
+#   ci/view.sh            both
+#   ci/view.sh types      only these: types page
+#   ci/view.sh page --screenshots DIR   also writes pictures of three moments
+#
+# Needs node and npm, and Debian's chromium for the page. What is missing is installed, if that can be
+# done; otherwise this script says what it leaves out.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+target=${CARGO_TARGET_DIR:-target}
+modules=$target/view-node
+steps=()
+extra=()
+while [ "$#" -gt 0 ]; do
+    case "$1" in
+    types | page) steps+=("$1") ;;
+    --screenshots)
+        extra+=("$1" "${2:?--screenshots needs a directory}")
+        shift
+        ;;
+    *)
+        echo "view: no step $1; there are types and page" >&2
+        exit 2
+        ;;
+    esac
+    shift
+done
+[ "${#steps[@]}" -gt 0 ] || steps=(types page)
+
+# Whether node has this package.
+package() {
+    command -v node >/dev/null && command -v npm >/dev/null &&
+        PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm install --silent --no-save --prefix "$modules" "$@"
+}
+
+step_types() {
+    if ! package 'typescript@^5.9'; then
+        echo "left out: the types of the page (they need node, npm and the package typescript)"
+        return 0
+    fi
+    "$modules/node_modules/.bin/tsc" --noEmit --allowJs --checkJs --strict --noUncheckedIndexedAccess \
+        --target es2023 --module es2022 --moduleResolution bundler --lib es2023,dom,dom.iterable \
+        crates/view/src/page/*.js
+}
+
+step_page() {
+    if ! package 'playwright-core@^1.50'; then
+        echo "left out: the live view in a browser (it needs node, npm and the package playwright-core)"
+        return 0
+    fi
+    if ! { command -v chromium >/dev/null || apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1; then
+        echo "left out: the live view in a browser (apt-get install chromium)"
+        return 0
+    fi
+    cargo build -p corsair-cli --features ui
+    NODE_PATH="$(cd "$modules" && pwd)/node_modules" timeout 400 \
+        node ci/view/page.mjs "$target/debug/corsair" "$(command -v chromium)" "${extra[@]}"
+}
+
+for step in "${steps[@]}"; do
+    echo "view: $step"
+    "step_$step"
+done

@@ -1,0 +1,340 @@
+// The live view in a real Chromium: what is drawn (pixels), time, one thing, what is done and its replay, two
+// browsers, thousands of instances, a million pirates, both schemes, the keyboard alone, 200 %.
+//
+//   node page.mjs PROGRAM CHROMIUM [--screenshots DIR]
+//
+// Needs playwright-core, found through NODE_PATH.
+
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import assert from "node:assert/strict";
+
+const { chromium } = createRequire(join(process.env.NODE_PATH, "x"))("playwright-core");
+const [program, executablePath, flag, pictures] = process.argv.slice(2);
+const directory = mkdtempSync(join(tmpdir(), "corsair-view-"));
+const screenshots = flag === "--screenshots" ? resolve(pictures) : null;
+
+/** A run with its page. */
+class Held {
+  constructor(...args) {
+    this.child = spawn(resolve(program), args, { cwd: directory, stdio: ["ignore", "pipe", "inherit"] });
+    this.lines = [];
+    this.reader = createInterface({ input: this.child.stdout });
+    this.url = new Promise((done, failed) => {
+      this.reader.on("line", (line) => {
+        this.lines.push(line);
+        const url = line.match(/http:\S+/);
+        if (url) done(url[0]);
+      });
+      this.child.once("exit", (code) => failed(new Error(`it ended with ${code}: ${this.lines.join("\n")}`)));
+    });
+    this.url.catch(() => {});
+  }
+
+  /** Ends it, and waits for its summary. */
+  async end() {
+    if (this.child.exitCode === null && this.child.signalCode === null) {
+      this.child.kill("SIGINT");
+      await once(this.child, "exit");
+    }
+    return this.lines;
+  }
+}
+
+const complaints = [];
+
+async function visit(browser, url, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, acceptDownloads: true, ...options });
+  const page = await context.newPage();
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("console", (message) => {
+    if (message.type() === "error" && /Content Security Policy|Uncaught/.test(message.text())) complaints.push(message.text());
+  });
+  await page.goto(url);
+  await page.waitForFunction(() => window.corsair?.graph.scene && window.corsair.pictures() > 2);
+  return page;
+}
+
+/** How many pixels of a canvas are drawn, and how many are mostly red. */
+const pixels = (page, id) =>
+  page.evaluate((id) => {
+    const canvas = document.getElementById(id);
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    let [drawn, red] = [0, 0];
+    for (let at = 0; at < data.length; at += 4) {
+      if (data[at + 3] > 40) drawn += 1;
+      if (data[at + 3] > 100 && data[at] > 150 && data[at + 1] < 130 && data[at + 2] < 130) red += 1;
+    }
+    return { drawn, red };
+  }, id);
+
+const time = (page) => page.evaluate(() => window.corsair.now());
+const standsStill = (page) => page.waitForFunction(() => document.getElementById("play").textContent === "Play");
+const digest = async (page) => (await page.textContent("#digest")).replace("digest ", "");
+
+/** Runs as fast as it goes until a time in seconds. */
+async function runUntil(page, seconds) {
+  await page.selectOption("#speed", "");
+  await page.selectOption("#until-what", "time");
+  await page.fill("#until-value", String(seconds));
+  await page.click("#until button");
+  await page.waitForFunction((until) => window.corsair.now() >= until - 1e-9, seconds, { timeout: 60000 });
+  await standsStill(page);
+}
+
+/** Where a node is on the page. */
+const place = (page, name) =>
+  page.evaluate((name) => {
+    const { graph } = window.corsair;
+    const node = graph.nodes.find((node) => node.name === name);
+    const [x, y] = graph.toScreen(node.x, node.y);
+    const { left, top } = graph.front.getBoundingClientRect();
+    return [left + x, top + y];
+  }, name);
+
+async function doIt(page, what, who, number) {
+  await page.selectOption("#do-what", what);
+  await page.fill("#do-who", who);
+  if (number !== undefined) await page.fill("#do-number", String(number));
+  const before = await page.$$eval("#commands li", (items) => items.length);
+  await page.click("#do button");
+  await page.waitForFunction((before) => document.querySelectorAll("#commands li").length > before, before);
+}
+
+async function picture(page, name) {
+  if (screenshots) await page.screenshot({ path: join(screenshots, `${name}.png`) });
+}
+
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+const runs = [];
+const held = async (...args) => {
+  const run = new Held(...args);
+  runs.push(run);
+  return [run, await run.url];
+};
+try {
+  const [run, url] = await held("-a", "netflixoss", "-d", "20", "--ui");
+  const anne = await visit(browser, url, { colorScheme: "light" });
+
+  // The graph is drawn, and nothing has happened.
+  assert.ok((await time(anne)) < 0.01);
+  const quiet = await pixels(anne, "back");
+  assert.ok(quiet.drawn > 20000, `${quiet.drawn} pixels`);
+  assert.ok((await pixels(anne, "front")).drawn > 1000);
+  console.log("the graph is drawn, and the run is held");
+
+  // Play and pause.
+  await anne.click("#play");
+  await anne.waitForFunction(() => window.corsair.now() > 0.8);
+  await anne.click("#play");
+  await standsStill(anne);
+  const stopped = await time(anne);
+  await anne.waitForTimeout(300);
+  assert.equal(await time(anne), stopped);
+  console.log("it plays and pauses");
+
+  // Steps: a millisecond, a second, a window, one event of an actor.
+  await anne.click("#step-ms");
+  await anne.waitForFunction((before) => Math.abs(window.corsair.now() - before - 0.001) < 1e-9, stopped);
+  await anne.click("#step-s");
+  await anne.waitForFunction((before) => Math.abs(window.corsair.now() - before - 1.001) < 1e-9, stopped);
+  await anne.click("#step-window");
+  await anne.waitForFunction((before) => window.corsair.now() > before, stopped + 1.001);
+  await anne.mouse.click(...(await place(anne, "login00")));
+  await anne.waitForFunction(() => document.querySelector("#one h2")?.textContent.endsWith("login00"));
+  const messages = () => anne.evaluate(() => document.querySelector("#one .list")?.parentElement.textContent ?? "");
+  let seen = await messages();
+  for (let turn = 0; turn < 4; turn += 1) {
+    const before = await time(anne);
+    await anne.click("#step-actor");
+    await anne.waitForFunction((before) => window.corsair.now() > before, before);
+  }
+  await anne.waitForFunction((seen) => (document.querySelector("#one .list")?.parentElement.textContent ?? "") !== seen, seen);
+  console.log("it steps by time, by windows and by an actor's events");
+
+  // One thing: state, requests, a trace, an edge.
+  const state = await anne.textContent("#one pre");
+  assert.equal(JSON.parse(state).state.is_down, false);
+  await anne.fill("#find", "www-elb00");
+  await anne.press("#find", "Enter");
+  await anne.waitForFunction(() => document.querySelector("#one h2")?.textContent.endsWith("www-elb00"));
+  await anne.click("text=Its last requests");
+  await anne.waitForSelector("#one .list button");
+  await anne.click("#one .list button");
+  await anne.waitForSelector("#waterfall .span");
+  const bars = await anne.$$eval("#waterfall .bar i", (bars) => bars.map((bar) => bar.getBoundingClientRect().width));
+  assert.ok(bars.length > 2 && bars.every((width) => width >= 2), `${bars}`);
+  await picture(anne, "trace");
+  const edge = await anne.evaluate(() => {
+    const { graph } = window.corsair;
+    const busy = [...graph.edges.values()].filter((edge) => edge.rate > 1).sort((a, b) => b.rate - a.rate)[0];
+    graph.setChosen({ from: busy.from, to: busy.to });
+    return busy;
+  });
+  assert.ok(edge.p50 > 0);
+  await anne.waitForSelector("#one canvas.histogram");
+  console.log("an actor's state, a request's waterfall and an edge's histogram are there");
+
+  // It is killed, and its edges turn.
+  await runUntil(anne, 3);
+  const before = await pixels(anne, "back");
+  await doIt(anne, "kill", "login00");
+  await doIt(anne, "slow", "homepage", 800);
+  await anne.selectOption("#speed", "0.1");
+  await anne.click("#play");
+  await anne.waitForFunction(() => window.corsair.now() > 3.05);
+  await anne.click("#play");
+  await standsStill(anne);
+  await anne.waitForTimeout(400);
+  const after = await pixels(anne, "back");
+  assert.ok(after.red > before.red + 100, `${before.red} red pixels, then ${after.red}`);
+  await runUntil(anne, 4);
+  await picture(anne, "killed");
+  await doIt(anne, "revive", "login00");
+  await doIt(anne, "load", "", 250);
+  await runUntil(anne, 6);
+  assert.ok((await pixels(anne, "latency")).drawn > 300);
+  console.log("an instance is killed, and its edges turn");
+
+  // The session is saved, and its replay has the same digest, for any number of workers.
+  const [download] = await Promise.all([anne.waitForEvent("download"), anne.click("#save")]);
+  const file = join(directory, "session.json");
+  await download.saveAs(file);
+  const saved = JSON.parse(readFileSync(file, "utf8"));
+  assert.equal(saved.commands.length, 4);
+  assert.equal(saved.digest, await digest(anne));
+  await runUntil(anne, 7);
+  const digests = ["1", "2", "3"].map((cpus) => {
+    const { stdout, stderr, status } = spawnSync(resolve(program), ["--replay", file, "-cpus", cpus, "--format", "json"], { cwd: directory });
+    assert.equal(status, 0, String(stderr));
+    return JSON.parse(stdout).digest;
+  });
+  assert.equal(new Set(digests).size, 1);
+  console.log("its replay has the digest of the session");
+
+  // Loaded again in mid-run, and a second browser.
+  await anne.selectOption("#speed", "1");
+  await anne.click("#play");
+  const mary = await visit(browser, url, { colorScheme: "dark" });
+  assert.ok(await mary.isVisible("#take"));
+  assert.ok(await mary.isDisabled("#play"));
+  await mary.waitForFunction(() => window.corsair.now() > 7.2);
+  await anne.reload();
+  await anne.waitForFunction(() => window.corsair?.graph.scene && window.corsair.pictures() > 2);
+  await mary.waitForFunction(() => !document.getElementById("play").disabled);
+  await anne.waitForFunction(() => window.corsair.now() > 7.3);
+  assert.equal(await anne.$$eval("#commands li", (items) => items.length), 4);
+  await anne.click("#take");
+  await anne.waitForFunction(() => !document.getElementById("play").disabled);
+  await mary.waitForFunction(() => document.getElementById("play").disabled);
+  await anne.click("#play");
+  await standsStill(anne);
+  console.log("a page is loaded again, two watch, and one holds the controls");
+
+  // Light and dark; and back in time.
+  const back = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  assert.notEqual(await back(anne), await back(mary));
+  const later = await time(anne);
+  await anne.fill("#goto", "6");
+  await anne.click("#goto-go");
+  await anne.waitForFunction((later) => window.corsair.now() < later, later);
+  await anne.waitForFunction((digest) => document.getElementById("digest").textContent === `digest ${digest}`, saved.digest);
+  console.log("one goes back in time, to the same bits");
+
+  // The keyboard alone.
+  await anne.reload();
+  await anne.waitForFunction(() => window.corsair?.graph.scene && window.corsair.pictures() > 2);
+  await mary.context().close();
+  await anne.waitForFunction(() => !document.getElementById("play").disabled);
+  const tabTo = async (id) => {
+    for (let turn = 0; turn < 60; turn += 1) {
+      if (await anne.evaluate((id) => document.activeElement?.id === id, id)) return;
+      await anne.keyboard.press("Tab");
+    }
+    assert.fail(`there is no way to ${id} by the keyboard`);
+  };
+  await tabTo("step-ms");
+  const begun = await time(anne);
+  await anne.keyboard.press("Enter");
+  await anne.waitForFunction((begun) => window.corsair.now() > begun, begun);
+  await tabTo("front");
+  await anne.keyboard.press("ArrowRight");
+  await anne.keyboard.press("ArrowRight");
+  await anne.waitForSelector("#one pre");
+  await tabTo("do-what");
+  await anne.keyboard.type("pause");
+  await tabTo("do-who");
+  await anne.keyboard.press("Control+A");
+  await anne.keyboard.type("login01");
+  await anne.keyboard.press("Enter");
+  await anne.waitForFunction(() => [...document.querySelectorAll("#commands li")].at(-1)?.textContent.includes("pause login01"));
+  console.log("the keyboard is enough");
+
+  // 200 %: half as many pixels of CSS; nothing is cut off sideways.
+  await anne.setViewportSize({ width: 700, height: 450 });
+  const wide = await anne.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  assert.ok(wide <= 0, `${wide} pixels too wide`);
+  for (const id of ["play", "do-who", "rate"]) {
+    await anne.locator(`#${id}`).scrollIntoViewIfNeeded();
+    assert.ok(await anne.isVisible(`#${id}`));
+  }
+  await anne.context().close();
+  const said = await run.end();
+  assert.ok(said.some((line) => line.includes("digest")), said.join("\n"));
+  console.log("it is usable at 200 %, and ends with its summary");
+
+  // Another page, or one that does not know the token, gets nothing.
+  const [, lamp] = await held("-a", "lamp", "-d", "2", "--ui");
+  const { origin } = new URL(lamp);
+  assert.equal((await fetch(`${origin}/`)).status, 404);
+  const policy = (await fetch(lamp)).headers.get("content-security-policy");
+  assert.ok(policy.includes("default-src 'none'") && !policy.includes("unsafe"), policy);
+  console.log("without the token there is nothing");
+
+  // 6,000 instances: folded, and pictures keep coming.
+  const [, many] = await held("-a", "netflixoss", "-p", "4000", "-w", "3", "-d", "5", "--ui");
+  const crowd = await visit(browser, many);
+  const counts = await crowd.evaluate(() => {
+    const { scene, folded } = window.corsair.graph;
+    return { nodes: scene.nodes.length, folded, groups: scene.folded.length };
+  });
+  assert.ok(counts.nodes >= 6000 && counts.folded && counts.groups < 500, JSON.stringify(counts));
+  await runUntil(crowd, 0.8);
+  await crowd.selectOption("#speed", "0.01");
+  await crowd.click("#play");
+  const rate = async (page) => {
+    const first = await page.evaluate(() => window.corsair.pictures());
+    await page.waitForTimeout(2000);
+    return ((await page.evaluate(() => window.corsair.pictures())) - first) / 2;
+  };
+  console.log(`${counts.nodes} instances folded into ${counts.groups}: ${(await rate(crowd)).toFixed(0)} pictures a second`);
+  await crowd.click("#fold");
+  await crowd.waitForFunction(() => !window.corsair.graph.folded && window.corsair.graph.nodes.length >= 6000);
+  console.log(`and each by itself: ${(await rate(crowd)).toFixed(0)} pictures a second`);
+  await crowd.context().close();
+
+  // A million pirates: counted, a sample of them shown, any found by its name.
+  const [, sea] = await held("-a", "fsm", "-p", "1000000", "-d", "3", "--ui");
+  const pirates = await visit(browser, sea);
+  await runUntil(pirates, 1.2);
+  await pirates.fill("#find", "fsm.atlantic.bermuda.blackbeard777777.pirate");
+  await pirates.press("#find", "Enter");
+  await pirates.waitForSelector("#one pre");
+  assert.ok((await pirates.textContent("#one")).includes("blackbeard777777"));
+  await pirates.waitForTimeout(700);
+  assert.ok((await pixels(pirates, "both")).drawn > 500);
+  assert.ok((await pixels(pirates, "degree")).drawn > 500);
+  await picture(pirates, "pirates");
+  console.log("a million pirates are counted, and one is found");
+
+  assert.deepEqual(complaints, []);
+} finally {
+  await browser.close();
+  for (const run of runs) await run.end();
+  rmSync(directory, { recursive: true, force: true });
+}

@@ -1,0 +1,44 @@
+//! What is done to an instance from outside while the run goes on.
+
+use super::Node;
+use crate::message::{Command, Msg};
+use crate::node::role::Role;
+use corsair::Context;
+
+impl Node {
+    /// Does what it is told. What ends a state ends it whatever has caused it, faults included.
+    pub(super) fn obey<C: Context<Msg>>(&mut self, command: Command, cx: &mut C) {
+        let health = &mut self.host.health;
+        let (was_listed, was_down) = (health.is_listed(), health.is_down());
+        match command {
+            Command::Kill => {
+                health.ordered.killed = true;
+                self.gone_down(was_listed, was_down, cx);
+            }
+            Command::Revive if was_down => {
+                (health.killed, health.ordered.killed) = (0, false);
+                self.host.register_again(cx);
+            }
+            Command::Pause => {
+                if !health.is_paused() {
+                    self.host.in_progress.pause(cx.now().as_nanos());
+                }
+                self.host.health.ordered.paused = true;
+            }
+            Command::Resume if health.is_paused() => {
+                (health.paused, health.ordered.paused) = (0, false);
+                self.go_on(cx);
+            }
+            Command::Slow(percent) => health.ordered.slow_percent = percent,
+            Command::Partition => health.ordered.cut_off = true,
+            Command::Rejoin => (health.cut_off, health.ordered.cut_off) = (0, false),
+            Command::Load(percent) => {
+                if let Role::EntryPoint(entry) = &mut self.role {
+                    entry.set_percent(percent);
+                }
+            }
+            Command::Serve(there) => self.host.serve(there, cx),
+            Command::Revive | Command::Resume => {}
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What an instance remembers while it is watched: its calls, spans and messages. None of it is
+//! visible to actors, so that a run that is watched is the same to the last bit.
+
+use super::host::Host;
+use super::job::Job;
+use crate::live::{Calls, SpanSeen};
+use crate::message::{Answer, Msg};
+use corsair::{Addr, Context, SpanId};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+/// How many of the last spans and messages are kept.
+const SPANS: usize = 128;
+const MESSAGES: usize = 24;
+
+/// What an instance has done while it was watched.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    /// By the instance that was called.
+    pub(crate) calls: FxHashMap<u32, Calls>,
+    pub(crate) spans: VecDeque<SpanSeen>,
+    /// When, from whom, what; the oldest first.
+    pub(crate) messages: VecDeque<(u64, Addr, Msg)>,
+}
+
+fn keep<T>(last: &mut VecDeque<T>, most: usize, new: T) {
+    if last.len() == most {
+        last.pop_front();
+    }
+    last.push_back(new);
+}
+
+impl Host {
+    /// The number of the interval that is watched, and where to remember what happens in it.
+    fn watched(&mut self) -> Option<(u32, &mut Seen)> {
+        let interval = self.model.interval();
+        (interval > 0).then(|| (interval, &mut **self.seen.get_or_insert_default()))
+    }
+
+    /// The instance has called another.
+    #[inline]
+    pub(super) fn see_sent(&mut self, to: u32) {
+        if let Some((interval, seen)) = self.watched() {
+            let calls = seen.calls.entry(to).or_default();
+            calls.in_interval(interval).sent += 1;
+            calls.sent += 1;
+        }
+    }
+
+    /// Another has answered, after so long.
+    #[inline]
+    pub(super) fn see_answered<C: Context<Msg>>(
+        &mut self,
+        (server, sent, span): (u32, u64, SpanId),
+        job: &Job,
+        answer: Answer,
+        cx: &C,
+    ) {
+        let now = cx.now().as_nanos();
+        let Some((interval, seen)) = self.watched() else {
+            return;
+        };
+        let lasted = now.saturating_sub(sent);
+        let calls = seen.calls.entry(server).or_default();
+        let is_error = u64::from(answer.is_error());
+        let recent = calls.in_interval(interval);
+        recent.answered += 1;
+        recent.errors += is_error;
+        recent.times.add(lasted);
+        calls.answered += 1;
+        calls.errors += is_error;
+        calls.times.add(lasted);
+        if span != SpanId::NONE {
+            let begins = job.trace == SpanId::NONE;
+            let new = SpanSeen {
+                trace: if begins { span } else { job.trace }.as_u64(),
+                span: span.as_u64(),
+                parent: job.span.as_u64(),
+                server,
+                sent,
+                received: now,
+                answer,
+            };
+            keep(&mut seen.spans, SPANS, new);
+        }
+    }
+
+    /// A message has arrived.
+    #[inline]
+    pub(super) fn see_message<C: Context<Msg>>(&mut self, message: &Msg, cx: &C) {
+        if let Some((_, seen)) = self.watched() {
+            let new = (cx.now().as_nanos(), cx.envelope().from, *message);
+            keep(&mut seen.messages, MESSAGES, new);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What can be seen of an instance from outside, between two events.
+
+use super::Node;
+use crate::live::{Details, InstanceState, MessageSeen, RequestSeen};
+use crate::node::role::Role;
+use crate::node::seen::Seen;
+use corsair::{Addr, Message, Time};
+use std::time::Duration;
+
+/// The most requests under way that are listed.
+const MOST_LISTED: usize = 50;
+
+impl Node {
+    /// Its state in numbers, at a time.
+    pub(crate) fn state(&self, now: Time) -> InstanceState {
+        let host = &self.host;
+        let health = &host.health;
+        let (slots, at) = host.slot_time;
+        let since = now.as_nanos().saturating_sub(at);
+        InstanceState {
+            is_down: health.is_down(),
+            is_paused: health.is_paused(),
+            is_cut_off: health.is_cut_off(),
+            is_away: !health.is_down() && !health.is_listed(),
+            slow_percent: (health.factor() * 100.0) as u32,
+            queue: host.queue.len() as u32,
+            busy: host.busy,
+            in_progress: host.in_progress.len(),
+            under_way: host.pending.iter().count() as u32,
+            slot_nanos: slots.saturating_add(u64::from(host.busy) * since),
+            worked_nanos: host.totals.worked,
+            refused: host.totals.refused,
+            unrouted: match &self.role {
+                Role::EntryPoint(entry) => entry.unrouted(),
+                _ => 0,
+            },
+        }
+    }
+
+    /// What it remembers of the time in which it was watched.
+    pub(crate) fn seen(&self) -> Option<&Seen> {
+        self.host.seen.as_deref()
+    }
+
+    /// Everything about it, at a time.
+    pub(crate) fn details(&self, now: Time) -> Details {
+        let host = &self.host;
+        let topology = &host.model.topology;
+        let service = topology.service_of(host.index);
+        let at = host.model.instance(host.index).at;
+        let requests = host.pending.iter().take(MOST_LISTED);
+        let actor = |addr: Addr| host.model.name_of(addr);
+        let messages = self.seen().map(|seen| {
+            seen.messages.iter().rev().map(|&(at, from, message)| {
+                let call = message.call();
+                MessageSeen {
+                    at,
+                    from: actor(from),
+                    kind: crate::Msg::KINDS[message.kind()],
+                    what: message.payload(topology),
+                    travelled: call.map(|call| call.travel.into()),
+                }
+            })
+        });
+        Details {
+            name: topology.short_name(host.index),
+            service: service.name.clone(),
+            package: service.package.name(),
+            region: at.region_name(),
+            zone: at.zone_name(),
+            state: self.state(now),
+            concurrency: service.costs.concurrency,
+            processors: service.costs.processors,
+            queue: host.queue.len(),
+            knows: (self.role.known().into_iter())
+                .map(|node| topology.label(node))
+                .collect(),
+            registries: (host.registries.iter())
+                .map(|&registry| topology.short_registry_name(registry - topology.len()))
+                .collect(),
+            requests: requests
+                .map(|request| RequestSeen {
+                    server: topology.label(request.server),
+                    sent: request.sent,
+                    age: Duration::from_nanos(now.as_nanos().saturating_sub(request.sent)),
+                    trace: match request.job.trace.as_u64() {
+                        0 => request.span.as_u64(),
+                        trace => trace,
+                    },
+                })
+                .collect(),
+            fields: self.role.fields().into_iter().collect(),
+            totals: host.totals,
+            messages: messages.into_iter().flatten().collect(),
+        }
+    }
+}

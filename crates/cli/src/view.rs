@@ -1,0 +1,70 @@
+//! `corsair view FILE|DIR`: what a run has left, in the browser.
+
+use anyhow::Result;
+use clap::Args;
+use std::path::PathBuf;
+
+/// The arguments of `corsair view`.
+#[derive(Args, Clone, Debug)]
+pub struct ViewArgs {
+    /// A graph file, or the directory that a run has written to; flows beside it are shown too
+    #[arg(value_name = "FILE|DIR")]
+    path: PathBuf,
+    /// Where the page is served [default: a free port of this machine]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        default_value = "",
+        hide_default_value = true
+    )]
+    ui: String,
+    /// Open the browser
+    #[arg(long)]
+    open: bool,
+}
+
+/// Shows it until Ctrl-C.
+///
+/// # Errors
+/// If it cannot be read, or the page cannot be served.
+#[cfg(feature = "ui")]
+pub fn run(args: &ViewArgs) -> Result<()> {
+    use crate::console::Console;
+    use crate::{interrupt, session};
+    use anyhow::{Context, anyhow};
+    use corsair::Cut;
+    use corsair_view::{Drawn, Server, Session};
+    let text = if args.ui.is_empty() { ":0" } else { &args.ui };
+    let address = session::address(text);
+    let address = address
+        .map_err(|wrong| anyhow!("{wrong}"))
+        .context("--ui")?;
+    let drawn = Drawn::read(&args.path)?;
+    let (held, handle) = Session::new(drawn, Default::default(), None);
+    let server = Server::start(address, handle).context("--ui")?;
+    let cut = Cut::default();
+    interrupt::on_ctrl_c(cut.clone());
+    let url = server.url();
+    Console::new(true).line(format_args!(
+        "corsair: {} is shown at {url} (Ctrl-C ends it)",
+        args.path.display()
+    ));
+    if args.open {
+        session::open(&url);
+    }
+    held.run(&cut);
+    Ok(())
+}
+
+/// Says how to get a build that can.
+///
+/// # Errors
+/// Always.
+#[cfg(not(feature = "ui"))]
+pub fn run(args: &ViewArgs) -> Result<()> {
+    let _ = (&args.ui, args.open);
+    anyhow::bail!(
+        "this build has no page to show; run `cargo run --features ui -- view {}`",
+        args.path.display()
+    )
+}

@@ -1,0 +1,431 @@
+//! What a run has left: a graph file, and the flows beside it. It stands still.
+
+mod flows;
+
+use crate::command::Command;
+use crate::layout::{Place, layout, sunflower};
+use crate::world::{GroupSample, Sampled, Scene, SceneArea, SceneNode, World};
+use crate::{EdgeState, NodeState};
+use corsair::Time;
+use corsair_observe::graph::{self, GraphError, GraphFile};
+use flows::Flows;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What a run has left, as a page shows it.
+#[derive(Debug)]
+pub struct Drawn {
+    scene: Scene,
+    /// Nodes by each of their names.
+    places: HashMap<String, u32>,
+    knows: Vec<Vec<u32>>,
+    full_names: Vec<String>,
+    flows: Flows,
+}
+
+/// Why what a run has left cannot be shown.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DrawnError {
+    /// No graph file.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// A file or directory that cannot be read.
+    #[error("cannot read {}: {error}", path.display())]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A directory without a graph.
+    #[error(
+        "there is no graph in {}: no .json file in it or in json/ below it; write one with -j",
+        path.display()
+    )]
+    NoGraph {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A directory with several graphs.
+    #[error("{} has several graphs; give one of them: {names}", path.display())]
+    Several {
+        /// The directory.
+        path: PathBuf,
+        /// The files.
+        names: String,
+    },
+    /// Flows that are none.
+    #[error("{} has no flows in the format zipkin1: {error}", path.display())]
+    Flows {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        error: serde_json::Error,
+    },
+    /// Something too large.
+    #[error("{} has more than {most} bytes; show a shorter run", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The most that is read.
+        most: u64,
+    },
+}
+
+/// The parts of a node's name.
+struct Parts<'a> {
+    region: &'a str,
+    zone: &'a str,
+    label: &'a str,
+    service: &'a str,
+}
+
+/// Takes a name apart: `arch.region.zone.label`, or all nine parts of it.
+fn parts(name: &str) -> Parts<'_> {
+    let all: Vec<&str> = name.split('.').collect();
+    let at = |place: usize| all.get(place).copied().unwrap_or("*");
+    let label = if all.len() >= 9 { at(4) } else { at(3) };
+    let label = if all.len() < 4 || label.is_empty() {
+        name
+    } else {
+        label
+    };
+    let digits = |c: char| c.is_ascii_digit();
+    let service = if all.len() >= 9 {
+        at(all.len() - 2)
+    } else {
+        label.trim_end_matches(digits)
+    };
+    Parts {
+        region: at(1),
+        zone: at(2),
+        label,
+        service,
+    }
+}
+
+impl Drawn {
+    /// Reads a graph file, or a directory that a run has written to.
+    ///
+    /// # Errors
+    /// See [`DrawnError`].
+    pub fn read(path: &Path) -> Result<Drawn, DrawnError> {
+        let file = match path.is_dir() {
+            true => graph_in(path)?,
+            false => path.to_owned(),
+        };
+        let graph = graph::read(&file)?;
+        let stem = file
+            .file_stem()
+            .and_then(|stem| stem.to_str())
+            .unwrap_or("graph");
+        let mut drawn = Drawn::new(stem, &graph);
+        // Flows lie beside json/.
+        let beside = file.parent().and_then(Path::parent).map(|directory| {
+            directory
+                .join("json_metrics")
+                .join(format!("{stem}_flow.json"))
+        });
+        if let Some(beside) = beside.filter(|beside| beside.is_file()) {
+            drawn.flows = Flows::read(&beside, &drawn.places)?;
+        }
+        Ok(drawn)
+    }
+
+    fn new(name: &str, graph: &GraphFile) -> Drawn {
+        let mut services: Vec<&str> = Vec::new();
+        let mut regions: Vec<&str> = Vec::new();
+        let mut zones: Vec<&str> = Vec::new();
+        let mut labels: HashMap<&str, u32> = HashMap::new();
+        let mut places = Vec::with_capacity(graph.nodes.len());
+        let mut known: HashMap<&str, u32> = HashMap::new();
+        for node in &graph.nodes {
+            let parts = parts(&node.name);
+            *labels.entry(parts.label).or_default() += 1;
+            let service = match known.get(parts.service) {
+                Some(&service) => service,
+                None => {
+                    services.push(parts.service);
+                    known.insert(parts.service, services.len() as u32 - 1);
+                    services.len() as u32 - 1
+                }
+            };
+            places.push(Place {
+                service,
+                region: numbered(&mut regions, parts.region),
+                zone: numbered(&mut zones, parts.zone),
+            });
+        }
+        let index: HashMap<&str, u32> = (0..)
+            .zip(&graph.nodes)
+            .map(|(i, node)| (node.name.as_str(), i))
+            .collect();
+        let edges: Vec<(u32, u32)> = (graph.edges.iter())
+            .filter_map(|(from, to)| Some((*index.get(from.as_str())?, *index.get(to.as_str())?)))
+            .collect();
+        let is_pirates = graph.nodes.iter().all(|node| node.package == "pirate");
+        let mut calls = vec![Vec::new(); services.len()];
+        let mut knows = vec![Vec::new(); graph.nodes.len()];
+        for &(from, to) in &edges {
+            knows[from as usize].push(to);
+            let [from, to] = [from, to].map(|i| places[i as usize].service);
+            let called: &mut Vec<u32> = &mut calls[from as usize];
+            if from != to && !called.contains(&to) {
+                called.push(to);
+            }
+        }
+        let laid = match is_pirates {
+            true => {
+                let nodes = sunflower(graph.nodes.len() as u32);
+                let size = 2.0 * (nodes.len() as f32).sqrt() + 2.0;
+                crate::Layout {
+                    nodes,
+                    width: size,
+                    height: size,
+                    ..crate::Layout::default()
+                }
+            }
+            false => layout(&places, &calls),
+        };
+        let node = |i: usize, name: String, (x, y): (f32, f32), count: u32| {
+            let parts = parts(&graph.nodes[i].name);
+            SceneNode {
+                name,
+                x,
+                y,
+                service: parts.service.to_owned(),
+                package: graph.nodes[i].package.clone(),
+                region: parts.region.to_owned(),
+                zone: parts.zone.to_owned(),
+                count,
+            }
+        };
+        let name_of = |i: usize| {
+            let label = parts(&graph.nodes[i].name).label;
+            match labels.get(label) {
+                Some(1) => label.to_owned(),
+                _ => graph.nodes[i].name.clone(),
+            }
+        };
+        let nodes: Vec<SceneNode> = (0..graph.nodes.len())
+            .map(|i| node(i, name_of(i), laid.nodes[i], 1))
+            .collect();
+        let mut counts = vec![0; laid.groups.len()];
+        for &group in laid.groups_of.iter().filter(|_| !is_pirates) {
+            counts[group as usize] += 1;
+        }
+        let folded = laid.groups.iter().zip(counts).map(|(&(i, at), count)| {
+            let i = i as usize;
+            node(i, parts(&graph.nodes[i].name).service.to_owned(), at, count)
+        });
+        let folded: Vec<SceneNode> = folded.collect();
+        let mut folded_edges: Vec<(u32, u32)> = Vec::new();
+        if !is_pirates {
+            let group = |i: u32| laid.groups_of[i as usize];
+            folded_edges.extend(edges.iter().map(|&(from, to)| (group(from), group(to))));
+            folded_edges.sort_unstable();
+            folded_edges.dedup();
+        }
+        let areas = laid.areas.iter().map(|area| {
+            let region = regions[usize::from(area.region)];
+            SceneArea::new(area, region, area.zone.map(|zone| zones[usize::from(zone)]))
+        });
+        let mut by_name: HashMap<String, u32> = HashMap::new();
+        for (i, (shown, file)) in (0..).zip(nodes.iter().zip(&graph.nodes)) {
+            by_name.insert(file.name.clone(), i);
+            by_name.insert(shown.name.clone(), i);
+        }
+        Drawn {
+            scene: Scene {
+                kind: "graph",
+                arch: name.to_owned(),
+                groups: vec!["all".to_owned()],
+                edges,
+                folded,
+                folded_edges,
+                areas: areas.collect(),
+                width: laid.width,
+                height: laid.height,
+                total: nodes.len() as u64,
+                nodes,
+                ..Scene::default()
+            },
+            places: by_name,
+            knows,
+            full_names: graph.nodes.iter().map(|node| node.name.clone()).collect(),
+            flows: Flows::default(),
+        }
+    }
+
+    fn place(&self, name: &str) -> Result<u32, String> {
+        self.places.get(name).copied().ok_or_else(|| {
+            let near =
+                corsair_arch::nearest(name, self.scene.nodes.iter().map(|node| node.name.as_str()));
+            let near = near.map(|near| format!("; did you mean {near}?"));
+            format!("there is no actor '{name}'{}", near.unwrap_or_default())
+        })
+    }
+
+    fn name(&self, place: u32) -> &str {
+        &self.scene.nodes[place as usize].name
+    }
+}
+
+/// The number of a region or zone; none if it is everywhere, or there are too many.
+fn numbered<'a>(known: &mut Vec<&'a str>, name: &'a str) -> Option<u8> {
+    if name == "*" || name.is_empty() {
+        return None;
+    }
+    let place = known.iter().position(|other| *other == name);
+    let place = place.unwrap_or_else(|| {
+        known.push(name);
+        known.len() - 1
+    });
+    u8::try_from(place).ok()
+}
+
+/// The only graph in a directory.
+fn graph_in(path: &Path) -> Result<PathBuf, DrawnError> {
+    let below = path.join("json");
+    let directory = if below.is_dir() {
+        below
+    } else {
+        path.to_owned()
+    };
+    let unreadable = |error| DrawnError::Unreadable {
+        path: directory.clone(),
+        error,
+    };
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(&directory).map_err(unreadable)? {
+        let file = entry.map_err(unreadable)?.path();
+        let name = file
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
+        if name.ends_with(".json") && !name.ends_with("_conf.json") && file.is_file() {
+            found.push(file);
+        }
+    }
+    found.sort();
+    match found.len() {
+        0 => Err(DrawnError::NoGraph {
+            path: path.to_owned(),
+        }),
+        1 => Ok(found.remove(0)),
+        _ => {
+            let names: Vec<_> = found
+                .iter()
+                .map(|file| file.display().to_string())
+                .collect();
+            Err(DrawnError::Several {
+                path: path.to_owned(),
+                names: names.join(", "),
+            })
+        }
+    }
+}
+
+impl World for Drawn {
+    fn scene(&self) -> Scene {
+        self.scene.clone()
+    }
+
+    fn now(&self) -> Time {
+        self.flows.end()
+    }
+
+    fn is_over(&self) -> bool {
+        true
+    }
+
+    fn run_until(&mut self, _: Time) {}
+
+    fn step(&mut self) -> bool {
+        false
+    }
+
+    fn step_actor(&mut self, who: &str) -> Result<bool, String> {
+        self.place(who).map(|_| false)
+    }
+
+    fn apply(&mut self, _: &Command) -> Result<(), String> {
+        Err("the run is over".to_owned())
+    }
+
+    fn watch(&mut self, _: bool) {}
+
+    fn sample(&mut self) -> Sampled {
+        let nodes = self.scene.nodes.iter().enumerate().map(|(i, _)| NodeState {
+            busy: self.knows[i].len() as f32,
+            ..NodeState::default()
+        });
+        let edges: Vec<EdgeState> = self.flows.edges();
+        Sampled {
+            nodes: nodes.collect(),
+            edges,
+            folded: vec![NodeState::default(); self.scene.folded.len()],
+            groups: vec![GroupSample::default()],
+            ..Sampled::default()
+        }
+    }
+
+    fn look(&mut self, question: &Value) -> Result<Value, String> {
+        let text = |key: &str| question.get(key).and_then(Value::as_str);
+        if let Some(name) = text("actor") {
+            let place = self.place(name)?;
+            let about = &self.scene.nodes[place as usize];
+            let knows = self.knows[place as usize].iter();
+            return Ok(json!({
+                "name": self.full_names[place as usize], "service": about.service,
+                "package": about.package, "region": about.region, "zone": about.zone,
+                "knows": knows.map(|&to| self.name(to)).collect::<Vec<_>>(),
+                "requests_in_flows": self.flows.count_of(place),
+            }));
+        }
+        if let (Some(from), Some(to)) = (text("from"), text("to")) {
+            let ends = (self.place(from)?, self.place(to)?);
+            return Ok(self.flows.edge(ends, (from, to)));
+        }
+        if let Some(name) = text("requests") {
+            let place = self.place(name)?;
+            return Ok(self.flows.requests(place, |place| self.name(place)));
+        }
+        if let Some(trace) = text("trace") {
+            return Ok(self.flows.trace(trace, |place| self.name(place)));
+        }
+        if let Some(part) = text("find") {
+            let nodes = self.scene.nodes.iter().map(|node| node.name.as_str());
+            let found: Vec<&str> = nodes.filter(|name| name.contains(part)).take(50).collect();
+            return Ok(json!(found));
+        }
+        Err("ask for actor, from and to, requests, trace or find".to_owned())
+    }
+
+    fn dead_letters(&mut self) -> u64 {
+        0
+    }
+
+    fn digest(&mut self) -> u64 {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_taken_apart_as_they_are_put_together() {
+        let four = parts("netflixoss.us-east-1.zoneC.homepage14");
+        assert_eq!((four.region, four.zone), ("us-east-1", "zoneC"));
+        assert_eq!((four.label, four.service), ("homepage14", "homepage"));
+        let nine = parts("netflixoss.us-east-1.zoneC..homepage14...homepage.karyon");
+        assert_eq!((nine.label, nine.service), ("homepage14", "homepage"));
+        let alone = parts("edda");
+        assert_eq!((alone.region, alone.label), ("*", "edda"));
+    }
+}

@@ -1,0 +1,212 @@
+//! The flows of a run that is over: requests between the actors of its graph.
+
+use super::DrawnError;
+use crate::EdgeState;
+use corsair::Time;
+use corsair_arch::live::Times;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Larger files are refused.
+const MOST_BYTES: u64 = 512 << 20;
+
+/// The most requests in an answer.
+const MOST_LISTED: usize = 200;
+
+/// Flows in the format zipkin1. Times are in microseconds.
+#[derive(Debug, Default)]
+pub(super) struct Flows {
+    spans: Vec<Span>,
+    by_trace: HashMap<String, Vec<usize>>,
+    begins: u64,
+    ends: u64,
+}
+
+#[derive(Debug)]
+struct Span {
+    trace: String,
+    span: String,
+    parent: String,
+    client: u32,
+    server: u32,
+    sent: u64,
+    received: u64,
+    failed: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Written {
+    trace_id: String,
+    id: String,
+    #[serde(default)]
+    parent_id: String,
+    annotations: Vec<Annotation>,
+    #[serde(default)]
+    binary_annotations: Vec<Value>,
+}
+
+#[derive(Deserialize)]
+struct Annotation {
+    endpoint: Option<Endpoint>,
+    timestamp: u64,
+    value: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Endpoint {
+    service_name: String,
+}
+
+impl Flows {
+    pub(super) fn read(path: &Path, places: &HashMap<String, u32>) -> Result<Flows, DrawnError> {
+        let own = || path.to_owned();
+        let unreadable = |error| DrawnError::Unreadable { path: own(), error };
+        if std::fs::metadata(path).map_err(unreadable)?.len() > MOST_BYTES {
+            return Err(DrawnError::TooLarge {
+                path: own(),
+                most: MOST_BYTES,
+            });
+        }
+        let text = std::fs::read(path).map_err(unreadable)?;
+        let written: Vec<Written> = serde_json::from_slice(&text)
+            .map_err(|error| DrawnError::Flows { path: own(), error })?;
+        Ok(Flows::new(written, places))
+    }
+
+    fn new(written: Vec<Written>, places: &HashMap<String, u32>) -> Flows {
+        // Flows name actors with all nine parts; graphs leave some out.
+        let place = |annotation: &Annotation| {
+            let name = &annotation.endpoint.as_ref()?.service_name;
+            let label = super::parts(name).label;
+            places
+                .get(name.as_str())
+                .or_else(|| places.get(label))
+                .copied()
+        };
+        let mut flows = Flows {
+            begins: u64::MAX,
+            ..Flows::default()
+        };
+        for one in written {
+            let find = |values: [&str; 2]| {
+                let is_it = |a: &&Annotation| values.contains(&a.value.as_str());
+                one.annotations.iter().find(is_it)
+            };
+            let client = find(["cs", "ms"]);
+            let server = find(["sr", "mr"]);
+            let (Some(client_at), Some(server_at)) = (client, server) else {
+                continue;
+            };
+            let (Some(client), Some(server)) = (place(client_at), place(server_at)) else {
+                continue;
+            };
+            let received = find(["cr", "ss"]).unwrap_or(server_at).timestamp;
+            let (sent, received) = (client_at.timestamp, received.max(client_at.timestamp));
+            flows.begins = flows.begins.min(sent);
+            flows.ends = flows.ends.max(received);
+            let spans = flows.by_trace.entry(one.trace_id.clone()).or_default();
+            spans.push(flows.spans.len());
+            flows.spans.push(Span {
+                trace: one.trace_id,
+                span: one.id,
+                parent: one.parent_id,
+                client,
+                server,
+                sent,
+                received,
+                failed: !one.binary_annotations.is_empty(),
+            });
+        }
+        // Flows of the wall clock have dates.
+        if flows.begins > 1_000_000_000_000 && flows.ends > 0 {
+            let begins = flows.begins;
+            for span in &mut flows.spans {
+                (span.sent, span.received) = (span.sent - begins, span.received - begins);
+            }
+            (flows.begins, flows.ends) = (0, flows.ends - begins);
+        }
+        flows
+    }
+
+    /// When the last answer came.
+    pub(super) fn end(&self) -> Time {
+        Time::from_nanos(self.ends.saturating_mul(1_000))
+    }
+
+    pub(super) fn count_of(&self, place: u32) -> usize {
+        let ends = |span: &&Span| span.client == place || span.server == place;
+        self.spans.iter().filter(ends).count()
+    }
+
+    /// The traffic on edges, over all of the run.
+    pub(super) fn edges(&self) -> Vec<EdgeState> {
+        let mut all: HashMap<(u32, u32), (u32, u32, Times)> = HashMap::new();
+        for span in &self.spans {
+            let edge = all.entry((span.client, span.server)).or_default();
+            edge.0 += 1;
+            edge.1 += u32::from(span.failed);
+            edge.2.add((span.received - span.sent) * 1_000);
+        }
+        let seconds = (self.ends.saturating_sub(self.begins)).max(1) as f32 / 1e6;
+        let time = |times: &Times, part| times.percentile(part).unwrap_or(0) as f32 / 1e9;
+        let mut edges: Vec<EdgeState> = all
+            .iter()
+            .map(|(&(from, to), (count, failed, times))| EdgeState {
+                from,
+                to,
+                rate: *count as f32 / seconds,
+                errors: *failed as f32 / *count as f32,
+                p50: time(times, 0.5),
+                p99: time(times, 0.99),
+            })
+            .collect();
+        edges.sort_unstable_by_key(|edge| (edge.from, edge.to));
+        edges
+    }
+
+    pub(super) fn edge(&self, (client, server): (u32, u32), (from, to): (&str, &str)) -> Value {
+        let mut times = Times::default();
+        let mut errors = 0u64;
+        let is_it = |span: &&Span| span.client == client && span.server == server;
+        for span in self.spans.iter().filter(is_it) {
+            times.add((span.received - span.sent) * 1_000);
+            errors += u64::from(span.failed);
+        }
+        let seconds = |nanos: u64| nanos as f64 / 1e9;
+        let percentile = |part| times.percentile(part).map(seconds);
+        let buckets = times.buckets().map(|(from, count)| (seconds(from), count));
+        json!({
+            "from": from, "to": to, "sent": times.len(), "answered": times.len(), "errors": errors,
+            "p50": percentile(0.5), "p99": percentile(0.99), "p999": percentile(0.999),
+            "histogram": buckets.collect::<Vec<_>>(),
+        })
+    }
+
+    pub(super) fn requests<'a>(&self, client: u32, name: impl Fn(u32) -> &'a str) -> Value {
+        let mine = self.spans.iter().rev().filter(|span| span.client == client);
+        mine.take(MOST_LISTED)
+            .map(|span| shown(span, &name))
+            .collect()
+    }
+
+    pub(super) fn trace<'a>(&self, trace: &str, name: impl Fn(u32) -> &'a str) -> Value {
+        let mut spans: Vec<&Span> = (self.by_trace.get(trace).into_iter().flatten())
+            .map(|&place| &self.spans[place])
+            .collect();
+        spans.sort_by_key(|span| (span.sent, span.received));
+        spans.into_iter().map(|span| shown(span, &name)).collect()
+    }
+}
+
+fn shown<'a>(span: &Span, name: impl Fn(u32) -> &'a str) -> Value {
+    json!({
+        "trace": span.trace, "span": span.span, "parent": span.parent,
+        "client": name(span.client), "server": name(span.server),
+        "sent": span.sent as f64 / 1e6, "received": span.received as f64 / 1e6,
+        "answer": if span.failed { "failed" } else { "found" },
+    })
+}

@@ -1,0 +1,214 @@
+//! How things are at a moment, as the page is told: what has changed since the frame that it has.
+
+use std::sync::Arc;
+
+/// Whether actors are shown each by itself, or folded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Each by itself.
+    Each,
+    /// Folded into services.
+    Folded,
+}
+
+/// The state of what is shown as one.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct NodeState {
+    /// Bits: see the constants.
+    pub bits: u8,
+    /// Requests that wait; of pirates, gold.
+    pub queue: f32,
+    /// Requests that are worked on; of pirates, buddies.
+    pub busy: f32,
+    /// Requests per second that it has answered.
+    pub rate: f32,
+    /// The part of them that failed.
+    pub errors: f32,
+}
+
+impl NodeState {
+    /// It is killed, or of those it stands for some are.
+    pub const DOWN: u8 = 1;
+    /// It is paused.
+    pub const PAUSED: u8 = 2;
+    /// It is cut off.
+    pub const CUT_OFF: u8 = 4;
+    /// It takes another time than usual.
+    pub const SLOW: u8 = 8;
+    /// It is in no registry.
+    pub const AWAY: u8 = 16;
+    /// It has not begun, or has ended.
+    pub const GONE: u8 = 32;
+}
+
+/// The traffic from one to another.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct EdgeState {
+    /// From whom.
+    pub from: u32,
+    /// To whom.
+    pub to: u32,
+    /// Messages per second.
+    pub rate: f32,
+    /// The part of the answers that were errors.
+    pub errors: f32,
+    /// How long answers take, in seconds: half of them, and 99 of 100.
+    pub p50: f32,
+    /// See `p50`.
+    pub p99: f32,
+}
+
+/// Something with the number of the frame in which it changed last.
+#[derive(Clone, Debug, Default)]
+struct Versioned<T> {
+    items: Arc<Vec<(u64, T)>>,
+}
+
+impl<T: Clone + PartialEq> Versioned<T> {
+    /// Takes what is now; what differs has changed in this version.
+    fn update(&mut self, version: u64, now: Vec<T>) {
+        let items = Arc::make_mut(&mut self.items);
+        items.truncate(now.len());
+        for (place, item) in now.into_iter().enumerate() {
+            match items.get_mut(place) {
+                Some(old) if old.1 == item => {}
+                Some(old) => *old = (version, item),
+                None => items.push((version, item)),
+            }
+        }
+    }
+
+    fn since(&self, version: u64) -> impl Iterator<Item = (u32, &T)> {
+        let all = (0..).zip(self.items.iter());
+        let new = all.filter(move |(_, (changed, _))| *changed > version);
+        new.map(|(place, (_, item))| (place, item))
+    }
+}
+
+/// How things are at a moment. A clone is a few pointers.
+#[derive(Clone, Debug, Default)]
+pub struct Frame {
+    /// The number of this frame; 0 is before the first.
+    pub version: u64,
+    /// How often the run was begun anew; what was known before is of no use.
+    pub epoch: u32,
+    /// How far the run has come, in seconds.
+    pub now: f64,
+    /// Virtual seconds per second of the clock on the wall.
+    pub speed: f64,
+    /// Whether it goes on by itself.
+    pub is_playing: bool,
+    /// Whether it has ended.
+    pub is_over: bool,
+    nodes: Versioned<NodeState>,
+    edges: Versioned<EdgeState>,
+    folded: Versioned<NodeState>,
+    folded_edges: Versioned<EdgeState>,
+}
+
+/// The size of the head of an encoded frame, and of the records of nodes and edges.
+const HEAD: usize = 40;
+const NODE: usize = 24;
+const EDGE: usize = 24;
+
+impl Frame {
+    /// The next frame, in which things are so.
+    pub(crate) fn next(&mut self, sampled: crate::Sampled) {
+        self.version += 1;
+        let version = self.version;
+        self.nodes.update(version, sampled.nodes);
+        self.edges.update(version, sampled.edges);
+        self.folded.update(version, sampled.folded);
+        self.folded_edges.update(version, sampled.folded_edges);
+    }
+
+    /// The run begins anew.
+    pub(crate) fn begin_anew(&mut self) {
+        *self = Frame {
+            version: self.version,
+            epoch: self.epoch + 1,
+            ..Frame::default()
+        };
+    }
+
+    /// What has changed since a frame, as bytes, little-endian:
+    ///
+    /// | | |
+    /// |---|---|
+    /// | `u8` | 1: a frame |
+    /// | `u8` | bits: 1 playing, 2 over, 4 folded |
+    /// | `u16` | 0 |
+    /// | `u32` | how many nodes |
+    /// | `u32` | how many edges |
+    /// | `u32` | epoch |
+    /// | `f64` × 3 | version, virtual time in seconds, speed |
+    /// | a node | `u32` place, `u8` bits, 3 × 0, `f32` queue, busy, rate, errors |
+    /// | an edge | `u32` from, `u32` to, `f32` rate, errors, p50, p99 |
+    pub fn encode(&self, since: u64, level: Level) -> Vec<u8> {
+        let (nodes, edges) = match level {
+            Level::Each => (&self.nodes, &self.edges),
+            Level::Folded => (&self.folded, &self.folded_edges),
+        };
+        let (some_nodes, some_edges) = (nodes.since(since).count(), edges.since(since).count());
+        let mut bytes = Vec::with_capacity(HEAD + NODE * some_nodes + EDGE * some_edges);
+        let folded = u8::from(level == Level::Folded) << 2;
+        let bits = u8::from(self.is_playing) | u8::from(self.is_over) << 1 | folded;
+        bytes.extend([1, bits, 0, 0]);
+        for number in [some_nodes as u32, some_edges as u32, self.epoch] {
+            bytes.extend(number.to_le_bytes());
+        }
+        for number in [self.version as f64, self.now, self.speed] {
+            bytes.extend(number.to_le_bytes());
+        }
+        for (place, node) in nodes.since(since) {
+            bytes.extend(place.to_le_bytes());
+            bytes.extend([node.bits, 0, 0, 0]);
+            for number in [node.queue, node.busy, node.rate, node.errors] {
+                bytes.extend(number.to_le_bytes());
+            }
+        }
+        for (_, edge) in edges.since(since) {
+            bytes.extend(edge.from.to_le_bytes());
+            bytes.extend(edge.to.to_le_bytes());
+            for number in [edge.rate, edge.errors, edge.p50, edge.p99] {
+                bytes.extend(number.to_le_bytes());
+            }
+        }
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sampled;
+
+    #[test]
+    fn a_frame_has_what_has_changed_since_the_one_that_is_known() {
+        let node = |queue| NodeState {
+            queue,
+            ..NodeState::default()
+        };
+        let sampled = |a, b| Sampled {
+            nodes: vec![node(a), node(b)],
+            edges: vec![EdgeState::default(); 2],
+            ..Sampled::default()
+        };
+        let mut frame = Frame::default();
+        frame.next(sampled(1.0, 2.0));
+        assert_eq!(
+            frame.encode(0, Level::Each).len(),
+            HEAD + 2 * NODE + 2 * EDGE
+        );
+        frame.next(sampled(1.0, 3.0));
+        let bytes = frame.encode(1, Level::Each);
+        assert_eq!(bytes.len(), HEAD + NODE);
+        assert_eq!(bytes[HEAD..HEAD + 4], 1u32.to_le_bytes());
+        assert_eq!(bytes[HEAD + 8..HEAD + 12], 3f32.to_le_bytes());
+        frame.next(sampled(1.0, 2.0));
+        // Who has missed one gets all that has changed meanwhile.
+        assert_eq!(frame.encode(1, Level::Each).len(), HEAD + NODE);
+        assert_eq!(frame.encode(3, Level::Each).len(), HEAD);
+        assert_eq!(frame.encode(0, Level::Folded).len(), HEAD);
+    }
+}

@@ -1,0 +1,35 @@
+//! A simulation that one can watch, stop, question and change, and that still gives the same bits
+//! twice. The manual:
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod command;
+mod condition;
+mod drawn;
+mod frame;
+mod layout;
+mod pirates;
+mod recording;
+mod replay;
+mod series;
+#[cfg(feature = "server")]
+mod server;
+mod services;
+mod session;
+mod world;
+
+pub use command::{Action, Command};
+pub use condition::{Condition, Measure};
+pub use drawn::{Drawn, DrawnError};
+pub use frame::{EdgeState, Frame, Level, NodeState};
+pub use layout::{Area, Layout, Place, layout};
+pub use pirates::{Pirates, PiratesInView, Received};
+pub use recording::{Recording, RecordingError};
+pub use replay::{ReplayError, replay};
+pub use series::{Point, Series};
+#[cfg(feature = "server")]
+pub use server::{ServeError, Server};
+pub use services::Services;
+pub use session::{Asked, Control, Handle, Make, Session, Status, StepBy, Until, Watching};
+pub use world::{GroupSample, Sampled, Scene, SceneNode, World};

@@ -1,0 +1,415 @@
+// The page: what the session says is shown, what the controls say is sent.
+
+import { drawBars, drawCurves, drawDensity, seconds, short } from "./charts.js";
+import { Graph } from "./graph.js";
+import * as panels from "./panels.js";
+import { Line } from "./socket.js";
+
+/**
+ * @typedef {import("./socket.js").Scene} Scene
+ * @typedef {import("./socket.js").Status} Status
+ * @typedef {import("./graph.js").Chosen} Chosen
+ */
+
+/** Above that the graph is folded from the start. */
+const MANY = 3000;
+
+/**
+ * @param {string} id
+ * @returns {HTMLElement}
+ */
+function $(id) {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`there is no ${id}`);
+  return found;
+}
+const input = (/** @type {string} */ id) => /** @type {HTMLInputElement} */ ($(id));
+const select = (/** @type {string} */ id) => /** @type {HTMLSelectElement} */ ($(id));
+const canvas = (/** @type {string} */ id) => /** @type {HTMLCanvasElement} */ ($(id));
+
+/** @type {Scene | null} */
+let scene = null;
+/** @type {Status | null} */
+let status = null;
+let hasControls = false;
+let now = 0;
+let epoch = 0;
+/** What the panel shows: it is asked for again while time goes on. @type {(() => Promise<void>) | null} */
+let refresh = null;
+/** The name of the chosen actor. */
+let chosenName = "";
+
+/** @param {unknown} error */
+function complain(error) {
+  const problem = $("problem");
+  problem.textContent = error instanceof Error ? error.message : String(error);
+  problem.hidden = false;
+  clearTimeout(complain.timer);
+  complain.timer = setTimeout(() => (problem.hidden = true), 8000);
+}
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+complain.timer = undefined;
+
+/**
+ * Does something and says what is wrong.
+ * @param {object | string} what
+ */
+async function control(what) {
+  try {
+    await line.control(what);
+    $("problem").hidden = true;
+  } catch (error) {
+    complain(error);
+  }
+}
+
+const graph = new Graph(canvas("back"), canvas("front"), (chosen) => show(chosen));
+
+const line = new Line({
+  scene(next) {
+    scene = next;
+    $("title").textContent = `corsair · ${next.arch}`;
+    document.title = `corsair · ${next.arch}`;
+    const actors = next.total === next.nodes.length ? "" : `, ${next.nodes.length} of ${short(next.total)} shown`;
+    $("front").title = `${short(next.total)} actors${actors}`;
+    graph.setScene(next);
+    const folded = next.folded.length > 0 && next.nodes.length > MANY;
+    setFolded(graph.pictures === 0 ? folded : graph.folded);
+    input("find").value = "";
+    $("fold").hidden = next.folded.length === 0;
+    select("group").replaceChildren(...next.groups.map((name) => new Option(name)));
+    select("do-what").replaceChildren(...next.actions.map((name) => new Option(name)));
+    $("act").hidden = next.actions.length === 0;
+    $("define").hidden = next.kind !== "services";
+    $("save").hidden = next.kind === "graph";
+    const names = new Set(next.groups);
+    if (next.nodes.length <= MANY) for (const node of next.nodes) names.add(node.name);
+    $("names").replaceChildren(...[...names].map((name) => new Option(name)));
+    $("densities").hidden = next.kind !== "pirates";
+    $("whole").classList.toggle("pirates", next.kind === "pirates");
+    $("whole").hidden = next.kind === "graph";
+    for (const id of ["latency", "queue", "utilisation"]) $(id).hidden = next.kind === "pirates";
+    showFields();
+    void draw();
+  },
+  status(next) {
+    if (next.epoch !== epoch) {
+      epoch = next.epoch;
+      graph.forget();
+    }
+    status = next;
+    const play = $("play");
+    play.textContent = next.is_playing ? "Pause" : "Play";
+    play.setAttribute("aria-pressed", String(next.is_playing));
+    $("stopped").textContent = next.is_playing ? (next.until ? `running until ${next.until}` : "") : next.stopped;
+    $("digest").textContent = next.digest ? `digest ${next.digest}` : "";
+    select("speed").value = next.speed === null ? "" : String(next.speed);
+    $("commands").replaceChildren(...next.commands.map(([at, what]) => panels.element("li", `${seconds(at)}: ${what}`)));
+    $("back-form-p").hidden = !next.can_go_back;
+    showTime(next.now);
+    enable();
+    void draw();
+    void refresh?.();
+  },
+  frame(frame) {
+    if (frame.epoch !== epoch) {
+      epoch = frame.epoch;
+      graph.forget();
+    }
+    graph.setFrame(frame);
+    showTime(frame.now);
+    $("pace").textContent = frame.playing ? `${short(frame.speed)} ×` : "";
+  },
+  controls(has, watchers) {
+    hasControls = has;
+    $("line").textContent = has ? `connected, ${watchers} watching` : `watching (${watchers}); another page has the controls`;
+    $("take").hidden = has;
+    enable();
+  },
+  line(open) {
+    $("line").classList.toggle("lost", !open);
+    if (!open) {
+      $("line").textContent = "the session cannot be reached";
+      hasControls = false;
+      enable();
+    }
+  },
+});
+
+/** @param {number} time */
+function showTime(time) {
+  now = time;
+  $("now").textContent = `${time.toFixed(6)} s`;
+}
+
+/** Only the page with the controls has working buttons. */
+function enable() {
+  const moves = hasControls && !(status?.is_over ?? true);
+  for (const id of ["play", "step-window", "step-ms", "step-s", "speed"]) input(id).disabled = !moves;
+  input("step-actor").disabled = !moves || chosenName === "";
+  for (const form of ["until", "do"]) {
+    for (const field of $(form).querySelectorAll("button")) field.disabled = !moves;
+  }
+  input("goto-go").disabled = !hasControls;
+}
+
+/** @param {boolean} folded */
+function setFolded(folded) {
+  $("fold").setAttribute("aria-pressed", String(folded));
+  graph.setFolded(folded);
+  line.setLevel(folded ? "folded" : "each");
+  graph.fit();
+}
+
+/** The name by which the session knows a node. @param {number} place */
+function nameOf(place) {
+  const node = graph.nodes[place];
+  if (!node) return "";
+  return graph.folded ? `${node.name}@${node.region}.${node.zone}` : node.name;
+}
+
+/**
+ * Shows something in the panel, and again while time goes on.
+ * @param {() => Promise<Node>} make
+ */
+function panel(make) {
+  let isBusy = false;
+  const mine = async () => {
+    if (isBusy) return;
+    isBusy = true;
+    try {
+      const node = await make();
+      if (refresh === mine) $("one").replaceChildren(node);
+    } catch (error) {
+      const text = error instanceof Error ? error.message : String(error);
+      if (refresh === mine) $("one").replaceChildren(panels.element("p", text));
+    }
+    isBusy = false;
+  };
+  refresh = mine;
+  void mine();
+}
+
+const look = (/** @type {object} */ question) => line.ask({ look: question });
+
+/** @param {string} name */
+function showActor(name) {
+  chosenName = name;
+  input("do-who").value = name;
+  enable();
+  panel(async () => panels.actor(await look({ actor: name }), { choose, requests: showRequests, trace: showTrace }));
+}
+
+/** @param {string} name */
+function showRequests(name) {
+  panel(async () => panels.requests(name, await look({ requests: name }), showTrace));
+}
+
+/** @param {string} trace */
+function showTrace(trace) {
+  panel(async () => panels.waterfall(await look({ trace })));
+}
+
+/** @param {Chosen | null} chosen */
+function show(chosen) {
+  chosenName = "";
+  if (!chosen) {
+    refresh = null;
+    $("one").replaceChildren(panels.element("p", "Click on an actor or an edge."));
+  } else if ("from" in chosen) {
+    const [from, to] = [nameOf(chosen.from), nameOf(chosen.to)];
+    panel(async () => panels.edge(await look({ from, to })));
+  } else if (graph.folded) {
+    const node = graph.nodes[chosen.node];
+    if (node) showFolded(node.name, `${node.region}.${node.zone}`);
+  } else {
+    showActor(nameOf(chosen.node));
+  }
+  enable();
+}
+
+/**
+ * The instances of a folded node.
+ * @param {string} service
+ * @param {string} place
+ */
+function showFolded(service, place) {
+  input("do-who").value = service;
+  const members = (scene?.nodes ?? []).filter((node) => node.service === service && `${node.region}.${node.zone}` === place);
+  refresh = null;
+  const list = panels.element("ul");
+  list.className = "list";
+  for (const node of members.slice(0, 500)) list.append(panels.element("li", "", panels.link(node.name, () => choose(node.name))));
+  $("one").replaceChildren(panels.element("h2", `${service} in ${place}`), panels.element("p", `${members.length} instances`), list);
+  select("group").value = service;
+  void draw();
+}
+
+/** Chooses an actor by its name, shown or not. @param {string} name */
+function choose(name) {
+  const place = graph.folded ? -1 : graph.nodes.findIndex((node) => node.name === name);
+  if (place >= 0) {
+    graph.setChosen({ node: place });
+  } else {
+    graph.chosen = null;
+    showActor(name);
+  }
+}
+
+// What is measured over time.
+let isDrawing = false;
+async function draw() {
+  if (isDrawing || !scene) return;
+  isDrawing = true;
+  try {
+    const { points } = await line.ask({ series: select("group").value || "all" });
+    const marks = status?.commands ?? [];
+    drawCurves(canvas("rate"), points, [
+      { name: "requests/s", colour: "--edge", of: (point) => point.rate },
+      { name: "errors/s", colour: "--bad", of: (point) => point.errors },
+    ], marks);
+    drawCurves(canvas("latency"), points, [
+      { name: "p50", colour: "--good", of: (point) => point.p50 },
+      { name: "p99", colour: "--warn", of: (point) => point.p99 },
+      { name: "p99.9", colour: "--bad", of: (point) => point.p999 },
+    ], marks, { log: true, unit: seconds });
+    drawCurves(canvas("queue"), points, [{ name: "queue", colour: "--cut", of: (point) => point.queue }], marks);
+    drawCurves(canvas("utilisation"), points, [{ name: "utilisation", colour: "--slow", of: (point) => point.utilisation }], marks, {
+      top: 1, unit: (value) => `${Math.round(value * 100)} %`,
+    });
+    if (scene.kind === "pirates") await drawPirates();
+  } catch {
+    // Without a line there is nothing to draw; the line says so.
+  }
+  isDrawing = false;
+}
+
+async function drawPirates() {
+  const seen = await look({ density: true });
+  const powers = (/** @type {number[]} */ counts, /** @type {number} */ unit) => {
+    const last = counts.findLastIndex((count) => count > 0);
+    return counts.slice(0, last + 1).map((count, place) =>
+      /** @type {[string, number]} */ ([place === 0 ? "0" : short(2 ** (place - 1) * unit), count]));
+  };
+  drawBars(canvas("degree"), seen.degree.map((/** @type {number} */ count, /** @type {number} */ degree) => [String(degree), count]));
+  drawBars(canvas("gold"), powers(seen.gold, 1));
+  drawBars(canvas("rates"), powers(seen.tenths_per_second, 0.1));
+  drawDensity(canvas("both"), seen.degree_by_gold.map((/** @type {number[]} */ row) => row.slice(0, 14)));
+}
+
+setInterval(() => {
+  if (!status?.is_playing) return;
+  void draw();
+  void refresh?.();
+}, 500);
+
+// The controls.
+const step = (/** @type {object | string} */ by) => control({ step: by });
+$("play").addEventListener("click", () => control(status?.is_playing ? "pause" : "play"));
+$("step-window").addEventListener("click", () => step("window"));
+$("step-ms").addEventListener("click", () => step({ nanos: 1e6 }));
+$("step-s").addEventListener("click", () => step({ nanos: 1e9 }));
+$("step-actor").addEventListener("click", () => step({ actor: chosenName }));
+$("speed").addEventListener("change", () => {
+  const { value } = select("speed");
+  void control({ speed: value === "" ? null : Number(value) });
+});
+$("fold").addEventListener("click", () => setFolded(!graph.folded));
+$("fit").addEventListener("click", () => graph.fit());
+$("take").addEventListener("click", () => line.say({ take: true }));
+$("group").addEventListener("change", () => void draw());
+$("goto-go").addEventListener("click", () => control({ goto: Math.round(Number(input("goto").value) * 1e9) }));
+
+$("until-what").addEventListener("change", () => {
+  const what = select("until-what").value;
+  $("until-pointer").hidden = what !== "state";
+  $("until-of").hidden = what === "time" || what === "dead";
+});
+$("until-of").hidden = true;
+
+$("until").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const what = select("until-what").value;
+  const value = Number(input("until-value").value);
+  if (!Number.isFinite(value)) return complain("give a number to run until");
+  if (what === "time") return void control({ until: { time: Math.round(value * 1e9) } });
+  const of = input("until-of").value;
+  /** @type {Record<string, unknown>} */
+  const condition = { measure: what, above: what === "p99" ? value / 1000 : value };
+  if (what === "state") Object.assign(condition, { who: of, pointer: input("until-pointer").value });
+  else if (what !== "dead") condition.of = of;
+  void control({ until: { condition } });
+});
+
+/** Shows the fields that an action has. */
+function showFields() {
+  const what = select("do-what").value;
+  $("do-number-label").hidden = !["slow", "load", "scale"].includes(what);
+  $("do-number-name").textContent = what === "scale" ? "instances" : "per cent";
+  $("do-message-label").hidden = what !== "send";
+}
+$("do-what").addEventListener("change", showFields);
+
+$("do").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const [what, who, number] = [select("do-what").value, input("do-who").value.trim(), Number(input("do-number").value)];
+  /** @type {Record<string, unknown>} */
+  const action = { do: what };
+  if (what === "scale") Object.assign(action, { service: who, count: number });
+  else if (what === "load") Object.assign(action, { percent: number, ...(who ? { who } : {}) });
+  else Object.assign(action, { who });
+  if (what === "slow") action.percent = number;
+  if (what === "send") action.message = input("do-message").value;
+  const at = input("do-at").value.trim();
+  void control({ do: { what: action, ...(at ? { at: Math.round(Number(at) * 1e9) } : {}) } });
+});
+
+// A search: what fits is offered, Enter chooses.
+input("find").addEventListener("input", async () => {
+  const part = input("find").value.trim();
+  if (part === "") return;
+  try {
+    const found = await look({ find: part });
+    $("found").replaceChildren(...found.map((/** @type {string} */ name) => new Option(name)));
+  } catch {
+    $("found").replaceChildren();
+  }
+});
+$("search").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const name = input("find").value.trim();
+  if (name) choose(name);
+});
+
+/**
+ * Lets the browser keep what the session says.
+ * @param {string} what
+ * @param {string} name
+ */
+async function keep(what, name) {
+  try {
+    const saved = JSON.stringify(await line.ask(what), null, 1);
+    const file = panels.element("a");
+    file.href = URL.createObjectURL(new Blob([saved], { type: "application/json" }));
+    file.download = `${scene?.arch ?? "corsair"}_${name}.json`;
+    file.click();
+    setTimeout(() => URL.revokeObjectURL(file.href), 1000);
+  } catch (error) {
+    complain(error);
+  }
+}
+$("save").addEventListener("click", () => keep("save", "session"));
+$("define").addEventListener("click", () => keep("definition", "faults"));
+
+// Space plays and a full stop steps, wherever nothing else wants the key.
+document.addEventListener("keydown", (event) => {
+  const wants = event.target instanceof Element && event.target.closest("input, select, button, textarea");
+  if (wants || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === " ") $("play").click();
+  else if (event.key === ".") $("step-window").click();
+  else return;
+  event.preventDefault();
+});
+
+// For tests: how many pictures were drawn, and what is shown.
+Object.assign(window, { corsair: { graph, pictures: () => graph.pictures, now: () => now } });

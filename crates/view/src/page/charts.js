@@ -1,0 +1,169 @@
+// Curves over virtual time, histograms, densities: drawn by hand on canvases.
+
+/**
+ * @typedef {{ from: number, to: number, rate: number, errors: number, p50: number | null, p99: number | null,
+ *   p999: number | null, queue: number, utilisation: number | null }} Point
+ * @typedef {{ name: string, colour: string, of: (point: Point) => number | null }} Curve
+ */
+
+/** @param {string} name */
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+/**
+ * A number as people read it.
+ * @param {number} value
+ */
+export function short(value) {
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size >= 1e6) return `${(value / 1e6).toPrecision(3)} M`;
+  if (size >= 1e4) return `${(value / 1e3).toPrecision(3)} k`;
+  return size >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
+}
+
+/**
+ * Seconds as people read them.
+ * @param {number} value
+ */
+export function seconds(value) {
+  if (value >= 1) return `${Number(value.toPrecision(4))} s`;
+  if (value >= 1e-3) return `${Number((value * 1e3).toPrecision(3))} ms`;
+  return `${Number((value * 1e6).toPrecision(3))} µs`;
+}
+
+/** @param {HTMLCanvasElement} canvas */
+function begin(canvas) {
+  const ratio = window.devicePixelRatio || 1;
+  const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+  canvas.width = Math.max(1, Math.round(width * ratio));
+  canvas.height = Math.max(1, Math.round(height * ratio));
+  const context = canvas.getContext("2d");
+  if (!context) throw new Error("this browser draws nothing on a canvas");
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
+  context.font = "11px system-ui, sans-serif";
+  return { context, width, height };
+}
+
+/**
+ * Curves over time.
+ * @param {HTMLCanvasElement} canvas
+ * @param {Point[]} points
+ * @param {Curve[]} curves
+ * @param {[number, string][]} marks
+ * @param {{ log?: boolean, top?: number, unit?: (value: number) => string }} how
+ */
+export function drawCurves(canvas, points, curves, marks, { log = false, top = 0, unit = short } = {}) {
+  const { context, width, height } = begin(canvas);
+  const [left, right, above, below] = [52, 6, 16, 16];
+  const first = points[0];
+  const last = points.at(-1);
+  context.fillStyle = colour("--ink");
+  context.textBaseline = "top";
+  let at = left;
+  for (const curve of curves) {
+    context.fillStyle = colour(curve.colour);
+    context.fillRect(at, 5, 8, 4);
+    context.fillStyle = colour("--ink");
+    context.fillText(curve.name, at + 11, 1);
+    at += 20 + context.measureText(curve.name).width;
+  }
+  if (!first || !last) return;
+  const values = curves.flatMap((curve) => points.map(curve.of)).filter((value) => value !== null && value > 0);
+  let most = top || Math.max(...values.map(Number), log ? 1e-6 : 1e-9);
+  const least = log ? Math.min(...values.map(Number), most / 10) : 0;
+  if (!top && !log) most = Math.max(most * 1.1, 1e-3);
+  const [from, to] = [first.from, Math.max(last.to, first.from + 1e-9)];
+  const x = (/** @type {number} */ time) => left + ((time - from) / (to - from)) * (width - left - right);
+  const y = (/** @type {number} */ value) => {
+    const part = log
+      ? Math.log(Math.max(value, least) / least) / Math.log(most / least || 2)
+      : value / most;
+    return height - below - part * (height - above - below);
+  };
+  context.strokeStyle = colour("--faint");
+  context.lineWidth = 0.5;
+  context.textAlign = "right";
+  context.textBaseline = "middle";
+  for (const value of log ? [least, Math.sqrt(least * most), most] : [0, most / 2, most]) {
+    context.beginPath();
+    context.moveTo(left, y(value));
+    context.lineTo(width - right, y(value));
+    context.stroke();
+    context.fillText(unit(value), left - 4, y(value));
+  }
+  context.textBaseline = "bottom";
+  context.fillText(seconds(to), width - right, height);
+  context.textAlign = "left";
+  context.fillText(seconds(from), left, height);
+  context.strokeStyle = colour("--bad");
+  context.setLineDash([2, 3]);
+  for (const [time] of marks) {
+    if (time < from || time > to) continue;
+    context.beginPath();
+    context.moveTo(x(time), above);
+    context.lineTo(x(time), height - below);
+    context.stroke();
+  }
+  context.setLineDash([]);
+  context.lineWidth = 1.5;
+  for (const curve of curves) {
+    context.strokeStyle = colour(curve.colour);
+    context.beginPath();
+    let isDrawing = false;
+    for (const point of points) {
+      const value = curve.of(point);
+      if (value === null) {
+        isDrawing = false;
+        continue;
+      }
+      const middle = x((point.from + point.to) / 2);
+      if (isDrawing) context.lineTo(middle, y(value));
+      else context.moveTo(middle, y(value));
+      isDrawing = true;
+    }
+    context.stroke();
+  }
+}
+
+/**
+ * Bars with their labels.
+ * @param {HTMLCanvasElement} canvas
+ * @param {[string, number][]} bars
+ */
+export function drawBars(canvas, bars) {
+  const { context, width, height } = begin(canvas);
+  const most = Math.max(1, ...bars.map(([, count]) => count));
+  const step = width / Math.max(bars.length, 1);
+  context.textAlign = "center";
+  context.textBaseline = "bottom";
+  for (const [place, [label, count]] of bars.entries()) {
+    const size = (count / most) * (height - 18);
+    context.fillStyle = colour("--edge");
+    context.fillRect(place * step + 1, height - 14 - size, Math.max(step - 2, 1), size);
+    const every = Math.ceil(46 / step);
+    context.fillStyle = colour("--ink");
+    if (place % every === 0) context.fillText(label, place * step + step / 2, height);
+  }
+}
+
+/**
+ * How many there are of each pair: darker is more.
+ * @param {HTMLCanvasElement} canvas
+ * @param {number[][]} rows
+ */
+export function drawDensity(canvas, rows) {
+  const { context, width, height } = begin(canvas);
+  const most = Math.max(1, ...rows.flat());
+  const [columns, ink] = [rows[0]?.length ?? 1, colour("--edge")];
+  const [stepX, stepY] = [width / columns, height / Math.max(rows.length, 1)];
+  context.fillStyle = ink;
+  for (const [row, counts] of rows.entries()) {
+    for (const [column, count] of counts.entries()) {
+      if (count === 0) continue;
+      context.globalAlpha = 0.12 + (0.88 * Math.log(1 + count)) / Math.log(1 + most);
+      context.fillRect(column * stepX, height - (row + 1) * stepY, stepX - 1, stepY - 1);
+    }
+  }
+  context.globalAlpha = 1;
+}

@@ -1,0 +1,167 @@
+// One thing: an actor, an edge, a request. All texts are set as texts.
+
+import { drawBars, seconds, short } from "./charts.js";
+
+/** @typedef {{ trace: string, span: string, parent: string, client: string, server: string, sent: number, received: number, answer: string }} Span */
+
+/**
+ * An element with a text and some children.
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {string} [text]
+ * @param {(Node | string)[]} children
+ * @returns {HTMLElementTagNameMap[T]}
+ */
+export function element(tag, text = "", ...children) {
+  const made = document.createElement(tag);
+  if (text) made.textContent = text;
+  made.append(...children);
+  return made;
+}
+
+/**
+ * A button that leads to something.
+ * @param {string} text
+ * @param {() => void} act
+ */
+export function link(text, act) {
+  const button = element("button", text);
+  button.type = "button";
+  button.addEventListener("click", act);
+  return button;
+}
+
+/** @param {[string, string | number | null][]} rows */
+function facts(rows) {
+  const list = element("dl");
+  for (const [name, value] of rows) {
+    if (value !== null && value !== "") list.append(element("dt", name), element("dd", String(value)));
+  }
+  return list;
+}
+
+/**
+ * A list under a heading, or nothing.
+ * @param {string} title
+ * @param {Node[]} items
+ */
+function list(title, items) {
+  if (items.length === 0) return [];
+  const made = element("ul");
+  made.className = "list";
+  for (const item of items) made.append(element("li", "", item));
+  return [element("h2", title), made];
+}
+
+/**
+ * What an actor is doing.
+ * @param {Record<string, any>} seen
+ * @param {{ choose: (name: string) => void, requests: (name: string) => void, trace: (trace: string) => void }} act
+ */
+export function actor(seen, act) {
+  const short_name = String(seen.name).split(".").at(-1) ?? "";
+  const { state, messages = [], requests = [], knows = [], buddies = [], ...rest } = seen;
+  const words = state
+    ? Object.entries({ down: state.is_down, paused: state.is_paused, "cut off": state.is_cut_off, "in no registry": state.is_away })
+      .filter(([, is]) => is).map(([word]) => word)
+    : [];
+  const made = element("div", "", element("h2", seen.name));
+  made.append(facts([
+    ["service", seen.service], ["package", seen.package ?? ""], ["state", state ? words.join(", ") || "up" : ""],
+    ["queue", state?.queue ?? null], ["working on", state ? Math.max(state.busy, state.in_progress) : null],
+    ["slots", seen.concurrency ?? ""], ["pace", state && state.slow_percent !== 100 ? `${state.slow_percent} % of the usual times` : ""],
+    ["gold", seen.gold ?? null], ["received", seen.received ?? null],
+  ]));
+  if (state || seen.requests_in_flows > 0) made.append(link("Its last requests", () => act.requests(short_name)));
+  made.append(
+    ...list("Requests under way", requests.map((/** @type {any} */ request) =>
+      element("span", `${request.server}, for ${seconds(request.age / 1e9)} `, link("trace", () => act.trace(request.trace))))),
+    ...list("Last messages", messages.map((/** @type {any} */ message) =>
+      element("span", `${seconds(message.at / 1e9)} ${message.kind} ${message.what} from ${message.from}`))),
+    ...list("Knows", knows.map((/** @type {string} */ name) => link(name, () => act.choose(name)))),
+    ...list("Buddies", buddies.map((/** @type {any} */ buddy) =>
+      element("span", "", link(buddy.name, () => act.choose(buddy.name)), ` gave ${buddy.gold}`))),
+    element("h2", "State"),
+    element("pre", JSON.stringify({ state, ...rest }, null, 1)),
+  );
+  return made;
+}
+
+/** @param {Record<string, any>} seen */
+export function edge(seen) {
+  const made = element("div", "", element("h2", `${seen.from} → ${seen.to}`));
+  const time = (/** @type {number | null} */ value) => (value === null ? "" : seconds(value));
+  made.append(facts([
+    ["sent", seen.sent], ["answered", seen.answered], ["errors", seen.errors],
+    ["p50", time(seen.p50)], ["p99", time(seen.p99)], ["p99.9", time(seen.p999)],
+  ]));
+  const canvas = element("canvas");
+  canvas.className = "histogram";
+  canvas.setAttribute("role", "img");
+  canvas.setAttribute("aria-label", "histogram of latencies");
+  made.append(canvas);
+  /** @type {[number, number][]} */
+  const counts = seen.histogram;
+  requestAnimationFrame(() => drawBars(canvas, counts.map(([from, count]) => [seconds(from), count])));
+  return made;
+}
+
+/**
+ * The last requests of an actor.
+ * @param {string} name
+ * @param {Span[]} spans
+ * @param {(trace: string) => void} trace
+ */
+export function requests(name, spans, trace) {
+  const made = element("div", "", element("h2", `Last requests of ${name}`));
+  if (spans.length === 0) made.append(element("p", "None was answered while it was watched."));
+  made.append(...list("", spans.map((span) => {
+    const button = link(`${seconds(span.sent)} ${span.server}: ${span.answer} after ${seconds(span.received - span.sent)}`, () => trace(span.trace));
+    if (span.answer !== "found" && span.answer !== "missing") button.className = "bad";
+    return button;
+  })));
+  return made;
+}
+
+/**
+ * A request as a waterfall.
+ * @param {Span[]} spans
+ */
+export function waterfall(spans) {
+  const made = element("div", "", element("h2", `Trace ${spans[0]?.trace ?? ""}`));
+  made.id = "waterfall";
+  if (spans.length === 0) {
+    made.append(element("p", "None of its answers is remembered; it is under way, or too old."));
+    return made;
+  }
+  const begin = Math.min(...spans.map((span) => span.sent));
+  const end = Math.max(...spans.map((span) => span.received));
+  made.append(element("p", `${spans.length} requests, ${seconds(end - begin)} from ${seconds(begin)}`));
+  /** @type {Map<string, Span>} */
+  const known = new Map(spans.map((span) => [span.span, span]));
+  const depth = (/** @type {Span} */ span) => {
+    let [deep, at] = [0, known.get(span.parent)];
+    while (at && deep < 50) [deep, at] = [deep + 1, known.get(at.parent)];
+    return deep;
+  };
+  for (const span of spans) {
+    const row = element("div");
+    row.className = "span";
+    const name = element("span", `${"· ".repeat(depth(span))}${span.server}`);
+    name.className = "name";
+    name.title = `${span.client} → ${span.server}: ${span.answer}, ${seconds(span.received - span.sent)}`;
+    const bar = element("i");
+    const share = (/** @type {number} */ time) => `${((100 * time) / (end - begin || 1)).toFixed(3)}%`;
+    bar.style.left = share(span.sent - begin);
+    bar.style.width = share(span.received - span.sent);
+    if (span.answer !== "found" && span.answer !== "missing") bar.className = "wrong";
+    const track = element("span", "", bar);
+    track.className = "bar";
+    row.append(name, track);
+    made.append(row);
+  }
+  return made;
+}
+
+/** @param {number} count */
+export const counted = (count) => short(count);

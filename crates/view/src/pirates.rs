@@ -1,0 +1,335 @@
+//! Pirates as a session holds them: some thousands are shown, a million are counted.
+
+mod look;
+mod watch;
+
+use crate::command::{Action, Command};
+use crate::layout::sunflower;
+use crate::world::{GroupSample, Sampled, Scene, SceneNode, World};
+use crate::{EdgeState, NodeState};
+use corsair::fsm::{self, Form, Fsm, FsmError, Msg, Pirate, Tally, Watch, pirate_name};
+use corsair::{Addr, AddrRange, Config, Report, Simulation, Time};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::num::NonZeroU16;
+use std::sync::Arc;
+pub use watch::{PiratesInView, Received};
+
+/// The most pirates that are shown, evenly spaced in the order of their names.
+const MOST_SHOWN: u32 = 2_000;
+
+type Seen<W> = Pirate<Received<<W as Watch>::Pirate>>;
+
+/// Names that were read from a file, and the pirates by them.
+#[derive(Debug)]
+struct Listed {
+    names: Arc<[String]>,
+    places: HashMap<String, u32>,
+}
+
+/// Pirates that a session holds. `W` is who else is told what happens.
+#[derive(Debug)]
+pub struct Pirates<W: Watch> {
+    simulation: Simulation<Msg>,
+    view: PiratesInView<W>,
+    arch: String,
+    listed: Option<Listed>,
+    count: u32,
+    /// The stride between two that are shown.
+    every: u32,
+    /// How long messages travel, on average, in seconds.
+    latency: f64,
+    /// What those shown had received at the last sample.
+    before: Vec<u32>,
+    rates: Vec<f32>,
+    delivered: u64,
+    sampled_at: Time,
+    /// What those counted had received when they were counted last, and when that was.
+    counted: (Vec<u32>, Time),
+}
+
+impl<W: Watch> Pirates<W> {
+    /// Pirates that were just made.
+    ///
+    /// # Errors
+    /// See [`FsmError`].
+    pub fn new(base: &Config, scenario: Fsm<W>) -> Result<Pirates<W>, FsmError> {
+        scenario.check()?;
+        let config = Config {
+            traces: base.traces && <W::Pirate as fsm::PirateWatch>::MESSAGES,
+            ..fsm::config(base.clone())
+        };
+        let (arch, count) = (scenario.arch.clone(), scenario.count());
+        let listed = scenario.network.as_ref().map(|network| {
+            let names = Arc::clone(network.names());
+            let places = (0..).zip(names.iter());
+            let places = places.map(|(i, name)| (name.clone(), i)).collect();
+            Listed { names, places }
+        });
+        let view = PiratesInView::new(scenario.watch.clone());
+        let scenario = Fsm {
+            // What async bodies hold cannot be seen; the result is the same.
+            form: Form::Handler,
+            ..scenario.watched_by(view.clone())
+        };
+        let mut simulation = Simulation::new(&config, scenario)?;
+        // Pirates are made at the end of a window.
+        while view.pirates().is_empty() && simulation.step() {}
+        let latency = (config.latency.min() + config.latency.max()) / 2;
+        let every = count.div_ceil(MOST_SHOWN).max(1);
+        let shown = count.div_ceil(every) as usize;
+        Ok(Pirates {
+            simulation,
+            view,
+            arch,
+            listed,
+            count,
+            every,
+            latency: latency.as_secs_f64(),
+            before: vec![0; shown],
+            rates: vec![0.0; shown],
+            delivered: 0,
+            sampled_at: Time::ZERO,
+            counted: (Vec::new(), Time::ZERO),
+        })
+    }
+
+    /// Goes on to the end, and returns what the run has done, and the FSM's tally if it was not cut.
+    ///
+    /// # Errors
+    /// How the run failed.
+    pub fn finish(self) -> Result<(Report, Option<Tally>), FsmError> {
+        let report = self.simulation.finish()?;
+        Ok((report, self.view.tally()))
+    }
+
+    fn addresses(&self) -> AddrRange {
+        self.view.pirates()
+    }
+
+    fn name(&self, index: u32) -> String {
+        match &self.listed {
+            Some(listed) => listed.names[index as usize].clone(),
+            None => pirate_name(&self.arch, index),
+        }
+    }
+
+    /// The pirate of this name, or of this number.
+    fn index(&self, name: &str) -> Result<u32, String> {
+        let known = match &self.listed {
+            Some(listed) => listed.places.get(name).copied(),
+            None => {
+                let before = pirate_name(&self.arch, 0);
+                let (before, after) = before.rsplit_once('0').unwrap_or_default();
+                let number = name
+                    .strip_prefix(before)
+                    .and_then(|n| n.strip_suffix(after));
+                number.unwrap_or(name).parse().ok()
+            }
+        };
+        known.filter(|&index| index < self.count).ok_or_else(|| {
+            let example = self.name(self.count - 1);
+            format!("there is no pirate '{name}'; there is {example}")
+        })
+    }
+
+    fn address(&self, index: u32) -> Option<Addr> {
+        let all = self.addresses();
+        (index < all.len()).then(|| all.get(index))
+    }
+
+    fn inspect<T>(&mut self, index: u32, look: impl FnOnce(&Seen<W>) -> T) -> Option<T> {
+        let who = self.address(index)?;
+        self.simulation.inspect(who, look).ok()
+    }
+
+    /// The numbers of those that are shown.
+    fn shown(&self) -> impl Iterator<Item = u32> + use<W> {
+        (0..self.count).step_by(self.every as usize)
+    }
+
+    fn message(&self, text: &str) -> Result<Msg, String> {
+        let mut words = text.split_whitespace();
+        let (kind, about, rest) = (words.next(), words.next(), words.next());
+        match (kind, about, rest) {
+            (Some("gold"), Some(pieces), None) => {
+                let pieces = pieces
+                    .parse()
+                    .ok()
+                    .filter(|&pieces: &u32| pieces <= 1_000_000);
+                let pieces = pieces.ok_or("gold is a number up to 1000000, as in gold 7")?;
+                Ok(Msg::GoldCoin(pieces))
+            }
+            (Some("chat"), Some(millis), None) => {
+                let period_ms: Option<NonZeroU16> = millis.parse().ok();
+                let period_ms =
+                    period_ms.ok_or("chat is 1 to 65535 milliseconds, as in chat 100")?;
+                Ok(Msg::Chat { period_ms })
+            }
+            (Some("namedrop"), Some(name), None) => {
+                let buddy = self.address(self.index(name)?);
+                let buddy = buddy.ok_or("there are no pirates yet")?;
+                Ok(Msg::NameDrop { buddy })
+            }
+            _ => Err(format!(
+                "'{text}' is no message; there are gold N, chat MS, namedrop NAME"
+            )),
+        }
+    }
+}
+
+impl<W: Watch> World for Pirates<W> {
+    fn scene(&self) -> Scene {
+        let points = sunflower(self.before.len() as u32);
+        let nodes = self.shown().zip(&points).map(|(index, &(x, y))| SceneNode {
+            name: self.name(index),
+            x,
+            y,
+            service: "pirate".to_owned(),
+            package: "pirate".to_owned(),
+            region: "*".to_owned(),
+            zone: "*".to_owned(),
+            count: 1,
+        });
+        let size = 2.0 * (points.len() as f32).sqrt() + 2.0;
+        Scene {
+            kind: "pirates",
+            arch: self.arch.clone(),
+            groups: vec!["all".to_owned()],
+            nodes: nodes.collect(),
+            width: size,
+            height: size,
+            total: self.count.into(),
+            actions: vec!["kill", "send"],
+            ..Scene::default()
+        }
+    }
+
+    fn now(&self) -> Time {
+        self.simulation.now()
+    }
+
+    fn is_over(&self) -> bool {
+        self.simulation.is_over()
+    }
+
+    fn run_until(&mut self, time: Time) {
+        self.simulation.run_until(time);
+    }
+
+    fn step(&mut self) -> bool {
+        self.simulation.step()
+    }
+
+    fn step_actor(&mut self, who: &str) -> Result<bool, String> {
+        let index = self.index(who)?;
+        let Some(address) = self.address(index) else {
+            return Ok(false);
+        };
+        Ok(self.simulation.step_actor(address))
+    }
+
+    fn apply(&mut self, command: &Command) -> Result<(), String> {
+        let (who, message) = match &command.what {
+            Action::Kill { who } => (who, Msg::Goodbye { gold: 0 }),
+            Action::Send { who, message } => (who, self.message(message)?),
+            other => {
+                return Err(format!(
+                    "'{other}' is for architectures of services; pirates can be killed, and be sent messages"
+                ));
+            }
+        };
+        let address = self.address(self.index(who)?);
+        let address = address.ok_or("there are no pirates yet")?;
+        let done = self.simulation.inject(command.time(), address, message);
+        done.map(drop).map_err(|error| error.to_string())
+    }
+
+    fn watch(&mut self, _: bool) {
+        self.sampled_at = self.now();
+        self.delivered = self.simulation.report().delivered();
+        let shown: Vec<u32> = self.shown().collect();
+        for (place, index) in shown.into_iter().enumerate() {
+            let received = self.inspect(index, |pirate| pirate.watch().count());
+            self.before[place] = received.unwrap_or_default();
+        }
+    }
+
+    fn sample(&mut self) -> Sampled {
+        let now = self.now();
+        let seconds = now.since(self.sampled_at).as_secs_f64();
+        self.sampled_at = now;
+        let delivered = self.simulation.report().delivered();
+        let requests = delivered.saturating_sub(self.delivered);
+        self.delivered = delivered;
+        let mut nodes = Vec::with_capacity(self.before.len());
+        let mut edges = Vec::new();
+        let (first, every) = (self.addresses(), self.every);
+        let latency = self.latency as f32;
+        let shown: Vec<u32> = self.shown().collect();
+        for (place, index) in shown.into_iter().enumerate() {
+            let seen = self.inspect(index, |pirate| {
+                let rate = pirate
+                    .period()
+                    .map_or(0.0, |period| 0.5 / period.as_secs_f32());
+                for &buddy in pirate.buddies() {
+                    let to = first.index_of(buddy).filter(|to| to % every == 0);
+                    edges.extend(to.map(|to| EdgeState {
+                        from: place as u32,
+                        to: to / every,
+                        rate,
+                        errors: 0.0,
+                        p50: latency,
+                        p99: latency,
+                    }));
+                }
+                (
+                    pirate.gold(),
+                    pirate.buddies().len(),
+                    pirate.watch().count(),
+                )
+            });
+            let Some((gold, buddies, received)) = seen else {
+                nodes.push(NodeState {
+                    bits: NodeState::GONE,
+                    ..NodeState::default()
+                });
+                continue;
+            };
+            let new = received.wrapping_sub(std::mem::replace(&mut self.before[place], received));
+            if seconds > 0.0 {
+                let part = 1.0 - (-seconds / 2.0).exp();
+                let rate = &mut self.rates[place];
+                *rate += ((f64::from(new) / seconds - f64::from(*rate)) * part) as f32;
+            }
+            nodes.push(NodeState {
+                bits: 0,
+                queue: gold as f32,
+                busy: buddies as f32,
+                rate: self.rates[place],
+                errors: 0.0,
+            });
+        }
+        Sampled {
+            nodes,
+            edges,
+            groups: vec![GroupSample {
+                requests,
+                ..GroupSample::default()
+            }],
+            ..Sampled::default()
+        }
+    }
+
+    fn look(&mut self, question: &Value) -> Result<Value, String> {
+        self.answer(question)
+    }
+
+    fn dead_letters(&mut self) -> u64 {
+        self.simulation.report().dead()
+    }
+
+    fn digest(&mut self) -> u64 {
+        self.simulation.digest()
+    }
+}

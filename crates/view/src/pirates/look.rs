@@ -1,0 +1,108 @@
+//! Questions about pirates: one by its name, and all of them as densities.
+
+use super::Pirates;
+use crate::world::World;
+use corsair::fsm::{MAX_BUDDIES, Watch};
+use serde_json::{Value, json};
+
+/// The most pirates that are counted for densities, evenly spaced.
+const COUNTED: u32 = 20_000;
+
+/// Gold and rates are counted in buckets of powers of two, up to this one.
+const BUCKETS: usize = 24;
+
+/// The bucket of a number: 0 for 0, then 1, 2 and 3, 4 to 7.
+fn bucket(number: f64) -> usize {
+    if number < 1.0 {
+        return 0;
+    }
+    (number.log2() as usize + 1).min(BUCKETS - 1)
+}
+
+impl<W: Watch> Pirates<W> {
+    pub(super) fn answer(&mut self, question: &Value) -> Result<Value, String> {
+        let text = |key: &str| question.get(key).and_then(Value::as_str);
+        if let Some(name) = text("actor") {
+            let index = self.index(name)?;
+            return self.details(index);
+        }
+        if let Some(name) = text("find") {
+            return Ok(match self.index(name) {
+                Ok(index) => json!([self.name(index)]),
+                Err(_) => json!([]),
+            });
+        }
+        if question.get("density").is_some() {
+            return Ok(self.density());
+        }
+        Err("ask for actor, find or density".to_owned())
+    }
+
+    fn details(&mut self, index: u32) -> Result<Value, String> {
+        let (all, name) = (self.addresses(), self.name(index));
+        let seen = self.inspect(index, |pirate| {
+            let buddies: Vec<Option<u32>> =
+                pirate.buddies().iter().map(|&b| all.index_of(b)).collect();
+            let (given, others) = pirate.given();
+            let period = pirate.period().map(|period| period.as_secs_f64());
+            let (gold, received) = (pirate.gold(), pirate.watch().count());
+            (buddies, given.to_vec(), others, period, gold, received)
+        });
+        let Some((buddies, given, others, period, gold, received)) = seen else {
+            return Err(format!("{name} has not begun, or has ended"));
+        };
+        let buddies = buddies.into_iter().zip(given).map(|(buddy, gold)| {
+            let name = buddy.map_or("fsm".to_owned(), |index| self.name(index));
+            json!({ "name": name, "gold": gold })
+        });
+        Ok(json!({
+            "name": name, "service": "pirate", "gold": gold, "chats_every": period,
+            "received": received, "given_by_others": others,
+            "buddies": buddies.collect::<Vec<_>>(),
+        }))
+    }
+
+    /// Histograms of buddies, gold and messages per second.
+    fn density(&mut self) -> Value {
+        let every = self.count.div_ceil(COUNTED).max(1);
+        let now = self.now();
+        let (before, counted_at) = std::mem::take(&mut self.counted);
+        let seconds = now.since(counted_at).as_secs_f64();
+        let mut degrees = vec![0u32; MAX_BUDDIES + 1];
+        let (mut gold, mut rates) = (vec![0u32; BUCKETS], vec![0u32; BUCKETS]);
+        // Degree by gold, as a map.
+        let mut both = vec![vec![0u32; BUCKETS]; MAX_BUDDIES + 1];
+        let mut received = Vec::new();
+        let mut counted = 0u32;
+        for (place, index) in (0..self.count).step_by(every as usize).enumerate() {
+            let seen = self.inspect(index, |pirate| {
+                (
+                    pirate.buddies().len(),
+                    pirate.gold(),
+                    pirate.watch().count(),
+                )
+            });
+            let Some((degree, pieces, count)) = seen else {
+                received.push(0);
+                continue;
+            };
+            counted += 1;
+            degrees[degree] += 1;
+            gold[bucket(pieces.into())] += 1;
+            both[degree][bucket(pieces.into())] += 1;
+            let earlier = before.get(place).copied().unwrap_or_default();
+            if seconds > 0.0 {
+                // In tenths, as most pirates receive a few in a second.
+                let rate = f64::from(count.wrapping_sub(earlier)) / seconds;
+                rates[bucket(rate * 10.0)] += 1;
+            }
+            received.push(count);
+        }
+        // Asked twice at one time, it has the rates until then in both.
+        self.counted = (received, now);
+        json!({
+            "counted": counted, "of": self.count, "degree": degrees, "gold": gold,
+            "tenths_per_second": rates, "degree_by_gold": both,
+        })
+    }
+}

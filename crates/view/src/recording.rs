@@ -1,0 +1,142 @@
+//! What a session was: the flags of its run, what was done in it and when, and where it ended.
+
+use crate::command::Command;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The version of the format.
+const VERSION: &str = "corsair-session-1";
+
+/// Larger files are refused, and longer lists.
+const MOST_BYTES: u64 = 64 << 20;
+pub(crate) const MOST_COMMANDS: usize = 100_000;
+
+/// A session, as files have it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recording {
+    version: String,
+    /// The flags of the run, by their long names.
+    pub flags: Map<String, Value>,
+    /// What was done, in the order in which it was asked for.
+    pub commands: Vec<Command>,
+    /// How far the session had come, in nanoseconds.
+    pub until: u64,
+    /// The digest of all that had happened by then: 16 hexadecimal digits.
+    pub digest: String,
+}
+
+/// Why a session cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordingError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {error}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// It is too large.
+    #[error("{} has more than {MOST_BYTES} bytes, which no session has", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is something else.
+    #[error("{} is no session that the live view has saved: {error}", path.display())]
+    NoSession {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        error: serde_json::Error,
+    },
+    /// Another version.
+    #[error(
+        "{} is a session of version '{version}', and {VERSION} is read; save it again",
+        path.display()
+    )]
+    OtherVersion {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: String,
+    },
+    /// Too much was done.
+    #[error("{} has {count} commands; {MOST_COMMANDS} are the most", path.display())]
+    TooMany {
+        /// The file.
+        path: PathBuf,
+        /// How many.
+        count: usize,
+    },
+    /// A digest that is none.
+    #[error("{} has the digest '{digest}', which is not 16 hexadecimal digits", path.display())]
+    NoDigest {
+        /// The file.
+        path: PathBuf,
+        /// What it has.
+        digest: String,
+    },
+}
+
+impl Recording {
+    /// A session with these flags that had come so far.
+    pub fn new(
+        flags: Map<String, Value>,
+        commands: Vec<Command>,
+        until: u64,
+        digest: u64,
+    ) -> Recording {
+        Recording {
+            version: VERSION.to_owned(),
+            flags,
+            commands,
+            until,
+            digest: format!("{digest:016x}"),
+        }
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// See [`RecordingError`].
+    pub fn read(path: &Path) -> Result<Recording, RecordingError> {
+        let own = || path.to_owned();
+        let unreadable = |error| RecordingError::Unreadable { path: own(), error };
+        let size = std::fs::metadata(path).map_err(unreadable)?.len();
+        if size > MOST_BYTES {
+            return Err(RecordingError::TooLarge { path: own() });
+        }
+        let text = std::fs::read(path).map_err(unreadable)?;
+        let recording: Recording = serde_json::from_slice(&text)
+            .map_err(|error| RecordingError::NoSession { path: own(), error })?;
+        let Recording {
+            version,
+            commands,
+            digest,
+            ..
+        } = &recording;
+        if version != VERSION {
+            return Err(RecordingError::OtherVersion {
+                path: own(),
+                version: version.clone(),
+            });
+        }
+        if commands.len() > MOST_COMMANDS {
+            let count = commands.len();
+            return Err(RecordingError::TooMany { path: own(), count });
+        }
+        if digest.len() != 16 || u64::from_str_radix(digest, 16).is_err() {
+            let digest = digest.clone();
+            return Err(RecordingError::NoDigest {
+                path: own(),
+                digest,
+            });
+        }
+        Ok(recording)
+    }
+}

@@ -1,0 +1,151 @@
+//! Rates, errors, percentiles, queues and utilisation over virtual time, in bounded memory.
+//!
+//! A series has at most [`MOST`] points. When there would be more, neighbours are merged, so that all
+//! of the run stays in view and the newest part is as fine as all others.
+
+use crate::GroupSample;
+use serde::Serialize;
+
+/// The most points of a series.
+const MOST: usize = 400;
+
+/// An interval of virtual time, in seconds.
+#[derive(Clone, Debug)]
+struct Interval {
+    from: f64,
+    to: f64,
+    groups: Vec<GroupSample>,
+}
+
+impl Interval {
+    fn merge(&mut self, next: Interval) {
+        self.to = next.to;
+        for (mine, other) in self.groups.iter_mut().zip(next.groups) {
+            mine.requests += other.requests;
+            mine.errors += other.errors;
+            mine.times.merge(&other.times);
+            mine.queue = mine.queue.max(other.queue);
+            mine.used += other.used;
+            mine.usable += other.usable;
+        }
+    }
+}
+
+/// What is measured over time, by group.
+#[derive(Clone, Debug)]
+pub struct Series {
+    intervals: Vec<Interval>,
+    /// No interval but the last is shorter.
+    least: f64,
+}
+
+/// The shortest intervals, in seconds: rates of shorter ones are noise.
+const LEAST: f64 = 0.02;
+
+impl Default for Series {
+    fn default() -> Self {
+        Series {
+            intervals: Vec::new(),
+            least: LEAST,
+        }
+    }
+}
+
+/// What was measured of a group in an interval. Times are in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// When it began and ended.
+    pub from: f64,
+    /// See `from`.
+    pub to: f64,
+    /// Requests per second.
+    pub rate: f64,
+    /// Errors per second.
+    pub errors: f64,
+    /// Percentiles of response times, if there were any.
+    pub p50: Option<f64>,
+    /// See `p50`.
+    pub p99: Option<f64>,
+    /// See `p50`.
+    pub p999: Option<f64>,
+    /// The longest queue at the end of a part.
+    pub queue: u64,
+    /// The part of slots or processors that was in use, if they are limited.
+    pub utilisation: Option<f64>,
+}
+
+impl Series {
+    /// Adds what has happened in an interval.
+    pub fn add(&mut self, from: f64, to: f64, groups: Vec<GroupSample>) {
+        if to <= from {
+            return;
+        }
+        let new = Interval { from, to, groups };
+        match self.intervals.last_mut() {
+            Some(last) if last.to - last.from < self.least => last.merge(new),
+            _ => self.intervals.push(new),
+        }
+        if self.intervals.len() > MOST {
+            let mut merged: Vec<Interval> = Vec::with_capacity(MOST);
+            let span = to - self.intervals[0].from;
+            self.least = self.least.max(span / MOST as f64 * 2.0);
+            for interval in self.intervals.drain(..) {
+                match merged.last_mut() {
+                    Some(last) if last.to - last.from < self.least => last.merge(interval),
+                    _ => merged.push(interval),
+                }
+            }
+            self.intervals = merged;
+        }
+    }
+
+    /// What was measured of the group of this number, the oldest first.
+    pub fn points(&self, group: usize) -> impl Iterator<Item = Point> + '_ {
+        self.intervals.iter().filter_map(move |interval| {
+            let sample = interval.groups.get(group)?;
+            let span = interval.to - interval.from;
+            let seconds = |part| Some(sample.times.percentile(part)? as f64 / 1e9);
+            Some(Point {
+                from: interval.from,
+                to: interval.to,
+                rate: sample.requests as f64 / span,
+                errors: sample.errors as f64 / span,
+                p50: seconds(0.5),
+                p99: seconds(0.99),
+                p999: seconds(0.999),
+                queue: sample.queue,
+                utilisation: (sample.usable > 0)
+                    .then(|| (sample.used as f64 / sample.usable as f64).min(1.0)),
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_of_the_run_stays_in_view_in_bounded_memory_and_nothing_is_lost() {
+        let mut series = Series::default();
+        for n in 0..10_000u32 {
+            let mut sample = GroupSample {
+                requests: 3,
+                queue: u64::from(n % 7),
+                used: 1,
+                usable: 4,
+                ..GroupSample::default()
+            };
+            sample.times.add(1_000_000);
+            series.add(f64::from(n), f64::from(n + 1), vec![sample]);
+        }
+        let points: Vec<Point> = series.points(0).collect();
+        assert!((100..=MOST).contains(&points.len()), "{}", points.len());
+        assert_eq!((points[0].from, points.last().unwrap().to), (0.0, 10_000.0));
+        let requests: f64 = points.iter().map(|p| p.rate * (p.to - p.from)).sum();
+        assert!((requests - 30_000.0).abs() < 1e-6);
+        assert!(points.iter().all(|point| point.utilisation == Some(0.25)));
+        assert!((points[0].p99.unwrap() / 1e-3 - 1.0).abs() < 0.1);
+        assert_eq!(series.points(1).count(), 0);
+    }
+}

@@ -1,0 +1,299 @@
+//! The server of the page: on loopback unless it is told otherwise, behind a token, for this page
+//! alone.
+//!
+//! Every watcher has a socket. Frames go out one at a time: the next one, the newest there is then,
+//! is sent when the page has drawn the last. A slow page gets fewer, and nothing piles up. One watcher
+//! holds the controls; when it leaves, another one gets them.
+
+mod page;
+mod socket;
+
+use crate::session::Handle;
+use axum::Router;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use std::fmt::Write as _;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use subtle::ConstantTimeEq;
+use tokio::sync::{Notify, watch};
+
+/// The most watchers.
+const MOST_WATCHERS: u32 = 16;
+
+/// The most bytes of a question.
+const MOST_ASKED: usize = 64 << 10;
+
+/// The server of the page. Dropped, it ends.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    token: String,
+    ends: Arc<Notify>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Why there is no server.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The address cannot be listened at.
+    #[error("cannot listen at {address}: {error}; give another address, or none for any free port")]
+    Address {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        error: io::Error,
+    },
+    /// The system gives no thread, runtime or random numbers.
+    #[error("cannot serve the page: {0}")]
+    System(String),
+}
+
+/// What all watchers share.
+#[derive(Debug)]
+struct Shared {
+    token: String,
+    handle: Handle,
+    watchers: AtomicU32,
+    next: AtomicU64,
+    /// Who holds the controls.
+    holder: watch::Sender<Option<u64>>,
+}
+
+impl Server {
+    /// Serves the page of a session.
+    ///
+    /// # Errors
+    /// See [`ServeError`].
+    pub fn start(address: SocketAddr, handle: Handle) -> Result<Server, ServeError> {
+        let system = |error: &dyn std::fmt::Display| ServeError::System(error.to_string());
+        let listener =
+            TcpListener::bind(address).map_err(|error| ServeError::Address { address, error })?;
+        let address = listener.local_addr().map_err(|e| system(&e))?;
+        listener.set_nonblocking(true).map_err(|e| system(&e))?;
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).map_err(|e| system(&e))?;
+        let token = random.iter().fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|e| system(&e))?;
+        let shared = Arc::new(Shared {
+            token: token.clone(),
+            handle,
+            watchers: AtomicU32::new(0),
+            next: AtomicU64::new(1),
+            holder: watch::Sender::new(None),
+        });
+        let ends = Arc::new(Notify::new());
+        let ended = Arc::clone(&ends);
+        let serve = async move {
+            let listener = match tokio::net::TcpListener::from_std(listener) {
+                Ok(listener) => listener,
+                Err(_) => return,
+            };
+            let routes = Router::new()
+                .route("/{token}/", get(index))
+                .route("/{token}/socket", get(open))
+                .route("/{token}/{file}", get(file))
+                .with_state(shared);
+            tokio::select! {
+                // It only ends with the listener.
+                _ = axum::serve(listener, routes) => {}
+                () = ended.notified() => {}
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name("view".to_owned())
+            .spawn(move || runtime.block_on(serve))
+            .map_err(|e| system(&e))?;
+        Ok(Server {
+            address,
+            token,
+            ends,
+            thread: Some(thread),
+        })
+    }
+
+    /// Where the page is, with the token that opens it.
+    pub fn url(&self) -> String {
+        format!("http://{}/{}/", self.address, self.token)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.ends.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // A panic was told where it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn knows(&self, token: &str) -> bool {
+        self.token.as_bytes().ct_eq(token.as_bytes()).into()
+    }
+}
+
+async fn index(State(shared): State<Arc<Shared>>, Path(token): Path<String>) -> Response {
+    serve(&shared, &token, "index.html")
+}
+
+async fn file(
+    State(shared): State<Arc<Shared>>,
+    Path((token, file)): Path<(String, String)>,
+) -> Response {
+    serve(&shared, &token, &file)
+}
+
+fn serve(shared: &Shared, token: &str, file: &str) -> Response {
+    match page::file(file).filter(|_| shared.knows(token)) {
+        Some(found) => page::answer(found),
+        None => refuse(
+            StatusCode::NOT_FOUND,
+            "open the address that corsair has printed",
+        ),
+    }
+}
+
+fn refuse(status: StatusCode, why: &'static str) -> Response {
+    let mut response = (status, format!("{why}\n")).into_response();
+    let headers = response.headers_mut();
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
+    response
+}
+
+async fn open(
+    State(shared): State<Arc<Shared>>,
+    Path(token): Path<String>,
+    headers: HeaderMap,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    if !shared.knows(&token) {
+        return refuse(
+            StatusCode::NOT_FOUND,
+            "open the address that corsair has printed",
+        );
+    }
+    if !is_own(&headers) {
+        return refuse(StatusCode::FORBIDDEN, "this page is another one's");
+    }
+    let Some(seat) = Seat::take(&shared) else {
+        return refuse(StatusCode::SERVICE_UNAVAILABLE, "16 watch already");
+    };
+    upgrade
+        .max_message_size(MOST_ASKED)
+        .max_frame_size(MOST_ASKED)
+        .on_upgrade(move |socket| socket::watch(socket, seat))
+}
+
+/// Whether a socket is opened by the page that was served from here. Clients other than browsers
+/// send no origin.
+fn is_own(headers: &HeaderMap) -> bool {
+    let text = |name| {
+        headers
+            .get(name)
+            .and_then(|value: &HeaderValue| value.to_str().ok())
+    };
+    match (headers.get(header::ORIGIN), text(header::HOST)) {
+        (None, _) => true,
+        (Some(origin), Some(host)) => {
+            let origin = origin.to_str().unwrap_or_default();
+            origin
+                .strip_prefix("http://")
+                .is_some_and(|place| place.eq_ignore_ascii_case(host))
+        }
+        (Some(_), None) => false,
+    }
+}
+
+/// A watcher's place: counted, and perhaps with the controls.
+#[derive(Debug)]
+struct Seat {
+    shared: Arc<Shared>,
+    id: u64,
+}
+
+impl Seat {
+    fn take(shared: &Arc<Shared>) -> Option<Seat> {
+        let room = |count| (count < MOST_WATCHERS).then_some(count + 1);
+        let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
+        shared.watchers.fetch_update(set, fetch, room).ok()?;
+        let seat = Seat {
+            id: shared.next.fetch_add(1, Ordering::Relaxed),
+            shared: Arc::clone(shared),
+        };
+        seat.take_controls(false);
+        Some(seat)
+    }
+
+    fn has_controls(&self) -> bool {
+        *self.shared.holder.borrow() == Some(self.id)
+    }
+
+    /// Takes the controls: if they are free, or also from another watcher.
+    fn take_controls(&self, also_from_another: bool) {
+        self.shared.holder.send_if_modified(|holder| {
+            let takes = holder.is_none() || also_from_another && *holder != Some(self.id);
+            if takes {
+                *holder = Some(self.id);
+            }
+            takes
+        });
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.shared.watchers.fetch_sub(1, Ordering::Relaxed);
+        self.shared.holder.send_if_modified(|holder| {
+            let is_mine = *holder == Some(self.id);
+            if is_mine {
+                *holder = None;
+            }
+            is_mine
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_own_page_may_open_a_socket() {
+        let check = |origin: Option<&str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, "127.0.0.1:4000".parse().unwrap());
+            if let Some(origin) = origin {
+                headers.insert(header::ORIGIN, origin.parse().unwrap());
+            }
+            is_own(&headers)
+        };
+        assert!(check(None) && check(Some("http://127.0.0.1:4000")));
+        for wrong in [
+            "",
+            "null",
+            "http://evil.example",
+            "http://127.0.0.1:4001",
+            "127.0.0.1:4000",
+        ] {
+            assert!(!check(Some(wrong)), "{wrong}");
+        }
+    }
+}

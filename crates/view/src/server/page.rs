@@ -1,0 +1,53 @@
+//! The files of the page, which are part of the program, and the headers that fence them in.
+
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+
+/// Nothing but what is served from here is loaded, run or spoken to.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+    connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// A file: its type and its text.
+pub(super) type File = (&'static str, &'static str);
+
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// The file of this name.
+pub(super) fn file(name: &str) -> Option<File> {
+    Some(match name {
+        "index.html" => (
+            "text/html; charset=utf-8",
+            include_str!("../page/index.html"),
+        ),
+        "style.css" => ("text/css; charset=utf-8", include_str!("../page/style.css")),
+        "app.js" => (SCRIPT, include_str!("../page/app.js")),
+        "socket.js" => (SCRIPT, include_str!("../page/socket.js")),
+        "graph.js" => (SCRIPT, include_str!("../page/graph.js")),
+        "charts.js" => (SCRIPT, include_str!("../page/charts.js")),
+        "panels.js" => (SCRIPT, include_str!("../page/panels.js")),
+        _ => return None,
+    })
+}
+
+pub(super) fn answer((kind, text): File) -> Response {
+    let mut response = text.into_response();
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_TYPE, kind),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CACHE_CONTROL, "no-store"),
+        (
+            HeaderName::from_static("cross-origin-opener-policy"),
+            "same-origin",
+        ),
+        (
+            HeaderName::from_static("cross-origin-resource-policy"),
+            "same-origin",
+        ),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}

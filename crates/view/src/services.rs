@@ -1,0 +1,281 @@
+//! An architecture of services as a session holds it.
+
+mod definition;
+mod look;
+mod scene;
+mod targets;
+mod traffic;
+
+use crate::command::Command;
+use crate::world::{GroupSample, Sampled, Scene, World};
+use crate::{Layout, NodeState};
+use corsair::{Config, Report, Time};
+use corsair_arch::live::{InstanceState, Live};
+use corsair_arch::{Package, Plan, SimulateError, Topology, Totals};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::time::Duration;
+use traffic::Traffic;
+
+/// An architecture of services that a session holds.
+#[derive(Debug)]
+pub struct Services {
+    live: Live,
+    /// How often entry points without a load of their own make a request.
+    chat: Duration,
+    /// Instances by name.
+    labels: HashMap<String, u32>,
+    layout: Layout,
+    scene: Scene,
+    /// The groups of an instance in what is measured: its service's, and its zone's.
+    measured: Vec<(usize, usize)>,
+    edges: Traffic,
+    folded_edges: Traffic,
+    /// Requests that an instance has answered, and errors, per second.
+    answered: Vec<(f32, f32)>,
+    /// What instances had done at the last sample.
+    before: Vec<Option<InstanceState>>,
+    sampled_at: Time,
+}
+
+impl Services {
+    /// An architecture in which nothing has happened yet.
+    ///
+    /// # Errors
+    /// See [`SimulateError`].
+    pub fn new(
+        config: &Config,
+        topology: Topology,
+        plan: &Plan,
+    ) -> Result<Services, SimulateError> {
+        let live = Live::new(config, topology, plan)?;
+        let (scene, layout, measured) = scene::scene(&live);
+        let topology = live.topology();
+        let instances = topology.len();
+        Ok(Services {
+            labels: (0..instances).map(|i| (topology.label(i), i)).collect(),
+            answered: vec![(0.0, 0.0); instances as usize],
+            before: vec![None; instances as usize],
+            edges: Traffic::default(),
+            folded_edges: Traffic::default(),
+            sampled_at: Time::ZERO,
+            scene,
+            layout,
+            measured,
+            chat: plan.chat,
+            live,
+        })
+    }
+
+    /// Goes on to the end, and returns what the run has done.
+    ///
+    /// # Errors
+    /// How the run failed.
+    pub fn finish(self) -> Result<(Report, Totals), SimulateError> {
+        self.live.finish()
+    }
+
+    /// Adds the traffic of the interval to edges and groups.
+    fn add_traffic(&mut self, seconds: f64, groups: &mut [GroupSample]) {
+        let Services {
+            live,
+            edges,
+            folded_edges,
+            layout,
+            measured,
+            answered,
+            ..
+        } = self;
+        let instances = live.topology().len();
+        let mut served = vec![(0u64, 0u64); instances as usize];
+        for from in 0..instances {
+            let is_entry = live.topology().service_of(from).package == Package::Denominator;
+            live.recent(from, |to, recent| {
+                edges.add((from, to), recent);
+                let group = |node: u32| layout.groups_of[node as usize];
+                folded_edges.add((group(from), group(to)), recent);
+                let (service, zone) = measured[to as usize];
+                let all = is_entry.then_some(0);
+                for group in [service, zone].into_iter().chain(all) {
+                    groups[group].requests += recent.answered;
+                    groups[group].errors += recent.errors;
+                    groups[group].times.merge(&recent.times);
+                }
+                served[to as usize].0 += recent.answered;
+                served[to as usize].1 += recent.errors;
+            });
+        }
+        edges.end_interval(seconds);
+        folded_edges.end_interval(seconds);
+        for (rates, (requests, errors)) in answered.iter_mut().zip(served) {
+            let new = (requests as f64 / seconds, errors as f64 / seconds);
+            *rates = (
+                traffic::smooth(rates.0, new.0, seconds),
+                traffic::smooth(rates.1, new.1, seconds),
+            );
+        }
+    }
+
+    /// The state of each instance, and what is measured of them.
+    fn states(&mut self, nanos: u64, groups: &mut [GroupSample]) -> Vec<NodeState> {
+        let instances = self.live.topology().len();
+        let mut nodes = Vec::with_capacity(instances as usize);
+        for instance in 0..instances {
+            let place = instance as usize;
+            let Some(state) = self.live.state(instance) else {
+                nodes.push(NodeState {
+                    bits: NodeState::GONE,
+                    ..NodeState::default()
+                });
+                continue;
+            };
+            let before = self.before[place].replace(state);
+            let (rate, errors) = self.answered[place];
+            nodes.push(NodeState {
+                bits: bits(&state),
+                queue: state.queue as f32,
+                busy: state.busy.max(state.in_progress) as f32,
+                rate,
+                errors: if rate > 0.0 { errors / rate } else { 0.0 },
+            });
+            let costs = &self.live.topology().service_of(instance).costs;
+            let done = |of: fn(&InstanceState) -> u64| {
+                before.map_or(0, |before| of(&state).saturating_sub(of(&before)))
+            };
+            let (used, usable) = match (costs.concurrency, costs.processors) {
+                (Some(slots), _) => (
+                    done(|state| state.slot_nanos),
+                    nanos.saturating_mul(slots.into()),
+                ),
+                (None, Some(processors)) => (
+                    done(|state| state.worked_nanos),
+                    (nanos as f64 * processors) as u64,
+                ),
+                (None, None) => (0, 0),
+            };
+            let unrouted = done(|state| state.unrouted);
+            let (service, zone) = self.measured[place];
+            for group in [0, service, zone] {
+                let group = &mut groups[group];
+                group.queue += u64::from(state.queue);
+                group.used = group.used.saturating_add(used);
+                group.usable = group.usable.saturating_add(usable);
+                group.requests += unrouted;
+                group.errors += unrouted;
+            }
+        }
+        nodes
+    }
+
+    fn fold(&self, nodes: &[NodeState]) -> Vec<NodeState> {
+        let mut folded = vec![NodeState::default(); self.layout.groups.len()];
+        let mut gone = vec![0u32; folded.len()];
+        for (node, &group) in nodes.iter().zip(&self.layout.groups_of) {
+            let group = group as usize;
+            let sum = &mut folded[group];
+            gone[group] += u32::from(node.bits & NodeState::GONE != 0);
+            sum.bits |= node.bits & !NodeState::GONE;
+            sum.queue += node.queue;
+            sum.busy += node.busy;
+            sum.errors += node.errors * node.rate;
+            sum.rate += node.rate;
+        }
+        for ((sum, gone), about) in folded.iter_mut().zip(gone).zip(&self.scene.folded) {
+            if sum.rate > 0.0 {
+                sum.errors /= sum.rate;
+            }
+            if gone == about.count {
+                sum.bits = NodeState::GONE;
+            }
+        }
+        folded
+    }
+}
+
+fn bits(state: &InstanceState) -> u8 {
+    let all = [
+        (state.is_down, NodeState::DOWN),
+        (state.is_paused, NodeState::PAUSED),
+        (state.is_cut_off, NodeState::CUT_OFF),
+        (state.slow_percent != 100, NodeState::SLOW),
+        (state.is_away, NodeState::AWAY),
+    ];
+    let set = all.into_iter().filter(|(is, _)| *is);
+    set.fold(0, |bits, (_, bit)| bits | bit)
+}
+
+impl World for Services {
+    fn scene(&self) -> Scene {
+        self.scene.clone()
+    }
+
+    fn now(&self) -> Time {
+        self.live.now()
+    }
+
+    fn is_over(&self) -> bool {
+        self.live.is_over()
+    }
+
+    fn run_until(&mut self, time: Time) {
+        self.live.simulation().run_until(time);
+    }
+
+    fn step(&mut self) -> bool {
+        self.live.simulation().step()
+    }
+
+    fn step_actor(&mut self, who: &str) -> Result<bool, String> {
+        let instance = self.instance(who)?;
+        let Some(address) = self.live.address(instance) else {
+            return Ok(false);
+        };
+        Ok(self.live.simulation().step_actor(address))
+    }
+
+    fn apply(&mut self, command: &Command) -> Result<(), String> {
+        self.tell(command)
+    }
+
+    fn watch(&mut self, watch: bool) {
+        self.live.watch(watch);
+        self.live.next_interval();
+        self.sampled_at = self.live.now();
+        self.before.fill(None);
+    }
+
+    fn sample(&mut self) -> Sampled {
+        let now = self.live.now();
+        let passed = now.since(self.sampled_at);
+        self.sampled_at = now;
+        let mut groups = vec![GroupSample::default(); self.scene.groups.len()];
+        if !passed.is_zero() {
+            self.add_traffic(passed.as_secs_f64(), &mut groups);
+            self.live.next_interval();
+        }
+        let nodes = self.states(passed.as_nanos() as u64, &mut groups);
+        Sampled {
+            folded: self.fold(&nodes),
+            edges: self.edges.states(),
+            folded_edges: self.folded_edges.states(),
+            nodes,
+            groups,
+        }
+    }
+
+    fn look(&mut self, question: &Value) -> Result<Value, String> {
+        self.answer(question)
+    }
+
+    fn as_definition(&self, commands: &[Command]) -> Result<Value, String> {
+        self.definition(commands)
+    }
+
+    fn dead_letters(&mut self) -> u64 {
+        self.live.simulation().report().dead()
+    }
+
+    fn digest(&mut self) -> u64 {
+        self.live.simulation().digest()
+    }
+}

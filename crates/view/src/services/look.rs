@@ -1,0 +1,123 @@
+//! Questions about one thing: an instance, an edge, the last requests, a request's trace.
+
+use super::Services;
+use corsair_arch::live::{SpanSeen, Times};
+use serde_json::{Value, json};
+
+/// The most traces and names in an answer.
+const MOST_LISTED: usize = 50;
+
+impl Services {
+    pub(super) fn answer(&mut self, question: &Value) -> Result<Value, String> {
+        let text = |key: &str| question.get(key).and_then(Value::as_str);
+        if let Some(name) = text("actor") {
+            let instance = self.instance(name)?;
+            return match self.live.details(instance) {
+                Some(details) => serde_json::to_value(details).map_err(|e| e.to_string()),
+                None => Err(format!("{name} has not begun, or has ended")),
+            };
+        }
+        if let (Some(from), Some(to)) = (text("from"), text("to")) {
+            let (from, to) = (from.to_owned(), to.to_owned());
+            return self.edge(&from, &to);
+        }
+        if let Some(name) = text("requests") {
+            let instance = self.instance(name)?;
+            let spans = self.live.spans(instance);
+            let last = spans.iter().rev().take(MOST_LISTED);
+            return Ok(last.map(|span| self.span(instance, span)).collect());
+        }
+        if let Some(trace) = text("trace") {
+            let trace = u64::from_str_radix(trace, 16);
+            let trace = trace.map_err(|_| "a trace is 16 hexadecimal digits".to_owned())?;
+            return Ok(self.trace(trace));
+        }
+        if let Some(part) = text("find") {
+            let mut found: Vec<&String> = self
+                .labels
+                .keys()
+                .filter(|label| label.contains(part))
+                .collect();
+            found.sort_unstable();
+            found.truncate(MOST_LISTED);
+            return Ok(json!(found));
+        }
+        Err("ask for actor, from and to, requests, trace or find".to_owned())
+    }
+
+    /// The instances that a name at either end of an edge means: one, or those folded into one.
+    fn ends(&self, name: &str) -> Result<Vec<u32>, String> {
+        if let Ok(instance) = self.instance(name) {
+            return Ok(vec![instance]);
+        }
+        // A folded one is called service@zone.
+        let (service, zone) = name.split_once('@').unwrap_or((name, ""));
+        let topology = self.live.topology();
+        let found: Vec<u32> = (0..topology.len())
+            .filter(|&i| {
+                let at = topology.instances[i as usize].at;
+                let here = super::targets::place(at.region_name(), at.zone_name());
+                topology.service_of(i).name == service && (zone.is_empty() || here == zone)
+            })
+            .collect();
+        if found.is_empty() {
+            return self.instance(name).map(|instance| vec![instance]);
+        }
+        Ok(found)
+    }
+
+    fn edge(&mut self, from: &str, to: &str) -> Result<Value, String> {
+        let (callers, called) = (self.ends(from)?, self.ends(to)?);
+        let (mut sent, mut answered, mut errors) = (0, 0, 0);
+        let mut times = Times::default();
+        for caller in callers {
+            self.live.calls(caller, |node, calls| {
+                if called.binary_search(&node).is_ok() {
+                    sent += calls.sent;
+                    answered += calls.answered;
+                    errors += calls.errors;
+                    times.merge(&calls.times);
+                }
+            });
+        }
+        let seconds = |nanos: u64| nanos as f64 / 1e9;
+        let percentile = |part| times.percentile(part).map(seconds);
+        Ok(json!({
+            "from": from, "to": to, "sent": sent, "answered": answered, "errors": errors,
+            "p50": percentile(0.5), "p99": percentile(0.99), "p999": percentile(0.999),
+            "histogram": times.buckets().map(|(from, count)| (seconds(from), count)).collect::<Vec<_>>(),
+        }))
+    }
+
+    fn span(&self, client: u32, span: &SpanSeen) -> Value {
+        let topology = self.live.topology();
+        json!({
+            "trace": format!("{:016x}", span.trace),
+            "span": format!("{:016x}", span.span),
+            "parent": format!("{:016x}", span.parent),
+            "client": topology.label(client),
+            "server": topology.label(span.server),
+            "sent": span.sent as f64 / 1e9,
+            "received": span.received as f64 / 1e9,
+            "answer": format!("{:?}", span.answer).to_lowercase(),
+        })
+    }
+
+    /// The spans of a trace that are still remembered, in the order of time.
+    fn trace(&mut self, trace: u64) -> Value {
+        let instances = self.live.topology().len();
+        let mut spans = Vec::new();
+        for client in 0..instances {
+            let seen = self.live.spans(client).into_iter();
+            spans.extend(
+                seen.filter(|span| span.trace == trace)
+                    .map(|span| (client, span)),
+            );
+        }
+        spans.sort_by_key(|(client, span)| (span.sent, span.received, *client));
+        spans
+            .iter()
+            .map(|(client, span)| self.span(*client, span))
+            .collect()
+    }
+}

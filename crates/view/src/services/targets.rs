@@ -1,0 +1,202 @@
+//! Whom a command is for, and what they are told.
+
+use super::Services;
+use crate::command::{Action, Command};
+use corsair::Time;
+use corsair_arch::live::Sending;
+use corsair_arch::{Command as Order, Package, nearest};
+
+/// More than that is a slip of the keyboard.
+const MOST_PERCENT: u32 = 100_000;
+
+/// What one instance is told.
+enum Told {
+    Order(Order),
+    Sent(Sending),
+}
+
+impl Services {
+    /// The names of instances, in their order.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.scene.nodes.iter().map(|node| node.name.as_str())
+    }
+
+    /// The instance of this name.
+    pub(super) fn instance(&self, name: &str) -> Result<u32, String> {
+        self.labels.get(name).copied().ok_or_else(|| {
+            let near = nearest(name, self.names());
+            let near = near.map(|near| format!("; did you mean {near}?"));
+            format!("there is no instance '{name}'{}", near.unwrap_or_default())
+        })
+    }
+
+    /// The instances that a name means: one, those of a service, or those in a place.
+    fn targets(&self, who: &str) -> Result<Vec<u32>, String> {
+        if let Some(&instance) = self.labels.get(who) {
+            return Ok(vec![instance]);
+        }
+        let topology = self.live.topology();
+        if let Some(service) = topology.services.iter().find(|service| service.name == who) {
+            return Ok(service.instances.clone().collect());
+        }
+        let is_there = |&instance: &u32| {
+            let at = topology.instances[instance as usize].at;
+            let in_zone = at.zone.is_some() && place(at.region_name(), at.zone_name()) == who;
+            at.region.is_some() && at.region_name() == who || in_zone
+        };
+        let there: Vec<u32> = (0..topology.len()).filter(is_there).collect();
+        if !there.is_empty() {
+            return Ok(there);
+        }
+        let services = topology
+            .services
+            .iter()
+            .map(|service| service.name.as_str());
+        let near = nearest(who, self.names().chain(services));
+        let near = near.map(|near| format!("; did you mean {near}?"));
+        Err(format!(
+            "there is no instance, service, region or zone '{who}'{}",
+            near.unwrap_or_default()
+        ))
+    }
+
+    /// What a command tells whom.
+    fn resolve(&self, what: &Action) -> Result<Vec<(u32, Told)>, String> {
+        let all = |who: &str, order: Order| {
+            let targets = self.targets(who)?;
+            Ok(targets
+                .into_iter()
+                .map(|i| (i, Told::Order(order)))
+                .collect())
+        };
+        match what {
+            Action::Kill { who } => all(who, Order::Kill),
+            Action::Revive { who } => all(who, Order::Revive),
+            Action::Pause { who } => all(who, Order::Pause),
+            Action::Resume { who } => all(who, Order::Resume),
+            Action::Partition { who } => all(who, Order::Partition),
+            Action::Rejoin { who } => all(who, Order::Rejoin),
+            Action::Slow { who, percent } => {
+                if !(1..=MOST_PERCENT).contains(percent) {
+                    return Err(format!(
+                        "slow to {percent} % is not possible; give 1 to {MOST_PERCENT}, 100 is as before"
+                    ));
+                }
+                all(who, Order::Slow(*percent))
+            }
+            Action::Scale { service, count } => self.scale(service, *count),
+            Action::Load { percent, who } => self.load(*percent, who.as_deref()),
+            Action::Send { who, message } => {
+                let sending = self.sending(message)?;
+                let targets = self.targets(who)?;
+                Ok(targets
+                    .into_iter()
+                    .map(|i| (i, Told::Sent(sending)))
+                    .collect())
+            }
+        }
+    }
+
+    fn scale(&self, name: &str, count: u32) -> Result<Vec<(u32, Told)>, String> {
+        let services = &self.live.topology().services;
+        let Some(service) = services.iter().find(|service| service.name == name) else {
+            let near = nearest(name, services.iter().map(|service| service.name.as_str()));
+            let near = near.map(|near| format!("; did you mean {near}?"));
+            return Err(format!(
+                "there is no service '{name}'{}",
+                near.unwrap_or_default()
+            ));
+        };
+        let most = service.instances.len() as u32;
+        if count > most {
+            return Err(format!(
+                "{name} has {most} instances, and no more can be made while it runs; give up to {most}, or its definition an autoscaler with more"
+            ));
+        }
+        let instances = service.instances.clone();
+        let told = (0..)
+            .zip(instances)
+            .map(|(number, instance)| (instance, Told::Order(Order::Serve(number < count))));
+        Ok(told.collect())
+    }
+
+    fn load(&self, percent: u32, who: Option<&str>) -> Result<Vec<(u32, Told)>, String> {
+        if percent > MOST_PERCENT {
+            return Err(format!(
+                "a load of {percent} % is not possible; give 0 to {MOST_PERCENT}, 100 is as before"
+            ));
+        }
+        let topology = self.live.topology();
+        let is_entry = |i: u32| topology.service_of(i).package == Package::Denominator;
+        let targets = match who {
+            Some(who) => {
+                let targets = self.targets(who)?;
+                if let Some(other) = targets.iter().find(|&&i| !is_entry(i)) {
+                    let label = topology.label(*other);
+                    return Err(format!(
+                        "{label} is no entry point; load comes in at entry points"
+                    ));
+                }
+                targets
+            }
+            None => (0..topology.len()).filter(|&i| is_entry(i)).collect(),
+        };
+        if targets.is_empty() {
+            return Err("there is no entry point at which a load comes in".to_owned());
+        }
+        let told = targets.into_iter();
+        Ok(told
+            .map(|i| (i, Told::Order(Order::Load(percent))))
+            .collect())
+    }
+
+    fn sending(&self, message: &str) -> Result<Sending, String> {
+        let mut words = message.split_whitespace();
+        let (kind, about) = (words.next().unwrap_or_default(), words.next());
+        let number = || {
+            about.and_then(|text| text.parse().ok()).ok_or_else(|| {
+                format!("'{message}' lacks a number below 4294967296; write {kind} 7")
+            })
+        };
+        let node = || match about {
+            Some(name) => self.instance(name),
+            None => Err(format!("'{message}' lacks an instance; write {kind} NAME")),
+        };
+        if words.next().is_some() {
+            return Err(format!("'{message}' has more than two words"));
+        }
+        match kind {
+            "request" => match about {
+                Some(endpoint) => Ok(Sending::Request(Some(self.live.endpoint(endpoint)?))),
+                None => Ok(Sending::Request(None)),
+            },
+            "put" => Ok(Sending::Put(number()?)),
+            "gold" => Ok(Sending::Gold(number()?)),
+            "namedrop" => Ok(Sending::NameDrop(node()?)),
+            "forget" => Ok(Sending::Forget(node()?)),
+            _ => Err(format!(
+                "'{message}' is no message; there are request, request ENDPOINT, put N, gold N, namedrop NAME, forget NAME"
+            )),
+        }
+    }
+
+    /// Lets a command happen at its time.
+    pub(super) fn tell(&mut self, command: &Command) -> Result<(), String> {
+        let told = self.resolve(&command.what)?;
+        let at = Time::from_nanos(command.at);
+        for (instance, told) in told {
+            // The first is refused if any is.
+            let done = match told {
+                Told::Order(order) => self.live.command(at, instance, order),
+                Told::Sent(what) => self.live.send(at, instance, what).map(drop),
+            };
+            done.map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+}
+
+/// What a zone is called.
+pub(super) fn place(region: &str, zone: &str) -> String {
+    format!("{region}.{zone}")
+}

@@ -1,0 +1,80 @@
+//! Traffic on edges: rates that are smooth enough to look at.
+
+use crate::EdgeState;
+use corsair_arch::live::{Recent, Times};
+use rustc_hash::FxHashMap;
+
+/// The time constant of smoothed rates, in seconds of virtual time.
+const SMOOTH: f64 = 0.5;
+
+/// A smoothed rate, after `measured` was measured for `seconds`.
+pub(super) fn smooth(rate: f32, measured: f64, seconds: f64) -> f32 {
+    let part = 1.0 - (-seconds / SMOOTH).exp();
+    let next = f64::from(rate) + (measured - f64::from(rate)) * part;
+    if next < 1e-3 { 0.0 } else { next as f32 }
+}
+
+/// The traffic on edges, in the order in which they had some first.
+#[derive(Debug, Default)]
+pub(super) struct Traffic {
+    places: FxHashMap<(u32, u32), usize>,
+    edges: Vec<Edge>,
+}
+
+#[derive(Debug, Default)]
+struct Edge {
+    state: EdgeState,
+    /// Answers and errors per second.
+    answered: f32,
+    failed: f32,
+    /// What the interval has brought so far.
+    new: (u64, u64, u64),
+    times: Times,
+}
+
+impl Traffic {
+    /// Adds what an interval has brought.
+    pub(super) fn add(&mut self, (from, to): (u32, u32), recent: &Recent) {
+        let place = *self.places.entry((from, to)).or_insert_with(|| {
+            self.edges.push(Edge {
+                state: EdgeState {
+                    from,
+                    to,
+                    ..EdgeState::default()
+                },
+                ..Edge::default()
+            });
+            self.edges.len() - 1
+        });
+        let edge = &mut self.edges[place];
+        edge.new.0 += recent.sent;
+        edge.new.1 += recent.answered;
+        edge.new.2 += recent.errors;
+        edge.times.merge(&recent.times);
+    }
+
+    /// An interval of `seconds` has ended.
+    pub(super) fn end_interval(&mut self, seconds: f64) {
+        for edge in &mut self.edges {
+            let (sent, answered, failed) = std::mem::take(&mut edge.new);
+            edge.state.rate = smooth(edge.state.rate, sent as f64 / seconds, seconds);
+            edge.answered = smooth(edge.answered, answered as f64 / seconds, seconds);
+            edge.failed = smooth(edge.failed, failed as f64 / seconds, seconds);
+            edge.state.errors = if edge.answered > 0.0 {
+                edge.failed / edge.answered
+            } else {
+                0.0
+            };
+            if let (Some(p50), Some(p99)) =
+                (edge.times.percentile(0.5), edge.times.percentile(0.99))
+            {
+                (edge.state.p50, edge.state.p99) = (p50 as f32 / 1e9, p99 as f32 / 1e9);
+            }
+            edge.times.clear();
+        }
+    }
+
+    pub(super) fn states(&self) -> Vec<EdgeState> {
+        self.edges.iter().map(|edge| edge.state).collect()
+    }
+}

@@ -1,0 +1,177 @@
+//! How a session goes on: in slices that are short on the clock, so that it listens and shows what
+//! happens, at a pace, until something.
+
+use super::{Goal, Session, Until};
+use crate::condition::Measure;
+use crate::world::{GroupSample, World};
+use corsair::Time;
+use std::time::{Duration, Instant};
+
+/// So long a slice lasts on the clock.
+const SLICE: Duration = Duration::from_millis(12);
+
+/// Conditions are looked at once in so much virtual time, or once in a window if that is longer.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
+
+/// How much of the past the percentile of a condition is about, in seconds.
+const PAST: f64 = 1.0;
+
+/// How fast a session goes on.
+#[derive(Debug)]
+pub(super) struct Pace {
+    /// Virtual seconds for each second of the clock; none: as fast as it goes.
+    factor: Option<f64>,
+    /// How much virtual time takes [`SLICE`] on the clock.
+    slice: Duration,
+    /// Until when the clock has been paid for, and what is still owed of virtual time.
+    paid: Instant,
+    owed: f64,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Pace {
+            factor: Some(1.0),
+            slice: Duration::from_millis(1),
+            paid: Instant::now(),
+            owed: 0.0,
+        }
+    }
+}
+
+impl Pace {
+    pub(super) fn factor(&self) -> Option<f64> {
+        self.factor
+    }
+
+    pub(super) fn set(&mut self, factor: Option<f64>) {
+        self.factor = factor;
+        self.restart();
+    }
+
+    /// What passes on the clock until now does not count.
+    pub(super) fn restart(&mut self) {
+        (self.paid, self.owed) = (Instant::now(), 0.0);
+    }
+
+    /// How long to wait for a question before the next slice.
+    pub(super) fn wait(&self) -> Duration {
+        match self.factor {
+            Some(_) => Duration::from_millis(4),
+            None => Duration::ZERO,
+        }
+    }
+
+    /// How much virtual time the next slice has.
+    fn next(&mut self) -> Duration {
+        let Some(factor) = self.factor else {
+            return self.slice;
+        };
+        let passed = self.paid.elapsed();
+        self.paid = Instant::now();
+        // A machine that is too slow falls behind; it does not stop listening.
+        self.owed = (self.owed + passed.as_secs_f64() * factor).min(factor);
+        let next = Duration::from_secs_f64(self.owed).min(self.slice);
+        self.owed -= next.as_secs_f64();
+        next
+    }
+
+    /// A slice of so much virtual time has taken so long.
+    fn took(&mut self, virtual_time: Duration, clock: Duration) {
+        if virtual_time < self.slice {
+            return;
+        }
+        let part = SLICE.as_secs_f64() / clock.as_secs_f64().max(1e-6);
+        let next = self.slice.mul_f64(part.clamp(0.25, 4.0));
+        self.slice = next.clamp(Duration::from_nanos(1_000), Duration::from_secs(3_600));
+    }
+}
+
+impl<W: World> Session<W> {
+    /// Goes on for a slice.
+    pub(super) fn advance(&mut self) {
+        let now = self.world.now();
+        let slice = self.pace.next();
+        let (length, end) = match &self.goal {
+            None => (slice, None),
+            Some(Goal {
+                until: Until::Time(end),
+                ..
+            }) => (slice, Some(Time::from_nanos(*end))),
+            Some(_) => (slice.min(BETWEEN_LOOKS), None),
+        };
+        let target = now.after(length);
+        let target = end.map_or(target, |end| target.min(end));
+        if target > now {
+            let began = Instant::now();
+            self.world.run_until(target);
+            self.pace.took(target.since(now), began.elapsed());
+        }
+        if self.world.is_over() {
+            return self.stop("the run is over");
+        }
+        if end.is_some_and(|end| self.world.now() >= end) {
+            let until = self.goal.as_ref().map(|goal| goal.until.to_string());
+            return self.stop(until.unwrap_or_default());
+        }
+        let is_about_more =
+            matches!(&self.goal, Some(goal) if matches!(goal.until, Until::Condition(_)));
+        if is_about_more && self.world.now() > now && self.is_fulfilled() {
+            let until = self.goal.as_ref().map(|goal| goal.until.to_string());
+            self.stop(until.unwrap_or_default());
+        }
+    }
+
+    /// Whether what the run goes on until has come.
+    fn is_fulfilled(&mut self) -> bool {
+        let groups = self.sample();
+        let now = self.world.now().elapsed().as_secs_f64();
+        let Some(Goal {
+            until: Until::Condition(condition),
+            ..
+        }) = &self.goal
+        else {
+            return false;
+        };
+        let condition = condition.clone();
+        let measured = match &condition.measure {
+            Measure::Dead => {
+                let dead = self.world.dead_letters();
+                let before = self.goal.as_ref().map_or(0, |goal| goal.dead);
+                dead.saturating_sub(before) as f64
+            }
+            Measure::State { who, pointer } => {
+                // One that has ended has no number.
+                self.number_of(who, pointer).unwrap_or(f64::NEG_INFINITY)
+            }
+            _ => self.measured(&groups, now, &condition.measure),
+        };
+        measured > condition.above
+    }
+
+    /// What is measured of the group that a condition is about.
+    fn measured(&mut self, groups: &[GroupSample], now: f64, measure: &Measure) -> f64 {
+        let Some(goal) = &mut self.goal else {
+            return 0.0;
+        };
+        let Some(group) = goal.group.and_then(|group| groups.get(group)) else {
+            return 0.0;
+        };
+        goal.errors += group.errors;
+        match measure {
+            Measure::Queue { .. } => group.queue as f64,
+            Measure::Errors { .. } => goal.errors as f64,
+            _ => {
+                goal.second.push_back((now, group.clone()));
+                while goal.second.front().is_some_and(|(at, _)| now - at > PAST) {
+                    goal.second.pop_front();
+                }
+                let mut times = corsair_arch::live::Times::default();
+                for (_, sample) in &goal.second {
+                    times.merge(&sample.times);
+                }
+                times.percentile(0.99).unwrap_or(0) as f64 / 1e9
+            }
+        }
+    }
+}

@@ -1,0 +1,487 @@
+//! Sessions: what is done in them, what can be seen, and that their replay is the same to the last
+//! bit.
+
+use corsair::fsm::Fsm;
+use corsair::{Config, Cut};
+use corsair_arch::{Plan, Scale, Topology, read, read_text};
+use corsair_view::{
+    Asked, Control, Handle, Level, Pirates, Recording, Services, Session, StepBy, World, replay,
+};
+use serde_json::{Map, Value, json};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::time::Duration;
+
+fn config(workers: usize) -> Config {
+    Config {
+        workers: NonZeroUsize::new(workers).unwrap(),
+        ..Config::default()
+    }
+}
+
+fn plan() -> Plan {
+    Plan {
+        duration: Duration::from_secs(4),
+        ..Plan::default()
+    }
+}
+
+fn netflix(workers: usize) -> Services {
+    let checked = read("netflixoss", Path::new("nowhere")).unwrap();
+    let topology = Topology::new(&checked, Scale::default()).unwrap();
+    Services::new(&config(workers), topology, &plan()).unwrap()
+}
+
+/// An entry point with 200 requests a second, and two instances with a slot each.
+fn two() -> Services {
+    let text = r#"{"arch": "x", "load": {"www": {"rate": 200}}, "services": [
+        {"name": "www", "package": "denominator", "regions": 0, "count": 0, "dependencies": ["web"]},
+        {"name": "web", "package": "store", "regions": 1, "count": 2, "concurrency": 1,
+         "service_time": "2ms"}]}"#;
+    let topology = Topology::new(&read_text(text, "x").unwrap(), Scale::default()).unwrap();
+    Services::new(&config(1), topology, &plan()).unwrap()
+}
+
+fn pirates(workers: usize) -> Pirates<()> {
+    let scenario = Fsm {
+        population: 3_000,
+        talk: Duration::from_secs(4),
+        ..Fsm::default()
+    };
+    Pirates::new(&config(workers), scenario).unwrap()
+}
+
+/// Drives a session from another thread, and returns what that has returned, and the world.
+fn session<W: World, T: Send>(
+    (session, handle): (Session<W>, Handle),
+    drive: impl FnOnce(&mut Handle) -> T + Send,
+) -> (T, W) {
+    std::thread::scope(|scope| {
+        let mut handle = handle;
+        let driver = scope.spawn(move || drive(&mut handle));
+        let world = session.run(&Cut::default());
+        (driver.join().unwrap(), world)
+    })
+}
+
+fn held<W: World>(world: W) -> (Session<W>, Handle) {
+    Session::new(world, Map::new(), None)
+}
+
+fn try_tell(handle: &Handle, control: Value) -> Result<Value, String> {
+    let control: Control = serde_json::from_value(control).expect("a control");
+    handle.ask_blocking(Asked::Control(control))
+}
+
+fn tell(handle: &Handle, control: Value) {
+    try_tell(handle, control).unwrap();
+}
+
+fn look(handle: &Handle, question: Value) -> Value {
+    handle.ask_blocking(Asked::Look(question)).unwrap()
+}
+
+fn until_it_stops(handle: &mut Handle) -> String {
+    for _ in 0..6_000 {
+        let status = handle.statuses().borrow_and_update().clone();
+        if !status.is_playing {
+            return status.stopped;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("it never stops");
+}
+
+/// Runs as fast as it goes until a time in milliseconds.
+fn run_until(handle: &mut Handle, millis: u64) {
+    tell(handle, json!({ "speed": null }));
+    tell(handle, json!({ "until": { "time": millis * 1_000_000 } }));
+    until_it_stops(handle);
+}
+
+fn save(handle: &Handle) -> Recording {
+    serde_json::from_value(handle.ask_blocking(Asked::Save).unwrap()).unwrap()
+}
+
+#[test]
+fn the_replay_has_the_digest_of_the_session_for_any_number_of_workers() {
+    let (recording, world) = session(held(netflix(2)), |handle| {
+        let _watching = handle.watch();
+        run_until(handle, 700);
+        for (action, who) in [
+            ("kill", "login00"),
+            ("pause", "subscriber"),
+            ("partition", "us-east-1.zoneB"),
+        ] {
+            tell(
+                handle,
+                json!({ "do": { "what": { "do": action, "who": who } } }),
+            );
+        }
+        tell(handle, json!({ "step": "window" }));
+        tell(handle, json!({ "step": { "actor": "homepage01" } }));
+        let slow = json!({ "do": "slow", "who": "homepage", "percent": 700 });
+        tell(handle, json!({ "do": { "what": slow } }));
+        run_until(handle, 1_500);
+        // Later first: what was asked for later happens earlier.
+        let load = json!({ "do": "load", "percent": 250 });
+        tell(
+            handle,
+            json!({ "do": { "what": load, "at": 2_200_000_000u64 } }),
+        );
+        for (action, who) in [
+            ("revive", "login00"),
+            ("resume", "subscriber"),
+            ("rejoin", "us-east-1.zoneB"),
+        ] {
+            tell(
+                handle,
+                json!({ "do": { "what": { "do": action, "who": who } } }),
+            );
+        }
+        let scale = json!({ "do": "scale", "service": "login", "count": 2 });
+        tell(handle, json!({ "do": { "what": scale } }));
+        let send = json!({ "do": "send", "who": "login03", "message": "request" });
+        tell(handle, json!({ "do": { "what": send } }));
+        tell(handle, json!({ "speed": 50.0 }));
+        tell(handle, json!({ "until": { "time": 2_500_000_000u64 } }));
+        until_it_stops(handle);
+        tell(handle, json!({ "step": { "actor": "login04" } }));
+        save(handle)
+    });
+    let digest = world.finish().unwrap().0.digest;
+    assert_eq!(recording.commands.len(), 10);
+    for workers in [1, 2, 3] {
+        let mut again = netflix(workers);
+        replay(&mut again, &recording).unwrap();
+        assert_eq!(again.finish().unwrap().0.digest, digest, "{workers}");
+    }
+    // A replay that differs is noticed.
+    let mut wrong = recording.clone();
+    wrong.commands.pop();
+    let error = replay(&mut netflix(1), &wrong).unwrap_err().to_string();
+    assert!(error.contains("the session had"), "{error}");
+    assert_ne!(netflix(1).finish().unwrap().0.digest, digest);
+}
+
+#[test]
+fn the_same_for_pirates() {
+    let (recording, world) = session(held(pirates(1)), |handle| {
+        let _watching = handle.watch();
+        run_until(handle, 1_000);
+        let name = "fsm.atlantic.bermuda.blackbeard7.pirate";
+        for message in ["gold 500", "chat 10", "namedrop 12"] {
+            let send = json!({ "do": "send", "who": name, "message": message });
+            tell(handle, json!({ "do": { "what": send } }));
+        }
+        run_until(handle, 1_200);
+        let seen = look(handle, json!({ "actor": name }));
+        assert!(seen["received"].as_u64().unwrap() >= 8, "{seen}");
+        tell(
+            handle,
+            json!({ "do": { "what": { "do": "kill", "who": "9" } } }),
+        );
+        run_until(handle, 2_000);
+        let density = look(handle, json!({ "density": true }));
+        assert_eq!(
+            (&density["counted"], &density["of"]),
+            (&json!(2_999), &json!(3_000))
+        );
+        save(handle)
+    });
+    let (report, tally) = world.finish().unwrap();
+    assert_eq!(tally.unwrap().goodbyes, 2_999);
+    for workers in [1, 3] {
+        let mut again = pirates(workers);
+        replay(&mut again, &recording).unwrap();
+        assert_eq!(again.finish().unwrap().0.digest, report.digest, "{workers}");
+    }
+    // Nobody watches, nothing is done: it is an ordinary run.
+    let scenario = Fsm {
+        population: 3_000,
+        talk: Duration::from_secs(4),
+        ..Fsm::default()
+    };
+    let (plain, _) = corsair::fsm::run(corsair::Executor::Virtual, &config(1), scenario).unwrap();
+    assert_eq!(pirates(2).finish().unwrap().0.digest, plain.digest);
+}
+
+#[test]
+fn one_goes_back_and_forward_to_the_same_bits() {
+    let make = || Ok(netflix(1));
+    let with_make = Session::new(netflix(1), Map::new(), Some(Box::new(make)));
+    let (digests, _) = session(with_make, |handle| {
+        let _watching = handle.watch();
+        let mut digests = Vec::new();
+        run_until(handle, 500);
+        tell(
+            handle,
+            json!({ "do": { "what": { "do": "kill", "who": "www-elb00" } } }),
+        );
+        run_until(handle, 900);
+        digests.push(save(handle).digest);
+        run_until(handle, 1_400);
+        tell(handle, json!({ "goto": 900_000_000u64 }));
+        let status = handle.statuses().borrow_and_update().clone();
+        assert_eq!((status.epoch, status.commands.len()), (1, 1));
+        digests.push(save(handle).digest);
+        digests
+    });
+    assert_eq!(digests[0], digests[1]);
+    let (refused, _) = session(held(two()), |handle| {
+        run_until(handle, 100);
+        try_tell(handle, json!({ "goto": 1 })).unwrap_err()
+    });
+    assert!(refused.contains("cannot go back"), "{refused}");
+}
+
+#[test]
+fn it_runs_until_what_was_asked_for() {
+    let ((), _) = session(held(two()), |handle| {
+        tell(handle, json!({ "speed": null }));
+        let until = |condition: Value| json!({ "until": { "condition": condition } });
+        let ask = |measure: &str, of: &str, above: f64| {
+            until(json!({ "measure": measure, "of": of, "above": above }))
+        };
+        run_until(handle, 500);
+        tell(
+            handle,
+            json!({ "do": { "what": { "do": "slow", "who": "web", "percent": 500 } } }),
+        );
+        tell(handle, ask("p99", "web", 0.012));
+        assert_eq!(until_it_stops(handle), "p99 of web is above 0.012 s");
+        let state = until(json!({
+            "measure": "state", "who": "web00", "pointer": "/state/queue", "above": 3
+        }));
+        tell(handle, state);
+        until_it_stops(handle);
+        let queue = look(handle, json!({ "actor": "web00" }))["state"]["queue"].clone();
+        assert_eq!(queue, json!(4), "it stops as soon as it is so");
+        tell(handle, ask("queue", "all", 10.0));
+        until_it_stops(handle);
+        tell(
+            handle,
+            json!({ "do": { "what": { "do": "kill", "who": "web00" } } }),
+        );
+        tell(handle, ask("errors", "all", 0.0));
+        assert_eq!(until_it_stops(handle), "all has more than 0 errors");
+        assert!(handle.frames().borrow().now < 2.0);
+        tell(handle, until(json!({ "measure": "dead", "above": 0 })));
+        assert_eq!(until_it_stops(handle), "the run is over");
+        let wrong = try_tell(handle, json!("play")).unwrap_err();
+        assert_eq!(wrong, "the run is over");
+    });
+}
+
+#[test]
+fn steps_are_as_long_as_they_say() {
+    let ((), _) = session(held(two()), |handle| {
+        let now = |handle: &mut Handle| handle.frames().borrow_and_update().now;
+        let settle = || std::thread::sleep(Duration::from_millis(150));
+        run_until(handle, 300);
+        settle();
+        assert_eq!(now(handle), 0.3);
+        tell(handle, json!({ "step": { "nanos": 1_000_000 } }));
+        settle();
+        assert_eq!(now(handle), 0.301);
+        let _watching = handle.watch();
+        settle();
+        let newest = |handle: &Handle| {
+            let state = look(handle, json!({ "actor": "web01" }));
+            state["messages"][0]["at"].as_u64()
+        };
+        let before = newest(handle);
+        for _ in 0..6 {
+            tell(handle, json!({ "step": { "actor": "web01" } }));
+        }
+        assert!(newest(handle) > before);
+        let wrong = try_tell(handle, json!({ "step": { "actor": "web0l" } })).unwrap_err();
+        assert!(wrong.contains("did you mean web0"), "{wrong}");
+        let long = json!({ "step": { "nanos": u64::MAX } });
+        assert!(try_tell(handle, long).unwrap_err().contains("at most 10 s"));
+    });
+}
+
+#[test]
+fn what_was_watched_is_in_frames_series_edges_and_traces() {
+    let ((), _) = session(held(netflix(1)), |handle| {
+        let empty = handle.frames().borrow().encode(0, Level::Each).len();
+        let _watching = handle.watch();
+        run_until(handle, 2_000);
+        std::thread::sleep(Duration::from_millis(150));
+        let frame = handle.frames().borrow_and_update().clone();
+        let scene = handle.scene().clone();
+        assert!(frame.encode(0, Level::Each).len() > empty + 24 * scene.nodes.len());
+        assert!(frame.encode(0, Level::Folded).len() < frame.encode(0, Level::Each).len());
+        let series = handle
+            .ask_blocking(Asked::Series("all".to_owned()))
+            .unwrap();
+        let points = series["points"].as_array().unwrap();
+        let last = points.last().unwrap();
+        assert!(last["rate"].as_f64().unwrap() > 50.0, "{last}");
+        assert!(last["p50"].as_f64() < last["p99"].as_f64(), "{last}");
+        let entry = scene
+            .nodes
+            .iter()
+            .find(|n| n.package == "denominator")
+            .unwrap();
+        let requests = look(handle, json!({ "requests": entry.name }));
+        let trace = requests[5]["trace"].as_str().unwrap();
+        let spans = look(handle, json!({ "trace": trace }));
+        let spans = spans.as_array().unwrap();
+        assert!(spans.len() > 3, "{spans:?}");
+        for span in &spans[1..] {
+            let parent = spans.iter().find(|other| other["span"] == span["parent"]);
+            let parent = parent.expect("its parent is there");
+            assert_eq!(parent["server"], span["client"]);
+            assert!(parent["sent"].as_f64() <= span["sent"].as_f64());
+        }
+        let (from, to) = (spans[0]["client"].clone(), spans[0]["server"].clone());
+        let edge = look(handle, json!({ "from": from, "to": to }));
+        assert!(edge["answered"].as_u64().unwrap() > 10, "{edge}");
+        assert!(!edge["histogram"].as_array().unwrap().is_empty());
+        let found = look(handle, json!({ "find": "login0" }));
+        assert!(found.as_array().unwrap().len() > 3);
+    });
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_in_a_sentence_and_changes_nothing() {
+    let (recording, _) = session(held(netflix(1)), |handle| {
+        let refuse = |what: Value, says: &str| {
+            let refused = try_tell(handle, json!({ "do": { "what": what } })).unwrap_err();
+            assert!(refused.contains(says), "{refused}");
+        };
+        refuse(json!({"do": "kill", "who": "logn"}), "did you mean login");
+        refuse(json!({"do": "kill", "who": ""}), "there is no");
+        refuse(
+            json!({"do": "slow", "who": "login", "percent": 0}),
+            "not possible",
+        );
+        refuse(json!({"do": "load", "percent": 4_000_000}), "not possible");
+        refuse(
+            json!({"do": "load", "percent": 50, "who": "login00"}),
+            "no entry point",
+        );
+        refuse(
+            json!({"do": "scale", "service": "login", "count": 1_000}),
+            "no more can be made",
+        );
+        refuse(
+            json!({"do": "send", "who": "login", "message": "sing"}),
+            "is no message",
+        );
+        refuse(
+            json!({"do": "send", "who": "login", "message": "put x"}),
+            "lacks a number",
+        );
+        refuse(
+            json!({"do": "send", "who": "login", "message": ""}),
+            "is no message",
+        );
+        let late = json!({ "do": { "what": {"do": "kill", "who": "login"}, "at": 0 } });
+        assert!(try_tell(handle, late).unwrap_err().contains("has passed"));
+        for speed in [0.0, -1.0, 1e300] {
+            let refused = try_tell(handle, json!({ "speed": speed })).unwrap_err();
+            assert!(refused.contains("not possible"));
+        }
+        let nobody = json!({ "measure": "queue", "of": "nobody", "above": 1 });
+        let refused = try_tell(handle, json!({ "until": { "condition": nobody } }));
+        assert!(refused.unwrap_err().contains("no group"));
+        save(handle)
+    });
+    assert_eq!(recording.commands, []);
+    replay(&mut netflix(1), &recording).unwrap();
+}
+
+#[test]
+fn what_was_done_is_turned_into_faults_and_load_of_a_definition() {
+    let (parts, _) = session(held(netflix(1)), |handle| {
+        let act = |at: u64, what: Value| {
+            let at = at * 1_000_000;
+            tell(handle, json!({ "do": { "what": what, "at": at } }));
+        };
+        act(1_000, json!({"do": "kill", "who": "login"}));
+        act(1_500, json!({"do": "revive", "who": "login"}));
+        act(
+            2_000,
+            json!({"do": "slow", "who": "homepage00", "percent": 500}),
+        );
+        act(2_000, json!({"do": "partition", "who": "us-east-1.zoneB"}));
+        act(3_000, json!({"do": "load", "percent": 200}));
+        act(
+            3_100,
+            json!({"do": "send", "who": "login00", "message": "request"}),
+        );
+        handle.ask_blocking(Asked::Definition).unwrap()
+    });
+    let mut definition: Value = serde_json::from_str(
+        &std::fs::read_to_string(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../arch/json_arch/netflixoss_arch.json"
+        ))
+        .unwrap(),
+    )
+    .unwrap();
+    for key in ["faults", "load", "x-notes"] {
+        definition[key] = parts[key].clone();
+    }
+    let faults = parts["faults"].as_array().unwrap();
+    assert_eq!(faults.len(), 3, "{parts}");
+    assert_eq!(
+        (&faults[0]["for"], &faults[1]["factor"]),
+        (&json!("500ms"), &json!(5.0))
+    );
+    assert_eq!(parts["x-notes"].as_array().unwrap().len(), 2, "{parts}");
+    let checked = read_text(&definition.to_string(), "netflixoss").unwrap();
+    let topology = Topology::new(&checked, Scale::default()).unwrap();
+    let mut world = Services::new(&config(1), topology, &plan()).unwrap();
+    let down = |world: &mut Services, millis: u64| {
+        world.run_until(corsair::Time::from_nanos(millis * 1_000_000));
+        let state = world.look(&json!({ "actor": "login05" })).unwrap()["state"].clone();
+        state["is_down"].as_bool().unwrap()
+    };
+    assert_eq!(
+        [900, 1_200, 1_600].map(|at| down(&mut world, at)),
+        [false, true, false]
+    );
+}
+
+#[test]
+fn controls_are_read_as_the_page_writes_them() {
+    for (text, control) in [
+        (json!("play"), Control::Play),
+        (
+            json!({"step": {"nanos": 5}}),
+            Control::Step(StepBy::Nanos(5)),
+        ),
+        (json!({"speed": 0.5}), Control::Speed(Some(0.5))),
+    ] {
+        assert_eq!(serde_json::from_value::<Control>(text).unwrap(), control);
+    }
+}
+
+#[test]
+fn files_that_are_no_sessions_are_refused_in_a_sentence() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("session.json");
+    let read = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        Recording::read(&path).unwrap_err().to_string()
+    };
+    let whole = |version: &str, digest: &str, more: &str| {
+        format!(
+            r#"{{"version": "{version}", "flags": {{}}, "commands": [], "until": 1, "digest": "{digest}"{more}}}"#
+        )
+    };
+    let good = "0123456789abcdef";
+    assert!(read("").contains("no session"));
+    assert!(read("[1, 2").contains("no session"));
+    assert!(read(&whole("2", good, "")).contains("version '2'"));
+    assert!(read(&whole("corsair-session-1", "xyz", "")).contains("not 16 hexadecimal"));
+    assert!(read(&whole("corsair-session-1", good, r#", "x": 1"#)).contains("unknown field"));
+    let missing = Recording::read(&directory.path().join("none")).unwrap_err();
+    assert!(missing.to_string().starts_with("cannot read"));
+    std::fs::write(&path, whole("corsair-session-1", good, "")).unwrap();
+    assert!(Recording::read(&path).is_ok());
+}
