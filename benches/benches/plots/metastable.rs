@@ -89,7 +89,7 @@ pub fn draw() -> Result<String, Box<dyn Error>> {
             ),
             (
                 &below,
-                "attempts a second at the database",
+                "attempts a second that are ever answered",
                 most,
                 [&without.attempts, &with.attempts],
             ),

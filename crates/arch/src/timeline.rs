@@ -14,7 +14,8 @@ pub const MOST_SLICES: u64 = 10_000;
 /// What happened in an interval at the instances of a service in a zone.
 #[derive(Clone, Debug, Default)]
 pub struct Slice {
-    /// Requests that came in, and those of them that failed or stayed unanswered.
+    /// Requests that came in, and those of them that failed. At entry points those that stayed
+    /// unanswered are failed; at other services they are not counted.
     pub requests: u64,
     /// See `requests`.
     pub errors: u64,
