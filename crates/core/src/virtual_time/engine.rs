@@ -333,6 +333,9 @@ impl<M: Message> Engine<M> {
         let shard = unsafe { &mut *self.shard };
         let mut spawns = shard.take_ready_spawns();
         for (from, parcel) in self.inbox.iter_mut().enumerate() {
+            if parcel.is_empty() && parcel.spent.is_empty() {
+                continue;
+            }
             for (window, buffer) in parcel.windows.drain(..) {
                 self.inbound_pending |= 1 << (window % RING);
                 self.inbound[(window % RING) as usize].push((from, buffer));

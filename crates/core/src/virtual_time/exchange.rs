@@ -50,6 +50,7 @@ impl Vote {
     };
 
     /// What two shards agree on.
+    #[inline]
     pub(super) fn and(self, other: Vote) -> Vote {
         Vote {
             next: self.next.min(other.next),
