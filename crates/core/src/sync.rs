@@ -11,6 +11,10 @@ pub(crate) use std::sync::atomic::{
 };
 
 #[cfg(not(loom))]
+#[cfg_attr(
+    not(feature = "tokio"),
+    allow(unused_imports, reason = "they are of edges and fork-join")
+)]
 pub(crate) use std::sync::{Mutex, MutexGuard};
 
 #[cfg(loom)]
