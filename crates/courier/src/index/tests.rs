@@ -29,8 +29,8 @@ impl Effects for Kept {
     fn conversation_changed(&mut self, _: ConversationId, _: &[UserId]) {}
 }
 
-struct Fed {
-    index: Index,
+pub(super) struct Fed {
+    pub index: Index,
     thread: JoinHandle<()>,
     feed: Sender<Vec<Entry>>,
     kept: Kept,
@@ -39,7 +39,7 @@ struct Fed {
 }
 
 impl Fed {
-    fn open(dir: Option<&Path>) -> Fed {
+    pub fn open(dir: Option<&Path>) -> Fed {
         Fed::start(Opened::open(dir).unwrap())
     }
 
@@ -61,7 +61,7 @@ impl Fed {
     }
 
     /// Applies one command.
-    async fn apply(&mut self, command: Command) -> Outcome {
+    pub async fn apply(&mut self, command: Command) -> Outcome {
         self.position += 1;
         let (reply, outcome) = oneshot::channel();
         let entry = Entry {
@@ -100,7 +100,7 @@ impl Fed {
     }
 
     /// Three users, a room of the first with both others, and one with the second only.
-    async fn rooms(&mut self) -> ([UserId; 3], ConversationId, ConversationId) {
+    pub async fn rooms(&mut self) -> ([UserId; 3], ConversationId, ConversationId) {
         let users = [
             self.user("a").await,
             self.user("b").await,
@@ -112,7 +112,7 @@ impl Fed {
         (users, both, only)
     }
 
-    async fn post(
+    pub async fn post(
         &mut self,
         by: UserId,
         room: ConversationId,
@@ -129,7 +129,7 @@ impl Fed {
         self.apply(command).await
     }
 
-    fn close(self) {
+    pub fn close(self) {
         drop((self.index, self.feed));
         self.thread.join().unwrap();
     }

@@ -191,7 +191,10 @@ fn upgrade_acknowledgements(txn: &WriteTransaction) -> Result<(), redb::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::{Command, Done};
     use crate::index::Opened;
+    use crate::index::tables::{CHUNKS, MARKS};
+    use crate::index::tests::Fed;
     use crate::model::SessionId;
 
     #[tokio::test]
@@ -255,5 +258,66 @@ mod tests {
         let txn = opened.database.begin_write().unwrap();
         let tables = Tables::open(&txn).unwrap();
         assert!(tables.user_sessions.get((1, id)).unwrap().is_some());
+    }
+
+    #[tokio::test]
+    async fn an_index_of_the_third_format_learns_how_much_and_how_old_its_messages_are() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut fed = Fed::open(Some(dir.path()));
+        let ([a, b, _], both, only) = fed.rooms().await;
+        for at in 1..=10 {
+            fed.post(a, both, None, at).await.unwrap();
+            fed.post(a, only, None, 2 * at).await.unwrap();
+        }
+        let bytes = fed.index.stock().await.unwrap().bytes;
+        fed.close();
+        {
+            let opened = Opened::open(Some(dir.path())).unwrap();
+            let State {
+                log,
+                position,
+                digest,
+                users,
+                conversations,
+                days,
+                ..
+            } = opened.state;
+            let old = StateWithoutBytes {
+                format: 3,
+                log,
+                position,
+                digest,
+                users,
+                conversations,
+                days,
+            };
+            let txn = opened.database.begin_write().unwrap();
+            txn.delete_table(MARKS).unwrap();
+            txn.delete_table(CHUNKS).unwrap();
+            let mut scratch = Vec::new();
+            {
+                let mut meta = txn.open_table(META).unwrap();
+                let row = encode(&[], &old, &mut scratch);
+                meta.insert(STATE, row).unwrap();
+                let mut formats = txn.open_table(FORMATS).unwrap();
+                formats.insert(STATE, 3).unwrap();
+            }
+            txn.commit().unwrap();
+        }
+        let mut fed = Fed::open(Some(dir.path()));
+        let stock = fed.index.stock().await.unwrap();
+        assert_eq!(stock.bytes, bytes);
+        assert_eq!(stock.oldest, Some((Chunk(1), Millis(20))));
+        fed.post(b, only, None, 30).await.unwrap();
+        let expire = Command::Expire {
+            through: 1,
+            most: 15,
+        };
+        let expired = fed.apply(expire).await;
+        assert_eq!(expired, Ok(Done::Expired(15)));
+        let page = fed.index.messages(only, 0, 99, usize::MAX).await.unwrap();
+        let found: Vec<_> = page.items.iter().map(|message| message.number).collect();
+        assert_eq!(found, (6..=11).collect::<Vec<_>>());
+        fed.close();
     }
 }

@@ -25,7 +25,7 @@ async fn a_node_that_ends_answers_what_was_asked_and_closes_sockets_with_1001() 
     tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     let ending = tokio::spawn(node.stop());
     assert_eq!(closed(socket).await, Some(1001));
-    post.write_all(b":\"ahoy\"").await.unwrap();
+    post.write_all(b":\"ahoy\"}").await.unwrap();
     let mut answer = Vec::new();
     post.read_to_end(&mut answer).await.unwrap();
     let answer = String::from_utf8_lossy(&answer);
