@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every test that SEMANTICS.md names must exist.
+# Every test that SEMANTICS.md names must exist, and its guarantees be numbered.
 #
 #   ci/semantics.sh
 #
@@ -34,5 +34,10 @@ for name in $names; do
         missing=1
     fi
 done
+# A number is a guarantee's name: each stands once, in order.
+if ! grep -oE '^[0-9]+\. \*\*' SEMANTICS.md | grep -oE '[0-9]+' | awk '$1 != NR { exit 1 }'; then
+    echo "the guarantees of SEMANTICS.md are not numbered 1, 2, 3 and so on; number them anew" >&2
+    missing=1
+fi
 [ "$missing" -eq 0 ] && echo "$(wc -l <<<"$names") tests named in SEMANTICS.md, all there"
 exit "$missing"
