@@ -93,7 +93,7 @@ impl Check for FirstByIndex<'_> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
     fn the_first_failure_by_index_comes_back_and_the_workers_stay_usable(

@@ -68,7 +68,7 @@ impl<T: Serialize + Sync> Check for LikeALoop<'_, T> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
+    #![proptest_config(ProptestConfig::with_cases(8))]
 
     #[test]
     fn any_values_on_1_to_64_workers_come_out_as_from_a_loop(
@@ -90,7 +90,7 @@ proptest! {
 #[test]
 fn one_to_64_workers_give_the_same_people() {
     let people = people::generate(300, 1);
-    for workers in (1..=9).chain([15, 16, 17, 31, 63, 64]) {
+    for workers in (1..=9).chain([16, 17, 64]) {
         each::strategy(workers, &mut LikeALoop { values: &people });
     }
 }

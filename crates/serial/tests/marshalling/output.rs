@@ -73,7 +73,7 @@ impl Check for GoesOut<'_> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
     fn lines_and_array_survive_short_writes_and_interruptions(
