@@ -30,8 +30,8 @@ cargo "+$toolchain" miri setup
 if [ "${1:-}" != all ]; then
     # One after the other: each has the whole of miri's one thread. What waits for threads to fall
     # asleep takes long, and is in `all`.
-    timeout "${MIRI_SECONDS:-360}" cargo "+$toolchain" miri test -p corsair-conformance --test soundness -- --test-threads=1
-    timeout "${MIRI_SECONDS:-360}" cargo "+$toolchain" miri test -p corsair --lib -- --test-threads=1 \
+    timeout "${MIRI_SECONDS:-1200}" cargo "+$toolchain" miri test -p corsair-conformance --test soundness -- --test-threads=1
+    timeout "${MIRI_SECONDS:-1200}" cargo "+$toolchain" miri test -p corsair --lib -- --test-threads=1 \
         virtual_time::buffer virtual_time::order virtual_time::kept virtual_time::region virtual_time::exchange
     exit 0
 fi
