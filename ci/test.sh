@@ -3,6 +3,7 @@
 #
 #   ci/test.sh            all steps
 #   ci/test.sh fmt docs   only these
+#   ci/test.sh miri       must be asked for: undefined behaviour in the engine
 #   ci/test.sh package    must be asked for: whether the libraries can be published, asks the registry
 #   ci/test.sh observe    must be asked for: a real Kafka and a real Neo4j
 #   ci/test.sh courier    must be asked for: a real NATS server, and nodes that are killed
