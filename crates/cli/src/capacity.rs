@@ -5,10 +5,11 @@ mod size;
 
 use crate::arch::source;
 use crate::console::Console;
+use crate::format::Format;
 use crate::interrupt;
 use crate::text::{self, GoDuration};
 use anyhow::{Context, Result, anyhow, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use corsair::Config;
 use corsair_arch::{Capacity, LoadText, Plan, Point, Scale, Search, Topology, capacity};
 use corsair_observe::Replacement;
@@ -78,12 +79,6 @@ pub struct CapacityArgs {
     /// Lines, or one JSON object
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Text,
-    Json,
 }
 
 /// What was found, as JSON. Times are in seconds, loads in requests per second and entry point.

@@ -1,10 +1,11 @@
 //! `corsair compare`: two architectures side by side, from the same seeds.
 
 use crate::console::Console;
+use crate::format::Format;
 use crate::interrupt;
 use crate::variants::{self, RunArgs};
 use anyhow::{Context, Result, anyhow, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use corsair_arch::{Compared, Estimate, Setting, compare};
 use corsair_observe::Replacement;
 use plotters::prelude::*;
@@ -36,12 +37,6 @@ pub struct CompareArgs {
     /// Lines, or one JSON object
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Text,
-    Json,
 }
 
 /// One number of both, as JSON; times are in seconds.

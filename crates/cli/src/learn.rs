@@ -1,10 +1,11 @@
 //! `corsair learn`: from recorded traces to a definition, and how well it resembles them.
 
 use crate::console::Console;
+use crate::format::Format;
 use crate::interrupt;
 use crate::text::GoDuration;
 use anyhow::{Context, Result, anyhow};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use corsair::Config;
 use corsair_arch::{Learned, Resemblance, learn};
 use corsair_observe::Replacement;
@@ -31,12 +32,6 @@ pub struct LearnArgs {
     /// Lines, or one JSON object with the definition in it
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Text,
-    Json,
 }
 
 /// Everything, as JSON; times are in seconds.

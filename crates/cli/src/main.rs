@@ -9,6 +9,7 @@ mod config_file;
 mod console;
 mod diff;
 mod flags;
+mod format;
 mod fsm;
 mod interrupt;
 mod learn;

@@ -43,9 +43,8 @@ pub fn run<M: Message>(
     config: &Config,
     scenario: impl Scenario<M>,
 ) -> Result<Report, RunError> {
-    config.check()?;
     match executor {
-        Executor::Virtual => crate::virtual_time::run(config, scenario),
+        Executor::Virtual => simulate(config, scenario),
         wall => run_on_wall_clock(wall, config, scenario),
     }
 }

@@ -123,6 +123,11 @@ pub(crate) enum Command {
 pub(crate) const MOST_SESSIONS: usize = 100;
 
 impl Command {
+    /// Whether it posts a message that its sender's queue gets, too.
+    pub fn is_own(&self) -> bool {
+        matches!(self, Command::Send { .. })
+    }
+
     /// The first version that knows it.
     pub fn version(&self) -> u8 {
         match self {

@@ -8,7 +8,7 @@
 mod tree;
 mod write;
 
-use super::invocation::Invocations;
+use super::invocation::{Invocation, Invocations};
 use crate::definition::StepDefinition;
 use std::collections::HashMap;
 use tree::{Series, Times};
@@ -142,16 +142,7 @@ pub(super) fn learn(
     for &invocation in &good {
         let begin = invocations.all[invocation as usize].begin;
         let first = made.len();
-        let mut occurrences: HashMap<(Target, bool), u32> = HashMap::new();
-        for call in invocations.calls(invocation) {
-            let target = (call.service, call.operation);
-            let occurrence = occurrences.entry((target, call.one_way)).or_insert(0);
-            *occurrence += 1;
-            let kind = Call {
-                target,
-                one_way: call.one_way,
-                occurrence: *occurrence,
-            };
+        for (kind, call) in numbered(invocations, invocation) {
             let next = numbers.len();
             if next == MOST_CALLS && !numbers.contains_key(&kind) {
                 left_out += 1;
@@ -219,6 +210,22 @@ fn relate(relations: &mut Relations, calls: &[(usize, u64, u64)]) {
     }
 }
 
+/// The calls of an invocation, those of one target told apart by their order.
+fn numbered(invocations: &Invocations, made: u32) -> impl Iterator<Item = (Call, &Invocation)> {
+    let mut occurrences: HashMap<(Target, bool), u32> = HashMap::new();
+    invocations.calls(made).map(move |call| {
+        let (target, one_way) = ((call.service, call.operation), call.one_way);
+        let occurrence = occurrences.entry((target, one_way)).or_insert(0);
+        *occurrence += 1;
+        let kind = Call {
+            target,
+            one_way,
+            occurrence: *occurrence,
+        };
+        (kind, call)
+    })
+}
+
 /// Counts the failed calls of an invocation, and those that it did not fail for.
 fn forgive(
     relations: &mut Relations,
@@ -226,16 +233,7 @@ fn forgive(
     invocations: &Invocations,
     invocation: u32,
 ) {
-    let mut occurrences: HashMap<(Target, bool), u32> = HashMap::new();
-    for call in invocations.calls(invocation) {
-        let target = (call.service, call.operation);
-        let occurrence = occurrences.entry((target, call.one_way)).or_insert(0);
-        *occurrence += 1;
-        let kind = Call {
-            target,
-            one_way: call.one_way,
-            occurrence: *occurrence,
-        };
+    for (kind, call) in numbered(invocations, invocation) {
         if let Some(&number) = numbers.get(&kind).filter(|_| call.failed) {
             relations.failed[number] += 1;
             let has_failed = invocations.all[invocation as usize].failed;

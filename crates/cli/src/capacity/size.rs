@@ -1,8 +1,9 @@
 //! `corsair capacity --find instances:web`: how many instances are needed for a load.
 
-use super::{CapacityArgs, Format, busiest, named, row};
+use super::{CapacityArgs, busiest, named, row};
 use crate::arch::source;
 use crate::console::Console;
+use crate::format::Format;
 use crate::text::GoDuration;
 use anyhow::{Result, anyhow, bail};
 use corsair::Config;

@@ -188,28 +188,19 @@ pub(super) fn spin_until(done: impl Fn() -> bool) {
     const ROUNDS: u32 = 8;
     const YIELDS: u32 = 10;
     let rounds = if *SPINS { ROUNDS } else { FIRST };
-    for round in FIRST..rounds {
-        for _ in 0..1 << round {
-            std::hint::spin_loop();
-        }
-        if done() {
-            return;
-        }
-    }
-    for _ in 0..YIELDS {
-        std::thread::yield_now();
-        if done() {
-            return;
-        }
-    }
+    spin(FIRST..rounds, YIELDS, done);
 }
 
 /// As [`spin_until`], for what takes another thread some dozens of instructions.
 #[cfg(not(loom))]
-pub(super) fn spin_briefly(mut done: impl FnMut() -> bool) {
-    const ROUNDS: u32 = 7;
-    const YIELDS: u32 = 3;
-    for round in 0..ROUNDS {
+pub(super) fn spin_briefly(done: impl FnMut() -> bool) {
+    spin(0..7, 3, done);
+}
+
+/// Spins twice as long in each round, then yields, until it is done.
+#[cfg(not(loom))]
+fn spin(rounds: std::ops::Range<u32>, yields: u32, mut done: impl FnMut() -> bool) {
+    for round in rounds {
         for _ in 0..1 << round {
             std::hint::spin_loop();
         }
@@ -217,7 +208,7 @@ pub(super) fn spin_briefly(mut done: impl FnMut() -> bool) {
             return;
         }
     }
-    for _ in 0..YIELDS {
+    for _ in 0..yields {
         std::thread::yield_now();
         if done() {
             return;

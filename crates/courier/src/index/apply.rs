@@ -178,6 +178,7 @@ impl Machine {
     ) -> Result<Outcome, redb::Error> {
         self.skip(entry);
         self.state.version = self.state.version.max(command.version());
+        let own = command.is_own();
         match command {
             Command::CreateUser { name, password, at } => {
                 self.create_user(tables, name, password, at)
@@ -256,18 +257,8 @@ impl Machine {
                 text,
                 key,
                 at,
-            } => {
-                let message = Message {
-                    conversation,
-                    number: 0,
-                    sender,
-                    sent: at,
-                    text,
-                };
-                let own = false;
-                self.post(tables, recent, entry, message, key, own, caused)
             }
-            Command::Send {
+            | Command::Send {
                 sender,
                 conversation,
                 text,
@@ -281,7 +272,6 @@ impl Machine {
                     sent: at,
                     text,
                 };
-                let own = true;
                 self.post(tables, recent, entry, message, key, own, caused)
             }
             Command::AddMembers {

@@ -109,7 +109,8 @@ impl Machine {
         caused: &mut Caused,
     ) -> Result<Flown, redb::Error> {
         let version = command.version();
-        let (message, key, own) = match command {
+        let own = command.is_own();
+        let (message, key) = match command {
             Command::Acknowledge(all) => {
                 self.skip(entry);
                 self.state.version = self.state.version.max(version);
@@ -126,34 +127,23 @@ impl Machine {
                 text,
                 key,
                 at,
-            } => (
-                Message {
-                    conversation,
-                    number: 0,
-                    sender,
-                    sent: at,
-                    text,
-                },
-                key,
-                false,
-            ),
-            Command::Send {
+            }
+            | Command::Send {
                 sender,
                 conversation,
                 text,
                 key,
                 at,
-            } => (
-                Message {
+            } => {
+                let message = Message {
                     conversation,
                     number: 0,
                     sender,
                     sent: at,
                     text,
-                },
-                key,
-                true,
-            ),
+                };
+                (message, key)
+            }
             other => return Ok(Flown::Grounded(other)),
         };
         let place = key.map(|key| (message.sender.0, key));

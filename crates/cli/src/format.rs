@@ -1,0 +1,10 @@
+//! What a command prints its answer as.
+
+use clap::ValueEnum;
+
+/// The value of `--format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Text,
+    Json,
+}
