@@ -12,6 +12,7 @@ use crate::learn::{self, LearnArgs};
 use crate::marshal::{self, MarshalArgs};
 use crate::options::Options;
 use crate::sum::{self, SumArgs};
+use crate::sweep::merge::MergeArgs;
 use crate::sweep::{self, SweepArgs};
 use crate::usl::{self, UslArgs};
 use crate::view::{self, ViewArgs};
@@ -68,7 +69,10 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Some(("sweep", given)) => {
-            sweep::run(&SweepArgs::from_arg_matches(given)?)?;
+            match given.subcommand() {
+                Some((_, given)) => sweep::merge::run(&MergeArgs::from_arg_matches(given)?)?,
+                None => sweep::run(&SweepArgs::from_arg_matches(given)?)?,
+            }
             Ok(ExitCode::SUCCESS)
         }
         Some(("learn", given)) => {

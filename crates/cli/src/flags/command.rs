@@ -9,6 +9,7 @@ use crate::learn::LearnArgs;
 use crate::marshal::MarshalArgs;
 use crate::sum::SumArgs;
 use crate::sweep::SweepArgs;
+use crate::sweep::merge::MergeArgs;
 use crate::usl::UslArgs;
 use crate::view::ViewArgs;
 use clap::builder::PossibleValuesParser;
@@ -29,7 +30,7 @@ pub fn command(purpose: Purpose) -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("Simulates actors that talk: pirates, and architectures of services")
         .override_usage(
-            "corsair -a NAME [FLAGS]\n       corsair capacity -a NAME [FLAGS]\n       corsair compare A [B] [FLAGS] | corsair sweep -a NAME [FLAGS]\n       corsair learn TRACES | corsair compose2arch FILE | corsair schema\n       corsair diff RUN_A RUN_B | corsair view FILE|DIR | corsair usl FILE\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair completions SHELL | corsair man",
+            "corsair -a NAME [FLAGS]\n       corsair capacity -a NAME [FLAGS]\n       corsair compare A [B] [FLAGS] | corsair sweep -a NAME [FLAGS]\n       corsair sweep merge FILES\n       corsair learn TRACES | corsair compose2arch FILE | corsair schema\n       corsair diff RUN_A RUN_B | corsair view FILE|DIR | corsair usl FILE\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair completions SHELL | corsair man",
         )
         .after_help(AFTER_HELP)
         .args_override_self(true)
@@ -52,9 +53,17 @@ pub fn command(purpose: Purpose) -> Command {
         .subcommand(CompareArgs::augment_args(
             Command::new("compare").about("Compare two architectures, loads or policies, seed by seed"),
         ))
-        .subcommand(SweepArgs::augment_args(
-            Command::new("sweep").about("Run a grid of values for fields of a definition"),
-        ))
+        .subcommand(
+            SweepArgs::augment_args(
+                Command::new("sweep").about("Run a grid of values for fields of a definition"),
+            )
+            .disable_help_subcommand(true)
+            .args_conflicts_with_subcommands(true)
+            .subcommand_negates_reqs(true)
+            .subcommand(MergeArgs::augment_args(
+                Command::new("merge").about("Put the shards of a sweep together"),
+            )),
+        )
         .subcommand(LearnArgs::augment_args(
             Command::new("learn").about("Learn a definition from recorded traces"),
         ))

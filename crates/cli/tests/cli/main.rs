@@ -14,5 +14,6 @@ mod learn;
 mod output;
 mod profile;
 mod session;
+mod shards;
 mod terminal;
 mod usl;

@@ -1,0 +1,177 @@
+//! The runs of a sweep, and the lines that tell of them.
+
+use super::MOST_RUNS;
+use super::shard::{FirstLine, Shard};
+use clap::ValueEnum;
+use corsair_arch::{Measured, Setting};
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// What the lines of a sweep's file are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OutputFormat {
+    Csv,
+    Json,
+}
+
+impl OutputFormat {
+    /// By the ending of a file's name.
+    pub fn of(path: &Path) -> OutputFormat {
+        let is_json = |ending: &str| ["json", "jsonl", "ndjson"].contains(&ending);
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        if ending.is_some_and(is_json) {
+            OutputFormat::Json
+        } else {
+            OutputFormat::Csv
+        }
+    }
+}
+
+/// All on which the lines of a sweep depend but the results.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Described {
+    /// Tells sweeps of other definitions, loads and times apart.
+    pub definition: String,
+    /// Each field with its values, as they were typed.
+    pub fields: Vec<(String, Vec<String>)>,
+    pub seeds: usize,
+    pub first_seed: u64,
+    pub format: OutputFormat,
+}
+
+/// The runs of a sweep.
+pub struct Grid {
+    described: Described,
+    axes: Vec<Vec<Setting>>,
+}
+
+impl Grid {
+    pub fn new(described: Described) -> Result<Grid, String> {
+        let mut runs = described.seeds;
+        let mut axes: Vec<Vec<Setting>> = Vec::new();
+        for (path, values) in &described.fields {
+            runs = runs.saturating_mul(values.len());
+            let setting = |value: &String| Setting {
+                path: path.clone(),
+                value: Setting::value(value),
+            };
+            axes.push(values.iter().map(setting).collect());
+        }
+        if !(1..=MOST_RUNS).contains(&runs) {
+            return Err(format!(
+                "{runs} runs are not possible; give 1 to {MOST_RUNS}"
+            ));
+        }
+        Ok(Grid { described, axes })
+    }
+
+    pub fn points(&self) -> usize {
+        self.axes.iter().map(Vec::len).product()
+    }
+
+    pub fn runs(&self) -> usize {
+        self.points() * self.described.seeds
+    }
+
+    /// The point of the grid and the seed of a run.
+    pub fn run(&self, number: usize) -> (usize, u64) {
+        let seeds = self.described.seeds;
+        let seed = self.described.first_seed;
+        (number / seeds, seed.wrapping_add((number % seeds) as u64))
+    }
+
+    /// The fields of a point; the last changes fastest.
+    pub fn settings(&self, point: usize) -> Vec<Setting> {
+        let mut left = point;
+        let mut settings: Vec<Setting> = Vec::with_capacity(self.axes.len());
+        for values in self.axes.iter().rev() {
+            settings.push(values[left % values.len()].clone());
+            left /= values.len();
+        }
+        settings.reverse();
+        settings
+    }
+
+    /// What a file begins with, before the first run: of a shard, also what it is a part of.
+    pub fn head(&self, shard: Option<Shard>) -> String {
+        let mut head = match shard {
+            Some(shard) => FirstLine::new(shard, self.described.clone()).text(),
+            None => String::new(),
+        };
+        if self.described.format == OutputFormat::Csv {
+            head.push_str("definition");
+            for (path, _) in &self.described.fields {
+                let _ = write!(head, ",{}", quoted(path));
+            }
+            let zero = Measured {
+                requests: 0,
+                throughput: 0.0,
+                errors: 0.0,
+                mean: 0.0,
+                p50: 0.0,
+                p90: 0.0,
+                p99: 0.0,
+                p999: 0.0,
+            };
+            head.push_str(",seed");
+            for (name, _) in zero.columns() {
+                let _ = write!(head, ",{name}");
+            }
+            head.push('\n');
+        }
+        head
+    }
+
+    /// What the line of a run begins with.
+    pub fn begin(&self, number: usize) -> String {
+        let (point, seed) = self.run(number);
+        let settings = self.settings(point);
+        let definition = &self.described.definition;
+        let mut line = String::new();
+        match self.described.format {
+            OutputFormat::Csv => {
+                line.push_str(definition);
+                for setting in &settings {
+                    let _ = write!(line, ",{}", quoted(&setting.typed()));
+                }
+                let _ = write!(line, ",{seed},");
+            }
+            OutputFormat::Json => {
+                let _ = write!(line, "{{\"definition\":\"{definition}\"");
+                for setting in &settings {
+                    let path = serde_json::Value::from(setting.path.as_str());
+                    let _ = write!(line, ",{path}:{}", setting.value);
+                }
+                let _ = write!(line, ",\"seed\":{seed},");
+            }
+        }
+        line
+    }
+
+    /// Adds the line of a run.
+    pub fn line(&self, number: usize, measured: &Measured, out: &mut String) {
+        let format = self.described.format;
+        out.push_str(&self.begin(number));
+        let columns = measured.columns().map(|(name, value)| match format {
+            OutputFormat::Csv => format!("{value}"),
+            OutputFormat::Json => format!("\"{name}\":{value}"),
+        });
+        out.push_str(&columns.join(","));
+        out.push_str(match format {
+            OutputFormat::Csv => "\n",
+            OutputFormat::Json => "}\n",
+        });
+    }
+}
+
+/// A field of a CSV file.
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}

@@ -1,0 +1,190 @@
+//! `corsair sweep merge`: the files of all shards as the file of the whole sweep.
+
+use super::grid::Grid;
+use super::shard::{FirstLine, LONGEST_FIRST_LINE, Shard};
+use crate::console::Console;
+use anyhow::{Context, Result, anyhow, bail};
+use clap::Args;
+use corsair_observe::Replacement;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// No line of a run is longer.
+const LONGEST_LINE: usize = 1 << 20;
+
+/// The flags of `corsair sweep merge`.
+#[derive(Debug, Args)]
+pub struct MergeArgs {
+    /// The files of all shards, in any order
+    #[arg(value_name = "FILES", required = true)]
+    files: Vec<PathBuf>,
+    /// The file of the whole sweep
+    #[arg(long, short, value_name = "FILE")]
+    out: PathBuf,
+}
+
+/// The file of a shard, read as far as its first run.
+struct Part<'a> {
+    path: &'a Path,
+    reader: BufReader<File>,
+    first: FirstLine,
+}
+
+/// Merges the shards.
+///
+/// # Errors
+/// What is wrong with which file; the file of the whole is as it was then.
+pub fn run(args: &MergeArgs) -> Result<()> {
+    if let Ok(out) = args.out.canonicalize() {
+        let same = |file: &&PathBuf| file.canonicalize().is_ok_and(|file| file == out);
+        if let Some(file) = args.files.iter().find(same) {
+            bail!(
+                "--out: {} is one of the shards; name another file",
+                file.display()
+            );
+        }
+    }
+    let parts: Result<Vec<Part>> = args.files.iter().map(|path| Part::open(path)).collect();
+    let mut parts = in_order(parts?)?;
+    let grid = parts[0].first.grid().map_err(|what| anyhow!(what))?;
+    for part in &mut parts {
+        part.check_columns(&grid)?;
+    }
+    let mut out = Replacement::begin(&args.out).context("--out")?;
+    let shards = parts.len();
+    let write = |out: &mut Replacement, text: &[u8]| {
+        let written = out.writer().write_all(text);
+        written.map_err(|error| anyhow!(out.failed(error)))
+    };
+    write(&mut out, grid.head(None).as_bytes())?;
+    for number in 0..grid.runs() {
+        let line = parts[number % shards].line(&grid, number)?;
+        write(&mut out, line.as_bytes())?;
+    }
+    for part in &mut parts {
+        part.check_end(&grid)?;
+    }
+    out.finish().context("--out")?;
+    Console::new(true).line(format_args!(
+        "corsair: {} runs of {shards} shards in {}",
+        grid.runs(),
+        args.out.display()
+    ));
+    Ok(())
+}
+
+/// The parts in the order of their shards, if they are all shards of one sweep.
+fn in_order(mut parts: Vec<Part>) -> Result<Vec<Part>> {
+    parts.sort_by_key(|part| part.first.shard.number);
+    let Some((first, others)) = parts.split_first() else {
+        bail!("there is nothing to merge; name the files of all shards");
+    };
+    let of = first.first.shard.of;
+    for part in others {
+        let (a, b) = (first.path.display(), part.path.display());
+        if part.first.corsair != first.first.corsair {
+            bail!(
+                "{a} was made by corsair {}, {b} by corsair {}; make all shards with one version",
+                first.first.corsair,
+                part.first.corsair
+            );
+        }
+        if part.first.shard.of != of || part.first.sweep != first.first.sweep {
+            bail!("{b} is a shard of another sweep than {a}");
+        }
+    }
+    let same = |pair: &&[Part]| pair[0].first.shard == pair[1].first.shard;
+    if let Some(pair) = parts.windows(2).find(same) {
+        let [a, b] = [pair[0].path.display(), pair[1].path.display()];
+        bail!(
+            "{a} and {b} are both shard {}; give each once",
+            pair[0].first.shard
+        );
+    }
+    if parts.len() < of {
+        let missing = (1..=of)
+            .filter(|&number| parts.iter().all(|part| part.first.shard.number != number))
+            .map(|number| Shard { number, of }.to_string());
+        let missing: Vec<String> = missing.collect();
+        let more = match missing.len() {
+            0..=5 => String::new(),
+            all => format!(" and {} more", all - 5),
+        };
+        let named = missing[..missing.len().min(5)].join(", ");
+        bail!("of the shards of this sweep {named}{more} are missing; give the files of all {of}");
+    }
+    Ok(parts)
+}
+
+impl<'a> Part<'a> {
+    fn open(path: &'a Path) -> Result<Part<'a>> {
+        let name = path.display();
+        let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
+        let mut reader = BufReader::with_capacity(1 << 14, file);
+        let line = line_of(&mut reader, LONGEST_FIRST_LINE)
+            .with_context(|| format!("cannot read {name}"))?;
+        let first = line.as_deref().and_then(FirstLine::read).with_context(|| {
+            format!("{name} is no shard of a sweep; `corsair sweep --shard 1/8 …` makes them")
+        })?;
+        Ok(Part {
+            path,
+            reader,
+            first,
+        })
+    }
+
+    /// Reads what stands before the first run.
+    fn check_columns(&mut self, grid: &Grid) -> Result<()> {
+        for wanted in grid.head(None).split_inclusive('\n') {
+            if self.next_line()?.as_deref() != Some(wanted) {
+                bail!(
+                    "{} lacks its line of columns; make it again",
+                    self.path.display()
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn next_line(&mut self) -> Result<Option<String>> {
+        let line = line_of(&mut self.reader, LONGEST_LINE);
+        line.with_context(|| format!("cannot read {}", self.path.display()))
+    }
+
+    /// The line of a run, which is the next one.
+    fn line(&mut self, grid: &Grid, number: usize) -> Result<String> {
+        let (path, shard) = (self.path.display(), self.first.shard);
+        match self.next_line()? {
+            Some(line) if line.starts_with(&grid.begin(number)) => Ok(line),
+            Some(_) => bail!(
+                "line {} of runs in {path} is not that of its shard; make it again",
+                number / shard.of + 1
+            ),
+            None => bail!(
+                "{path} has {} of the {} runs of shard {shard}; the command that was stopped goes on with it",
+                number / shard.of,
+                shard.runs(grid.runs())
+            ),
+        }
+    }
+
+    fn check_end(&mut self, grid: &Grid) -> Result<()> {
+        let mut more = [0];
+        let (path, shard) = (self.path.display(), self.first.shard);
+        let read = self.reader.read(&mut more);
+        if read.with_context(|| format!("cannot read {path}"))? > 0 {
+            let runs = shard.runs(grid.runs());
+            bail!("{path} has more than the {runs} runs of shard {shard}; make it again");
+        }
+        Ok(())
+    }
+}
+
+/// The next line with its end; none if there is no whole one of at most so many bytes.
+fn line_of(reader: &mut impl BufRead, longest: usize) -> std::io::Result<Option<String>> {
+    let mut line = Vec::new();
+    reader.take(longest as u64).read_until(b'\n', &mut line)?;
+    let text = String::from_utf8(line).ok();
+    Ok(text.filter(|line| line.ends_with('\n')))
+}

@@ -1,0 +1,143 @@
+//! A part of a sweep that one of many jobs makes, and what its file says of it.
+
+use super::grid::{Described, Grid, OutputFormat};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// More shards are refused.
+const MOST: usize = 100_000;
+/// What the first line of a shard's file is, in versions of this program.
+const VERSION: u32 = 1;
+/// A first line that is longer is refused.
+pub const LONGEST_FIRST_LINE: usize = 1 << 24;
+
+/// Every `of`-th run of a sweep, from the `number`-th on, counted from 1: runs that are next to each
+/// other take about as long, so that shards do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shard {
+    pub number: usize,
+    pub of: usize,
+}
+
+impl Shard {
+    /// All runs.
+    pub const WHOLE: Shard = Shard { number: 1, of: 1 };
+
+    fn is_possible(self) -> bool {
+        (1..=MOST).contains(&self.of) && (1..=self.of).contains(&self.number)
+    }
+
+    /// How many of a sweep's runs are this shard's.
+    pub fn runs(self, total: usize) -> usize {
+        (total + self.of - self.number) / self.of
+    }
+
+    /// The number in the whole sweep of a run of this shard, both counted from 0.
+    pub fn run(self, index: usize) -> usize {
+        self.number - 1 + index * self.of
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
+    }
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Shard, String> {
+        let numbers = text.split_once('/');
+        let shard = numbers.and_then(|(number, of)| {
+            let shard = Shard {
+                number: number.parse().ok()?,
+                of: of.parse().ok()?,
+            };
+            shard.is_possible().then_some(shard)
+        });
+        shard.ok_or_else(|| {
+            format!(
+                "'{text}' is no shard; write 1/8 for the first of eight, up to 8/8 (at most {MOST})"
+            )
+        })
+    }
+}
+
+/// The first line of a shard's file: of which sweep it is, and which part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FirstLine {
+    corsair_sweep: u32,
+    /// The program that has made the runs.
+    pub corsair: String,
+    pub shard: Shard,
+    pub sweep: Described,
+}
+
+impl FirstLine {
+    pub fn new(shard: Shard, sweep: Described) -> FirstLine {
+        FirstLine {
+            corsair_sweep: VERSION,
+            corsair: env!("CARGO_PKG_VERSION").to_owned(),
+            shard,
+            sweep,
+        }
+    }
+
+    /// The line, a comment in CSV.
+    pub fn text(&self) -> String {
+        let json = serde_json::json!(self);
+        match self.sweep.format {
+            OutputFormat::Csv => format!("# {json}\n"),
+            OutputFormat::Json => format!("{json}\n"),
+        }
+    }
+
+    /// What a line says; none if it is not one of these.
+    pub fn read(line: &str) -> Option<FirstLine> {
+        let json = line.strip_prefix("# ").unwrap_or(line);
+        let read: FirstLine = serde_json::from_str(json).ok()?;
+        let whole = read.corsair_sweep == VERSION && read.shard.is_possible();
+        (whole && read.text() == line).then_some(read)
+    }
+
+    /// The grid of which the file has a part.
+    pub fn grid(&self) -> Result<Grid, String> {
+        Grid::new(self.sweep.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_run_is_of_one_shard() {
+        for total in [0, 1, 7, 24, 25] {
+            for of in [1, 2, 3, 8, 30] {
+                let mut runs: Vec<usize> = (1..=of)
+                    .map(|number| Shard { number, of })
+                    .flat_map(|shard| (0..shard.runs(total)).map(move |index| shard.run(index)))
+                    .collect();
+                runs.sort_unstable();
+                assert_eq!(
+                    runs,
+                    Vec::from_iter(0..total),
+                    "{total} runs of {of} shards"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn shards_are_counted_from_one() {
+        assert_eq!("2/8".parse(), Ok(Shard { number: 2, of: 8 }));
+        for text in [
+            "", "1", "0/8", "9/8", "1/0", "-1/8", "1/8/2", "1/100001", "a/b",
+        ] {
+            assert!(text.parse::<Shard>().is_err(), "{text}");
+        }
+    }
+}
