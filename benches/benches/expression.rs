@@ -9,6 +9,7 @@ use corsair_stream::language::parse_expression;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Rows of a block.
 const ROWS: usize = 10_000;
@@ -102,5 +103,12 @@ fn selecting(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, selecting);
+criterion_group! {
+    name = benches;
+    config = Criterion::default()
+        .sample_size(20)
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(1));
+    targets = selecting
+}
 criterion_main!(benches);

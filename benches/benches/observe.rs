@@ -10,6 +10,7 @@ use corsair_observe::{
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 use std::path::Path;
+use std::time::Duration;
 
 /// Messages of a run.
 const MESSAGES: u64 = 200_000;
@@ -66,7 +67,10 @@ fn observe(criterion: &mut Criterion) {
     let directory = tempfile::tempdir().expect("a directory");
     let mut group = criterion.benchmark_group("observe");
     group.throughput(Throughput::Elements(MESSAGES));
-    group.sample_size(10);
+    group
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(2));
     group.bench_function("no listener", |bencher| {
         let recorder = Recorder::off();
         bencher.iter(|| tell(black_box(&recorder), true));

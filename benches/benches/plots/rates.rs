@@ -77,7 +77,7 @@ pub fn chat(rows: &[Benchmark]) -> Result<String, Box<dyn Error>> {
         }
         chart
             .configure_series_labels()
-            .position(SeriesLabelPosition::LowerLeft)
+            .position(SeriesLabelPosition::UpperLeft)
             .background_style(WHITE.mix(0.9))
             .label_font(text)
             .draw()?;

@@ -4,9 +4,9 @@ use crate::simulate::{Plan, SimulateError, simulate};
 use crate::topology::Topology;
 use crate::totals::EntryTotals;
 use corsair::{Config, Executor, Outcome};
+use parking_lot::Mutex;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// What one run has measured. Times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -100,8 +100,7 @@ pub fn in_parallel<T: Send>(
                 return;
             }
             let result = work(number);
-            let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
-            results.push((number, result));
+            results.lock().push((number, result));
         }
     };
     std::thread::scope(|scope| {
@@ -110,7 +109,7 @@ pub fn in_parallel<T: Send>(
         }
         run();
     });
-    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut results = results.into_inner();
     results.sort_by_key(|(number, _)| *number);
     results.into_iter().map(|(_, result)| result).collect()
 }

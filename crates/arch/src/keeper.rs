@@ -11,7 +11,7 @@ use crate::topology::{HealthRules, ScalerRules};
 use crate::totals::ServiceTotals;
 use corsair::{Actor, Addr, Context, Event, Flow, Token};
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The timers: to ask how busy instances are, to decide what follows, to ask whether they are well.
@@ -291,8 +291,7 @@ impl Keeper {
 /// Hands in what it has done when the run is over, or cut.
 impl Drop for Keeper {
     fn drop(&mut self) {
-        let totals = self.model.totals.lock();
-        let mut totals = totals.unwrap_or_else(PoisonError::into_inner);
+        let mut totals = self.model.totals.lock();
         totals.add_instance(self.service, &self.done, 0);
     }
 }

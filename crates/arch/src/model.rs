@@ -8,9 +8,10 @@ use crate::topology::{EDDA, Instance, SCENARIO, Topology};
 use crate::totals::Totals;
 use corsair::Addr;
 use corsair_observe::{Recorder, ServiceId};
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 /// Messages travel at least this long, in nanoseconds, whatever a distribution gives: virtual time
 /// advances in windows of that width.

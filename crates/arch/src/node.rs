@@ -41,7 +41,7 @@ use crate::message::{Call, Msg, kind};
 use crate::model::Model;
 use corsair::{Actor, Context, Event, Flow, Token};
 use corsair_observe::Metric;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The timer to ask the registries.
@@ -278,11 +278,7 @@ impl Drop for Node {
     fn drop(&mut self) {
         let track = self.host.track.take();
         let host = &self.host;
-        let mut totals = host
-            .model
-            .totals
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut totals = host.model.totals.lock();
         let mut done = host.totals;
         if let Role::Service(service) = &self.role {
             done.opened = service.opened();

@@ -8,8 +8,8 @@ use crate::topology::Topology;
 use crate::totals::Totals;
 use corsair::{Config, Executor, Latency, Message, Report, RunError};
 use corsair_observe::Recorder;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 /// The names of the kinds of messages, as [`corsair_observe::Settings::kinds`] wants them.
@@ -121,8 +121,7 @@ pub fn simulate(
 
 /// What all actors have handed in who are gone.
 pub(crate) fn totals(model: &Model) -> Totals {
-    let totals = model.totals.lock();
-    let mut totals = std::mem::take(&mut *totals.unwrap_or_else(PoisonError::into_inner));
+    let mut totals = std::mem::take(&mut *model.totals.lock());
     totals.dropped = model.dropped.load(Ordering::Relaxed);
     totals
 }

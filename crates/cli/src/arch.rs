@@ -7,8 +7,8 @@ mod timeline;
 
 use crate::console::{Console, complain};
 use crate::memory;
-use crate::options::{self, Options, ServiceOptions};
-use crate::session::{self, SessionOptions};
+use crate::options::{self, Options, ServiceOptions, SessionOptions};
+use crate::session;
 use crate::workload::{Results, Workload};
 use anyhow::{Context, Result, anyhow};
 use corsair::{Addr, Report};

@@ -10,13 +10,13 @@ use crate::flags::values::Values;
 use crate::flags::{Value, normalise, refusal};
 use crate::learn::{self, LearnArgs};
 use crate::marshal::{self, MarshalArgs};
-use crate::options::Options;
+use crate::options::{self, Options};
 use crate::sum::{self, SumArgs};
 use crate::sweep::merge::MergeArgs;
 use crate::sweep::{self, SweepArgs};
 use crate::usl::{self, UslArgs};
 use crate::view::{self, ViewArgs};
-use crate::{config_file, session, simulation};
+use crate::{config_file, simulation};
 use anyhow::{Result, anyhow};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command, FromArgMatches};
@@ -104,9 +104,9 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
 fn simulate(matches: &ArgMatches) -> Result<ExitCode> {
     let mut values = Values::from_matches(matches);
     config_file::read(&mut values)?;
-    let recording = session::recording(&mut values)?;
+    let recording = options::session::recording(&mut values)?;
     let mut options = Options::read(&values)?;
-    options.session = session::options(&values, &options, recording)?;
+    options.session = options::session::read(&values, &options, recording)?;
     save(&values, &options.arch, options.json)?;
     simulation::run(&options, &described(&values))
 }

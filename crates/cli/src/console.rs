@@ -3,10 +3,10 @@
 //! A reader that closes stdout early (`| head -1`) ends the printing and nothing else: the run
 //! goes on, its files are written, and no error is made of it.
 
+use parking_lot::Mutex;
 use std::fmt::Display;
 use std::io::{self, BufWriter, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Where lines go.
@@ -47,7 +47,7 @@ impl Console {
             let mut out = BufWriter::new(io::stdout().lock());
             write(&mut out).and_then(|()| out.flush())
         };
-        let bar = self.bar.lock().unwrap_or_else(PoisonError::into_inner);
+        let bar = self.bar.lock();
         let printed = match &*bar {
             Some(bar) => bar.suspend(print),
             None => print(),
@@ -63,17 +63,17 @@ impl Console {
 
     /// The talk begins, and takes so long in the time of the run.
     pub fn talking(&self, talk: Duration) {
-        *self.talk.lock().unwrap_or_else(PoisonError::into_inner) = Some(Talk::begins(talk));
+        *self.talk.lock() = Some(Talk::begins(talk));
     }
 
     /// The talk, if it has begun.
     pub fn talk(&self) -> Option<Talk> {
-        *self.talk.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.talk.lock()
     }
 
     /// Sets the progress bar that lines must not run into, or none.
     pub fn set_bar(&self, bar: Option<indicatif::ProgressBar>) {
-        *self.bar.lock().unwrap_or_else(PoisonError::into_inner) = bar;
+        *self.bar.lock() = bar;
     }
 }
 

@@ -7,8 +7,8 @@ mod watch;
 
 use crate::console::Console;
 use crate::memory;
-use crate::options::{self, Options, PirateOptions};
-use crate::session::{self, SessionOptions};
+use crate::options::{self, Options, PirateOptions, SessionOptions};
+use crate::session;
 use crate::workload::{Results, Workload};
 use anyhow::{Context, Result, anyhow};
 use corsair::fsm::{self, Form, Fsm, FsmError, Msg, Tally, Watch};

@@ -1,12 +1,12 @@
 //! What the flags mean: every value read and checked, the first that is wrong told in a sentence.
 
 mod services;
+pub mod session;
 
 use crate::console::Console;
 use crate::flags::refusal::not_one_of;
 use crate::flags::values::Values;
 use crate::flags::{Value, named};
-use crate::session::SessionOptions;
 use crate::text;
 use anyhow::{Result, anyhow, bail};
 use corsair::fsm::Form;
@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use services::ServiceOptions;
+pub use session::SessionOptions;
 
 /// Runs of an architecture have numbers up to this one.
 const MOST_RUNS: u32 = 999_999;

@@ -30,12 +30,12 @@ pub struct ViewArgs {
 #[cfg(feature = "ui")]
 pub fn run(args: &ViewArgs) -> Result<()> {
     use crate::console::Console;
-    use crate::{interrupt, session};
+    use crate::{interrupt, options, session};
     use anyhow::{Context, anyhow};
     use corsair::Cut;
     use corsair_view::{Drawn, Server, Session};
     let text = if args.ui.is_empty() { ":0" } else { &args.ui };
-    let address = session::address(text);
+    let address = options::session::address(text);
     let address = address
         .map_err(|wrong| anyhow!("{wrong}"))
         .context("--ui")?;

@@ -24,6 +24,7 @@
 mod actors;
 mod addresses;
 mod buffer;
+mod cell;
 mod conclusion;
 mod context;
 mod engine;

@@ -13,8 +13,8 @@ pub(crate) mod table;
 use crate::{Metric, ServiceId};
 use crossbeam_utils::CachePadded;
 use hdrhistogram::Histogram;
+use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 /// Sets of histograms. Threads beyond that many share; a set may have megabytes.
 const SETS: usize = 8;
@@ -97,14 +97,10 @@ impl ServiceTimes {
     }
 }
 
-fn lock(set: &Mutex<Vec<ServiceTimes>>) -> MutexGuard<'_, Vec<ServiceTimes>> {
-    set.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Times {
     /// The number of the service of this name.
     pub(crate) fn service(&self, name: &str) -> ServiceId {
-        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+        let mut names = self.names.write();
         let number = names
             .iter()
             .position(|known| known == name)
@@ -127,7 +123,7 @@ impl Times {
 
     #[inline]
     fn with(&self, thread: usize, service: ServiceId, act: impl FnOnce(&mut ServiceTimes)) {
-        let mut set = lock(&self.sets[thread % SETS]);
+        let mut set = self.sets[thread % SETS].lock();
         let index = usize::from(service.0);
         if index >= set.len() {
             set.resize_with(index + 1, ServiceTimes::default);
@@ -137,11 +133,11 @@ impl Times {
 
     /// The times measured so far, by the names of services.
     pub(crate) fn by_service(&self) -> BTreeMap<String, ServiceTimes> {
-        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        let names = self.names.read();
         let mut sums = vec![ServiceTimes::default(); names.len()];
         for set in &self.sets {
             // `sums` ends with the services that had a name a moment ago.
-            for (sum, times) in sums.iter_mut().zip(lock(set).iter()) {
+            for (sum, times) in sums.iter_mut().zip(set.lock().iter()) {
                 sum.add(times);
             }
         }

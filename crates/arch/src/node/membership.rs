@@ -4,7 +4,6 @@ use super::host::Host;
 use super::{TO_FAULT, TO_POLL};
 use crate::message::Msg;
 use corsair::{Context, Token};
-use std::sync::PoisonError;
 use std::time::Duration;
 
 impl Host {
@@ -93,13 +92,7 @@ impl Host {
         if self.health.is_listed() {
             self.unregister(false, cx);
         }
-        let mut totals = self
-            .model
-            .totals
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        totals.goodbyes += 1;
-        drop(totals);
+        self.model.totals.lock().goodbyes += 1;
         cx.send(self.root, Msg::Goodbye);
     }
 

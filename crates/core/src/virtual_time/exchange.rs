@@ -17,8 +17,9 @@
 //! Parcels are swapped, never copied: with each parcel a shard gets the one that its partner
 //! emptied two rounds before, and the memory in it.
 
+use super::cell::Cell;
 use super::lending::{Lending, Lent};
-use crate::sync::{AtomicBool, AtomicU64, Ordering, UnsafeCell, spins, wait};
+use crate::sync::{AtomicBool, AtomicU64, Ordering, spins, wait};
 use std::ops::Deref;
 
 /// What a shard says at a meeting, and what all of them agree on.
@@ -94,26 +95,6 @@ impl<P> Exchange<P> for Alone {
     fn give_back(&mut self) {}
 }
 
-/// What belongs to one writer between two barriers, in cache lines of its own.
-#[repr(align(128))]
-pub(super) struct Cell<T>(pub(super) UnsafeCell<T>);
-
-impl<T> Cell<T> {
-    /// Swaps the contents.
-    ///
-    /// # Safety
-    /// No other thread reads or writes the cell meanwhile.
-    #[allow(
-        clippy::swap_with_temporary,
-        reason = "the pointer is the cell's, not a temporary"
-    )]
-    unsafe fn swap(&self, other: &mut T) {
-        // SAFETY: the caller promises that no other thread uses the cell.
-        self.0
-            .with_mut(|cell| std::mem::swap(unsafe { &mut *cell }, other));
-    }
-}
-
 /// The exchange of shards that are threads of one process.
 pub(super) struct Matrix<P> {
     shards: usize,
@@ -138,14 +119,10 @@ impl<P: Default> Matrix<P> {
     pub(super) fn new(shards: usize) -> Matrix<P> {
         let parcels = || {
             (0..shards * shards)
-                .map(|_| Cell(UnsafeCell::new(P::default())))
+                .map(|_| Cell::new(P::default()))
                 .collect()
         };
-        let votes = || {
-            (0..shards)
-                .map(|_| Cell(UnsafeCell::new(Vote::NONE)))
-                .collect()
-        };
+        let votes = || (0..shards).map(|_| Cell::new(Vote::NONE)).collect();
         let spins = spins(shards);
         Matrix {
             shards,

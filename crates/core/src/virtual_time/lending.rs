@@ -6,10 +6,10 @@
 //! it gives them back: what it has written is seen by who wakes up, because the count of returns is
 //! raised with release and read with acquire, as that of loans was before.
 
-use super::exchange::Cell;
+use super::cell::Cell;
 #[cfg(not(loom))]
 use crate::sync::lock;
-use crate::sync::{AtomicBool, AtomicU64, Ordering, UnsafeCell, wait};
+use crate::sync::{AtomicBool, AtomicU64, Ordering, wait};
 #[cfg(not(loom))]
 use std::{sync::Mutex, thread::Thread};
 
@@ -43,7 +43,7 @@ unsafe impl Send for Lending {}
 
 impl Lending {
     pub(super) fn new(shards: usize, spins: u32) -> Lending {
-        let nothing = || Cell(UnsafeCell::new(std::ptr::null_mut()));
+        let nothing = || Cell::new(std::ptr::null_mut());
         Lending {
             spins,
             loops: (0..shards).map(|_| nothing()).collect(),

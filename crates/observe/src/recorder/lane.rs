@@ -5,9 +5,9 @@ use super::{Clock, Wanted};
 use crate::times::Times;
 use corsair::{Addr, Time};
 use crossbeam_utils::CachePadded;
+use parking_lot::{Condvar, Mutex};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How many lanes there are. Threads beyond that many share.
@@ -79,11 +79,6 @@ pub(crate) fn number() -> usize {
     THREAD.with(|number| *number)
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Records are plain data, whole at any time; a panic elsewhere does not spoil them.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Lanes {
     pub(crate) fn new(clock: Clock, wanted: Wanted) -> Lanes {
         Lanes::with_backlog(clock, wanted, BACKLOG)
@@ -110,7 +105,7 @@ impl Lanes {
             actor: actor.as_u32(),
             what,
         };
-        let mut lane = lock(&self.lanes[number() % LANES]);
+        let mut lane = self.lanes[number() % LANES].lock();
         lane.records.push(record);
         lane.told += 1;
         let whole = lane.told.is_multiple_of(BLOCK);
@@ -124,7 +119,7 @@ impl Lanes {
     #[cold]
     fn block_told(&self) {
         self.told.fetch_add(BLOCK, Ordering::Relaxed);
-        let mut gate = lock(&self.gate);
+        let mut gate = self.gate.lock();
         loop {
             gate.called = true;
             self.work.notify_one();
@@ -135,7 +130,7 @@ impl Lanes {
             if gate.closed || !full || stuck {
                 return;
             }
-            gate = self.room.wait(gate).unwrap_or_else(PoisonError::into_inner);
+            self.room.wait(&mut gate);
         }
     }
 
@@ -153,10 +148,9 @@ impl Lanes {
 
     /// Waits until there is something to do.
     pub(crate) fn next(&self) -> Next {
-        let mut gate = lock(&self.gate);
+        let mut gate = self.gate.lock();
         if !gate.called && !gate.closed {
-            let waited = self.work.wait_timeout(gate, PATIENCE);
-            gate = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.work.wait_for(&mut gate, PATIENCE);
         }
         gate.called = false;
         match gate.closed {
@@ -170,7 +164,7 @@ impl Lanes {
     pub(crate) fn take(&self, to: &mut Vec<Record>, spare: &mut Vec<Record>) {
         for lane in &self.lanes {
             // The lock is held for a swap, not for the copy.
-            let mut records = lock(lane);
+            let mut records = lane.lock();
             if records.records.is_empty() {
                 continue;
             }
@@ -187,7 +181,7 @@ impl Lanes {
 
     /// The writer has written this many records, and all that are earlier than `time`.
     pub(crate) fn wrote(&self, records: u64, time: u64) {
-        let mut gate = lock(&self.gate);
+        let mut gate = self.gate.lock();
         gate.written += records;
         gate.caught_up = time;
         drop(gate);
@@ -196,7 +190,7 @@ impl Lanes {
 
     /// No thread waits any longer, and the writer looks for the last time.
     pub(crate) fn close(&self) {
-        lock(&self.gate).closed = true;
+        self.gate.lock().closed = true;
         self.work.notify_all();
         self.room.notify_all();
     }

@@ -2,8 +2,9 @@
 
 use corsair::fsm::{Msg, PirateWatch, Tally, Watch};
 use corsair::{Addr, AddrRange, Envelope, Time};
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// Counts what a pirate receives, and tells another watch.
@@ -71,7 +72,7 @@ impl<W> PiratesInView<W> {
     }
 
     pub(super) fn tally(&self) -> Option<Tally> {
-        *self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.tally.lock()
     }
 }
 
@@ -111,7 +112,7 @@ impl<W: Watch> Watch for PiratesInView<W> {
     }
 
     fn exit(&self, at: Time, tally: &Tally) {
-        *self.tally.lock().unwrap_or_else(PoisonError::into_inner) = Some(*tally);
+        *self.tally.lock() = Some(*tally);
         self.also.exit(at, tally);
     }
 }

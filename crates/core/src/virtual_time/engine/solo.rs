@@ -114,9 +114,9 @@ unsafe fn run_all<M: Message, P: Pause>(
         loop {
             let mut agreed = Vote::NONE;
             for member in &mut members {
-                member.spoke = std::mem::take(&mut member.changed);
-                if member.spoke {
+                if std::mem::take(&mut member.changed) {
                     member.vote = (*member.engine).prepare_vote(config);
+                    member.spoke = true;
                 }
                 agreed = agreed.and(member.vote);
             }
@@ -125,11 +125,11 @@ unsafe fn run_all<M: Message, P: Pause>(
             thickness.count(&agreed);
             // Ends, pauses and spawns concern all shards.
             let ordinary = !spawns && (*first).is_ordinary(&agreed, pause);
-            let mut end = None;
-            for member in &mut members {
+            let (mut end, mut ran, mut last) = (None, 0, 0);
+            for (index, member) in members.iter_mut().enumerate() {
                 let engine = &mut *member.engine;
                 if ordinary && !member.changed && member.vote.next > agreed.next {
-                    engine.pass_over(config, &agreed);
+                    engine.pass_over(config, &agreed, u64::from(agreed.busy));
                     (member.vote.busy, member.vote.events) = (false, 0);
                     continue;
                 }
@@ -139,6 +139,10 @@ unsafe fn run_all<M: Message, P: Pause>(
                 engine.lent_end = end;
                 member.changed = true;
                 drop(running);
+                (ran, last) = (ran + 1, index);
+            }
+            if ordinary && ran == 1 && !thickness.is_thick() {
+                run_on(&mut members, last, &mut thickness, config, pause);
             }
             if end.is_some() || thickness.is_thick() {
                 (*first).lent_end = None;
@@ -149,6 +153,56 @@ unsafe fn run_all<M: Message, P: Pause>(
     }
 }
 
+/// The only shard that had something for the last window runs those that follow, as if it were alone,
+/// until another shard has something to do or all of them something to agree on. What it says then is
+/// left for the next round.
+///
+/// # Safety
+/// As for [`run_all`].
+unsafe fn run_on<M: Message, P: Pause>(
+    members: &mut [Member<M>],
+    which: usize,
+    thickness: &mut Thickness,
+    config: &Config,
+    pause: &P,
+) {
+    let mut others = Vote::NONE;
+    for (_, member) in members.iter().enumerate().filter(|(at, _)| *at != which) {
+        others = others.and(member.vote);
+    }
+    // SAFETY: the contract; no other shard is referred to meanwhile.
+    let engine = unsafe { &mut *members[which].engine };
+    // SAFETY: the same; the first shard's is there already.
+    let running = (which != 0).then(|| unsafe { Running::new(engine.shard) });
+    let (mut last, mut busy) = (None, 0);
+    let vote = loop {
+        let vote = engine.prepare_vote(config);
+        let mut agreed = vote.and(others);
+        agreed.halt |= config.cut.is_cut();
+        let meets = vote.next >= others.next
+            || vote.events > THIN
+            || !engine.is_ordinary(&agreed, pause)
+            || engine.out.iter().any(|parcel| !parcel.is_empty());
+        if meets {
+            break vote;
+        }
+        thickness.count(&agreed);
+        let end = engine.carry_out(config, agreed, pause);
+        debug_assert!(end.is_none(), "an ordinary window ended the run");
+        config.progress.reached(engine.shard().window.base);
+        busy += u64::from(agreed.busy);
+        last = Some(agreed);
+    };
+    drop(running);
+    let member = &mut members[which];
+    (member.vote, member.spoke, member.changed) = (vote, true, false);
+    let Some(agreed) = last else { return };
+    for (_, member) in members.iter().enumerate().filter(|(at, _)| *at != which) {
+        // SAFETY: the contract.
+        unsafe { (*member.engine).pass_over(config, &agreed, busy) };
+    }
+}
+
 /// Hands over what the shards have for each other. Returns whether there are spawns.
 ///
 /// # Safety
@@ -156,7 +210,7 @@ unsafe fn run_all<M: Message, P: Pause>(
 unsafe fn hand_over_all<M: Message>(members: &mut [Member<M>]) -> bool {
     let mut spawns = false;
     for from in 0..members.len() {
-        if !members[from].spoke {
+        if !std::mem::take(&mut members[from].spoke) {
             continue;
         }
         for to in (0..members.len()).filter(|&to| to != from) {
@@ -191,9 +245,9 @@ impl<M: Message> Engine<M> {
         end < shard.window.limit && (!P::EVER || end < pause.before())
     }
 
-    /// Goes to a window for which there is nothing here.
-    fn pass_over(&mut self, config: &Config, agreed: &Vote) {
-        self.windows += u64::from(agreed.busy);
+    /// Goes to a window before which there is nothing here, and before which so many of others counted.
+    fn pass_over(&mut self, config: &Config, agreed: &Vote, busy: u64) {
+        self.windows += busy;
         self.counted |= agreed.busy;
         self.order.clear();
         let shard = self.shard();

@@ -1,0 +1,112 @@
+//! What the flags ask for of a session: `--ui`, `--open` and `--replay`.
+
+use super::Options;
+use crate::config_file;
+use crate::flags::values::Values;
+use anyhow::{Context, Result, bail};
+use corsair::Executor;
+use corsair_view::Recording;
+use serde_json::{Map, Value};
+use std::net::SocketAddr;
+use std::path::Path;
+
+/// What the flags ask for of a session.
+#[derive(Clone, Debug)]
+pub struct SessionOptions {
+    /// Where the page is served, if it is.
+    pub page: Option<SocketAddr>,
+    /// Open the browser.
+    pub open: bool,
+    /// What is done again.
+    pub replay: Option<Recording>,
+    /// The flags on which the course of the run depends, which are saved with it.
+    pub flags: Map<String, Value>,
+}
+
+impl SessionOptions {
+    /// Whether a page is served.
+    pub fn has_page(&self) -> bool {
+        self.page.is_some()
+    }
+}
+
+/// Flags on which the course of a run depends beside those that shape what it writes.
+const COURSE: [&str; 3] = ["arch-dir", "end", "strict"];
+
+/// Reads the session that `--replay` names, and adds the flags of its run where the command line
+/// says nothing.
+///
+/// # Errors
+/// What is wrong with the file.
+pub fn recording(values: &mut Values) -> Result<Option<Recording>> {
+    let Some(path) = values.given("replay").map(Path::new).map(Path::to_owned) else {
+        return Ok(None);
+    };
+    let recording = Recording::read(&path).context("--replay")?;
+    config_file::add(values, recording.flags.clone(), &path, "--replay")?;
+    Ok(Some(recording))
+}
+
+/// What the flags ask for of a session, if they do.
+///
+/// # Errors
+/// The first value that is wrong, or that does not go with another.
+pub fn read(
+    values: &Values,
+    options: &Options,
+    replay: Option<Recording>,
+) -> Result<Option<SessionOptions>> {
+    let page = page(values)?;
+    let open = values.switch("open")?;
+    if open && page.is_none() {
+        bail!("--open opens the page of --ui; add --ui");
+    }
+    if page.is_none() && replay.is_none() {
+        return Ok(None);
+    }
+    if options.executor != Executor::Virtual {
+        let flag = if page.is_some() { "--ui" } else { "--replay" };
+        bail!(
+            "{flag} is for virtual time, which can be held and replayed; leave out --executor {}",
+            values.text("executor")
+        );
+    }
+    if page.is_some() && !cfg!(feature = "ui") {
+        bail!(
+            "this build has no page to show; run `cargo run --features ui -- -a {} --ui`",
+            options.arch
+        );
+    }
+    let flags = config_file::as_json(values, &options.arch, |flag| {
+        flag.shapes || COURSE.contains(&flag.name)
+    });
+    Ok(Some(SessionOptions {
+        page,
+        open,
+        replay,
+        flags,
+    }))
+}
+
+/// Where the page is served: at a free port of this machine, or where `--ui` says.
+fn page(values: &Values) -> Result<Option<SocketAddr>> {
+    let anywhere = SocketAddr::from(([127, 0, 0, 1], 0));
+    match values.switch("ui") {
+        Ok(false) => Ok(None),
+        Ok(true) => Ok(Some(anywhere)),
+        Err(_) => {
+            let address = address(values.text("ui"));
+            address.map(Some).map_err(|wrong| values.wrong("ui", wrong))
+        }
+    }
+}
+
+/// `127.0.0.1:8080`, or `:8080` for this machine alone.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    let full = match text.strip_prefix(':') {
+        Some(port) => format!("127.0.0.1:{port}"),
+        None => text.replace("localhost:", "127.0.0.1:"),
+    };
+    full.parse()
+        .map_err(|_| format!("'{text}' is no address; write one as 127.0.0.1:8080"))
+}

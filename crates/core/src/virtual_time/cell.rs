@@ -1,0 +1,27 @@
+//! What threads write in turn.
+
+use crate::sync::UnsafeCell;
+
+/// What belongs to one writer between two barriers, in cache lines of its own.
+#[repr(align(128))]
+pub(super) struct Cell<T>(pub(super) UnsafeCell<T>);
+
+impl<T> Cell<T> {
+    pub(super) fn new(value: T) -> Cell<T> {
+        Cell(UnsafeCell::new(value))
+    }
+
+    /// Swaps the contents.
+    ///
+    /// # Safety
+    /// No other thread reads or writes the cell meanwhile.
+    #[allow(
+        clippy::swap_with_temporary,
+        reason = "the pointer is the cell's, not a temporary"
+    )]
+    pub(super) unsafe fn swap(&self, other: &mut T) {
+        // SAFETY: the caller promises that no other thread uses the cell.
+        self.0
+            .with_mut(|cell| std::mem::swap(unsafe { &mut *cell }, other));
+    }
+}
