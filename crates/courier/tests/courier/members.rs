@@ -1,27 +1,9 @@
 //! Conversations whose members and titles change.
 
-use crate::node::{http, in_memory, message, quiet, said, users};
-use corsair_courier_load::client::{Http, Login, Said};
+use crate::node::{call, http, in_memory, message, quiet, said, users};
+use corsair_courier_load::client::{Login, Said};
 use hyper::Method;
 use serde_json::{Value, json};
-
-async fn call(
-    http: &mut Http,
-    who: &Login,
-    method: Method,
-    path: &str,
-    body: Value,
-) -> (u16, Value) {
-    let bearer = format!("Bearer {}", who.token);
-    let headers = [
-        ("authorization", bearer.as_str()),
-        ("content-type", "application/json"),
-    ];
-    let sent = http.send(method, path, &headers, body.to_string());
-    let (status, body) = sent.await.unwrap();
-    let body = serde_json::from_slice(&body).unwrap_or_default();
-    (status.as_u16(), body)
-}
 
 #[tokio::test]
 async fn who_is_added_reads_on_and_back_and_who_leaves_does_not() {

@@ -2,6 +2,8 @@
 
 use corsair_courier::{Limits, Message, Node, Options, Serving, serve};
 use corsair_courier_load::client::{Http, Login, Said, Socket};
+use hyper::Method;
+use serde_json::Value;
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
@@ -69,6 +71,29 @@ pub async fn users(http: &mut Http, count: usize) -> Vec<Login> {
         );
     }
     users
+}
+
+/// What is answered to a user who asks with a body, or with none if it is `null`.
+pub async fn call(
+    http: &mut Http,
+    who: &Login,
+    method: Method,
+    path: &str,
+    body: Value,
+) -> (u16, Value) {
+    let bearer = format!("Bearer {}", who.token);
+    let headers = [
+        ("authorization", bearer.as_str()),
+        ("content-type", "application/json"),
+    ];
+    let body = if body.is_null() {
+        String::new()
+    } else {
+        body.to_string()
+    };
+    let (status, answer) = http.send(method, path, &headers, body).await.unwrap();
+    let answer = serde_json::from_slice(&answer).unwrap_or_default();
+    (status.as_u16(), answer)
 }
 
 /// A socket that is told messages only.

@@ -1,30 +1,9 @@
 //! Sessions of a user: listed, revoked, and gone with the password.
 
-use crate::node::{PASSWORD, http, in_memory, quiet};
+use crate::node::{PASSWORD, call, http, in_memory, quiet};
 use corsair_courier_load::client::{Http, Login};
-use hyper::{Method, StatusCode};
+use hyper::Method;
 use serde_json::{Value, json};
-
-async fn call(
-    http: &mut Http,
-    who: &Login,
-    method: Method,
-    path: &str,
-    body: Value,
-) -> (StatusCode, Value) {
-    let bearer = format!("Bearer {}", who.token);
-    let headers = [
-        ("authorization", bearer.as_str()),
-        ("content-type", "application/json"),
-    ];
-    let body = if body.is_null() {
-        String::new()
-    } else {
-        body.to_string()
-    };
-    let (status, answer) = http.send(method, path, &headers, body).await.unwrap();
-    (status, serde_json::from_slice(&answer).unwrap_or_default())
-}
 
 async fn sessions(http: &mut Http, who: &Login) -> Vec<Value> {
     let (status, list) = call(http, who, Method::GET, "/sessions", Value::Null).await;
