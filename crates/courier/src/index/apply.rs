@@ -120,6 +120,11 @@ impl Machine {
         *self = with;
     }
 
+    /// How many rows of queues were written since this was last asked.
+    pub fn take_written(&mut self) -> usize {
+        self.queues.take_written()
+    }
+
     /// Whether no more may be applied before what was is written.
     pub fn is_full(&self) -> bool {
         self.pending.are_too_many() || self.queues.waiting() >= MOST_RUNS

@@ -8,7 +8,7 @@
 
 use super::row::{decode, encode};
 use super::tables::{QUEUES, TAILS, Tables};
-use crate::hub::lock;
+use crate::guard::lock;
 use crate::model::{ConversationId, UserId};
 use redb::{ReadTransaction, ReadableTable};
 use rustc_hash::FxHashMap;
@@ -124,6 +124,8 @@ pub(super) struct Queues {
     over: VecDeque<((u64, u64), Row)>,
     /// Users with an unwritten tail.
     unwritten: Vec<UserId>,
+    /// Rows that were written since it was last asked.
+    written: usize,
 }
 
 impl Queues {
@@ -188,6 +190,11 @@ impl Queues {
         Ok(last_run(&tables.queues, user)?.map_or(0, |run| run.last()))
     }
 
+    /// How many rows were written since this was last asked.
+    pub fn take_written(&mut self) -> usize {
+        std::mem::take(&mut self.written)
+    }
+
     /// Rows that wait to be written.
     pub fn waiting(&self) -> usize {
         self.over.len()
@@ -203,6 +210,7 @@ impl Queues {
         let count = self.over.len().min(most);
         let mut rows: Vec<_> = self.over.drain(..count).collect();
         rows.sort_unstable();
+        self.written += rows.len();
         for (place, row) in rows {
             tables.queues.insert(place, row)?;
         }

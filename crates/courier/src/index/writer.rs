@@ -25,6 +25,8 @@ const LONGEST_TRANSACTION: Duration = Duration::from_millis(250);
 const LATEST_COMMIT: Duration = Duration::from_secs(5);
 /// or by this, if a reader waits.
 const LONGEST_WANT: Duration = Duration::from_millis(500);
+/// With as many rows of queues in it, a commit takes long enough to apply messages meanwhile.
+const MANY_WRITTEN: usize = 1 << 10;
 /// What is applied is written to disk after this many entries,
 const CHECKPOINT_ENTRIES: u64 = 1 << 16;
 /// or after this time.
@@ -53,7 +55,7 @@ pub(super) struct Writer<E, C> {
 /// How a transaction is committed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
-    /// Readers see it.
+    /// Readers see it. If there is much to commit, messages are applied meanwhile.
     Visible,
     /// It is on disk as well.
     Durable,
@@ -356,10 +358,6 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
         work: impl FnOnce(&mut Self, &mut Tables<'_>, &mut Recent<'_>) -> Result<T, redb::Error>,
     ) -> Result<(T, u64), redb::Error> {
         let database = self.database.get();
-        let before = match how {
-            How::Beside => Some(database.begin_read()?),
-            How::Visible | How::Durable => None,
-        };
         let mut txn = database.begin_write()?;
         let to_disk = how != How::Visible;
         let durability = match to_disk {
@@ -379,9 +377,13 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
             (done, recent.into_added())
         };
         let position = self.machine.state.position;
-        match before {
-            None => txn.commit()?,
-            Some(before) => {
+        let takes_long = self.machine.take_written() >= MANY_WRITTEN;
+        match how {
+            How::Visible if !takes_long => txn.commit()?,
+            How::Durable => txn.commit()?,
+            How::Visible | How::Beside => {
+                // The state before this transaction, which is not committed yet.
+                let before = database.begin_read()?;
                 let days = &self.machine.state.days.tables;
                 let flight = Flight::new(&before, days, added)?;
                 self.land(txn, flight)?;
