@@ -4,7 +4,7 @@
 //! goes on at another node, messages come again, with the same sequences.
 
 use crate::command::{Acknowledgement, Command};
-use crate::hub::lock;
+use crate::guard::lock;
 use crate::model::SessionId;
 use std::collections::HashMap;
 use std::sync::Mutex;

@@ -3,8 +3,9 @@
 //! One line each way: `backup PATH` or `compact`; `ok …` or `error …`.
 
 use crate::backup::BackupError;
-use crate::node::Node;
+use crate::inner::Inner;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The socket in the directory of the data.
 const SOCKET: &str = "control.sock";
@@ -33,7 +34,7 @@ impl Request {
     }
 
     /// Does it, and says what came of it.
-    async fn serve(self, node: &Node) -> Result<String, BackupError> {
+    async fn serve(self, node: &Inner) -> Result<String, BackupError> {
         match self {
             Request::Backup(to) => node.backup(&to).await.map(|()| String::new()),
             Request::Compact => {
@@ -62,7 +63,7 @@ mod unix {
     const PATIENCE: Duration = Duration::from_secs(5);
 
     /// Serves requests until the node closes.
-    pub(crate) fn listen(node: &Node, data: &Path) {
+    pub(crate) fn listen(inner: Arc<Inner>, data: &Path) {
         let path = data.join(SOCKET);
         // Whoever had it is gone: this process has the files.
         let _ = std::fs::remove_file(&path);
@@ -76,7 +77,6 @@ mod unix {
                 return;
             }
         };
-        let inner = node.inner.clone();
         tokio::spawn(async move {
             loop {
                 let accepted = tokio::select! {
@@ -86,9 +86,8 @@ mod unix {
                 if let Ok((stream, _)) = accepted {
                     let inner = inner.clone();
                     tokio::spawn(async move {
-                        let node = Node { inner };
                         // Whoever has asked may have gone.
-                        let _ = answer(stream, &node).await;
+                        let _ = answer(stream, &inner).await;
                     });
                 }
             }
@@ -97,7 +96,7 @@ mod unix {
         });
     }
 
-    async fn answer(stream: UnixStream, node: &Node) -> std::io::Result<()> {
+    async fn answer(stream: UnixStream, node: &Inner) -> std::io::Result<()> {
         let mut stream = BufReader::new(stream);
         let line = timeout(PATIENCE, line(&mut stream)).await??;
         let answer = match Request::parse(&line) {
@@ -154,7 +153,7 @@ mod unix {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn listen(_: &Node, _: &Path) {}
+pub(crate) fn listen(_: Arc<Inner>, _: &Path) {}
 
 #[cfg(not(unix))]
 pub(crate) async fn ask(_: &Path, _: &Request) -> Result<Option<String>, BackupError> {

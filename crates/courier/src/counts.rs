@@ -1,7 +1,8 @@
 //! How much each key holds of something that is limited: sockets of a user, connections of an
 //! address, bytes of answers.
 
-use crate::hub::lock;
+use crate::guard::lock;
+use crate::model::UserId;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex};
@@ -65,6 +66,22 @@ impl<K: Copy + Eq + Hash> Held<K> {
 impl<K: Copy + Eq + Hash> Drop for Held<K> {
     fn drop(&mut self) {
         self.give_back(self.amount);
+    }
+}
+
+/// Bytes of pages that clients have not read yet.
+#[derive(Debug)]
+pub(crate) struct Unread {
+    pub users: Counts<UserId>,
+    pub all: Counts<()>,
+}
+
+impl Unread {
+    pub fn new() -> Unread {
+        Unread {
+            users: Counts::new(),
+            all: Counts::new(),
+        }
     }
 }
 

@@ -3,11 +3,12 @@
 //! A database whose disk is full cannot go on until it is opened anew. So the node stops taking
 //! changes while some room is left, says so, and goes on by itself when there is more.
 
+use crate::error::StartError;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use crate::hub::lock;
+use crate::guard::lock;
 
 /// How long an answer of the system is good for.
 const FRESH: Duration = Duration::from_millis(100);
@@ -29,6 +30,15 @@ impl Disk {
             reserve,
             looked: Mutex::default(),
         }
+    }
+
+    /// Whether so many bytes can be taken and the reserve stays free.
+    pub fn has(&self, bytes: u64) -> bool {
+        let Some(directory) = &self.directory else {
+            return true;
+        };
+        let free = free(directory).unwrap_or(u64::MAX);
+        free >= self.reserve.saturating_add(bytes)
     }
 
     /// Whether there is room for more.
@@ -72,6 +82,24 @@ fn free(_: &Path) -> Option<u64> {
     None
 }
 
+/// Makes a directory that other users of the machine cannot look into. One that is there stays as it
+/// is.
+pub(crate) fn private_directory(path: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Does what may block on a thread that may.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StartError> + Send + 'static,
+) -> Result<T, StartError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| StartError::Thread(error.into()))?
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,6 +109,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(Disk::new(Some(dir.path()), 0).room(), Ok(()));
         assert_eq!(Disk::new(None, u64::MAX).room(), Ok(()));
+        assert!(Disk::new(Some(dir.path()), 0).has(1));
+        assert!(!Disk::new(Some(dir.path()), 0).has(u64::MAX - 1));
         let said = Disk::new(Some(dir.path()), u64::MAX).room().unwrap_err();
         assert!(
             said.contains("is full") && said.contains("make room"),

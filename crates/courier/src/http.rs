@@ -22,8 +22,7 @@ mod unread_body;
 mod users;
 mod websocket;
 
-pub(crate) use openapi::{ROUTES, json as document};
-pub(crate) use page::Unread;
+use openapi::ROUTES;
 pub use serve::{Serving, serve, serve_tls};
 pub use tls::Tls;
 

@@ -25,11 +25,12 @@ use crate::command::Delivery;
 use crate::counts::{Counts, Held};
 use crate::error::StartError;
 use crate::frame::{Outgoing, ServerFrame, UserInfo};
+use crate::guard::lock;
 use crate::index::{Effects, Index};
 use crate::limits::Limits;
 use crate::metrics::Metrics;
 use crate::model::{ConversationId, SessionId, UserId};
-use crate::presence::Presence;
+use crate::presence::{Presence, PresenceUpdate};
 use crate::recipients::Recipients;
 use crate::sessions::Sessions;
 use axum::extract::ws::Utf8Bytes;
@@ -39,7 +40,7 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::atomic::Ordering::AcqRel;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -91,12 +92,6 @@ impl corsair::Message for HubMessage {
             _ => 0,
         }
     }
-}
-
-/// Frames about who came and went, the same for everybody.
-#[derive(Debug)]
-pub(crate) struct PresenceUpdate {
-    pub frames: Vec<Utf8Bytes>,
 }
 
 /// What the root is asked to do from outside of the run.
@@ -346,9 +341,4 @@ impl HubState {
         self.presence.left(user.info.clone());
         self.metrics.online.dec();
     }
-}
-
-/// Locks what stays in order even if a thread panicked with it.
-pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -29,6 +29,7 @@ mod tests;
 mod upgrade;
 mod writer;
 
+pub(crate) use compaction::Room;
 pub(crate) use expiry::Chunk;
 pub(crate) use read::{QueuePage, Stock};
 
@@ -190,6 +191,44 @@ impl Opened {
         let state = guard(|| copy::verify(&self.database.begin_read()?));
         let state = state.map_err(|error| StartError::database(&self.path, error))?;
         Ok((state.log, state.position))
+    }
+
+    /// Reads all of another node's index, which has to be of this log and to have come to this position.
+    ///
+    /// # Errors
+    /// If it is something else, or damaged.
+    pub fn verify_copy(directory: &Path, file: &str, of: (u64, u64)) -> Result<(), StartError> {
+        let found = Opened::open_file(Some(directory), file)?;
+        if found.verify()? == of {
+            return Ok(());
+        }
+        let reason = redb::Error::Corrupted("it is of another log or position".to_owned());
+        Err(StartError::database(&found.path, reason))
+    }
+
+    /// Goes on from another node's index, which was [verified](Opened::verify_copy).
+    ///
+    /// # Errors
+    /// If it cannot be put in place.
+    pub fn replace(self, directory: &Path, file: &str) -> Result<Opened, StartError> {
+        if self.in_memory {
+            let found = Opened::open_file(Some(directory), file)?;
+            let (database, path) = database::open(None, FILE, CACHE)?;
+            let copied = guard(|| copy::copy(&found.database.begin_read()?, &database));
+            copied.map_err(|error| StartError::database(&path, error))?;
+            return Ok(Opened {
+                path,
+                database,
+                state: found.state,
+                in_memory: true,
+            });
+        }
+        let path = self.path.clone();
+        drop(self);
+        let placed = std::fs::rename(directory.join(file), &path)
+            .and_then(|()| std::fs::File::open(directory)?.sync_all());
+        placed.map_err(|error| StartError::database(&path, redb::Error::Io(error)))?;
+        Opened::open(Some(directory))
     }
 
     /// Copies it into a new file.
@@ -358,6 +397,11 @@ impl Index {
     pub async fn ended(&self) {
         let mut running = self.running.clone();
         while running.changed().await.is_ok() {}
+    }
+
+    /// The position of the entry applied last.
+    pub fn applied(&self) -> u64 {
+        *self.applied.borrow()
     }
 
     /// Waits until the entry at this position is applied.

@@ -22,6 +22,8 @@ pub(crate) struct Metrics {
     pub overflows: Counter,
     pub acknowledged: Counter,
     pub expired: Counter,
+    pub snapshots: Counter,
+    pub compactions: Counter,
     pub dead_peers: Counter,
     pub connections: Gauge,
     pub sockets: Gauge,
@@ -56,6 +58,8 @@ impl Metrics {
             overflows: Counter::default(),
             acknowledged: Counter::default(),
             expired: Counter::default(),
+            snapshots: Counter::default(),
+            compactions: Counter::default(),
             dead_peers: Counter::default(),
             connections: Gauge::default(),
             sockets: Gauge::default(),
@@ -102,6 +106,12 @@ impl Metrics {
             "expired",
             "Messages removed for their age or for room",
             all.expired,
+        );
+        registry.register("snapshots", "Snapshots stored for new nodes", all.snapshots);
+        registry.register(
+            "compactions",
+            "Compactions of the index that were due",
+            all.compactions,
         );
         registry.register("dead_peers", "Sockets closed as silent", all.dead_peers);
         registry.register("connections", "Connections open", all.connections);

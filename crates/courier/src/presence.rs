@@ -7,8 +7,9 @@
 pub(crate) mod shared;
 
 use crate::frame::{ServerFrame, UserInfo, split};
-use crate::hub::{PresenceUpdate, lock};
+use crate::guard::lock;
 use crate::model::UserId;
+use axum::extract::ws::Utf8Bytes;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::{Arc, Mutex};
@@ -20,6 +21,12 @@ const SHORTEST: Duration = Duration::from_millis(100);
 const EACH: Duration = Duration::from_micros(50);
 /// Changes kept for other nodes; if they are not taken, other nodes are told everything anew.
 const MOST_CHANGES: usize = 1 << 14;
+
+/// Frames about who came and went, the same for everybody.
+#[derive(Debug)]
+pub(crate) struct PresenceUpdate {
+    pub frames: Vec<Utf8Bytes>,
+}
 
 /// A node of the service, for as long as one process runs it.
 pub(crate) type NodeId = u64;

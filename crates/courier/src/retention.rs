@@ -5,8 +5,8 @@
 
 use crate::command::{Command, Done};
 use crate::index::{Chunk, IndexError, Stock};
+use crate::inner::{Failure, Inner, wait};
 use crate::model::Millis;
-use crate::node::{Failure, Inner, wait};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -47,6 +47,16 @@ impl Key {
         Key(blake3::derive_key(CONTEXT, secret))
     }
 
+    /// A key for another use, made from this one.
+    pub fn of(&self, context: &str) -> Key {
+        Key(blake3::derive_key(context, &self.0))
+    }
+
+    /// Makes the keyed hash of what is too long to be sealed.
+    pub fn hasher(&self) -> blake3::Hasher {
+        blake3::Hasher::new_keyed(&self.0)
+    }
+
     /// Seals a value that this version, and all later ones, can read.
     ///
     /// # Errors

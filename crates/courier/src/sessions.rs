@@ -1,6 +1,6 @@
 //! Who a token belongs to.
 
-use crate::hub::lock;
+use crate::guard::lock;
 use crate::index::{Index, IndexError};
 use crate::model::{Millis, Session, SessionId, UserId};
 use crate::token::Token;

@@ -99,11 +99,13 @@ impl Modify for Token {
 )]
 pub(crate) async fn document(State(node): State<Node>) -> impl IntoResponse {
     let json = [(header::CONTENT_TYPE, "application/json")];
-    (json, node.inner.document.clone())
+    let inner = &node.inner;
+    let document = inner.document.get_or_init(|| self::json(&inner.limits));
+    (json, document.clone())
 }
 
 /// The document of a node with these limits, as JSON. It is made once for each node.
-pub(crate) fn json(limits: &Limits) -> Bytes {
+fn json(limits: &Limits) -> Bytes {
     let mut document =
         serde_json::to_value(Document::openapi()).expect("names and numbers are JSON");
     name_operations(&mut document);

@@ -1,10 +1,10 @@
 //! Pages of lists: bounded in bytes, and counted until the client has read them.
 
 use super::problem::Problem;
-use crate::counts::{Counts, Held};
+use crate::counts::Held;
+use crate::inner::Inner;
 use crate::limits::MOST_UNREAD;
 use crate::model::UserId;
-use crate::node::Inner;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
@@ -14,27 +14,11 @@ use std::time::Duration;
 /// Says that the page may lack what other nodes have stored, as the log cannot be asked.
 const BEHIND: HeaderName = HeaderName::from_static("courier-behind");
 
-/// Bytes of pages that clients have not read yet.
-#[derive(Debug)]
-pub(crate) struct Unread {
-    users: Counts<UserId>,
-    all: Counts<()>,
-}
-
 /// Room for one page.
 #[derive(Debug)]
 pub(crate) struct Room {
     user: Held<UserId>,
     all: Held<()>,
-}
-
-impl Unread {
-    pub fn new() -> Unread {
-        Unread {
-            users: Counts::new(),
-            all: Counts::new(),
-        }
-    }
 }
 
 impl Room {

@@ -1,8 +1,8 @@
 //! Errors as clients see them: a status, a code for programs, and a sentence that says what to do.
 
 use crate::command::Refusal;
+use crate::inner::Failure;
 use crate::log::LogError;
-use crate::node::Failure;
 use crate::password::PasswordError;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};

@@ -2,9 +2,10 @@
 
 use super::client_address::{client_address, network};
 use super::problem::Problem;
+use crate::inner::{Failure, Inner};
 use crate::limits::Limits;
 use crate::model::ConversationId;
-use crate::node::{Failure, Inner, Node};
+use crate::node::Node;
 use crate::sessions::Bearer;
 use crate::token::Token;
 use axum::body::{Body, Bytes};

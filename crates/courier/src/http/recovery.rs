@@ -30,7 +30,7 @@ pub(super) async fn run(
             () = told(&mut stopped) => return Some(node),
         }
         let (options, metrics) = (node.inner.options.clone(), node.inner.metrics.clone());
-        let mut reason = "its data cannot be written or read (its log says why)".to_owned();
+        let mut reason = "it opens its data anew (its log says why)".to_owned();
         tracing::error!("this node closes its files, and opens them anew");
         drop(routes.send_replace(down(&reason, &metrics)));
         node.close().await;

@@ -3,7 +3,7 @@
 //! The connection can be used again only when the body is out of the way. A short rest is read and
 //! thrown away; where it is long or does not come, the answer says that the connection closes.
 
-use crate::hub::lock;
+use crate::guard::lock;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, Request, Response, header};
 use http_body_util::BodyExt;

@@ -2,11 +2,12 @@
 
 use super::user::user_actor;
 use super::{
-    Attachment, Dispatch, HubMessage, HubRequest, HubState, MAILBOX, OnlineUser, PresenceUpdate,
-    Requests, lock,
+    Attachment, Dispatch, HubMessage, HubRequest, HubState, MAILBOX, OnlineUser, Requests,
 };
 use crate::frame::UserInfo;
+use crate::guard::lock;
 use crate::model::{SessionId, UserId};
+use crate::presence::PresenceUpdate;
 use corsair::{Addr, AsyncContext, Event, Scenario, Spawn};
 use std::future::poll_fn;
 use std::pin::pin;

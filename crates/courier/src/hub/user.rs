@@ -1,7 +1,8 @@
 //! The actor of an online user: its connections, and what goes over them.
 
 use super::connection::{Connection, UserContext};
-use super::{HubMessage, HubState, OnlineUser, lock};
+use super::{HubMessage, HubState, OnlineUser};
+use crate::guard::lock;
 use corsair::{AsyncContext, Event, Token};
 use std::future::poll_fn;
 use std::pin::pin;

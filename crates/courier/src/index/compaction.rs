@@ -8,11 +8,16 @@
 
 use super::apply::{At, Caused, Machine};
 use super::keys::Recent;
-use super::tables::Tables;
+use super::tables::{
+    CONVERSATIONS, MARKS, MEMBERSHIPS, MESSAGES, QUEUES, SESSIONS, Tables, USERS, keys_of_day,
+};
 use super::{CACHE, Index, IndexError, copy};
 use crate::command::Command;
 use crate::guard::guard;
-use redb::{Database, Durability, Error, ReadTransaction, ReadableDatabase};
+use redb::{
+    Database, Durability, Error, ReadTransaction, ReadableDatabase, ReadableTableMetadata,
+    TableDefinition,
+};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::oneshot;
@@ -23,6 +28,8 @@ const FEW: usize = 1 << 11;
 const MOST_ROUNDS: usize = 100;
 /// Bytes of entries that are kept at a time.
 const MOST_KEPT: usize = 256 << 20;
+/// Bytes of a file with nothing in it.
+const LEAST: u64 = 4 << 20;
 /// Entries in one transaction.
 const TOGETHER: usize = 1 << 12;
 
@@ -156,17 +163,19 @@ pub(super) fn beside(path: &Path) -> PathBuf {
 }
 
 impl Index {
-    /// Copies what was applied so far into a new file, while more is applied.
+    /// Copies what was applied so far into a new file, while more is applied. Returns the position of the
+    /// last entry in it.
     ///
     /// # Errors
     /// If the file cannot be written, or the index not be read.
-    pub async fn copy_to(&self, path: &Path) -> Result<(), IndexError> {
+    pub async fn copy_to(&self, path: &Path) -> Result<u64, IndexError> {
         let txn = self.ask(|reply| Want::Snapshot(false, reply)).await?;
         let to = path.to_owned();
         let copied = tokio::task::spawn_blocking(move || {
             guard(|| {
                 let database = create(&to)?;
-                copy::copy(&txn, &database)
+                copy::copy(&txn, &database)?;
+                Ok(copy::state(&txn)?.map_or(0, |state| state.position))
             })
         });
         let copied = copied.await.map_err(|_| IndexError::Stopped)?;
@@ -196,6 +205,22 @@ impl Index {
             let _ = std::fs::remove_file(&beside);
         }
         done.map(|()| (before, length(&path)))
+    }
+
+    /// What its file takes; `None` if it has none.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub async fn room(&self) -> Result<Option<Room>, IndexError> {
+        let Some(path) = self.path.clone() else {
+            return Ok(None);
+        };
+        self.read(move |txn| {
+            let length = std::fs::metadata(&path)?.len();
+            let needed = needed(txn)?;
+            Ok(Some(Room { length, needed }))
+        })
+        .await
     }
 
     async fn replace(&self, beside: &Path) -> Result<(), IndexError> {
@@ -242,6 +267,36 @@ impl Index {
     pub(super) async fn committed(&self) -> Result<(), IndexError> {
         self.ask(Want::Commit).await
     }
+}
+
+/// How much the index takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Room {
+    /// Bytes of its file.
+    pub length: u64,
+    /// Bytes that all rows need at most when they are written anew, by their number and usual length.
+    pub needed: u64,
+}
+
+/// About how many bytes all rows need. Tables know how many rows they have.
+fn needed(txn: &ReadTransaction) -> Result<u64, Error> {
+    let state = copy::state(txn)?.unwrap_or_default();
+    let mut bytes = state.bytes;
+    bytes += 32 * txn.open_table(MESSAGES)?.len()?;
+    bytes += 64 * txn.open_table(QUEUES)?.len()?;
+    bytes += 512 * txn.open_table(USERS)?.len()?;
+    bytes += 256 * txn.open_table(SESSIONS)?.len()?;
+    bytes += 512 * txn.open_table(CONVERSATIONS)?.len()?;
+    // Each is a row, and stands in that of the conversation.
+    bytes += 40 * txn.open_table(MEMBERSHIPS)?.len()?;
+    bytes += 40 * txn.open_table(MARKS)?.len()?;
+    for day in state.days.tables {
+        let name = keys_of_day(day);
+        let keys = TableDefinition::<(u64, [u8; 16]), (u64, u64, u64)>::new(&name);
+        bytes += 64 * txn.open_table(keys)?.len()?;
+    }
+    // Pages are half full at least.
+    Ok(2 * bytes + LEAST)
 }
 
 async fn blocking<T: Send + 'static>(

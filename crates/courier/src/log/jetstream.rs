@@ -11,7 +11,8 @@
 //!
 //! The node follows the stream from the position up to which it has applied it, and begins anew
 //! from there whenever the connection is lost. Positions are the stream's sequences, which have no
-//! gaps; one that is found is an error, and nothing after it is applied.
+//! gaps; one that is found is an error, and nothing after it is applied, unless the stream was trimmed:
+//! then the node begins anew from a [snapshot](snapshots).
 //!
 //! Before it follows, a node checks that the stream still is the one that it has applied: that it goes
 //! as far, and that the entry applied last is there. A server that came back with an older store has
@@ -26,12 +27,14 @@
 mod connect;
 mod end;
 mod follow;
+mod snapshots;
 
 pub(crate) use connect::{Connected, Names, Server};
+pub(crate) use snapshots::{Snapshot, Snapshots};
 
 use super::{Digest, Log, LogError, Reply};
 use crate::command::Command;
-use crate::hub::lock;
+use crate::guard::lock;
 use crate::metrics::Metrics;
 use crate::presence::shared::CommonVersion;
 use crate::seal::Key;
@@ -111,6 +114,8 @@ enum Attach {
     Broken(String),
     /// It is not the stream that was applied.
     Wrong(String),
+    /// It was trimmed, and does not reach back to what was applied.
+    Behind(String),
 }
 
 fn identity(info: &Info) -> u64 {
@@ -170,7 +175,7 @@ impl Log for JetStream {
         })
     }
 
-    /// The stream keeps everything, for nodes that begin from nothing.
+    /// The stream is trimmed when there is a snapshot, for nodes that begin from nothing.
     fn forget(&self, _: u64) {}
 
     fn patience(&self) -> Option<Duration> {
@@ -236,6 +241,13 @@ impl StreamState {
         if last < position {
             return Err(Attach::Wrong(format!(
                 "the stream {stream} ends at {last}, and this node has applied {position}: the server has lost entries; bring back its data"
+            )));
+        }
+        let first = info.state.first_sequence;
+        // Without the entry applied last it is not known whether this is the same stream.
+        if first > 1 && position < first {
+            return Err(Attach::Behind(format!(
+                "the stream {stream} begins at {first}, and this node has applied {position}: it begins anew from a snapshot"
             )));
         }
         if position == 0 {

@@ -16,8 +16,8 @@ use futures_util::StreamExt;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU8;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU8};
 use std::time::{Duration, Instant};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -73,6 +73,17 @@ impl CommonVersion {
     }
 }
 
+/// Whether this node is the first of those that run: what one of them does for all is done by it. Clones are
+/// the same. Nodes that do not hear each other may both be.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct First(Arc<AtomicBool>);
+
+impl First {
+    pub fn is_here(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+}
+
 /// The number of no node.
 const EVERY_NODE: NodeId = 0;
 
@@ -106,6 +117,7 @@ pub(crate) struct SharedPresence {
     published: u64,
     peers: HashMap<NodeId, Peer>,
     common: CommonVersion,
+    first: First,
     /// The newest version in the log, as far as this node had read it when it started.
     written: u8,
     /// The others that are there have been heard.
@@ -132,6 +144,7 @@ impl SharedPresence {
             published: 0,
             peers: HashMap::new(),
             common: CommonVersion(Arc::new(AtomicU8::new(written))),
+            first: First::default(),
             written,
             listened: false,
         }
@@ -142,8 +155,15 @@ impl SharedPresence {
         self.common.clone()
     }
 
-    /// Takes note of what the nodes that are there read.
+    /// Whether this node is the first.
+    pub fn first(&self) -> First {
+        self.first.clone()
+    }
+
+    /// Takes note of which nodes are there, and what they read.
     fn agree(&self) {
+        let is_first = self.peers.keys().all(|&peer| self.me < peer);
+        self.first.0.store(self.listened && is_first, Relaxed);
         let peers = self.peers.values().map(|peer| peer.reads);
         let common = match self.listened {
             true => peers.fold(NEWEST, u8::min),

@@ -101,6 +101,55 @@ async fn a_backup_of_a_node_that_runs_or_not_is_restored_elsewhere() {
 }
 
 #[tokio::test]
+async fn a_node_that_keeps_less_than_before_gives_the_room_back_by_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("index.redb");
+    let length = || std::fs::metadata(&file).unwrap().len();
+    let node = on_disk(dir.path()).await;
+    let mut first = http(&node).await;
+    let people = users(&mut first, 2).await;
+    let (anne, mary) = (&people[0], &people[1]);
+    let room = first.converse(&anne.token, &[mary.user]).await.unwrap();
+    let long = "x".repeat(16 << 10);
+    for _ in 0..1000 {
+        first.post(&anne.token, room, &long, None).await.unwrap();
+    }
+    node.stop().await;
+    let before = length();
+    assert!(before > 16 << 20, "{before}");
+    let node = start(Options {
+        data: Some(dir.path().to_owned()),
+        keep_bytes: Some(1 << 20),
+        waste: Some(1 << 20),
+        limits: limits(),
+        ..Options::default()
+    })
+    .await;
+    let mut http = http(&node).await;
+    while !http
+        .metrics()
+        .await
+        .unwrap()
+        .contains("courier_compactions_total 1")
+    {
+        http.post(&anne.token, room, "meanwhile", None)
+            .await
+            .unwrap();
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(length() < before / 2, "{} {before}", length());
+    let last = http.post(&anne.token, room, "last", None).await.unwrap();
+    let mut after = last.number - 50;
+    let kept = http.history(&mary.token, room, after).await.unwrap();
+    for message in kept {
+        after += 1;
+        assert_eq!(message.number, after);
+    }
+    assert_eq!(after, last.number);
+    node.stop().await;
+}
+
+#[tokio::test]
 async fn what_is_in_memory_is_backed_up_too_and_not_compacted() {
     let dir = tempfile::tempdir().unwrap();
     let node = Node::start(Options::default()).await.unwrap();

@@ -3,9 +3,11 @@
 //! The test with NATS needs `nats-server` and half a minute, so it runs only when asked for:
 //! `ci/courier.sh`, or `cargo test -p corsair-courier --test failover -- --ignored --nocapture`.
 
+mod credentials;
 mod crowd;
 mod nodes;
 mod process;
+mod snapshots;
 mod stream;
 mod versions;
 

@@ -10,12 +10,19 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A server and as many nodes, in processes.
 pub async fn nodes(count: usize) -> (TempDir, Nats, Vec<NodeProcess>) {
+    nodes_with(count, &[]).await
+}
+
+/// As [`nodes`], with more flags.
+pub async fn nodes_with(count: usize, flags: &[&str]) -> (TempDir, Nats, Vec<NodeProcess>) {
     let dir = tempfile::tempdir().unwrap();
     let nats = Nats::start(free_port(), &dir.path().join("nats")).await;
     let mut nodes = Vec::new();
     for number in 0..count {
         let data = dir.path().join(format!("node{number}"));
-        nodes.push(NodeProcess::start(free_port(), &data, Some(&nats.url())).await);
+        let url = Some(nats.url());
+        let node = NodeProcess::start_with(free_port(), &data, url.as_deref(), flags).await;
+        nodes.push(node);
     }
     (dir, nats, nodes)
 }

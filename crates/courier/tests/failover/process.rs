@@ -24,16 +24,30 @@ pub struct NodeProcess {
     child: Child,
     port: u16,
     data: PathBuf,
-    nats: Option<String>,
+    flags: Vec<String>,
 }
 
 impl NodeProcess {
     pub async fn start(port: u16, data: &Path, nats: Option<&str>) -> NodeProcess {
+        NodeProcess::start_with(port, data, nats, &[]).await
+    }
+
+    /// As [`NodeProcess::start`], with more flags.
+    pub async fn start_with(
+        port: u16,
+        data: &Path,
+        nats: Option<&str>,
+        more: &[&str],
+    ) -> NodeProcess {
+        let mut flags: Vec<String> = more.iter().map(|&flag| flag.to_owned()).collect();
+        if let Some(nats) = nats {
+            flags.extend(with_nats(data, nats));
+        }
         let node = NodeProcess {
-            child: spawn(port, data, nats, Stdio::inherit()),
+            child: spawn(port, data, &flags, Stdio::inherit()),
             port,
             data: data.to_owned(),
-            nats: nats.map(str::to_owned),
+            flags,
         };
         node.ready().await;
         node
@@ -41,7 +55,23 @@ impl NodeProcess {
 
     /// What a node says that cannot start.
     pub fn refused(port: u16, data: &Path) -> String {
-        let child = spawn(port, data, None, Stdio::piped());
+        NodeProcess::refused_for(spawn(port, data, &[], Stdio::piped()))
+    }
+
+    /// What this one says, which has ended and cannot start again.
+    pub fn refuses(&self) -> String {
+        let flags = &self.flags;
+        NodeProcess::refused_for(spawn(self.port, &self.data, flags, Stdio::piped()))
+    }
+
+    /// What a node says that cannot join others.
+    pub fn refused_with(port: u16, data: &Path, nats: &str, more: &[&str]) -> String {
+        let mut flags = with_nats(data, nats);
+        flags.extend(more.iter().map(|&flag| flag.to_owned()));
+        NodeProcess::refused_for(spawn(port, data, &flags, Stdio::piped()))
+    }
+
+    fn refused_for(child: Child) -> String {
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(2));
         String::from_utf8_lossy(&output.stderr).into_owned()
@@ -49,6 +79,20 @@ impl NodeProcess {
 
     pub fn host(&self) -> String {
         format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: &str) {
+        let sent = Command::new("kill")
+            .args([signal, &self.child.id().to_string()])
+            .status();
+        assert!(sent.unwrap().success());
+    }
+
+    /// SIGTERM: the process writes down what it knows, and ends.
+    pub fn stop(&mut self) {
+        self.signal("-TERM");
+        self.child.wait().unwrap();
     }
 
     /// SIGKILL: the process has no time for anything.
@@ -60,7 +104,7 @@ impl NodeProcess {
     /// Starts it anew on the same port and directory.
     pub async fn restart(&mut self) {
         let stderr = Stdio::inherit();
-        self.child = spawn(self.port, &self.data, self.nats.as_deref(), stderr);
+        self.child = spawn(self.port, &self.data, &self.flags, stderr);
         self.ready().await;
     }
 
@@ -87,7 +131,16 @@ impl Drop for NodeProcess {
     }
 }
 
-fn spawn(port: u16, data: &Path, nats: Option<&str>, stderr: Stdio) -> Child {
+fn with_nats(data: &Path, nats: &str) -> Vec<String> {
+    let key = data.with_file_name("nodes.key");
+    std::fs::write(&key, NODES_KEY).unwrap();
+    let key = key.to_str().unwrap();
+    ["--nats", nats, "--nats-key", key]
+        .map(str::to_owned)
+        .into()
+}
+
+fn spawn(port: u16, data: &Path, flags: &[String], stderr: Stdio) -> Child {
     let many = u32::MAX.to_string();
     let mut command = Command::new(env!("CARGO_BIN_EXE_corsair-courier"));
     command
@@ -95,13 +148,9 @@ fn spawn(port: u16, data: &Path, nats: Option<&str>, stderr: Stdio) -> Child {
         .args(["--rate", &many, "--strangers", &many, "--fanout", &many])
         .args(["--password-memory", "8", "--data"])
         .arg(data)
+        .args(flags)
         .stdout(Stdio::null())
         .stderr(stderr);
-    if let Some(nats) = nats {
-        let key = data.with_file_name("nodes.key");
-        std::fs::write(&key, NODES_KEY).unwrap();
-        command.args(["--nats", nats, "--nats-key"]).arg(key);
-    }
     command.spawn().unwrap()
 }
 
@@ -110,14 +159,21 @@ pub struct Nats {
     child: Child,
     port: u16,
     data: PathBuf,
+    configuration: Option<PathBuf>,
 }
 
 impl Nats {
     pub async fn start(port: u16, data: &Path) -> Nats {
+        Nats::start_with(port, data, None).await
+    }
+
+    /// As [`Nats::start`], with a file of its own that says more.
+    pub async fn start_with(port: u16, data: &Path, configuration: Option<&Path>) -> Nats {
         let nats = Nats {
-            child: nats_server(port, data),
+            child: nats_server(port, data, configuration),
             port,
             data: data.to_owned(),
+            configuration: configuration.map(Path::to_owned),
         };
         nats.ready().await;
         nats
@@ -140,7 +196,7 @@ impl Nats {
     }
 
     pub async fn start_again(&mut self) {
-        self.child = nats_server(self.port, &self.data);
+        self.child = nats_server(self.port, &self.data, self.configuration.as_deref());
         self.ready().await;
     }
 
@@ -171,7 +227,7 @@ impl Drop for Nats {
     }
 }
 
-fn nats_server(port: u16, data: &Path) -> Child {
+fn nats_server(port: u16, data: &Path, configuration: Option<&Path>) -> Child {
     // Debian has it where only root looks.
     let sbin = Path::new("/usr/sbin/nats-server");
     let program = if sbin.exists() {
@@ -182,6 +238,11 @@ fn nats_server(port: u16, data: &Path) -> Child {
     Command::new(program)
         .args(["-js", "-a", "127.0.0.1", "-p", &port.to_string(), "-sd"])
         .arg(data)
+        .args(
+            configuration
+                .into_iter()
+                .flat_map(|file| [Path::new("-c"), file]),
+        )
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()

@@ -73,6 +73,47 @@ async fn a_node_that_knows_more_than_the_stream_stops_and_says_why() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs nats-server: ci/courier.sh"]
+async fn a_stream_that_lost_its_tail_and_took_other_entries_stops_the_nodes_that_knew_the_tail() {
+    let (dir, mut nats, mut nodes) = nodes(2).await;
+    let host = nodes[0].host();
+    let mut http = Http::connect(&host).await.unwrap();
+    let anne = http.create_user("anne", "correct horse").await.unwrap();
+    let mary = http.create_user("mary", "correct horse").await.unwrap();
+    let room = http.converse(&anne.token, &[mary.user]).await.unwrap();
+    // The other one knows as much as the older store.
+    Http::connect(&nodes[1].host())
+        .await
+        .unwrap()
+        .history(&mary.token, room, 0)
+        .await
+        .unwrap();
+    nodes[1].kill();
+    nats.kill();
+    let old = dir.path().join("old");
+    copy(nats.data(), &old);
+    nats.start_again().await;
+    ping(&host, 200).await;
+    for _ in 0..5 {
+        http.post(&anne.token, room, "lost", None).await.unwrap();
+    }
+    nodes[0].stop();
+    nats.kill();
+    std::fs::remove_dir_all(nats.data()).unwrap();
+    copy(&old, nats.data());
+    nats.start_again().await;
+    // It takes other entries, and more of them than were lost.
+    nodes[1].restart().await;
+    let mut other = Http::connect(&nodes[1].host()).await.unwrap();
+    for _ in 0..9 {
+        other.post(&anne.token, room, "other", None).await.unwrap();
+    }
+    let said = nodes[0].refuses();
+    assert!(said.contains("has lost entries and taken others"), "{said}");
+    assert_eq!(other.history(&mary.token, room, 0).await.unwrap().len(), 9);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs nats-server: ci/courier.sh"]
 async fn entries_of_other_clients_are_skipped_and_counted() {
     let (_dir, nats, nodes) = nodes(2).await;
     let hosts = [nodes[0].host(), nodes[1].host()];

@@ -38,7 +38,11 @@ pub struct ServeArgs {
     /// Servers that keep a copy of the stream; changes it if it is there already
     #[arg(long, value_name = "NUMBER", requires = "nats", value_parser = clap::value_parser!(u8).range(1..=5))]
     nats_replicas: Option<u8>,
-    /// A file with USER:PASSWORD or a token for the NATS server
+    /// Entries after which a snapshot is stored for new nodes, and what was before the last one is removed from
+    /// the stream [default: 1048576]
+    #[arg(long, value_name = "NUMBER", requires = "nats", value_parser = clap::value_parser!(u64).range(1..))]
+    nats_snapshot: Option<u64>,
+    /// A file with USER:PASSWORD or a token for the NATS server, or a .creds file of nsc
     #[arg(long, value_name = "FILE", requires = "nats")]
     nats_credentials: Option<PathBuf>,
     /// Certificates, as PEM, of whoever vouches for the NATS server
@@ -59,6 +63,9 @@ pub struct ServeArgs {
     /// Remove the oldest messages while all have more bytes [default: keep them all]
     #[arg(long, value_name = "BYTES")]
     keep_bytes: Option<u64>,
+    /// Compact the index when so many bytes of its file, and half of it, are not used [default: 268435456]
+    #[arg(long, value_name = "BYTES")]
+    waste: Option<u64>,
     /// Requests per second of one user
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().rate)]
     rate: NonZeroU32,
@@ -212,9 +219,11 @@ impl ServeArgs {
             nats_replicas: self.nats_replicas,
             nats_credentials: self.nats_credentials.clone(),
             nats_ca: self.nats_ca.clone(),
+            nats_snapshot: self.nats_snapshot,
             origins: self.origin.clone(),
             keep: self.keep,
             keep_bytes: self.keep_bytes,
+            waste: self.waste,
             limits: Limits {
                 rate: self.rate,
                 fanout: self.fanout,

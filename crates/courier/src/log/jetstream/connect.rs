@@ -1,6 +1,7 @@
 //! Finding the server and the stream on it.
 
 use super::end::Ends;
+use super::snapshots::Snapshots;
 use super::{ACK, Applied, Attach, DUPLICATES, JetStream, StreamState, identity, without_secrets};
 use crate::error::StartError;
 use crate::log::Feed;
@@ -30,6 +31,10 @@ pub(crate) struct Names {
     pub log: String,
     /// The subject of what nodes tell each other beside it.
     pub presence: String,
+    /// The object store of snapshots, and the stream that says which one is the newest.
+    pub snapshots: String,
+    /// The subject of that stream.
+    pub newest: String,
 }
 
 impl Names {
@@ -43,6 +48,8 @@ impl Names {
                 stream: "COURIER2".to_owned(),
                 log: "courier.log.2".to_owned(),
                 presence: "courier.presence.2".to_owned(),
+                snapshots: "COURIER2_SNAPSHOTS".to_owned(),
+                newest: "courier.snapshots.2".to_owned(),
             });
         };
         let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
@@ -55,6 +62,8 @@ impl Names {
             stream: stream.to_owned(),
             log: format!("courier.{stream}.log.2"),
             presence: format!("courier.{stream}.presence.2"),
+            snapshots: format!("{stream}_SNAPSHOTS"),
+            newest: format!("courier.{stream}.snapshots.2"),
         })
     }
 }
@@ -74,14 +83,13 @@ pub(crate) struct Server {
 enum Credentials {
     User(String, String),
     Token(String),
+    /// A `.creds` file, whole: a token signed by the account, and the key that it is of.
+    Keys(String),
 }
 
 impl Credentials {
     fn read(path: &Path) -> Result<Credentials, StartError> {
-        let refused = |reason: String| StartError::Credentials {
-            path: path.to_owned(),
-            reason,
-        };
+        let refused = |reason: String| unusable(path, reason);
         let text = std::fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
         Credentials::parse(&text).map_err(|reason| refused(reason.to_owned()))
     }
@@ -89,20 +97,33 @@ impl Credentials {
     fn parse(text: &str) -> Result<Credentials, &'static str> {
         let text = text.trim();
         if text.is_empty() || text.len() > LONGEST_CREDENTIALS {
-            return Err("it has to hold USER:PASSWORD or a token");
+            return Err("it has to hold USER:PASSWORD, a token, or what a .creds file of nsc does");
         }
         if text.contains("BEGIN NATS USER JWT") {
-            return Err(
-                "it is of an account with keys, which this program does not know; give USER:PASSWORD or a token",
-            );
+            if !text.contains("BEGIN USER NKEY SEED") {
+                return Err(
+                    "it has a token of an account, and not the user's key, which a .creds file of nsc has below it",
+                );
+            }
+            // What reads it expects each line to end.
+            return Ok(Credentials::Keys(format!("{text}\n")));
         }
         if text.contains('\n') {
-            return Err("it has more than one line; it has to hold USER:PASSWORD or a token");
+            return Err(
+                "it has more than one line, and is no .creds file; it has to hold USER:PASSWORD, a token, or what such a file does",
+            );
         }
         Ok(match text.split_once(':') {
             Some((user, password)) => Credentials::User(user.to_owned(), password.to_owned()),
             None => Credentials::Token(text.to_owned()),
         })
+    }
+}
+
+fn unusable(path: &Path, reason: String) -> StartError {
+    StartError::Credentials {
+        path: path.to_owned(),
+        reason,
     }
 }
 
@@ -117,6 +138,8 @@ pub(crate) struct Connected {
     metrics: Metrics,
     origin: u64,
     identity: u64,
+    /// Servers that keep a copy of the stream.
+    replicas: usize,
     connections: watch::Receiver<u64>,
 }
 
@@ -157,13 +180,13 @@ impl Connected {
             options = match Credentials::read(&path)? {
                 Credentials::User(user, password) => options.user_and_password(user, password),
                 Credentials::Token(token) => options.token(token),
+                Credentials::Keys(text) => options
+                    .credentials(&text)
+                    .map_err(|error| unusable(&path, error.to_string()))?,
             };
         }
         if let Some(path) = ca {
-            std::fs::File::open(&path).map_err(|error| StartError::Credentials {
-                path: path.clone(),
-                reason: error.to_string(),
-            })?;
+            std::fs::File::open(&path).map_err(|error| unusable(&path, error.to_string()))?;
             options = options.add_root_certificates(path).require_tls(true);
         }
         let client = options.connect(&url).await.map_err(|error| {
@@ -181,7 +204,8 @@ impl Connected {
             num_replicas: replicas.unwrap_or(1).into(),
             duplicate_window: DUPLICATES,
             deny_delete: true,
-            deny_purge: true,
+            // It is trimmed when there is a snapshot.
+            deny_purge: false,
             ..Config::default()
         };
         let mut stream = context
@@ -195,6 +219,7 @@ impl Connected {
         let info = stream.info().await.map_err(|e| refused(e.to_string()))?;
         let identity = identity(info);
         let found = info.config.clone();
+        let copies = replicas.map_or(found.num_replicas, usize::from);
         if let Some(replicas) = replicas.map(usize::from)
             && replicas != found.num_replicas
         {
@@ -221,6 +246,7 @@ impl Connected {
             metrics,
             origin: u64::from_le_bytes(origin),
             identity,
+            replicas: copies,
             connections,
         })
     }
@@ -242,6 +268,19 @@ impl Connected {
 
     pub fn client(&self) -> Client {
         self.client.clone()
+    }
+
+    /// The snapshots beside the stream.
+    pub fn snapshots(&self) -> Snapshots {
+        let on = (self.context.clone(), self.stream.clone());
+        let names = self.names.clone();
+        Snapshots::new(on, names, self.replicas, &self.key, self.identity)
+    }
+
+    /// Why this server cannot be used.
+    pub fn refused(&self, reason: String) -> StartError {
+        let url = self.url.clone();
+        StartError::Nats { url, reason }
     }
 
     /// Follows the stream from after the entry that was applied last.
@@ -273,7 +312,7 @@ impl Connected {
         });
         match state.check(&applied).await {
             Ok(()) => {}
-            Err(Attach::Broken(reason) | Attach::Wrong(reason)) => {
+            Err(Attach::Broken(reason) | Attach::Wrong(reason) | Attach::Behind(reason)) => {
                 return Err(StartError::Nats {
                     url: self.url,
                     reason,
@@ -302,11 +341,14 @@ mod tests {
     }
 
     #[test]
-    fn credentials_are_a_user_or_a_token() {
+    fn credentials_are_a_user_a_token_or_an_accounts_keys() {
         let user = Credentials::User("anne".to_owned(), "b:c".to_owned());
         assert_eq!(Credentials::parse(" anne:b:c\n"), Ok(user));
         let token = Credentials::Token("t0k3n".to_owned());
         assert_eq!(Credentials::parse("t0k3n"), Ok(token));
+        let text = "-----BEGIN NATS USER JWT-----\ne.y.J\n-----BEGIN USER NKEY SEED-----\nSU";
+        let keys = Credentials::Keys(format!("{text}\n"));
+        assert_eq!(Credentials::parse(text), Ok(keys));
         for wrong in ["", "a:b\nc:d", "-----BEGIN NATS USER JWT-----"] {
             assert!(Credentials::parse(wrong).is_err(), "{wrong}");
         }

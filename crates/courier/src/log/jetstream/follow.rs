@@ -1,7 +1,7 @@
 //! Reading the stream from a position on, for as long as the node runs.
 
 use super::{Applied, Attach, Published, StreamState, digest};
-use crate::hub::lock;
+use crate::guard::lock;
 use crate::log::{Entry, Feed};
 use crate::model::Millis;
 use crate::seal::{NEWEST, Opened};
@@ -29,6 +29,10 @@ enum End {
     Closed,
     /// What the stream holds is not what it should be.
     Wrong(String),
+    /// It goes on later than it should.
+    Gap(String),
+    /// It was trimmed further than the node has come.
+    Behind(String),
 }
 
 /// Hands on every entry after the one that was applied, in order.
@@ -46,7 +50,12 @@ pub(super) async fn follow(state: Arc<StreamState>, mut applied: Applied, feed: 
         match followed {
             End::Broken => sleep(PAUSE).await,
             End::Closed => break,
-            End::Wrong(reason) => {
+            // The node is started anew, and takes a snapshot.
+            End::Behind(reason) => {
+                tracing::warn!("{reason}");
+                break;
+            }
+            End::Wrong(reason) | End::Gap(reason) => {
                 tracing::error!("this node has stopped: {reason}");
                 let _ = state.stopped.set(reason);
                 break;
@@ -59,10 +68,8 @@ pub(super) async fn follow(state: Arc<StreamState>, mut applied: Applied, feed: 
 
 /// Follows until something is in the way.
 async fn attempt(state: &StreamState, applied: &mut Applied, feed: &Feed) -> End {
-    match state.check(applied).await {
-        Ok(()) => {}
-        Err(Attach::Broken(_)) => return End::Broken,
-        Err(Attach::Wrong(reason)) => return End::Wrong(reason),
+    if let Err(why) = state.check(applied).await {
+        return why.into();
     }
     let config = OrderedConfig {
         deliver_subject: state.client.new_inbox(),
@@ -82,39 +89,58 @@ async fn attempt(state: &StreamState, applied: &mut Applied, feed: &Feed) -> End
         return End::Broken;
     };
     loop {
-        match group(state, &mut messages, applied).await {
-            Ok(entries) => {
-                if let Err(end) = hand_on(feed, entries).await {
-                    return end;
-                }
-            }
-            Err(end) => return end,
+        let (entries, end) = group(state, &mut messages, applied).await;
+        // What has come before the end counts as applied.
+        if !entries.is_empty()
+            && let Err(end) = hand_on(feed, entries).await
+        {
+            return end;
+        }
+        match end {
+            None => {}
+            // It may have been trimmed meanwhile.
+            Some(End::Gap(reason)) => match state.check(applied).await {
+                Ok(()) => return End::Wrong(reason),
+                Err(why) => return why.into(),
+            },
+            Some(end) => return end,
         }
     }
 }
 
-/// Waits for an entry, and takes those that have come with it.
+impl From<Attach> for End {
+    fn from(why: Attach) -> End {
+        match why {
+            Attach::Broken(_) => End::Broken,
+            Attach::Wrong(reason) => End::Wrong(reason),
+            Attach::Behind(reason) => End::Behind(reason),
+        }
+    }
+}
+
+/// Waits for an entry, and takes those that have come with it. If something is in the way, that too.
 async fn group(
     state: &StreamState,
     messages: &mut Ordered,
     applied: &mut Applied,
-) -> Result<Vec<Entry>, End> {
+) -> (Vec<Entry>, Option<End>) {
     let mut entries = Vec::new();
     let mut next = messages.next().await;
     loop {
-        match next {
-            Some(Ok(message)) => entries.extend(entry(state, &message, applied)?),
-            Some(Err(_)) | None if entries.is_empty() => return Err(End::Broken),
-            // It will be told again.
-            Some(Err(_)) | None => return Ok(entries),
+        let Some(Ok(message)) = next else {
+            return (entries, Some(End::Broken));
+        };
+        match entry(state, &message, applied) {
+            Ok(entry) => entries.extend(entry),
+            Err(end) => return (entries, Some(end)),
         }
         if entries.len() >= LARGEST_GROUP {
-            return Ok(entries);
+            return (entries, None);
         }
         next = match messages.next().now_or_never() {
             Some(next) => next,
             None if entries.is_empty() => messages.next().await,
-            None => return Ok(entries),
+            None => return (entries, None),
         };
     }
 }
@@ -133,7 +159,7 @@ fn entry(
     }
     let expected = applied.position + 1;
     if position != expected {
-        return Err(End::Wrong(format!(
+        return Err(End::Gap(format!(
             "the stream {stream} goes on at {position} where {expected} was to come"
         )));
     }

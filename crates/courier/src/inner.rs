@@ -1,0 +1,153 @@
+//! What a running node consists of, and what is asked of it.
+
+use crate::acknowledgements::Acknowledgements;
+use crate::command::{Command, Done, Refusal};
+use crate::counts::Unread;
+use crate::disk::Disk;
+use crate::hub::Hub;
+use crate::index::{Index, IndexError};
+use crate::limits::Limits;
+use crate::log::{Log, LogError};
+use crate::metrics::Metrics;
+use crate::options::{Options, Registration};
+use crate::password::Passwords;
+use crate::presence::Presence;
+use crate::rates::Rates;
+use crate::recipients::Recipients;
+use crate::sessions::{Bearer, Sessions};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::{Semaphore, oneshot, watch};
+
+/// See the [module](self).
+pub(crate) struct Inner {
+    pub log: Arc<dyn Log>,
+    pub index: Index,
+    pub hub: Hub,
+    pub sessions: Arc<Sessions>,
+    pub passwords: Passwords,
+    pub presence: Arc<Presence>,
+    pub acknowledgements: Arc<Acknowledgements>,
+    pub metrics: Metrics,
+    pub rates: Rates,
+    pub disk: Disk,
+    pub unread: Unread,
+    /// Recipients of messages that are on their way, other than messages to few.
+    pub fanout: Arc<Semaphore>,
+    pub recipients: Arc<Recipients>,
+    pub limits: Limits,
+    pub origins: Arc<[String]>,
+    pub registration: Registration,
+    /// The OpenAPI document, once it was asked for.
+    pub document: OnceLock<bytes::Bytes>,
+    /// With which it was started.
+    pub options: Options,
+    pub threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Whether the node is shutting down.
+    pub closing: watch::Sender<bool>,
+}
+
+/// Why a node has not done what it was asked to.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error(transparent)]
+    Log(#[from] LogError),
+    #[error(transparent)]
+    Index(#[from] IndexError),
+    #[error(
+        "this was not stored within {} s; whether it will be is not known, so try again with the same Idempotency-Key", .0.as_secs()
+    )]
+    Late(Duration),
+}
+
+impl Inner {
+    /// Makes a command durable, applies it, and says what came of it.
+    pub async fn command(&self, command: Command) -> Result<Done, Failure> {
+        if let Err(full) = self.disk.room() {
+            self.metrics.refuse("disk_full");
+            return Err(LogError::Full(full).into());
+        }
+        let (reply, outcome) = oneshot::channel();
+        self.log.submit(command, reply)?;
+        let outcome = match self.log.patience() {
+            None => outcome.await,
+            Some(patience) => tokio::time::timeout(patience, outcome)
+                .await
+                .map_err(|_| Failure::Late(patience))?,
+        };
+        match outcome {
+            Ok(outcome) => Ok(outcome??),
+            Err(_) => Err(LogError::Closed.into()),
+        }
+    }
+
+    /// The newest version of commands that all nodes read.
+    pub fn reads(&self) -> u8 {
+        self.log.reads()
+    }
+
+    /// Waits until everything is applied that was durable, on any node, before this was called.
+    pub async fn caught_up(&self) -> Result<(), Failure> {
+        let end = self.log.end().await?;
+        Ok(self.index.reached(end).await?)
+    }
+
+    /// As [`Inner::caught_up`]; if the log cannot be asked now, `false`: what the node knows can be
+    /// read all the same.
+    pub async fn catch_up_if_possible(&self) -> Result<bool, Failure> {
+        match self.caught_up().await {
+            Ok(()) => Ok(true),
+            Err(Failure::Log(LogError::Unreachable(_))) => Ok(false),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// How far a session has acknowledged, and the last sequence its user has.
+    pub async fn position(&self, bearer: &Bearer) -> Result<(u64, u64), Failure> {
+        self.catch_up_if_possible().await?;
+        let noted = self.acknowledgements.of(bearer.session);
+        let position = self.index.position(bearer.user, bearer.session).await?;
+        Ok((position.acknowledged.max(noted), position.last))
+    }
+
+    /// Whether commands are taken now.
+    pub fn is_up(&self) -> bool {
+        self.disk.room().is_ok()
+            && self.log.is_up()
+            && self.index.is_up()
+            && self.hub.is_up()
+            && !*self.closing.borrow()
+    }
+
+    /// Returns when the node cannot go on with the files that it has open, because one of them could
+    /// not be written or read.
+    pub async fn failed(&self) {
+        self.index.ended().await;
+        // Opened anew, a log that is not what it was would be the same.
+        if self.log.has_stopped() || *self.closing.borrow() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Returns when the node begins to shut down.
+    pub async fn closing(&self) {
+        let mut closing = self.closing.subscribe();
+        let _ = closing.wait_for(|&closing| closing).await;
+    }
+
+    pub async fn flush_acknowledgements(&self) {
+        let write = async |command| self.command(command).await.is_ok();
+        self.acknowledgements.flush(write).await;
+    }
+}
+
+/// Waits; `false` if the node is shutting down.
+pub(crate) async fn wait(node: &Inner, time: Duration) -> bool {
+    tokio::select! {
+        () = tokio::time::sleep(time) => true,
+        () = node.closing() => false,
+    }
+}

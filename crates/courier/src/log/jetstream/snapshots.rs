@@ -1,0 +1,290 @@
+//! Snapshots of the index on the server of the stream: what a new node begins from, so that the stream need
+//! not be kept whole.
+//!
+//! A snapshot is the file of an index as it stood at one entry of the stream. It lies in an object store
+//! beside the stream. The last message of another stream says which one is the newest, how long it is and its
+//! keyed hash, sealed with a key that only the nodes have. A node replaces that message only if it is still the
+//! one that it has read, and only by a later snapshot, so two nodes that store one at a time do not go back.
+//!
+//! Then the stream is trimmed up to the snapshot *before* the newest, whose last entry stays. So nodes that
+//! are behind by less than a snapshot read on; others begin from the newest. The object of the snapshot
+//! before stays as well, for those who are reading it.
+
+use super::{ACK, Names};
+use crate::seal::{FIRST, Key, Opened};
+use async_nats::jetstream::context::Context;
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::object_store::{self, ObjectStore};
+use async_nats::jetstream::stream::{Config, LastRawMessageErrorKind, StorageType, Stream};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::time::Duration;
+use tokio::fs::File;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+
+/// The key's use, so that what is sealed with it is taken for nothing else.
+const CONTEXT: &str = "corsair-courier 2026-11 snapshots of nodes";
+/// How long the server may take for the next part of a snapshot.
+const STALLED: Duration = Duration::from_secs(10);
+/// Bytes that are read at a time.
+const PART: usize = 128 << 10;
+
+/// A snapshot on the server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Snapshot {
+    /// The stream that it is of.
+    identity: u64,
+    /// The last entry that it knows.
+    pub position: u64,
+    /// Bytes of the file.
+    pub length: u64,
+    hash: [u8; 32],
+    object: String,
+    /// The object of the snapshot before it.
+    before: Option<String>,
+}
+
+/// The newest snapshot, and what it is compared with when there is a newer one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Newest {
+    pub snapshot: Option<Snapshot>,
+    revision: u64,
+}
+
+/// What the stream holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    /// The first entry that it has; if it was never trimmed, 1 or less.
+    pub first: u64,
+    pub bytes: u64,
+}
+
+/// See the [module](self).
+#[derive(Clone)]
+pub(crate) struct Snapshots {
+    context: Context,
+    stream: Stream,
+    names: Names,
+    replicas: usize,
+    key: Key,
+    identity: u64,
+}
+
+impl Snapshots {
+    pub fn new(
+        (context, stream): (Context, Stream),
+        names: Names,
+        replicas: usize,
+        key: &Key,
+        identity: u64,
+    ) -> Snapshots {
+        Snapshots {
+            context,
+            stream,
+            names,
+            replicas,
+            key: key.of(CONTEXT),
+            identity,
+        }
+    }
+
+    /// What the stream holds now.
+    ///
+    /// # Errors
+    /// If the server does not say.
+    pub async fn held(&self) -> Result<Held, String> {
+        let info = timeout(ACK, self.stream.get_info()).await;
+        let info = info.map_err(|_| "the NATS server does not answer".to_owned())?;
+        let info = info.map_err(|error| error.to_string())?;
+        Ok(Held {
+            first: info.state.first_sequence,
+            bytes: info.state.bytes,
+        })
+    }
+
+    /// Removes the entries of the stream before this one.
+    ///
+    /// # Errors
+    /// If the server does not do it.
+    pub async fn trim(&self, first: u64) -> Result<(), String> {
+        let purged = timeout(STALLED, async { self.stream.purge().sequence(first).await }).await;
+        let purged = purged.map_err(|_| "the NATS server does not answer".to_owned())?;
+        purged.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// The newest snapshot of the stream, if there is one.
+    ///
+    /// # Errors
+    /// If the server does not say, or a newer version has stored it.
+    pub async fn newest(&self) -> Result<Newest, String> {
+        let announcements = self.announcements().await?;
+        let last = announcements.get_last_raw_message_by_subject(&self.names.newest);
+        let last = timeout(ACK, last).await;
+        let last = match last.map_err(|_| "the NATS server does not answer".to_owned())? {
+            Ok(last) => last,
+            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => {
+                return Ok(Newest::default());
+            }
+            Err(error) => return Err(error.to_string()),
+        };
+        let snapshot = match self.key.open::<Snapshot>(&last.payload) {
+            Opened::Read(snapshot) => Some(snapshot),
+            // The next snapshot takes its place.
+            Opened::Foreign | Opened::Unreadable(_) => {
+                tracing::warn!(
+                    "what {} names as the newest snapshot was not sealed by a node with this key",
+                    self.names.snapshots
+                );
+                None
+            }
+            Opened::Newer(version) => {
+                return Err(format!(
+                    "it was stored by a node of version {version}; upgrade this node"
+                ));
+            }
+        };
+        Ok(Newest {
+            // What is there may be older than the stream.
+            snapshot: snapshot.filter(|snapshot| snapshot.identity == self.identity),
+            revision: last.sequence,
+        })
+    }
+
+    /// Stores the file of an index that has come to this position, unless there is a later one by now.
+    /// Returns whether it was stored.
+    ///
+    /// # Errors
+    /// If the server does not take it.
+    pub async fn store(&self, position: u64, file: &Path, newest: &Newest) -> Result<bool, String> {
+        let said = |error: std::io::Error| format!("{}: {error}", file.display());
+        let (length, hash) = self.hash(file).await.map_err(said)?;
+        let objects = self.objects().await?;
+        let mut nonce = [0; 8];
+        getrandom::fill(&mut nonce).map_err(|error| error.to_string())?;
+        let object = format!("{position}-{:016x}", u64::from_le_bytes(nonce));
+        let mut data = File::open(file).await.map_err(said)?;
+        let put = objects.put(object.as_str(), &mut data).await;
+        if let Err(error) = put {
+            return Err(error.to_string());
+        }
+        let before = newest.snapshot.as_ref();
+        let snapshot = Snapshot {
+            identity: self.identity,
+            position,
+            length,
+            hash,
+            object: object.clone(),
+            before: before.map(|before| before.object.clone()),
+        };
+        match self.announce(&snapshot, newest.revision).await {
+            Ok(()) => {
+                if let Some(oldest) = before.and_then(|before| before.before.as_ref()) {
+                    // It takes room, and does no harm.
+                    let _ = objects.delete(oldest).await;
+                }
+                Ok(true)
+            }
+            Err(error) => {
+                // Another node was faster, or this one is the newest and the answer was lost.
+                let found = self.newest().await?.snapshot;
+                if found.as_ref().is_some_and(|found| found.object == object) {
+                    return Ok(true);
+                }
+                let _ = objects.delete(&object).await;
+                match found {
+                    Some(found) if found.position >= position => Ok(false),
+                    _ => Err(error),
+                }
+            }
+        }
+    }
+
+    /// Says that a snapshot is the newest, if nothing was said since.
+    async fn announce(&self, snapshot: &Snapshot, revision: u64) -> Result<(), String> {
+        let sealed = self.key.seal(FIRST, snapshot);
+        let sealed = sealed.map_err(|error| error.to_string())?;
+        let message = PublishMessage::build()
+            .payload(sealed.into())
+            .expected_last_subject_sequence(revision);
+        let subject = self.names.newest.clone();
+        let sent = self.context.send_publish(subject, message).await;
+        let told = sent.map_err(|error| error.to_string())?.await;
+        told.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Reads a snapshot into a file, and checks that it is what a node has stored.
+    ///
+    /// # Errors
+    /// If it cannot be read or written, or is something else.
+    pub async fn fetch(&self, snapshot: &Snapshot, to: &Path) -> Result<(), String> {
+        let said = |error: std::io::Error| format!("{}: {error}", to.display());
+        let objects = self.objects().await?;
+        let object = timeout(ACK, objects.get(&snapshot.object)).await;
+        let object = object.map_err(|_| "the NATS server does not answer".to_owned())?;
+        let mut object = object.map_err(|error| error.to_string())?;
+        let mut file = File::create(to).await.map_err(said)?;
+        let mut hasher = self.key.hasher();
+        let mut bytes = vec![0; PART];
+        let mut left = snapshot.length;
+        while left > 0 {
+            let read = timeout(STALLED, object.read(&mut bytes)).await;
+            let read = read.map_err(|_| "the NATS server has stopped sending it".to_owned())?;
+            let read = read.map_err(|error| error.to_string())?;
+            if read == 0 || read as u64 > left {
+                return Err("it is not as long as it should be".to_owned());
+            }
+            hasher.update(&bytes[..read]);
+            file.write_all(&bytes[..read]).await.map_err(said)?;
+            left -= read as u64;
+        }
+        if *hasher.finalize().as_bytes() != snapshot.hash {
+            return Err("it is not what a node has stored".to_owned());
+        }
+        file.sync_all().await.map_err(said)
+    }
+
+    /// The bytes of a file, and their keyed hash.
+    async fn hash(&self, file: &Path) -> std::io::Result<(u64, [u8; 32])> {
+        let mut file = File::open(file).await?;
+        let mut hasher = self.key.hasher();
+        let mut bytes = vec![0; PART];
+        let mut length = 0;
+        loop {
+            match file.read(&mut bytes).await? {
+                0 => return Ok((length, *hasher.finalize().as_bytes())),
+                read => {
+                    hasher.update(&bytes[..read]);
+                    length += read as u64;
+                }
+            }
+        }
+    }
+
+    /// The stream that says which snapshot is the newest.
+    async fn announcements(&self) -> Result<Stream, String> {
+        let config = Config {
+            name: self.names.snapshots.clone(),
+            subjects: vec![self.names.newest.clone()],
+            max_messages_per_subject: 1,
+            storage: StorageType::File,
+            num_replicas: self.replicas,
+            ..Config::default()
+        };
+        let made = self.context.get_or_create_stream(config).await;
+        made.map_err(|error| error.to_string())
+    }
+
+    async fn objects(&self) -> Result<ObjectStore, String> {
+        if let Ok(objects) = self.context.get_object_store(&self.names.snapshots).await {
+            return Ok(objects);
+        }
+        let config = object_store::Config {
+            bucket: self.names.snapshots.clone(),
+            num_replicas: self.replicas,
+            ..object_store::Config::default()
+        };
+        let made = self.context.create_object_store(config).await;
+        made.map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,123 @@
+//! The data in a directory, copied, compacted and brought back, whether a node runs on them or not.
+//!
+//! A node that runs is asked over a [socket](crate::control) in the directory, which only the owner of the
+//! directory can reach. A backup that is brought back begins a log of its own after the last entry that it
+//! knows; a node of several begins to read their stream there.
+
+use crate::backup::{BackupError, begin, finish, part, unusable};
+use crate::disk::{blocking, private_directory};
+use crate::index::Opened;
+use crate::log::embedded;
+use crate::node::Node;
+use crate::options::Options;
+use std::path::Path;
+
+/// The index as long as it is being restored.
+const RESTORED: &str = "index.restore";
+
+/// Copies the data in this directory into a new file, whether a node runs on them or not.
+///
+/// # Errors
+/// If the file is there already or cannot be written, or there are no data.
+pub async fn backup(data: &Path, to: &Path) -> Result<(), BackupError> {
+    let to = std::path::absolute(to).map_err(unusable(to))?;
+    match crate::control::ask(data, &crate::control::Request::Backup(to.clone())).await? {
+        Some(_) => Ok(()),
+        None => match opened(data).await? {
+            Offline::Node(node) => {
+                let done = node.backup(&to).await;
+                node.close().await;
+                done
+            }
+            Offline::Index(index) => {
+                begin(&to)?;
+                let part = part(&to);
+                let copied = blocking(move || index.copy_to(part)).await;
+                let part = crate::backup::part(&to);
+                finish(copied.map_err(BackupError::from), &part, &to)
+            }
+        },
+    }
+}
+
+/// Gives the room of removed messages back to the disk. Returns the bytes of the index before and after.
+///
+/// # Errors
+/// If it cannot be written anew, or there are no data.
+pub async fn compact(data: &Path) -> Result<(u64, u64), BackupError> {
+    match crate::control::ask(data, &crate::control::Request::Compact).await? {
+        Some(answer) => {
+            let mut numbers = answer.split(' ').map(|number| number.parse().ok());
+            match (numbers.next().flatten(), numbers.next().flatten()) {
+                (Some(before), Some(after)) => Ok((before, after)),
+                _ => Err(BackupError::Refused(format!(
+                    "the node has answered {answer:?}; is it of another version?"
+                ))),
+            }
+        }
+        None => match opened(data).await? {
+            Offline::Node(node) => {
+                let done = node.compact().await;
+                node.close().await;
+                done
+            }
+            Offline::Index(index) => Ok(blocking(move || index.compact()).await?),
+        },
+    }
+}
+
+/// Data on which no node runs.
+enum Offline {
+    Node(Node),
+    /// What a node of several has beside their stream.
+    Index(Opened),
+}
+
+async fn opened(data: &Path) -> Result<Offline, BackupError> {
+    if !Opened::is_in(data) {
+        return Err(BackupError::NoData(data.to_owned()));
+    }
+    if embedded::is_in(data) {
+        let options = Options {
+            data: Some(data.to_owned()),
+            ..Options::default()
+        };
+        return Ok(Offline::Node(Node::start(options).await?));
+    }
+    let data = data.to_owned();
+    let index = blocking(move || Opened::open(Some(&data))).await?;
+    Ok(Offline::Index(index))
+}
+
+/// Brings a backup back into a directory that holds no data yet. All of it is read, so that a damaged one
+/// is found now.
+///
+/// # Errors
+/// If there are data already, or the backup cannot be read.
+pub async fn restore(from: &Path, data: &Path) -> Result<(), BackupError> {
+    let (from, data) = (from.to_owned(), data.to_owned());
+    blocking(move || Ok(bring_back(&from, &data))).await?
+}
+
+fn bring_back(from: &Path, data: &Path) -> Result<(), BackupError> {
+    if Opened::is_in(data) || embedded::is_in(data) {
+        return Err(BackupError::Exists(data.to_owned()));
+    }
+    std::fs::File::open(from).map_err(unusable(from))?;
+    private_directory(data).map_err(unusable(data))?;
+    let restored = data.join(RESTORED);
+    let brought = (|| {
+        std::fs::copy(from, &restored).map_err(unusable(&restored))?;
+        let index = Opened::open_file(Some(data), RESTORED)?;
+        let (log, position) = index.verify()?;
+        drop(index);
+        embedded::begin(data, log, position)?;
+        let index = data.join(crate::index::FILE);
+        std::fs::rename(&restored, &index).map_err(unusable(&index))
+    })();
+    if brought.is_err() {
+        let _ = std::fs::remove_file(&restored);
+        let _ = std::fs::remove_file(data.join(embedded::FILE));
+    }
+    brought
+}

@@ -1,0 +1,219 @@
+//! Nodes of several that begin from a snapshot, and make one for others now and then.
+
+use crate::disk::{blocking, private_directory};
+use crate::error::StartError;
+use crate::index::Opened;
+use crate::inner::{Inner, wait};
+use crate::log::jetstream::{Connected, Snapshot, Snapshots};
+use crate::presence::shared::First;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The file of a snapshot, in the directory of the data, while it is made or read.
+const FILE: &str = "index.snapshot";
+/// How often a node tries to begin from the newest snapshot.
+const ATTEMPTS: u32 = 3;
+/// Between two attempts.
+const AGAIN: Duration = Duration::from_secs(1);
+/// How often it is looked whether a snapshot is due,
+const PAUSE: Duration = Duration::from_secs(2);
+/// and after an attempt that has failed.
+const FAILED: Duration = Duration::from_secs(60);
+/// Entries between two snapshots, if nothing else is asked for.
+pub(crate) const EVERY: u64 = 1 << 20;
+
+/// Brings an index that does not reach the stream's beginning, or is empty, to the newest snapshot, if there
+/// is one.
+///
+/// # Errors
+/// If entries are missing between the index or the newest snapshot and the stream.
+pub(crate) async fn begin(
+    connected: &Connected,
+    mut opened: Opened,
+    data: Option<&Path>,
+) -> Result<Opened, StartError> {
+    let snapshots = connected.snapshots();
+    let mut attempt = 1;
+    loop {
+        let held = snapshots.held().await;
+        let held = held.map_err(|reason| connected.refused(reason))?;
+        let applied = opened.applied().position;
+        let is_behind = held.first > 1 && applied < held.first;
+        if !is_behind && applied > 0 {
+            return Ok(opened);
+        }
+        let needed = if is_behind { held.first } else { 1 };
+        let found = snapshots.newest().await;
+        let reason = match found.map(|newest| newest.snapshot) {
+            Ok(Some(snapshot)) if snapshot.position >= needed => {
+                let scratch = Scratch::new(data, connected.origin())?;
+                match fetch(connected, &snapshots, &snapshot, &scratch).await {
+                    Ok(()) => {
+                        let directory = scratch.directory.clone();
+                        opened = blocking(move || opened.replace(&directory, FILE)).await?;
+                        tracing::info!("begins from a snapshot of entry {}", snapshot.position);
+                        // Meanwhile the stream may have been trimmed again.
+                        continue;
+                    }
+                    Err(reason) => reason,
+                }
+            }
+            Ok(_) if !is_behind => return Ok(opened),
+            Ok(newest) => {
+                let newest = newest.map_or(0, |newest| newest.position);
+                return Err(connected.refused(format!(
+                    "the stream begins at entry {}, this node has applied {applied}, and the newest snapshot has {newest}: entries are missing in between; bring back the server's data",
+                    held.first
+                )));
+            }
+            Err(reason) => reason,
+        };
+        if attempt == ATTEMPTS {
+            if is_behind {
+                return Err(connected.refused(format!(
+                    "the stream begins at entry {} and this node has applied {applied}, but the newest snapshot cannot be read: {reason}",
+                    held.first
+                )));
+            }
+            tracing::warn!(
+                "begins from the stream's first entry, as the newest snapshot cannot be read: {reason}"
+            );
+            return Ok(opened);
+        }
+        attempt += 1;
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
+/// Reads a snapshot and looks at all of it.
+async fn fetch(
+    connected: &Connected,
+    snapshots: &Snapshots,
+    snapshot: &Snapshot,
+    scratch: &Scratch,
+) -> Result<(), String> {
+    snapshots.fetch(snapshot, &scratch.file()).await?;
+    let of = (connected.identity(), snapshot.position);
+    let directory = scratch.directory.clone();
+    let verified = blocking(move || Opened::verify_copy(&directory, FILE, of)).await;
+    verified.map_err(|error| error.to_string())
+}
+
+/// Where a snapshot lies until this is dropped.
+struct Scratch {
+    directory: PathBuf,
+    /// The directory was made for it, as the node has none of its own.
+    is_own: bool,
+}
+
+impl Scratch {
+    fn new(data: Option<&Path>, origin: u64) -> Result<Scratch, StartError> {
+        if let Some(data) = data {
+            return Ok(Scratch {
+                directory: data.to_owned(),
+                is_own: false,
+            });
+        }
+        let directory = std::env::temp_dir().join(format!("corsair-courier-{origin:016x}"));
+        private_directory(&directory).map_err(|source| StartError::Directory {
+            path: directory.clone(),
+            source,
+        })?;
+        Ok(Scratch {
+            directory,
+            is_own: true,
+        })
+    }
+
+    fn file(&self) -> PathBuf {
+        self.directory.join(FILE)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(self.file());
+        if self.is_own {
+            let _ = std::fs::remove_dir(&self.directory);
+        }
+    }
+}
+
+/// Makes snapshots: on the first node of those that run, whenever enough was stored since the last.
+pub(crate) struct Keeper {
+    pub snapshots: Snapshots,
+    /// Whether this is the first node.
+    pub first: First,
+    pub origin: u64,
+    /// Entries between two snapshots.
+    pub every: u64,
+}
+
+impl Keeper {
+    /// Does so for as long as the node runs.
+    pub async fn run(self, node: Arc<Inner>) {
+        let mut said = String::new();
+        let mut pause = PAUSE;
+        while wait(&node, pause).await {
+            pause = PAUSE;
+            if !self.first.is_here() || !node.is_up() {
+                continue;
+            }
+            if let Err(reason) = self.keep(&node).await {
+                pause = FAILED;
+                // Once, and not every minute.
+                if reason != said {
+                    tracing::warn!("{reason}");
+                    said = reason;
+                }
+            }
+        }
+    }
+
+    /// Makes a snapshot if one is due, and trims the stream up to the one before.
+    async fn keep(&self, node: &Inner) -> Result<(), String> {
+        let newest = self.snapshots.newest().await?;
+        let held = self.snapshots.held().await?;
+        let last = newest.snapshot.as_ref();
+        let (position, length) = last.map_or((0, 0), |last| (last.position, last.length));
+        let entries = node.index.applied().saturating_sub(position);
+        if !is_due(entries, self.every, held.bytes, length) {
+            return Ok(());
+        }
+        let data = node.options.data.as_deref();
+        let scratch = Scratch::new(data, self.origin).map_err(|error| error.to_string())?;
+        let file = scratch.file();
+        let copied = node.index.copy_to(&file).await;
+        let position = copied.map_err(|error| error.to_string())?;
+        let stored = self.snapshots.store(position, &file, &newest).await?;
+        drop(scratch);
+        if stored {
+            node.metrics.snapshots.inc();
+            if let Some(before) = last {
+                let trimmed = self.snapshots.trim(before.position).await;
+                trimmed.map_err(|reason| format!("the stream cannot be trimmed: {reason}; one that was made by an earlier version keeps everything"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether so many entries since the last snapshot are enough for another one. A long one is made more seldom,
+/// so that storing it is not more work than what was stored meanwhile.
+fn is_due(entries: u64, every: u64, held: u64, length: u64) -> bool {
+    entries >= every && held >= length / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_is_due_after_enough_entries_that_are_not_little_beside_it() {
+        assert!(!is_due(99, 100, 1000, 0));
+        assert!(is_due(100, 100, 0, 0));
+        assert!(is_due(100, 100, 500, 1000));
+        assert!(!is_due(100, 100, 499, 1000));
+    }
+}

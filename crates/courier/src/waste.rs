@@ -1,0 +1,59 @@
+//! Compacting the index by itself, when much of its file is not used.
+//!
+//! What is removed leaves room in the file that is used again. So there is nothing to do as long as about as
+//! much comes as goes; only when less is kept than before, the file stays longer than it has to be.
+
+use crate::index::Room;
+use crate::inner::{Inner, wait};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Between two looks at the file.
+const PAUSE: Duration = Duration::from_secs(3);
+/// Bytes that may be unused, if nothing else is asked for.
+pub(crate) const MOST: u64 = 256 << 20;
+
+/// Compacts the index whenever `most` bytes of its file, and half of it, are not used.
+pub(crate) async fn run(node: Arc<Inner>, most: u64) {
+    // The file's length after the last attempt: what did not help then does not help now.
+    let mut before = 0;
+    while wait(&node, PAUSE).await {
+        let Ok(Some(room)) = node.index.room().await else {
+            continue;
+        };
+        if !is_worth_it(room, most, before) || !node.disk.has(room.needed) {
+            continue;
+        }
+        match node.index.compact().await {
+            Ok((from, to)) => {
+                node.metrics.compactions.inc();
+                tracing::info!("the index had {from} bytes, and has {to} after a compaction");
+                before = to;
+            }
+            Err(error) => {
+                tracing::warn!("the index is not compacted: {error}");
+                before = room.length;
+            }
+        }
+    }
+}
+
+fn is_worth_it(room: Room, most: u64, before: u64) -> bool {
+    let waste = room.length.saturating_sub(room.needed);
+    waste >= most && waste >= room.length / 2 && room.length >= before.saturating_mul(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_compacted_when_much_and_half_of_it_is_unused_and_the_last_time_helped() {
+        let room = |length, needed| Room { length, needed };
+        assert!(is_worth_it(room(1000, 400), 500, 0));
+        assert!(!is_worth_it(room(1000, 400), 601, 0));
+        assert!(!is_worth_it(room(1000, 600), 100, 0));
+        assert!(!is_worth_it(room(1000, 400), 500, 501));
+        assert!(!is_worth_it(room(100, 4000), 500, 0));
+    }
+}
