@@ -1,12 +1,12 @@
 //! netflixoss under load: simulated messages per second of wall-clock time, on one worker, with
-//! and without flows (which have a thread of their own that writes); and the whole of a run of
-//! 6,000 instances, from its definition to its graph.
+//! and without flows (which have a thread of their own that writes); a chain of ten services with
+//! time-outs and retries; and the whole of a run of 6,000 instances, from its definition to its graph.
 //!
 //! Whole runs are timed, their output included. At 10,000 % eight of ten messages are those by
 //! which instances find each other; below that nearly all are the load's.
 
 use corsair::{Config, Executor, Report};
-use corsair_arch::{KINDS, Plan, Scale, Topology, read, simulate};
+use corsair_arch::{KINDS, Plan, Scale, Topology, read, read_text, simulate};
 use corsair_observe::{Clock, FlowFormat, GraphFormat, Observer, Settings};
 use criterion::{
     BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main,
@@ -106,6 +106,56 @@ fn load(c: &mut Criterion) {
     group.finish();
 }
 
+/// Ten services of which each works and calls the next, with a time-out and retries; some calls fail.
+fn chain_of_ten() -> Topology {
+    let calls = r#"{"timeout": "100ms", "retries": {"most": 2, "backoff": "2ms", "jitter": 0.5}}"#;
+    let mut services: Vec<String> = (0..9)
+        .map(|number| {
+            let next = number + 1;
+            format!(
+                r#"{{"name": "s{number}", "package": "service", "count": 3, "regions": 1,
+                "calls": {{"s{next}": {calls}}},
+                "endpoints": [{{"name": "get", "steps": [{{"work": {{"exponential": "500us"}}}}, {{"call": "s{next}"}}]}}]}}"#
+            )
+        })
+        .collect();
+    services.push(
+        r#"{"name": "s9", "package": "service", "count": 3, "regions": 1, "error_rate": 0.001,
+        "endpoints": [{"name": "get", "steps": [{"work": {"exponential": "500us"}}]}]},
+        {"name": "www", "package": "denominator", "regions": 0, "dependencies": ["s0"]}"#
+            .to_owned(),
+    );
+    let text = format!(
+        r#"{{"arch": "chain", "load": {{"www": {{"rate": 50000, "arrivals": "poisson",
+        "requests": {{"s0.get": 1}}}}}}, "services": [{}]}}"#,
+        services.join(",")
+    );
+    let checked = read_text(&text, "chain").expect("a definition that makes sense");
+    Topology::new(&checked, Scale::default()).expect("a scale that fits")
+}
+
+fn chain(c: &mut Criterion) {
+    let mut group = c.benchmark_group("arch-chain");
+    group
+        .sample_size(10)
+        .sampling_mode(SamplingMode::Flat)
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(2));
+    let topology = chain_of_ten();
+    let duration = Duration::from_secs(1);
+    let ran = || run(&topology, 1, duration, duration, Written::Nothing);
+    let messages = ran().0.delivered();
+    assert!(
+        messages > 900_000,
+        "twenty messages for each of 50,000 requests"
+    );
+    group.throughput(Throughput::Elements(messages));
+    group.bench_function("ten", |b| {
+        b.iter_custom(|iterations| (0..iterations).map(|_| ran().1).sum());
+    });
+    group.finish();
+}
+
 fn whole(c: &mut Criterion) {
     let mut group = c.benchmark_group("arch-whole");
     group
@@ -127,5 +177,5 @@ fn whole(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, load, whole);
+criterion_group!(benches, load, chain, whole);
 criterion_main!(benches);

@@ -49,6 +49,7 @@ fn observed(out: &Path, flows: &[FlowFormat]) {
     for actor in 0..ACTORS as u32 {
         let node = Node {
             name: format!("bench.us-east-1.zoneA.service{actor:02}"),
+            container: None,
             full_name: format!("bench.us-east-1.zoneA..service{actor:02}...service.karyon"),
             service: "service".into(),
             package: "karyon".into(),

@@ -6,7 +6,7 @@
 //! does not count, until the runs agree: the confidence interval of the percentile lies on one side
 //! of the limit, or is narrower than what matters. The answer is a function of the first seed.
 
-use crate::experiment::{in_parallel, student_975};
+use crate::experiment::{Estimate, in_parallel};
 use crate::package::Package;
 use crate::simulate::{Plan, SimulateError, simulate};
 use crate::topology::{Service, Topology};
@@ -255,14 +255,8 @@ impl Trial<'_> {
     fn summary(&self, load: Option<f64>, runs: &[Run]) -> Point {
         let count = runs.len() as f64;
         let mean = |of: &dyn Fn(&Run) -> f64| runs.iter().map(of).sum::<f64>() / count;
-        let p99 = mean(&|run| run.p99.as_secs_f64());
-        let deviation = (runs.iter())
-            .map(|run| (run.p99.as_secs_f64() - p99).powi(2))
-            .sum::<f64>();
-        let within = (runs.len() > 1).then(|| {
-            let error = (deviation / (count - 1.0) / count).sqrt();
-            student_975(runs.len() - 1) * error
-        });
+        let p99: Vec<f64> = runs.iter().map(|run| run.p99.as_secs_f64()).collect();
+        let Estimate { mean: p99, within } = Estimate::of(&p99);
         let requests: u64 = runs.iter().map(|run| run.requests).sum();
         let failed: u64 = runs.iter().map(|run| run.failed).sum();
         let errors = failed as f64 / requests.max(1) as f64;

@@ -14,7 +14,9 @@
 
 mod image;
 
-use crate::definition::{Definition, DefinitionError, ServiceDefinition, read_text};
+use crate::definition::{
+    Definition, DefinitionError, PlacesDefinition, ServiceDefinition, read_text,
+};
 use crate::nearest::did_you_mean;
 use crate::package::Package;
 use serde_json::{Map, Value};
@@ -93,6 +95,7 @@ fn compose_text(text: &str, file: &Path, arch: &str) -> Result<Definition, Compo
         args: String::new(),
         date: String::new(),
         victim: String::new(),
+        places: PlacesDefinition::default(),
         network: None,
         load: BTreeMap::new(),
         services,

@@ -9,6 +9,7 @@ mod check;
 mod fault;
 mod load;
 mod locate;
+mod places;
 mod read;
 #[cfg(all(test, feature = "schema"))]
 mod schema;
@@ -22,6 +23,7 @@ pub use fault::{
 };
 pub use load::{Arrivals, EntryLoad, Rate, RatePoint};
 pub use locate::Place;
+pub use places::PlacesDefinition;
 pub(crate) use read::text_of;
 pub use read::{DefinitionError, read, read_text};
 pub use service::{
@@ -59,6 +61,9 @@ pub struct Definition {
     /// The service of which half-way one instance is killed; empty: none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub victim: String,
+    /// What regions and zones are called, and their addresses, if not as spigo's.
+    #[serde(default, skip_serializing_if = "PlacesDefinition::is_empty")]
+    pub places: PlacesDefinition,
     /// How long messages travel from place to place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,

@@ -126,12 +126,9 @@ pub struct Estimate {
 impl Estimate {
     /// The estimate from independent values.
     pub fn of(values: &[f64]) -> Estimate {
-        let count = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / count;
-        let within = (values.len() > 1).then(|| {
-            let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-            student_975(values.len() - 1) * (squares / (count - 1.0) / count).sqrt()
-        });
+        let estimate = corsair::Estimate::of(values.iter().copied());
+        let mean = estimate.mean();
+        let within = (values.len() > 1).then(|| estimate.half_width(0.95));
         Estimate { mean, within }
     }
 
@@ -191,38 +188,9 @@ pub fn compare(
     Ok(Some(compared.collect()))
 }
 
-/// The number that a Student's t variable of `freedom` degrees of freedom exceeds once in 40 times.
-pub(crate) fn student_975(freedom: usize) -> f64 {
-    const TABLE: [f64; 12] = [
-        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179,
-    ];
-    match TABLE.get(freedom - 1) {
-        Some(&value) => value,
-        // The first terms of the expansion of Cornish and Fisher: within 0.1 % from 13 on.
-        None => {
-            let (z, n): (f64, f64) = (1.959_964, freedom as f64);
-            let z3 = z.powi(3);
-            z + (z3 + z) / (4.0 * n) + (5.0 * z.powi(5) + 16.0 * z3 + 3.0 * z) / (96.0 * n * n)
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn quantiles_of_students_t_are_those_of_the_tables() {
-        for (freedom, value) in [
-            (1, 12.706),
-            (12, 2.179),
-            (13, 2.160),
-            (30, 2.042),
-            (120, 1.980),
-        ] {
-            assert!((student_975(freedom) - value).abs() < 0.002, "{freedom}");
-        }
-    }
 
     #[test]
     fn an_estimate_is_clear_when_its_interval_leaves_zero_out() {

@@ -1,8 +1,7 @@
 //! Faults of a run, drawn from its seed: which instances have them and when, and which links.
 
 use crate::definition::FaultKind;
-use crate::distribution::Sampler;
-use crate::topology::{Instance, LinkSide, TimedFault, Topology};
+use crate::topology::{Instance, TimedFault, TimedLink, Topology};
 use corsair::Random;
 use std::collections::HashMap;
 
@@ -30,38 +29,6 @@ pub(crate) struct Occurrence {
 
 /// Shares are decimal numbers: 0.07 of 100 is 7, though the product of floats is a little more.
 const SHARE_NOISE: f64 = 1e-6;
-
-/// A fault comes at most this often.
-const MOST_TIMES: u64 = 100_000;
-
-/// When something comes, by its first time and how often.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Schedule {
-    pub(crate) at: u64,
-    pub(crate) every: Option<u64>,
-    pub(crate) probability: Option<f64>,
-}
-
-impl Schedule {
-    /// Its times within a load of a duration, each with its number.
-    fn times(self, duration: u64, seed: u64) -> impl Iterator<Item = (u64, u64)> {
-        let times = match self.every {
-            Some(every) if every > 0 && self.at < duration => {
-                (duration - self.at).div_ceil(every).clamp(1, MOST_TIMES)
-            }
-            _ => 1,
-        };
-        let mut random = Random::new(seed ^ 0x5C_4ED0);
-        (0..times).filter_map(move |number| {
-            let comes = self.probability.is_none_or(|part| {
-                // Casts of floats saturate, so that 1 is all bits.
-                random.bits() <= (part * 2f64.powi(64)) as u64 && part > 0.0
-            });
-            let at = self.at + number * self.every.unwrap_or(0);
-            comes.then_some((number, at))
-        })
-    }
-}
 
 /// What each instance has, in the order in which definitions say it.
 pub(crate) fn draw(topology: &Topology, seed: u64, duration: u64) -> HashMap<u32, Vec<Occurrence>> {
@@ -148,19 +115,6 @@ fn draw_one(
     }
 }
 
-/// What goes wrong between two sides.
-#[derive(Clone, Debug)]
-pub struct TimedLink {
-    pub(crate) from: LinkSide,
-    pub(crate) to: LinkSide,
-    pub(crate) schedule: Schedule,
-    pub(crate) lasting: Option<u64>,
-    /// The part that is lost, and that arrives twice, in 2^64ths.
-    pub(crate) loss: u64,
-    pub(crate) twice: u64,
-    pub(crate) delay: Option<Sampler>,
-}
-
 /// A link that goes wrong in a run.
 #[derive(Debug)]
 pub(crate) struct Link {
@@ -219,32 +173,5 @@ impl Link {
         if let Some(delay) = &self.about.delay {
             fate.delay = fate.delay.saturating_add(delay.sample(bits));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn schedule(every: Option<u64>, probability: Option<f64>) -> Schedule {
-        Schedule {
-            at: 10,
-            every,
-            probability,
-        }
-    }
-
-    #[test]
-    fn a_schedule_repeats_until_the_load_ends_as_likely_as_it_says() {
-        let times = |schedule: Schedule, duration| {
-            let times = schedule.times(duration, 7);
-            times.map(|(_, at)| at).collect::<Vec<_>>()
-        };
-        assert_eq!(times(schedule(None, None), 100), [10]);
-        assert_eq!(times(schedule(Some(30), None), 100), [10, 40, 70]);
-        assert_eq!(times(schedule(Some(30), None), 101), [10, 40, 70, 100]);
-        assert!(times(schedule(Some(1), Some(0.0)), 1000).is_empty());
-        let some = times(schedule(Some(1), Some(0.3)), 10_010).len();
-        assert!((2_850..3_150).contains(&some), "{some}");
     }
 }

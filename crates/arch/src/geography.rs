@@ -4,10 +4,8 @@ use crate::Network;
 use crate::distribution::{Distribution, Sampler};
 use std::time::Duration;
 
-pub use corsair_observe::{REGIONS, ZONES};
-
-/// How many regions there are at most.
-pub const MAX_REGIONS: u32 = REGIONS.len() as u32;
+use corsair_observe::REGIONS;
+pub use corsair_observe::{Places, PlacesError};
 
 /// One-way times between regions in milliseconds, about half of the round trips that users of
 /// those regions measure.
@@ -20,12 +18,15 @@ const BETWEEN_REGIONS: [[u16; REGIONS.len()]; REGIONS.len()] = [
     [99, 70, 129, 124, 46, 0],
 ];
 
+/// The same in milliseconds where one of the regions is not in the table: its mean.
+const APART: u16 = 72;
+
 /// A region and a zone in it, either of which may be all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Zone {
-    /// The index of the region in [`REGIONS`]; none: not in a region.
+    /// The number of the region among those of the [`Places`]; none: not in a region.
     pub region: Option<u8>,
-    /// The index of the zone in [`ZONES`]; none: all zones of the region.
+    /// The number of the zone; none: all zones of the region.
     pub zone: Option<u8>,
 }
 
@@ -37,24 +38,30 @@ impl Zone {
     };
 
     /// The name of the region, or `*`.
-    pub fn region_name(self) -> &'static str {
-        self.region.map_or("*", |region| REGIONS[region as usize])
+    ///
+    /// # Panics
+    /// If it is not one of these places.
+    pub fn region_name(self, places: &Places) -> &str {
+        places.region(self.region)
     }
 
     /// The name of the zone, or `*`.
-    pub fn zone_name(self) -> &'static str {
-        self.zone.map_or("*", |zone| ZONES[zone as usize])
+    ///
+    /// # Panics
+    /// If it is not one of these places.
+    pub fn zone_name(self, places: &Places) -> &str {
+        places.zone(self.zone)
     }
 
     /// The place of these names; `None` if a region or zone is not known.
-    pub fn named(region: &str, zone: &str) -> Option<Zone> {
-        let index = |name: &str, names: &[&str]| match name {
+    pub fn named(places: &Places, region: &str, zone: &str) -> Option<Zone> {
+        let number = |name: &str, find: &dyn Fn(&str) -> Option<u8>| match name {
             "*" => Some(None),
-            _ => Some(Some(names.iter().position(|&known| known == name)? as u8)),
+            _ => find(name).map(Some),
         };
         Some(Zone {
-            region: index(region, &REGIONS)?,
-            zone: index(zone, &ZONES)?,
+            region: number(region, &|name| places.find_region(name))?,
+            zone: number(zone, &|name| places.find_zone(name))?,
         })
     }
 }
@@ -67,13 +74,16 @@ impl Zone {
 pub struct Geography {
     same_zone: Sampler,
     same_region: Sampler,
+    /// From each region to each; none if it is the same everywhere.
     between: Vec<Sampler>,
+    regions: usize,
 }
 
 impl Geography {
     /// The times of this network; where it says nothing, 200 to 300 µs in a zone, 400 to 600 µs
     /// between zones, and a table of measured times with a tenth more or less between regions.
-    pub fn new(network: Option<&Network>) -> Geography {
+    /// Regions that are not in the table are as far from all others as those are on average.
+    pub fn new(network: Option<&Network>, places: &Places) -> Geography {
         let uniform = |from: u64, to: u64| {
             Distribution::uniform(Duration::from_micros(from), Duration::from_micros(to))
         };
@@ -81,11 +91,12 @@ impl Geography {
             given.cloned().unwrap_or(default).sampler()
         };
         let other = network.and_then(|network| network.other_region.as_ref());
-        let mut between = Vec::with_capacity(REGIONS.len() * REGIONS.len());
-        for (a, row) in REGIONS.iter().zip(BETWEEN_REGIONS) {
-            for (b, millis) in REGIONS.iter().zip(row) {
+        let regions = places.regions();
+        let mut between = Vec::with_capacity(regions.len() * regions.len());
+        for a in regions {
+            for b in regions {
                 let pair = network.and_then(|network| network.pair(a, b)).or(other);
-                let micros = u64::from(millis) * 1000;
+                let micros = u64::from(apart(a, b)) * 1000;
                 between.push(given(pair, uniform(micros * 9 / 10, micros * 11 / 10)));
             }
         }
@@ -95,6 +106,7 @@ impl Geography {
             same_zone: given(zone, uniform(200, 300)),
             same_region: given(region, uniform(400, 600)),
             between,
+            regions: regions.len(),
         }
     }
 
@@ -102,7 +114,8 @@ impl Geography {
     pub fn same_everywhere(times: &Distribution) -> Geography {
         let times = times.sampler();
         Geography {
-            between: vec![times.clone(); REGIONS.len() * REGIONS.len()],
+            between: Vec::new(),
+            regions: 0,
             same_zone: times.clone(),
             same_region: times,
         }
@@ -111,9 +124,7 @@ impl Geography {
     /// How long messages travel from one place to another.
     pub fn between(&self, from: Zone, to: Zone) -> &Sampler {
         match (from.region, to.region) {
-            (Some(a), Some(b)) if a != b => {
-                &self.between[usize::from(a) * REGIONS.len() + usize::from(b)]
-            }
+            (Some(a), Some(b)) if a != b => self.of_pair(usize::from(a), usize::from(b)),
             (Some(_), Some(_)) if from.zone.is_some() && from.zone == to.zone => &self.same_zone,
             _ => &self.same_region,
         }
@@ -126,7 +137,22 @@ impl Geography {
         let between = pairs.filter(|(a, b)| a != b);
         [&self.same_zone, &self.same_region]
             .into_iter()
-            .chain(between.map(|(a, b)| &self.between[a * REGIONS.len() + b]))
+            .chain(between.map(|(a, b)| self.of_pair(a, b)))
+    }
+
+    fn of_pair(&self, from: usize, to: usize) -> &Sampler {
+        let between = self.between.get(from * self.regions + to);
+        between.unwrap_or(&self.same_region)
+    }
+}
+
+/// How far apart two regions are, one way, in milliseconds.
+fn apart(a: &str, b: &str) -> u16 {
+    let known = |name: &str| REGIONS.iter().position(|&known| known == name);
+    match (known(a), known(b)) {
+        (Some(a), Some(b)) => BETWEEN_REGIONS[a][b],
+        _ if a == b => 0,
+        _ => APART,
     }
 }
 
@@ -143,11 +169,12 @@ mod tests {
 
     #[test]
     fn names_lead_back_to_places() {
+        let places = Places::default();
         for place in [at(0, 2), at(5, 0), Zone::EVERYWHERE] {
-            let named = Zone::named(place.region_name(), place.zone_name());
-            assert_eq!(named, Some(place));
+            let (region, zone) = (place.region_name(&places), place.zone_name(&places));
+            assert_eq!(Zone::named(&places, region, zone), Some(place));
         }
-        assert_eq!(Zone::named("mars-north-1", "zoneA"), None);
+        assert_eq!(Zone::named(&places, "mars-north-1", "zoneA"), None);
     }
 
     #[test]
@@ -157,7 +184,13 @@ mod tests {
                 assert_eq!(millis, BETWEEN_REGIONS[b][a]);
             }
         }
-        let geography = Geography::new(None);
+        let rows = BETWEEN_REGIONS.as_flattened();
+        let all: u32 = rows.iter().map(|&millis| u32::from(millis)).sum();
+        assert_eq!(
+            u32::from(APART),
+            all / (REGIONS.len() * (REGIONS.len() - 1)) as u32
+        );
+        let geography = Geography::new(None, &Places::default());
         let least = |a, b| geography.between(a, b).least();
         assert!(least(at(0, 0), at(0, 0)) < least(at(0, 0), at(0, 1)));
         assert!(least(at(0, 0), at(0, 1)) < least(at(0, 0), at(1, 0)));
@@ -183,11 +216,22 @@ mod tests {
             r#"{"same_zone": "1ms", "other_region": "50ms", "regions": {"us-east-1..us-west-2": "20ms"}}"#,
         )
         .unwrap();
-        let geography = Geography::new(Some(&network));
+        let geography = Geography::new(Some(&network), &Places::default());
         let least = |a, b| geography.between(a, b).least();
         assert_eq!(least(at(0, 0), at(0, 0)), 1_000_000);
         assert_eq!(least(at(0, 0), at(1, 0)), 20_000_000);
         assert_eq!(least(at(1, 0), at(0, 2)), 20_000_000);
         assert_eq!(least(at(0, 0), at(2, 0)), 50_000_000);
+    }
+
+    #[test]
+    fn regions_of_ones_own_have_the_times_of_their_names() {
+        let none: [&[&str]; 0] = [];
+        let places = Places::new(&["mars", "us-west-2", "us-east-1"], &[], &none).unwrap();
+        let geography = Geography::new(None, &places);
+        let least = |a, b| geography.between(a, b).least();
+        assert_eq!(least(at(1, 0), at(2, 0)), 29_700_000);
+        assert_eq!(least(at(0, 0), at(2, 0)), 64_800_000);
+        assert_eq!(least(at(0, 0), at(0, 0)), 200_000);
     }
 }

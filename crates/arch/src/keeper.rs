@@ -7,11 +7,13 @@
 use crate::log;
 use crate::message::Msg;
 use crate::model::{LEAST_TRAVEL, Model};
+use crate::ordered::Ordered;
 use crate::topology::{HealthRules, ScalerRules};
 use crate::totals::ServiceTotals;
 use corsair::{Actor, Addr, Context, Event, Flow, Token};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// The timers: to ask how busy instances are, to decide what follows, to ask whether they are well.
@@ -34,6 +36,7 @@ pub(crate) struct Keeper {
     /// Since when there have been too many in a region, and how many were wanted at most.
     low: BTreeMap<Option<u8>, (u64, u32)>,
     done: ServiceTotals,
+    ordered: Ordered,
 }
 
 /// An instance.
@@ -91,6 +94,7 @@ impl Keeper {
             first: 0,
             low: BTreeMap::new(),
             done: ServiceTotals::default(),
+            ordered: Ordered::default(),
         }
     }
 
@@ -102,12 +106,23 @@ impl Keeper {
         self.model.topology.services[self.service as usize].health_check
     }
 
-    /// Sends something that arrives a delay in nanoseconds later than it would.
-    fn tell<C: Context<Msg>>(&self, later: u64, to: u32, message: Msg, cx: &mut C) {
+    /// Says something that arrives a delay in nanoseconds later than it would. It is sent again where a
+    /// link loses it, but for questions, which come again by themselves.
+    fn tell<C: Context<Msg>>(&mut self, later: u64, to: u32, message: Msg, cx: &mut C) {
         let geography = &self.model.topology.geography;
         let (from, there) = (self.model.place(self.index), self.model.place(to));
         let travel = geography.between(from, there).typical().max(LEAST_TRAVEL);
-        let delay = travel.saturating_add(later).saturating_sub(self.model.base);
+        let times = (cx.now().as_nanos(), travel.saturating_add(later));
+        let (model, ends) = (&self.model, (self.index, to));
+        let after = match message {
+            Msg::Probe => self.ordered.once(model, ends, times, || cx.random()),
+            _ => Some(self.ordered.surely(model, ends, times, || cx.random())),
+        };
+        let Some(after) = after else {
+            self.model.dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        let delay = after.saturating_sub(self.model.base);
         cx.send_after(
             Duration::from_nanos(delay),
             Addr::from_u32(self.first + to),
@@ -135,8 +150,10 @@ impl Keeper {
         }
         match (token, self.scaler(), self.health()) {
             (TO_MEASURE, Some(rules), _) => {
-                for watched in self.nodes.iter().filter(|watched| watched.serves(now)) {
-                    self.tell(0, watched.node, Msg::Probe, cx);
+                for place in 0..self.nodes.len() {
+                    if self.nodes[place].serves(now) {
+                        self.tell(0, self.nodes[place].node, Msg::Probe, cx);
+                    }
                 }
                 let answers = self.model.settled.min(rules.every / 2);
                 cx.timer(Duration::from_nanos(answers), TO_DECIDE);
@@ -281,9 +298,10 @@ impl Keeper {
         }
     }
 
-    fn tell_registries<C: Context<Msg>>(&self, node: u32, message: Msg, cx: &mut C) {
-        for registry in self.model.topology.registries_of(node) {
-            self.tell(0, self.model.registry(registry), message, cx);
+    fn tell_registries<C: Context<Msg>>(&mut self, node: u32, message: Msg, cx: &mut C) {
+        let model = Arc::clone(&self.model);
+        for registry in model.topology.registries_of(node) {
+            self.tell(0, model.registry(registry), message, cx);
         }
     }
 }

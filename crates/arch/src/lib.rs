@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod buckets;
 mod capacity;
 #[cfg(feature = "compose")]
 mod compose;
@@ -27,6 +28,7 @@ mod migration;
 mod model;
 mod nearest;
 mod node;
+mod ordered;
 mod package;
 mod policy;
 mod registry;
@@ -46,14 +48,14 @@ pub use definition::{
     Arrivals, AutoscalerDefinition, BUILT_IN, Balance, BreakerDefinition, CacheDefinition,
     CallPolicy, Checked, Codel, Connections, Definition, DefinitionError, Ejection,
     EndpointDefinition, EntryLoad, Fault, FaultKind, HealthCheckDefinition, Hedge, LinkFault,
-    Network, Order, Place, PlaceFault, Problem, QueueDefinition, Rate, RateLimit, RatePoint,
-    Retries, RetryBudget, ServiceDefinition, Side, StepDefinition, Targets, read, read_text,
-    schema,
+    Network, Order, Place, PlaceFault, PlacesDefinition, Problem, QueueDefinition, Rate, RateLimit,
+    RatePoint, Retries, RetryBudget, ServiceDefinition, Side, StepDefinition, Targets, read,
+    read_text, schema,
 };
 pub use distribution::{Distribution, DistributionError, Sampler};
 pub use duration_text::{TimeSpan, duration};
 pub use experiment::{Compared, Estimate, Measured, compare, in_parallel, measure};
-pub use geography::{Geography, MAX_REGIONS, REGIONS, ZONES, Zone};
+pub use geography::{Geography, Places, PlacesError, Zone};
 pub use learn::{LearnError, Learned, Quantile, Resemblance, TraceError, learn};
 pub use load::{Load, LoadText, LoadTextError};
 pub use message::{Answer, Call, Change, Command, Key, Msg};

@@ -4,25 +4,23 @@
 //! What is told is a message with a virtual time, so that the run is a function of the architecture
 //! and of what it was told when: the same for any number of workers, watched or not.
 
+pub(crate) mod seen;
 mod times;
 
+pub use seen::{Calls, Details, InstanceState, MessageSeen, Recent, RequestSeen, SpanSeen};
 pub use times::Times;
 
-use crate::message::Answer;
 use crate::message::{Call, Command, Key, Msg};
 use crate::model::{LEAST_TRAVEL, Model};
 use crate::node::Node;
 use crate::scenario::AnyActor;
 use crate::simulate::{Plan, SimulateError, prepare, totals};
 use crate::topology::Topology;
-use crate::totals::{ServiceTotals, Totals};
+use crate::totals::Totals;
 use corsair::{Addr, Config, Executor, InjectError, Report, Simulation, SpanId, Time};
-use serde::{Serialize, Serializer};
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 /// An architecture in virtual time that its caller holds in the hand.
 ///
@@ -52,146 +50,6 @@ impl fmt::Debug for Live {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Live").field(&self.simulation).finish()
     }
-}
-
-/// Calls of one instance to another while it was watched.
-#[derive(Clone, Debug, Default)]
-pub struct Calls {
-    /// Requests and values sent.
-    pub sent: u64,
-    /// Requests that were answered, errors among them.
-    pub answered: u64,
-    /// Answers that were errors.
-    pub errors: u64,
-    /// How long answers took.
-    pub times: Times,
-    recent: Recent,
-    interval: u32,
-}
-
-/// The same of the last interval.
-#[derive(Clone, Debug, Default)]
-pub struct Recent {
-    /// Requests and values sent.
-    pub sent: u64,
-    /// Requests that were answered, errors among them.
-    pub answered: u64,
-    /// Answers that were errors.
-    pub errors: u64,
-    /// How long answers took.
-    pub times: Times,
-}
-
-impl Calls {
-    pub(crate) fn in_interval(&mut self, interval: u32) -> &mut Recent {
-        if self.interval != interval {
-            self.interval = interval;
-            (self.recent.sent, self.recent.answered, self.recent.errors) = (0, 0, 0);
-            self.recent.times.clear();
-        }
-        &mut self.recent
-    }
-}
-
-/// The state of an instance in numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct InstanceState {
-    /// It is killed.
-    pub is_down: bool,
-    /// It does nothing.
-    pub is_paused: bool,
-    /// It is cut off from other zones.
-    pub is_cut_off: bool,
-    /// It is up and in no registry.
-    pub is_away: bool,
-    /// How long it takes, in per cent of the usual.
-    pub slow_percent: u32,
-    /// Requests that wait for a slot.
-    pub queue: u32,
-    /// Slots in use.
-    pub busy: u32,
-    /// Pieces of work that it works on.
-    pub in_progress: u32,
-    /// Requests of its own that have no answer yet.
-    pub under_way: u32,
-    /// For how long slots were in use, summed over slots.
-    pub slot_nanos: u64,
-    /// How much it has worked.
-    pub worked_nanos: u64,
-    /// Requests that it has refused.
-    pub refused: u64,
-    /// Of an entry point: requests for which there was no instance.
-    pub unrouted: u64,
-}
-
-/// A request and its answer, as its client has seen it. Times are in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SpanSeen {
-    /// The trace, the span and the span that caused it; 0: none.
-    pub trace: u64,
-    /// See `trace`.
-    pub span: u64,
-    /// See `trace`.
-    pub parent: u64,
-    /// The instance that was asked.
-    pub server: u32,
-    /// When the request was sent.
-    pub sent: u64,
-    /// When the answer came.
-    pub received: u64,
-    /// What it was.
-    pub answer: Answer,
-}
-
-/// A message that an instance has received.
-#[derive(Clone, Debug, Serialize)]
-pub struct MessageSeen {
-    /// When, in nanoseconds.
-    pub at: u64,
-    /// From whom.
-    pub from: String,
-    /// The kind.
-    pub kind: &'static str,
-    /// The contents.
-    pub what: String,
-    /// How long it travelled, in nanoseconds, if it says that.
-    pub travelled: Option<u64>,
-}
-
-/// A request that has no answer yet.
-#[derive(Clone, Debug, Serialize)]
-pub struct RequestSeen {
-    /// Whom it asks.
-    pub server: String,
-    /// When it was sent, in nanoseconds.
-    pub sent: u64,
-    /// How long ago that is.
-    #[serde(serialize_with = "nanos")]
-    pub age: Duration,
-    /// The trace that it belongs to.
-    #[serde(serialize_with = "hex")]
-    pub trace: u64,
-}
-
-/// Everything that can be seen of an instance.
-#[derive(Clone, Debug, Serialize)]
-#[allow(missing_docs, reason = "fields are named after what they are")]
-pub struct Details {
-    pub name: String,
-    pub service: String,
-    pub package: &'static str,
-    pub region: &'static str,
-    pub zone: &'static str,
-    pub state: InstanceState,
-    pub concurrency: Option<u32>,
-    pub processors: Option<f64>,
-    pub queue: usize,
-    pub fields: BTreeMap<&'static str, u64>,
-    pub totals: ServiceTotals,
-    pub knows: Vec<String>,
-    pub registries: Vec<String>,
-    pub requests: Vec<RequestSeen>,
-    pub messages: Vec<MessageSeen>,
 }
 
 /// What can be sent to an instance from outside.
@@ -388,13 +246,4 @@ impl Live {
         let report = self.simulation.finish()?;
         Ok((report, totals(&self.model)))
     }
-}
-
-fn nanos<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_u64(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
-}
-
-/// Numbers beyond 2^53 are not those of JavaScript.
-fn hex<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&format_args!("{number:016x}"))
 }

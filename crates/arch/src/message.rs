@@ -1,9 +1,7 @@
 //! What actors of an architecture say to each other: spigo's twelve kinds.
 
-use crate::topology::Topology;
 use corsair::Message;
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
 
 /// The name of a value: a number, and a name space for those who share a disk.
 ///
@@ -376,41 +374,6 @@ impl Msg {
             | Msg::Replicate(call)
             | Msg::ReplicateRegion(call) => Some(call),
             _ => None,
-        }
-    }
-
-    /// What a log of messages shows of the contents, by the names of a topology.
-    pub fn payload(&self, topology: &Topology) -> String {
-        let instance = |node: u32| topology.full_name(node);
-        let service = |service: u32| topology.services[service as usize].name.clone();
-        match *self {
-            Msg::Hello | Msg::Goodbye => String::new(),
-            Msg::Kill => "killed".to_owned(),
-            Msg::Command(command) => format!("{command:?}").to_lowercase(),
-            Msg::Probe => "how busy?".to_owned(),
-            Msg::Pulse { busy } => format!("busy for {:?}", Duration::from_nanos(busy)),
-            Msg::Serve { there } => if there { "serve" } else { "rest" }.to_owned(),
-            Msg::NameDrop { node } | Msg::Forget { node } | Msg::Register { node } => {
-                instance(node)
-            }
-            Msg::Depend { service: it } | Msg::LookUp { service: it } => service(it),
-            Msg::Chat { period } => format!("{:?}", Duration::from_nanos(period)),
-            Msg::GoldCoin(gold) => gold.to_string(),
-            // Registries are numbered after the instances.
-            Msg::Inform { registry } => topology.registry_name(registry - topology.len()),
-            Msg::Edge { source, target } | Msg::ForgetEdge { source, target } => {
-                format!("{} {}", instance(source), instance(target))
-            }
-            Msg::GetRequest(call, _)
-            | Msg::Put(call)
-            | Msg::PutOwned(call)
-            | Msg::Replicate(call)
-            | Msg::ReplicateRegion(call) => match call.key.as_endpoint() {
-                Some((endpoint, ..)) => topology.endpoints.name(endpoint).unwrap_or_default(),
-                None => call.key.text(),
-            },
-            Msg::GetResponse { answer, .. } => format!("{answer:?}").to_lowercase(),
-            Msg::ReplicateNode(Change { node, .. }) | Msg::Delete { node, .. } => instance(node),
         }
     }
 }

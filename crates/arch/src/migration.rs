@@ -13,7 +13,9 @@
 //! | 8 | the rings of both regions replicate to each other |
 //! | 9 | three regions |
 
-use crate::definition::{Checked, Definition, DefinitionError, ServiceDefinition, read_text};
+use crate::definition::{
+    Checked, Definition, DefinitionError, PlacesDefinition, ServiceDefinition, read_text,
+};
 use crate::topology::{Scale, ScaleError};
 use std::collections::BTreeMap;
 
@@ -43,6 +45,7 @@ pub fn step(step: u32, scale: Scale) -> Result<(Checked, Scale), MigrationError>
         args: String::new(),
         date: String::new(),
         victim: String::new(),
+        places: PlacesDefinition::default(),
         network: None,
         load: BTreeMap::new(),
         services: services(step, scale.percent)?,

@@ -1,10 +1,10 @@
 //! What all actors of a run share: the topology, the settings, the recorder, and the totals.
 
 use crate::faults::{self, Fate, Link, Occurrence};
-use crate::geography::{ZONES, Zone};
+use crate::geography::Zone;
 use crate::message::Key;
 use crate::package::Package;
-use crate::topology::{EDDA, Instance, SCENARIO, Topology};
+use crate::topology::{EDDA, Instance, LinkSide, SCENARIO, Topology};
 use crate::totals::Totals;
 use corsair::Addr;
 use corsair_observe::{Recorder, ServiceId};
@@ -89,7 +89,13 @@ impl Model {
         for (index, service) in (0..).zip(&topology.services) {
             if service.package.is_ring() {
                 let zones = topology.rings(index).into_iter();
-                rings.extend(zones.map(|(at, nodes)| ((index, at), Arc::new(Ring(nodes)))));
+                rings.extend(zones.map(|(at, nodes)| {
+                    let nodes = match service.scaler {
+                        None => nodes,
+                        Some(_) => spread(nodes),
+                    };
+                    ((index, at), Arc::new(Ring(nodes)))
+                }));
             }
             let instances = service.instances.clone();
             present.extend(instances.map(|i| (index, topology.instances[i as usize].at)));
@@ -204,18 +210,37 @@ impl Model {
         self.faults.get(&instance).map_or(&[], Vec::as_slice)
     }
 
-    /// What becomes of a request, an answer or a value from one instance to another.
+    /// Whether links go wrong.
+    #[inline]
+    pub(crate) fn has_links(&self) -> bool {
+        !self.links.is_empty()
+    }
+
+    /// What becomes of a message from one actor to another, counted as instances are.
     #[inline]
     pub(crate) fn fate(&self, from: u32, to: u32, now: u64, bits: impl FnMut() -> u64) -> Fate {
         let mut fate = Fate::default();
-        if !self.links.is_empty() {
+        if self.has_links() {
             let mut bits = bits;
-            let ends = (self.instance(from), self.instance(to));
+            let ends = (self.end(from), self.end(to));
             for link in &self.links {
                 link.decide(ends, now, &mut fate, &mut bits);
             }
         }
         fate
+    }
+
+    /// An actor as the end of a link.
+    fn end(&self, actor: u32) -> Instance {
+        let instance = self.topology.instances.get(actor as usize).copied();
+        instance.unwrap_or_else(|| Instance {
+            service: match actor < self.edda() {
+                true => LinkSide::REGISTRIES,
+                false => LinkSide::NONE,
+            },
+            number: None,
+            at: self.place(actor),
+        })
     }
 
     /// The number of the first actor that looks after a service, counted as instances are.
@@ -328,6 +353,14 @@ fn circular(topology: &Topology) -> Vec<bool> {
         .collect()
 }
 
+/// The instances of a ring of which an autoscaler adds those behind to those in front: however many are
+/// there, they divide the tokens nearly evenly.
+fn spread(nodes: Vec<u32>) -> Vec<u32> {
+    let mut spread: Vec<(u32, u32)> = (0u32..).map(u32::reverse_bits).zip(nodes).collect();
+    spread.sort_unstable();
+    spread.into_iter().map(|(_, node)| node).collect()
+}
+
 /// The instances of a ring in one zone, in the order of their tokens: the n-th of N has all tokens
 /// from n·(2^32-1)/N on.
 #[derive(Debug)]
@@ -346,16 +379,6 @@ impl Ring {
         let (before, from) = self.0.split_at(place);
         from.iter().chain(before).copied().find(|&node| there(node))
     }
-}
-
-/// The zones of a region beside one.
-pub(crate) fn other_zones(at: Zone) -> impl Iterator<Item = Zone> {
-    let zones = ZONES.len() as u8;
-    let first = at.zone.unwrap_or(0);
-    (1..zones).map(move |step| Zone {
-        region: at.region,
-        zone: Some((first + step) % zones),
-    })
 }
 
 #[cfg(test)]

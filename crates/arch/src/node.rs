@@ -186,7 +186,12 @@ impl Node {
             Msg::Kill => self.kill(cx),
             Msg::Command(command) => self.obey(command, cx),
             Msg::Probe => host.tell_how_busy(cx),
-            Msg::Serve { there } => host.serve(there, cx),
+            Msg::Serve { there } => {
+                host.serve(there, cx);
+                if !there {
+                    self.role.leave(host, cx);
+                }
+            }
             Msg::Goodbye => {
                 host.leave(cx);
                 return Flow::Stop;
@@ -203,6 +208,11 @@ impl Node {
         if host.allows(node, cx) && self.role.add(host, node) {
             let (source, target) = (host.index, node);
             host.log(Msg::Edge { source, target }, cx);
+            let service = &host.model.topology.services[host.service as usize];
+            let is_peer = service.instances.contains(&node) && service.scaler.is_some();
+            if is_peer && cx.now().as_nanos() >= host.model.load_at {
+                self.role.peer_has_come(host, node, cx);
+            }
         }
     }
 

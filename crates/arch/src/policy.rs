@@ -30,6 +30,19 @@ pub(crate) struct Policy {
     pub(crate) ejection: Option<EjectionRules>,
 }
 
+impl Policy {
+    /// Whether it says more than which instance is asked.
+    pub(crate) fn minds_answers(&self) -> bool {
+        let chooses = Policy {
+            balance: self.balance,
+            hash_bound: self.hash_bound,
+            zone_spill: self.zone_spill,
+            ..Policy::default()
+        };
+        *self != chooses
+    }
+}
+
 /// The connections of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pool {

@@ -7,9 +7,11 @@
 use crate::log;
 use crate::message::{Change, Msg};
 use crate::model::{LEAST_TRAVEL, Model};
+use crate::ordered::Ordered;
 use corsair::{Actor, Addr, Context, Event, Flow};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// A registry of one zone.
@@ -26,6 +28,7 @@ pub(crate) struct Registry {
     last: FxHashMap<u32, (u32, bool)>,
     /// How much of a service's log each asker has been told.
     told: FxHashMap<(u32, u32), u32>,
+    ordered: Ordered,
 }
 
 impl Registry {
@@ -37,6 +40,7 @@ impl Registry {
             log: FxHashMap::default(),
             last: FxHashMap::default(),
             told: FxHashMap::default(),
+            ordered: Ordered::default(),
         }
     }
 
@@ -54,11 +58,16 @@ impl Registry {
         true
     }
 
-    fn tell<C: Context<Msg>>(&self, to: u32, message: Msg, cx: &mut C) {
+    /// How long what it says usually travels, in nanoseconds.
+    fn travel(&self, to: u32) -> u64 {
         let geography = &self.model.topology.geography;
         let (from, there) = (self.model.place(self.index), self.model.place(to));
-        let travel = geography.between(from, there).typical().max(LEAST_TRAVEL);
-        let delay = travel.saturating_sub(self.model.base);
+        geography.between(from, there).typical().max(LEAST_TRAVEL)
+    }
+
+    /// Sends something that arrives after so many nanoseconds.
+    fn tell<C: Context<Msg>>(&self, to: u32, after: u64, message: Msg, cx: &mut C) {
+        let delay = after.saturating_sub(self.model.base);
         let to = Addr::from_u32(self.first + to);
         cx.send_after(Duration::from_nanos(delay), to, message);
     }
@@ -72,16 +81,32 @@ impl Registry {
         for registry in 0..self.model.topology.registries() {
             let other = self.model.registry(registry);
             if other != self.index && self.model.place(other).region == here {
-                self.tell(other, Msg::ReplicateNode(change), cx);
+                let ends = (self.index, other);
+                let times = (cx.now().as_nanos(), self.travel(other));
+                let after = (self.ordered).surely(&self.model, ends, times, || cx.random());
+                self.tell(other, after, Msg::ReplicateNode(change), cx);
             }
         }
-        self.tell(self.model.edda(), log, cx);
+        self.record(log, cx);
+    }
+
+    /// Passes something on to the log of nodes and edges.
+    fn record<C: Context<Msg>>(&self, message: Msg, cx: &mut C) {
+        let edda = self.model.edda();
+        self.tell(edda, self.travel(edda), message, cx);
     }
 
     /// Answers who a service is: what has changed since the asker was told last.
     fn answer<C: Context<Msg>>(&mut self, service: u32, cx: &mut C) {
         let asker = cx.envelope().from.as_u32().wrapping_sub(self.first);
         let Some(log) = self.log.get(&service) else {
+            return;
+        };
+        let times = (cx.now().as_nanos(), self.travel(asker));
+        let arrives = (self.ordered).once(&self.model, (self.index, asker), times, || cx.random());
+        let Some(after) = arrives else {
+            // It asks again, and is told all of it.
+            self.model.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         };
         let told = self.told.entry((asker, service)).or_default();
@@ -96,7 +121,7 @@ impl Registry {
                 } else {
                     Msg::Forget { node }
                 };
-                self.tell(asker, message, cx);
+                self.tell(asker, after, message, cx);
             }
         }
     }
@@ -119,7 +144,7 @@ impl Actor<Msg> for Registry {
                 self.note(change);
             }
             Msg::LookUp { service } => self.answer(service, cx),
-            Msg::Edge { .. } | Msg::ForgetEdge { .. } => self.tell(self.model.edda(), body, cx),
+            Msg::Edge { .. } | Msg::ForgetEdge { .. } => self.record(body, cx),
             Msg::Goodbye => {
                 cx.send(from, Msg::Goodbye);
                 return Flow::Stop;

@@ -3,13 +3,14 @@
 //! Names say where an instance is: `arch.region.zone.instance`, with more parts for containers, or
 //! `arch.region.zone.service.package.instance` in older files.
 
-use crate::geography::{Geography, REGIONS, ZONES, Zone};
+use crate::geography::{Geography, Places, Zone};
 use crate::nearest::did_you_mean;
 use crate::package::Package;
 use crate::script::Endpoints;
 use crate::topology::{Costs, Instance, Service, Topology};
 use corsair_observe::graph::{GraphFile, GraphNode};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Why a graph is no architecture that can be run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -77,12 +78,18 @@ struct Parsed<'a> {
 }
 
 impl Topology {
-    /// The topology of a graph. Nothing is known of costs and faults, so there are none.
+    /// The topology of a graph in these places. Nothing is known of costs and faults, so there are
+    /// none.
     ///
     /// # Errors
     /// See [`ReloadError`].
-    pub fn from_graph(arch: &str, graph: &GraphFile) -> Result<Topology, ReloadError> {
-        let parsed: Vec<Parsed<'_>> = graph.nodes.iter().map(parse).collect::<Result<_, _>>()?;
+    pub fn from_graph(
+        arch: &str,
+        graph: &GraphFile,
+        places: &Arc<Places>,
+    ) -> Result<Topology, ReloadError> {
+        let parsed = graph.nodes.iter().map(|node| parse(node, places));
+        let parsed: Vec<Parsed<'_>> = parsed.collect::<Result<_, _>>()?;
         // Services in the order of their first instances, and their instances side by side.
         let mut order: Vec<(&str, Package, Vec<usize>)> = Vec::new();
         let mut by_name: HashMap<&str, usize> = HashMap::new();
@@ -102,11 +109,12 @@ impl Topology {
         }
         let mut topology = Topology {
             arch: crate::topology::first_part(arch),
+            places: Arc::clone(places),
             regions: 1,
             services: Vec::new(),
             instances: Vec::new(),
             edges: None,
-            geography: Geography::new(None),
+            geography: Geography::new(None, places),
             victim: None,
             endpoints: Endpoints::default(),
             faults: Vec::new(),
@@ -132,9 +140,8 @@ impl Topology {
             topology.services.push(Service {
                 name: name.to_owned(),
                 package,
-                machine: machine.to_owned(),
-                container: container.to_owned(),
-                process: String::new(),
+                container: None,
+                named_container: (machine.to_owned(), container.to_owned()),
                 instances: first..topology.instances.len() as u32,
                 dependencies: Vec::new(),
                 all_regions: package.is_ring(),
@@ -155,7 +162,7 @@ impl Topology {
     }
 }
 
-fn parse(node: &GraphNode) -> Result<Parsed<'_>, ReloadError> {
+fn parse<'a>(node: &'a GraphNode, places: &Places) -> Result<Parsed<'a>, ReloadError> {
     let name = node.name.as_str();
     let package = Package::named(&node.package).filter(|package| package.is_for_services());
     let package = package.ok_or_else(|| ReloadError::Package {
@@ -181,17 +188,17 @@ fn parse(node: &GraphNode) -> Result<Parsed<'_>, ReloadError> {
         [.., instance] => ("", instance, ""),
         [] => return Err(ReloadError::Name(name.to_owned())),
     };
-    let place = |kind, place: &str, among: &[&'static str]| ReloadError::Place {
+    let place = |kind, place: &str, among: &[String]| ReloadError::Place {
         node: name.to_owned(),
         place: place.to_owned(),
         kind,
-        meant: did_you_mean(place, among.iter().copied()),
+        meant: did_you_mean(place, among.iter().map(String::as_str)),
     };
-    let known = |place: &str, among: &[&str]| place == "*" || among.contains(&place);
-    if !known(region, &REGIONS) {
-        return Err(place("region", region, &REGIONS));
+    if Zone::named(places, region, "*").is_none() {
+        return Err(place("region", region, places.regions()));
     }
-    let at = Zone::named(region, zone).ok_or_else(|| place("zone", zone, &ZONES))?;
+    let at = Zone::named(places, region, zone);
+    let at = at.ok_or_else(|| place("zone", zone, places.zones()))?;
     let (service, number) = numbered(instance);
     Ok(Parsed {
         at,
@@ -242,9 +249,13 @@ mod tests {
         }
     }
 
+    fn topology(graph: &GraphFile) -> Result<Topology, ReloadError> {
+        Topology::from_graph("x", graph, &Arc::default())
+    }
+
     fn refusal(name: &str, package: &str) -> String {
         let graph = graph(&[(name, package)], &[]);
-        Topology::from_graph("x", &graph).unwrap_err().to_string()
+        topology(&graph).unwrap_err().to_string()
     }
 
     #[test]
@@ -258,16 +269,16 @@ mod tests {
             ("x.us-east-1.zoneC.db", "store"),
         ];
         let edges = [("x.*.*.www00", "x.eu-west-1.*.elb00")];
-        let topology = Topology::from_graph("x", &graph(&nodes, &edges)).unwrap();
-        let names: Vec<String> = (0..6).map(|node| topology.short_name(node)).collect();
+        let reloaded = topology(&graph(&nodes, &edges)).unwrap();
+        let names: Vec<String> = (0..6).map(|node| reloaded.short_name(node)).collect();
         let mut expected = nodes.map(|(name, _)| name);
         expected[4] = "x.us-east-1.zoneA.app100";
         assert_eq!(names, expected);
-        let full = topology.full_name(4);
+        let full = reloaded.full_name(4);
         assert_eq!(full, "x.us-east-1.zoneA.ecs:1.app100.node:4..app.monolith");
-        assert_eq!(topology.regions, 3);
-        assert_eq!(topology.services[0].instances, 0..2);
-        assert_eq!(topology.edges, Some(vec![(2, 3)]));
+        assert_eq!(reloaded.regions, 3);
+        assert_eq!(reloaded.services[0].instances, 0..2);
+        assert_eq!(reloaded.edges, Some(vec![(2, 3)]));
         let old = graph(
             &[(
                 "x.us-east-1.zoneC.cass.priamCassandra.cass11",
@@ -275,8 +286,8 @@ mod tests {
             )],
             &[],
         );
-        let topology = Topology::from_graph("x", &old).unwrap();
-        assert_eq!(topology.short_name(0), "x.us-east-1.zoneC.cass11");
+        let reloaded = topology(&old).unwrap();
+        assert_eq!(reloaded.short_name(0), "x.us-east-1.zoneC.cass11");
     }
 
     #[test]
@@ -309,7 +320,7 @@ mod tests {
             &[],
         );
         assert_eq!(
-            Topology::from_graph("x", &two).unwrap_err().to_string(),
+            topology(&two).unwrap_err().to_string(),
             "the service web has the packages karyon and zuul; rename some of its instances"
         );
     }

@@ -21,6 +21,8 @@ pub struct Script {
     /// Where each endpoint begins, and its priority, if it has one of its own.
     pub(crate) endpoints: Vec<(u32, Option<u8>)>,
     pub(crate) operations: Vec<Operation>,
+    /// Where something that was sent is when it is answered: the end, which comes twice.
+    pub(crate) sent: u32,
     /// Where branches of parallel steps begin.
     pub(crate) branches: Vec<u32>,
     /// The caches of an instance.

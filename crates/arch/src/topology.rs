@@ -1,47 +1,31 @@
 //! Instances of services in regions and zones: who there is, where, and under which name.
 //!
-//! Instance `i` of a service is in zone `i mod 3`, and the numbers go on from region to region, so
+//! Instance `i` of a service is in zone `i mod 3` where there are three, and the numbers go on from region to region, so
 //! that names are unique. The order of instances is that of the definition.
 
+mod fault;
 mod name;
 mod scale;
 mod service;
 
+pub use fault::{LinkSide, Schedule, TimedFault, TimedLink};
 pub use name::first_part;
 pub(crate) use name::{EDDA, SCENARIO};
 pub use scale::{Scale, ScaleError};
-pub use service::{Costs, HealthRules, ScalerRules, Service, TimedFault};
+pub use service::{Costs, HealthRules, ScalerRules, Service};
 
 use crate::definition::{Checked, ServiceDefinition, Side, reachable};
 use crate::distribution::Sampler;
 use crate::duration_text::TimeSpan;
-use crate::faults::{Schedule, TimedLink};
-use crate::geography::{Geography, ZONES, Zone};
+use crate::geography::{Geography, Places, Zone};
 use crate::message::Key;
 use crate::package::Package;
 use crate::script::Endpoints;
 use crate::totals::Totals;
 use corsair_observe::Guess;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
-
-/// One side of a link, or where a fault is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkSide {
-    pub(crate) region: Option<u8>,
-    pub(crate) zone: Option<u8>,
-    pub(crate) service: Option<u32>,
-}
-
-impl LinkSide {
-    /// Whether an instance is there.
-    pub(crate) fn has(&self, instance: Instance) -> bool {
-        let Instance { service, at, .. } = instance;
-        (self.region.is_none() || self.region == at.region)
-            && (self.zone.is_none() || self.zone == at.zone)
-            && self.service.is_none_or(|wanted| wanted == service)
-    }
-}
 
 /// An instance of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +43,8 @@ pub struct Instance {
 pub struct Topology {
     /// The first part of every name.
     pub arch: String,
+    /// What regions and zones are called.
+    pub places: Arc<Places>,
     /// How many regions there are.
     pub regions: u32,
     /// The services.
@@ -101,11 +87,12 @@ impl Topology {
         let definition = checked.definition();
         let mut topology = Topology {
             arch: first_part(&definition.arch),
+            places: Arc::clone(checked.places()),
             regions: scale.regions,
             services: Vec::new(),
             instances: Vec::new(),
             edges: None,
-            geography: Geography::new(definition.network.as_ref()),
+            geography: Geography::new(definition.network.as_ref(), checked.places()),
             victim: checked.victim().map(|victim| victim as u32),
             endpoints: checked.endpoints().clone(),
             faults: Vec::new(),
@@ -113,7 +100,8 @@ impl Topology {
         };
         let index = |name: &String| checked.index_of(name).map(|index| index as u32);
         for fault in &definition.faults {
-            let side = side(fault.region.as_deref(), fault.zone.as_deref(), None);
+            let at = (fault.region.as_deref(), fault.zone.as_deref());
+            let side = side(checked.places(), at, None);
             let services = fault.services.iter().filter_map(index).collect();
             let timed = TimedFault::new(&fault.fault());
             topology.faults.push((side, services, timed));
@@ -121,8 +109,12 @@ impl Topology {
         for link in &definition.links {
             let at = |given: &Option<Side>| {
                 let given = given.clone().unwrap_or_default();
-                let service = given.service.as_ref().and_then(index);
-                side(given.region.as_deref(), given.zone.as_deref(), service)
+                let service = given.service.as_ref().and_then(|name| match name.as_str() {
+                    "eureka" => Some(LinkSide::REGISTRIES),
+                    _ => index(name),
+                });
+                let at = (given.region.as_deref(), given.zone.as_deref());
+                side(checked.places(), at, service)
             };
             // Casts of floats saturate, so that 1 is all bits.
             let bits = |part: Option<f64>| (part.unwrap_or(0.0) * 2f64.powi(64)) as u64;
@@ -144,7 +136,7 @@ impl Topology {
         for (service, package) in checked.services() {
             let first = topology.instances.len() as u32;
             let index = topology.services.len() as u32;
-            for (number, at) in places(service, scale) {
+            for (number, at) in places(service, scale, topology.zones()) {
                 topology.instances.push(Instance {
                     service: index,
                     number: Some(number),
@@ -266,14 +258,29 @@ impl Topology {
         here.count() as u32 >= scaler.begin
     }
 
-    /// How many registries there are: one in each zone.
-    pub fn registries(&self) -> u32 {
-        self.regions * ZONES.len() as u32
+    /// How many zones each region has.
+    fn zones(&self) -> u32 {
+        self.places.zones().len() as u32
     }
 
-    /// Where a registry is. Registry `i` is in zone `i mod 3` of region `i / 3`.
+    /// The zones of a region beside one.
+    pub(crate) fn other_zones(&self, at: Zone) -> impl Iterator<Item = Zone> + use<> {
+        let zones = self.zones();
+        let first = u32::from(at.zone.unwrap_or(0));
+        (1..zones).map(move |step| Zone {
+            region: at.region,
+            zone: Some(((first + step) % zones) as u8),
+        })
+    }
+
+    /// How many registries there are: one in each zone.
+    pub fn registries(&self) -> u32 {
+        self.regions * self.zones()
+    }
+
+    /// Where a registry is. With three zones, registry `i` is in zone `i mod 3` of region `i / 3`.
     pub fn registry_at(&self, registry: u32) -> Zone {
-        let zones = ZONES.len() as u32;
+        let zones = self.zones();
         Zone {
             region: Some((registry / zones) as u8),
             zone: Some((registry % zones) as u8),
@@ -322,8 +329,12 @@ impl Topology {
 }
 
 /// What names of a region and a zone, which have been checked, mean.
-fn side(region: Option<&str>, zone: Option<&str>, service: Option<u32>) -> LinkSide {
-    let named = Zone::named(region.unwrap_or("*"), zone.unwrap_or("*"));
+fn side(
+    places: &Places,
+    (region, zone): (Option<&str>, Option<&str>),
+    service: Option<u32>,
+) -> LinkSide {
+    let named = Zone::named(places, region.unwrap_or("*"), zone.unwrap_or("*"));
     let named = named.unwrap_or(Zone::EVERYWHERE);
     LinkSide {
         region: named.region,
@@ -333,7 +344,11 @@ fn side(region: Option<&str>, zone: Option<&str>, service: Option<u32>) -> LinkS
 }
 
 /// The numbers and places of a service's instances at this scale, which has been checked.
-fn places(service: &ServiceDefinition, scale: Scale) -> impl Iterator<Item = (u32, Zone)> {
+fn places(
+    service: &ServiceDefinition,
+    scale: Scale,
+    zones: u32,
+) -> impl Iterator<Item = (u32, Zone)> {
     let regions = service.regions as u32 * scale.regions;
     // Those that an autoscaler may add are there from the beginning, and idle.
     let most = service.autoscaler.map_or(0, |scaler| scaler.most);
@@ -346,7 +361,7 @@ fn places(service: &ServiceDefinition, scale: Scale) -> impl Iterator<Item = (u3
         };
         let cross_zone = (service.count == 0).then(|| (0, at(None)));
         let numbers = region * count..(region + 1) * count;
-        let zone = |number| (number % ZONES.len() as u32) as u8;
+        let zone = move |number| (number % zones) as u8;
         cross_zone
             .into_iter()
             .chain(numbers.map(move |number| (number, at(Some(zone(number))))))

@@ -28,14 +28,26 @@ fn run(topology: Topology, workers: usize) -> Left {
     let observer = Observer::start(settings).unwrap();
     let plan = Plan {
         duration: Duration::from_secs(1),
+        interval: Some(Duration::from_millis(50)),
         recorder: observer.recorder(),
         ..Plan::default()
     };
     let (report, totals) = simulate(Executor::Virtual, &config, topology, &plan).unwrap();
     let observed = observer.finish().unwrap();
-    // Every span has both ends, but those of messages to the instance that was killed.
+    // Every span has both ends, but those of messages to instances that were killed, of what links and
+    // callers have dropped, and of what is still under way at the end.
     let has_scripts = totals.services.values().any(|service| service.timeouts > 0);
-    assert!(has_scripts || observed.incomplete == totals.dropped);
+    if has_scripts {
+        let open: u64 = totals.services.values().map(|s| s.unanswered).sum();
+        let known = totals.dropped + open + report.dead();
+        assert!(
+            observed.incomplete <= known,
+            "{} of {known}",
+            observed.incomplete
+        );
+    } else {
+        assert_eq!(observed.incomplete, totals.dropped);
+    }
     let files = observed.files.iter().map(|file| {
         let name = file.path.strip_prefix(directory.path()).unwrap();
         let bytes = std::fs::read(&file.path).unwrap();

@@ -51,11 +51,15 @@ impl Workload for Services<'_> {
 
     fn describe(&self, settings: &mut Settings) -> Result<()> {
         settings.arch.clone_from(&self.topology.arch);
+        settings.places = Arc::clone(&self.topology.places);
         settings.kinds = KINDS;
         settings.operations = self.topology.operations();
         settings.guesses = self.topology.guesses();
         settings.flows.clone_from(&self.options.flows);
         settings.times = self.options.collect;
+        if let Some(neo4j) = &mut settings.neo4j {
+            neo4j.flows = self.options.collect;
+        }
         settings.kafka.clone_from(&self.options.kafka);
         settings.otlp.clone_from(&self.options.otlp);
         settings.zipkin.clone_from(&self.options.zipkin);
@@ -116,7 +120,7 @@ impl Workload for Services<'_> {
         let mut files = Vec::new();
         let timeline = totals.timeline.clone().unwrap_or_default();
         for file in self.timelines {
-            files.push(file.write(&options.arch, &timeline, &names)?);
+            files.push(file.write(&options.arch, &timeline, &names, &topology.places)?);
         }
         let results = ServiceResults {
             described,

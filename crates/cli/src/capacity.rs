@@ -11,7 +11,9 @@ use crate::text::{self, GoDuration};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use corsair::Config;
-use corsair_arch::{Capacity, LoadText, Plan, Point, Scale, Search, Topology, capacity};
+use corsair_arch::{
+    Capacity, LoadText, PlacesDefinition, Plan, Point, Scale, Search, Topology, capacity,
+};
 use corsair_observe::Replacement;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -123,7 +125,13 @@ pub fn run(args: &CapacityArgs) -> Result<()> {
     if args.arch == "fsm" {
         return Err(source::no_services(&args.arch)).context("-a");
     }
-    let mut topology = source::defined(&args.arch, &args.arch_dir, args.stopstep, scale)?;
+    let mut topology = source::defined(
+        &args.arch,
+        &args.arch_dir,
+        args.stopstep,
+        scale,
+        &PlacesDefinition::default(),
+    )?;
     let load = args.load.as_deref().map(LoadText::read).transpose();
     let load = load.map_err(|error| anyhow!("--load: {error}"))?;
     if let Some(load) = &load {

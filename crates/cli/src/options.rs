@@ -11,6 +11,7 @@ use crate::text;
 use anyhow::{Result, anyhow, bail};
 use corsair::fsm::Form;
 use corsair::{Config, Executor, Latency, Overflow, RunError, Time};
+use corsair_observe::Neo4j;
 use jiff::Timestamp;
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -48,8 +49,8 @@ pub struct Options {
     pub graph_json: bool,
     /// Write GraphML and GEXF.
     pub graph_ml: bool,
-    /// Write the graph to Neo4j.
-    pub neo4j: bool,
+    /// Write the graph to this Neo4j database.
+    pub neo4j: Option<Neo4j>,
     /// Print every message.
     pub messages: bool,
     /// One JSON object instead of lines.
@@ -153,7 +154,7 @@ impl Options {
             epoch: values.read("epoch", epoch)?,
             graph_json: values.switch("graphjson")?,
             graph_ml: values.switch("graphml")?,
-            neo4j: values.switch("neo4j")?,
+            neo4j: neo4j(values)?,
             out,
             messages,
             json,
@@ -234,6 +235,20 @@ fn executor(values: &Values) -> Result<Executor> {
         "pool" => Executor::Pool,
         _ => Executor::Virtual,
     })
+}
+
+/// The database that the graph goes to, if it goes to one.
+fn neo4j(values: &Values) -> Result<Option<Neo4j>> {
+    let url = values.given("neo4jurl");
+    if !values.switch("neo4j")? {
+        let needless = url.map(|_| values.wrong("neo4jurl", "nothing goes there without -n"));
+        return needless.map_or(Ok(None), Err);
+    }
+    let mut database = Neo4j::from_environment();
+    if let Some(url) = url {
+        url.clone_into(&mut database.url);
+    }
+    Ok(Some(database))
 }
 
 /// Whether to start from a graph file, and from which if it was named.

@@ -1,5 +1,6 @@
 //! What every actor did, as CSV.
 
+use crate::text::quoted;
 use anyhow::Result;
 use corsair::{ActorTotals, Reason};
 use corsair_observe::Replacement;
@@ -42,15 +43,6 @@ fn lines<N: AsRef<str>>(
         writeln!(out, "{},{sent},{received},{ended}", quoted(name.as_ref()))?;
     }
     Ok(())
-}
-
-/// A CSV field: in quotes if it needs them.
-fn quoted(field: &str) -> std::borrow::Cow<'_, str> {
-    if field.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\"")).into()
-    } else {
-        field.into()
-    }
 }
 
 #[cfg(test)]

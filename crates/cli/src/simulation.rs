@@ -11,7 +11,7 @@ use crate::workload::{Results as _, Workload};
 use crate::{interrupt, observed, per_actor};
 use anyhow::{Context, Result};
 use corsair::{Executor, Outcome};
-use corsair_observe::{Clock, GraphFormat, Neo4j, Observer, Replacement, Settings};
+use corsair_observe::{Clock, GraphFormat, Observer, Replacement, Settings};
 use jiff::Timestamp;
 use std::io;
 use std::process::ExitCode;
@@ -116,9 +116,7 @@ fn settings(options: &Options, args: &str, workload: &impl Workload) -> Result<S
             .graphs
             .extend([GraphFormat::GraphMl, GraphFormat::Gexf]);
     }
-    if options.neo4j {
-        settings.neo4j = Some(Neo4j::from_environment());
-    }
+    settings.neo4j.clone_from(&options.neo4j);
     settings.cut = Some(options.config.cut.clone());
     if options.messages {
         settings.messages = Some(Box::new(crate::console::Stdout::new()));

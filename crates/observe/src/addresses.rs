@@ -1,13 +1,15 @@
 //! IP addresses by region and zone, as graphs and flows show them.
 
+use crate::Places;
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 /// Hands out addresses, one after the other in each zone.
 ///
-/// Each zone of spigo's six regions has a range of 65,536 addresses that begins as AWS's did
-/// (Ireland's third is 54.228: spigo has 54.288, which is no address). Regions and zones of other
-/// names take the ranges of the first. What does not fit into a range comes from 10.0.0.0/8.
+/// Each zone has a range of 65,536 addresses. Regions and zones of other names take the ranges of the
+/// first. What does not fit into a range comes from 10.0.0.0/8, or from another such network if zones
+/// have ranges of that.
 ///
 /// ```
 /// # use corsair_observe::Addresses;
@@ -19,57 +21,32 @@ use std::net::Ipv4Addr;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Addresses {
-    /// How many each range has handed out.
-    used: HashMap<u16, u32>,
+    places: Arc<Places>,
+    /// How many each zone has handed out.
+    used: HashMap<usize, u32>,
     /// How many came from elsewhere.
     elsewhere: u32,
 }
 
-/// spigo's regions, in the order in which architectures spread into them.
-pub const REGIONS: [&str; 6] = [
-    "us-east-1",
-    "us-west-2",
-    "eu-west-1",
-    "eu-central-1",
-    "ap-southeast-1",
-    "ap-southeast-2",
-];
-
-/// The zones of each region.
-pub const ZONES: [&str; 3] = ["zoneA", "zoneB", "zoneC"];
-
-/// The first two bytes of each range.
-const RANGES: [[[u8; 2]; ZONES.len()]; REGIONS.len()] = [
-    [[54, 198], [54, 221], [50, 19]],
-    [[54, 245], [54, 244], [54, 214]],
-    [[54, 247], [54, 246], [54, 228]],
-    [[54, 93], [54, 28], [54, 78]],
-    [[54, 251], [54, 254], [54, 255]],
-    [[54, 252], [54, 253], [54, 206]],
-];
-
 impl Addresses {
+    /// The addresses of these places.
+    pub fn of(places: &Arc<Places>) -> Addresses {
+        Addresses {
+            places: Arc::clone(places),
+            ..Addresses::default()
+        }
+    }
+
     /// The next address in a zone.
     pub fn next(&mut self, region: &str, zone: &str) -> Ipv4Addr {
-        let place = |names: &[&str], name| names.iter().position(|known| *known == name);
-        let region = place(&REGIONS, region).unwrap_or(0);
-        let zone = place(&ZONES, zone).unwrap_or(0);
-        let [first, second] = RANGES[region][zone];
-        let used = self
-            .used
-            .entry(u16::from_be_bytes([first, second]))
-            .or_default();
+        let index = self.places.index(region, zone);
+        let used = self.used.entry(index).or_default();
         *used += 1;
-        match u16::try_from(*used) {
-            Ok(within) => {
-                let [third, fourth] = within.to_be_bytes();
-                Ipv4Addr::new(first, second, third, fourth)
-            }
-            Err(_) => {
-                self.elsewhere += 1;
-                Ipv4Addr::from_bits(10 << 24 | self.elsewhere & 0x00FF_FFFF)
-            }
-        }
+        let within = self.places.address(index, *used);
+        within.unwrap_or_else(|| {
+            self.elsewhere += 1;
+            self.places.elsewhere(self.elsewhere)
+        })
     }
 }
 
@@ -90,5 +67,18 @@ mod tests {
             addresses.next("ap-southeast-2", "zoneC").to_string(),
             "54.206.0.1"
         );
+    }
+
+    #[test]
+    fn places_of_ones_own_have_addresses_of_their_own() {
+        let ranges = [["10.1", "10.2"], ["10.3", "10.4"]];
+        let places = Places::new(&["here", "there"], &["a", "b"], &ranges).unwrap();
+        let mut addresses = Addresses::of(&Arc::new(places));
+        let mut next = |region, zone| addresses.next(region, zone).to_string();
+        assert_eq!(next("there", "b"), "10.4.0.1");
+        assert_eq!(next("here", "b"), "10.2.0.1");
+        assert_eq!(next("*", "*"), "10.1.0.1");
+        let last = (0..65_535).map(|_| next("here", "a")).last();
+        assert_eq!(last.as_deref(), Some("11.0.0.1"));
     }
 }

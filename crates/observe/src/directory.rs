@@ -1,6 +1,6 @@
 //! The nodes that have appeared, by the numbers of their actors.
 
-use crate::{Addresses, Node, Population};
+use crate::{Addresses, Container, Node, Places, Population};
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -72,6 +72,7 @@ pub(crate) struct Placed {
     pub(crate) region: Arc<str>,
     pub(crate) zone: Arc<str>,
     pub(crate) address: Ipv4Addr,
+    pub(crate) container: Option<Container>,
     /// As Zipkin writes an endpoint; spans have it many times over.
     pub(crate) endpoint: Box<RawValue>,
 }
@@ -125,6 +126,14 @@ struct Endpoint<'a> {
 }
 
 impl Directory {
+    /// No nodes yet, in these places.
+    pub(crate) fn of(places: &Arc<Places>) -> Directory {
+        Directory {
+            addresses: Addresses::of(places),
+            ..Directory::default()
+        }
+    }
+
     /// An actor has appeared.
     pub(crate) fn add(&mut self, actor: u32, node: Node) -> Arc<Placed> {
         let address = self.addresses.next(&node.region, &node.zone);
@@ -162,6 +171,7 @@ impl Directory {
     pub(crate) fn call(&mut self, actor: u32, name: &str) -> Arc<Placed> {
         let node = Node {
             name: name.to_owned(),
+            container: None,
             full_name: name.to_owned(),
             service: "unknown".to_owned(),
             package: "unknown".to_owned(),
@@ -187,6 +197,7 @@ impl Directory {
             region: self.word(node.region),
             zone: self.word(node.zone),
             address,
+            container: node.container,
             endpoint,
         });
         let place = actor as usize;
@@ -238,6 +249,7 @@ mod tests {
         let mut directory = Directory::default();
         let node = Node {
             name: "netflixoss.us-east-1.zoneC.wwwproxy02".into(),
+            container: None,
             full_name: "netflixoss.us-east-1.zoneC..wwwproxy02...wwwproxy.zuul".into(),
             service: "wwwproxy".into(),
             package: "zuul".into(),
@@ -265,6 +277,7 @@ mod tests {
         );
         let www = Node {
             name: "netflixoss.*.*.www00".into(),
+            container: None,
             full_name: "netflixoss.*.*..www00...www.denominator".into(),
             service: "www".into(),
             package: "denominator".into(),

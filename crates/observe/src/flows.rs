@@ -7,10 +7,11 @@
 mod join;
 mod otlp;
 mod outlet;
-mod span;
+pub(crate) mod span;
 mod zipkin;
 
 use crate::directory::Directory;
+use crate::graph::GraphSink;
 use crate::json_array::Marshal;
 use crate::observer::{Observed, WrittenFile};
 use crate::recorder::record::Annotation;
@@ -54,7 +55,8 @@ impl Flows {
         if let Some(url) = &settings.zipkin {
             outlets.push(Outlet::collector(url, FlowFormat::ZipkinV2)?);
         }
-        Ok((!outlets.is_empty()).then(|| Flows {
+        let to_database = settings.neo4j.as_ref().is_some_and(|neo4j| neo4j.flows);
+        Ok((to_database || !outlets.is_empty()).then(|| Flows {
             join: Join::default(),
             ready: Vec::with_capacity(BATCH),
             outlets,
@@ -67,23 +69,28 @@ impl Flows {
         }))
     }
 
-    /// One end of an exchange.
+    /// One end of an exchange. `graph` is where the database is, if flows go there, too.
     pub(crate) fn annotate(
         &mut self,
         directory: &Directory,
+        graph: Option<&mut GraphSink>,
         end: &End,
     ) -> Result<(), ObserveError> {
         self.join.annotate(end, &mut self.ready);
         match self.ready.len() < BATCH {
             true => Ok(()),
-            false => self.write(directory),
+            false => self.write(directory, graph),
         }
     }
 
     /// The run is over: what is not complete never will be.
-    pub(crate) fn end(&mut self, directory: &Directory) -> Result<(), ObserveError> {
+    pub(crate) fn end(
+        &mut self,
+        directory: &Directory,
+        graph: Option<&mut GraphSink>,
+    ) -> Result<(), ObserveError> {
         self.join.end(&mut self.ready);
-        self.write(directory)?;
+        self.write(directory, graph)?;
         for outlet in &mut self.outlets {
             outlet.end()?;
         }
@@ -91,7 +98,11 @@ impl Flows {
     }
 
     /// Writes all that is ready, a batch at a time.
-    pub(crate) fn write(&mut self, directory: &Directory) -> Result<(), ObserveError> {
+    pub(crate) fn write(
+        &mut self,
+        directory: &Directory,
+        mut graph: Option<&mut GraphSink>,
+    ) -> Result<(), ObserveError> {
         let names = Names {
             directory,
             kinds: self.kinds,
@@ -103,6 +114,9 @@ impl Flows {
             self.incomplete += batch.iter().filter(|span| !span.is_complete()).count() as u64;
             for outlet in &mut self.outlets {
                 outlet.write(&self.marshal, &names, batch)?;
+            }
+            if let Some(graph) = &mut graph {
+                graph.flows(&names, batch);
             }
         }
         self.ready.clear();

@@ -22,6 +22,7 @@ mod json_array;
 mod metrics;
 mod node;
 mod observer;
+mod places;
 mod recorder;
 #[cfg_attr(
     not(any(feature = "http", feature = "kafka")),
@@ -33,10 +34,11 @@ mod settings;
 mod times;
 mod trace;
 
-pub use addresses::{Addresses, REGIONS, ZONES};
+pub use addresses::Addresses;
 pub use error::ObserveError;
-pub use node::{Exit, Node, Population};
+pub use node::{Container, Exit, Node, Population};
 pub use observer::{Loss, Observed, Observer, WrittenFile};
+pub use places::{Places, PlacesError, REGIONS, ZONES};
 pub use recorder::{Clock, Metric, Payload, Recorder, ServiceId};
 pub use replacement::{FileError, Replacement};
 pub use settings::{FlowFormat, GraphFormat, Guess, Neo4j, Settings};

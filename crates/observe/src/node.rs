@@ -22,6 +22,19 @@ pub struct Node {
     pub region: String,
     /// Where in the region: `zoneA`; `*` if everywhere.
     pub zone: String,
+    /// What it runs in, if that is known.
+    pub container: Option<Container>,
+}
+
+/// What an actor runs in. What is not known is empty. Names of spigo's have no part of it; OTLP does.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Container {
+    /// The machine, or what stands for one: `ecs:1`.
+    pub machine: String,
+    /// The image of the container.
+    pub image: String,
+    /// The process in it.
+    pub process: String,
 }
 
 /// Actors with consecutive addresses that differ in little but their names. What they are called

@@ -57,11 +57,18 @@ pub enum Metric {
     Service,
     /// On the way, from sending a message to receiving it.
     Network,
+    /// On both ways of a request, there and back.
+    RoundTrip,
 }
 
 impl Metric {
     /// All of them, in the order in which files and tables list them.
-    pub const ALL: [Metric; 3] = [Metric::Response, Metric::Service, Metric::Network];
+    pub const ALL: [Metric; 4] = [
+        Metric::Response,
+        Metric::Service,
+        Metric::Network,
+        Metric::RoundTrip,
+    ];
 
     /// Its name in file names and tables.
     pub const fn name(self) -> &'static str {
@@ -69,6 +76,7 @@ impl Metric {
             Metric::Response => "response",
             Metric::Service => "service",
             Metric::Network => "network",
+            Metric::RoundTrip => "round_trip",
         }
     }
 }

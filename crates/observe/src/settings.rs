@@ -1,6 +1,6 @@
 //! What an observer is to write, and where.
 
-use crate::{Clock, Replacement};
+use crate::{Clock, Places, Replacement};
 use corsair::Cut;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -8,6 +8,7 @@ use std::fmt;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 #[cfg(doc)]
 use crate::Observer;
@@ -20,6 +21,8 @@ pub struct Settings {
     pub step: u32,
     /// The flags of the run, as files quote them.
     pub args: String,
+    /// The regions and zones, and their addresses.
+    pub places: Arc<Places>,
     /// The date of time zero.
     pub epoch: Timestamp,
     /// The names of the kinds of messages, which records index.
@@ -66,6 +69,7 @@ impl Settings {
             arch: arch.into(),
             step: 0,
             args: String::new(),
+            places: Arc::default(),
             epoch: Timestamp::UNIX_EPOCH,
             kinds: &[],
             operations: Vec::new(),
@@ -158,11 +162,13 @@ pub struct Neo4j {
     pub user: String,
     /// With what; `None` where the database asks for nothing.
     pub password: Option<String>,
+    /// Write flows there, too: a relationship for each exchange of two nodes.
+    pub flows: bool,
 }
 
 impl Neo4j {
     /// The database that the environment names: `NEO4JURL`, or `localhost:7474` without it, and
-    /// `NEO4JPASSWORD` for the user `neo4j`.
+    /// `NEO4JPASSWORD` for the user `neo4j`. It gets no flows.
     pub fn from_environment() -> Neo4j {
         let url = std::env::var("NEO4JURL").ok();
         Neo4j {
@@ -171,6 +177,7 @@ impl Neo4j {
                 .unwrap_or_else(|| NEO4J.to_owned()),
             user: "neo4j".to_owned(),
             password: std::env::var("NEO4JPASSWORD").ok(),
+            flows: false,
         }
     }
 }

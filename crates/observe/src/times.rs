@@ -1,4 +1,5 @@
-//! How long things take at each service: histograms of response, service and network time.
+//! How long things take at each service: histograms of response, service and network time, and of
+//! round trips.
 //!
 //! The histograms (HDR) grow with what is measured: nothing is clamped, and values keep three
 //! significant digits. Threads count in different sets of histograms, and sets add up to the same
@@ -33,9 +34,9 @@ pub(crate) struct Times {
 #[derive(Clone, Debug, Default)]
 pub struct ServiceTimes {
     /// A histogram for each of [`Metric::ALL`], once there is a value.
-    histograms: [Option<Histogram<u64>>; 3],
+    histograms: [Option<Histogram<u64>>; Metric::ALL.len()],
     /// The exact sum of each metric.
-    sums: [u128; 3],
+    sums: [u128; Metric::ALL.len()],
     errors: u64,
 }
 
@@ -45,6 +46,7 @@ pub(crate) fn suffix(metric: Metric) -> &'static str {
         Metric::Response => "resp",
         Metric::Service => "serv",
         Metric::Network => "net",
+        Metric::RoundTrip => "rt",
     }
 }
 

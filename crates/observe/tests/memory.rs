@@ -26,6 +26,7 @@ impl Population for Pirates {
     fn node(&self, index: u32) -> Node {
         let name = pirate_name("fsm", index);
         Node {
+            container: None,
             full_name: name.clone(),
             name,
             service: "pirate".into(),

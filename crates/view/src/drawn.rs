@@ -1,9 +1,11 @@
 //! What a run has left: a graph file, and the flows beside it. It stands still.
 
 mod flows;
+mod timeline;
 
 use crate::command::Command;
 use crate::layout::{Place, layout, sunflower};
+use crate::series::Point;
 use crate::world::{GroupSample, Sampled, Scene, SceneArea, SceneNode, World};
 use crate::{EdgeState, NodeState};
 use corsair::Time;
@@ -13,6 +15,7 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use timeline::Timeline;
 
 /// What a run has left, as a page shows it.
 #[derive(Debug)]
@@ -23,6 +26,7 @@ pub struct Drawn {
     knows: Vec<Vec<u32>>,
     full_names: Vec<String>,
     flows: Flows,
+    timeline: Timeline,
 }
 
 /// Why what a run has left cannot be shown.
@@ -49,11 +53,13 @@ pub enum DrawnError {
         /// The directory.
         path: PathBuf,
     },
-    /// A directory with several graphs.
-    #[error("{} has several graphs; give one of them: {names}", path.display())]
+    /// A directory with several graphs, or tables.
+    #[error("{} has several {what}; leave one of them there, or give it: {names}", path.display())]
     Several {
         /// The directory.
         path: PathBuf,
+        /// Of what.
+        what: &'static str,
         /// The files.
         names: String,
     },
@@ -64,6 +70,14 @@ pub enum DrawnError {
         path: PathBuf,
         /// What is wrong.
         error: serde_json::Error,
+    },
+    /// A table of results over time that is broken.
+    #[error("{}:{line}: this is no line of a table of --timeline; write it anew", path.display())]
+    Table {
+        /// The file.
+        path: PathBuf,
+        /// The line.
+        line: usize,
     },
     /// Something too large.
     #[error("{} has more than {most} bytes; show a shorter run", path.display())]
@@ -123,6 +137,19 @@ impl Drawn {
             .and_then(|stem| stem.to_str())
             .unwrap_or("graph");
         let mut drawn = Drawn::new(stem, &graph);
+        // Results over time lie where the run was told, which is where the graph's directory is, or there.
+        let above = file.parent().and_then(Path::parent);
+        let mut directories: Vec<&Path> = above.into_iter().collect();
+        if path.is_dir() && above != Some(path) {
+            directories.insert(0, path);
+        }
+        for directory in directories {
+            if let Some(timeline) = Timeline::find(directory)? {
+                drawn.scene.groups.clone_from(&timeline.groups);
+                drawn.timeline = timeline;
+                break;
+            }
+        }
         // Flows lie beside json/.
         let beside = file.parent().and_then(Path::parent).map(|directory| {
             directory
@@ -257,6 +284,7 @@ impl Drawn {
             knows,
             full_names: graph.nodes.iter().map(|node| node.name.clone()).collect(),
             flows: Flows::default(),
+            timeline: Timeline::default(),
         }
     }
 
@@ -323,6 +351,7 @@ fn graph_in(path: &Path) -> Result<PathBuf, DrawnError> {
                 .collect();
             Err(DrawnError::Several {
                 path: path.to_owned(),
+                what: "graphs",
                 names: names.join(", "),
             })
         }
@@ -368,7 +397,7 @@ impl World for Drawn {
             nodes: nodes.collect(),
             edges,
             folded: vec![NodeState::default(); self.scene.folded.len()],
-            groups: vec![GroupSample::default()],
+            groups: vec![GroupSample::default(); self.scene.groups.len()],
             ..Sampled::default()
         }
     }
@@ -403,6 +432,10 @@ impl World for Drawn {
             return Ok(json!(found));
         }
         Err("ask for actor, from and to, requests, trace or find".to_owned())
+    }
+
+    fn points(&self, group: usize) -> Option<Vec<Point>> {
+        self.timeline.of(group)
     }
 
     fn dead_letters(&mut self) -> u64 {

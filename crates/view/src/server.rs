@@ -5,6 +5,7 @@
 //! is sent when the page has drawn the last. A slow page gets fewer, and nothing piles up. One watcher
 //! holds the controls; when it leaves, another one gets them.
 
+mod connections;
 mod page;
 mod socket;
 
@@ -21,11 +22,15 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use subtle::ConstantTimeEq;
 use tokio::sync::{Notify, watch};
 
 /// The most watchers.
 const MOST_WATCHERS: u32 = 16;
+
+/// How long the head of a request may take.
+const HEAD: Duration = Duration::from_secs(10);
 
 /// The most bytes of a question.
 const MOST_ASKED: usize = 64 << 10;
@@ -108,8 +113,7 @@ impl Server {
                 .route("/{token}/{file}", get(file))
                 .with_state(shared);
             tokio::select! {
-                // It only ends with the listener.
-                _ = axum::serve(listener, routes) => {}
+                () = connections::serve(listener, routes, HEAD) => {}
                 () = ended.notified() => {}
             }
         };

@@ -2,6 +2,7 @@
 
 use crate::command::Command;
 use crate::layout::Area;
+use crate::series::Point;
 use crate::{EdgeState, NodeState};
 use corsair::Time;
 use corsair_arch::live::Times;
@@ -57,6 +58,12 @@ pub trait World: Send {
     /// If this world has no definition.
     fn as_definition(&self, _: &[Command]) -> Result<Value, String> {
         Err("only architectures of services have definitions".to_owned())
+    }
+
+    /// What was measured of a group over time, if that is known from the beginning.
+    fn points(&self, group: usize) -> Option<Vec<Point>> {
+        let _ = group;
+        None
     }
 
     /// Messages for actors that had ended.

@@ -9,15 +9,15 @@ use faults::{check_faults, check_keeper, check_places};
 use scripts::{check_queue, check_scripts, names_to_index};
 
 use super::locate::Step;
-use super::{Definition, ServiceDefinition};
-use crate::geography::{MAX_REGIONS, REGIONS};
+use super::{Definition, PlacesDefinition, ServiceDefinition};
 use crate::load::Load;
 use crate::nearest::did_you_mean;
 use crate::package::Package;
 use crate::policy::Policy;
 use crate::script::{Endpoints, Script};
+use corsair_observe::{Places, PlacesError};
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// More instances of one service in one region than this are refused.
@@ -33,6 +33,9 @@ const VERSIONS: [&str; 2] = ["arch-0.0", "arch-0.1"];
 #[derive(Clone, Debug)]
 pub struct Checked {
     definition: Definition,
+    places: Arc<Places>,
+    /// Where files are that it names.
+    base: PathBuf,
     packages: Vec<Package>,
     /// The loads of entry points, by the index of the service.
     loads: BTreeMap<usize, Load>,
@@ -45,6 +48,24 @@ impl Checked {
     /// The definition.
     pub fn definition(&self) -> &Definition {
         &self.definition
+    }
+
+    /// The regions and zones that there are.
+    pub fn places(&self) -> &Arc<Places> {
+        &self.places
+    }
+
+    /// The same with regions, zones and addresses that are given, and its own where none are.
+    ///
+    /// # Errors
+    /// What is wrong with it then.
+    pub fn with_places(self, places: &PlacesDefinition) -> Result<Checked, Problem> {
+        let places = places.or(&self.definition.places);
+        let definition = Definition {
+            places,
+            ..self.definition
+        };
+        check(definition, &self.base).map_err(|(problem, _)| problem)
     }
 
     /// The services, each with its package.
@@ -132,8 +153,14 @@ pub enum Problem {
     Victim { victim: String, meant: String },
     #[error("service '{service}' has a count of {count}; give 0 to {MAX_COUNT}")]
     Count { service: String, count: i64 },
-    #[error("service '{service}' is in {regions} regions; give 0 to {MAX_REGIONS}")]
-    Regions { service: String, regions: i64 },
+    #[error("service '{service}' is in {regions} regions; give 0 to {most}")]
+    Regions {
+        service: String,
+        regions: i64,
+        most: usize,
+    },
+    #[error(transparent)]
+    Places(#[from] PlacesError),
     #[error("service '{service}' has a concurrency of {concurrency}; give 1 or more")]
     Concurrency { service: String, concurrency: i64 },
     #[error("service '{service}' has an error rate of {rate}; give a number from 0 to 1")]
@@ -150,8 +177,12 @@ pub enum Problem {
         "a fault of service '{service}' lasts no time; give \"for\" a time above 0s, or leave it out"
     )]
     NoTime { service: String },
-    #[error("'{pair}' is no pair of regions; write one as {}..{}{meant}", REGIONS[0], REGIONS[1])]
-    Pair { pair: String, meant: String },
+    #[error("'{pair}' is no pair of regions; write one as {example}{meant}")]
+    Pair {
+        pair: String,
+        example: String,
+        meant: String,
+    },
     #[error(
         "service '{service}' has useCustomGuesstimate and no {key}; give it one, such as {example}"
     )]
@@ -176,8 +207,10 @@ pub(super) fn check(definition: Definition, base: &Path) -> Result<Checked, Wron
     if definition.services.is_empty() {
         return Err((Problem::NoServices, vec![Step::Key("services")]));
     }
+    let places = definition.places.places();
+    let places = places.map_err(|error| (error.into(), vec![Step::Key("places")]))?;
     for pair in definition.network.iter().flat_map(|n| n.regions.keys()) {
-        check_pair(pair).map_err(|problem| (problem, vec![Step::Key("network")]))?;
+        check_pair(pair, &places).map_err(|problem| (problem, vec![Step::Key("network")]))?;
     }
     let mut names: HashMap<&str, usize> = HashMap::new();
     let mut packages = Vec::with_capacity(definition.services.len());
@@ -185,7 +218,7 @@ pub(super) fn check(definition: Definition, base: &Path) -> Result<Checked, Wron
         check_name(service, index, &names).map_err(|problem| at(index, "name", problem))?;
         names.insert(&service.name, index);
         packages.push(package(service).map_err(|problem| at(index, "package", problem))?);
-        check_numbers(service).map_err(|(key, problem)| at(index, key, problem))?;
+        check_numbers(service, &places).map_err(|(key, problem)| at(index, key, problem))?;
         let checked = check_queue(service, packages[index])
             .and_then(|()| check_keeper(service, packages[index]));
         checked.map_err(|(key, what)| {
@@ -209,11 +242,13 @@ pub(super) fn check(definition: Definition, base: &Path) -> Result<Checked, Wron
         let meant = did_you_mean(&victim, names.keys().copied());
         return Err((Problem::Victim { victim, meant }, vec![Step::Key("victim")]));
     }
-    check_places(&definition, &names, &packages)?;
+    check_places(&definition, &places, &names, &packages)?;
     let (endpoints, scripts) = check_scripts(&definition, &packages)?;
     let loads = check_loads(&definition, base, &names, &packages, &endpoints)?;
     Ok(Checked {
         definition,
+        places: Arc::new(places),
+        base: base.to_owned(),
         packages,
         loads,
         endpoints,
@@ -305,15 +340,23 @@ fn package(service: &ServiceDefinition) -> Result<Package, Problem> {
         })
 }
 
-fn check_numbers(service: &ServiceDefinition) -> Result<(), (&'static str, Problem)> {
+fn check_numbers(
+    service: &ServiceDefinition,
+    places: &Places,
+) -> Result<(), (&'static str, Problem)> {
     let name = || service.name.clone();
     if !(0..=MAX_COUNT).contains(&service.count) {
         let (service, count) = (name(), service.count);
         return Err(("count", Problem::Count { service, count }));
     }
-    if !(0..=i64::from(MAX_REGIONS)).contains(&service.regions) {
-        let (service, regions) = (name(), service.regions);
-        return Err(("regions", Problem::Regions { service, regions }));
+    let most = places.regions().len();
+    if !(0..=most as i64).contains(&service.regions) {
+        let problem = Problem::Regions {
+            service: name(),
+            regions: service.regions,
+            most,
+        };
+        return Err(("regions", problem));
     }
     if let Some(concurrency) = service.concurrency.filter(|&c| c < 1) {
         let problem = Problem::Concurrency {
@@ -411,16 +454,21 @@ fn check_loads(
 }
 
 /// Whether a key of the network's table names two regions.
-fn check_pair(pair: &str) -> Result<(), Problem> {
+fn check_pair(pair: &str, places: &Places) -> Result<(), Problem> {
+    let is_unknown = |region: &&str| places.find_region(region).is_none();
     let unknown = match pair.split_once("..") {
-        Some((a, b)) => [a, b].into_iter().find(|region| !REGIONS.contains(region)),
+        Some((a, b)) => [a, b].into_iter().find(is_unknown),
         None => Some(pair),
     };
     match unknown {
         None => Ok(()),
         Some(region) => Err(Problem::Pair {
             pair: pair.to_owned(),
-            meant: did_you_mean(region, REGIONS),
+            example: match places.regions() {
+                [a, b, ..] => format!("{a}..{b}"),
+                _ => "a..b, and give the architecture two regions".to_owned(),
+            },
+            meant: did_you_mean(region, places.regions().iter().map(String::as_str)),
         }),
     }
 }

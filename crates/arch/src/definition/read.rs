@@ -159,13 +159,14 @@ fn broken(file: &str, line: usize, what: &str) -> DefinitionError {
     }
 }
 
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 12] = [
     "arch",
     "version",
     "description",
     "args",
     "date",
     "victim",
+    "places",
     "network",
     "load",
     "faults",

@@ -8,7 +8,9 @@ use super::names::Names;
 use super::read::Recorded;
 use super::script::{self, Target};
 use super::slots::{self, Visit};
-use crate::definition::{Definition, EndpointDefinition, EntryLoad, ServiceDefinition};
+use crate::definition::{
+    Definition, EndpointDefinition, EntryLoad, PlacesDefinition, ServiceDefinition,
+};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// A service has at most this many endpoints; the rarest beyond become one.
@@ -123,6 +125,7 @@ pub(super) fn describe(recorded: &Recorded, invocations: &Invocations, name: &st
             args: String::new(),
             date: String::new(),
             victim: String::new(),
+            places: PlacesDefinition::default(),
             network: None,
             load,
             faults: Vec::new(),

@@ -1,8 +1,9 @@
 //! A histogram of times that is small enough for each edge of a graph to have one.
 
+use crate::buckets::{bucket, least, quantile};
+
 /// Steps between two powers of two: a time is known within 1/32 of itself.
 const STEPS: u32 = 16;
-const STEP_BITS: u32 = STEPS.trailing_zeros();
 
 /// How many times there were of each length, in nanoseconds. Only the range that has occurred takes
 /// memory.
@@ -13,32 +14,10 @@ pub struct Times {
     counts: Vec<u32>,
 }
 
-/// The bucket of a time: below 16 each its own, then 16 for each power of two.
-fn bucket(nanos: u64) -> u32 {
-    if nanos < u64::from(STEPS) {
-        return nanos as u32;
-    }
-    let power = 63 - nanos.leading_zeros();
-    let step = (nanos >> (power - STEP_BITS)) as u32 & (STEPS - 1);
-    (power - STEP_BITS + 1) * STEPS + step
-}
-
-/// The smallest time of a bucket; saturates behind the last.
-fn least(bucket: u32) -> u64 {
-    if bucket < STEPS {
-        return bucket.into();
-    }
-    let (power, step) = (bucket / STEPS - 1, bucket % STEPS);
-    if power + STEP_BITS > 63 {
-        return u64::MAX;
-    }
-    u64::from(STEPS + step) << power
-}
-
 impl Times {
     /// Counts a time.
     pub fn add(&mut self, nanos: u64) {
-        *self.count_mut(bucket(nanos)) += 1;
+        *self.count_mut(bucket::<STEPS>(nanos)) += 1;
     }
 
     /// Adds what another has counted.
@@ -69,24 +48,15 @@ impl Times {
     /// The time that a part of them, from 0 to 1, does not exceed, to 1/32 of itself; none if there
     /// are none.
     pub fn percentile(&self, part: f64) -> Option<u64> {
-        let all = self.len();
-        let wanted = libm::ceil(part * all as f64).max(1.0) as u64;
-        let mut seen = 0;
-        for (bucket, &count) in (self.first..).zip(&self.counts) {
-            seen += u64::from(count);
-            if count > 0 && seen >= wanted {
-                let (from, to) = (least(bucket), least(bucket + 1));
-                return Some(from + (to - from) / 2);
-            }
-        }
-        None
+        let counts = (self.first..).zip(self.counts.iter().copied());
+        quantile::<STEPS>(counts, self.len(), part)
     }
 
     /// The buckets that have counts: from which time on, and how many.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
         let all = (self.first..).zip(&self.counts);
         let some = all.filter(|&(_, &count)| count > 0);
-        some.map(|(bucket, &count)| (least(bucket), count))
+        some.map(|(bucket, &count)| (least::<STEPS>(bucket), count))
     }
 
     fn count_mut(&mut self, bucket: u32) -> &mut u32 {
@@ -109,23 +79,6 @@ impl Times {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_time_is_in_the_bucket_that_begins_at_or_before_it() {
-        let mut times: Vec<u64> = (0..63)
-            .flat_map(|p| [1 << p, (1 << p) + 1, 3 << p])
-            .collect();
-        times.extend([0, 17, 999, 1_000_000, u64::MAX]);
-        for time in times {
-            let bucket = bucket(time);
-            assert!(least(bucket) <= time, "{time}");
-            assert!(time < least(bucket + 1) || time == u64::MAX, "{time}");
-            assert!(
-                (time - least(bucket)) as f64 <= time as f64 / 16.0,
-                "{time}"
-            );
-        }
-    }
 
     #[test]
     fn percentiles_are_those_of_the_times_within_a_sixteenth() {

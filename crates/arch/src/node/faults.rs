@@ -120,7 +120,7 @@ impl Host {
         }
         for place in 0..self.registries.len() {
             let (registry, node) = (self.registries[place], self.index);
-            self.notify(registry, Msg::Register { node }, cx);
+            self.notify_surely(registry, Msg::Register { node }, cx);
         }
     }
 

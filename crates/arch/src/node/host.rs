@@ -4,10 +4,11 @@
 use super::health::{Health, Held};
 use super::job::{Job, PendingRequest, PendingRequests};
 use super::queue::Queue;
-use super::seen::Seen;
 use super::work::{InProgress, Piece};
+use crate::live::seen::Seen;
 use crate::message::{Answer, Call, Msg};
 use crate::model::Model;
+use crate::ordered::Ordered;
 use crate::package::Package;
 use crate::policy::Bucket;
 use crate::timeline::Track;
@@ -50,6 +51,8 @@ pub(crate) struct Host {
     pub(super) totals: ServiceTotals,
     /// What happens when, if that is kept.
     pub(super) track: Option<Box<Track>>,
+    /// What it has told registries, and those who look after it.
+    pub(super) ordered: Ordered,
     /// The time of the last event, in nanoseconds.
     pub(super) last_seen: u64,
     /// What it remembers while it is watched.
@@ -77,6 +80,7 @@ impl Host {
             bucket: costs.rate_limit.map(Bucket::new),
             totals: ServiceTotals::default(),
             track: track(model, index),
+            ordered: Ordered::default(),
             last_seen: 0,
             seen: None,
             model: Arc::clone(model),
@@ -313,7 +317,18 @@ impl Host {
         let measured = self.model.measured[server];
         recorder.sample(measured, Metric::Response, lasted);
         if travel > 0 {
-            recorder.sample(measured, Metric::Network, travel.into());
+            let travel = u64::from(travel);
+            recorder.sample(measured, Metric::Network, travel);
+            if request.travelled > 0 {
+                let round_trip = request.travelled + travel;
+                recorder.sample(measured, Metric::RoundTrip, round_trip);
+                if self.is_entry_point() {
+                    let own = self.measured();
+                    recorder.sample(own, Metric::Network, travel);
+                    recorder.sample(own, Metric::RoundTrip, round_trip);
+                    recorder.sample(own, Metric::Service, lasted.saturating_sub(round_trip));
+                }
+            }
         }
         if matches!(answer, Answer::Refused | Answer::Lost) {
             recorder.error(measured);

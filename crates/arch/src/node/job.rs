@@ -122,6 +122,8 @@ pub(crate) struct PendingRequest {
     pub(crate) server: u32,
     /// What the package needs to know when the response comes; see its `resume`.
     pub(crate) stage: u64,
+    /// How long it travels, in nanoseconds; 0 if it is lost.
+    pub(crate) travelled: u64,
     /// True if the instance was killed after it had made the request: the response is dropped.
     pub(crate) is_abandoned: bool,
 }

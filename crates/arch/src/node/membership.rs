@@ -25,7 +25,7 @@ impl Host {
         if !self.health.is_listed() {
             return;
         }
-        self.notify(registry, Msg::Register { node: self.index }, cx);
+        self.notify_surely(registry, Msg::Register { node: self.index }, cx);
     }
 
     /// Adds a service that the instance depends on, and asks for it.
@@ -83,7 +83,7 @@ impl Host {
     /// Sends something to the log of nodes and edges, by one of the registries.
     pub(super) fn log<C: Context<Msg>>(&mut self, message: Msg, cx: &mut C) {
         if let Some(&registry) = self.registries.first() {
-            self.notify(registry, message, cx);
+            self.record(registry, message, cx);
         }
     }
 
@@ -99,7 +99,7 @@ impl Host {
     pub(super) fn unregister<C: Context<Msg>>(&mut self, killed: bool, cx: &mut C) {
         for place in 0..self.registries.len() {
             let (registry, node) = (self.registries[place], self.index);
-            self.notify(registry, Msg::Delete { node, killed }, cx);
+            self.notify_surely(registry, Msg::Delete { node, killed }, cx);
         }
     }
 }

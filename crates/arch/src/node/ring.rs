@@ -4,15 +4,18 @@
 //! its token. An instance that is asked for a value it does not own asks the owner, and passes the
 //! answer on. An instance that is given a value passes it to the owner in each zone of the region,
 //! and to one instance in each other region, which does the same there.
+//!
+//! Where an autoscaler adds and removes instances, those of the zone give one that comes what it owns from
+//! then on, and one that leaves gives what it has to those that own it without it.
 
 use super::host::Host;
 use super::job::{Job, Operation};
 use super::routes::Routes;
-use super::storage::KeySet;
+use super::storage::{KeySet, hand_over};
 use crate::geography::Zone;
 use crate::message::{Answer, Call, Key, Msg};
-use crate::model::other_zones;
 use corsair::Context;
+use std::sync::Arc;
 
 /// An instance on a ring.
 #[derive(Debug, Default)]
@@ -47,7 +50,7 @@ impl RingNode {
             _ => self.kept.insert(job.key),
         }
         if let Operation::Put | Operation::CopyRegion = job.operation {
-            for zone in other_zones(at) {
+            for zone in host.model.topology.other_zones(at) {
                 self.copy_to(host, &job, zone, Msg::Replicate, cx);
             }
         }
@@ -57,7 +60,7 @@ impl RingNode {
                     region: Some(region),
                     zone: at.zone,
                 };
-                let zones = std::iter::once(there).chain(other_zones(there));
+                let zones = std::iter::once(there).chain(host.model.topology.other_zones(there));
                 let mut zones = zones.filter(|_| at.region != Some(region));
                 while let Some(zone) = zones.next()
                     && !self.copy_to(host, &job, zone, Msg::ReplicateRegion, cx)
@@ -65,6 +68,24 @@ impl RingNode {
             }
         }
         host.finish(job, Answer::Found, cx);
+    }
+
+    /// A peer has come: it is given the values that it owns.
+    pub(super) fn peer_has_come<C: Context<Msg>>(&self, host: &mut Host, peer: u32, cx: &mut C) {
+        let at = host.model.place(host.index);
+        if host.model.place(peer) == at {
+            let is_peers = |key: Key| self.owner(host, key, at) == Some(peer);
+            let keys = self.kept.sorted(is_peers);
+            hand_over(host, keys, |_| Some(peer), cx);
+        }
+    }
+
+    /// The instance leaves: others of the zone are given what it has.
+    pub(super) fn leave<C: Context<Msg>>(&self, host: &mut Host, cx: &mut C) {
+        let model = Arc::clone(&host.model);
+        let ring = model.ring(host.service, model.place(host.index));
+        let owner = |key: Key| ring?.owner(key, |node| self.peers.has(node));
+        hand_over(host, self.kept.sorted(|_| true), owner, cx);
     }
 
     /// The instance that owns a key in a zone, among this one and those it knows.

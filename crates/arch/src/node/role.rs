@@ -95,6 +95,22 @@ impl Role {
         }
     }
 
+    /// An instance of the same service has come while an autoscaler looks after it.
+    pub(super) fn peer_has_come<C: Context<Msg>>(&self, host: &mut Host, peer: u32, cx: &mut C) {
+        match self {
+            Role::Storage(storage) => storage.peer_has_come(host, peer, cx),
+            Role::Ring(ring) => ring.peer_has_come(host, peer, cx),
+            _ => {}
+        }
+    }
+
+    /// An autoscaler removes the instance.
+    pub(super) fn leave<C: Context<Msg>>(&self, host: &mut Host, cx: &mut C) {
+        if let Role::Ring(ring) = self {
+            ring.leave(host, cx);
+        }
+    }
+
     /// Removes an instance; false if it was not known.
     pub(super) fn remove(&mut self, host: &Host, node: u32) -> bool {
         match self {

@@ -3,25 +3,14 @@
 
 use super::host::Host;
 use super::job::Job;
-use crate::live::{Calls, SpanSeen};
+use crate::live::seen::{Seen, SpanSeen};
 use crate::message::{Answer, Msg};
-use corsair::{Addr, Context, SpanId};
-use rustc_hash::FxHashMap;
+use corsair::{Context, SpanId};
 use std::collections::VecDeque;
 
 /// How many of the last spans and messages are kept.
 const SPANS: usize = 128;
 const MESSAGES: usize = 24;
-
-/// What an instance has done while it was watched.
-#[derive(Debug, Default)]
-pub(crate) struct Seen {
-    /// By the instance that was called.
-    pub(crate) calls: FxHashMap<u32, Calls>,
-    pub(crate) spans: VecDeque<SpanSeen>,
-    /// When, from whom, what; the oldest first.
-    pub(crate) messages: VecDeque<(u64, Addr, Msg)>,
-}
 
 fn keep<T>(last: &mut VecDeque<T>, most: usize, new: T) {
     if last.len() == most {

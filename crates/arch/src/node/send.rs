@@ -35,13 +35,44 @@ impl Host {
     /// Sends a message that is no request. It travels as long as messages usually do between the
     /// two places, so that such messages stay in order.
     pub(super) fn notify<C: Context<Msg>>(&mut self, to: u32, message: Msg, cx: &mut C) {
-        if self.is_cut_off_from(to) {
-            self.count_dropped();
-            return;
+        let (ends, travel) = ((self.index, to), self.usual_travel(to));
+        let times = (cx.now().as_nanos(), travel);
+        let arrives = match self.is_cut_off_from(to) {
+            true => None,
+            false => (self.ordered).once(&self.model, ends, times, || cx.random()),
+        };
+        match arrives {
+            Some(after) => {
+                self.post(to, after, message, cx);
+            }
+            None => self.count_dropped(),
         }
+    }
+
+    /// The same with a message that is sent again where a link loses it.
+    pub(super) fn notify_surely<C: Context<Msg>>(&mut self, to: u32, message: Msg, cx: &mut C) {
+        if self.is_cut_off_from(to) {
+            return self.count_dropped();
+        }
+        let (ends, travel) = ((self.index, to), self.usual_travel(to));
+        let times = (cx.now().as_nanos(), travel);
+        let after = (self.ordered).surely(&self.model, ends, times, || cx.random());
+        self.post(to, after, message, cx);
+    }
+
+    /// Tells the log of nodes and edges something, by a registry. It sees what happens whatever is wrong
+    /// with links.
+    pub(super) fn record<C: Context<Msg>>(&mut self, registry: u32, message: Msg, cx: &mut C) {
+        if self.is_cut_off_from(registry) {
+            return self.count_dropped();
+        }
+        self.post(registry, self.usual_travel(registry), message, cx);
+    }
+
+    fn usual_travel(&self, to: u32) -> u64 {
         let (from, there) = (self.model.place(self.index), self.model.place(to));
         let travel = self.model.topology.geography.between(from, there).typical();
-        self.post(to, travel.max(LEAST_TRAVEL), message, cx);
+        travel.max(LEAST_TRAVEL)
     }
 
     /// Asks an instance on behalf of a job. `stage` comes back with the response.
@@ -71,13 +102,14 @@ impl Host {
         self.see_sent(to);
         let id = self.pending.reserve();
         let fate = self.fate(to, cx);
-        let mut second = None;
+        let (mut second, mut travelled) = (None, 0);
         let span = if fate.is_lost || self.is_cut_off_from(to) {
             self.count_dropped();
             self.post(self.index, self.model.patience, lost(id), cx)
         } else {
             let travel = self.travel(to, to, cx).saturating_add(later);
             let travel = travel.saturating_add(fate.delay);
+            travelled = travel;
             let rounds = self.rounds_after(&job);
             let call = Call::new(key, id, rounds, saturate(travel));
             let left = micros_left(job.deadline, sent.as_nanos());
@@ -100,6 +132,7 @@ impl Host {
             span,
             server: to,
             stage,
+            travelled,
             is_abandoned: false,
         };
         self.pending.insert(id, request);

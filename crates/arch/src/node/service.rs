@@ -12,7 +12,7 @@ mod route;
 
 use super::alarms::Alarms;
 use super::host::Host;
-use super::job::Job;
+use super::job::{Job, NO_DEADLINE};
 use crate::message::{Answer, Key, Msg};
 use crate::script::{NOWHERE, Operation, Script, Target};
 use attempts::{Alarm, Calling};
@@ -37,6 +37,9 @@ pub(crate) struct Service {
     serial: u32,
 }
 
+/// The number of no task.
+const NOBODY: u32 = u32::MAX;
+
 /// Something that is to be done at once.
 #[derive(Clone, Copy, Debug)]
 enum Todo {
@@ -52,7 +55,8 @@ enum Todo {
 #[derive(Debug)]
 struct Task {
     job: Job,
-    /// The task that waits for this one, and the number of its parallel step.
+    /// The task that waits for this one ([`NOBODY`] if it is something that was sent), and the number of
+    /// its parallel step.
     parent: Option<(u32, u32)>,
     /// The next operation; while it calls or waits for branches, that one.
     next: u32,
@@ -248,13 +252,20 @@ impl Service {
                 self.call(host, id, target, cx);
                 false
             }
-            Operation::Send { targets, times } => {
-                let job = task.job;
+            &Operation::Send { times, .. } => {
+                let (job, place) = (task.job, task.next as usize);
                 task.next += 1;
-                for _ in 0..*times {
+                for _ in 0..times {
+                    let Operation::Send { targets, .. } = &self.script.operations[place] else {
+                        break;
+                    };
                     let target = targets.draw(|| cx.random());
                     let key = key_for(target, &job);
                     let route = &mut self.routes[usize::from(target.route)];
+                    if route.minds_answers {
+                        self.send_by_policy(host, job, target, cx);
+                        continue;
+                    }
                     if let Some(to) = route.pick(about(&job), None, cx) {
                         host.put(&job, to, Msg::Put, key, cx);
                         // It is never answered.
@@ -305,6 +316,27 @@ impl Service {
         }
     }
 
+    /// Sends something whose policy wants to know what becomes of it: a call for which no task waits, and
+    /// which goes on when the request that has sent it is answered.
+    fn send_by_policy<C: Context<Msg>>(
+        &mut self,
+        host: &mut Host,
+        job: Job,
+        target: Target,
+        cx: &mut C,
+    ) {
+        let job = Job {
+            deadline: NO_DEADLINE,
+            ..job
+        };
+        let (sent, now) = (self.script.sent, cx.now().as_nanos());
+        let id = self.begin(job, Some((NOBODY, 0)), sent, now);
+        if let Some(task) = &mut self.tasks[id as usize] {
+            task.left = 1;
+        }
+        self.call(host, id, target, cx);
+    }
+
     /// The step at which a task is has failed: the fallback is done, if there is one.
     fn step_failed<C: Context<Msg>>(&mut self, host: &mut Host, id: u32, cx: &mut C) {
         if !self.falls_back(host, id) {
@@ -347,7 +379,8 @@ impl Service {
                 };
                 return host.finish(job, answer, cx);
             };
-            let Some(above) = &mut self.tasks[parent as usize] else {
+            let above = self.tasks.get_mut(parent as usize).and_then(Option::as_mut);
+            let Some(above) = above else {
                 return;
             };
             if above.fork != fork {

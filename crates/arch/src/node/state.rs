@@ -1,9 +1,9 @@
 //! What can be seen of an instance from outside, between two events.
 
 use super::Node;
-use crate::live::{Details, InstanceState, MessageSeen, RequestSeen};
+use crate::live::seen::Seen;
+use crate::live::seen::{Details, InstanceState, MessageSeen, RequestSeen};
 use crate::node::role::Role;
-use crate::node::seen::Seen;
 use corsair::{Addr, Message, Time};
 use std::time::Duration;
 
@@ -66,8 +66,8 @@ impl Node {
             name: topology.short_name(host.index),
             service: service.name.clone(),
             package: service.package.name(),
-            region: at.region_name(),
-            zone: at.zone_name(),
+            region: at.region_name(&topology.places).to_owned(),
+            zone: at.zone_name(&topology.places).to_owned(),
             state: self.state(now),
             concurrency: service.costs.concurrency,
             processors: service.costs.processors,

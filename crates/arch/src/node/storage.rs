@@ -1,4 +1,7 @@
 //! store, cache, volume: keep values, and copies of those of their peers.
+//!
+//! Where an autoscaler adds and removes instances, one that comes is given what the others have: by the
+//! first of those that it copies.
 
 use super::host::Host;
 use super::job::{Job, Operation};
@@ -16,7 +19,7 @@ pub(crate) struct Storage {
 
 /// The keys of the values that are kept. The values themselves do not matter.
 #[derive(Debug, Default)]
-pub(super) struct KeySet(FxHashSet<u64>);
+pub(super) struct KeySet(FxHashSet<Key>);
 
 impl KeySet {
     pub(super) fn len(&self) -> u64 {
@@ -24,12 +27,20 @@ impl KeySet {
     }
 
     pub(super) fn insert(&mut self, key: Key) {
-        self.0.insert(key.as_u64());
+        self.0.insert(key);
+    }
+
+    /// All of them that are wanted, in an order that depends on nothing else.
+    pub(super) fn sorted(&self, wanted: impl Fn(Key) -> bool) -> Vec<Key> {
+        let wanted = self.0.iter().copied().filter(|&key| wanted(key));
+        let mut keys: Vec<Key> = wanted.collect();
+        keys.sort_unstable_by_key(|key| key.as_u64());
+        keys
     }
 
     /// Whether there is a value: every storage knows one from the beginning.
     pub(super) fn look_up(&self, key: Key) -> Answer {
-        if key == Key::WHY || self.0.contains(&key.as_u64()) {
+        if key == Key::WHY || self.0.contains(&key) {
             Answer::Found
         } else {
             Answer::Missing
@@ -41,6 +52,16 @@ impl Storage {
     /// How many values it keeps.
     pub(super) fn values(&self) -> u64 {
         self.kept.len()
+    }
+
+    /// A peer has come that may have missed values: it is given them, if this is the first of its peers.
+    pub(super) fn peer_has_come<C: Context<Msg>>(&self, host: &mut Host, peer: u32, cx: &mut C) {
+        let package = host.model.package(host.index);
+        let others = self.peers.iter().filter(|&other| other != peer);
+        let mut others = others.filter(|&other| host.model.package(other) == package);
+        if others.all(|other| host.index < other) {
+            hand_over(host, self.kept.sorted(|_| true), |_| Some(peer), cx);
+        }
     }
 
     pub(super) fn act<C: Context<Msg>>(&mut self, host: &mut Host, job: Job, cx: &mut C) {
@@ -57,5 +78,20 @@ impl Storage {
             }
         }
         host.finish(job, Answer::Found, cx);
+    }
+}
+
+/// Gives values to the instances that are to have them.
+pub(super) fn hand_over<C: Context<Msg>>(
+    host: &mut Host,
+    keys: Vec<Key>,
+    to: impl Fn(Key) -> Option<u32>,
+    cx: &mut C,
+) {
+    for key in keys {
+        let job = Job::of_own_accord(Operation::Copy, key, cx.now().as_nanos());
+        if let Some(to) = to(key) {
+            host.put(&job, to, Msg::Replicate, key, cx);
+        }
     }
 }

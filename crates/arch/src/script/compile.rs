@@ -33,6 +33,9 @@ pub(crate) fn compile(
         steps.map_err(|what| format!("endpoint '{}': {what}", endpoint.name))?;
         compiler.push(Operation::End)?;
     }
+    compiler.script.sent = compiler.here();
+    compiler.push(Operation::End)?;
+    compiler.push(Operation::End)?;
     Ok(compiler.script)
 }
 

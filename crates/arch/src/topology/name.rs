@@ -23,14 +23,14 @@ impl Topology {
     /// All nine parts: `netflixoss.us-east-1.zoneC..homepage14...homepage.karyon`.
     pub fn full_name(&self, instance: u32) -> String {
         let service = self.service_of(instance);
+        let (machine, container) = &service.named_container;
         let mut name = self.place(instance);
         let _ = write!(
             name,
-            ".{}.{}.{}.{}.{}.{}",
-            part(&service.machine),
+            ".{}.{}.{}..{}.{}",
+            part(machine),
             self.label(instance),
-            part(&service.container),
-            part(&service.process),
+            part(container),
             service.name,
             service.package
         );
@@ -91,7 +91,8 @@ impl Topology {
 
     /// The parts of a name that say where it is.
     fn part_of(&self, at: Zone) -> String {
-        format!("{}.{}.{}", self.arch, at.region_name(), at.zone_name())
+        let (region, zone) = (at.region_name(&self.places), at.zone_name(&self.places));
+        format!("{}.{region}.{zone}", self.arch)
     }
 }
 

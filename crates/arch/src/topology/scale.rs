@@ -1,7 +1,6 @@
 //! How large an architecture is made.
 
 use crate::definition::Checked;
-use crate::geography::MAX_REGIONS;
 
 /// How large an architecture is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,11 +28,16 @@ const MAX_INSTANCES: u64 = 4_000_000;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScaleError {
     /// No region, or too many.
-    #[error("{0} regions are not possible; give 1 to {MAX_REGIONS}")]
-    Regions(u32),
+    #[error("{regions} regions are not possible; give 1 to {most}")]
+    Regions {
+        /// Regions of the run.
+        regions: u32,
+        /// How many there are.
+        most: u32,
+    },
     /// A service in too many regions.
     #[error(
-        "service '{service}' would be in {} regions, {regions} for each of {scale}; there are {MAX_REGIONS}",
+        "service '{service}' would be in {} regions, {regions} for each of {scale}; there are {most}",
         regions * scale
     )]
     ServiceRegions {
@@ -43,6 +47,8 @@ pub enum ScaleError {
         regions: u32,
         /// Regions of the run.
         scale: u32,
+        /// How many there are.
+        most: u32,
     },
     /// A scale at which a service disappears.
     #[error(
@@ -70,17 +76,20 @@ impl Scale {
 
     /// Whether a definition can be made so large.
     pub(super) fn check(self, checked: &Checked) -> Result<(), ScaleError> {
-        if !(1..=MAX_REGIONS).contains(&self.regions) {
-            return Err(ScaleError::Regions(self.regions));
+        let most = checked.places().regions().len() as u32;
+        if !(1..=most).contains(&self.regions) {
+            let regions = self.regions;
+            return Err(ScaleError::Regions { regions, most });
         }
         let mut total = 0u64;
         for (service, _) in checked.services() {
             let regions = service.regions as u32;
-            if regions * self.regions > MAX_REGIONS {
+            if regions * self.regions > most {
                 return Err(ScaleError::ServiceRegions {
                     service: service.name.clone(),
                     regions,
                     scale: self.regions,
+                    most,
                 });
             }
             let count = self.count(service.count);

@@ -1,18 +1,28 @@
 //! A service of a topology: where its instances are, what requests cost, what goes wrong.
 
+use super::fault::TimedFault;
 use super::scale::Scale;
-use crate::definition::{Checked, Fault, FaultKind, ServiceDefinition};
+use crate::definition::{Checked, ServiceDefinition};
 use crate::distribution::Sampler;
 use crate::duration_text::TimeSpan;
-use crate::faults::Schedule;
 use crate::load::Load;
 use crate::node::queue::QueueRules;
 use crate::package::Package;
 use crate::policy::{Policy, Rate};
 use crate::script::Script;
-use corsair_observe::Guess;
+use corsair_observe::{Container, Guess};
 use std::ops::Range;
 use std::sync::Arc;
+
+/// What a definition says of containers.
+fn container(service: &ServiceDefinition) -> Option<Container> {
+    let container = Container {
+        machine: service.machine.clone(),
+        image: service.container.clone(),
+        process: service.process.clone(),
+    };
+    (container != Container::default()).then_some(container)
+}
 
 /// A service and where its instances are.
 #[derive(Clone, Debug)]
@@ -21,12 +31,10 @@ pub struct Service {
     pub name: String,
     /// What implements it.
     pub package: Package,
-    /// What it runs on, if anything in particular.
-    pub machine: String,
-    /// The container image, if there is one.
-    pub container: String,
-    /// The process, if one is named.
-    pub process: String,
+    /// What its instances run in, if that is known.
+    pub container: Option<Container>,
+    /// Machine and container in the names of a graph that was read; empty in all others, as in spigo's.
+    pub(crate) named_container: (String, String),
     /// The indices of its instances.
     pub instances: Range<u32>,
     /// The indices of the services that it calls.
@@ -90,29 +98,6 @@ pub struct HealthRules {
     pub(crate) successes: u32,
 }
 
-/// A fault with its times in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TimedFault {
-    /// What goes wrong.
-    pub kind: FaultKind,
-    /// When, after the load has begun.
-    pub at: u64,
-    /// For how long; none: until the end.
-    pub lasting: Option<u64>,
-    /// Which part of the instances.
-    pub share: f64,
-    /// By how much times are multiplied.
-    pub factor: f64,
-    /// Again after so long.
-    pub every: Option<u64>,
-    /// How likely it is each time.
-    pub probability: Option<f64>,
-    /// For restarts: from one instance to the next, and how long each leaves its registries before.
-    pub gap: u64,
-    /// See `gap`.
-    pub drain: u64,
-}
-
 impl Service {
     pub(super) fn new(
         service: &ServiceDefinition,
@@ -136,9 +121,8 @@ impl Service {
         Service {
             name: service.name.clone(),
             package,
-            machine: service.machine.clone(),
-            container: service.container.clone(),
-            process: service.process.clone(),
+            container: container(service),
+            named_container: Default::default(),
             instances,
             dependencies,
             all_regions: service.dependencies().iter().any(|name| name == "eureka"),
@@ -202,30 +186,6 @@ impl Costs {
                 .unwrap_or_default(),
             processors: service.processors,
             rate_limit: (service.rate_limit.as_ref()).and_then(|limit| Rate::new(limit).ok()),
-        }
-    }
-}
-
-impl TimedFault {
-    pub(crate) fn schedule(&self) -> Schedule {
-        Schedule {
-            at: self.at,
-            every: self.every,
-            probability: self.probability,
-        }
-    }
-
-    pub(super) fn new(fault: &Fault) -> TimedFault {
-        TimedFault {
-            kind: fault.kind,
-            at: fault.at.nanos(),
-            lasting: fault.lasting.map(|time| time.nanos()),
-            share: fault.share.unwrap_or(1.0),
-            factor: fault.factor.unwrap_or(10.0),
-            every: fault.every.map(|time| time.nanos()),
-            probability: fault.probability,
-            gap: fault.gap.map_or(0, |time| time.nanos()),
-            drain: fault.drain.map_or(0, |time| time.nanos()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Names, places and numbers of instances are those of spigo's files.
 
 use super::*;
-use crate::{Scale, read, read_text};
+use crate::{PlacesDefinition, Scale, read, read_text};
 use std::path::Path;
 
 fn built_in(name: &str, scale: Scale) -> Result<Topology, ScaleError> {
@@ -58,14 +58,16 @@ fn names_are_those_of_spigos_graphs_and_flows() {
 }
 
 #[test]
-fn names_of_containers_have_their_machine_and_image_and_no_dots_in_them() {
+fn names_have_no_part_of_containers_as_in_spigo() {
     let text = r#"{"arch": "x", "services": [{"name": "db", "package": "store", "count": 1,
         "regions": 1, "machine": "ecs:1", "container": "redis:3.2", "process": "a b"}]}"#;
     let checked = read_text(text, "x").unwrap();
     let topology = Topology::new(&checked, Scale::default()).unwrap();
+    assert_eq!(topology.full_name(0), "x.us-east-1.zoneA..db00...db.store");
+    let container = topology.services[0].container.as_ref().unwrap();
     assert_eq!(
-        topology.full_name(0),
-        "x.us-east-1.zoneA.ecs:1.db00.redis:3_2.a_b.db.store"
+        (&*container.machine, &*container.image),
+        ("ecs:1", "redis:3.2")
     );
     assert_eq!(topology.short_name(0), "x.us-east-1.zoneA.db00");
 }
@@ -167,4 +169,46 @@ fn an_architecture_may_be_called_anything_and_names_have_no_dots_of_it() {
     let text = r#"{"arch": "shop.yml", "services": [{"name": "db", "package": "store"}]}"#;
     let topology = Topology::new(&read_text(text, "x").unwrap(), Scale::default()).unwrap();
     assert_eq!(topology.short_name(0), "shop_yml.*.*.db00");
+}
+
+#[test]
+fn regions_and_zones_have_the_names_that_a_definition_gives_them() {
+    let text = r#"{"arch": "x", "places": {"regions": ["here", "there"], "zones": ["a", "b"]},
+        "network": {"regions": {"here..there": "7ms"}},
+        "faults": [{"zone": "b", "region": "there", "kind": "kill", "at": "1s"}],
+        "services": [{"name": "db", "package": "store", "count": 3, "regions": 1}]}"#;
+    let checked = read_text(text, "x").unwrap();
+    let topology = Topology::new(&checked, at(2, 100)).unwrap();
+    let names: Vec<String> = (0..topology.len())
+        .map(|i| topology.short_name(i))
+        .collect();
+    let expected = ["here.a.db00", "here.b.db01", "here.a.db02"]
+        .into_iter()
+        .chain(["there.b.db03", "there.a.db04", "there.b.db05"]);
+    let expected: Vec<String> = expected.map(|name| format!("x.{name}")).collect();
+    assert_eq!(names, expected);
+    assert_eq!(topology.registries(), 4);
+    assert_eq!(
+        topology.registry_name(3),
+        "x.there.b..eureka03...eureka.eureka"
+    );
+    let [from, to] = [0, 3].map(|i: usize| topology.instances[i].at);
+    assert_eq!(topology.geography.between(from, to).least(), 7_000_000);
+    let killed = topology
+        .instances
+        .iter()
+        .filter(|&&i| topology.faults[0].0.has(i));
+    assert_eq!(killed.count(), 2);
+    assert_eq!(
+        Topology::new(&checked, at(3, 100)).unwrap_err().to_string(),
+        "3 regions are not possible; give 1 to 2"
+    );
+    let other = PlacesDefinition {
+        regions: vec!["x1".into(), "x2".into()],
+        ..Default::default()
+    };
+    assert_eq!(
+        checked.with_places(&other).unwrap_err().to_string(),
+        "'here..there' is no pair of regions; write one as x1..x2"
+    );
 }

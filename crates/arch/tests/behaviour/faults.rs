@@ -386,3 +386,64 @@ fn an_autoscaler_follows_the_load_up_and_down() {
     let (few, stopped) = at(55);
     assert!(few == 2 && stopped >= 4, "{few} {stopped}");
 }
+
+#[test]
+fn what_registries_are_told_over_a_bad_link_arrives_when_the_link_is_well_again() {
+    // Half of the instances are killed after 700 ms, and half of all calls fail until that is known.
+    let failed_until = |links: &str| {
+        let faults = format!(
+            r#""faults": [{{"services": ["db"], "kind": "kill", "at": "700ms", "share": 0.5}}] {links}"#
+        );
+        let faults = faults.replace("'", "\"");
+        failed(&places(&faults, 4)) * 4.0
+    };
+    let known_at_once = failed_until("");
+    assert!((0.01..0.12).contains(&known_at_once), "{known_at_once}");
+    // Nobody tells the registries for a second: half of the calls of 800 ms and a look-up's time.
+    let untold = failed_until(
+        ", 'links': [{'to': {'service': 'eureka'}, 'at': '500ms', 'for': '1s', 'loss': 1}]",
+    );
+    assert!((0.36..0.56).contains(&untold), "{untold}");
+    // They know, and their answers are lost: the same. In the end all is known.
+    let unheard = failed_until(
+        ", 'links': [{'from': {'service': 'eureka'}, 'at': '500ms', 'for': '1s', 'loss': 1}]",
+    );
+    assert!((0.36..0.56).contains(&unheard), "{unheard}");
+    // They do not tell each other: each knows of its zone, and only who calls others calls some in vain.
+    let apart = failed_until(
+        ", 'links': [{'from': {'service': 'eureka'}, 'to': {'service': 'eureka'}, 'at': '500ms', 'for': '1s', 'loss': 1}]",
+    );
+    assert!(apart > known_at_once && apart < 0.2, "{apart}");
+}
+
+#[test]
+fn a_link_that_loses_questions_makes_a_health_check_wrong() {
+    let services = TWO_TIERS.replace(
+        r#""name": "db", "package": "service", "count": 6, "regions": 1,"#,
+        r#""name": "db", "package": "service", "count": 6, "regions": 1,
+        "health_check": {"every": "100ms", "failures": 3},"#,
+    );
+    let text = format!(
+        r#"{{"arch": "x", "network": {{"same_zone": "1ms", "same_region": "1ms"}},
+        "links": [{{"from": {{"service": "db"}}, "to": {{"service": "web"}}, "at": "1s", "for": "1s", "loss": 1}}],
+        "load": {{"www": {{"rate": 300, "requests": {{"api.get": 1}}}}}},
+        "services": [{services}]}}"#
+    );
+    let said = corsair_arch::read_text(&text, "x").unwrap_err().to_string();
+    assert!(said.contains("is for 'web', which is no service"), "{said}");
+    let run_with = |to: &str| {
+        let text = text.replace(r#""to": {"service": "web"}"#, to);
+        let checked = corsair_arch::read_text(&text, "x").unwrap();
+        let topology = corsair_arch::Topology::new(&checked, Scale::default()).unwrap();
+        let plan = Plan {
+            duration: Duration::from_secs(4),
+            ..plan()
+        };
+        run(topology, &plan)
+    };
+    // All that the instances of db answer is lost, to those who look after them, too.
+    let ran = run_with(r#""to": {}"#);
+    assert_eq!(ran.service("db").ejected, 6);
+    let ran = run_with(r#""to": {"service": "api"}"#);
+    assert_eq!(ran.service("db").ejected, 0);
+}

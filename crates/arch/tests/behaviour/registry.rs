@@ -53,7 +53,7 @@ fn a_run_that_starts_from_a_graph_has_exactly_its_nodes_and_edges() {
     };
     for name in ["lamp", "netflixoss", "container", "storage"] {
         let (_, _, graph) = run_with_graph(built_in(name), &quiet);
-        let again = Topology::from_graph(name, &graph).unwrap();
+        let again = Topology::from_graph(name, &graph, &Default::default()).unwrap();
         let (ran, _, same) = run_with_graph(again, &plan());
         let set = |edges: &[(String, String)]| edges.iter().cloned().collect::<BTreeSet<_>>();
         assert_eq!(set(&same.edges), set(&graph.edges), "{name}");

@@ -252,3 +252,40 @@ fn a_spike_keeps_a_system_down_that_retries_and_one_with_a_budget_recovers() {
     let recovered = metastable(r#", "budget": {"share": 0.1}"#);
     assert!(failed(&recovered) < 0.01, "{}", failed(&recovered));
 }
+
+#[test]
+fn what_is_sent_is_tried_again_if_its_policy_says_so_and_nobody_waits() {
+    let api = |policy: &str| {
+        let calls = format!(r#", "calls": {{"mail": {{{policy}}}}}"#);
+        service("api", r#"{"send": "mail"}"#, &calls)
+    };
+    let run = |policy: &str| {
+        let mail = service("mail", r#"{"work": "5ms"}"#, r#", "error_rate": 0.5"#);
+        run_load(&format!("{}, {mail}", api(policy)), STEADY, &seconds(20))
+    };
+    let plain = run(r#""balance": "round_robin""#);
+    let (sent, mail) = (plain.entry().requests, plain.service("mail"));
+    assert_eq!((millis(&plain), mail.one_way, mail.requests), (2, sent, 0));
+    // Half of the attempts fail, and so does one of eight after three of them.
+    let again = run(r#""retries": {"most": 2, "backoff": "10ms"}"#);
+    assert_eq!((millis(&again), again.entry().errors), (2, 0));
+    let mail = again.service("mail");
+    let attempts = mail.requests as f64 / again.entry().requests as f64;
+    assert!((attempts - 1.75).abs() < 0.06, "{attempts}");
+    let gone = (mail.requests - mail.errors) as f64 / again.entry().requests as f64;
+    assert!((gone - 0.875).abs() < 0.03, "{gone}");
+    // A limit keeps some from being sent at all.
+    let limited = run(r#""rate_limit": {"rate": 50}"#);
+    assert_eq!(limited.entry().errors, 0);
+    let part = limited.service("mail").requests as f64 / limited.entry().requests as f64;
+    assert!((part - 0.5).abs() < 0.02, "{part}");
+    // A time-out gives up what takes longer; what was sent is done all the same.
+    let hasty = run(r#""timeout": "3ms""#);
+    let api = hasty.service("api");
+    // Half of them fail at once.
+    let part = api.timeouts as f64 / hasty.entry().requests as f64;
+    assert!(
+        (part - 0.5).abs() < 0.03 && hasty.entry().errors == 0,
+        "{part}"
+    );
+}

@@ -1,7 +1,8 @@
 //! Data access, stores and rings: what is put is found again, wherever it was put.
 
 use crate::scene::{plan, run, run_services, topology};
-use corsair_arch::{Scale, Topology, step};
+use corsair_arch::{LoadText, Plan, Scale, Topology, read_text, step};
+use std::time::Duration;
 
 const WWW: &str =
     r#"{"name": "www", "package": "denominator", "regions": 0, "dependencies": ["data"]}"#;
@@ -152,4 +153,48 @@ fn services_call_their_own_zone_and_their_own_region() {
         }
     }
     assert_eq!(graph.edges.len(), 6 + 6 + 2);
+}
+
+#[test]
+fn values_follow_the_instances_that_an_autoscaler_adds_and_removes() {
+    let load = r#"{"rate": [{"at": "0s", "rate": 60}, {"at": "4s", "rate": 500}, {"at": "14s", "rate": 60}],
+        "requests": {"read": 4, "write": 1}}"#;
+    for package in ["store", "riak"] {
+        let services = format!(
+            r#"{{"name": "db", "package": "{package}", "count": 3, "regions": 1, "dependencies": ["db"],
+            "concurrency": 1, "service_time": "4ms",
+            "autoscaler": {{"target": 0.4, "least": 3, "most": 12, "every": "1s", "delay": "1s", "calm": "2s"}}}},
+            {{"name": "data", "package": "staash", "count": 3, "regions": 1, "dependencies": ["db"]}},
+            {WWW}"#
+        );
+        let mut topology = topology(&services, Scale::default());
+        LoadText::read(load).unwrap().apply(&mut topology).unwrap();
+        let long = Plan {
+            duration: Duration::from_secs(24),
+            drain: Duration::from_secs(5),
+            ..plan()
+        };
+        let ran = run(topology, &long);
+        let (db, entry) = (ran.service("db"), ran.entry());
+        assert!(db.started >= 3 && db.stopped >= 3, "{package}: {db:?}");
+        assert_eq!((entry.errors, entry.unanswered()), (0, 0), "{package}");
+        // Some are read while who is new still works on what it was given: half of all would be missing
+        // if nobody gave it anything.
+        let missing = entry.missing as f64 / entry.requests as f64;
+        assert!(missing < 0.06, "{package}: {missing} of {}", entry.requests);
+    }
+}
+
+#[test]
+fn stores_that_keep_no_copies_cannot_be_removed() {
+    let services = r#"{"name": "db", "package": "store", "count": 3, "regions": 1, "concurrency": 1,
+        "autoscaler": {"target": 0.4, "most": 12}}, {"name": "www", "package": "denominator",
+        "regions": 0, "dependencies": ["db"]}"#;
+    let text = format!(r#"{{"arch": "x", "services": [{services}]}}"#);
+    let said = read_text(&text, "x").unwrap_err().to_string();
+    assert!(
+        said.ends_with("what a removed store keeps would be lost; add 'db' to its own dependencies, so that others have copies"),
+        "{said}"
+    );
+    assert!(read_text(&text.replace("\"store\"", "\"cache\""), "x").is_ok());
 }

@@ -207,6 +207,48 @@ fn processor_sharing_does_not_care_how_work_is_distributed() {
 }
 
 #[test]
+fn the_99th_percentile_of_processor_sharing() {
+    // M/M/1-PS: who comes in finds n others with the probability (1 − ρ) ρⁿ, and leaves at the rate
+    // μ / (n + 1) beside them. The chain of n until then, looked at λ + μ times a second on average, gives
+    // how likely it is to be there after k looks; the time of k looks is a Poisson process's.
+    let (rate, speed) = (700.0, 1_000.0);
+    let (come, go) = (rate / (rate + speed), speed / (rate + speed));
+    let mut here: Vec<f64> = (0..160).map(|n| 0.3 * 0.7f64.powi(n)).collect();
+    let mut there = Vec::new();
+    // Twice as many as there are in 80 ms on average.
+    for _ in 0..272 {
+        there.push(here.iter().sum::<f64>());
+        let mut next = vec![0.0; here.len()];
+        for (n, part) in here.iter().enumerate() {
+            let others = n as f64;
+            if n + 1 < next.len() {
+                next[n + 1] += part * come;
+            }
+            if n > 0 {
+                next[n - 1] += part * go * others / (others + 1.0);
+            }
+        }
+        here = next;
+    }
+    let beyond = |time: f64| {
+        let mean = (rate + speed) * time;
+        let mut log = -mean;
+        let mut sum = 0.0;
+        for (k, part) in there.iter().enumerate() {
+            sum += log.exp() * part;
+            log += mean.ln() - (k as f64 + 1.0).ln();
+        }
+        sum
+    };
+    // Longer times are not among those that were looked at.
+    let beyond = |time: f64| if time > 0.08 { 0.0 } else { beyond(time) };
+    let fields = r#""service_time": {"exponential": "1ms"}, "processors": 1"#;
+    let (mean, p99) = times(&store(fields, &reads(rate), 1_500));
+    close(mean, 1e-3 / 0.3, 0.015, "mean");
+    close(p99, percentile_99(beyond), 0.03, "p99");
+}
+
+#[test]
 fn shared_processors_are_as_fast_as_servers_with_exponential_work() {
     // M/M/4-PS has as many requests in it as M/M/4, and so the same mean.
     let ran = store(

@@ -92,3 +92,35 @@ fn a_run_that_keeps_its_time_is_the_same_run() {
     assert_eq!(without.report.digest, with.report.digest);
     assert!(without.totals.timeline.is_none());
 }
+
+#[test]
+fn requests_that_have_not_ended_are_in_their_slices_with_their_age() {
+    let stuck = SERVICES.replace(
+        r#""faults": [{"kind": "kill", "at": "10s", "for": "5s"}]"#,
+        r#""faults": [{"kind": "pause", "at": "3s"}]"#,
+    );
+    let plan = Plan {
+        duration: Duration::from_secs(6),
+        interval: Some(Duration::from_secs(1)),
+        ..plan()
+    };
+    let ran = run(topology(&stuck, Scale::default()), &plan);
+    let (entry, timeline) = (&ran.totals.entries["api"], ran.totals.timeline.unwrap());
+    let slices = timeline.of_service(5);
+    assert!(entry.unanswered() > 150, "{entry:?}");
+    for (at, slice) in slices.iter().enumerate() {
+        assert!((50..85).contains(&slice.requests), "{at}: {slice:?}");
+        let slowest = slice.percentile(0.99).unwrap();
+        if at < 3 {
+            assert_eq!(slice.errors, 0);
+            assert!(slowest < Duration::from_millis(20), "{at}: {slowest:?}");
+        } else {
+            // All of them, each as old as it is at the end, half a second after the load's.
+            assert_eq!(slice.errors, slice.requests, "{at}");
+            let least = Duration::from_secs(6 - at as u64 - 1);
+            assert!(slowest >= least, "{at}: {slowest:?}");
+        }
+    }
+    let unanswered: u64 = slices.iter().map(|slice| slice.errors).sum();
+    assert_eq!(unanswered, entry.unanswered());
+}

@@ -2,10 +2,13 @@
 
 use crate::options::{Options, ServiceOptions};
 use anyhow::{Context, Result, anyhow};
-use corsair_arch::{Checked, Geography, MigrationError, Scale, ScaleError, Topology};
+use corsair_arch::{
+    Checked, Geography, MigrationError, PlacesDefinition, Scale, ScaleError, Topology,
+};
 use corsair_observe::graph;
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The topology that the options ask for.
 ///
@@ -13,12 +16,13 @@ use std::path::Path;
 /// What is wrong with it, with the flag that says so.
 pub fn topology(options: &Options, services: &ServiceOptions) -> Result<Topology> {
     let mut topology = match &options.reload {
-        Some(file) => reloaded(&options.arch, file)?,
+        Some(file) => reloaded(&options.arch, file, &services.places)?,
         None => defined(
             &options.arch,
             &services.directory,
             options.step,
             services.scale,
+            &services.places,
         )?,
     };
     if let Some(latency) = &services.latency {
@@ -31,9 +35,10 @@ pub fn topology(options: &Options, services: &ServiceOptions) -> Result<Topology
 }
 
 /// The topology of a graph file.
-fn reloaded(arch: &str, file: &Path) -> Result<Topology> {
+fn reloaded(arch: &str, file: &Path, places: &PlacesDefinition) -> Result<Topology> {
     let graph = of_flag("-r", graph::read(file))?;
-    let topology = Topology::from_graph(arch, &graph);
+    let places = Arc::new(of_flag("--region-names", places.places())?);
+    let topology = Topology::from_graph(arch, &graph, &places);
     of_flag(
         "-r",
         topology.map_err(|error| format!("{}: {error}", file.display())),
@@ -50,11 +55,21 @@ pub fn no_services(arch: &str) -> anyhow::Error {
     anyhow!("{arch} is no architecture of services; type for example -a netflixoss")
 }
 
-/// The topology of a definition at a scale.
+/// The topology of a definition at a scale, in these places if they are given.
 ///
 /// # Errors
 /// What is wrong with it, with the flag that says so.
-pub fn defined(arch: &str, directory: &Path, step: u32, scale: Scale) -> Result<Topology> {
+pub fn defined(
+    arch: &str,
+    directory: &Path,
+    step: u32,
+    scale: Scale,
+    places: &PlacesDefinition,
+) -> Result<Topology> {
+    let placed = |checked: Checked| match places.is_empty() {
+        true => Ok(checked),
+        false => of_flag("-a", checked.with_places(places)),
+    };
     if arch == "migration" {
         let (checked, scale) = corsair_arch::step(step, scale).map_err(|error| {
             let flag = match &error {
@@ -63,9 +78,9 @@ pub fn defined(arch: &str, directory: &Path, step: u32, scale: Scale) -> Result<
             };
             anyhow!("{error}").context(flag)
         })?;
-        return scaled(&checked, scale);
+        return scaled(&placed(checked)?, scale);
     }
-    let checked = of_flag("-a", corsair_arch::read(arch, directory))?;
+    let checked = placed(of_flag("-a", corsair_arch::read(arch, directory))?)?;
     let mut topology = scaled(&checked, scale)?;
     // Names begin with what the command calls the architecture, as spigo's do.
     if !arch.ends_with(".json") {
@@ -78,7 +93,7 @@ pub fn defined(arch: &str, directory: &Path, step: u32, scale: Scale) -> Result<
 pub fn scaled(checked: &Checked, scale: Scale) -> Result<Topology> {
     Topology::new(checked, scale).map_err(|error| {
         let flag = match &error {
-            ScaleError::Regions(_) | ScaleError::ServiceRegions { .. } => "-w",
+            ScaleError::Regions { .. } | ScaleError::ServiceRegions { .. } => "-w",
             ScaleError::Nothing { .. } | ScaleError::TooMany(_) => "-p",
         };
         anyhow!("{error}").context(flag)

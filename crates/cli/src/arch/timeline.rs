@@ -1,7 +1,8 @@
 //! What happened over time and by zone, as CSV or as a picture.
 
+use crate::text::quoted;
 use anyhow::{Context, Result, anyhow};
-use corsair_arch::{Slice, Timeline};
+use corsair_arch::{Places, Slice, Timeline};
 use corsair_observe::Replacement;
 use plotters::prelude::*;
 use std::error::Error;
@@ -37,7 +38,7 @@ impl File {
     }
 
     /// Writes what happened; `services` are the names of services, and whether each is an entry
-    /// point.
+    /// point; `places` those of regions and zones.
     ///
     /// # Errors
     /// That it cannot be written.
@@ -46,12 +47,13 @@ impl File {
         title: &str,
         timeline: &Timeline,
         services: &[(String, bool)],
+        places: &Places,
     ) -> Result<String> {
         let File { path, mut file } = self;
         let text = if is_picture(&path) {
             svg(title, timeline, services).map_err(|error| anyhow!("{FLAG}: {error}"))?
         } else {
-            csv(timeline, services)
+            csv(timeline, services, places)
         };
         let written = file.writer().write_all(text.as_bytes());
         written.map_err(|error| anyhow!(file.failed(error)))?;
@@ -68,7 +70,7 @@ fn seconds(time: Option<Duration>) -> String {
     time.map_or(String::new(), |time| format!("{:.9}", time.as_secs_f64()))
 }
 
-fn csv(timeline: &Timeline, services: &[(String, bool)]) -> String {
+fn csv(timeline: &Timeline, services: &[(String, bool)], places: &Places) -> String {
     let interval = timeline.interval;
     let mut text = "seconds,service,region,zone,requests,errors,p50_seconds,p90_seconds,\
                     p99_seconds,queue,longest_queue,utilisation\n"
@@ -80,9 +82,9 @@ fn csv(timeline: &Timeline, services: &[(String, bool)]) -> String {
             let used = slice.utilisation().map(|part| format!("{part:.4}"));
             text += &format!(
                 "{at},{},{},{},{},{},{p50},{p90},{p99},{:.3},{},{}\n",
-                services[service as usize].0,
-                zone.region_name(),
-                zone.zone_name(),
+                quoted(&services[service as usize].0),
+                quoted(zone.region_name(places)),
+                quoted(zone.zone_name(places)),
                 slice.requests,
                 slice.errors,
                 slice.queue(interval),

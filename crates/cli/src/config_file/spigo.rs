@@ -3,7 +3,7 @@
 //! spigo writes all of its settings, and what such a file says wins over the command line.
 
 use anyhow::{Result, bail};
-use corsair_arch::{REGIONS, ZONES};
+use corsair_observe::{Places, REGIONS, ZONES};
 use serde_json::{Map, Value};
 
 /// Keys that only spigo's files have.
@@ -32,7 +32,14 @@ pub fn flags(said: &Map<String, Value>) -> Result<Vec<(&'static str, String)>> {
             "arch" => ("arch", text(value)),
             "graphjsonfile" => ("graphjson", is_set(value)),
             "graphmlfile" => ("graphml", is_set(value)),
-            "neo4jurl" => ("neo4j", is_set(value)),
+            "neo4jurl" => {
+                flags.extend(
+                    is_set(value)
+                        .filter(|on| !on.is_empty())
+                        .map(|on| ("neo4j", on)),
+                );
+                ("neo4jurl", text(value))
+            }
             "runduration" => ("duration", value.as_u64().map(|nanos| format!("{nanos}ns"))),
             "population" => ("population", number(value)),
             "regions" => ("regions", number(value)),
@@ -42,15 +49,17 @@ pub fn flags(said: &Map<String, Value>) -> Result<Vec<(&'static str, String)>> {
             "filter" => ("filter", switch(value)),
             "eurekapoll" => ("eurekapoll", text(value)),
             "keyvals" => ("kv", text(value)),
-            "kafka" => ("kafka", brokers(value)),
+            "kafka" => ("kafka", names(value)),
             // spigo keeps it, and nothing depends on it.
             "dunbar" => continue,
-            "regionnames" if starts(value, &REGIONS) => continue,
-            "zonenames" if starts(value, &ZONES) => continue,
-            "ipranges" => continue,
-            "regionnames" | "zonenames" => bail!(
-                "\"{key}\" is {value}; regions and zones have names of their own only in spigo: leave it out"
-            ),
+            "regionnames" if names(value).is_some_and(|names| names == REGIONS.join(",")) => {
+                continue;
+            }
+            "zonenames" if names(value).is_some_and(|names| names == ZONES.join(",")) => continue,
+            "ipranges" if are_spigos(value) => continue,
+            "regionnames" => ("region-names", names(value)),
+            "zonenames" => ("zone-names", names(value)),
+            "ipranges" => ("ip-ranges", ranges(value)),
             _ => bail!("\"{key}\" is none of spigo's keys; remove it"),
         };
         match text {
@@ -89,19 +98,27 @@ fn number(value: &Value) -> Option<String> {
     value.as_u64().map(|number| number.to_string())
 }
 
-/// A list of brokers, as `-k` takes it.
-fn brokers(value: &Value) -> Option<String> {
+/// A list of names, as flags take them.
+fn names(value: &Value) -> Option<String> {
     let Some(list) = value.as_array() else {
         return value.is_null().then(String::new);
     };
-    let brokers: Option<Vec<&str>> = list.iter().map(Value::as_str).collect();
-    Some(brokers?.join(","))
+    let names: Option<Vec<&str>> = list.iter().map(Value::as_str).collect();
+    Some(names?.join(","))
 }
 
-/// Whether a list is the beginning of ours.
-fn starts(value: &Value, ours: &[&str]) -> bool {
+/// The address ranges of regions and their zones, as the flag takes them.
+fn ranges(value: &Value) -> Option<String> {
     let Some(list) = value.as_array() else {
-        return value.is_null();
+        return value.is_null().then(String::new);
     };
-    list.len() <= ours.len() && list.iter().zip(ours).all(|(theirs, ours)| theirs == ours)
+    let regions: Option<Vec<String>> = list.iter().map(names).collect();
+    Some(regions?.join(";"))
+}
+
+/// Whether these are the ranges that regions and zones have anyway.
+fn are_spigos(value: &Value) -> bool {
+    let lists: Vec<Vec<String>> = serde_json::from_value(value.clone()).unwrap_or_default();
+    let places = Places::new(&REGIONS.map(str::to_owned), &[], &lists);
+    places.is_ok_and(|places| places == Places::default())
 }

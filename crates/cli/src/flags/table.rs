@@ -83,6 +83,39 @@ pub static FLAGS: &[Flag] = &[
         ..PLAIN
     },
     Flag {
+        name: "region-names",
+        value: Value::One("NAMES"),
+        help: "Names of regions, as here,there [default: six of AWS's]",
+        shapes: true,
+        services_only: Some(ServicesOnly {
+            what: "regions",
+            instead: "leave it out",
+        }),
+        ..PLAIN
+    },
+    Flag {
+        name: "zone-names",
+        value: Value::One("NAMES"),
+        help: "Names of each region's zones [default: zoneA,zoneB,zoneC]",
+        shapes: true,
+        services_only: Some(ServicesOnly {
+            what: "zones",
+            instead: "leave it out",
+        }),
+        ..PLAIN
+    },
+    Flag {
+        name: "ip-ranges",
+        value: Value::One("RANGES"),
+        help: "Address ranges of regions and their zones, as 10.1,10.2;10.3,10.4",
+        shapes: true,
+        services_only: Some(ServicesOnly {
+            what: "addresses",
+            instead: "leave it out",
+        }),
+        ..PLAIN
+    },
+    Flag {
         name: "stopstep",
         letter: Some('s'),
         value: Value::One("N"),
@@ -232,7 +265,14 @@ pub static FLAGS: &[Flag] = &[
         name: "neo4j",
         letter: Some('n'),
         group: Group::Output,
-        help: "Write nodes and edges to Neo4j at NEO4JURL (localhost:7474), with NEO4JPASSWORD",
+        help: "Write nodes, edges and (with -c) flows to Neo4j, with NEO4JPASSWORD",
+        ..PLAIN
+    },
+    Flag {
+        name: "neo4jurl",
+        value: Value::One("URL"),
+        group: Group::Output,
+        help: "Where Neo4j is [default: NEO4JURL, or else localhost:7474]",
         ..PLAIN
     },
     Flag {

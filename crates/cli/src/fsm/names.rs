@@ -57,6 +57,7 @@ impl Population for Names {
         let mut part = || parts.next().unwrap_or("*").to_owned();
         let (region, zone) = (part(), part());
         Node {
+            container: None,
             full_name: name.clone(),
             name,
             service: PIRATE.to_owned(),

@@ -5,7 +5,7 @@ use crate::flags::values::Values;
 use crate::text;
 use anyhow::Result;
 use corsair::Config;
-use corsair_arch::{Distribution, LEAST_TRAVEL, LoadText, Scale};
+use corsair_arch::{Distribution, LEAST_TRAVEL, LoadText, PlacesDefinition, PlacesError, Scale};
 use corsair_observe::FlowFormat;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -18,6 +18,8 @@ pub struct ServiceOptions {
     pub directory: PathBuf,
     /// How large the architecture is made.
     pub scale: Scale,
+    /// What regions and zones are called, and their addresses, if not what the definition says.
+    pub places: PlacesDefinition,
     /// What comes in at entry points, if not what the definition says.
     pub load: Option<LoadText>,
     /// How often instances ask their registry.
@@ -60,6 +62,7 @@ impl ServiceOptions {
                 regions: regions.unwrap_or(1) as u32,
                 percent: percent.unwrap_or(100) as u32,
             },
+            places: places(values)?,
             load: values.read("load", |text| {
                 LoadText::read(text).map_err(|e| e.to_string())
             })?,
@@ -77,6 +80,38 @@ impl ServiceOptions {
             timelines: values.read("timeline", pictures)?.unwrap_or_default(),
             interval: interval(values)?,
         })
+    }
+}
+
+/// Names of regions and zones, and address ranges.
+fn places(values: &Values) -> Result<PlacesDefinition> {
+    let list = |text: &str| text.split(',').map(str::to_owned).collect();
+    let regions = values.given("region-names").map(list).unwrap_or_default();
+    let zones = values.given("zone-names").map(list).unwrap_or_default();
+    let ranges = values.given("ip-ranges").unwrap_or_default();
+    let addresses = ranges.split(';').filter(|_| !ranges.is_empty()).map(list);
+    let places = PlacesDefinition {
+        regions,
+        zones,
+        addresses: addresses.collect(),
+    };
+    match places.places() {
+        Ok(_) => Ok(places),
+        Err(error) => Err(values.wrong(flag_of(&error), error)),
+    }
+}
+
+/// The flag with the places that cannot be.
+fn flag_of(error: &PlacesError) -> &'static str {
+    match error {
+        PlacesError::Name { kind: "zone", .. }
+        | PlacesError::Long { kind: "zone", .. }
+        | PlacesError::Twice { kind: "zone", .. } => "zone-names",
+        PlacesError::Name { .. }
+        | PlacesError::Long { .. }
+        | PlacesError::Twice { .. }
+        | PlacesError::TooMany { .. } => "region-names",
+        _ => "ip-ranges",
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::MOST_RUNS;
 use super::shard::{FirstLine, Shard};
+use crate::text::quoted;
 use clap::ValueEnum;
 use corsair_arch::{Measured, Setting};
 use serde::{Deserialize, Serialize};
@@ -164,14 +165,5 @@ impl Grid {
             OutputFormat::Csv => "\n",
             OutputFormat::Json => "}\n",
         });
-    }
-}
-
-/// A field of a CSV file.
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
     }
 }

@@ -87,7 +87,10 @@ fn a_file_that_spigo_has_written_is_read_and_wins() {
     let text = r#"{"arch": "lamp", "graphmlfile": "", "graphjsonfile": "lamp", "neo4jurl": "",
         "runduration": 1000000000, "dunbar": 0, "population": 200, "msglog": false, "regions": 2,
         "regionnames": ["us-east-1", "us-west-2", "eu-west-1", "eu-central-1", "ap-southeast-1",
-        "ap-southeast-2"], "ipranges": [["54.198.", "54.221.", "50.19."]],
+        "ap-southeast-2"], "ipranges": [["54.198.", "54.221.", "50.19."],
+        ["54.245.", "54.244.", "54.214."], ["54.247.", "54.246.", "54.288."],
+        ["54.93.", "54.28.", "54.78."], ["54.251.", "54.254.", "54.255."],
+        ["54.252.", "54.253.", "54.206."]],
         "zonenames": ["zoneA", "zoneB", "zoneC"], "collect": false, "kafka": null, "stopstep": 4,
         "eurekapoll": "1s", "filter": false, "keyvals": "chat:20ms"}"#;
     terminal.write("json_arch/theirs_conf.json", text);
@@ -100,13 +103,28 @@ fn a_file_that_spigo_has_written_is_read_and_wins() {
     let made = www["requests"].as_u64().unwrap() + www["puts"].as_u64().unwrap();
     assert!((48..=50).contains(&made), "{run}");
     assert!(terminal.read("json/lamp4.json").contains("webserver35"));
-    terminal.write(
-        "json_arch/own_conf.json",
-        &text.replace("us-east-1", "mars-1"),
-    );
+    // Regions, zones and addresses of its own.
+    let own = text
+        .replace("us-east-1", "mars-1")
+        .replace("zoneC", "north")
+        .replace("54.245.", "10.9.");
+    terminal.write("json_arch/own_conf.json", &own);
+    terminal.succeed("-config own");
+    let graph = terminal.read("json/lamp4.json");
+    for part in [
+        r#""lamp.mars-1.north.webserver02""#,
+        r#""lamp.us-west-2.zoneA.webserver36""#,
+        "IP/54.198.0.",
+        "IP/10.9.0.",
+    ] {
+        assert!(graph.contains(part), "{part}");
+    }
+    assert!(!graph.contains("us-east-1") && !graph.contains("zoneC"));
+    terminal.write("json_arch/own_conf.json", &own.replace("10.9.", "10.900."));
     let said = terminal.refuse("-config own");
     assert!(
-        said.starts_with("-config: ") && said.contains("regionnames"),
+        said.starts_with("--ip-ranges (\"ip-ranges\" in ")
+            && said.contains("'10.900.' is no range"),
         "{said}"
     );
 }

@@ -3,6 +3,7 @@
 use crate::collector::Collector;
 use crate::terminal::Terminal;
 use serde_json::Value;
+use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::Stdio;
@@ -78,6 +79,64 @@ fn an_address_where_nobody_is_ends_the_command_before_the_run() {
     for file in ["json/lamp.json", "json_metrics/lamp_flow.json"] {
         assert!(!terminal.path(file).exists(), "{file}");
     }
+}
+
+/// The rows that a database got, with the statements that they came with, in their order.
+fn rows(database: &Collector) -> Vec<(String, Value)> {
+    let mut rows = Vec::new();
+    for (path, body) in database.requests() {
+        assert_eq!(path, "/db/neo4j/tx/commit");
+        for statement in body["statements"].as_array().unwrap() {
+            let text = statement["statement"].as_str().unwrap();
+            let list = statement["parameters"]["rows"].as_array();
+            rows.extend(
+                list.into_iter()
+                    .flatten()
+                    .map(|row| (text.to_owned(), row.clone())),
+            );
+        }
+    }
+    rows
+}
+
+#[test]
+fn the_database_gets_flows_with_the_graph_if_they_are_collected() {
+    let database = Collector::start(usize::MAX);
+    let terminal = Terminal::new();
+    let run = terminal.json(&format!(
+        "-a lamp -d 1 -n -c --neo4jurl {}",
+        database.address
+    ));
+    let (mut nodes, mut flows) = (HashSet::new(), 0);
+    for (statement, row) in rows(&database) {
+        if statement.contains("MERGE (n:Corsair") {
+            nodes.insert(row["node"].clone());
+        }
+        if statement.contains("CREATE (a)-[f:`") {
+            flows += 1;
+            assert!(
+                nodes.contains(&row["source"]) && nodes.contains(&row["target"]),
+                "{row}"
+            );
+            assert_eq!(row["trace"].as_str().map(str::len), Some(16), "{row}");
+            assert!(
+                row["lasted"].is_u64() || statement.contains("`Put`"),
+                "{row}"
+            );
+        }
+    }
+    assert_eq!(run["spans"], flows);
+    assert!(flows > 100);
+
+    let database = Collector::start(usize::MAX);
+    terminal.json(&format!("-a lamp -d 1 -n --neo4jurl {}", database.address));
+    let rows = rows(&database);
+    assert!(rows.iter().all(|(text, _)| !text.contains("CREATE (a)")) && rows.len() > 20);
+    let said = terminal.refuse("-a lamp --neo4jurl localhost:7474");
+    assert!(
+        said.starts_with("--neo4jurl: nothing goes there without -n"),
+        "{said}"
+    );
 }
 
 /// What an address of HTTP answers to a request for `/metrics`.

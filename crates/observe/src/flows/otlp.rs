@@ -97,7 +97,7 @@ impl Serialize for ResourceSpans<'_> {
             key,
             value: Text { string_value },
         };
-        let attributes = match placed {
+        let mut attributes = match placed {
             Some(placed) => vec![
                 text("service.name", &placed.service),
                 text("service.instance.id", &placed.full_name),
@@ -106,6 +106,15 @@ impl Serialize for ResourceSpans<'_> {
             ],
             None => vec![text("service.name", "unknown")],
         };
+        if let Some(container) = placed.and_then(|placed| placed.container.as_ref()) {
+            let known = [
+                ("host.name", &container.machine),
+                ("container.image.name", &container.image),
+                ("process.executable.name", &container.process),
+            ];
+            let known = known.into_iter().filter(|(_, value)| !value.is_empty());
+            attributes.extend(known.map(|(key, value)| text(key, value)));
+        }
         let mut element = to.serialize_struct("ResourceSpans", 2)?;
         element.serialize_field("resource", &Resource { attributes })?;
         let scope = Scope { name: "corsair" };
@@ -208,6 +217,7 @@ mod tests {
     fn node(service: &str) -> Node {
         Node {
             name: format!("a.b.c.{service}00"),
+            container: None,
             full_name: format!("a.b.c..{service}00...{service}.karyon"),
             service: service.into(),
             package: "karyon".into(),

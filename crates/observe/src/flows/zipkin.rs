@@ -188,6 +188,7 @@ mod tests {
                 actor,
                 Node {
                     name: format!("netflixoss.{region}.{zone}.{instance}"),
+                    container: None,
                     full_name: format!(
                         "netflixoss.{region}.{zone}..{instance}...{service}.{package}"
                     ),

@@ -310,6 +310,7 @@ mod tests {
         for (actor, name) in ["elb", "zuul & co"].into_iter().enumerate() {
             let node = Node {
                 name: name.into(),
+                container: None,
                 full_name: name.into(),
                 service: "www".into(),
                 package: name.split(' ').next().unwrap().into(),

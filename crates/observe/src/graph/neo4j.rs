@@ -1,9 +1,11 @@
 //! The graph in Neo4j, by the database's HTTP API: statements with parameters, many rows each.
 //!
 //! A node has the label `Corsair` and that of its service, and spigo's properties; an edge is a
-//! `CONN`. The graph of an earlier run of the same architecture is replaced.
+//! `CONN`. With flows, an exchange is a relationship from who asked to who was asked, of the type of its
+//! message. The graph of an earlier run of the same architecture is replaced.
 
 use crate::directory::Shown;
+use crate::flows::span::{Names, Span};
 use crate::{Exit, Loss, Neo4j, ObserveError};
 use jiff::Timestamp;
 
@@ -39,6 +41,10 @@ impl Neo4jGraph {
         match *self {}
     }
 
+    pub(crate) fn flows(&mut self, _: &Names<'_>, _: &[Span]) {
+        match *self {}
+    }
+
     pub(crate) fn end(&mut self) {
         match *self {}
     }
@@ -50,7 +56,8 @@ impl Neo4jGraph {
 
 #[cfg(feature = "http")]
 mod sending {
-    use super::{Exit, Loss, Neo4j, ObserveError, Shown, Timestamp};
+    use super::{Exit, Loss, Names, Neo4j, ObserveError, Shown, Span, Timestamp};
+    use crate::flows::span::{Hex, NEVER};
     use crate::remote::Remote;
     use crate::remote::http::{DATABASE, Post, url};
     use serde::Deserialize;
@@ -72,6 +79,8 @@ mod sending {
         edges: Vec<Value>,
         forgotten: Vec<Value>,
         done: Vec<Value>,
+        /// Exchanges that wait, by what they ask for; none if the database gets no flows.
+        flows: Option<BTreeMap<String, Vec<Value>>>,
         kept: u64,
         events: u64,
     }
@@ -101,6 +110,11 @@ mod sending {
             }
             Err(_) => Some("it does not answer as a Neo4j database does".to_owned()),
         }
+    }
+
+    /// A label or a type, which is no parameter; in backticks it may be any text.
+    fn quoted(name: &str) -> String {
+        format!("`{}`", name.replace('`', "``"))
     }
 
     fn statement(text: &str, parameters: Value) -> Value {
@@ -138,6 +152,7 @@ mod sending {
                 edges: Vec::new(),
                 forgotten: Vec::new(),
                 done: Vec::new(),
+                flows: database.flows.then(BTreeMap::new),
                 kept: 0,
                 events: 0,
             })
@@ -175,6 +190,28 @@ mod sending {
             self.kept();
         }
 
+        pub(crate) fn flows(&mut self, names: &Names<'_>, spans: &[Span]) {
+            for span in spans {
+                let ends = (names.placed(span.client), names.placed(span.server));
+                let (Some(flows), (Some(source), Some(target))) = (&mut self.flows, ends) else {
+                    continue;
+                };
+                let lasted = span.client_receive.checked_sub(span.client_send);
+                let lasted = lasted.filter(|_| span.client_receive != NEVER);
+                let row = json!({
+                    "source": *source.name, "target": *target.name,
+                    "trace": Hex(span.context.trace().get()),
+                    "span": Hex(span.context.span().get()),
+                    "parent": span.context.parent().map(|parent| Hex(parent.get())),
+                    "timenano": span.client_send.min(span.server_receive),
+                    "lasted": lasted, "failed": span.failed,
+                });
+                let kind = names.kind(span.kind).to_owned();
+                flows.entry(kind).or_default().push(row);
+                self.kept();
+            }
+        }
+
         fn kept(&mut self) {
             self.kept += 1;
             if self.kept == BATCH {
@@ -182,7 +219,8 @@ mod sending {
             }
         }
 
-        /// Sends what waits. In this order: an edge needs its nodes, and is there to be forgotten.
+        /// Sends what waits. In this order: edges and flows need their nodes, and an edge is there to be
+        /// forgotten.
         pub(crate) fn end(&mut self) {
             if self.kept == 0 {
                 return;
@@ -195,11 +233,10 @@ mod sending {
             let mut statements: Vec<Value> = nodes
                 .into_iter()
                 .filter_map(|(service, nodes)| {
-                    // A label is no parameter; in backticks it may be any text.
-                    let label = service.replace('`', "``");
+                    let label = quoted(&service);
                     let text = format!(
                         "UNWIND $rows AS row MERGE (n:Corsair {{arch: row.arch, node: row.node}}) \
-                         SET n += row, n:`{label}`"
+                         SET n += row, n:{label}"
                     );
                     rows(&text, nodes)
                 })
@@ -216,6 +253,16 @@ mod sending {
             statements.extend(rows(&edges, std::mem::take(&mut self.edges)));
             statements.extend(rows(&forgotten, std::mem::take(&mut self.forgotten)));
             statements.extend(rows(done, std::mem::take(&mut self.done)));
+            let flows = self.flows.iter_mut().flat_map(std::mem::take);
+            statements.extend(flows.filter_map(|(kind, flows)| {
+                let kind = quoted(&kind);
+                let text = format!(
+                    "{ends} CREATE (a)-[f:{kind} {{arch: $arch}}]->(b) SET f.trace = row.trace, \
+                     f.span = row.span, f.parent = row.parent, f.timenano = row.timenano, \
+                     f.lasted = row.lasted, f.failed = row.failed"
+                );
+                rows(&text, flows)
+            }));
             self.remote.send(transaction(&statements), self.kept);
             self.events += std::mem::take(&mut self.kept);
         }
@@ -256,6 +303,7 @@ mod sending {
                 url: port.to_string(),
                 user: "neo4j".into(),
                 password: None,
+                flows: false,
             };
             let said = Neo4jGraph::connect(&database, "test").unwrap_err();
             assert!(matches!(said, ObserveError::Unreachable { .. }), "{said}");

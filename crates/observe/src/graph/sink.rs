@@ -6,6 +6,7 @@ use super::network::Network;
 use super::spells::Spells;
 use super::writer::{GraphWriter, Header};
 use crate::directory::{Members, Named, Placed, Shown};
+use crate::flows::span::{Names, Span};
 use crate::observer::WrittenFile;
 use crate::{Exit, FileError, GraphFormat, Loss, ObserveError, Replacement, Settings};
 use jiff::Timestamp;
@@ -142,6 +143,13 @@ impl GraphSink {
             neo4j.node(date, shown);
         }
         self.json(|json| json.node(date, name, package, shown.address))
+    }
+
+    /// Exchanges are over: they go to the database, if it takes them.
+    pub(crate) fn flows(&mut self, names: &Names<'_>, spans: &[Span]) {
+        if let Some(neo4j) = &mut self.neo4j {
+            neo4j.flows(names, spans);
+        }
     }
 
     /// The number of an actor's node, which is made if it has not appeared.

@@ -127,6 +127,7 @@ mod tests {
         let what = match node {
             true => What::Node(Box::new(crate::Node {
                 name: mark.to_string(),
+                container: None,
                 full_name: String::new(),
                 service: String::new(),
                 package: String::new(),

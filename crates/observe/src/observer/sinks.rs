@@ -74,7 +74,7 @@ impl Sinks {
     /// Opens what the settings ask for.
     pub(crate) fn open(settings: &mut Settings) -> Result<Sinks, ObserveError> {
         Ok(Sinks {
-            directory: Directory::default(),
+            directory: Directory::of(&settings.places),
             graph: GraphSink::open(settings)?,
             flows: Flows::open(settings)?,
             log: settings.messages.take().map(|out| Log {
@@ -107,7 +107,7 @@ impl Sinks {
             && sent.elapsed() >= PROMPT
         {
             *sent = Instant::now();
-            flows.write(&self.directory)?;
+            flows.write(&self.directory, self.graph.as_mut())?;
         }
         Ok(())
     }
@@ -129,7 +129,8 @@ impl Sinks {
                     status,
                 };
                 let flows = self.flows.as_mut();
-                flows.map_or(Ok(()), |flows| flows.annotate(&self.directory, &end))
+                let graph = self.graph.as_mut();
+                flows.map_or(Ok(()), |flows| flows.annotate(&self.directory, graph, &end))
             }
             What::Node(node) => self.node(at, actor, *node),
             What::Population { count, population } => self.population(at, actor, count, population),
@@ -211,11 +212,11 @@ impl Sinks {
 
     /// The run is over: writes what was kept back.
     pub(crate) fn end(&mut self) -> Result<(), ObserveError> {
+        if let Some(flows) = &mut self.flows {
+            flows.end(&self.directory, self.graph.as_mut())?;
+        }
         if let Some(graph) = &mut self.graph {
             graph.end()?;
-        }
-        if let Some(flows) = &mut self.flows {
-            flows.end(&self.directory)?;
         }
         if let Some(log) = &mut self.log {
             log.out.flush().map_err(ObserveError::Messages)?;

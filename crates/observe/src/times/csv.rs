@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// Writes `csv_metrics/<arch>_<service>_<resp|serv|net>.csv` for everything that was measured.
+/// Writes `csv_metrics/<arch>_<service>_<resp|serv|net|rt>.csv` for everything that was measured.
 pub(crate) fn write(
     settings: &Settings,
     times: &BTreeMap<String, ServiceTimes>,

@@ -16,7 +16,7 @@ pub(crate) fn text(arch: &str, seconds: f64, times: &BTreeMap<String, ServiceTim
         "# HELP corsair_run_seconds How far the run has come.\n\
          # TYPE corsair_run_seconds gauge\n\
          corsair_run_seconds{{arch=\"{arch}\"}} {seconds}\n\
-         # HELP corsair_time_seconds Response, service and network times.\n\
+         # HELP corsair_time_seconds Response, service and network times, and round trips.\n\
          # TYPE corsair_time_seconds summary\n"
     );
     for (service, times) in times {

@@ -193,6 +193,7 @@ fn actors_of_one_name_are_one_node() {
     for (number, name) in [(1, "login"), (2, "login"), (3, "store")] {
         let node = Node {
             name: name.into(),
+            container: None,
             full_name: format!("{name}{number}"),
             service: name.into(),
             package: "karyon".into(),

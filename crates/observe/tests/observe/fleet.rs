@@ -57,6 +57,7 @@ fn node(service: &str, index: u32) -> Node {
     let zone = ["zoneA", "zoneB", "zoneC"][index as usize % 3];
     Node {
         name: format!("fleet.us-east-1.{zone}.{service}{index:02}"),
+        container: None,
         full_name: format!("fleet.us-east-1.{zone}..{service}{index:02}...{service}.karyon"),
         service: service.into(),
         package: "karyon".into(),

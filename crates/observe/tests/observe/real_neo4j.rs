@@ -81,3 +81,36 @@ fn the_command_writes_the_graph_of_an_architecture_as_its_file_has_it() {
     let killed = "MATCH (n:homepage {arch: 'netflixoss', exit: 'killed'}) RETURN count(n)";
     assert_eq!(count(killed), 1);
 }
+
+#[test]
+#[ignore = "needs a database and the command: ci/observe.sh"]
+fn the_command_writes_the_flows_that_it_collects() {
+    let database = Neo4j::from_environment();
+    let out = tempfile::tempdir().unwrap();
+    let flags = format!("-a lamp -d 2 -n -c --out {}", out.path().display());
+    let Said { summary, stderr } = command(&flags).output().into();
+    assert_eq!(stderr, "");
+    let text = std::fs::read_to_string(out.path().join("json_metrics/lamp_flow.json")).unwrap();
+    let spans: Vec<Value> = serde_json::from_str(&text).unwrap();
+    let named = |name: &str| spans.iter().filter(|span| span["name"] == name).count() as u64;
+    let count = |statement: &str| number(&database, statement);
+    for kind in ["GetRequest", "Put"] {
+        let flows =
+            format!("MATCH (:Corsair {{arch: 'lamp'}})-[f:{kind}]->(:Corsair) RETURN count(f)");
+        assert_eq!(count(&flows), named(kind), "{kind}");
+    }
+    assert_eq!(
+        named("GetRequest") + named("Put") + named("Replicate"),
+        summary["spans"]
+    );
+    // A request of the entry point's is found with all that it has caused.
+    let trace = spans[0]["traceId"].as_str().unwrap();
+    let of_trace = spans.iter().filter(|span| span["traceId"] == trace).count() as u64;
+    let flows = format!("MATCH ()-[f {{arch: 'lamp', trace: '{trace}'}}]->() RETURN count(f)");
+    assert_eq!(count(&flows), of_trace);
+    let first = "MATCH (:denominator)-[f:GetRequest {arch: 'lamp'}]->(:Corsair) RETURN count(f)";
+    assert_eq!(count(&first.replace("denominator", "www")), {
+        let begins = |span: &&Value| span.get("parentId").is_none() && span["name"] == "GetRequest";
+        spans.iter().filter(begins).count() as u64
+    });
+}

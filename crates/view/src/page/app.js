@@ -87,7 +87,7 @@ const line = new Line({
     $("names").replaceChildren(...[...names].map((name) => new Option(name)));
     $("densities").hidden = next.kind !== "pirates";
     $("whole").classList.toggle("pirates", next.kind === "pirates");
-    $("whole").hidden = next.kind === "graph";
+    $("whole").hidden = next.kind === "graph" && next.groups.length < 2;
     for (const id of ["latency", "queue", "utilisation"]) $(id).hidden = next.kind === "pirates";
     showFields();
     void draw();

@@ -155,10 +155,10 @@ impl Parts<'_> {
             let at = topology.instances[instance as usize].at;
             put("services", json!([service.name]));
             if at.region.is_some() {
-                put("region", at.region_name().into());
+                put("region", at.region_name(&topology.places).into());
             }
             if at.zone.is_some() {
-                put("zone", at.zone_name().into());
+                put("zone", at.zone_name(&topology.places).into());
             }
             let here = service.instances.clone();
             let here = here

@@ -56,7 +56,7 @@ impl Services {
         let found: Vec<u32> = (0..topology.len())
             .filter(|&i| {
                 let at = topology.instances[i as usize].at;
-                let here = super::targets::place(at.region_name(), at.zone_name());
+                let here = super::targets::place(topology, at);
                 topology.service_of(i).name == service && (zone.is_empty() || here == zone)
             })
             .collect();

@@ -4,7 +4,6 @@ use super::targets::place;
 use crate::layout::{Layout, Place, layout};
 use crate::world::{Scene, SceneArea, SceneNode};
 use corsair_arch::live::Live;
-use corsair_arch::{REGIONS, ZONES};
 use std::collections::BTreeMap;
 
 /// With more edges than that, only those with traffic are shown.
@@ -31,8 +30,8 @@ pub(super) fn scene(live: &Live) -> (Scene, Layout, Vec<(usize, usize)>) {
             y,
             service: service.name.clone(),
             package: service.package.name().to_owned(),
-            region: at.region_name().to_owned(),
-            zone: at.zone_name().to_owned(),
+            region: at.region_name(&topology.places).to_owned(),
+            zone: at.zone_name(&topology.places).to_owned(),
             count,
         }
     };
@@ -57,14 +56,14 @@ pub(super) fn scene(live: &Live) -> (Scene, Layout, Vec<(usize, usize)>) {
     }
     for (at, group) in &mut zones {
         *group = groups.len();
-        groups.push(place(at.region_name(), at.zone_name()));
+        groups.push(place(topology, *at));
     }
     let measured = (topology.instances.iter())
         .map(|instance| (1 + instance.service as usize, zones[&instance.at]))
         .collect();
     let areas = layout.areas.iter().map(|area| {
-        let zone = area.zone.map(|zone| ZONES[usize::from(zone)]);
-        SceneArea::new(area, REGIONS[usize::from(area.region)], zone)
+        let zone = area.zone.map(|zone| topology.places.zone(Some(zone)));
+        SceneArea::new(area, topology.places.region(Some(area.region)), zone)
     });
     let (begins, ends) = live.load();
     let seconds = |time: corsair::Time| time.elapsed().as_secs_f64();

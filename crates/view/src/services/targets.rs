@@ -4,7 +4,7 @@ use super::Services;
 use crate::command::{Action, Command};
 use corsair::Time;
 use corsair_arch::live::Sending;
-use corsair_arch::{Command as Order, Package, nearest};
+use corsair_arch::{Command as Order, Package, Topology, Zone, nearest};
 
 /// More than that is a slip of the keyboard.
 const MOST_PERCENT: u32 = 100_000;
@@ -41,8 +41,8 @@ impl Services {
         }
         let is_there = |&instance: &u32| {
             let at = topology.instances[instance as usize].at;
-            let in_zone = at.zone.is_some() && place(at.region_name(), at.zone_name()) == who;
-            at.region.is_some() && at.region_name() == who || in_zone
+            let in_zone = at.zone.is_some() && place(topology, at) == who;
+            at.region.is_some() && at.region_name(&topology.places) == who || in_zone
         };
         let there: Vec<u32> = (0..topology.len()).filter(is_there).collect();
         if !there.is_empty() {
@@ -197,6 +197,10 @@ impl Services {
 }
 
 /// What a zone is called.
-pub(super) fn place(region: &str, zone: &str) -> String {
+pub(super) fn place(topology: &Topology, at: Zone) -> String {
+    let (region, zone) = (
+        at.region_name(&topology.places),
+        at.zone_name(&topology.places),
+    );
     format!("{region}.{zone}")
 }

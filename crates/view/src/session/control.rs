@@ -97,7 +97,8 @@ impl<W: World> Session<W> {
             Asked::Look(question) => self.world.look(&question),
             Asked::Series(group) => {
                 let number = self.group(&group)?;
-                let points: Vec<_> = self.series.points(number).collect();
+                let known = self.world.points(number);
+                let points = known.unwrap_or_else(|| self.series.points(number).collect());
                 Ok(json!({ "group": group, "points": points }))
             }
             Asked::Definition => self.world.as_definition(&self.commands),

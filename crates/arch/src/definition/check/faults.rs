@@ -4,9 +4,9 @@ use super::super::locate::Step;
 use super::super::{Definition, Fault, FaultKind, ServiceDefinition};
 use super::{MAX_COUNT, Problem, Wrong};
 use crate::duration_text::TimeSpan;
-use crate::geography::{REGIONS, ZONES};
 use crate::nearest::did_you_mean;
 use crate::package::Package;
+use corsair_observe::Places;
 use std::collections::HashMap;
 
 pub(super) fn check_faults(service: &ServiceDefinition) -> Result<(), Problem> {
@@ -84,15 +84,18 @@ fn check_schedule(
 /// What goes wrong in places and between them.
 pub(super) fn check_places(
     definition: &Definition,
+    places: &Places,
     names: &HashMap<&str, usize>,
     packages: &[Package],
 ) -> Result<(), Wrong<'static>> {
     let place = |region: Option<&str>, zone: Option<&str>| {
-        let known: [(Option<&str>, &str, &[&str]); 2] =
-            [(region, "region", &REGIONS), (zone, "zone", &ZONES)];
+        let known = [
+            (region, "region", places.regions()),
+            (zone, "zone", places.zones()),
+        ];
         let mut wrong = known.into_iter().filter_map(|(given, what, names)| {
-            let given = given.filter(|given| !names.contains(given))?;
-            let meant = match did_you_mean(given, names.iter().copied()) {
+            let given = given.filter(|&given| names.iter().all(|name| name != given))?;
+            let meant = match did_you_mean(given, names.iter().map(String::as_str)) {
                 meant if meant.is_empty() => format!("; there are {}", names.join(", ")),
                 meant => meant,
             };
@@ -140,10 +143,8 @@ pub(super) fn check_places(
         };
         for side in [&link.from, &link.to].into_iter().flatten() {
             place(side.region.as_deref(), side.zone.as_deref()).map_err(wrong)?;
-            side.service
-                .as_deref()
-                .map_or(Ok(()), service)
-                .map_err(wrong)?;
+            let called = side.service.as_deref().filter(|&name| name != "eureka");
+            called.map_or(Ok(()), service).map_err(wrong)?;
         }
         if link.lasting.is_some_and(|lasting| lasting.0.is_zero()) {
             return Err(wrong(
@@ -172,9 +173,16 @@ pub(super) fn check_keeper(
 ) -> Result<(), (&'static str, String)> {
     if let Some(scaler) = &service.autoscaler {
         let wrong = |what: String| Err(("autoscaler", what));
-        if !package.takes_requests() || package.is_storage() {
+        if !package.takes_requests() {
             return wrong(format!(
                 "instances of a {package} cannot be added and removed; remove it"
+            ));
+        }
+        let keeps_copies = service.dependencies().contains(&service.name);
+        if package.is_storage() && package != Package::Cache && !keeps_copies {
+            return wrong(format!(
+                "what a removed {package} keeps would be lost; add '{}' to its own dependencies, so that others have copies",
+                service.name
             ));
         }
         if service.concurrency.is_none() && service.processors.is_none() {

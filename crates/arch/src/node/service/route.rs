@@ -13,6 +13,8 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(super) struct Route {
     pub(super) policy: Policy,
+    /// Whether it matters what becomes of something that is sent there.
+    pub(super) minds_answers: bool,
     /// The instances that may be called, in the order of their numbers.
     peers: Vec<Peer>,
     /// Which comes next in turn.
@@ -70,6 +72,7 @@ impl Route {
             open: 0,
             idle: 0,
             waiting: VecDeque::new(),
+            minds_answers: policy.minds_answers(),
             policy: policy.clone(),
         }
     }

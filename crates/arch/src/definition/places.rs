@@ -1,0 +1,48 @@
+//! Regions and zones of one's own.
+
+use corsair_observe::{Places, PlacesError};
+use serde::{Deserialize, Serialize};
+
+/// What regions and zones are called, and their addresses. What is left out is spigo's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct PlacesDefinition {
+    /// The names of regions, in the order in which the architecture spreads into them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub regions: Vec<String>,
+    /// The names of the zones of each region.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub zones: Vec<String>,
+    /// For each region and each of its zones, the first two numbers of its addresses, as 10.1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<Vec<String>>,
+}
+
+impl PlacesDefinition {
+    /// Whether nothing is said.
+    pub fn is_empty(&self) -> bool {
+        self.regions.is_empty() && self.zones.is_empty() && self.addresses.is_empty()
+    }
+
+    /// These places; what they leave out is that of others.
+    #[must_use]
+    pub fn or(&self, others: &PlacesDefinition) -> PlacesDefinition {
+        fn first<T: Clone>(own: &[T], other: &[T]) -> Vec<T> {
+            if own.is_empty() { other } else { own }.to_vec()
+        }
+        PlacesDefinition {
+            regions: first(&self.regions, &others.regions),
+            zones: first(&self.zones, &others.zones),
+            addresses: first(&self.addresses, &others.addresses),
+        }
+    }
+
+    /// The places.
+    ///
+    /// # Errors
+    /// See [`PlacesError`].
+    pub fn places(&self) -> Result<Places, PlacesError> {
+        Places::new(&self.regions, &self.zones, &self.addresses)
+    }
+}

@@ -1,0 +1,360 @@
+//! Regions and zones: what they are called, and which addresses they have.
+
+use std::net::Ipv4Addr;
+
+/// spigo's regions, in the order in which architectures spread into them.
+pub const REGIONS: [&str; 6] = [
+    "us-east-1",
+    "us-west-2",
+    "eu-west-1",
+    "eu-central-1",
+    "ap-southeast-1",
+    "ap-southeast-2",
+];
+
+/// The zones of each region.
+pub const ZONES: [&str; 3] = ["zoneA", "zoneB", "zoneC"];
+
+/// The first two bytes of the addresses of each of spigo's zones. Ireland's third is 54.228: spigo
+/// has 54.288, which is no address.
+const RANGES: [[[u8; 2]; ZONES.len()]; REGIONS.len()] = [
+    [[54, 198], [54, 221], [50, 19]],
+    [[54, 245], [54, 244], [54, 214]],
+    [[54, 247], [54, 246], [54, 228]],
+    [[54, 93], [54, 28], [54, 78]],
+    [[54, 251], [54, 254], [54, 255]],
+    [[54, 252], [54, 253], [54, 206]],
+];
+
+/// spigo's third range of Ireland, as its files have it.
+const NO_ADDRESS: &str = "54.288";
+
+/// The most zones of all regions together: as many as 10.0.0.0/8 has ranges.
+const MOST_ZONES: usize = 256;
+
+/// Longer names of regions and zones are refused, in bytes.
+const MOST_BYTES: usize = 100;
+
+/// The regions and zones of a run, and the addresses of each zone.
+///
+/// ```
+/// # use corsair_observe::Places;
+/// let spigos = Places::default();
+/// assert_eq!((spigos.region(Some(0)), spigos.zone(Some(2))), ("us-east-1", "zoneC"));
+/// let own = Places::new(&["here", "there"], &["a"], &[&["10.1."], &["10.2.0.0/16"]])?;
+/// assert_eq!((own.regions().len(), own.find_region("there")), (2, Some(1)));
+/// # Ok::<(), corsair_observe::PlacesError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places {
+    regions: Vec<String>,
+    zones: Vec<String>,
+    /// The first two bytes of addresses, zone after zone, region after region.
+    ranges: Vec<[u8; 2]>,
+    /// The first byte of addresses that no range has room for.
+    elsewhere: u8,
+}
+
+/// Why these are no places.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each says what it is in its sentence")]
+pub enum PlacesError {
+    #[error("'{}' is no name of a {kind}; leave out dots, slashes, stars, spaces and line breaks", .name.escape_debug())]
+    Name { kind: &'static str, name: String },
+    #[error("the name '{start}…' of a {kind} has {length} bytes; give at most {MOST_BYTES}")]
+    Long {
+        kind: &'static str,
+        start: String,
+        length: usize,
+    },
+    #[error("there are two {kind}s '{name}'; call one of them something else")]
+    Twice { kind: &'static str, name: String },
+    #[error(
+        "{regions} regions of {zones} zones each are {} zones; at most {MOST_ZONES} are possible",
+        regions * zones
+    )]
+    TooMany { regions: usize, zones: usize },
+    #[error("there are address ranges for {ranges} regions, and {regions} regions; give as many")]
+    Regions { ranges: usize, regions: usize },
+    #[error("region '{region}' has {ranges} address ranges, and {zones} zones; give as many")]
+    Zones {
+        region: String,
+        ranges: usize,
+        zones: usize,
+    },
+    #[error("'{}' is no range of addresses; write the first two numbers, as 10.1", .0.escape_debug())]
+    Range(String),
+    #[error("the address range {0} is there twice; give every zone one of its own")]
+    RangeTwice(String),
+}
+
+impl Default for Places {
+    /// spigo's six regions of three zones, each with a range of addresses that begins as AWS's did.
+    fn default() -> Places {
+        Places {
+            regions: REGIONS.map(str::to_owned).to_vec(),
+            zones: ZONES.map(str::to_owned).to_vec(),
+            ranges: RANGES.concat(),
+            elsewhere: 10,
+        }
+    }
+}
+
+impl Places {
+    /// Regions and zones of these names; where there are none, spigo's. `ranges` has the first two
+    /// numbers of addresses for each region and each of its zones; where there is none, the first six
+    /// regions' first three zones have spigo's, and all others ranges of 10.0.0.0/8.
+    ///
+    /// # Errors
+    /// See [`PlacesError`].
+    pub fn new<T: AsRef<str>, R: AsRef<[T]>>(
+        regions: &[T],
+        zones: &[T],
+        ranges: &[R],
+    ) -> Result<Places, PlacesError> {
+        let regions = names(regions, &REGIONS, "region")?;
+        let zones = names(zones, &ZONES, "zone")?;
+        if regions.len() * zones.len() > MOST_ZONES {
+            let (regions, zones) = (regions.len(), zones.len());
+            return Err(PlacesError::TooMany { regions, zones });
+        }
+        let ranges = match ranges.is_empty() {
+            true => usual(regions.len(), zones.len()),
+            false => own(ranges, &regions, zones.len())?,
+        };
+        let is_free = |first: &u8| ranges.iter().all(|range| range[0] != *first);
+        Ok(Places {
+            elsewhere: (10..224).find(is_free).unwrap_or(10),
+            regions,
+            zones,
+            ranges,
+        })
+    }
+
+    /// The names of regions, in the order in which architectures spread into them.
+    pub fn regions(&self) -> &[String] {
+        &self.regions
+    }
+
+    /// The names of the zones of each region.
+    pub fn zones(&self) -> &[String] {
+        &self.zones
+    }
+
+    /// The name of a region by its number; of none: `*`.
+    ///
+    /// # Panics
+    /// If there is no such region.
+    pub fn region(&self, number: Option<u8>) -> &str {
+        number.map_or("*", |number| &self.regions[usize::from(number)])
+    }
+
+    /// The name of a zone by its number; of none: `*`.
+    ///
+    /// # Panics
+    /// If there is no such zone.
+    pub fn zone(&self, number: Option<u8>) -> &str {
+        number.map_or("*", |number| &self.zones[usize::from(number)])
+    }
+
+    /// The number of the region of this name.
+    pub fn find_region(&self, name: &str) -> Option<u8> {
+        find(&self.regions, name)
+    }
+
+    /// The number of the zone of this name.
+    pub fn find_zone(&self, name: &str) -> Option<u8> {
+        find(&self.zones, name)
+    }
+
+    /// Which of the zones of all regions this is; the first for names that are not known.
+    pub(crate) fn index(&self, region: &str, zone: &str) -> usize {
+        let region = usize::from(self.find_region(region).unwrap_or(0));
+        region * self.zones.len() + usize::from(self.find_zone(zone).unwrap_or(0))
+    }
+
+    /// The address with this number, from 1 on, in one of the zones; none if it has no room.
+    pub(crate) fn address(&self, zone: usize, number: u32) -> Option<Ipv4Addr> {
+        let [third, fourth] = u16::try_from(number).ok()?.to_be_bytes();
+        let [first, second] = self.ranges[zone];
+        Some(Ipv4Addr::new(first, second, third, fourth))
+    }
+
+    /// The address with this number, from 1 on, of those that no zone has.
+    pub(crate) fn elsewhere(&self, number: u32) -> Ipv4Addr {
+        Ipv4Addr::from_bits(u32::from(self.elsewhere) << 24 | number & 0x00FF_FFFF)
+    }
+}
+
+/// A place has 256 of its kind at most.
+fn find(names: &[String], name: &str) -> Option<u8> {
+    let place = names.iter().position(|known| known == name)?;
+    u8::try_from(place).ok()
+}
+
+/// The names given, or else the usual ones.
+fn names<T: AsRef<str>>(
+    given: &[T],
+    usual: &[&str],
+    kind: &'static str,
+) -> Result<Vec<String>, PlacesError> {
+    if given.is_empty() {
+        return Ok(usual.iter().map(|&name| name.to_owned()).collect());
+    }
+    if given.len() > MOST_ZONES {
+        let (regions, zones) = match kind {
+            "region" => (given.len(), 1),
+            _ => (1, given.len()),
+        };
+        return Err(PlacesError::TooMany { regions, zones });
+    }
+    let bad = |c: char| matches!(c, '.' | '/' | '*') || c.is_whitespace() || c.is_control();
+    let mut names: Vec<String> = Vec::with_capacity(given.len());
+    for name in given.iter().map(AsRef::as_ref) {
+        let name = name.to_owned();
+        if name.is_empty() || name.contains(bad) {
+            return Err(PlacesError::Name { kind, name });
+        }
+        if name.len() > MOST_BYTES {
+            return Err(PlacesError::Long {
+                kind,
+                start: name.chars().take(20).collect(),
+                length: name.len(),
+            });
+        }
+        if names.contains(&name) {
+            return Err(PlacesError::Twice { kind, name });
+        }
+        names.push(name);
+    }
+    Ok(names)
+}
+
+/// The ranges of as many regions and zones if nothing is said of them.
+fn usual(regions: usize, zones: usize) -> Vec<[u8; 2]> {
+    let all = (0..regions).flat_map(|region| (0..zones).map(move |zone| (region, zone)));
+    let mut own = 0..=u8::MAX;
+    all.map(|(region, zone)| {
+        let spigos = RANGES.get(region).and_then(|zones| zones.get(zone));
+        // There are as many ranges as zones.
+        spigos
+            .copied()
+            .unwrap_or_else(|| [10, own.next().unwrap_or(u8::MAX)])
+    })
+    .collect()
+}
+
+fn own<T: AsRef<str>, R: AsRef<[T]>>(
+    given: &[R],
+    regions: &[String],
+    zones: usize,
+) -> Result<Vec<[u8; 2]>, PlacesError> {
+    if given.len() != regions.len() {
+        let (ranges, regions) = (given.len(), regions.len());
+        return Err(PlacesError::Regions { ranges, regions });
+    }
+    let mut ranges = Vec::with_capacity(regions.len() * zones);
+    for (region, given) in regions.iter().zip(given) {
+        let given = given.as_ref();
+        if given.len() != zones {
+            return Err(PlacesError::Zones {
+                region: region.clone(),
+                ranges: given.len(),
+                zones,
+            });
+        }
+        for text in given.iter().map(AsRef::as_ref) {
+            let range = range(text).ok_or_else(|| PlacesError::Range(text.to_owned()))?;
+            if ranges.contains(&range) {
+                return Err(PlacesError::RangeTwice(text.to_owned()));
+            }
+            ranges.push(range);
+        }
+    }
+    Ok(ranges)
+}
+
+/// `10.1`, spigo's `10.1.`, or `10.1.0.0/16`.
+fn range(text: &str) -> Option<[u8; 2]> {
+    let start = text.strip_suffix(".0.0/16").unwrap_or(text);
+    let start = start.strip_suffix('.').unwrap_or(start);
+    if start == NO_ADDRESS {
+        return Some(RANGES[2][2]);
+    }
+    let (first, second) = start.split_once('.')?;
+    let number = |text: &str| {
+        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        digits.then(|| text.parse::<u8>().ok()).flatten()
+    };
+    Some([number(first)?, number(second)?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(regions: &[&str], zones: &[&str], ranges: &[&[&str]]) -> String {
+        Places::new(regions, zones, ranges).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_left_out_is_spigos() {
+        let none: [&[&str]; 0] = [];
+        assert_eq!(Places::new(&[], &[], &none), Ok(Places::default()));
+        let four = Places::new(&[], &["a", "b", "c", "d"], &none).unwrap();
+        let shown = |region, zone| {
+            four.address(four.index(region, zone), 1)
+                .unwrap()
+                .to_string()
+        };
+        assert_eq!(shown("us-east-1", "c"), "50.19.0.1");
+        assert_eq!(shown("us-east-1", "d"), "10.0.0.1");
+        assert_eq!(shown("ap-southeast-2", "d"), "10.5.0.1");
+        assert_eq!(four.elsewhere(1).to_string(), "11.0.0.1");
+    }
+
+    #[test]
+    fn ranges_may_be_written_as_spigo_writes_them() {
+        let spigos = ["54.247.", "54.246", "54.288."];
+        let ireland = Places::new(&["x"], &["a", "b", "c"], &[&spigos[..]]).unwrap();
+        assert_eq!(ireland.ranges, RANGES[2]);
+    }
+
+    #[test]
+    fn places_that_cannot_be_told_apart_are_refused() {
+        assert_eq!(
+            refusal(&["a", "a"], &[], &[]),
+            "there are two regions 'a'; call one of them something else"
+        );
+        assert_eq!(
+            refusal(&["a"], &["x y"], &[]),
+            "'x y' is no name of a zone; leave out dots, slashes, stars, spaces and line breaks"
+        );
+        let long = "n".repeat(101);
+        assert!(refusal(&[&long], &[], &[]).contains("has 101 bytes; give at most 100"));
+        let many: Vec<String> = (0..86).map(|number| format!("r{number}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert_eq!(
+            refusal(&many, &[], &[]),
+            "86 regions of 3 zones each are 258 zones; at most 256 are possible"
+        );
+        assert_eq!(
+            refusal(&["a", "b"], &["x"], &[&["10.1"]]),
+            "there are address ranges for 1 regions, and 2 regions; give as many"
+        );
+        assert_eq!(
+            refusal(&["a"], &["x"], &[&["10.1", "10.2"]]),
+            "region 'a' has 2 address ranges, and 1 zones; give as many"
+        );
+        assert_eq!(
+            refusal(&["a", "b"], &["x"], &[&["10.1"], &["10.1."]]),
+            "the address range 10.1. is there twice; give every zone one of its own"
+        );
+        for wrong in ["", "10", "10.1.2", "10.+1", "300.1", "10.1.0.0/24"] {
+            assert_eq!(
+                refusal(&["a"], &["x"], &[&[wrong]]),
+                format!("'{wrong}' is no range of addresses; write the first two numbers, as 10.1")
+            );
+        }
+    }
+}

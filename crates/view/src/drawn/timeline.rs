@@ -1,0 +1,281 @@
+//! Results over time that a run has left: the table of `--timeline`.
+
+use super::DrawnError;
+use crate::series::Point;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The largest table that is read, in bytes.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// How a table begins.
+const HEAD: &str = "seconds,service,region,zone,requests,errors,p50_seconds,p90_seconds,p99_seconds,queue,longest_queue,utilisation";
+
+/// What happened over time, by group: everything, services, and services in their zones.
+#[derive(Debug, Default)]
+pub(super) struct Timeline {
+    pub(super) groups: Vec<String>,
+    points: Vec<Vec<Point>>,
+}
+
+/// A line of the table.
+struct Row {
+    service: String,
+    zone: String,
+    point: Point,
+}
+
+/// The sum of several points of one time. Percentiles of several do not add up.
+fn sum(points: &[&Point], from: f64, to: f64) -> Point {
+    let busy: Vec<&&Point> = points.iter().filter(|point| point.rate > 0.0).collect();
+    let only = match busy[..] {
+        [only] => Some(*only),
+        _ => None,
+    };
+    let used: Vec<f64> = points
+        .iter()
+        .filter_map(|point| point.utilisation)
+        .collect();
+    Point {
+        from,
+        to,
+        rate: points.iter().map(|point| point.rate).sum(),
+        errors: points.iter().map(|point| point.errors).sum(),
+        p50: only.and_then(|point| point.p50),
+        p99: only.and_then(|point| point.p99),
+        p999: None,
+        queue: points.iter().map(|point| point.queue).max().unwrap_or(0),
+        utilisation: (!used.is_empty()).then(|| used.iter().sum::<f64>() / used.len() as f64),
+    }
+}
+
+impl Timeline {
+    /// The only such table in a directory, if there is one.
+    ///
+    /// # Errors
+    /// That a file cannot be read, is broken, or that there are several.
+    pub(super) fn find(directory: &Path) -> Result<Option<Timeline>, DrawnError> {
+        let entries = std::fs::read_dir(directory).into_iter().flatten();
+        let files = entries.flatten().map(|entry| entry.path());
+        let is_table = |path: &PathBuf| {
+            path.extension().is_some_and(|end| end == "csv") && path.is_file() && begins(path)
+        };
+        let mut tables: Vec<PathBuf> = files.filter(is_table).collect();
+        tables.sort();
+        match tables.as_slice() {
+            [] => Ok(None),
+            [only] => Timeline::read(only).map(Some),
+            several => {
+                let names = several.iter().map(|path| path.display().to_string());
+                Err(DrawnError::Several {
+                    path: directory.to_owned(),
+                    what: "tables of results over time",
+                    names: names.collect::<Vec<_>>().join(", "),
+                })
+            }
+        }
+    }
+
+    fn read(path: &Path) -> Result<Timeline, DrawnError> {
+        let unreadable = |error| DrawnError::Unreadable {
+            path: path.to_owned(),
+            error,
+        };
+        let size = std::fs::metadata(path).map_err(unreadable)?.len();
+        if size > MOST_BYTES {
+            return Err(DrawnError::TooLarge {
+                path: path.to_owned(),
+                most: MOST_BYTES,
+            });
+        }
+        let text = std::fs::read_to_string(path).map_err(unreadable)?;
+        Timeline::parse(&text).map_err(|line| DrawnError::Table {
+            path: path.to_owned(),
+            line,
+        })
+    }
+
+    /// Reads a table; the number of the line that is none, if one is.
+    fn parse(text: &str) -> Result<Timeline, usize> {
+        let mut rows = Vec::new();
+        let mut starts: Vec<f64> = Vec::new();
+        for (number, line) in (1..).zip(text.lines()).skip(1) {
+            let row = row(line).ok_or::<usize>(number)?;
+            starts.push(row.point.from);
+            rows.push(row);
+        }
+        starts.sort_by(f64::total_cmp);
+        starts.dedup();
+        let width = starts.windows(2).map(|pair| pair[1] - pair[0]);
+        let width = width.fold(f64::INFINITY, f64::min);
+        let width = if width.is_finite() { width } else { 1.0 };
+        for row in &mut rows {
+            let point = &mut row.point;
+            point.to = point.from + width;
+            (point.rate, point.errors) = (point.rate / width, point.errors / width);
+        }
+        let mut by_service: BTreeMap<&str, Vec<&Point>> = BTreeMap::new();
+        let mut by_zone: BTreeMap<String, Vec<&Point>> = BTreeMap::new();
+        for row in &rows {
+            by_service.entry(&row.service).or_default().push(&row.point);
+            let name = format!("{} {}", row.service, row.zone);
+            by_zone.entry(name).or_default().push(&row.point);
+        }
+        let over_time = |points: &[&Point]| -> Vec<Point> {
+            let mut times: BTreeMap<u64, Vec<&Point>> = BTreeMap::new();
+            for point in points {
+                // Times are not negative, so that their bits are in their order.
+                times.entry(point.from.to_bits()).or_default().push(point);
+            }
+            let times = times.into_values();
+            times
+                .map(|points| sum(&points, points[0].from, points[0].to))
+                .collect()
+        };
+        let all: Vec<&Point> = rows.iter().map(|row| &row.point).collect();
+        let mut timeline = Timeline {
+            groups: vec!["all".to_owned()],
+            points: vec![over_time(&all)],
+        };
+        for (service, points) in &by_service {
+            timeline.groups.push((*service).to_owned());
+            timeline.points.push(over_time(points));
+        }
+        for (name, points) in &by_zone {
+            timeline.groups.push(name.clone());
+            timeline.points.push(over_time(points));
+        }
+        Ok(timeline)
+    }
+
+    pub(super) fn of(&self, group: usize) -> Option<Vec<Point>> {
+        self.points.get(group).cloned()
+    }
+}
+
+/// Whether a file begins as such tables do.
+fn begins(path: &Path) -> bool {
+    use std::io::Read;
+    let mut head = vec![0; HEAD.len()];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));
+    read.is_ok() && head == HEAD.as_bytes()
+}
+
+/// A line of the table; rates are still counts.
+fn row(line: &str) -> Option<Row> {
+    let fields = fields(line);
+    let [
+        seconds,
+        service,
+        region,
+        zone,
+        requests,
+        errors,
+        p50,
+        _,
+        p99,
+        _,
+        longest,
+        used,
+    ] = fields.as_slice()
+    else {
+        return None;
+    };
+    let number = |text: &str| {
+        text.parse::<f64>()
+            .ok()
+            .filter(|n| n.is_finite() && *n >= 0.0)
+    };
+    let maybe = |text: &str| match text {
+        "" => Some(None),
+        text => number(text).map(Some),
+    };
+    Some(Row {
+        service: service.clone(),
+        zone: format!("{region}.{zone}"),
+        point: Point {
+            from: number(seconds)?,
+            to: 0.0,
+            rate: number(requests)?,
+            errors: number(errors)?,
+            p50: maybe(p50)?,
+            p99: maybe(p99)?,
+            p999: None,
+            queue: number(longest)? as u64,
+            utilisation: maybe(used)?,
+        },
+    })
+}
+
+/// The fields of a line, those in quotes without them.
+fn fields(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    let mut in_quotes = false;
+    let mut rest = line.chars().peekable();
+    while let Some(c) = rest.next() {
+        let last = fields.len() - 1;
+        match c {
+            '"' if in_quotes && rest.peek() == Some(&'"') => {
+                rest.next();
+                fields[last].push('"');
+            }
+            '"' => in_quotes = !in_quotes,
+            ',' if !in_quotes => fields.push(String::new()),
+            c => fields[last].push(c),
+        }
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zones_add_up_to_services_and_services_to_all() {
+        let text = format!(
+            "{HEAD}\n\
+             0,db,us-east-1,zoneA,10,1,0.002,0.003,0.004,1.5,3,0.5\n\
+             0.5,db,us-east-1,zoneA,20,0,0.002,0.003,0.004,0,0,0.25\n\
+             0,db,us-east-1,zoneB,30,0,0.001,0.003,0.009,0,7,0.1\n\
+             0.5,db,us-east-1,zoneB,0,0,,,,0,0,0.0\n\
+             0,\"a \"\"b\"\", c\",*,*,4,0,0.01,0.01,0.01,0,0,\n"
+        );
+        let timeline = Timeline::parse(&text).unwrap();
+        assert_eq!(
+            timeline.groups,
+            [
+                "all",
+                "a \"b\", c",
+                "db",
+                "a \"b\", c *.*",
+                "db us-east-1.zoneA",
+                "db us-east-1.zoneB"
+            ]
+        );
+        let db = timeline.of(2).unwrap();
+        assert_eq!(db.len(), 2);
+        assert_eq!(
+            (db[0].from, db[0].to, db[0].rate, db[0].errors),
+            (0.0, 0.5, 80.0, 2.0)
+        );
+        assert_eq!((db[0].queue, db[0].p99, db[1].p99), (7, None, Some(0.004)));
+        assert!((db[0].utilisation.unwrap() - 0.3).abs() < 1e-9);
+        assert_eq!(timeline.of(0).unwrap()[0].rate, 88.0);
+        assert_eq!(timeline.of(6), None);
+    }
+
+    #[test]
+    fn a_line_that_is_none_is_told_by_its_number() {
+        for wrong in [
+            "x,db,a,b,1,0,,,,0,0,",
+            "0,db,a,b,1,0,,,,0,0",
+            "0,db,a,b,-1,0,,,,0,0,",
+        ] {
+            let text = format!("{HEAD}\n0,db,a,b,1,0,,,,0,0,\n{wrong}\n");
+            assert_eq!(Timeline::parse(&text).unwrap_err(), 3, "{wrong}");
+        }
+        let empty = Timeline::parse(HEAD).unwrap();
+        assert_eq!(empty.of(0), Some(Vec::new()));
+    }
+}
