@@ -3,4 +3,5 @@
 
 pub mod event_heap;
 pub mod phases;
+pub mod points;
 pub mod tokio_tasks;

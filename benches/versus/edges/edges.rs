@@ -3,34 +3,15 @@
 //! Everywhere the same message, the same capacity, and the sum of what came out is checked. Contenders without batches
 //! send one by one, and receive what is there by the quickest way that they have.
 
+#[path = "../../src/points.rs"]
+mod points;
 mod tasks;
 mod threads;
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
-use std::hint::black_box;
+use points::{BATCH, CAPACITY, Check, MANY, Point, point};
 use std::time::Duration;
-
-/// How many messages an edge or channel holds.
-const CAPACITY: usize = 64;
-/// How many messages go through per iteration, from all senders together.
-const MANY: u64 = 100_000;
-/// How many are handed over at once by those that can.
-const BATCH: usize = 64;
-
-/// What travels: 16 bytes.
-#[derive(Clone, Copy)]
-struct Point {
-    time: u64,
-    value: f64,
-}
-
-fn point(time: u64) -> Point {
-    Point {
-        time,
-        value: time as f64,
-    }
-}
 
 /// The points of one of several senders.
 fn share(sender: u64, senders: u64) -> impl Iterator<Item = Point> {
@@ -38,26 +19,6 @@ fn share(sender: u64, senders: u64) -> impl Iterator<Item = Point> {
         .skip(sender as usize)
         .step_by(senders as usize)
         .map(point)
-}
-
-/// Checks that all points have come, in any order.
-#[derive(Default)]
-struct Check {
-    times: u64,
-    values: f64,
-}
-
-impl Check {
-    #[inline]
-    fn add(&mut self, point: Point) {
-        self.times += point.time;
-        self.values += point.value;
-    }
-
-    fn all(&self) {
-        assert_eq!(black_box(self.times), MANY * (MANY - 1) / 2);
-        assert_eq!(black_box(self.values), (MANY * (MANY - 1) / 2) as f64);
-    }
 }
 
 fn group<'a>(criterion: &'a mut Criterion, name: &str) -> BenchmarkGroup<'a, WallTime> {

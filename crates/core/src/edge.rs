@@ -18,7 +18,7 @@
 //! | | collectors | what it is |
 //! |---|---|---|
 //! | [`ring()`] | one | lock-free; the quickest |
-//! | [`queue()`] | any number: they can be cloned | one short lock; those that wait are served in their order; with capacity 0 a rendezvous |
+//! | [`queue()`] | any number: they can be cloned | a ring whose collectors meet at a short lock; those that wait are served in their order; with capacity 0 a rendezvous |
 //!
 //! Both ends wait in `async` code or block their thread, whichever method is called, with or without a time-out, one
 //! message or many at once. An emitter is an [iterator](Emitter::iter) and a [`Stream`](futures_core::Stream), a

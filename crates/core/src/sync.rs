@@ -10,18 +10,11 @@ pub(crate) use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 };
 
-#[cfg(not(loom))]
-#[cfg_attr(
-    not(feature = "tokio"),
-    allow(unused_imports, reason = "they are of edges and fork-join")
-)]
-pub(crate) use std::sync::{Mutex, MutexGuard};
-
 #[cfg(loom)]
 pub(crate) use loom::{
     cell::UnsafeCell,
+    sync::Mutex,
     sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering},
-    sync::{Mutex, MutexGuard},
 };
 
 /// `std::cell::UnsafeCell` with the access functions of loom's, which watches each access.

@@ -1,17 +1,15 @@
 //! The end that accepts messages, of every flavour.
 
-use super::abort::Abort;
 use super::batch::Batch;
 use super::error::{Aborted, CollectTimeoutError, TryCollectError};
 use super::flavour::{Collecting, Flavour, Queue, Ring};
-use super::meter::{Meter, Source, State};
+use super::meter::{Meter, State};
 use super::park::{block_on, block_until};
 use super::weigh::Weigh;
 use std::fmt;
 use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -34,6 +32,9 @@ use std::time::{Duration, Instant};
 pub struct Collector<T: Send + 'static, F: Flavour<T> = Ring> {
     end: F::Collecting,
 }
+
+/// How often a thread tries to get room that others may take before it, until it waits in their line.
+const TRIES: u32 = 16;
 
 impl<T: Send + 'static, F: Flavour<T>> Collector<T, F> {
     pub(super) fn new(end: F::Collecting) -> Collector<T, F> {
@@ -239,9 +240,16 @@ impl<T: Send + 'static, F: Flavour<T>> Collector<T, F> {
         if waiting.end.collect_all_at_once(&mut waiting.batch)? {
             return Ok(());
         }
-        waiting.end.linger(false);
+        for _ in 0..TRIES {
+            if !waiting.end.linger_for_room() {
+                break;
+            }
+            if waiting.end.collect_all_at_once(&mut waiting.batch)? {
+                return Ok(());
+            }
+        }
         block_on(|context| match waiting.poll(context) {
-            Poll::Pending if waiting.end.linger(true) => waiting.poll(context),
+            Poll::Pending if waiting.end.linger() => waiting.poll(context),
             result => result,
         })
     }
@@ -301,30 +309,7 @@ impl<T: Send + 'static, F: Flavour<T>> Collector<T, F> {
         self.end.edge().abort();
     }
 
-    /// Whether the edge still takes messages.
-    pub fn state(&self) -> State {
-        self.end.edge().state()
-    }
-
-    /// Whether the edge was aborted before everything was emitted.
-    pub fn is_aborted(&self) -> bool {
-        self.state() == State::Aborted
-    }
-
-    /// How many messages are buffered now.
-    pub fn buffered(&self) -> usize {
-        self.end.edge().filled().0
-    }
-
-    /// How many messages it holds at most.
-    pub fn capacity(&self) -> usize {
-        self.end.edge().filled().1
-    }
-
-    /// Reads the edge's statistics.
-    pub fn meter(&self) -> Meter {
-        Meter::new(Arc::clone(self.end.edge()) as _)
-    }
+    super::meter::of_the_edge!();
 
     pub(super) fn poll_collect(
         &mut self,
@@ -341,13 +326,22 @@ impl<T: Send + 'static, F: Flavour<T>> Collector<T, F> {
     #[cold]
     fn block(
         &mut self,
-        message: T,
+        mut message: T,
         deadline: Option<Instant>,
     ) -> Result<(), CollectTimeoutError<T>> {
+        for _ in 0..TRIES {
+            if !self.end.linger_for_room() {
+                break;
+            }
+            message = match self.end.collect_at_once(message) {
+                Ok(()) => return Ok(()),
+                Err(TryCollectError::Aborted(message)) => return Err(Aborted(message).into()),
+                Err(TryCollectError::Full(message)) => message,
+            };
+        }
         let mut waiting = Waiting::new(&mut self.end, message);
-        waiting.end.linger(false);
         let result = block_until(deadline, |context| match waiting.poll_collect(context) {
-            Poll::Pending if waiting.end.linger(true) => waiting.poll_collect(context),
+            Poll::Pending if waiting.end.linger() => waiting.poll_collect(context),
             result => result,
         });
         match result {

@@ -1,15 +1,13 @@
 //! The end that yields messages, of every flavour.
 
-use super::abort::Abort;
 use super::error::{EmitTimeoutError, TryEmitError};
 use super::flavour::{Emitting, Flavour, Ring};
-use super::meter::{Meter, Source, State};
+use super::meter::{Meter, State};
 use super::park::{block_on, block_until};
 use std::fmt;
 use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -317,30 +315,7 @@ impl<T: Send + 'static, F: Flavour<T>> Emitter<T, F> {
         self.end.edge().abort();
     }
 
-    /// Whether the edge still takes messages, and how it ended.
-    pub fn state(&self) -> State {
-        self.end.edge().state()
-    }
-
-    /// Whether the edge was aborted before everything was emitted.
-    pub fn is_aborted(&self) -> bool {
-        self.state() == State::Aborted
-    }
-
-    /// How many messages are buffered now.
-    pub fn buffered(&self) -> usize {
-        self.end.edge().filled().0
-    }
-
-    /// How many messages it holds at most.
-    pub fn capacity(&self) -> usize {
-        self.end.edge().filled().1
-    }
-
-    /// Reads the edge's statistics.
-    pub fn meter(&self) -> Meter {
-        Meter::new(Arc::clone(self.end.edge()) as _)
-    }
+    super::meter::of_the_edge!();
 }
 
 impl<T: Send + 'static, F: Flavour<T>> fmt::Debug for Emitter<T, F> {

@@ -29,12 +29,16 @@ pub struct Ring<W = One>(PhantomData<fn() -> W>);
 #[derive(Debug)]
 pub struct Queue<W = One>(PhantomData<fn() -> W>);
 
+/// What both ends share.
+pub trait Shared: Abort + Source {}
+
+impl<E: Abort + Source> Shared for E {}
+
 /// The collecting end of a flavour.
 pub trait Collecting<T>: Send + Unpin {
-    /// What both ends share.
-    type Edge: Abort + Source + 'static;
+    fn edge(&self) -> &dyn Shared;
 
-    fn edge(&self) -> &Arc<Self::Edge>;
+    fn source(&self) -> Arc<dyn Source>;
 
     fn try_collect(&mut self, message: T) -> Result<(), TryCollectError<T>>;
 
@@ -75,18 +79,24 @@ pub trait Collecting<T>: Send + Unpin {
     /// accepted comes back.
     fn withdraw(&mut self, message: &mut Option<T>);
 
-    /// Spins for a moment before the thread sleeps; `polled`: after the first poll. Whether it did.
-    fn linger(&self, polled: bool) -> bool;
+    /// Before the first poll of a thread, which may sleep: waits awake for a moment for room. Whether to try
+    /// again.
+    fn linger_for_room(&self) -> bool;
+
+    /// After a poll that was pending, before the thread sleeps: waits awake for a moment for what it waits
+    /// for. Whether to poll again.
+    fn linger(&self) -> bool {
+        false
+    }
 
     fn close(&mut self);
 }
 
 /// The emitting end of a flavour.
 pub trait Emitting<T>: Send + Unpin {
-    /// What both ends share.
-    type Edge: Abort + Source + 'static;
+    fn edge(&self) -> &dyn Shared;
 
-    fn edge(&self) -> &Arc<Self::Edge>;
+    fn source(&self) -> Arc<dyn Source>;
 
     fn try_emit(&mut self) -> Result<T, TryEmitError>;
 
@@ -114,6 +124,6 @@ pub trait Emitting<T>: Send + Unpin {
     /// Ends a wait: this end is not blocked any more.
     fn rest(&mut self);
 
-    /// Spins for a moment before the thread sleeps.
+    /// Waits awake for a moment for a message, before the thread sleeps.
     fn linger(&self);
 }

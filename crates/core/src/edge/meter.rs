@@ -76,7 +76,7 @@ impl EdgeStatistics {
 /// Reads the statistics of one edge, from any thread, also when both ends are gone.
 ///
 /// It keeps the edge's memory, but no message. Reading does not disturb the ends of a
-/// [`ring`](super::ring()); of a [`queue`](super::queue()) it takes the lock for a moment.
+/// [`ring`](super::ring()); of a [`queue`](super::queue()) it may take a lock for a moment.
 ///
 /// ```
 /// use corsair::edge::{self, Options};
@@ -118,3 +118,34 @@ pub trait Source: Send + Sync {
     /// How many messages it holds now, and at most.
     fn filled(&self) -> (usize, usize);
 }
+
+/// What either end tells of its edge.
+macro_rules! of_the_edge {
+    () => {
+        /// Whether the edge still takes messages, and how it ended.
+        pub fn state(&self) -> State {
+            self.end.edge().state()
+        }
+
+        /// Whether the edge was aborted before everything was emitted.
+        pub fn is_aborted(&self) -> bool {
+            self.state() == State::Aborted
+        }
+
+        /// How many messages are buffered now.
+        pub fn buffered(&self) -> usize {
+            self.end.edge().filled().0
+        }
+
+        /// How many messages it holds at most.
+        pub fn capacity(&self) -> usize {
+            self.end.edge().filled().1
+        }
+
+        /// Reads the edge's statistics.
+        pub fn meter(&self) -> Meter {
+            Meter::new(self.end.source())
+        }
+    };
+}
+pub(super) use of_the_edge;

@@ -52,8 +52,9 @@ pub fn ring_weighed<T: Send + 'static, W: Weigh<T>>(
     (Collector::new(collecting), Emitter::new(emitting))
 }
 
-/// Makes an edge whose collectors can be cloned. Those that wait are served in their order. Its memory grows
-/// with what it holds.
+/// Makes an edge whose collectors can be cloned. Those that wait are served in their order.
+/// O(capacity) if it blocks when it is full, without a limit by weight; the memory of other queues grows with what
+/// they hold.
 ///
 /// With capacity 0 it is a rendezvous: `collect` ends when the message has been emitted.
 ///

@@ -56,16 +56,26 @@ impl Parked {
         self.full.store(false, Ordering::Relaxed);
     }
 
-    /// Wakes the owner.
+    /// The owner's waker, to be called.
     ///
     /// # Safety
     /// The caller has cleared *waits*, with an operation that acquires, and calls this once for it.
     #[cold]
-    pub(super) unsafe fn wake(&self) {
+    pub(super) unsafe fn take(&self) -> Option<Waker> {
         // SAFETY: it is the caller's turn, until `full` is cleared.
         let waker = self.waker.with_mut(|waker| unsafe { (*waker).take() });
         self.full.store(false, Ordering::Release);
-        if let Some(waker) = waker {
+        waker
+    }
+
+    /// Wakes the owner.
+    ///
+    /// # Safety
+    /// As [`Parked::take`].
+    #[cold]
+    pub(super) unsafe fn wake(&self) {
+        // SAFETY: by contract.
+        if let Some(waker) = unsafe { self.take() } {
             waker.wake();
         }
     }
@@ -175,10 +185,13 @@ mod thread {
     }
 }
 
-/// Waits for a moment for what another thread is about to do: spins if there is a core on which it
-/// can be done, and then lets others run a few times, which costs less than to sleep and be woken.
+/// Waits awake for a moment for what another thread is about to do, if there is a core on which it can be
+/// done. Whether it was done.
+///
+/// It does not yield: an end that sleeps lets the other get some way, and the two then meet once for many messages. Ends
+/// that yield in between meet for each, and the scheduler switches threads for nothing.
 #[cfg(not(loom))]
-pub(super) fn spin_until(done: impl Fn() -> bool) {
+pub(super) fn spin_until(done: impl Fn() -> bool) -> bool {
     use std::sync::LazyLock;
     /// An end and the other end.
     static SPINS: LazyLock<bool> = LazyLock::new(|| crate::sync::spins(2) > 0);
@@ -186,40 +199,56 @@ pub(super) fn spin_until(done: impl Fn() -> bool) {
     /// at every step take the line with the index from each other for every message.
     const FIRST: u32 = 5;
     const ROUNDS: u32 = 8;
-    const YIELDS: u32 = 10;
-    let rounds = if *SPINS { ROUNDS } else { FIRST };
-    spin(FIRST..rounds, YIELDS, done);
+    *SPINS && spin(FIRST..ROUNDS, done)
 }
 
-/// As [`spin_until`], for what takes another thread some dozens of instructions.
-#[cfg(not(loom))]
-pub(super) fn spin_briefly(done: impl FnMut() -> bool) {
-    spin(0..7, 3, done);
+/// Nothing that a model has to see.
+#[cfg(loom)]
+pub(super) fn spin_until(_: impl Fn() -> bool) -> bool {
+    false
 }
 
-/// Spins twice as long in each round, then yields, until it is done.
+/// Waits for what takes another thread some dozens of instructions, unless it was interrupted.
 #[cfg(not(loom))]
-fn spin(rounds: std::ops::Range<u32>, yields: u32, mut done: impl FnMut() -> bool) {
+pub(super) fn spin_or_sleep(mut done: impl FnMut() -> bool) {
+    use std::time::Duration;
+    /// Microseconds.
+    const LONGEST: u64 = 1 << 10;
+    /// So often others may run, among them the one that was interrupted, before this thread sleeps.
+    const YIELDS: u32 = 8;
+    let mut pause = 1;
+    loop {
+        if spin(0..7, &mut done) {
+            return;
+        }
+        for _ in 0..YIELDS {
+            std::thread::yield_now();
+            if done() {
+                return;
+            }
+        }
+        std::thread::sleep(Duration::from_micros(pause));
+        pause = (2 * pause).min(LONGEST);
+    }
+}
+
+#[cfg(loom)]
+pub(super) fn spin_or_sleep(mut done: impl FnMut() -> bool) {
+    while !done() {
+        loom::thread::yield_now();
+    }
+}
+
+/// Spins twice as long in each round, until it is done. Whether it is.
+#[cfg(not(loom))]
+fn spin(rounds: std::ops::Range<u32>, mut done: impl FnMut() -> bool) -> bool {
     for round in rounds {
         for _ in 0..1 << round {
             std::hint::spin_loop();
         }
         if done() {
-            return;
+            return true;
         }
     }
-    for _ in 0..yields {
-        std::thread::yield_now();
-        if done() {
-            return;
-        }
-    }
+    false
 }
-
-/// Nothing that a model has to see.
-#[cfg(loom)]
-pub(super) fn spin_briefly(_: impl FnMut() -> bool) {}
-
-/// Nothing that a model has to see.
-#[cfg(loom)]
-pub(super) fn spin_until(_: impl Fn() -> bool) {}

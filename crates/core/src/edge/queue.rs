@@ -2,39 +2,46 @@
 //!
 //! # How it works
 //!
-//! Everything lies under one lock ([`contents`]), which is held for some dozens of instructions and never while
-//! code of a message or a waker runs: messages are weighed before it is taken, and dropped after it is
-//! released, and so are wakers.
+//! There are two kinds, with the same ends ([`ends`]). One that holds messages of one weight and blocks
+//! when it is full is a ring whose collecting end lies under a lock ([`buffered`]). Of all others, such as a
+//! rendezvous, everything lies under a lock ([`locked`]). The [`lock`] is held for some dozens of instructions and never
+//! while code of a message is run or a waker called: messages are weighed before it is taken, and dropped after it is
+//! released, and wakers are called then.
 //!
-//! **A collector that has to wait makes an offer.** Its message goes into a line behind those of the other
+//! **A collector that has to wait makes an offer.** Its message goes into a [`line`] behind those of the other
 //! collectors that wait. Whatever makes room takes the offers at the front of the line into the edge, and wakes
 //! their collectors, which then have nothing left to do. So collectors that wait are served in
 //! their order, and nothing overtakes them. A collector that gives up takes its offer out of the line.
 //!
 //! **A rendezvous** is an edge without room: the emitter takes the first offer itself.
 //!
-//! **Abort wins** because state and messages change under the same lock. Offers stay where they are: each
-//! collector takes its own message back.
+//! **Abort wins** because it is decided where messages move: in the words of the ring, or under the same lock. Offers
+//! stay where they are: each collector takes its own message back.
 //!
-//! **Spinning without the lock.** Offers are numbered, and `decided` tells the number of the first that is still in the
-//! line: a collector whose number is lower has been served. `arrivals` counts what an emitter may wait for: as long as it
-//! is what it was when the edge was found empty, the edge is empty.
+//! **Waiting awake.** A thread that finds the edge full, or empty, looks for a moment at words that
+//! say so, before it makes an offer and sleeps, or sleeps. Most often that is enough, and costs the other end nothing:
+//! there is no waker to be kept, called and dropped. Offers are numbered, and collectors are told the number of the
+//! first that is still in the line: one whose number is lower has been served.
 
-mod blocked;
+mod buffered;
+#[expect(missing_debug_implementations, reason = "not to be seen outside")]
 mod collecting;
-mod contents;
-mod emitting;
+mod ends;
 mod later;
+mod line;
+mod lock;
+mod locked;
 #[cfg(all(test, loom))]
 mod loom;
-mod shared;
 
 use super::flavour::{Flavour, Queue};
 use super::options::{Options, Overflow};
+use super::ring::{RingEdge, RingEmitting};
 use super::weigh::Weigh;
-use collecting::QueueCollecting;
-use emitting::QueueEmitting;
-use shared::QueueEdge;
+use buffered::BufferedEdge;
+use collecting::CollectingEnd;
+use ends::{QueueCollecting, QueueEmitting};
+use locked::{LockedEdge, LockedEmitting};
 use std::sync::Arc;
 
 impl<T: Send + 'static, W: Weigh<T>> Flavour<T> for Queue<W> {
@@ -46,15 +53,25 @@ impl<T: Send + 'static, W: Weigh<T>> Flavour<T> for Queue<W> {
 pub(super) fn ends<T: Send + 'static, W: Weigh<T>>(
     options: &Options,
 ) -> (QueueCollecting<T, W>, QueueEmitting<T, W>) {
-    let queue = Arc::new(QueueEdge::new(options));
+    let blocks = options.overflow_policy() == Overflow::Block;
+    let rendezvous = options.capacity() == 0;
+    if W::ALL_ONE && options.limit() == u64::MAX && blocks && !rendezvous {
+        let ring = Arc::new(RingEdge::new(options));
+        for handle in options.handles() {
+            handle.attach(&ring);
+        }
+        let edge = BufferedEdge::new(Arc::clone(&ring));
+        return (
+            QueueCollecting::Buffered(CollectingEnd::new(edge, false)),
+            QueueEmitting::Buffered(RingEmitting::new(ring)),
+        );
+    }
+    let edge = Arc::new(LockedEdge::new(options));
     for handle in options.handles() {
-        handle.attach(&queue);
+        handle.attach(&edge);
     }
     (
-        QueueCollecting::new(
-            Arc::clone(&queue),
-            options.capacity() == 0 && options.overflow_policy() == Overflow::Block,
-        ),
-        QueueEmitting::new(queue),
+        QueueCollecting::Locked(CollectingEnd::new(Arc::clone(&edge), rendezvous && blocks)),
+        QueueEmitting::Locked(LockedEmitting::new(edge)),
     )
 }

@@ -64,9 +64,9 @@ mod tests;
 use super::flavour::{Flavour, Ring};
 use super::options::Options;
 use super::weigh::Weigh;
-use collecting::RingCollecting;
-use emitting::RingEmitting;
-use shared::RingEdge;
+pub(super) use collecting::{Deferred, Lack, Look, RingCollecting};
+pub(super) use emitting::RingEmitting;
+pub(super) use shared::{RingEdge, Wait};
 use std::sync::Arc;
 
 impl<T: Send + 'static, W: Weigh<T>> Flavour<T> for Ring<W> {

@@ -1,44 +1,67 @@
 //! The end of a queue that accepts messages.
 
-use super::contents::{Fate, Refused};
-use super::shared::QueueEdge;
+use super::line::{Fate, Told};
+use crate::edge::abort::Abort;
 use crate::edge::batch::Batch;
 use crate::edge::error::{Aborted, TryCollectError};
-use crate::edge::flavour::Collecting;
+use crate::edge::flavour::{Collecting, Shared};
+use crate::edge::meter::Source;
 use crate::edge::park::spin_until;
-use crate::edge::weigh::Weigh;
-use crate::sync::Ordering;
+use std::marker::PhantomData;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
-/// A collecting end of a [`queue`](crate::edge::queue()).
-pub struct QueueCollecting<T: Send + 'static, W: Weigh<T>> {
-    queue: Arc<QueueEdge<T, W>>,
+/// What collecting ends do with what all ends share.
+pub trait Collected<T>: Abort + Source + 'static {
+    fn told(&self) -> &Told;
+
+    /// Whether there is no room; a hint.
+    fn is_full(&self) -> bool;
+
+    fn put(&self, message: T) -> Result<(), TryCollectError<T>>;
+
+    /// Puts as much of a batch as possible. Whether that is all of it.
+    fn put_all(&self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>>;
+
+    /// Puts a message, or adds it to the line and returns the number of the offer.
+    fn put_or_offer(&self, message: T, waker: &Waker) -> Result<Option<u64>, Aborted<T>>;
+
+    /// Finds room for some message, or adds to the line and returns the number of the offer.
+    fn find_room(&self, waker: &Waker) -> Result<Option<u64>, Aborted<()>>;
+
+    /// What has become of an offer; if it still waits, this is its waker from now on.
+    fn renew(&self, number: u64, waker: &Waker) -> Fate<T>;
+
+    /// Takes an offer out of the line, if it is still there.
+    fn withdraw(&self, number: u64) -> Option<T>;
+
+    /// There is one collector more.
+    fn join(&self);
+
+    /// One collector collects no more; the last one closes the edge.
+    fn leave(&self);
+}
+
+/// A collecting end.
+pub struct CollectingEnd<T: Send + 'static, E: Collected<T>> {
+    edge: Arc<E>,
     /// The number of its offer, if it waits.
     offer: Option<u64>,
     closed: bool,
     /// The edge holds nothing: a collect is over when the emitter has the message.
     rendezvous: bool,
+    messages: PhantomData<fn(T)>,
 }
 
-impl<T: Send + 'static, W: Weigh<T>> QueueCollecting<T, W> {
-    pub(super) fn new(queue: Arc<QueueEdge<T, W>>, rendezvous: bool) -> QueueCollecting<T, W> {
-        QueueCollecting {
-            queue,
+impl<T: Send + 'static, E: Collected<T>> CollectingEnd<T, E> {
+    pub(super) fn new(edge: Arc<E>, rendezvous: bool) -> CollectingEnd<T, E> {
+        CollectingEnd {
+            edge,
             offer: None,
             closed: false,
             rendezvous,
+            messages: PhantomData,
         }
-    }
-
-    #[inline]
-    fn put(&self, message: T) -> Result<(), Refused<T>> {
-        if self.closed {
-            return Err(Refused::Aborted(message));
-        }
-        let weight = W::weight(&message);
-        self.queue
-            .change(|contents, later| contents.put(message, weight, later))
     }
 
     /// Waits for what has become of an offer.
@@ -49,9 +72,7 @@ impl<T: Send + 'static, W: Weigh<T>> QueueCollecting<T, W> {
     ) -> Poll<Result<(), Aborted<Option<T>>>> {
         let fate = match self.is_decided(number) {
             true => Fate::Accepted,
-            false => self
-                .queue
-                .change(|contents, later| contents.renew(number, context.waker(), later)),
+            false => self.edge.renew(number, context.waker()),
         };
         let result = match fate {
             Fate::Accepted => Ok(()),
@@ -71,33 +92,33 @@ impl<T: Send + 'static, W: Weigh<T>> QueueCollecting<T, W> {
         }
     }
 
-    /// Whether an offer of this end has left the line, which it does when it is accepted.
     #[inline]
     fn is_decided(&self, number: u64) -> bool {
-        self.queue.decided.load(Ordering::Acquire) > number
+        self.edge.told().is_decided(number)
     }
 }
 
-impl<T: Send + 'static, W: Weigh<T>> Collecting<T> for QueueCollecting<T, W> {
-    type Edge = QueueEdge<T, W>;
+impl<T: Send + 'static, E: Collected<T>> Collecting<T> for CollectingEnd<T, E> {
+    fn edge(&self) -> &dyn Shared {
+        &*self.edge
+    }
 
-    #[inline]
-    fn edge(&self) -> &Arc<QueueEdge<T, W>> {
-        &self.queue
+    fn source(&self) -> Arc<dyn Source> {
+        Arc::clone(&self.edge) as _
     }
 
     #[inline]
     fn try_collect(&mut self, message: T) -> Result<(), TryCollectError<T>> {
-        self.put(message).map_err(|refused| match refused {
-            Refused::Full(message, _) => TryCollectError::Full(message),
-            Refused::Aborted(message) => TryCollectError::Aborted(message),
-        })
+        match self.closed {
+            true => Err(TryCollectError::Aborted(message)),
+            false => self.edge.put(message),
+        }
     }
 
     #[inline]
     fn collect_at_once(&mut self, message: T) -> Result<(), TryCollectError<T>> {
         // What is wrongly taken to be full is looked at under the lock, before anything waits.
-        match self.rendezvous || self.queue.crowded.load(Ordering::Relaxed) {
+        match self.rendezvous || self.edge.told().is_crowded() {
             true => Err(TryCollectError::Full(message)),
             false => self.try_collect(message),
         }
@@ -112,11 +133,7 @@ impl<T: Send + 'static, W: Weigh<T>> Collecting<T> for QueueCollecting<T, W> {
             if self.closed {
                 return Poll::Ready(Err(Aborted(message)));
             }
-            let weight = W::weight(&message);
-            let offered = self.queue.change(|contents, later| {
-                contents.put_or_offer(message, weight, context.waker(), later)
-            });
-            return match offered {
+            return match self.edge.put_or_offer(message, context.waker()) {
                 Ok(number) => self.offered(number),
                 Err(aborted) => Poll::Ready(Err(aborted)),
             };
@@ -138,28 +155,7 @@ impl<T: Send + 'static, W: Weigh<T>> Collecting<T> for QueueCollecting<T, W> {
         if self.closed {
             return Err(Aborted(()));
         }
-        let weights: Vec<u64> = match W::ALL_ONE {
-            true => Vec::new(),
-            false => batch.rest().iter().map(W::weight).collect(),
-        };
-        let mut weights = weights.into_iter();
-        self.queue.change(|contents, later| {
-            while let Some(message) = batch.next() {
-                let weight = weights.next().unwrap_or(1);
-                match contents.put(message, weight, later) {
-                    Ok(()) => {}
-                    Err(Refused::Full(message, _)) => {
-                        batch.give_back(message);
-                        return Ok(false);
-                    }
-                    Err(Refused::Aborted(message)) => {
-                        batch.give_back(message);
-                        return Err(Aborted(()));
-                    }
-                }
-            }
-            Ok(true)
-        })
+        self.edge.put_all(batch)
     }
 
     fn collect_all_at_once(&mut self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>> {
@@ -204,10 +200,7 @@ impl<T: Send + 'static, W: Weigh<T>> Collecting<T> for QueueCollecting<T, W> {
                 .poll_offer(number, context)
                 .map_err(|Aborted(_)| Aborted(()));
         }
-        let found = self
-            .queue
-            .change(|contents, later| contents.find_room(context.waker(), later));
-        match found {
+        match self.edge.find_room(context.waker()) {
             Err(aborted) => Poll::Ready(Err(aborted)),
             Ok(number) => self.offered(number).map_err(|Aborted(_)| Aborted(())),
         }
@@ -218,45 +211,49 @@ impl<T: Send + 'static, W: Weigh<T>> Collecting<T> for QueueCollecting<T, W> {
             return;
         };
         if !self.is_decided(number) {
-            let message = self
-                .queue
-                .change(|contents, later| contents.withdraw(number, later));
-            *waiting = message;
+            *waiting = self.edge.withdraw(number);
         }
     }
 
-    fn linger(&self, polled: bool) -> bool {
-        if polled && let Some(number) = self.offer {
-            spin_until(|| self.is_decided(number));
-        }
-        polled
+    fn linger_for_room(&self) -> bool {
+        let edge = &self.edge;
+        !self.rendezvous && spin_until(|| !edge.is_full())
+    }
+
+    fn linger(&self) -> bool {
+        let Some(number) = self.offer else {
+            return false;
+        };
+        let told = self.edge.told();
+        spin_until(|| told.is_decided(number))
     }
 
     fn close(&mut self) {
+        // Of a future that was leaked.
+        self.withdraw(&mut None);
         if !std::mem::replace(&mut self.closed, true) {
-            self.queue.change(|contents, later| contents.leave(later));
+            self.edge.leave();
         }
     }
 }
 
-impl<T: Send + 'static, W: Weigh<T>> Clone for QueueCollecting<T, W> {
+impl<T: Send + 'static, E: Collected<T>> Clone for CollectingEnd<T, E> {
     fn clone(&self) -> Self {
         if !self.closed {
-            self.queue.change(|contents, _| contents.join());
+            self.edge.join();
         }
-        QueueCollecting {
-            queue: Arc::clone(&self.queue),
+        CollectingEnd {
+            edge: Arc::clone(&self.edge),
             offer: None,
             closed: self.closed,
             rendezvous: self.rendezvous,
+            messages: PhantomData,
         }
     }
 }
 
-impl<T: Send + 'static, W: Weigh<T>> Drop for QueueCollecting<T, W> {
+impl<T: Send + 'static, E: Collected<T>> Drop for CollectingEnd<T, E> {
     fn drop(&mut self) {
-        let mut message = None;
-        self.withdraw(&mut message);
         self.close();
     }
 }

@@ -19,11 +19,23 @@ fn bounded(preemptions: usize) -> loom::model::Builder {
     builder
 }
 
+/// Of a queue with a ring, and of one under a lock: any limit by weight makes it one.
+fn of_both_kinds(capacity: usize) -> [Options; 2] {
+    let options = Options::new(capacity);
+    [options.clone(), options.weight_limit(u64::MAX - 1)]
+}
+
 #[test]
 fn nothing_is_collected_or_emitted_after_an_abort() {
-    bounded(3).check(|| {
+    for options in of_both_kinds(2) {
+        after_an_abort(options);
+    }
+}
+
+fn after_an_abort(options: Options) {
+    bounded(2).check(move || {
         let handle = AbortHandle::new();
-        let (mut tx, mut rx) = queue(Options::new(2).abort_handle(handle.clone()));
+        let (mut tx, mut rx) = queue(options.clone().abort_handle(handle.clone()));
         let meter = tx.meter();
         tx.try_collect(0).expect("there is room");
         // Some thread knows of the abort.
@@ -74,8 +86,14 @@ fn nothing_is_collected_or_emitted_after_an_abort() {
 
 #[test]
 fn collectors_that_wait_are_all_served() {
-    bounded(2).check(|| {
-        let (tx, mut rx) = queue::<u32>(Options::new(1));
+    for options in of_both_kinds(1) {
+        all_are_served(options);
+    }
+}
+
+fn all_are_served(options: Options) {
+    bounded(2).check(move || {
+        let (tx, mut rx) = queue::<u32>(options.clone());
         let collectors = [1, 2].map(|number| {
             let mut tx = tx.clone();
             thread::spawn(move || tx.collect_blocking(number))
@@ -115,8 +133,14 @@ fn at_a_rendezvous_a_message_has_been_emitted_when_collect_ends() {
 
 #[test]
 fn an_abort_gives_every_waiting_collector_its_own_message_back() {
-    bounded(2).check(|| {
-        let (mut tx, rx) = queue::<u32>(Options::new(1));
+    for options in of_both_kinds(1) {
+        an_abort_gives_back(options);
+    }
+}
+
+fn an_abort_gives_back(options: Options) {
+    bounded(2).check(move || {
+        let (mut tx, rx) = queue::<u32>(options.clone());
         tx.try_collect(0).expect("there is room");
         let collectors = [1, 2].map(|number| {
             let mut tx = tx.clone();
@@ -132,9 +156,10 @@ fn an_abort_gives_every_waiting_collector_its_own_message_back() {
 
 #[test]
 fn a_collect_that_gives_up_has_its_message_or_the_edge_has() {
-    for capacity in [0, 1] {
+    for options in of_both_kinds(1).into_iter().chain([Options::new(0)]) {
         bounded(3).check(move || {
-            let (mut tx, mut rx) = queue::<u32>(Options::new(capacity));
+            let (mut tx, mut rx) = queue::<u32>(options.clone());
+            let capacity = options.capacity();
             if capacity > 0 {
                 tx.try_collect(0).expect("there is room");
             }
@@ -162,8 +187,14 @@ fn a_collect_that_gives_up_has_its_message_or_the_edge_has() {
 
 #[test]
 fn a_collect_that_is_dropped_lets_the_next_one_in() {
-    bounded(2).check(|| {
-        let (mut tx, mut rx) = queue::<u32>(Options::new(1));
+    for options in of_both_kinds(1) {
+        the_next_one_gets_in(options);
+    }
+}
+
+fn the_next_one_gets_in(options: Options) {
+    bounded(2).check(move || {
+        let (mut tx, mut rx) = queue::<u32>(options.clone());
         let mut other = tx.clone();
         tx.try_collect(0).expect("there is room");
         let first = thread::spawn(move || {
@@ -224,5 +255,26 @@ fn an_emitter_polled_again_is_woken_by_its_last_waker() {
                 "the task would never be polled again"
             );
         }
+    });
+}
+
+/// The emitter serves the line while another thread aborts: it finds room, and then that the tail is aborted.
+#[test]
+fn a_line_that_is_served_while_an_abort_comes_leaves_no_collector_waiting() {
+    bounded(3).check(|| {
+        let handle = AbortHandle::new();
+        let (mut tx, mut rx) = queue::<u32>(Options::new(1).abort_handle(handle.clone()));
+        let meter = tx.meter();
+        tx.try_collect(0).expect("there is room");
+        let waiting = thread::spawn(move || tx.collect_blocking(1));
+        let aborter = thread::spawn(move || handle.abort());
+        let emitted = u64::from(rx.try_emit().is_ok());
+        aborter.join().expect("it does not panic");
+        let collected = waiting.join().expect("it does not panic");
+        assert!(matches!(collected, Ok(()) | Err(Aborted(1))));
+        let read = meter.read();
+        assert_eq!(read.collected, 1 + u64::from(collected.is_ok()));
+        assert_eq!(read.emitted, emitted);
+        assert_eq!(read.collected, read.emitted + read.dropped_by_abort);
     });
 }

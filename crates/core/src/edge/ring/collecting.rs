@@ -5,18 +5,19 @@ mod put;
 
 use super::load::Load;
 use super::order::Free;
-use super::shared::{ABORTED, RingEdge, position};
+use super::shared::{ABORTED, RingEdge, Wait, position};
 use super::slots::View;
 use crate::edge::batch::Batch;
 use crate::edge::error::{Aborted, TryCollectError};
-use crate::edge::flavour::Collecting;
+use crate::edge::flavour::{Collecting, Shared};
+use crate::edge::meter::Source;
 use crate::edge::options::Overflow;
 use crate::edge::park::spin_until;
 use crate::edge::weigh::Weigh;
 use crate::sync::Ordering;
-use lack::{Lack, Look};
+pub(in crate::edge) use lack::{Lack, Look};
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 /// The collecting end of a [`ring`](crate::edge::ring()).
 pub struct RingCollecting<T: Send + 'static, W: Weigh<T>> {
@@ -40,10 +41,24 @@ pub struct RingCollecting<T: Send + 'static, W: Weigh<T>> {
     closed: bool,
     /// The time spent blocked is running.
     blocked: bool,
+    /// There is a lock around this end: what runs foreign code is left to do when it is released.
+    defers: bool,
+    /// Something is.
+    has_deferred: bool,
+    deferred: Deferred,
+}
+
+/// What runs foreign code, and so has to wait until a lock is released.
+#[derive(Debug, Default)]
+pub(in crate::edge) struct Deferred {
+    /// To be called.
+    pub(in crate::edge) woken: Option<Waker>,
+    /// The tail is aborted, which has to be settled.
+    pub(in crate::edge) aborted: bool,
 }
 
 impl<T: Send + 'static, W: Weigh<T>> RingCollecting<T, W> {
-    pub(super) fn new(ring: Arc<RingEdge<T, W>>) -> RingCollecting<T, W> {
+    pub(in crate::edge) fn new(ring: Arc<RingEdge<T, W>>) -> RingCollecting<T, W> {
         let load = (ring.weight_limit < u64::MAX).then(|| Box::new(Load::new(ring.weight_limit)));
         RingCollecting {
             tail: 0,
@@ -57,18 +72,72 @@ impl<T: Send + 'static, W: Weigh<T>> RingCollecting<T, W> {
             free: ring.order.is_some().then(|| Free::all(ring.slots.len())),
             closed: false,
             blocked: false,
+            defers: false,
+            has_deferred: false,
+            deferred: Deferred::default(),
             slots: ring.slots.view(),
             ring,
         }
     }
 
+    /// Lets what runs foreign code wait for [`deferred`](Self::deferred).
+    pub(in crate::edge) fn deferring(mut self) -> Self {
+        self.defers = true;
+        self
+    }
+
+    #[inline]
+    pub(in crate::edge) fn has_deferred(&self) -> bool {
+        self.has_deferred
+    }
+
+    /// What has been left to do since this was asked last.
+    #[cold]
+    pub(in crate::edge) fn deferred(&mut self) -> Deferred {
+        self.has_deferred = false;
+        std::mem::take(&mut self.deferred)
+    }
+
+    /// Wakes the emitter.
+    #[cold]
+    fn wake(&mut self, emitter: Waker) {
+        match self.defers {
+            false => emitter.wake(),
+            true => {
+                self.has_deferred = true;
+                self.deferred.woken = Some(emitter);
+            }
+        }
+    }
+
+    /// Completes the abort of a tail.
+    #[cold]
+    fn settle(&mut self, tail: u64) {
+        match self.defers {
+            false => drop(self.ring.settle(tail)),
+            true => {
+                self.has_deferred = true;
+                self.deferred.aborted = true;
+            }
+        }
+    }
+
     /// Whether the head is still as it was `seen`; if so, this end is woken when it is not.
     fn awaits_room(&mut self, seen: u64, context: &Context<'_>) -> bool {
-        let waits = self.ring.await_room(seen, context.waker());
-        if waits {
+        let wait = self.begin_waiting(seen, context.waker());
+        if wait == Wait::Waking {
+            context.waker().wake_by_ref();
+        }
+        wait != Wait::Over
+    }
+
+    /// As [`RingEdge::await_room`]; this end is blocked unless the wait is over.
+    pub(in crate::edge) fn begin_waiting(&mut self, seen: u64, waker: &Waker) -> Wait {
+        let wait = self.ring.await_room(seen, waker);
+        if wait != Wait::Over {
             self.block();
         }
-        waits
+        wait
     }
 
     /// It begins to be blocked, or still is.
@@ -80,7 +149,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingCollecting<T, W> {
     }
 
     /// It is not blocked.
-    fn rest(&mut self) {
+    pub(in crate::edge) fn rest(&mut self) {
         if self.blocked {
             self.blocked = false;
             self.ring.collected.blocked.end();
@@ -89,11 +158,12 @@ impl<T: Send + 'static, W: Weigh<T>> RingCollecting<T, W> {
 }
 
 impl<T: Send + 'static, W: Weigh<T>> Collecting<T> for RingCollecting<T, W> {
-    type Edge = RingEdge<T, W>;
+    fn edge(&self) -> &dyn Shared {
+        &*self.ring
+    }
 
-    #[inline]
-    fn edge(&self) -> &Arc<RingEdge<T, W>> {
-        &self.ring
+    fn source(&self) -> Arc<dyn Source> {
+        Arc::clone(&self.ring) as _
     }
 
     #[inline]
@@ -177,14 +247,12 @@ impl<T: Send + 'static, W: Weigh<T>> Collecting<T> for RingCollecting<T, W> {
         self.rest();
     }
 
-    fn linger(&self, polled: bool) -> bool {
-        if !polled {
-            spin_until(|| {
-                let head = self.ring.head.load(Ordering::Relaxed);
-                head & ABORTED != 0 || position(head) != self.head
-            });
-        }
-        !polled
+    fn linger_for_room(&self) -> bool {
+        let (ring, seen) = (&self.ring, self.head);
+        spin_until(|| {
+            let head = ring.head.load(Ordering::Relaxed);
+            head & ABORTED != 0 || position(head) != seen
+        })
     }
 
     fn close(&mut self) {

@@ -7,7 +7,8 @@ use super::shared::{RingEdge, position};
 use super::slots::View;
 use crate::edge::abort::Abort;
 use crate::edge::error::TryEmitError;
-use crate::edge::flavour::Emitting;
+use crate::edge::flavour::{Emitting, Shared};
+use crate::edge::meter::Source;
 use crate::edge::park::spin_until;
 use crate::edge::weigh::Weigh;
 use crate::sync::Ordering;
@@ -37,7 +38,7 @@ pub struct RingEmitting<T: Send + 'static, W: Weigh<T>> {
 }
 
 impl<T: Send + 'static, W: Weigh<T>> RingEmitting<T, W> {
-    pub(super) fn new(ring: Arc<RingEdge<T, W>>) -> RingEmitting<T, W> {
+    pub(in crate::edge) fn new(ring: Arc<RingEdge<T, W>>) -> RingEmitting<T, W> {
         RingEmitting {
             head: 0,
             tail: 0,
@@ -84,11 +85,12 @@ impl<T: Send + 'static, W: Weigh<T>> RingEmitting<T, W> {
 }
 
 impl<T: Send + 'static, W: Weigh<T>> Emitting<T> for RingEmitting<T, W> {
-    type Edge = RingEdge<T, W>;
+    fn edge(&self) -> &dyn Shared {
+        &*self.ring
+    }
 
-    #[inline]
-    fn edge(&self) -> &Arc<RingEdge<T, W>> {
-        &self.ring
+    fn source(&self) -> Arc<dyn Source> {
+        Arc::clone(&self.ring) as _
     }
 
     #[inline]
@@ -131,7 +133,8 @@ impl<T: Send + 'static, W: Weigh<T>> Emitting<T> for RingEmitting<T, W> {
     }
 
     fn linger(&self) {
-        spin_until(|| self.ring.tail.load(Ordering::Relaxed) != self.seen);
+        let (ring, seen) = (&self.ring, self.seen);
+        spin_until(|| ring.tail.load(Ordering::Relaxed) != seen);
     }
 }
 

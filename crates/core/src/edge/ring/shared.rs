@@ -39,6 +39,22 @@ const fn word(position: u64) -> u64 {
 #[derive(Debug)]
 pub(super) struct IsAborted;
 
+/// The tail is aborted, and is this. Before a caller is told of the abort, it has to be
+/// [settled](RingEdge::settle).
+#[derive(Debug)]
+pub(super) struct Unsettled(pub(super) u64);
+
+/// Whether an end that waits is woken.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::edge) enum Wait {
+    /// It will be.
+    Begun,
+    /// What it has seen is no longer so.
+    Over,
+    /// Another thread is just about to call the waker of the wait before.
+    Waking,
+}
+
 /// What both ends of a ring share.
 pub struct RingEdge<T, W> {
     pub(super) tail: CachePadded<AtomicU64>,
@@ -70,7 +86,7 @@ pub struct RingEdge<T, W> {
 unsafe impl<T: Send, W> Sync for RingEdge<T, W> {}
 
 impl<T, W: Weigh<T>> RingEdge<T, W> {
-    pub(super) fn new(options: &Options) -> RingEdge<T, W> {
+    pub(in crate::edge) fn new(options: &Options) -> RingEdge<T, W> {
         let oldest = options.overflow_policy() == Overflow::DropOldest;
         let capacity = options.capacity().max(1);
         let slots = Slots::new(capacity << u32::from(oldest));
@@ -94,12 +110,20 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
         }
     }
 
-    /// Moves the tail over the messages that the collector has put from `from` on.
+    /// Whether there was no room a moment ago, as both ends have told.
+    pub(in crate::edge) fn is_full(&self) -> bool {
+        let taken = self.taken.load(Ordering::Relaxed);
+        let published = self.published.load(Ordering::Relaxed);
+        published.saturating_sub(taken) >= self.capacity
+    }
+
+    /// Moves the tail over the messages that the collector has put from `from` on. What is returned is the
+    /// waker of the emitter that waits for them, to be called.
     ///
     /// # Safety
     /// The caller is the collector, and has put them.
     #[inline]
-    pub(super) unsafe fn publish(&self, from: u64, count: u64) -> Result<(), IsAborted> {
+    pub(super) unsafe fn publish(&self, from: u64, count: u64) -> Result<Option<Waker>, Unsettled> {
         // Releases the messages; acquires the waker.
         match self.tail.compare_exchange(
             word(from),
@@ -107,14 +131,14 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
             Ordering::AcqRel,
             Ordering::Acquire,
         ) {
-            Ok(_) => Ok(()),
+            Ok(_) => Ok(None),
             Err(found) => self.publish_and_wake(found, count),
         }
     }
 
     /// There is a bit.
     #[cold]
-    fn publish_and_wake(&self, mut found: u64, count: u64) -> Result<(), IsAborted> {
+    fn publish_and_wake(&self, mut found: u64, count: u64) -> Result<Option<Waker>, Unsettled> {
         while found & ABORTED == 0 {
             let to = word(position(found) + count);
             match self
@@ -122,17 +146,16 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
                 .compare_exchange(found, to, Ordering::AcqRel, Ordering::Acquire)
             {
                 Ok(_) => {
-                    if found & WAITS != 0 {
+                    return Ok(match found & WAITS {
+                        0 => None,
                         // SAFETY: this thread has cleared the bit just now.
-                        unsafe { self.emitter.wake() };
-                    }
-                    return Ok(());
+                        _ => unsafe { self.emitter.take() },
+                    });
                 }
                 Err(now) => found = now,
             }
         }
-        drop(self.settle(found));
-        Err(IsAborted)
+        Err(Unsettled(found))
     }
 
     /// Moves the head over `count` messages from `from` on: they are the emitter's.
@@ -190,9 +213,8 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
             .is_ok()
     }
 
-    /// The collector is to be woken when the head is no longer as it was `seen`. False if that
-    /// is so already.
-    pub(super) fn await_room(&self, seen: u64, waker: &Waker) -> bool {
+    /// The collector is to be woken when the head is no longer as it was `seen`.
+    pub(super) fn await_room(&self, seen: u64, waker: &Waker) -> Wait {
         // SAFETY: the collector calls this, by exclusive reference; no other thread puts a waker in.
         unsafe { await_change(&self.head, &self.collector, seen, waker) }
     }
@@ -201,11 +223,18 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
     /// already.
     pub(super) fn await_message(&self, seen: u64, waker: &Waker) -> bool {
         // SAFETY: as above, of the emitter.
-        unsafe { await_change(&self.tail, &self.emitter, seen, waker) }
+        match unsafe { await_change(&self.tail, &self.emitter, seen, waker) } {
+            Wait::Begun => true,
+            Wait::Over => false,
+            Wait::Waking => {
+                waker.wake_by_ref();
+                true
+            }
+        }
     }
 
     /// No more will be published.
-    pub(super) fn close(&self) {
+    pub(in crate::edge) fn close(&self) {
         let mut found = self.tail.load(Ordering::Relaxed);
         while found & (ABORTED | CLOSED) == 0 {
             match self.tail.compare_exchange(
@@ -264,6 +293,15 @@ impl<T, W: Weigh<T>> RingEdge<T, W> {
                 .set(buffered.iter().map(W::weight).sum());
         }
         buffered
+    }
+
+    /// Completes an abort, if one has been begun.
+    #[cold]
+    pub(in crate::edge) fn settle_aborted(&self) {
+        let tail = self.tail.load(Ordering::Acquire);
+        if tail & ABORTED != 0 {
+            drop(self.settle(tail));
+        }
     }
 
     /// Where the message of a position lies, while the head has not passed it.
@@ -354,11 +392,11 @@ impl<T: Send, W: Weigh<T>> Source for RingEdge<T, W> {
     }
 }
 
-/// Puts a waker in and sets *waits*, if the word is still as it was `seen`. True: wait to be woken.
+/// Puts a waker in and sets *waits*, if the word is still as it was `seen`.
 ///
 /// # Safety
 /// The caller is the owner of `parked`, whose bit is that of `word`.
-unsafe fn await_change(word: &AtomicU64, parked: &Parked, mut seen: u64, waker: &Waker) -> bool {
+unsafe fn await_change(word: &AtomicU64, parked: &Parked, mut seen: u64, waker: &Waker) -> Wait {
     let change = |from, to| {
         word.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()
@@ -366,7 +404,7 @@ unsafe fn await_change(word: &AtomicU64, parked: &Parked, mut seen: u64, waker: 
     if seen & WAITS != 0 {
         // Asked again without having been woken.
         if !change(seen, seen & !WAITS) {
-            return false;
+            return Wait::Over;
         }
         seen &= !WAITS;
         // SAFETY: the owner has cleared the bit itself.
@@ -374,16 +412,14 @@ unsafe fn await_change(word: &AtomicU64, parked: &Parked, mut seen: u64, waker: 
     }
     // SAFETY: the bit is clear.
     if !unsafe { parked.put(waker) } {
-        // Another thread is just about to call the waker of the wait before.
-        waker.wake_by_ref();
-        return true;
+        return Wait::Waking;
     }
     if change(seen, seen | WAITS) {
-        return true;
+        return Wait::Begun;
     }
     // SAFETY: the bit was not set.
     unsafe { parked.take_back() };
-    false
+    Wait::Over
 }
 
 /// A message that was copied and is now owned.

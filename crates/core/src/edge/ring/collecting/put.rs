@@ -6,7 +6,7 @@ use crate::edge::abort::Abort;
 use crate::edge::batch::Batch;
 use crate::edge::error::Aborted;
 use crate::edge::options::Overflow;
-use crate::edge::ring::shared::{ABORTED, IsAborted, own, position};
+use crate::edge::ring::shared::{ABORTED, Unsettled, own, position};
 use crate::edge::weigh::Weigh;
 use crate::sync::Ordering;
 use std::mem::MaybeUninit;
@@ -20,7 +20,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingCollecting<T, W> {
     }
 
     /// Looks where the emitter is.
-    pub(super) fn look(&mut self) -> Look {
+    pub(in crate::edge) fn look(&mut self) -> Look {
         let seen = self.ring.head.load(Ordering::Acquire);
         if self.closed || seen & ABORTED != 0 {
             return Look::Aborted;
@@ -113,11 +113,15 @@ impl<T: Send + 'static, W: Weigh<T>> RingCollecting<T, W> {
         let cell = self.fill(self.tail, MaybeUninit::new(message));
         // SAFETY: this is the collector, and the message is there.
         match unsafe { self.ring.publish(self.tail, 1) } {
-            Ok(()) => {
+            Ok(woken) => {
                 self.moved(1, weight);
+                if let Some(emitter) = woken {
+                    self.wake(emitter);
+                }
                 Ok(())
             }
-            Err(IsAborted) => {
+            Err(Unsettled(tail)) => {
+                self.settle(tail);
                 self.unfill(1);
                 // SAFETY: it was not published, so it is still this end's, and here is its one owner.
                 Err(Aborted(unsafe { own(self.slots.copy(cell)) }))
@@ -127,7 +131,10 @@ impl<T: Send + 'static, W: Weigh<T>> RingCollecting<T, W> {
 
     /// Puts as much of a batch as there is room for. `None` if that is all of it; if not, the edge is
     /// full as long as the head is what is returned, and its policy is to block.
-    pub(super) fn put_all(&mut self, batch: &mut Batch<'_, T>) -> Result<Option<u64>, Aborted<()>> {
+    pub(in crate::edge) fn put_all(
+        &mut self,
+        batch: &mut Batch<'_, T>,
+    ) -> Result<Option<u64>, Aborted<()>> {
         if self.load.is_some() {
             return self.put_each(batch);
         }
@@ -161,14 +168,20 @@ impl<T: Send + 'static, W: Weigh<T>> RingCollecting<T, W> {
             }
             // SAFETY: this is the collector, and the messages are there.
             match unsafe { self.ring.publish(self.tail, count) } {
-                // SAFETY: those published belong to the edge.
-                Ok(()) => unsafe { batch.taken(count as usize) },
-                Err(IsAborted) => {
+                Ok(woken) => {
+                    // SAFETY: those published belong to the edge.
+                    unsafe { batch.taken(count as usize) };
+                    self.moved(count, weight);
+                    if let Some(emitter) = woken {
+                        self.wake(emitter);
+                    }
+                }
+                Err(Unsettled(tail)) => {
+                    self.settle(tail);
                     self.unfill(count);
                     return Err(Aborted(()));
                 }
             }
-            self.moved(count, weight);
         }
         Ok(None)
     }
@@ -194,7 +207,7 @@ impl<T: Send + 'static, W: Weigh<T>> RingCollecting<T, W> {
 
     /// Puts a message, or says why there is no room for it.
     #[inline(always)]
-    pub(super) fn put_or_lack(&mut self, message: T) -> Result<(), (Lack, T)> {
+    pub(in crate::edge) fn put_or_lack(&mut self, message: T) -> Result<(), (Lack, T)> {
         if self.tail - self.head >= self.limit && !self.glance() {
             match self.make_room(std::slice::from_ref(&message)) {
                 Ok(room) => self.raise_mark(room),

@@ -1,32 +1,29 @@
 //! The end of a queue that yields messages.
 
+use super::LockedEdge;
 use super::contents::Contents;
-use super::later::Later;
-use super::shared::QueueEdge;
 use crate::edge::abort::Abort;
 use crate::edge::error::TryEmitError;
-use crate::edge::flavour::Emitting;
-use crate::edge::meter::State;
+use crate::edge::flavour::{Emitting, Shared};
+use crate::edge::meter::{Source, State};
 use crate::edge::park::spin_until;
+use crate::edge::queue::later::Later;
 use crate::edge::weigh::Weigh;
 use crate::sync::Ordering;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// The emitting end of a [`queue`](crate::edge::queue()).
-pub struct QueueEmitting<T: Send + 'static, W: Weigh<T>> {
-    queue: Arc<QueueEdge<T, W>>,
-    /// How much had arrived when it was found empty and open.
-    empty_at: Option<u64>,
+/// The emitting end of a queue under one lock.
+pub struct LockedEmitting<T: Send + 'static, W: Weigh<T>> {
+    queue: Arc<LockedEdge<T, W>>,
     /// Its waker may be with the edge, and the time spent blocked is running.
     waits: bool,
 }
 
-impl<T: Send + 'static, W: Weigh<T>> QueueEmitting<T, W> {
-    pub(super) fn new(queue: Arc<QueueEdge<T, W>>) -> QueueEmitting<T, W> {
-        QueueEmitting {
+impl<T: Send + 'static, W: Weigh<T>> LockedEmitting<T, W> {
+    pub(in crate::edge::queue) fn new(queue: Arc<LockedEdge<T, W>>) -> LockedEmitting<T, W> {
+        LockedEmitting {
             queue,
-            empty_at: None,
             waits: false,
         }
     }
@@ -36,15 +33,11 @@ impl<T: Send + 'static, W: Weigh<T>> QueueEmitting<T, W> {
         &mut self,
         take: impl FnOnce(&mut Contents<T>, &mut Later<T>) -> Option<R>,
     ) -> Result<R, TryEmitError> {
-        let empty_at = &mut self.empty_at;
         self.queue.change(|contents, later| {
-            take(contents, later).ok_or_else(|| {
-                *empty_at = Some(contents.arrivals());
-                match contents.state() {
-                    State::Open => TryEmitError::Empty,
-                    State::Closed => TryEmitError::Closed,
-                    State::Aborted => TryEmitError::Aborted,
-                }
+            take(contents, later).ok_or_else(|| match contents.found_empty() {
+                State::Open => TryEmitError::Empty,
+                State::Closed => TryEmitError::Closed,
+                State::Aborted => TryEmitError::Aborted,
             })
         })
     }
@@ -56,13 +49,10 @@ impl<T: Send + 'static, W: Weigh<T>> QueueEmitting<T, W> {
         context: &Context<'_>,
         take: impl FnOnce(&mut Contents<T>, &mut Later<T>) -> Option<R>,
     ) -> Poll<Option<R>> {
-        let QueueEmitting {
-            waits, empty_at, ..
-        } = self;
+        let waits = &mut self.waits;
         self.queue.change(|contents, later| {
             let taken = take(contents, later);
-            if taken.is_none() && contents.state() == State::Open {
-                *empty_at = Some(contents.arrivals());
+            if taken.is_none() && contents.found_empty() == State::Open {
                 if !std::mem::replace(waits, true) {
                     contents.begin_blocked_emitting();
                 }
@@ -88,12 +78,13 @@ fn many<T>(
     (count > 0).then_some(count)
 }
 
-impl<T: Send + 'static, W: Weigh<T>> Emitting<T> for QueueEmitting<T, W> {
-    type Edge = QueueEdge<T, W>;
+impl<T: Send + 'static, W: Weigh<T>> Emitting<T> for LockedEmitting<T, W> {
+    fn edge(&self) -> &dyn Shared {
+        &*self.queue
+    }
 
-    #[inline]
-    fn edge(&self) -> &Arc<QueueEdge<T, W>> {
-        &self.queue
+    fn source(&self) -> Arc<dyn Source> {
+        Arc::clone(&self.queue) as _
     }
 
     #[inline]
@@ -108,7 +99,7 @@ impl<T: Send + 'static, W: Weigh<T>> Emitting<T> for QueueEmitting<T, W> {
 
     #[inline]
     fn is_known_empty(&self) -> bool {
-        self.empty_at == Some(self.queue.arrivals.load(Ordering::Acquire))
+        self.queue.vacant.load(Ordering::Acquire)
     }
 
     fn poll_emit(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
@@ -139,11 +130,12 @@ impl<T: Send + 'static, W: Weigh<T>> Emitting<T> for QueueEmitting<T, W> {
     }
 
     fn linger(&self) {
-        spin_until(|| Some(self.queue.arrivals.load(Ordering::Relaxed)) != self.empty_at);
+        let vacant = &self.queue.vacant;
+        spin_until(|| !vacant.load(Ordering::Relaxed));
     }
 }
 
-impl<T: Send + 'static, W: Weigh<T>> Drop for QueueEmitting<T, W> {
+impl<T: Send + 'static, W: Weigh<T>> Drop for LockedEmitting<T, W> {
     fn drop(&mut self) {
         self.rest();
         self.queue.abort();

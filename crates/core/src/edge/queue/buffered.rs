@@ -1,0 +1,294 @@
+//! A queue that holds messages of one weight and blocks when it is full: a [ring](crate::edge::ring()) whose collecting
+//! end lies under a lock.
+//!
+//! The emitter is that of a ring, and takes no lock: it meets the collectors in the two words of the ring alone, where
+//! it is also decided whether an abort came first. Collectors meet each other at the lock.
+//!
+//! **The line is served by the emitter.** While offers wait, *waits* is set in the head of the ring, with a waker
+//! that takes the lock, puts what there is room for, and wakes the collectors of that. So the emitter serves the line
+//! as it makes room, and an abort finds it, too. The waker is set anew, under the same lock, before an offer is
+//! left waiting: while the line is not empty, either *waits* is set, or a thread that has cleared it is about to
+//! serve.
+
+use super::collecting::Collected;
+use super::later::Later;
+use super::line::{Fate, Line, Told};
+use super::lock::Lock;
+use crate::edge::abort::Abort;
+use crate::edge::batch::Batch;
+use crate::edge::error::{Aborted, TryCollectError};
+use crate::edge::meter::{EdgeStatistics, Source, State};
+use crate::edge::ring::{Deferred, Lack, Look, RingCollecting, RingEdge, Wait};
+use crate::edge::weigh::Weigh;
+use crossbeam_utils::CachePadded;
+use std::sync::{Arc, Weak};
+use std::task::{Wake, Waker};
+
+/// What the collecting ends share. The emitter knows the ring alone.
+pub struct BufferedEdge<T: Send + 'static, W: Weigh<T>> {
+    ring: Arc<RingEdge<T, W>>,
+    entrance: CachePadded<Lock<Entrance<T, W>>>,
+    told: CachePadded<Told>,
+}
+
+/// What lies under the lock.
+struct Entrance<T: Send + 'static, W: Weigh<T>> {
+    end: RingCollecting<T, W>,
+    line: Line<T>,
+    /// How many collectors have not closed.
+    collectors: usize,
+    /// Serves the line.
+    server: Waker,
+}
+
+impl<T: Send + 'static, W: Weigh<T>> BufferedEdge<T, W> {
+    pub(super) fn new(ring: Arc<RingEdge<T, W>>) -> Arc<BufferedEdge<T, W>> {
+        Arc::new_cyclic(|edge: &Weak<BufferedEdge<T, W>>| BufferedEdge {
+            entrance: CachePadded::new(Lock::new(Entrance {
+                end: RingCollecting::new(Arc::clone(&ring)).deferring(),
+                line: Line::new(),
+                collectors: 1,
+                server: Waker::from(Arc::new(Server(edge.clone()))),
+            })),
+            told: CachePadded::new(Told::new()),
+            ring,
+        })
+    }
+
+    /// Puts a message or many under the lock; then does what that has left to do.
+    #[inline]
+    fn put_with<R>(&self, put: impl FnOnce(&mut Entrance<T, W>) -> R) -> R {
+        let (result, has_deferred) = self.entrance.with(|entrance| {
+            let result = put(entrance);
+            (result, entrance.end.has_deferred())
+        });
+        if has_deferred {
+            self.act();
+        }
+        result
+    }
+
+    /// Does what has been left to do, unless another thread has taken it, which does it now. But no thread is told of an
+    /// abort before that is settled.
+    #[cold]
+    fn act(&self) {
+        let Deferred { woken, aborted } = self.entrance.with(|entrance| entrance.end.deferred());
+        if let Some(emitter) = woken {
+            emitter.wake();
+        }
+        self.ring.settle_aborted();
+        if aborted {
+            // Those in the line have not been told, unless the abort has found *waits*.
+            self.change(Entrance::serve);
+        }
+    }
+
+    /// Changes the line, then wakes and drops what that has brought about.
+    fn change<R>(&self, change: impl FnOnce(&mut Entrance<T, W>, &mut Later<T>) -> R) -> R {
+        let mut later = Later::new();
+        let result = self.put_with(|entrance| {
+            let result = change(entrance, &mut later);
+            let line = &entrance.line;
+            self.told.tell(line.decided(), !line.is_empty());
+            result
+        });
+        later.act();
+        result
+    }
+}
+
+impl<T: Send + 'static, W: Weigh<T>> Entrance<T, W> {
+    /// Takes into the ring what there is room for, from the front of the line, and sees to it that the rest is served
+    /// later.
+    fn serve(&mut self, later: &mut Later<T>) {
+        while !self.line.is_empty() {
+            let seen = match self.end.look() {
+                Look::Aborted => {
+                    // Offers stay where they are: each collector takes its own message back.
+                    self.line.take_wakers().for_each(|waker| later.wake(waker));
+                    break;
+                }
+                Look::At(seen, 0) => seen,
+                Look::At(..) => {
+                    let Some(mut offer) = self.line.take_first() else {
+                        break;
+                    };
+                    let refused = match offer.message.take() {
+                        Some((message, weight)) => match self.end.put_or_lack(message) {
+                            Ok(()) => None,
+                            Err((_, message)) => Some((message, weight)),
+                        },
+                        None => None,
+                    };
+                    if refused.is_some() {
+                        // It is being aborted: when that is settled, the line is served again.
+                        offer.message = refused;
+                        self.line.put_back(offer);
+                        break;
+                    }
+                    if let Some(waker) = offer.waker {
+                        later.wake(waker);
+                    }
+                    continue;
+                }
+            };
+            // A thread that is about to call the waker serves the line when it gets the lock.
+            if self.end.begin_waiting(seen, &self.server) != Wait::Over {
+                return;
+            }
+        }
+        self.end.rest();
+    }
+
+    /// Adds an offer to the line. Returns its number.
+    fn offer(&mut self, message: Option<(T, u64)>, waker: &Waker, later: &mut Later<T>) -> u64 {
+        let begins = self.line.is_empty();
+        let number = self.line.add(message, waker);
+        if begins {
+            self.serve(later);
+        }
+        number
+    }
+}
+
+impl<T: Send + 'static, W: Weigh<T>> Collected<T> for BufferedEdge<T, W> {
+    #[inline]
+    fn told(&self) -> &Told {
+        &self.told
+    }
+
+    fn is_full(&self) -> bool {
+        self.told.is_crowded() || self.ring.is_full()
+    }
+
+    #[inline]
+    fn put(&self, message: T) -> Result<(), TryCollectError<T>> {
+        self.put_with(|entrance| {
+            if !entrance.line.is_empty() {
+                return Err(match entrance.end.look() {
+                    Look::Aborted => TryCollectError::Aborted(message),
+                    Look::At(..) => TryCollectError::Full(message),
+                });
+            }
+            entrance
+                .end
+                .put_or_lack(message)
+                .map_err(|refused| match refused {
+                    (Lack::Aborted, message) => TryCollectError::Aborted(message),
+                    (_, message) => TryCollectError::Full(message),
+                })
+        })
+    }
+
+    fn put_all(&self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>> {
+        self.put_with(|entrance| match entrance.line.is_empty() {
+            true => Ok(entrance.end.put_all(batch)?.is_none()),
+            false => match entrance.end.look() {
+                Look::Aborted => Err(Aborted(())),
+                Look::At(..) => Ok(false),
+            },
+        })
+    }
+
+    fn put_or_offer(&self, message: T, waker: &Waker) -> Result<Option<u64>, Aborted<T>> {
+        self.change(|entrance, later| {
+            let message = match entrance.line.is_empty() {
+                true => match entrance.end.put_or_lack(message) {
+                    Ok(()) => return Ok(None),
+                    Err((Lack::Aborted, message)) => return Err(Aborted(message)),
+                    Err((_, message)) => message,
+                },
+                false => match entrance.end.look() {
+                    Look::Aborted => return Err(Aborted(message)),
+                    Look::At(..) => message,
+                },
+            };
+            Ok(Some(entrance.offer(Some((message, 1)), waker, later)))
+        })
+    }
+
+    fn find_room(&self, waker: &Waker) -> Result<Option<u64>, Aborted<()>> {
+        self.change(|entrance, later| match entrance.end.look() {
+            Look::Aborted => Err(Aborted(())),
+            Look::At(_, 1..) if entrance.line.is_empty() => Ok(None),
+            Look::At(..) => Ok(Some(entrance.offer(None, waker, later))),
+        })
+    }
+
+    fn renew(&self, number: u64, waker: &Waker) -> Fate<T> {
+        self.change(|entrance, later| {
+            if !entrance.line.contains(number) {
+                return Fate::Accepted;
+            }
+            if let Look::Aborted = entrance.end.look() {
+                let offer = entrance.line.remove(number);
+                return Fate::Aborted(offer.and_then(|offer| {
+                    later.old = offer.waker;
+                    offer.message.map(|(message, _)| message)
+                }));
+            }
+            later.old = entrance.line.renew(number, waker);
+            Fate::Waiting
+        })
+    }
+
+    fn withdraw(&self, number: u64) -> Option<T> {
+        self.change(|entrance, later| {
+            let offer = entrance.line.remove(number)?;
+            later.old = offer.waker;
+            if entrance.line.is_empty() {
+                entrance.end.rest();
+            }
+            offer.message.map(|(message, _)| message)
+        })
+    }
+
+    fn join(&self) {
+        self.entrance.with(|entrance| entrance.collectors += 1);
+    }
+
+    fn leave(&self) {
+        let last = self.entrance.with(|entrance| {
+            entrance.collectors -= 1;
+            entrance.collectors == 0
+        });
+        if last {
+            self.ring.close();
+        }
+    }
+}
+
+impl<T: Send + 'static, W: Weigh<T>> Abort for BufferedEdge<T, W> {
+    fn abort(&self) {
+        self.ring.abort();
+    }
+}
+
+impl<T: Send + 'static, W: Weigh<T>> Source for BufferedEdge<T, W> {
+    fn read(&self) -> EdgeStatistics {
+        self.ring.read()
+    }
+
+    fn state(&self) -> State {
+        self.ring.state()
+    }
+
+    fn filled(&self) -> (usize, usize) {
+        self.ring.filled()
+    }
+}
+
+/// Serves the line when it is woken.
+struct Server<T: Send + 'static, W: Weigh<T>>(Weak<BufferedEdge<T, W>>);
+
+impl<T: Send + 'static, W: Weigh<T>> Wake for Server<T, W> {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if let Some(edge) = self.0.upgrade() {
+            edge.change(Entrance::serve);
+        }
+    }
+}

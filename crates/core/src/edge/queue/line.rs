@@ -1,0 +1,160 @@
+//! The line of collectors that wait: what they offer, in their order.
+
+use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use std::collections::VecDeque;
+use std::task::Waker;
+
+/// What an offer has come to.
+pub enum Fate<T> {
+    Accepted,
+    Waiting,
+    /// The edge was aborted. The message, if there was one.
+    Aborted(Option<T>),
+}
+
+/// What collectors may know without the lock. Written under it when it changes, not with every message, so that
+/// it stays in the caches of those who read it.
+pub struct Told {
+    /// The number of the first offer in the line.
+    decided: AtomicU64,
+    /// Whether a collector would have to wait in the line; a hint.
+    crowded: AtomicBool,
+}
+
+impl Told {
+    pub(super) fn new() -> Told {
+        Told {
+            decided: AtomicU64::new(0),
+            crowded: AtomicBool::new(false),
+        }
+    }
+
+    #[inline]
+    pub(super) fn tell(&self, decided: u64, crowded: bool) {
+        if self.decided.load(Ordering::Relaxed) != decided {
+            self.decided.store(decided, Ordering::Release);
+        }
+        if self.crowded.load(Ordering::Relaxed) != crowded {
+            self.crowded.store(crowded, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether an offer has left the line, which it does when it is accepted.
+    #[inline]
+    pub(super) fn is_decided(&self, number: u64) -> bool {
+        self.decided.load(Ordering::Acquire) > number
+    }
+
+    #[inline]
+    pub(super) fn is_crowded(&self) -> bool {
+        self.crowded.load(Ordering::Relaxed)
+    }
+}
+
+/// What a collector waits for.
+pub(super) struct Offer<T> {
+    number: u64,
+    /// The message and its weight; `None`: only for room.
+    pub(super) message: Option<(T, u64)>,
+    /// `None`: it has been woken by the abort.
+    pub(super) waker: Option<Waker>,
+}
+
+/// Offers in the order of their numbers.
+pub(super) struct Line<T> {
+    offers: VecDeque<Offer<T>>,
+    /// The number of the next offer.
+    next: u64,
+}
+
+impl<T> Line<T> {
+    pub(super) fn new() -> Line<T> {
+        Line {
+            offers: VecDeque::new(),
+            next: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.offers.is_empty()
+    }
+
+    /// The number of the first offer; those before it have left the line.
+    #[inline]
+    pub(super) fn decided(&self) -> u64 {
+        self.offers.front().map_or(self.next, |offer| offer.number)
+    }
+
+    /// Adds an offer, and returns its number.
+    pub(super) fn add(&mut self, message: Option<(T, u64)>, waker: &Waker) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        self.offers.push_back(Offer {
+            number,
+            message,
+            waker: Some(waker.clone()),
+        });
+        number
+    }
+
+    /// Puts an offer back to the front, where it was taken.
+    pub(super) fn put_back(&mut self, offer: Offer<T>) {
+        self.offers.push_front(offer);
+    }
+
+    /// The first offer.
+    pub(super) fn first(&self) -> Option<&Offer<T>> {
+        self.offers.front()
+    }
+
+    pub(super) fn take_first(&mut self) -> Option<Offer<T>> {
+        self.offers.pop_front()
+    }
+
+    /// Whether a message is offered.
+    pub(super) fn has_message(&self) -> bool {
+        self.offers.iter().any(|offer| offer.message.is_some())
+    }
+
+    /// Takes the first offer that has a message.
+    pub(super) fn take_first_message(&mut self) -> Option<Offer<T>> {
+        let at = self
+            .offers
+            .iter()
+            .position(|offer| offer.message.is_some())?;
+        self.offers.remove(at)
+    }
+
+    pub(super) fn contains(&self, number: u64) -> bool {
+        self.find(number).is_some()
+    }
+
+    /// Takes an offer out, if it is still there.
+    pub(super) fn remove(&mut self, number: u64) -> Option<Offer<T>> {
+        self.offers.remove(self.find(number)?)
+    }
+
+    /// This is the waker of an offer from now on. Returns the one before, if it was another.
+    pub(super) fn renew(&mut self, number: u64, waker: &Waker) -> Option<Waker> {
+        let at = self.find(number)?;
+        let kept = &mut self.offers[at].waker;
+        match kept {
+            Some(kept) if kept.will_wake(waker) => None,
+            _ => kept.replace(waker.clone()),
+        }
+    }
+
+    /// Takes the wakers of all offers, which stay.
+    pub(super) fn take_wakers(&mut self) -> impl Iterator<Item = Waker> {
+        self.offers
+            .iter_mut()
+            .filter_map(|offer| offer.waker.take())
+    }
+
+    fn find(&self, number: u64) -> Option<usize> {
+        self.offers
+            .binary_search_by_key(&number, |offer| offer.number)
+            .ok()
+    }
+}

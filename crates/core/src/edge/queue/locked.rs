@@ -1,0 +1,140 @@
+//! A queue of which everything lies under one lock: a rendezvous, one whose messages have weights, and one that drops
+//! or aborts when it is full.
+
+mod blocked;
+mod contents;
+mod emitting;
+
+pub(super) use emitting::LockedEmitting;
+
+use super::collecting::Collected;
+use super::later::Later;
+use super::line::{Fate, Told};
+use super::lock::Lock;
+use crate::edge::abort::Abort;
+use crate::edge::batch::Batch;
+use crate::edge::error::{Aborted, TryCollectError};
+use crate::edge::meter::{EdgeStatistics, Source, State};
+use crate::edge::options::Options;
+use crate::edge::weigh::Weigh;
+use crate::sync::{AtomicBool, Ordering};
+use contents::{Contents, Refused};
+use crossbeam_utils::CachePadded;
+use std::marker::PhantomData;
+use std::task::Waker;
+
+/// What all ends of a queue under one lock share.
+pub struct LockedEdge<T, W> {
+    contents: CachePadded<Lock<Contents<T>>>,
+    told: CachePadded<Told>,
+    /// The emitter has found the edge empty, and nothing has come since. Written under the lock.
+    vacant: CachePadded<AtomicBool>,
+    weigh: PhantomData<fn() -> W>,
+}
+
+impl<T, W: Weigh<T>> LockedEdge<T, W> {
+    pub(super) fn new(options: &Options) -> LockedEdge<T, W> {
+        LockedEdge {
+            contents: CachePadded::new(Lock::new(Contents::new(options, W::ALL_ONE))),
+            told: CachePadded::new(Told::new()),
+            vacant: CachePadded::new(AtomicBool::new(false)),
+            weigh: PhantomData,
+        }
+    }
+
+    /// Changes the contents, then wakes and drops what that has brought about.
+    #[inline]
+    fn change<R>(&self, change: impl FnOnce(&mut Contents<T>, &mut Later<T>) -> R) -> R {
+        let mut later = Later::new();
+        let result = self.contents.with(|contents| {
+            let result = change(contents, &mut later);
+            self.tell(contents);
+            result
+        });
+        later.act();
+        result
+    }
+
+    fn tell(&self, contents: &Contents<T>) {
+        self.told.tell(contents.decided(), contents.is_crowded());
+        let vacant = contents.is_vacant();
+        if self.vacant.load(Ordering::Relaxed) != vacant {
+            self.vacant.store(vacant, Ordering::Release);
+        }
+    }
+}
+
+impl<T: Send + 'static, W: Weigh<T>> Collected<T> for LockedEdge<T, W> {
+    #[inline]
+    fn told(&self) -> &Told {
+        &self.told
+    }
+
+    fn is_full(&self) -> bool {
+        self.told.is_crowded()
+    }
+
+    #[inline]
+    fn put(&self, message: T) -> Result<(), TryCollectError<T>> {
+        let weight = W::weight(&message);
+        let put = self.change(|contents, later| contents.put(message, weight, later));
+        put.map_err(|refused| match refused {
+            Refused::Full(message, _) => TryCollectError::Full(message),
+            Refused::Aborted(message) => TryCollectError::Aborted(message),
+        })
+    }
+
+    fn put_all(&self, batch: &mut Batch<'_, T>) -> Result<bool, Aborted<()>> {
+        let weights: Vec<u64> = match W::ALL_ONE {
+            true => Vec::new(),
+            false => batch.rest().iter().map(W::weight).collect(),
+        };
+        self.change(|contents, later| contents.put_all(batch, weights, later))
+    }
+
+    fn put_or_offer(&self, message: T, waker: &Waker) -> Result<Option<u64>, Aborted<T>> {
+        let weight = W::weight(&message);
+        self.change(|contents, later| contents.put_or_offer(message, weight, waker, later))
+    }
+
+    fn find_room(&self, waker: &Waker) -> Result<Option<u64>, Aborted<()>> {
+        self.change(|contents, later| contents.find_room(waker, later))
+    }
+
+    fn renew(&self, number: u64, waker: &Waker) -> Fate<T> {
+        self.change(|contents, later| contents.renew(number, waker, later))
+    }
+
+    fn withdraw(&self, number: u64) -> Option<T> {
+        self.change(|contents, later| contents.withdraw(number, later))
+    }
+
+    fn join(&self) {
+        self.change(|contents, _| contents.join());
+    }
+
+    fn leave(&self) {
+        self.change(Contents::leave);
+    }
+}
+
+impl<T: Send, W: Weigh<T>> Abort for LockedEdge<T, W> {
+    #[cold]
+    fn abort(&self) {
+        self.change(Contents::abort);
+    }
+}
+
+impl<T: Send, W: Weigh<T>> Source for LockedEdge<T, W> {
+    fn read(&self) -> EdgeStatistics {
+        self.contents.with(|contents| contents.read())
+    }
+
+    fn state(&self) -> State {
+        self.contents.with(|contents| contents.state())
+    }
+
+    fn filled(&self) -> (usize, usize) {
+        self.contents.with(|contents| contents.filled())
+    }
+}

@@ -1,0 +1,243 @@
+//! What lies under the lock of a queue: plain data, and the rules by which messages and offers move.
+
+mod collect;
+mod emit;
+
+pub(super) use collect::Refused;
+
+use super::blocked::Blocked;
+use crate::edge::meter::{EdgeStatistics, State};
+use crate::edge::options::{Options, Overflow};
+use crate::edge::queue::later::Later;
+use crate::edge::queue::line::Line;
+use std::collections::VecDeque;
+use std::task::Waker;
+
+pub(super) struct Contents<T> {
+    messages: VecDeque<T>,
+    /// Of collectors that wait. While there is room it is empty.
+    line: Line<T>,
+    /// The emitter, if it waits.
+    emitter: Option<Waker>,
+    /// How many messages it may hold; 0: a rendezvous.
+    most: usize,
+    state: State,
+    overflow: Overflow,
+    statistics: bool,
+    /// Messages have weights; else each weighs 1, and `most` is all that limits them.
+    weighs: bool,
+    /// The emitter has found nothing, and nothing has come since.
+    vacant: bool,
+    collected: u64,
+    emitted: u64,
+    high_water: usize,
+    /// Of the messages, if they have any.
+    weights: VecDeque<u64>,
+    /// The sum of the weights.
+    weight: u64,
+    limit: u64,
+    /// As it was asked for.
+    capacity: usize,
+    /// How many collectors have not closed.
+    collectors: usize,
+    dropped_by_abort: u64,
+    dropped_by_overflow: u64,
+    blocked_collecting: Blocked,
+    blocked_emitting: Blocked,
+}
+
+impl<T> Contents<T> {
+    pub(super) fn new(options: &Options, all_one: bool) -> Contents<T> {
+        // An empty edge takes any message.
+        let limit = usize::try_from(options.limit().max(1)).unwrap_or(usize::MAX);
+        let capacity = options.capacity();
+        Contents {
+            messages: VecDeque::new(),
+            line: Line::new(),
+            emitter: None,
+            most: match all_one {
+                true => capacity.min(limit),
+                false => capacity,
+            },
+            state: State::Open,
+            overflow: options.overflow_policy(),
+            statistics: options.keeps_statistics(),
+            weighs: !all_one,
+            vacant: false,
+            collected: 0,
+            emitted: 0,
+            high_water: 0,
+            weights: VecDeque::new(),
+            weight: 0,
+            limit: options.limit(),
+            capacity,
+            collectors: 1,
+            dropped_by_abort: 0,
+            dropped_by_overflow: 0,
+            blocked_collecting: Blocked::default(),
+            blocked_emitting: Blocked::default(),
+        }
+    }
+
+    pub(super) fn state(&self) -> State {
+        self.state
+    }
+
+    /// How many messages there are, and at most.
+    pub(super) fn filled(&self) -> (usize, usize) {
+        (self.messages.len(), self.capacity)
+    }
+
+    /// The number of the first offer in the line.
+    #[inline]
+    pub(super) fn decided(&self) -> u64 {
+        self.line.decided()
+    }
+
+    /// Whether a collector would have to wait.
+    #[inline]
+    pub(super) fn is_crowded(&self) -> bool {
+        !self.line.is_empty() || (self.overflow == Overflow::Block && !self.has_room())
+    }
+
+    /// Whether the emitter has found nothing, and nothing has come since.
+    #[inline]
+    pub(super) fn is_vacant(&self) -> bool {
+        self.vacant
+    }
+
+    /// How many messages it may hold now. A rendezvous holds the one that was given to an emitter which waits.
+    #[inline]
+    fn room(&self) -> usize {
+        match self.most {
+            0 => usize::from(self.emitter.is_some()),
+            most => most,
+        }
+    }
+
+    #[inline]
+    fn fits(&self, weight: u64) -> bool {
+        let light = !self.weighs
+            || self.messages.is_empty()
+            || self.weight.saturating_add(weight) <= self.limit;
+        self.messages.len() < self.room() && light
+    }
+
+    /// Whether a message might fit.
+    #[inline]
+    fn has_room(&self) -> bool {
+        let light = !self.weighs || self.messages.is_empty() || self.weight < self.limit;
+        self.messages.len() < self.room() && light
+    }
+
+    #[inline]
+    fn push(&mut self, message: T, weight: u64, later: &mut Later<T>) {
+        self.messages.push_back(message);
+        if self.weighs {
+            self.weights.push_back(weight);
+            self.weight = self.weight.saturating_add(weight);
+        }
+        self.collected += weight;
+        self.high_water = self.high_water.max(self.messages.len());
+        self.arrived(later);
+    }
+
+    /// There is something for the emitter.
+    #[inline]
+    fn arrived(&mut self, later: &mut Later<T>) {
+        self.vacant = false;
+        if let Some(emitter) = self.emitter.take() {
+            later.wake(emitter);
+        }
+    }
+
+    /// The oldest message and its weight.
+    #[inline]
+    fn pop(&mut self) -> Option<(T, u64)> {
+        let message = self.messages.pop_front()?;
+        if !self.weighs {
+            return Some((message, 1));
+        }
+        let weight = self.weights.pop_front().unwrap_or(1);
+        self.lighter_by(weight);
+        Some((message, weight))
+    }
+
+    /// Messages of this weight have left.
+    fn lighter_by(&mut self, weight: u64) {
+        self.weight = match self.messages.is_empty() {
+            true => 0,
+            false => self.weight - weight,
+        };
+    }
+
+    /// An offer has left the line: its collector is woken.
+    fn served(&mut self, waker: Option<Waker>, later: &mut Later<T>) {
+        if self.statistics {
+            self.blocked_collecting.end();
+        }
+        if let Some(waker) = waker {
+            later.wake(waker);
+        }
+    }
+
+    /// Takes into the edge what there is room for, from the front of the line.
+    #[cold]
+    fn admit(&mut self, later: &mut Later<T>) {
+        if self.state == State::Aborted {
+            return;
+        }
+        while let Some(first) = self.line.first() {
+            let fits = match first.message {
+                // A rendezvous takes messages from the line only as the emitter asks for them.
+                Some((_, weight)) => self.most > 0 && self.fits(weight),
+                None => self.has_room(),
+            };
+            if !fits {
+                return;
+            }
+            let Some(offer) = self.line.take_first() else {
+                return;
+            };
+            self.served(offer.waker, later);
+            if let Some((message, weight)) = offer.message {
+                self.push(message, weight, later);
+            }
+        }
+    }
+
+    /// Stops the edge and drops what it holds.
+    pub(super) fn abort(&mut self, later: &mut Later<T>) {
+        let over = self.state == State::Closed && self.messages.is_empty();
+        if over || self.state == State::Aborted {
+            return;
+        }
+        self.state = State::Aborted;
+        self.dropped_by_abort += match self.weighs {
+            true => self.weights.iter().sum::<u64>(),
+            false => self.messages.len() as u64,
+        };
+        self.weights.clear();
+        self.weight = 0;
+        self.arrived(later);
+        self.line.take_wakers().for_each(|waker| later.wake(waker));
+        later.drop_all(std::mem::take(&mut self.messages));
+    }
+
+    pub(super) fn read(&self) -> EdgeStatistics {
+        let uncounted = EdgeStatistics::uncounted(self.state, self.capacity, self.messages.len());
+        if !self.statistics {
+            return uncounted;
+        }
+        EdgeStatistics {
+            high_water: self.high_water,
+            collected: self.collected,
+            emitted: self.emitted,
+            dropped_by_abort: self.dropped_by_abort,
+            dropped_by_overflow: self.dropped_by_overflow,
+            blocked_collecting: self.blocked_collecting.read(),
+            blocked_emitting: self.blocked_emitting.read(),
+            ..uncounted
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! What collectors do with the contents of a queue: they put messages, or offer them and wait.
+
+use super::Contents;
+use crate::edge::batch::Batch;
+use crate::edge::error::Aborted;
+use crate::edge::meter::State;
+use crate::edge::options::Overflow;
+use crate::edge::queue::later::Later;
+use crate::edge::queue::line::Fate;
+use std::task::Waker;
+
+/// Why a message was not put.
+pub(in crate::edge::queue) enum Refused<T> {
+    Full(T, u64),
+    Aborted(T),
+}
+
+impl<T> Contents<T> {
+    /// Puts a message if the policy allows it.
+    #[inline]
+    pub(in crate::edge::queue) fn put(
+        &mut self,
+        message: T,
+        weight: u64,
+        later: &mut Later<T>,
+    ) -> Result<(), Refused<T>> {
+        if self.state != State::Open {
+            return Err(Refused::Aborted(message));
+        }
+        if self.fits(weight) && self.line.is_empty() {
+            self.push(message, weight, later);
+            return Ok(());
+        }
+        match self.overflow {
+            Overflow::Block => Err(Refused::Full(message, weight)),
+            _ => self.put_beyond(message, weight, later),
+        }
+    }
+
+    /// Puts a message for which there is no room.
+    #[cold]
+    fn put_beyond(
+        &mut self,
+        message: T,
+        weight: u64,
+        later: &mut Later<T>,
+    ) -> Result<(), Refused<T>> {
+        match self.overflow {
+            Overflow::Block => return Err(Refused::Full(message, weight)),
+            Overflow::Abort => {
+                self.abort(later);
+                return Err(Refused::Aborted(message));
+            }
+            Overflow::DropOldest => {
+                while self.most > 0
+                    && !self.fits(weight)
+                    && let Some((oldest, its_weight)) = self.pop()
+                {
+                    self.dropped_by_overflow += its_weight;
+                    later.drop(oldest);
+                }
+            }
+            Overflow::DropNewest => {}
+        }
+        if self.fits(weight) {
+            self.push(message, weight, later);
+        } else {
+            self.collected += weight;
+            self.dropped_by_overflow += weight;
+            later.drop(message);
+        }
+        Ok(())
+    }
+
+    /// Puts as much of a batch as the policy allows. Whether that is all of it.
+    pub(in crate::edge::queue) fn put_all(
+        &mut self,
+        batch: &mut Batch<'_, T>,
+        weights: Vec<u64>,
+        later: &mut Later<T>,
+    ) -> Result<bool, Aborted<()>> {
+        if !self.weighs && self.state == State::Open && self.line.is_empty() {
+            let count = self.room().saturating_sub(self.messages.len());
+            let before = self.messages.len();
+            self.messages.extend(batch.by_ref().take(count));
+            let count = self.messages.len() - before;
+            if count > 0 {
+                self.collected += count as u64;
+                self.high_water = self.high_water.max(self.messages.len());
+                self.arrived(later);
+            }
+        }
+        let mut weights = weights.into_iter();
+        while let Some(message) = batch.next() {
+            let weight = weights.next().unwrap_or(1);
+            match self.put(message, weight, later) {
+                Ok(()) => {}
+                Err(Refused::Full(message, _)) => {
+                    batch.give_back(message);
+                    return Ok(false);
+                }
+                Err(Refused::Aborted(message)) => {
+                    batch.give_back(message);
+                    return Err(Aborted(()));
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Puts a message, or adds it to the line and returns the number of the offer.
+    pub(in crate::edge::queue) fn put_or_offer(
+        &mut self,
+        message: T,
+        weight: u64,
+        waker: &Waker,
+        later: &mut Later<T>,
+    ) -> Result<Option<u64>, Aborted<T>> {
+        let meets = self.most == 0 && self.overflow == Overflow::Block;
+        let (message, weight) = match meets && self.state == State::Open {
+            // Collected once the emitter has it, not already because it waits for it.
+            true => (message, weight),
+            false => match self.put(message, weight, later) {
+                Ok(()) => return Ok(None),
+                Err(Refused::Full(message, weight)) => (message, weight),
+                Err(Refused::Aborted(message)) => return Err(Aborted(message)),
+            },
+        };
+        Ok(Some(self.offer(Some((message, weight)), waker, later)))
+    }
+
+    /// Finds room for some message, or adds to the line and returns the number of the offer.
+    pub(in crate::edge::queue) fn find_room(
+        &mut self,
+        waker: &Waker,
+        later: &mut Later<T>,
+    ) -> Result<Option<u64>, Aborted<()>> {
+        if self.state != State::Open {
+            return Err(Aborted(()));
+        }
+        let waits = self.overflow == Overflow::Block && !(self.has_room() && self.line.is_empty());
+        Ok(waits.then(|| self.offer(None, waker, later)))
+    }
+
+    /// Adds an offer to the line, of an edge that is open and has no room for it. Returns its number.
+    fn offer(&mut self, message: Option<(T, u64)>, waker: &Waker, later: &mut Later<T>) -> u64 {
+        if self.statistics {
+            self.blocked_collecting.begin();
+        }
+        if message.is_some() && self.most == 0 {
+            self.arrived(later);
+        }
+        self.line.add(message, waker)
+    }
+
+    /// What has become of an offer; if it still waits, this is its waker from now on.
+    pub(in crate::edge::queue) fn renew(
+        &mut self,
+        number: u64,
+        waker: &Waker,
+        later: &mut Later<T>,
+    ) -> Fate<T> {
+        if !self.line.contains(number) {
+            return Fate::Accepted;
+        }
+        if self.state == State::Aborted {
+            return Fate::Aborted(self.withdraw(number, later));
+        }
+        later.old = self.line.renew(number, waker);
+        Fate::Waiting
+    }
+
+    /// Takes an offer out of the line, if it is still there.
+    pub(in crate::edge::queue) fn withdraw(
+        &mut self,
+        number: u64,
+        later: &mut Later<T>,
+    ) -> Option<T> {
+        let offer = self.line.remove(number)?;
+        if self.statistics {
+            self.blocked_collecting.end();
+        }
+        later.old = offer.waker;
+        // Lighter ones behind it may fit.
+        self.admit(later);
+        offer.message.map(|(message, _)| message)
+    }
+
+    pub(in crate::edge::queue) fn join(&mut self) {
+        self.collectors += 1;
+    }
+
+    /// One collector collects no more; the last one closes the edge.
+    pub(in crate::edge::queue) fn leave(&mut self, later: &mut Later<T>) {
+        self.collectors -= 1;
+        if self.collectors == 0 && self.state == State::Open {
+            self.state = State::Closed;
+            self.arrived(later);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What the emitter does with the contents of a queue: it takes messages, or waits.
+
+use super::Contents;
+use crate::edge::meter::State;
+use crate::edge::queue::later::Later;
+use std::task::Waker;
+
+impl<T> Contents<T> {
+    /// The emitter has found nothing; of an edge that is open, that may change.
+    #[inline]
+    pub(in crate::edge::queue) fn found_empty(&mut self) -> State {
+        self.vacant = self.state == State::Open;
+        self.state
+    }
+
+    /// Whether there is a message for the emitter.
+    pub(in crate::edge::queue) fn has_some(&self) -> bool {
+        let offered = || self.state != State::Aborted && self.line.has_message();
+        !self.messages.is_empty() || offered()
+    }
+
+    /// Takes the next message for the emitter.
+    #[inline]
+    pub(in crate::edge::queue) fn take(&mut self, later: &mut Later<T>) -> Option<T> {
+        let (message, weight) = match self.pop() {
+            Some(taken) => taken,
+            None => self.take_offer(later)?,
+        };
+        self.emitted += weight;
+        if !self.line.is_empty() {
+            self.admit(later);
+        }
+        Some(message)
+    }
+
+    /// Takes up to `max` messages for the emitter, and returns how many.
+    pub(in crate::edge::queue) fn take_many(
+        &mut self,
+        messages: &mut Vec<T>,
+        max: usize,
+        later: &mut Later<T>,
+    ) -> usize {
+        let before = messages.len();
+        let count = max.min(self.messages.len());
+        if count > 0 {
+            messages.extend(self.messages.drain(..count));
+            let mut weight = count as u64;
+            if self.weighs {
+                weight = self.weights.drain(..count).sum();
+                self.lighter_by(weight);
+            }
+            self.emitted += weight;
+        }
+        while messages.len() - before < max
+            && let Some((message, weight)) = self.take_offer(later)
+        {
+            self.emitted += weight;
+            messages.push(message);
+        }
+        if !self.line.is_empty() {
+            self.admit(later);
+        }
+        messages.len() - before
+    }
+
+    /// Takes the first message in the line of an edge that is empty.
+    #[inline]
+    fn take_offer(&mut self, later: &mut Later<T>) -> Option<(T, u64)> {
+        if self.line.is_empty() || !self.messages.is_empty() || self.state == State::Aborted {
+            return None;
+        }
+        let offer = self.line.take_first_message()?;
+        self.served(offer.waker, later);
+        let (message, weight) = offer.message?;
+        self.collected += weight;
+        Some((message, weight))
+    }
+
+    /// The emitter waits from now on, with this waker.
+    pub(in crate::edge::queue) fn await_message(&mut self, waker: &Waker, later: &mut Later<T>) {
+        match &self.emitter {
+            Some(kept) if kept.will_wake(waker) => {}
+            _ => later.old = self.emitter.replace(waker.clone()),
+        }
+        if self.most == 0 && !self.line.is_empty() {
+            self.admit(later);
+        }
+    }
+
+    pub(in crate::edge::queue) fn begin_blocked_emitting(&mut self) {
+        if self.statistics {
+            self.blocked_emitting.begin();
+        }
+    }
+
+    /// The emitter waits no more.
+    pub(in crate::edge::queue) fn rest(&mut self, later: &mut Later<T>) {
+        if self.statistics {
+            self.blocked_emitting.end();
+        }
+        if let Some(waker) = self.emitter.take() {
+            later.old = Some(waker);
+        }
+    }
+}
