@@ -166,6 +166,12 @@ pub enum ExpressionError {
         /// The expression.
         expression: String,
     },
+    /// A string that is too long to be made.
+    #[error("the string would be longer than a mebibyte in `{expression}`")]
+    Length {
+        /// The expression.
+        expression: String,
+    },
     /// A result of integers beyond 64 bits.
     #[error("the result does not fit into 64 bits in `{expression}`")]
     Overflow {

@@ -15,6 +15,8 @@ pub mod batch;
 pub mod block;
 pub mod engine;
 pub mod expression;
+#[cfg(feature = "flags")]
+pub mod flags;
 pub mod http;
 mod json;
 pub mod language;

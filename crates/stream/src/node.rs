@@ -77,6 +77,10 @@ pub(crate) enum Kept {
     Alert(Vec<(Group, alert::State)>, Vec<Vec<String>>),
     /// Of a sink: bodies that have not been delivered.
     Bodies(Vec<String>),
+    /// Of a `stats`: how many points there have been.
+    Counts(Vec<(Group, i64)>),
+    /// Of a `derivative`: the last point's time and value.
+    Last(Vec<(Group, (i64, f64))>),
 }
 
 impl Kept {
@@ -91,6 +95,7 @@ impl Kept {
             Kept::Union(inputs) => inputs.iter().map(union::SavedInput::points).sum(),
             Kept::Alert(_, bodies) => bodies.iter().map(Vec::len).sum(),
             Kept::Bodies(bodies) => bodies.len(),
+            Kept::Counts(_) | Kept::Last(_) => 0,
         }
     }
 }

@@ -80,6 +80,10 @@ pub(super) fn plan(
         let kept = saved.as_mut().and_then(|saved| saved.take(at));
         let place = Place {
             of_windows: node.inputs.iter().any(|&input| windows[input]),
+            of_stats: node
+                .inputs
+                .iter()
+                .any(|&input| matches!(nodes[input].what, What::Stats { .. })),
             regrouped: regrouped[at],
         };
         let (node_work, mut node_parts) = make(shared, &name, node, place, kept);
@@ -152,6 +156,8 @@ pub(super) fn plan(
 struct Place {
     /// It is fed windows.
     of_windows: bool,
+    /// It is fed counts of points.
+    of_stats: bool,
     /// A `groupBy` follows somewhere.
     regrouped: bool,
 }
@@ -236,7 +242,14 @@ fn make(
             non_negative,
         } => {
             let names = (field.clone(), into.clone());
-            let derivative = Derivative::new(names, *unit, *non_negative, limits, faults.clone());
+            let derivative = Derivative::new(
+                names,
+                *unit,
+                *non_negative,
+                !place.of_stats,
+                limits,
+                faults.clone(),
+            );
             parts.counters = derivative.counters();
             Box::new(derivative)
         }

@@ -29,13 +29,13 @@ pub(super) fn arithmetic(
     if operator == Binary::Add {
         match (left, right) {
             (Vector::Text(left), Vector::Text(right)) => {
-                return Ok(Vector::Text(left.join(right)));
+                return left.join(right).map(Vector::Text);
             }
             (Vector::Text(texts), Vector::Constant(Value::Text(one))) => {
-                return Ok(Vector::Text(texts.join_one(one, false)));
+                return texts.join_one(one, false).map(Vector::Text);
             }
             (Vector::Constant(Value::Text(one)), Vector::Text(texts)) => {
-                return Ok(Vector::Text(texts.join_one(one, true)));
+                return texts.join_one(one, true).map(Vector::Text);
             }
             _ => {}
         }

@@ -1,5 +1,6 @@
 //! Functions of expressions.
 
+use super::scalar::MAX_TEXT;
 use super::time::Calendar;
 use super::vector::Vector;
 use super::{Expression, ExpressionError};
@@ -74,6 +75,44 @@ functions! {
     Log10 "log10" 1 1;
     /// The first to the power of the second.
     Pow "pow" 2 2;
+    /// The remainder of a division of floats.
+    Modulo "mod" 2 2;
+    /// The long side of a triangle with these two at a right angle.
+    Hypot "hypot" 2 2;
+    /// The cube root.
+    Cbrt "cbrt" 1 1;
+    /// 2 to this power.
+    Exp2 "exp2" 1 1;
+    /// e to this power, less 1.
+    Expm1 "expm1" 1 1;
+    /// The natural logarithm of 1 and this.
+    Log1p "log1p" 1 1;
+    /// The sine of an angle.
+    Sin "sin" 1 1;
+    /// The cosine of an angle.
+    Cos "cos" 1 1;
+    /// The tangent of an angle.
+    Tan "tan" 1 1;
+    /// The angle of a sine.
+    Asin "asin" 1 1;
+    /// The angle of a cosine.
+    Acos "acos" 1 1;
+    /// The angle of a tangent.
+    Atan "atan" 1 1;
+    /// The angle of the point with these coordinates, y first.
+    Atan2 "atan2" 2 2;
+    /// The hyperbolic sine.
+    Sinh "sinh" 1 1;
+    /// The hyperbolic cosine.
+    Cosh "cosh" 1 1;
+    /// The hyperbolic tangent.
+    Tanh "tanh" 1 1;
+    /// The inverse of the hyperbolic sine.
+    Asinh "asinh" 1 1;
+    /// The inverse of the hyperbolic cosine.
+    Acosh "acosh" 1 1;
+    /// The inverse of the hyperbolic tangent.
+    Atanh "atanh" 1 1;
     /// The smaller float.
     Min "min" 2 2;
     /// The larger float.
@@ -82,12 +121,20 @@ functions! {
     Length "strLength" 1 1;
     /// Whether the first string contains the second.
     Contains "strContains" 2 2;
+    /// Whether the first string contains any character of the second.
+    ContainsAny "strContainsAny" 2 2;
     /// Whether the first string begins with the second.
     HasPrefix "strHasPrefix" 2 2;
     /// Whether the first string ends with the second.
     HasSuffix "strHasSuffix" 2 2;
     /// Where the second string begins in the first, in bytes; -1 if it does not.
     Index "strIndex" 2 2;
+    /// Where the first character of the first string is that is in the second, in bytes; or -1.
+    IndexAny "strIndexAny" 2 2;
+    /// Where the second string begins in the first for the last time, in bytes; or -1.
+    LastIndex "strLastIndex" 2 2;
+    /// Where the last character of the first string is that is in the second, in bytes; or -1.
+    LastIndexAny "strLastIndexAny" 2 2;
     /// How often the second string is in the first.
     Count "strCount" 2 2;
     /// In small letters.
@@ -96,6 +143,12 @@ functions! {
     ToUpper "strToUpper" 1 1;
     /// Without space at both ends.
     TrimSpace "strTrimSpace" 1 1;
+    /// Without characters of the second string at both ends of the first.
+    Trim "strTrim" 2 2;
+    /// Without characters of the second string at the begin of the first.
+    TrimLeft "strTrimLeft" 2 2;
+    /// Without characters of the second string at the end of the first.
+    TrimRight "strTrimRight" 2 2;
     /// Without the second string at the begin of the first.
     TrimPrefix "strTrimPrefix" 2 2;
     /// Without the second string at the end of the first.
@@ -126,7 +179,12 @@ functions! {
 }
 
 /// Why a function has no result; where it stands is known further up.
-struct Unfit(String);
+enum Unfit {
+    /// It does not take these.
+    Argument(String),
+    /// It would be too long.
+    Length,
+}
 
 impl Function {
     /// The function of this name.
@@ -156,6 +214,7 @@ impl Function {
             })
             .collect();
         let text = |text: &str| Some(Text(text.into()));
+        let place = |at: Option<usize>| Some(Integer(at.map_or(-1, |at| at as i64)));
         let calendar = |part: fn(Calendar) -> i64| match arguments {
             [Integer(nanos)] => Some(Integer(part(Calendar::of(*nanos)))),
             _ => None,
@@ -202,20 +261,50 @@ impl Function {
             (Function::Log, ..) => math(f64::ln),
             (Function::Log2, ..) => math(f64::log2),
             (Function::Log10, ..) => math(f64::log10),
+            (Function::Cbrt, ..) => math(f64::cbrt),
+            (Function::Exp2, ..) => math(f64::exp2),
+            (Function::Expm1, ..) => math(f64::exp_m1),
+            (Function::Log1p, ..) => math(f64::ln_1p),
+            (Function::Sin, ..) => math(f64::sin),
+            (Function::Cos, ..) => math(f64::cos),
+            (Function::Tan, ..) => math(f64::tan),
+            (Function::Asin, ..) => math(f64::asin),
+            (Function::Acos, ..) => math(f64::acos),
+            (Function::Atan, ..) => math(f64::atan),
+            (Function::Sinh, ..) => math(f64::sinh),
+            (Function::Cosh, ..) => math(f64::cosh),
+            (Function::Tanh, ..) => math(f64::tanh),
+            (Function::Asinh, ..) => math(f64::asinh),
+            (Function::Acosh, ..) => math(f64::acosh),
+            (Function::Atanh, ..) => math(f64::atanh),
+            (Function::Atan2, ..) => maths(f64::atan2),
+            (Function::Hypot, ..) => maths(f64::hypot),
+            (Function::Modulo, ..) => maths(std::ops::Rem::rem),
             (Function::Pow, ..) => maths(f64::powf),
             (Function::Min, ..) => maths(f64::min),
             (Function::Max, ..) => maths(f64::max),
             (Function::Length, _, [one]) => Some(Integer(one.len() as i64)),
             (Function::Contains, _, [one, other]) => Some(Boolean(one.contains(other))),
+            (Function::ContainsAny, _, [one, other]) => {
+                Some(Boolean(one.contains(|c| other.contains(c))))
+            }
             (Function::HasPrefix, _, [one, other]) => Some(Boolean(one.starts_with(other))),
             (Function::HasSuffix, _, [one, other]) => Some(Boolean(one.ends_with(other))),
-            (Function::Index, _, [one, other]) => {
-                Some(Integer(one.find(other).map_or(-1, |at| at as i64)))
-            }
+            (Function::Index, _, [one, other]) => place(one.find(other)),
+            (Function::IndexAny, _, [one, other]) => place(one.find(|c| other.contains(c))),
+            (Function::LastIndex, _, [one, other]) => place(one.rfind(other)),
+            (Function::LastIndexAny, _, [one, other]) => place(one.rfind(|c| other.contains(c))),
             (Function::Count, _, [one, other]) => Some(Integer(one.matches(other).count() as i64)),
             (Function::ToLower, _, [one]) => text(&one.to_lowercase()),
             (Function::ToUpper, _, [one]) => text(&one.to_uppercase()),
             (Function::TrimSpace, _, [one]) => text(one.trim()),
+            (Function::Trim, _, [one, other]) => text(one.trim_matches(|c| other.contains(c))),
+            (Function::TrimLeft, _, [one, other]) => {
+                text(one.trim_start_matches(|c| other.contains(c)))
+            }
+            (Function::TrimRight, _, [one, other]) => {
+                text(one.trim_end_matches(|c| other.contains(c)))
+            }
             (Function::TrimPrefix, _, [one, other]) => text(one.strip_prefix(other).unwrap_or(one)),
             (Function::TrimSuffix, _, [one, other]) => text(one.strip_suffix(other).unwrap_or(one)),
             (Function::Substring, [_, Integer(from), Integer(to)], [one]) => {
@@ -224,10 +313,15 @@ impl Function {
                     .and_then(|(from, to)| one.get(from..to))
                     .and_then(text)
             }
-            (Function::Replace, [.., Integer(most)], [one, old, new]) => text(&match *most {
-                0.. => one.replacen(old, new, *most as usize),
-                _ => one.replace(old, new),
-            }),
+            (Function::Replace, [.., Integer(most)], [one, old, new]) => {
+                let most = usize::try_from(*most).unwrap_or(usize::MAX);
+                let found = one.matches(old).take(most).count();
+                let more = found.saturating_mul(new.len().saturating_sub(old.len()));
+                if one.len().saturating_add(more) > MAX_TEXT {
+                    return Err(Unfit::Length);
+                }
+                text(&one.replacen(old, new, most))
+            }
             (Function::UnixNano, [Integer(_)], _) => Some(arguments[0].clone()),
             (Function::Minute, ..) => calendar(|at| at.minute),
             (Function::Hour, ..) => calendar(|at| at.hour),
@@ -243,7 +337,7 @@ impl Function {
                 Text(_) => "a long string".into(),
                 number => written(number).to_string(),
             });
-            Unfit(kinds.collect::<Vec<_>>().join(", "))
+            Unfit::Argument(kinds.collect::<Vec<_>>().join(", "))
         })
     }
 }
@@ -286,10 +380,16 @@ pub(super) fn call<'a>(
         }
         _ => {}
     }
-    let unfit = |Unfit(argument)| ExpressionError::Argument {
-        function: function.name(),
-        argument,
-        expression: whole.to_string(),
+    let unfit = |unfit| {
+        let expression = whole.to_string();
+        match unfit {
+            Unfit::Argument(argument) => ExpressionError::Argument {
+                function: function.name(),
+                argument,
+                expression,
+            },
+            Unfit::Length => ExpressionError::Length { expression },
+        }
     };
     let pattern = match (function, arguments) {
         (Function::RegexReplace, [Expression::Match(_, pattern, _), ..]) => Some(pattern),
@@ -308,7 +408,9 @@ pub(super) fn call<'a>(
         let complete = values.len() == vectors.len();
         results.push(match (&*values, pattern) {
             ([Value::Text(text), Value::Text(with)], Some(pattern)) => {
-                Some(Value::Text(pattern.replace(text, with).into()))
+                let replaced = pattern.replace(text, with, MAX_TEXT);
+                let replaced = replaced.ok_or_else(|| unfit(Unfit::Length))?;
+                Some(Value::Text(replaced.into()))
             }
             _ if complete && pattern.is_none() => Some(function.of(&values).map_err(unfit)?),
             // The side that is taken is present.

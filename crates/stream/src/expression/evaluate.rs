@@ -277,6 +277,7 @@ impl Expression {
             },
             Fault::Zero => ExpressionError::Zero { expression },
             Fault::Overflow => ExpressionError::Overflow { expression },
+            Fault::Length => ExpressionError::Length { expression },
         }
     }
 }

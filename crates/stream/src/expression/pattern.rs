@@ -41,8 +41,20 @@ impl Pattern {
         self.0.is_match(text)
     }
 
-    pub(super) fn replace(&self, text: &str, with: &str) -> String {
-        self.0.replace_all(text, with).into_owned()
+    /// The text with what is found replaced; `None`: it would have more bytes than `most`.
+    pub(super) fn replace(&self, text: &str, with: &str, most: usize) -> Option<String> {
+        let (mut replaced, mut end) = (String::new(), 0);
+        for found in self.0.captures_iter(text) {
+            let whole = found.get(0)?;
+            replaced.push_str(&text[end..whole.start()]);
+            found.expand(with, &mut replaced);
+            end = whole.end();
+            if replaced.len() > most {
+                return None;
+            }
+        }
+        replaced.push_str(&text[end..]);
+        (replaced.len() <= most).then_some(replaced)
     }
 }
 

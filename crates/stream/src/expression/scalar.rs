@@ -13,7 +13,11 @@ pub(super) enum Fault {
     Type(Kind),
     Zero,
     Overflow,
+    Length,
 }
+
+/// No expression makes a string of more bytes than this: a few operators would make a gigabyte of a point.
+pub(super) const MAX_TEXT: usize = 1 << 20;
 
 /// Whether a comparison holds. Any order at all makes unequal; no order, as with NaN, too.
 #[inline]
@@ -51,7 +55,7 @@ pub(super) fn arithmetic(operator: Binary, left: &Value, right: &Value) -> Resul
     if let (Value::Text(left), Value::Text(right)) = (left, right)
         && operator == Binary::Add
     {
-        return Ok(Value::Text(joined(left, right)));
+        return joined(left, right).map(Value::Text);
     }
     Ok(match pair(left, right)? {
         Pair::Float(left, right) => Value::Float(left.first().apply(operator, right.first())?),
@@ -82,8 +86,11 @@ pub(super) fn minus_unsigned(number: u64) -> Result<i64, Fault> {
 }
 
 /// Both strings, one after the other.
-pub(super) fn joined(left: &str, right: &str) -> Arc<str> {
-    [left, right].concat().into()
+pub(super) fn joined(left: &str, right: &str) -> Result<Arc<str>, Fault> {
+    match left.len() + right.len() <= MAX_TEXT {
+        true => Ok([left, right].concat().into()),
+        false => Err(Fault::Length),
+    }
 }
 
 fn pair(left: &Value, right: &Value) -> Result<Pair<'static>, Fault> {

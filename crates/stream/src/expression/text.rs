@@ -4,7 +4,7 @@
 //! are its cells, one per row.
 
 use super::Binary;
-use super::scalar::{holds, joined};
+use super::scalar::{Fault, holds, joined};
 use crate::batch::Rows;
 use crate::block::{Cells, Words};
 use std::borrow::Cow;
@@ -93,45 +93,48 @@ impl<'a> Texts<'a> {
     }
 
     /// Each string with one before or behind it.
-    pub(super) fn join_one(&self, one: &str, before: bool) -> Texts<'static> {
+    pub(super) fn join_one(&self, one: &str, before: bool) -> Result<Texts<'static>, Fault> {
         let joined = |word: &Arc<str>| match before {
             true => joined(one, word),
             false => joined(word, one),
         };
         if self.repeats() {
-            return Texts {
+            return Ok(Texts {
                 codes: Cow::Owned(self.codes.to_vec()),
-                words: self.words.iter().map(joined).collect(),
+                words: Cow::Owned(self.words.iter().map(joined).collect::<Result<_, _>>()?),
                 distinct: true,
-            };
+            });
         }
-        Texts::of_rows((0..self.codes.len()).map(|at| self.get(at).map(joined)))
+        Texts::of_rows((0..self.codes.len()).map(|at| self.get(at).map(joined).transpose()))
     }
 
     /// The strings of each row joined.
-    pub(super) fn join(&self, other: &Texts<'_>) -> Texts<'static> {
+    pub(super) fn join(&self, other: &Texts<'_>) -> Result<Texts<'static>, Fault> {
         Texts::of_rows((0..self.codes.len()).map(|at| {
-            let (left, right) = (self.get(at)?, other.get(at)?);
-            Some(joined(left, right))
+            let both = self.get(at).zip(other.get(at));
+            both.map(|(left, right)| joined(left, right)).transpose()
         }))
     }
 
-    fn of_rows(rows: impl Iterator<Item = Option<Arc<str>>>) -> Texts<'static> {
+    fn of_rows(
+        rows: impl Iterator<Item = Result<Option<Arc<str>>, Fault>>,
+    ) -> Result<Texts<'static>, Fault> {
         let mut words = Vec::with_capacity(rows.size_hint().0);
-        let codes = rows
-            .map(|row| match row {
+        let code = |row: Result<Option<Arc<str>>, Fault>| {
+            Ok(match row? {
                 Some(word) => {
                     words.push(word);
                     words.len() as u32 - 1
                 }
                 None => Words::MISSING,
             })
-            .collect();
-        Texts {
+        };
+        let codes = rows.map(code).collect::<Result<_, Fault>>()?;
+        Ok(Texts {
             codes: Cow::Owned(codes),
             words: Cow::Owned(words),
             distinct: false,
-        }
+        })
     }
 
     /// As the cells of a field.

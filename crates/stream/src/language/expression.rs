@@ -2,12 +2,10 @@
 
 use super::error::{Problem, nearest};
 use super::lexer::Token;
+use super::nodes::FUNCTIONS_NOT_HERE;
 use super::parser::{Constant, Parsed, Parser, fail};
 use crate::Value;
 use crate::expression::{Binary, Expression, Function, Level, Pattern, Unary};
-
-/// Functions of kapacitor that remember points.
-const STATEFUL: [&str; 3] = ["count", "sigma", "spread"];
 
 /// An expression, and how many operators are above the deepest part of it.
 type Measured = (Expression, usize);
@@ -192,12 +190,13 @@ impl Parser<'_> {
         let span = self.span;
         let Some(function) = Function::named(name) else {
             let names = Function::ALL.iter().map(|function| function.name());
-            let problem = match STATEFUL.contains(&name) {
-                true => Problem::NotHere {
+            let mut not_here = FUNCTIONS_NOT_HERE.iter();
+            let problem = match not_here.find(|(known, _)| *known == name) {
+                Some((_, instead)) => Problem::NotHere {
                     node: format!("{name}()"),
-                    instead: "expressions have no memory of the points before; use a `window`",
+                    instead,
                 },
-                false => Problem::UnknownFunction {
+                None => Problem::UnknownFunction {
                     name: name.into(),
                     like: nearest(name, names),
                 },

@@ -6,10 +6,10 @@ mod not_here;
 mod values;
 mod window;
 
-pub(super) use not_here::NOT_HERE;
+pub(super) use not_here::{FUNCTIONS_NOT_HERE, NOT_HERE};
 
 use super::error::Problem;
-use super::lexer::Span;
+use super::lexer::{Span, Token};
 use super::parser::{Constant, Parsed, Parser, fail, set};
 use super::program::{Chain, Program};
 use crate::Value;
@@ -90,29 +90,7 @@ const DERIVATIVE: &[&str] = &["as", "unit", "nonNegative"];
 const STATS: &[&str] = &["align"];
 const UNION: &[&str] = &["rename"];
 const JOIN: &[&str] = &["as", "tolerance", "delimiter", "streamName", "fill", "on"];
-const ALERT: &[&str] = &[
-    "info",
-    "warn",
-    "crit",
-    "infoReset",
-    "warnReset",
-    "critReset",
-    "id",
-    "message",
-    "details",
-    "stateChangesOnly",
-    "noRecoveries",
-    "all",
-    "levelField",
-    "levelTag",
-    "idField",
-    "idTag",
-    "messageField",
-    "durationField",
-    "previousField",
-    "log",
-    "post",
-];
+const ALERT: &[&str] = &alert::PROPERTIES;
 const LOG: &[&str] = &["prefix"];
 
 impl Kind {
@@ -185,6 +163,11 @@ impl<'t> Program<'t> {
                 Ok(What::HttpOut { endpoint })
             }
             Kind::HttpPost => {
+                let empty = parser.following == Token::Symbol(")");
+                if empty || !parser.is("(") {
+                    let what = "a URL, as in `http_post('http://host/path')`; there is no file with endpoints";
+                    return missing("http_post", what, span);
+                }
                 let url = parser.argument(Parser::string)?;
                 Ok(What::HttpPost { url })
             }

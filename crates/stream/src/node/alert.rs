@@ -57,6 +57,13 @@ struct Event {
     duration: i64,
 }
 
+/// What identifies an alert, and what it says.
+#[derive(Clone, Default)]
+struct Texts {
+    id: Arc<str>,
+    message: Arc<str>,
+}
+
 /// Whether the conditions of the levels, and their resets, are true for each row.
 type Marks = [Option<Vec<bool>>; 6];
 
@@ -134,21 +141,36 @@ impl Alert {
         self.alerts.add(events.len());
         let rows: Vec<u32> = events.iter().map(|event| event.row).collect();
         let block = batch.block.gather(&rows);
-        let group = batch.group;
-        let ids: Vec<Arc<str>> = (0..rows.len())
-            .map(|at| self.fill(&self.id, &block, at, &group, &events[at], ""))
-            .collect();
-        let messages: Vec<Arc<str>> = (0..rows.len())
-            .map(|at| self.fill(&self.message, &block, at, &group, &events[at], &ids[at]))
-            .collect();
-        let told = self.added(&block, &events, &ids, &messages);
-        let batch = Batch::all(Arc::new(told), group);
-        for (at, event) in events.iter().enumerate() {
-            let row = Rows::Range(at as u32, at as u32 + 1);
-            let flow = Flow::Points(batch.with_rows(row));
-            self.tell(event, batch.block.times[at], &ids[at], &messages[at], &flow);
+        let texts = self.texts(&block, &batch.group, &events);
+        let told = self.added(&block, &events, &texts);
+        let batch = Batch::all(Arc::new(told), batch.group);
+        if !self.handlers.is_empty() {
+            for (at, event) in events.iter().enumerate() {
+                let row = Rows::Range(at as u32, at as u32 + 1);
+                let flow = Flow::Points(batch.with_rows(row));
+                self.tell(event, batch.block.times[at], &texts[at], &flow);
+            }
         }
         Some(batch)
+    }
+
+    /// The texts of the rows of a block; empty if they are shown nowhere.
+    fn texts(&self, block: &Block, group: &Group, events: &[Event]) -> Vec<Texts> {
+        let shown = self.alert.adds.iter().any(|(added, _)| added.is_text());
+        if self.handlers.is_empty() && !shown {
+            return vec![Texts::default(); events.len()];
+        }
+        let group: Arc<str> = written_group(group).into();
+        let texts = events.iter().enumerate();
+        texts
+            .map(|(at, event)| self.texts_of(block, at, &group, event))
+            .collect()
+    }
+
+    fn texts_of(&self, block: &Block, row: usize, group: &Arc<str>, event: &Event) -> Texts {
+        let id = self.fill(&self.id, block, row, group, event, "");
+        let message = self.fill(&self.message, block, row, group, event, &id);
+        Texts { id, message }
     }
 
     fn window(&mut self, mut window: Window) -> Option<Window> {
@@ -179,32 +201,23 @@ impl Alert {
             let batch = &window.batches[place];
             (batch.block.clone(), batch.rows.get(at))
         };
-        let id = self.fill(&self.id, &of, row, &group, &event, "");
-        let message = self.fill(&self.message, &of, row, &group, &event, &id);
+        let texts = self.texts_of(&of, row, &written_group(&group).into(), &event);
         for batch in &mut window.batches {
             let block = batch.to_block();
             let events: Vec<Event> = (0..block.rows()).map(|_| Event { ..event }).collect();
-            let ids = vec![id.clone(); block.rows()];
-            let messages = vec![message.clone(); block.rows()];
-            let told = self.added(&block, &events, &ids, &messages);
+            let told = self.added(&block, &events, &vec![texts.clone(); block.rows()]);
             *batch = Batch::all(Arc::new(told), group.clone());
         }
         let flow = Flow::Window(window);
         let Flow::Window(window) = &flow else {
             unreachable!("it is a window");
         };
-        self.tell(&event, window.end, &id, &message, &flow);
+        self.tell(&event, window.end, &texts, &flow);
         Some(window.clone())
     }
 
     /// The fields and tags that are asked for.
-    fn added(
-        &self,
-        block: &Block,
-        events: &[Event],
-        ids: &[Arc<str>],
-        messages: &[Arc<str>],
-    ) -> Block {
+    fn added(&self, block: &Block, events: &[Event], texts: &[Texts]) -> Block {
         let mut block = block.clone();
         let names = NAMES.map(Arc::<str>::from);
         for (added, name) in &self.alert.adds {
@@ -212,11 +225,13 @@ impl Alert {
                 let levels = events.iter().map(level);
                 levels.map(|level| names[level as usize].clone()).collect()
             };
-            let texts = match added {
+            let all =
+                |of: fn(&Texts) -> &Arc<str>| texts.iter().map(move |texts| of(texts).clone());
+            let words: Vec<Arc<str>> = match added {
                 Added::LevelField | Added::LevelTag => of(|event| event.level),
                 Added::PreviousField => of(|event| event.previous),
-                Added::IdField | Added::IdTag => ids.to_vec(),
-                Added::MessageField => messages.to_vec(),
+                Added::IdField | Added::IdTag => all(|texts| &texts.id).collect(),
+                Added::MessageField => all(|texts| &texts.message).collect(),
                 Added::DurationField => {
                     let values = events.iter().map(|event| event.duration).collect();
                     let present = None;
@@ -227,15 +242,15 @@ impl Alert {
             };
             if added.is_tag() {
                 let data = Data::Tag(Words {
-                    codes: (0..texts.len() as u32).collect(),
-                    words: texts,
+                    codes: (0..words.len() as u32).collect(),
+                    words,
                 });
                 block
                     .columns
                     .retain(|known| !known.is_tag() || known.name != *name);
                 block.columns.insert(0, column(name, data));
             } else {
-                let (values, present) = (texts, None);
+                let (values, present) = (words, None);
                 block = with_field(&block, column(name, Data::Text(Cells { values, present })));
             }
         }
@@ -248,7 +263,7 @@ impl Alert {
         template: &Template,
         block: &Block,
         row: usize,
-        group: &Group,
+        group: &Arc<str>,
         event: &Event,
         id: &str,
     ) -> Arc<str> {
@@ -257,7 +272,7 @@ impl Alert {
             Place::Id => Some(Value::Text(id.into())),
             Place::Name => Some(Value::Text(block.origin.measurement.clone())),
             Place::TaskName => Some(Value::Text(self.task.clone())),
-            Place::Group => Some(Value::Text(written_group(group).into())),
+            Place::Group => Some(Value::Text(group.clone())),
             Place::Level => Some(Value::Text(NAMES[event.level as usize].into())),
             Place::Time => Some(Value::Integer(block.times[row])),
             Place::Duration => Some(Value::Text(written_duration(event.duration).into())),
@@ -268,7 +283,7 @@ impl Alert {
     }
 
     /// Hands an alert to its files and receivers, without waiting.
-    fn tell(&self, event: &Event, time: i64, id: &str, message: &str, flow: &Flow) {
+    fn tell(&self, event: &Event, time: i64, texts: &Texts, flow: &Flow) {
         if self.handlers.is_empty() {
             return;
         }
@@ -276,8 +291,8 @@ impl Alert {
         let text = |text: &str| serde_json::Value::from(text).to_string();
         let line = format!(
             "{{\"id\":{},\"message\":{},\"time\":{time},\"duration\":{},\"level\":\"{}\",\"previousLevel\":\"{}\",\"data\":{data}}}\n",
-            text(id),
-            text(message),
+            text(&texts.id),
+            text(&texts.message),
             event.duration,
             NAMES[event.level as usize],
             NAMES[event.previous as usize],

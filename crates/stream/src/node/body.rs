@@ -11,6 +11,7 @@ use corsair::edge::{FanOut, Overflow, Ring};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
+use std::time::Instant;
 
 /// Flows taken from an edge at once.
 const TAKEN: usize = 64;
@@ -159,8 +160,12 @@ pub(crate) async fn operate(
         let (input, parcels) = match next(&mut inputs, clock.as_mut()).await {
             Next::Arrived(input, parcels) => (input, parcels),
             Next::Strike(time) => {
+                let begun = Instant::now();
                 operator.strike(time, &mut out);
                 send(&mut out, &begin(), None, &mut outputs).await;
+                if let Some(clock) = &mut clock {
+                    clock.rest(begun.elapsed());
+                }
                 continue;
             }
             Next::Ended => break,

@@ -3,7 +3,7 @@
 use super::derive::with_field;
 use super::faults::Faults;
 use super::series::{Limits, Series};
-use super::{Counters, Operator};
+use super::{Counters, Kept, Operator};
 use crate::batch::{Batch, Flow};
 use crate::block::{Cells, Column, Data};
 use crate::expression;
@@ -18,6 +18,8 @@ pub(crate) struct Derivative {
     unit: f64,
     non_negative: bool,
     last: Series<Option<(i64, f64)>>,
+    /// It goes on after a stop from the last point before it. Not of a `stats`, which counts nothing meanwhile.
+    goes_on: bool,
     faults: Faults,
 }
 
@@ -35,6 +37,7 @@ impl Derivative {
         (field, into): (Arc<str>, Arc<str>),
         unit: Duration,
         non_negative: bool,
+        goes_on: bool,
         limits: Limits,
         faults: Faults,
     ) -> Derivative {
@@ -44,6 +47,7 @@ impl Derivative {
             unit: unit.as_nanos() as f64,
             non_negative,
             last: Series::new(limits),
+            goes_on,
             faults,
         }
     }
@@ -115,6 +119,21 @@ impl Operator for Derivative {
         out.extend(flow.map(|batch| self.changes(&batch, &mut last)));
         if let Some(known) = self.last.get_mut(&group) {
             *known = last;
+        }
+    }
+
+    fn save(&self) -> Option<Kept> {
+        let last = self.last.iter();
+        let last = last.filter_map(|(group, last)| Some(((**group).clone(), (*last)?)));
+        self.goes_on.then(|| Kept::Last(last.collect()))
+    }
+
+    fn restore(&mut self, kept: Kept) {
+        let Kept::Last(last) = kept else {
+            return;
+        };
+        for (group, last) in last {
+            self.last.entry(&group.into(), 0, || Some(last));
         }
     }
 }

@@ -5,7 +5,7 @@
 //! says so. What comes is not handed on.
 
 use super::series::{Limits, Series};
-use super::{Counters, Operator};
+use super::{Counters, Kept, Operator};
 use crate::batch::{Batch, Flow, Group, Rows};
 use crate::block::{Block, Cells, Column, Data, Origin, Words};
 use crate::now::now;
@@ -80,6 +80,22 @@ impl Operator for Stats {
                 })
             });
             out.extend(rows);
+        }
+    }
+
+    /// A group that falls silent during a stop is told of after it.
+    fn save(&self) -> Option<Kept> {
+        let counts = self.counts.iter();
+        let counts = counts.map(|(group, count)| ((**group).clone(), *count));
+        Some(Kept::Counts(counts.collect()))
+    }
+
+    fn restore(&mut self, kept: Kept) {
+        let Kept::Counts(counts) = kept else {
+            return;
+        };
+        for (group, count) in counts {
+            self.counts.entry(&group.into(), 0, || count);
         }
     }
 }
@@ -158,6 +174,22 @@ impl Clock {
         self.next = following(time, now, self.interval, self.align);
         self.sleep.as_mut().reset(after(self.next - now));
         Poll::Ready(time)
+    }
+}
+
+impl Clock {
+    /// What was done at its last strike has taken so long: it does not strike again before as much time has passed, so
+    /// that a node which works longer than an interval still gets to its points.
+    pub(crate) fn rest(&mut self, took: Duration) {
+        let now = now();
+        let earliest = now.saturating_add(i64::try_from(took.as_nanos()).unwrap_or(i64::MAX));
+        if self.next < earliest {
+            self.next = match self.align {
+                true => first(earliest, self.interval, true),
+                false => earliest,
+            };
+            self.sleep.as_mut().reset(after(self.next - now));
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What nodes must heed to be a pipeline. Both the builder and the language go through it.
 
-use super::error::{MAX_COUNT, MAX_WINDOWS};
+use super::error::{MAX_COUNT, MAX_WINDOWS, MIN_INTERVAL};
 use super::{Aggregate, Buffer, Node, Pipeline, PipelineError, Rule, Template, What};
 use crate::expression::Expression;
 use axum::http::Uri;
@@ -128,6 +128,12 @@ fn by_itself(what: &mut What) -> Result<(), Rule> {
             if interval.is_zero() {
                 return Err(Rule::NotPositive {
                     property: "interval",
+                });
+            }
+            if *interval < MIN_INTERVAL {
+                return Err(Rule::TooShort {
+                    property: "interval",
+                    duration: *interval,
                 });
             }
             fits("interval", *interval)

@@ -28,6 +28,9 @@ pub(super) const MAX_WINDOWS: u128 = 10_000;
 /// The most points of a window that is given by their number.
 pub(super) const MAX_COUNT: u64 = 1_000_000;
 
+/// The shortest time between two strikes of a clock.
+pub(super) const MIN_INTERVAL: Duration = Duration::from_millis(1);
+
 /// What a node must heed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Rule {
@@ -63,6 +66,14 @@ pub enum Rule {
     #[error("`{property}` is {duration:?}, and the longest duration is 292 years")]
     TooLong {
         /// `period`, `every` or `tolerance`.
+        property: &'static str,
+        /// What it is.
+        duration: Duration,
+    },
+    /// A clock that would strike all the time.
+    #[error("`{property}` is {duration:?}, and the shortest is {MIN_INTERVAL:?}: make it longer")]
+    TooShort {
+        /// `interval`.
         property: &'static str,
         /// What it is.
         duration: Duration,

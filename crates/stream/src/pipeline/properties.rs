@@ -161,6 +161,11 @@ impl Added {
             .map_or("", |(name, _)| name)
     }
 
+    /// Whether it is a text that is made for each alert.
+    pub(crate) fn is_text(self) -> bool {
+        matches!(self, Added::IdField | Added::IdTag | Added::MessageField)
+    }
+
     /// Whether it is a tag.
     pub fn is_tag(self) -> bool {
         matches!(self, Added::LevelTag | Added::IdTag)
@@ -203,6 +208,16 @@ impl Join {
 }
 
 impl Alert {
+    /// What the language calls the conditions of the levels, the lowest first, and their resets.
+    pub const CONDITIONS: [&'static str; 6] = [
+        "info",
+        "warn",
+        "crit",
+        "infoReset",
+        "warnReset",
+        "critReset",
+    ];
+
     /// No condition yet.
     pub fn new() -> Alert {
         Alert::default()
@@ -275,16 +290,8 @@ impl Alert {
 
     /// Its conditions with what the language calls them, the lowest level first, then their resets.
     pub fn conditions(&self) -> impl Iterator<Item = (&'static str, &Expression)> {
-        let names = [
-            "info",
-            "warn",
-            "crit",
-            "infoReset",
-            "warnReset",
-            "critReset",
-        ];
         let all = self.levels.iter().chain(&self.resets);
-        names
+        Alert::CONDITIONS
             .into_iter()
             .zip(all)
             .filter_map(|(name, condition)| Some((name, condition.as_ref()?)))

@@ -67,6 +67,22 @@ async fn more_conditions_must_hold_beside_the_silence() {
 }
 
 #[tokio::test]
+async fn a_clock_that_strikes_faster_than_its_node_works_keeps_no_point_waiting() {
+    let service = Service::new();
+    let text = "stream | from('m') | groupBy('h') | stats(1ms)";
+    service.task("t", text).await;
+    for second in 1..10 {
+        // A row for each of so many groups takes longer than a millisecond.
+        let lines: String = (0..5_000)
+            .map(|at| format!("m,h={at} v=1 {second}\n"))
+            .collect();
+        service.write(&lines).await;
+        let settled = tokio::time::timeout(Duration::from_secs(60), service.engine.settle());
+        settled.await.expect("the points go their way");
+    }
+}
+
+#[tokio::test]
 async fn stats_count_the_points_of_each_group_and_pass_none_on() {
     let service = Service::new();
     let text = "stream | from('m') | groupBy('h') | stats(10ms).align() | http_out('x')";

@@ -72,6 +72,9 @@ async fn every_aggregate_leaves_out_a_mistyped_value() {
         ("min(v)", "min=1.0"),
         ("max(v)", "max=3.0"),
         ("percentile(v, 50)", "percentile=2.0"),
+        ("median(v)", "median=2.0"),
+        ("spread(v)", "spread=2.0"),
+        ("stddev(v)", "stddev=1.0"),
     ] {
         let (logged, errors) = logged(
             &format!("window(10s, every 10s) | {aggregate}"),
@@ -82,6 +85,42 @@ async fn every_aggregate_leaves_out_a_mistyped_value() {
         // A string is a value that can be counted.
         let expected = u64::from(!aggregate.starts_with("count"));
         assert_eq!(errors, expected, "{aggregate}");
+    }
+}
+
+#[tokio::test]
+async fn a_derivative_leaves_out_a_mistyped_value_and_a_time_that_stands_still() {
+    let (logged, errors) = logged(
+        "derivative('v')",
+        "m v=1 1\nm v=\"oops\" 2\nm v=5 3\nm v=6 3\nm v=9 5\n",
+    )
+    .await;
+    // From 1 to 5 in two seconds; from 6, which came last at its time, to 9 in two.
+    assert_eq!(
+        logged[..2],
+        ["m v=2.0 3000000000", "m v=1.5 5000000000"],
+        "{logged:?}"
+    );
+    assert_eq!((logged.len(), errors), (3, 2));
+}
+
+#[tokio::test]
+async fn a_string_that_would_be_too_long_costs_its_point_only() {
+    let long = "a".repeat(600_000);
+    for expression in [
+        "s + s",
+        "strReplace(s, 'a', 'bb', -1)",
+        "strReplace(s, '', s, -1)",
+        "regexReplace(/a/, s, 'bb')",
+    ] {
+        let (logged, errors) = logged(
+            &format!("eval({expression}).as('long') | eval(strLength(long)).as('length')"),
+            &format!("m s=\"aa\" 1\nm s=\"{long}\" 2\nm s=\"b\" 3\n"),
+        )
+        .await;
+        assert_eq!(logged.len(), 2, "{expression}: {logged:?}");
+        // The point that ends all of these tests has no `s`.
+        assert_eq!(errors, 2, "{expression}");
     }
 }
 

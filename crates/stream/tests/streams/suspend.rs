@@ -102,6 +102,36 @@ async fn points_without_a_partner_and_levels_of_alerts_are_kept() {
     );
 }
 
+#[tokio::test]
+async fn a_derivative_goes_on_from_the_point_before_the_stop() {
+    let service = Service::new();
+    let text = "stream | from('m') | groupBy('h') | derivative('v') | log()";
+    service.task("t", text).await;
+    service.write("m,h=a v=1 1\nm,h=b v=5 1\n").await;
+    let (service, logged) = restarted(service, LONG).await;
+    assert!(logged.is_empty(), "{logged:?}");
+    service.write("m,h=a v=7 4\n").await;
+    assert_eq!(service.logged().await, ["m,h=a v=2.0 4000000000"]);
+}
+
+#[tokio::test]
+async fn a_stream_that_falls_silent_during_a_stop_is_dead_after_it() {
+    let service = Service::new();
+    let text = "stream | from('m') | groupBy('h') | deadman(0.0, 50ms) | log()";
+    service.task("t", text).await;
+    service.write("m,h=a v=1 1\n").await;
+    service.engine.settle().await;
+    let (service, _) = restarted(service, LONG).await;
+    for _ in 0..6_000 {
+        let lines = service.log.lines();
+        if lines.iter().any(|line| line.contains("stats,h=a ")) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("it is never told: {:?}", service.log.lines());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_hung_receiver_has_not_taken_when_time_is_up_is_posted_after_the_next_start() {
     let hung = Hung::new();

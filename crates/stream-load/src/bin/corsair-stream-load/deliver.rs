@@ -1,7 +1,8 @@
 //! `corsair-stream-load deliver`: the published benchmark's work, timed.
 
-use crate::{EngineArgs, print, runtime};
+use crate::{print, runtime};
 use clap::ValueEnum;
+use corsair_stream::flags::EngineArgs;
 use corsair_stream_load::Workload;
 use std::fmt::Write;
 use std::num::NonZeroUsize;

@@ -4,10 +4,7 @@ mod deliver;
 mod write;
 
 use anyhow::Context;
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use corsair::Executor;
-use corsair_stream::engine::EngineOptions;
-use std::num::NonZeroUsize;
+use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 use tokio::runtime::{Builder, Runtime};
 
@@ -25,43 +22,6 @@ enum What {
     Deliver(deliver::DeliverArgs),
     /// Write over sockets, as fast as a server takes it
     Write(write::WriteArgs),
-}
-
-/// Where the nodes of tasks run.
-#[derive(Debug, Args)]
-struct EngineArgs {
-    /// What runs the nodes
-    #[arg(long, value_enum, default_value_t = On::Tokio)]
-    executor: On,
-    /// Worker threads for the nodes [default: one per core]
-    #[arg(long, value_name = "N")]
-    workers: Option<NonZeroUsize>,
-}
-
-/// Executors of wall-clock time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum On {
-    /// A tokio task per node
-    Tokio,
-    /// An OS thread per node
-    Threads,
-    /// All nodes on a fixed pool of OS threads
-    Pool,
-}
-
-impl EngineArgs {
-    fn options(&self) -> EngineOptions {
-        let default = EngineOptions::default();
-        EngineOptions {
-            executor: match self.executor {
-                On::Tokio => Executor::Tokio,
-                On::Threads => Executor::Threads,
-                On::Pool => Executor::Pool,
-            },
-            workers: self.workers.unwrap_or(default.workers),
-            ..default
-        }
-    }
 }
 
 fn runtime() -> anyhow::Result<Runtime> {

@@ -1,8 +1,9 @@
 //! `corsair-stream-load write`: clients over sockets.
 
-use crate::{EngineArgs, print, runtime};
+use crate::{print, runtime};
 use anyhow::Context;
 use corsair_stream::engine::{Engine, TaskOptions};
+use corsair_stream::flags::EngineArgs;
 use corsair_stream::http::{Limits, router, serve};
 use corsair_stream_load::writers::{Writers, write};
 use std::time::Duration;

@@ -5,10 +5,9 @@ use crate::serve::ServeArgs;
 use crate::show::ShowArgs;
 use anyhow::{Context, anyhow, bail};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use corsair::Executor;
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use corsair::edge::Overflow;
-use corsair_stream::engine::{Engine, EngineOptions, TaskOptions};
+use corsair_stream::engine::{Engine, TaskOptions};
 use corsair_stream::line::Precision;
 use std::fs;
 use std::num::NonZeroUsize;
@@ -33,17 +32,6 @@ pub(crate) enum What {
     Show(ShowArgs),
 }
 
-/// Where the nodes of tasks run.
-#[derive(Debug, Args)]
-pub(crate) struct EngineArgs {
-    /// What runs the nodes
-    #[arg(long, value_enum, default_value_t = On::Tokio)]
-    executor: On,
-    /// Worker threads for the nodes [default: one per core]
-    #[arg(long, value_name = "N")]
-    workers: Option<NonZeroUsize>,
-}
-
 /// The tasks to begin with.
 #[derive(Debug, Args)]
 pub(crate) struct TaskArgs {
@@ -56,32 +44,6 @@ pub(crate) struct TaskArgs {
     /// What happens to a batch for a full edge: block, drop_newest, drop_oldest or abort
     #[arg(long, value_name = "POLICY", default_value_t = Overflow::Block)]
     overflow: Overflow,
-}
-
-/// Executors of wall-clock time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum On {
-    /// A tokio task per node
-    Tokio,
-    /// An OS thread per node
-    Threads,
-    /// All nodes on a fixed pool of OS threads
-    Pool,
-}
-
-impl EngineArgs {
-    pub(crate) fn options(&self) -> EngineOptions {
-        let default = EngineOptions::default();
-        EngineOptions {
-            executor: match self.executor {
-                On::Tokio => Executor::Tokio,
-                On::Threads => Executor::Threads,
-                On::Pool => Executor::Pool,
-            },
-            workers: self.workers.unwrap_or(default.workers),
-            ..default
-        }
-    }
 }
 
 impl TaskArgs {

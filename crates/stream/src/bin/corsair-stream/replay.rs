@@ -1,12 +1,13 @@
 //! `corsair-stream replay`: a recording through tasks.
 
 use crate::REFUSED;
-use crate::arguments::{EngineArgs, TaskArgs, precision, runtime};
+use crate::arguments::{TaskArgs, precision, runtime};
 use crate::serve::close;
 use crate::terminal::{complain, say};
 use anyhow::Context;
 use corsair::edge::Overflow;
 use corsair_stream::engine::{AlertLogs, Engine, Write};
+use corsair_stream::flags::EngineArgs;
 use corsair_stream::line::Precision;
 use corsair_stream::replay::{Pace, replay, replay_recording};
 use std::fs::File;

@@ -1,11 +1,12 @@
 //! `corsair-stream serve`: the engine behind a socket.
 
 use crate::REFUSED;
-use crate::arguments::{EngineArgs, TaskArgs, runtime};
+use crate::arguments::{TaskArgs, runtime};
 use crate::signals::Signals;
 use crate::terminal::{complain, say};
 use anyhow::Context;
 use corsair_stream::engine::{AlertLogs, Engine, EngineOptions, TaskError, TaskState, TaskStatus};
+use corsair_stream::flags::EngineArgs;
 use corsair_stream::http::{self, HttpOptions, Limits};
 use corsair_stream::store::Store;
 use std::net::SocketAddr;

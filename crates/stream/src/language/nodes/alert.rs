@@ -10,6 +10,36 @@ use crate::pipeline::{Added, Alert, What};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Properties that are neither conditions nor add anything to points.
+const OTHERS: [&str; 8] = [
+    "id",
+    "message",
+    "details",
+    "stateChangesOnly",
+    "noRecoveries",
+    "all",
+    "log",
+    "post",
+];
+
+/// All properties.
+pub(super) const PROPERTIES: [&str; Alert::CONDITIONS.len() + Added::ALL.len() + OTHERS.len()] = {
+    let (conditions, adds) = (Alert::CONDITIONS.len(), Added::ALL.len());
+    let mut all = [""; Alert::CONDITIONS.len() + Added::ALL.len() + OTHERS.len()];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = if at < conditions {
+            Alert::CONDITIONS[at]
+        } else if at < conditions + adds {
+            Added::ALL[at - conditions].0
+        } else {
+            OTHERS[at - conditions - adds]
+        };
+        at += 1;
+    }
+    all
+};
+
 /// `stats`, whose name has been taken.
 pub(super) fn stats(parser: &mut Parser<'_>) -> Parsed<What> {
     let interval = parser.argument(Parser::duration)?;
@@ -77,15 +107,8 @@ pub(super) fn alert(parser: &mut Parser<'_>) -> Parsed<Alert> {
 fn properties(parser: &mut Parser<'_>) -> Parsed<Alert> {
     let mut alert = Alert::new();
     while let Some((property, span)) = parser.property(ALERT)? {
-        let levels = [
-            "info",
-            "warn",
-            "crit",
-            "infoReset",
-            "warnReset",
-            "critReset",
-        ];
-        if let Some(place) = levels.iter().position(|level| *level == property) {
+        let mut conditions = Alert::CONDITIONS.iter();
+        if let Some(place) = conditions.position(|condition| *condition == property) {
             let slot = match place {
                 0..3 => &mut alert.levels[place],
                 _ => &mut alert.resets[place - 3],

@@ -158,6 +158,37 @@ pub(crate) const NOT_HERE: &[(&str, &str)] = &[
     ),
 ];
 
+/// Functions of expressions.
+pub(crate) const FUNCTIONS_NOT_HERE: &[(&str, &str)] = &[
+    ("count", MEMORY),
+    ("sigma", MEMORY),
+    ("spread", MEMORY),
+    (
+        "rand",
+        "the same points have the same results; write a random field with the points",
+    ),
+    (
+        "humanBytes",
+        "numbers are written as they are; divide by the unit, and name it in the text",
+    ),
+    (
+        "duration",
+        "durations are written out, `10s`, and are integers of nanoseconds",
+    ),
+    ("pow10", "use `pow(10, …)`"),
+    ("erf", SPECIAL),
+    ("erfc", SPECIAL),
+    ("gamma", SPECIAL),
+    ("j0", SPECIAL),
+    ("j1", SPECIAL),
+    ("jn", SPECIAL),
+    ("y0", SPECIAL),
+    ("y1", SPECIAL),
+    ("yn", SPECIAL),
+];
+
+const MEMORY: &str = "expressions have no memory of the points before; use a `window`";
+const SPECIAL: &str = "special functions are missing; compute them where the points are written";
 const SCALE: &str = "nothing is scaled from here; let the receiver of an `http_post` do it";
 const FORECAST: &str = "there are no forecasts; `http_post` the points to what computes them";
 const DATABASE: &str =

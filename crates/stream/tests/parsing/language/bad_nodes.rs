@@ -108,7 +108,7 @@ fn nodes_that_lack_something_or_have_too_much() {
             "http_out()",
             "expected a string in single quotes, found `)` [)]",
         ),
-        ("http_post", "expected `(`, found the end of the text []"),
+        ("http_out", "expected `(`, found the end of the text []"),
     ];
     for (node, expected) in cases {
         refused(&format!("stream | from() | {node}"), expected);
@@ -204,6 +204,22 @@ fn nodes_that_break_a_rule() {
         (
             "http_post('ftp://a')",
             "http_post1: 'ftp://a' is no URL to post to: it must be like 'http://host/path' or 'https://host/path' [http_post]",
+        ),
+        (
+            "stats(1ns)",
+            "stats1: `interval` is 1ns, and the shortest is 1ms: make it longer [stats]",
+        ),
+        (
+            "deadman(0.0, 999u)",
+            "stats1: `interval` is 999µs, and the shortest is 1ms: make it longer [deadman]",
+        ),
+        (
+            "httpPost()",
+            "`http_post` needs a URL, as in `http_post('http://host/path')`; there is no file with endpoints [httpPost]",
+        ),
+        (
+            "httpPost().endpoint('example')",
+            "`http_post` needs a URL, as in `http_post('http://host/path')`; there is no file with endpoints [httpPost]",
         ),
         (
             "http_post('/path')",

@@ -276,6 +276,14 @@ fn expressions_that_are_none() {
             "`count()` of kapacitor is not here: expressions have no memory of the points before; use a `window` [count]",
         ),
         (
+            "a > rand()",
+            "`rand()` of kapacitor is not here: the same points have the same results; write a random field with the points [rand]",
+        ),
+        (
+            "gamma(a) > 1",
+            "`gamma()` of kapacitor is not here: special functions are missing; compute them where the points are written [gamma]",
+        ),
+        (
             "a > 10x",
             "`10x` is neither a number nor a duration; the units are ns, u, ms, s, m, h, d and w [10x]",
         ),

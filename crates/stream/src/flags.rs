@@ -1,0 +1,44 @@
+//! Flags that programs of streams have in common.
+
+use crate::engine::EngineOptions;
+use clap::ValueEnum;
+use corsair::Executor;
+use std::num::NonZeroUsize;
+
+/// Where the nodes of tasks run.
+#[derive(Debug, clap::Args)]
+pub struct EngineArgs {
+    /// What runs the nodes
+    #[arg(long, value_enum, default_value_t = On::Tokio)]
+    executor: On,
+    /// Worker threads for the nodes [default: one per core]
+    #[arg(long, value_name = "N")]
+    workers: Option<NonZeroUsize>,
+}
+
+/// Executors of wall-clock time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum On {
+    /// A tokio task per node
+    Tokio,
+    /// An OS thread per node
+    Threads,
+    /// All nodes on a fixed pool of OS threads
+    Pool,
+}
+
+impl EngineArgs {
+    /// The default options of an engine, but for what the flags say.
+    pub fn options(&self) -> EngineOptions {
+        let default = EngineOptions::default();
+        EngineOptions {
+            executor: match self.executor {
+                On::Tokio => Executor::Tokio,
+                On::Threads => Executor::Threads,
+                On::Pool => Executor::Pool,
+            },
+            workers: self.workers.unwrap_or(default.workers),
+            ..default
+        }
+    }
+}
