@@ -11,6 +11,7 @@ mod buckets;
 mod capacity;
 #[cfg(feature = "compose")]
 mod compose;
+mod csv;
 mod definition;
 mod distribution;
 mod duration_text;
@@ -30,12 +31,17 @@ mod nearest;
 mod node;
 mod ordered;
 mod package;
+#[cfg(feature = "pictures")]
+pub mod picture;
 mod policy;
 mod registry;
 mod reload;
 mod scenario;
 mod script;
+mod setup;
 mod simulate;
+pub mod summary;
+pub mod sweep;
 mod timeline;
 mod topology;
 mod totals;
@@ -44,6 +50,7 @@ mod variant;
 pub use capacity::{Capacity, CapacityError, Point, Search, Sized, capacity, instances};
 #[cfg(feature = "compose")]
 pub use compose::{ComposeError, compose};
+pub use csv::quoted;
 pub use definition::{
     Arrivals, AutoscalerDefinition, BUILT_IN, Balance, BreakerDefinition, CacheDefinition,
     CallPolicy, Checked, Codel, Connections, Definition, DefinitionError, Ejection,
@@ -66,8 +73,9 @@ pub use node::queue::QueueRules;
 pub use package::Package;
 pub use reload::ReloadError;
 pub use script::{Endpoints, Script};
-pub use simulate::{KINDS, Plan, SimulateError, config, connections, simulate};
-pub use timeline::{MOST_SLICES, Slice, Timeline};
+pub use setup::{Setup, SetupError};
+pub use simulate::{KINDS, Plan, SimulateError, config, connections, memory_needed, simulate};
+pub use timeline::{MOST_SLICES, Slice, Timeline, TimelineRow};
 pub use topology::{Costs, Instance, Scale, ScaleError, Service, TimedFault, Topology, first_part};
 pub use totals::{EntryTotals, Percentile, ServiceTotals, Totals};
 pub use variant::{DefinitionText, Setting};

@@ -89,6 +89,12 @@ pub fn connections(topology: &Topology) -> u64 {
     Model::new(topology.clone(), settings).connections
 }
 
+/// About how many bytes a run of so many instances with so many [`connections`] takes.
+pub fn memory_needed(instances: u32, connections: u64) -> u64 {
+    // Measured: 370 MB for 6,300 instances that find each other by 2.6 million connections.
+    (u64::from(instances) * 4_000).saturating_add(connections.saturating_mul(150))
+}
+
 /// The configuration with what an architecture needs: in virtual time every message travels the
 /// shortest time of all, and what its way takes beyond that comes on top. Workers that would have
 /// no actors are left out.

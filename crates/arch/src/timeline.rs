@@ -5,7 +5,8 @@
 //! slice in which it came in.
 
 use crate::buckets::{bucket, quantile};
-use crate::geography::Zone;
+use crate::csv::quoted;
+use crate::geography::{Places, Zone};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -83,6 +84,49 @@ impl Timeline {
         sum
     }
 
+    /// A row for each slice of each service and zone.
+    pub fn rows(&self) -> impl Iterator<Item = TimelineRow> {
+        self.slices
+            .iter()
+            .flat_map(move |(&(service, zone), slices)| {
+                (0..).zip(slices).map(move |(number, slice)| TimelineRow {
+                    begins: self.interval * number,
+                    service,
+                    zone,
+                    requests: slice.requests,
+                    errors: slice.errors,
+                    percentiles: [0.5, 0.9, 0.99].map(|part| slice.percentile(part)),
+                    queue: slice.queue(self.interval),
+                    longest_queue: slice.longest_queue,
+                    utilisation: slice.utilisation(),
+                })
+            })
+    }
+
+    /// The rows as CSV; `services` are the names of services, and whether each is an entry point.
+    pub fn csv(&self, services: &[(String, bool)], places: &Places) -> String {
+        let mut text = format!("{}\n", TimelineRow::COLUMNS.join(","));
+        for row in self.rows() {
+            let [p50, p90, p99] = row.percentiles.map(|time| {
+                time.map_or(String::new(), |time| format!("{:.9}", time.as_secs_f64()))
+            });
+            let used = row.utilisation.map(|part| format!("{part:.4}"));
+            text += &format!(
+                "{},{},{},{},{},{},{p50},{p90},{p99},{:.3},{},{}\n",
+                row.begins.as_secs_f64(),
+                quoted(&services[row.service as usize].0),
+                quoted(row.zone.region_name(places)),
+                quoted(row.zone.zone_name(places)),
+                row.requests,
+                row.errors,
+                row.queue,
+                row.longest_queue,
+                used.unwrap_or_default(),
+            );
+        }
+        text
+    }
+
     pub(crate) fn add(&mut self, service: u32, zone: Zone, track: Track) {
         self.interval = Duration::from_nanos(track.interval);
         let into = self.slices.entry((service, zone)).or_default();
@@ -93,6 +137,47 @@ impl Timeline {
             sum.add(slice);
         }
     }
+}
+
+/// What happened in a slice of a service in a zone, as tables have it.
+#[derive(Clone, Copy, Debug)]
+pub struct TimelineRow {
+    /// When the slice begins, after the load has begun.
+    pub begins: Duration,
+    /// The service, by its index in the topology.
+    pub service: u32,
+    /// Where.
+    pub zone: Zone,
+    /// Requests that came in.
+    pub requests: u64,
+    /// Those of them that failed.
+    pub errors: u64,
+    /// The 50th, 90th and 99th percentile of response times; none without requests.
+    pub percentiles: [Option<Duration>; 3],
+    /// How many jobs waited in queues on average.
+    pub queue: f64,
+    /// The longest queue of an instance.
+    pub longest_queue: u32,
+    /// Which part of its slots or processors was in use; none if it has any number.
+    pub utilisation: Option<f64>,
+}
+
+impl TimelineRow {
+    /// The names of the columns, with the service's name, region and zone in place of its index and zone.
+    pub const COLUMNS: [&str; 12] = [
+        "seconds",
+        "service",
+        "region",
+        "zone",
+        "requests",
+        "errors",
+        "p50_seconds",
+        "p90_seconds",
+        "p99_seconds",
+        "queue",
+        "longest_queue",
+        "utilisation",
+    ];
 }
 
 /// Something that has a level over time, of which the area below it is wanted.

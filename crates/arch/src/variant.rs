@@ -46,9 +46,22 @@ impl DefinitionText {
         Ok(DefinitionText { text, file })
     }
 
+    /// A definition that is no file; `file` is what errors call it.
+    pub fn new(text: impl Into<String>, file: impl Into<String>) -> DefinitionText {
+        DefinitionText {
+            text: text.into(),
+            file: file.into(),
+        }
+    }
+
     /// The text as it was found.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// What errors call it.
+    pub fn file(&self) -> &str {
+        &self.file
     }
 
     /// The definition with these fields changed.

@@ -18,7 +18,7 @@ use corsair_view::Make;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
-use summary::{Described, ServicesSummary};
+use summary::{Described, ServicesTold};
 
 /// An architecture that is ready to run.
 #[derive(Debug)]
@@ -180,7 +180,7 @@ pub struct ServiceResults {
 }
 
 impl Results for ServiceResults {
-    type Summary = ServicesSummary;
+    type Summary = ServicesTold;
 
     fn name(&self, place: usize, _: Addr) -> Cow<'_, str> {
         let name = self.described.actors.get(place);
@@ -191,9 +191,9 @@ impl Results for ServiceResults {
         self.files.clone()
     }
 
-    fn summary(self, report: &Report, observed: &Observed) -> (ServicesSummary, String) {
+    fn summary(self, report: &Report, observed: &Observed) -> (ServicesTold, String) {
         let table = corsair_observe::percentile_table(&observed.times);
-        let summary = ServicesSummary::new(&self.described, report, &self.totals, observed);
+        let summary = ServicesTold::new(&self.described, report, &self.totals, observed);
         (summary, table)
     }
 }

@@ -1,6 +1,5 @@
 //! `corsair capacity`: the highest load that an architecture bears, found by simulation.
 
-mod plot;
 mod size;
 
 use crate::arch::source;
@@ -11,12 +10,11 @@ use crate::text::{self, GoDuration};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use corsair::Config;
+use corsair_arch::summary::CapacitySummary;
 use corsair_arch::{
-    Capacity, LoadText, PlacesDefinition, Plan, Point, Scale, Search, Topology, capacity,
+    Capacity, LoadText, PlacesDefinition, Plan, Point, Scale, Search, Topology, capacity, picture,
 };
 use corsair_observe::Replacement;
-use serde::Serialize;
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
@@ -81,35 +79,6 @@ pub struct CapacityArgs {
     /// Lines, or one JSON object
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-}
-
-/// What was found, as JSON. Times are in seconds, loads in requests per second and entry point.
-#[derive(Debug, Serialize)]
-struct Found<'a> {
-    arch: &'a str,
-    limit_seconds: f64,
-    load: Option<f64>,
-    /// The highest load that is certainly borne.
-    load_least: Option<f64>,
-    /// The lowest load that certainly is not.
-    load_most: Option<f64>,
-    beyond: bool,
-    points: Vec<FoundPoint>,
-}
-
-#[derive(Debug, Serialize)]
-struct FoundPoint {
-    load: f64,
-    throughput: f64,
-    p50_seconds: f64,
-    p99_seconds: f64,
-    /// Half the width of the 95 % confidence interval of that.
-    p99_within_seconds: Option<f64>,
-    errors: f64,
-    /// Which part of their slots or processors services use that have a limit of these.
-    utilisations: BTreeMap<String, f64>,
-    runs: u32,
-    holds: bool,
 }
 
 /// Looks for the capacity and tells it.
@@ -179,7 +148,8 @@ pub fn run(args: &CapacityArgs) -> Result<()> {
     let found = found.map_err(|error| anyhow!("{}", error.to_string().trim_end()))?;
     if let Some(mut file) = plot {
         let title = format!("{}: response time by load", topology.arch);
-        let svg = plot::svg(&title, &found, args.limit)?;
+        let svg = picture::capacity(&title, &found, args.limit);
+        let svg = svg.map_err(|error| anyhow!("--plot: {error}"))?;
         let written = file.writer().write_all(svg.as_bytes());
         written.map_err(|error| anyhow!(file.failed(error)))?;
         file.finish().context("--plot")?;
@@ -192,8 +162,8 @@ pub fn run(args: &CapacityArgs) -> Result<()> {
             }
         }
         Format::Json => console.print(|out| {
-            serde_json::to_writer(&mut *out, &json(args, &topology, &found))
-                .map_err(io::Error::from)?;
+            let found = CapacitySummary::new(&args.arch, args.limit, &topology, &found);
+            serde_json::to_writer(&mut *out, &found).map_err(io::Error::from)?;
             writeln!(out)
         }),
     }
@@ -290,36 +260,4 @@ fn busiest(topology: &Topology, point: &Point) -> Option<String> {
         let _ = write!(line, "; {} {:.0} %", name(service), part * 100.0);
     }
     Some(line)
-}
-
-fn named(topology: &Topology, point: &Point) -> BTreeMap<String, f64> {
-    let parts = point.utilisations.iter();
-    let named = |&(service, part): &(u32, f64)| {
-        let name = topology.services[service as usize].name.clone();
-        (name, part)
-    };
-    parts.map(named).collect()
-}
-
-fn json<'a>(args: &'a CapacityArgs, topology: &Topology, found: &Capacity) -> Found<'a> {
-    let points = found.points.iter().map(|point| FoundPoint {
-        utilisations: named(topology, point),
-        load: point.load,
-        throughput: point.throughput,
-        p50_seconds: point.p50.as_secs_f64(),
-        p99_seconds: point.p99.as_secs_f64(),
-        p99_within_seconds: point.p99_within.map(|within| within.as_secs_f64()),
-        errors: point.errors,
-        runs: point.runs,
-        holds: point.holds,
-    });
-    Found {
-        arch: &args.arch,
-        limit_seconds: args.limit.as_secs_f64(),
-        load: found.load,
-        load_least: found.between.0,
-        load_most: found.between.1,
-        beyond: found.beyond,
-        points: points.collect(),
-    }
 }

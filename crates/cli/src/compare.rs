@@ -6,10 +6,9 @@ use crate::interrupt;
 use crate::variants::{self, RunArgs};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use corsair_arch::{Compared, Estimate, Setting, compare};
+use corsair_arch::summary::ComparedRow;
+use corsair_arch::{Compared, Estimate, Setting, compare, picture};
 use corsair_observe::Replacement;
-use plotters::prelude::*;
-use serde::Serialize;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -39,20 +38,6 @@ pub struct CompareArgs {
     format: Format,
 }
 
-/// One number of both, as JSON; times are in seconds.
-#[derive(Debug, Serialize)]
-struct Row {
-    name: &'static str,
-    a: f64,
-    a_within: Option<f64>,
-    b: f64,
-    b_within: Option<f64>,
-    difference: f64,
-    difference_within: Option<f64>,
-    /// Whether the interval of the difference leaves zero out.
-    is_clear: bool,
-}
-
 /// Compares two architectures and tells the differences.
 ///
 /// # Errors
@@ -77,7 +62,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
         bail!("stopped before all runs were made");
     };
     if let Some(mut file) = svg {
-        let drawn = draw(&compared).map_err(|error| anyhow!("--svg: {error}"))?;
+        let drawn = picture::compared(&compared).map_err(|error| anyhow!("--svg: {error}"))?;
         let written = file.writer().write_all(drawn.as_bytes());
         written.map_err(|error| anyhow!(file.failed(error)))?;
         file.finish().context("--svg")?;
@@ -96,7 +81,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
             ));
         }
         Format::Json => {
-            let rows: Vec<Row> = compared.iter().map(row).collect();
+            let rows: Vec<ComparedRow> = compared.iter().map(ComparedRow::new).collect();
             console.print(|out| {
                 serde_json::to_writer(&mut *out, &rows).map_err(io::Error::from)?;
                 writeln!(out)
@@ -104,20 +89,6 @@ pub fn run(args: &CompareArgs) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn row(of: &Compared) -> Row {
-    let [a, b] = of.of;
-    Row {
-        name: of.name,
-        a: a.mean,
-        a_within: a.within,
-        b: b.mean,
-        b_within: b.within,
-        difference: of.difference.mean,
-        difference_within: of.difference.within,
-        is_clear: of.difference.is_clear(),
-    }
 }
 
 /// A number with its interval, in the unit that people read it in.
@@ -138,49 +109,4 @@ fn line(of: &Compared) -> String {
     let mark = if of.difference.is_clear() { " *" } else { "" };
     let difference = shown(of.name, of.difference);
     format!("{name:<11} {a:>22} {b:>22} {difference:>22}{mark}")
-}
-
-/// By how many per cent of the first the second differs, with intervals.
-fn draw(compared: &[Compared]) -> Result<String, Box<dyn std::error::Error>> {
-    let relative: Vec<(&str, f64, f64)> = compared
-        .iter()
-        .filter(|row| row.of[0].mean.abs() > 0.0)
-        .map(|row| {
-            let part = 100.0 / row.of[0].mean;
-            let within = row.difference.within.unwrap_or(0.0);
-            let name = row.name.trim_end_matches("_seconds");
-            (name, row.difference.mean * part, within * part)
-        })
-        .collect();
-    let most = relative.iter().map(|(_, mean, within)| mean.abs() + within);
-    let most = most.fold(1.0, f64::max) * 1.15;
-    let mut svg = String::new();
-    {
-        let area = SVGBackend::with_string(&mut svg, (800, 400)).into_drawing_area();
-        area.fill(&WHITE)?;
-        let rows = relative.len().max(1) as f64;
-        let mut chart = ChartBuilder::on(&area)
-            .caption("b against a, per cent of a", ("sans-serif", 20))
-            .margin(12)
-            .x_label_area_size(40)
-            .y_label_area_size(20)
-            .build_cartesian_2d(-most..most, 0.0..rows)?;
-        let mesh = &mut chart.configure_mesh();
-        mesh.disable_y_mesh()
-            .y_labels(0)
-            .x_desc("per cent")
-            .draw()?;
-        for (number, &(name, mean, within)) in relative.iter().rev().enumerate() {
-            let y = number as f64 + 0.4;
-            let colour = if mean.abs() > within { RED } else { BLUE };
-            let across = [(mean - within, y), (mean + within, y)];
-            chart.draw_series(LineSeries::new(across, colour.stroke_width(2)))?;
-            chart.draw_series([Circle::new((mean, y), 4, colour.filled())])?;
-            let text = Text::new(name.to_owned(), (-most, y + 0.3), ("sans-serif", 14));
-            chart.draw_series([text])?;
-        }
-        chart.draw_series(LineSeries::new([(0.0, 0.0), (0.0, rows)], BLACK))?;
-        area.present()?;
-    }
-    Ok(svg)
 }

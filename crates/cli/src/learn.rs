@@ -7,6 +7,7 @@ use crate::text::GoDuration;
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use corsair::Config;
+use corsair_arch::summary::LearnedSummary;
 use corsair_arch::{Learned, Resemblance, learn};
 use corsair_observe::Replacement;
 use serde::Serialize;
@@ -34,32 +35,12 @@ pub struct LearnArgs {
     format: Format,
 }
 
-/// Everything, as JSON; times are in seconds.
+/// Everything, as JSON.
 #[derive(Debug, Serialize)]
-struct Report<'a> {
-    spans: u64,
-    traces: u64,
-    recorded_seconds: f64,
-    remarks: &'a [String],
-    requests: Vec<Requests<'a>>,
+struct Report {
+    #[serde(flatten)]
+    summary: LearnedSummary,
     definition: Box<RawValue>,
-}
-
-#[derive(Debug, Serialize)]
-struct Requests<'a> {
-    entry: &'a str,
-    kind: &'a str,
-    recorded: u64,
-    simulated: u64,
-    distance: f64,
-    quantiles: Vec<QuantileRow>,
-}
-
-#[derive(Debug, Serialize)]
-struct QuantileRow {
-    part: f64,
-    recorded_seconds: f64,
-    simulated_seconds: f64,
 }
 
 /// Learns a definition, writes it, and tells how well it resembles the traces.
@@ -111,28 +92,8 @@ fn shown(files: &[PathBuf]) -> String {
 }
 
 fn json(learned: &Learned, judged: &[Resemblance], text: &str) -> Result<()> {
-    let requests = judged.iter().map(|kind| Requests {
-        entry: &kind.entry,
-        kind: &kind.kind,
-        recorded: kind.recorded,
-        simulated: kind.simulated,
-        distance: kind.distance,
-        quantiles: kind
-            .quantiles
-            .iter()
-            .map(|quantile| QuantileRow {
-                part: quantile.part,
-                recorded_seconds: quantile.recorded.as_secs_f64(),
-                simulated_seconds: quantile.simulated.as_secs_f64(),
-            })
-            .collect(),
-    });
     let report = Report {
-        spans: learned.spans,
-        traces: learned.traces,
-        recorded_seconds: learned.lasted.as_secs_f64(),
-        remarks: &learned.remarks,
-        requests: requests.collect(),
+        summary: LearnedSummary::new(learned, judged),
         definition: RawValue::from_string(text.to_owned())?,
     };
     Console::new(true).print(|out| {

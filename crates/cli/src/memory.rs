@@ -47,8 +47,7 @@ pub fn check_architecture(instances: u32, connections: u64) -> Result<()> {
 }
 
 fn check_connections(available: u64, instances: u32, connections: u64) -> Result<()> {
-    // Measured: 370 MB for 6,300 instances that find each other by 2.6 million connections.
-    let needed = u64::from(instances) * 4_000 + connections.saturating_mul(150);
+    let needed = corsair_arch::memory_needed(instances, connections);
     if needed > available {
         bail!(
             "{instances} instances with {connections} connections need about {}, and {} are available; give less",

@@ -1,8 +1,8 @@
 //! What every actor did, as CSV.
 
-use crate::text::quoted;
 use anyhow::Result;
 use corsair::{ActorTotals, Reason};
+use corsair_arch::quoted;
 use corsair_observe::Replacement;
 use std::io::{self, Write};
 

@@ -181,15 +181,6 @@ fn scaled(mut number: f64, units: &[&str]) -> String {
     format!("{number:.decimals$}{space}{}", units[unit])
 }
 
-/// A CSV field: in quotes if it needs them.
-pub fn quoted(field: &str) -> std::borrow::Cow<'_, str> {
-    if field.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\"")).into()
-    } else {
-        field.into()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

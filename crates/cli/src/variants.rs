@@ -2,10 +2,10 @@
 
 use crate::arch::source;
 use crate::text;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use clap::Args;
 use corsair::Config;
-use corsair_arch::{DefinitionText, LoadText, Plan, Scale, Setting, Topology};
+use corsair_arch::{DefinitionText, Plan, Scale, Setting, Setup, SetupError, Topology};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -57,49 +57,25 @@ impl RunArgs {
         settings: &[Setting],
         load: Option<&str>,
     ) -> Result<Topology> {
-        let checked = text.with(settings).map_err(|what| anyhow!("{what}"))?;
-        let scale = Scale {
-            regions: self.regions,
-            percent: self.population,
-        };
-        let mut topology = source::scaled(&checked, scale)?;
-        if let Some(load) = load.or(self.load.as_deref()) {
-            let load = LoadText::read(load).map_err(|error| anyhow!("{error}"));
-            let applied = load.and_then(|load| {
-                load.apply(&mut topology)
-                    .map_err(|error| anyhow!("{error}"))
-            });
-            applied.context("--load")?;
-        }
-        Ok(topology)
-    }
-
-    /// What the results of a run depend on beside the definition, its fields and the seed.
-    pub fn described(&self) -> String {
-        let RunArgs {
-            population,
-            regions,
-            duration,
-            warm_up,
-            load,
-            ..
-        } = self;
-        format!("{population} {regions} {duration:?} {warm_up:?} {load:?}")
+        let topology = self.setup().topology(text, settings, load);
+        topology.map_err(flagged)
     }
 
     pub fn plan(&self) -> Result<Plan> {
-        let warm_up = self.warm_up.unwrap_or(self.duration / 10);
-        if warm_up >= self.duration {
-            return Err(anyhow!(
-                "a warm-up of {warm_up:?} leaves nothing of {:?} to be measured; give -d more",
-                self.duration
-            ));
-        }
-        Ok(Plan {
+        self.setup().plan().map_err(flagged)
+    }
+
+    /// How each run is made of a definition.
+    pub fn setup(&self) -> Setup {
+        Setup {
+            scale: Scale {
+                regions: self.regions,
+                percent: self.population,
+            },
             duration: self.duration,
-            warm_up,
-            ..Plan::default()
-        })
+            warm_up: self.warm_up,
+            load: self.load.clone(),
+        }
     }
 
     pub fn config(&self) -> Config {
@@ -110,6 +86,16 @@ impl RunArgs {
         let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         config.workers = self.workers.unwrap_or(cores);
         config
+    }
+}
+
+/// What is wrong, with the flag that says it.
+pub fn flagged(error: SetupError) -> anyhow::Error {
+    match error {
+        SetupError::Scale(scale) => source::of_scale(&scale),
+        SetupError::Load(_) => anyhow!(error).context("--load"),
+        SetupError::WarmUp { .. } => anyhow!("{error}; give -d more"),
+        _ => anyhow!("{error}"),
     }
 }
 

@@ -7,6 +7,7 @@
 mod join;
 mod otlp;
 mod outlet;
+mod seen;
 pub(crate) mod span;
 mod zipkin;
 
@@ -18,6 +19,8 @@ use crate::recorder::record::Annotation;
 use crate::{FlowFormat, ObserveError, Settings, Status, TraceContext};
 use join::Join;
 use outlet::Outlet;
+use seen::EachSpan;
+pub use seen::SeenSpan;
 use span::{Names, Span};
 
 /// Spans that are written at once.
@@ -30,6 +33,7 @@ pub(crate) struct Flows {
     /// Spans that wait for their batch to be full.
     ready: Vec<Span>,
     outlets: Vec<Outlet>,
+    each: Option<EachSpan>,
     marshal: Marshal,
     kinds: &'static [&'static str],
     operations: Vec<String>,
@@ -41,7 +45,7 @@ pub(crate) struct Flows {
 
 impl Flows {
     /// Opens what the settings ask for; `None` if they ask for no flows.
-    pub(crate) fn open(settings: &Settings) -> Result<Option<Flows>, ObserveError> {
+    pub(crate) fn open(settings: &mut Settings) -> Result<Option<Flows>, ObserveError> {
         let mut outlets = Vec::new();
         for &format in &settings.flows {
             outlets.push(Outlet::file(settings, format)?);
@@ -56,10 +60,13 @@ impl Flows {
             outlets.push(Outlet::collector(url, FlowFormat::ZipkinV2)?);
         }
         let to_database = settings.neo4j.as_ref().is_some_and(|neo4j| neo4j.flows);
-        Ok((to_database || !outlets.is_empty()).then(|| Flows {
+        let each = settings.spans.take().map(EachSpan);
+        let is_wanted = to_database || each.is_some() || !outlets.is_empty();
+        Ok(is_wanted.then(|| Flows {
             join: Join::default(),
             ready: Vec::with_capacity(BATCH),
             outlets,
+            each,
             marshal: Marshal::with(settings.workers),
             kinds: settings.kinds,
             operations: settings.operations.clone(),
@@ -112,6 +119,9 @@ impl Flows {
         for batch in self.ready.chunks(BATCH) {
             self.spans += batch.len() as u64;
             self.incomplete += batch.iter().filter(|span| !span.is_complete()).count() as u64;
+            if let Some(each) = &mut self.each {
+                batch.iter().for_each(|span| each.tell(&names, span));
+            }
             for outlet in &mut self.outlets {
                 outlet.write(&self.marshal, &names, batch)?;
             }

@@ -36,12 +36,13 @@ mod trace;
 
 pub use addresses::Addresses;
 pub use error::ObserveError;
+pub use flows::SeenSpan;
 pub use node::{Container, Exit, Node, Population};
 pub use observer::{Loss, Observed, Observer, WrittenFile};
 pub use places::{Places, PlacesError, REGIONS, ZONES};
 pub use recorder::{Clock, Metric, Payload, Recorder, ServiceId};
 pub use replacement::{FileError, Replacement};
-pub use settings::{FlowFormat, GraphFormat, Guess, Neo4j, Settings};
+pub use settings::{FlowFormat, GraphFormat, Guess, Neo4j, Settings, SpanSink};
 pub use times::ServiceTimes;
 pub use times::table::percentile_table;
 pub use trace::{Exchange, Status, TraceContext};

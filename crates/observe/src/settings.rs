@@ -1,6 +1,6 @@
 //! What an observer is to write, and where.
 
-use crate::{Clock, Places, Replacement};
+use crate::{Clock, Places, Replacement, SeenSpan};
 use corsair::Cut;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -40,6 +40,8 @@ pub struct Settings {
     pub neo4j: Option<Neo4j>,
     /// Flows to write, in `json_metrics/`.
     pub flows: Vec<FlowFormat>,
+    /// Is told of every span, on a thread that the run may wait for.
+    pub spans: Option<SpanSink>,
     /// Write flows to Kafka, topic `zipkin`: a broker, `HOST:PORT`, or several with commas between
     /// them, of which the first that answers names the others.
     pub kafka: Option<String>,
@@ -62,6 +64,9 @@ pub struct Settings {
     pub workers: usize,
 }
 
+/// Takes spans one by one.
+pub type SpanSink = Box<dyn FnMut(&SeenSpan<'_>) + Send>;
+
 impl Settings {
     /// To write nothing about a run of this architecture.
     pub fn new(arch: impl Into<String>, clock: Clock) -> Settings {
@@ -78,6 +83,7 @@ impl Settings {
             graphs: Vec::new(),
             neo4j: None,
             flows: Vec::new(),
+            spans: None,
             kafka: None,
             otlp: None,
             zipkin: None,

@@ -1,5 +1,6 @@
 //! Where in its text a part of a definition stands.
 
+use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::fmt;
@@ -11,6 +12,9 @@ pub struct Place {
     pub file: String,
     /// The line, from 1; none if it is not known.
     pub line: Option<usize>,
+    /// The way there: keys, and for lists the name of an entry or its number from 0, with dots between
+    /// them, as in `services.web.count`. Empty: the whole.
+    pub path: String,
 }
 
 impl fmt::Display for Place {
@@ -52,6 +56,86 @@ pub(super) fn line(text: &str, way: &[Step<'_>]) -> Option<usize> {
     Some(1 + text.get(..offset)?.matches('\n').count())
 }
 
+/// The way in words: entries of lists by their names where they have some.
+pub(super) fn path(text: &str, way: &[Step<'_>]) -> String {
+    let whole = serde_json::from_str::<Value>(text).unwrap_or_default();
+    let mut here = Some(&whole);
+    let mut parts = Vec::with_capacity(way.len());
+    for step in way {
+        match *step {
+            Step::Key(key) => {
+                here = here.and_then(|value| value.get(key));
+                parts.push(key.to_owned());
+            }
+            Step::Index(index) => {
+                here = here.and_then(|value| value.get(index));
+                let name = here.and_then(|value| value.get("name")?.as_str());
+                parts.push(name.map_or_else(|| index.to_string(), str::to_owned));
+            }
+        }
+    }
+    parts.join(".")
+}
+
+/// The path of what is being read when a parser has come to a line and a column, both from 1.
+pub(super) fn path_at(text: &str, line: usize, column: usize) -> String {
+    enum Level {
+        Object(Option<String>),
+        List(usize),
+    }
+    let begins: usize = text
+        .split_inclusive('\n')
+        .take(line.saturating_sub(1))
+        .map(str::len)
+        .sum();
+    let end = (begins + column).min(text.len());
+    let bytes = &text.as_bytes()[..end];
+    let mut levels: Vec<Level> = Vec::new();
+    let mut at = 0;
+    let mut awaits_key = false;
+    while let Some(&byte) = bytes.get(at) {
+        at += 1;
+        match byte {
+            b'"' => {
+                let from = at - 1;
+                while bytes.get(at).is_some_and(|&byte| byte != b'"') {
+                    at += if bytes[at] == b'\\' { 2 } else { 1 };
+                }
+                at += 1;
+                if let (true, Some(Level::Object(key))) = (awaits_key, levels.last_mut()) {
+                    *key = text
+                        .get(from..at)
+                        .and_then(|key| serde_json::from_str(key).ok());
+                    awaits_key = false;
+                }
+            }
+            b'{' => {
+                levels.push(Level::Object(None));
+                awaits_key = true;
+            }
+            b'[' => levels.push(Level::List(0)),
+            b'}' | b']' => {
+                levels.pop();
+                awaits_key = false;
+            }
+            // A parser may have looked at the comma behind the value.
+            b',' if at < end => match levels.last_mut() {
+                Some(Level::List(index)) => *index += 1,
+                _ => awaits_key = true,
+            },
+            _ => {}
+        }
+    }
+    let way: Vec<Step<'_>> = levels
+        .iter()
+        .filter_map(|level| match level {
+            Level::Object(key) => key.as_deref().map(Step::Key),
+            Level::List(index) => Some(Step::Index(*index)),
+        })
+        .collect();
+    path(text, &way)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,5 +150,62 @@ mod tests {
         assert_eq!(line(&second), Some(6));
         let missing = [Step::Key("a"), Step::Index(1), Step::Key("c")];
         assert_eq!(line(&missing), Some(4));
+    }
+
+    #[test]
+    fn paths_name_entries_of_lists_where_they_have_names() {
+        let text = r#"{"services": [{"name": "web", "faults": [{"at": "1s"}]}, {"count": 2}]}"#;
+        let path = |way: &[Step<'_>]| path(text, way);
+        let services = Step::Key("services");
+        let web = [
+            services,
+            Step::Index(0),
+            Step::Key("faults"),
+            Step::Index(0),
+        ];
+        assert_eq!(path(&web), "services.web.faults.0");
+        assert_eq!(
+            path(&[services, Step::Index(1), Step::Key("count")]),
+            "services.1.count"
+        );
+        assert_eq!(path(&[]), "");
+    }
+
+    #[test]
+    fn the_path_of_a_line_and_a_column_is_that_of_the_value_there() {
+        #[derive(Debug, serde::Deserialize)]
+        #[allow(dead_code, reason = "only errors matter")]
+        struct Document {
+            list: Vec<Entry>,
+        }
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        #[allow(dead_code, reason = "only errors matter")]
+        struct Entry {
+            name: String,
+            count: u32,
+        }
+        for (text, expected) in [
+            (r#"{"list": [{"name": "a", "count": "x"}]}"#, "list.a.count"),
+            (
+                r#"{"list": [{"name": "a", "count": -1, "b": 2}]}"#,
+                "list.a.count",
+            ),
+            (
+                "{\"list\": [\n{\"count\": 1,\n\"name\": 7}]}",
+                "list.0.name",
+            ),
+            (
+                r#"{"list": [{"name": "a", "count": 1}, {"name": "b,]}"}]}"#,
+                "list.b,]}",
+            ),
+            (r#"{"list": [{"name": "a", "cuont": 1}]}"#, "list.a.cuont"),
+            (r#"{"list": 3}"#, "list"),
+            (r#"{"lost": 3}"#, ""),
+        ] {
+            let error = serde_json::from_str::<Document>(text).unwrap_err();
+            let path = path_at(text, error.line(), error.column());
+            assert_eq!(path, expected, "{text}: {error}");
+        }
     }
 }

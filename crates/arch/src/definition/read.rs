@@ -36,7 +36,7 @@ pub enum DefinitionError {
     #[error("{at}: {what}")]
     Broken {
         /// Where.
-        at: Place,
+        at: Box<Place>,
         /// What is wrong, and what to do.
         what: String,
     },
@@ -44,10 +44,20 @@ pub enum DefinitionError {
     #[error("{at}: {problem}")]
     Wrong {
         /// Where.
-        at: Place,
+        at: Box<Place>,
         /// What is wrong.
         problem: Problem,
     },
+}
+
+impl DefinitionError {
+    /// Where it is wrong, if it was found.
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            DefinitionError::Broken { at, .. } | DefinitionError::Wrong { at, .. } => Some(at),
+            DefinitionError::NotFound { .. } | DefinitionError::Unreadable { .. } => None,
+        }
+    }
 }
 
 /// Reads the definition of this name: `<directory>/<name>_arch.json` if there is such a file, else
@@ -126,21 +136,33 @@ pub fn read_text(text: &str, file: &str) -> Result<Checked, DefinitionError> {
         }
         let said = error.to_string();
         let end = said.rfind(" at line ").unwrap_or(said.len());
-        let what = match error.classify() {
-            serde_json::error::Category::Syntax => format!("this is no JSON: {}", &said[..end]),
-            _ => format!("this is no definition: {}", &said[..end]),
-        };
-        broken(file, line, &what)
+        if error.classify() == serde_json::error::Category::Syntax {
+            return broken(file, line, &format!("this is no JSON: {}", &said[..end]));
+        }
+        let said = &said[..end];
+        DefinitionError::Broken {
+            at: Box::new(Place {
+                file: file.to_owned(),
+                line: Some(line),
+                path: locate::path_at(text, line, error.column()),
+            }),
+            what: format!("this is no definition: {said}{}", meant_of(said)),
+        }
     })?;
-    let place = |way: &[Step<'_>]| Place {
-        file: file.to_owned(),
-        line: locate::line(text, way),
+    let place = |way: &[Step<'_>]| {
+        Box::new(Place {
+            file: file.to_owned(),
+            line: locate::line(text, way),
+            path: locate::path(text, way),
+        })
     };
-    if let Some((way, what)) = unknown_key(text) {
-        return Err(DefinitionError::Broken {
-            at: place(&way),
-            what,
-        });
+    if let Some((way, key, what)) = unknown_key(text) {
+        let mut at = place(&way);
+        if !at.path.is_empty() {
+            at.path.push('.');
+        }
+        at.path.push_str(&key);
+        return Err(DefinitionError::Broken { at, what });
     }
     let base = Path::new(file).parent().unwrap_or(Path::new("."));
     check::check(definition, base).map_err(|(problem, way)| DefinitionError::Wrong {
@@ -149,12 +171,22 @@ pub fn read_text(text: &str, file: &str) -> Result<Checked, DefinitionError> {
     })
 }
 
+/// The nearest of the names that serde would have liked better, as the end of a sentence.
+fn meant_of(said: &str) -> String {
+    let mut names = said.split('`').skip(1).step_by(2);
+    match names.next() {
+        Some(typed) if said.starts_with("unknown ") => did_you_mean(typed, names),
+        _ => String::new(),
+    }
+}
+
 fn broken(file: &str, line: usize, what: &str) -> DefinitionError {
     DefinitionError::Broken {
-        at: Place {
+        at: Box::new(Place {
             file: file.to_owned(),
             line: Some(line),
-        },
+            path: String::new(),
+        }),
         what: what.to_owned(),
     }
 }
@@ -202,30 +234,31 @@ const SERVICE_KEYS: [&str; 24] = [
 ];
 
 /// The first key that means nothing. Keys that begin with `x-` are other tools', and left alone.
-fn unknown_key(text: &str) -> Option<(Vec<Step<'static>>, String)> {
+fn unknown_key(text: &str) -> Option<(Vec<Step<'static>>, String, String)> {
     type Keys<'a> = BTreeMap<String, &'a RawValue>;
     let unknown = |keys: &Keys<'_>, known: &[&'static str]| {
         let mut keys = keys.keys();
         keys.find(|key| !known.contains(&key.as_str()) && !key.starts_with("x-"))
             .map(|key| {
                 let shown = key.escape_debug();
-                match did_you_mean(key, known.iter().copied()) {
+                let what = match did_you_mean(key, known.iter().copied()) {
                     meant if meant.is_empty() => format!(
                         "there is no key \"{shown}\"; there are {}, and notes of your own begin with x-",
                         known.join(", ")
                     ),
                     meant => format!("there is no key \"{shown}\"{meant}"),
-                }
+                };
+                (key.clone(), what)
             })
     };
     let keys: Keys<'_> = serde_json::from_str(text).ok()?;
-    if let Some(what) = unknown(&keys, &KEYS) {
-        return Some((Vec::new(), what));
+    if let Some((key, what)) = unknown(&keys, &KEYS) {
+        return Some((Vec::new(), key, what));
     }
     let services: Vec<&RawValue> = serde_json::from_str(keys.get("services")?.get()).ok()?;
     services.iter().enumerate().find_map(|(index, service)| {
         let keys: Keys<'_> = serde_json::from_str(service.get()).ok()?;
-        let what = unknown(&keys, &SERVICE_KEYS)?;
-        Some((vec![Step::Key("services"), Step::Index(index)], what))
+        let (key, what) = unknown(&keys, &SERVICE_KEYS)?;
+        Some((vec![Step::Key("services"), Step::Index(index)], key, what))
     })
 }

@@ -91,11 +91,14 @@ pub fn defined(
 
 /// The topology of a definition at a scale. Errors are blamed on the flag that asks for too much.
 pub fn scaled(checked: &Checked, scale: Scale) -> Result<Topology> {
-    Topology::new(checked, scale).map_err(|error| {
-        let flag = match &error {
-            ScaleError::Regions { .. } | ScaleError::ServiceRegions { .. } => "-w",
-            ScaleError::Nothing { .. } | ScaleError::TooMany(_) => "-p",
-        };
-        anyhow!("{error}").context(flag)
-    })
+    Topology::new(checked, scale).map_err(|error| of_scale(&error))
+}
+
+/// An error of scale with the flag that asks for too much.
+pub fn of_scale(error: &ScaleError) -> anyhow::Error {
+    let flag = match error {
+        ScaleError::Regions { .. } | ScaleError::ServiceRegions { .. } => "-w",
+        ScaleError::Nothing { .. } | ScaleError::TooMany(_) => "-p",
+    };
+    anyhow!("{error}").context(flag)
 }

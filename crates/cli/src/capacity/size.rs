@@ -1,17 +1,16 @@
 //! `corsair capacity --find instances:web`: how many instances are needed for a load.
 
-use super::{CapacityArgs, busiest, named, row};
+use super::{CapacityArgs, busiest, row};
 use crate::arch::source;
 use crate::console::Console;
 use crate::format::Format;
 use crate::text::GoDuration;
 use anyhow::{Result, anyhow, bail};
 use corsair::Config;
+use corsair_arch::summary::InstancesSummary;
 use corsair_arch::{
     DefinitionText, LoadText, Plan, Scale, Search, Setting, Sized, Topology, instances, nearest,
 };
-use serde::Serialize;
-use std::collections::BTreeMap;
 use std::io;
 
 /// What a search needs.
@@ -22,30 +21,6 @@ pub struct Run<'a> {
     pub search: &'a Search,
     pub load: Option<&'a LoadText>,
     pub scale: Scale,
-}
-
-/// What was found, as JSON.
-#[derive(Debug, Serialize)]
-struct Found<'a> {
-    arch: &'a str,
-    service: &'a str,
-    limit_seconds: f64,
-    instances: Option<u32>,
-    points: Vec<FoundPoint>,
-}
-
-#[derive(Debug, Serialize)]
-struct FoundPoint {
-    instances: u32,
-    load: f64,
-    throughput: f64,
-    p50_seconds: f64,
-    p99_seconds: f64,
-    p99_within_seconds: Option<f64>,
-    errors: f64,
-    utilisations: BTreeMap<String, f64>,
-    runs: u32,
-    holds: bool,
 }
 
 /// Looks for the smallest number of instances that is enough, and tells it.
@@ -118,7 +93,7 @@ pub fn run(run: &Run<'_>, find: &str, console: &Console) -> Result<()> {
     match args.format {
         Format::Text => tell(run, service, &topology, &found, console),
         Format::Json => console.print(|out| {
-            let found = json(run, service, &topology, &found);
+            let found = InstancesSummary::new(&args.arch, service, args.limit, &topology, &found);
             serde_json::to_writer(&mut *out, &found).map_err(io::Error::from)?;
             writeln!(out)
         }),
@@ -141,27 +116,5 @@ fn tell(run: &Run<'_>, service: &str, topology: &Topology, found: &Sized, consol
     let point = found.points.iter().find(|(tried, _)| *tried == count);
     if let Some(line) = point.and_then(|(_, point)| busiest(topology, point)) {
         console.line(line);
-    }
-}
-
-fn json<'a>(run: &'a Run<'_>, service: &'a str, topology: &Topology, found: &Sized) -> Found<'a> {
-    let points = found.points.iter().map(|(count, point)| FoundPoint {
-        instances: *count,
-        load: point.load,
-        throughput: point.throughput,
-        p50_seconds: point.p50.as_secs_f64(),
-        p99_seconds: point.p99.as_secs_f64(),
-        p99_within_seconds: point.p99_within.map(|within| within.as_secs_f64()),
-        errors: point.errors,
-        utilisations: named(topology, point),
-        runs: point.runs,
-        holds: point.holds,
-    });
-    Found {
-        arch: &run.args.arch,
-        service,
-        limit_seconds: run.args.limit.as_secs_f64(),
-        instances: found.instances,
-        points: points.collect(),
     }
 }

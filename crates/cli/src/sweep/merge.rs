@@ -1,10 +1,9 @@
 //! `corsair sweep merge`: the files of all shards as the file of the whole sweep.
 
-use super::grid::Grid;
-use super::shard::{FirstLine, LONGEST_FIRST_LINE, Shard};
 use crate::console::Console;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
+use corsair_arch::sweep::{FirstLine, Grid, LONGEST_FIRST_LINE, Shard};
 use corsair_observe::Replacement;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};

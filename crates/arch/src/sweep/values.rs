@@ -3,7 +3,7 @@
 use super::MOST_RUNS;
 
 /// The values of `1,2,4`, `1..8` or `10..100..10`; commas within brackets belong to a value.
-pub fn values_of(text: &str) -> Result<Vec<String>, String> {
+pub(super) fn values_of(text: &str) -> Result<Vec<String>, String> {
     let mut values: Vec<String> = vec![String::new()];
     let (mut depth, mut in_text) = (0i32, false);
     for c in text.chars() {

@@ -1,7 +1,7 @@
 //! Response times by load, as a picture.
 
-use anyhow::{Result, anyhow};
-use corsair_arch::{Capacity, Point};
+use super::PictureError;
+use crate::capacity::{Capacity, Point};
 use plotters::prelude::*;
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use std::time::Duration;
 ///
 /// # Errors
 /// If the picture cannot be drawn.
-pub fn svg(title: &str, found: &Capacity, limit: Duration) -> Result<String> {
+pub fn capacity(title: &str, found: &Capacity, limit: Duration) -> Result<String, PictureError> {
     let mut svg = String::new();
-    draw(&mut svg, title, found, limit).map_err(|error| anyhow!("--plot: {error}"))?;
+    draw(&mut svg, title, found, limit).map_err(PictureError::new)?;
     Ok(svg)
 }
 
@@ -114,7 +114,7 @@ mod tests {
             between: (Some(20.0), Some(40.0)),
             beyond: false,
         };
-        let svg = svg("shop", &found, Duration::from_millis(100)).unwrap();
+        let svg = capacity("shop", &found, Duration::from_millis(100)).unwrap();
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
         for part in ["shop", "p50", "p99", "limit", "capacity", "milliseconds"] {
             assert!(svg.contains(part), "{part}");

@@ -1,19 +1,22 @@
 //! The runs of a sweep, and the lines that tell of them.
 
-use super::MOST_RUNS;
 use super::shard::{FirstLine, Shard};
-use crate::text::quoted;
-use clap::ValueEnum;
-use corsair_arch::{Measured, Setting};
+use super::values::values_of;
+use super::{MOST_RUNS, SweepError};
+use crate::csv::quoted;
+use crate::experiment::Measured;
+use crate::variant::Setting;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::path::Path;
 
 /// What the lines of a sweep's file are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OutputFormat {
+    /// Fields with commas between them, below their names.
     Csv,
+    /// JSON objects.
     Json,
 }
 
@@ -38,22 +41,66 @@ pub struct Described {
     pub definition: String,
     /// Each field with its values, as they were typed.
     pub fields: Vec<(String, Vec<String>)>,
+    /// From how many seeds each point is run.
     pub seeds: usize,
+    /// The first of them.
     pub first_seed: u64,
+    /// What the lines of a file are.
     pub format: OutputFormat,
 }
 
+/// A field with its values, as one types them all at once: `1,2,4`, `1..8` or `10..100..10`.
+///
+/// # Errors
+/// [`SweepError::Values`].
+pub fn typed_field(path: &str, values: &str) -> Result<(String, Vec<String>), SweepError> {
+    let values = values_of(values).map_err(|what| SweepError::Values {
+        path: path.to_owned(),
+        what,
+    })?;
+    Ok((path.to_owned(), values))
+}
+
+/// A field with these values.
+pub fn field(
+    path: &str,
+    values: impl IntoIterator<Item = serde_json::Value>,
+) -> (String, Vec<String>) {
+    let typed = |value: serde_json::Value| {
+        let setting = Setting {
+            path: path.to_owned(),
+            value,
+        };
+        // Text that reads as something else is typed with quotes.
+        let typed = setting.typed();
+        match Setting::value(&typed) == setting.value {
+            true => typed,
+            false => setting.value.to_string(),
+        }
+    };
+    (path.to_owned(), values.into_iter().map(typed).collect())
+}
+
 /// The runs of a sweep.
+#[derive(Clone, Debug)]
 pub struct Grid {
     described: Described,
     axes: Vec<Vec<Setting>>,
 }
 
 impl Grid {
-    pub fn new(described: Described) -> Result<Grid, String> {
+    /// The runs of this.
+    ///
+    /// # Errors
+    /// [`SweepError::Twice`] or [`SweepError::Runs`].
+    pub fn new(described: Described) -> Result<Grid, SweepError> {
         let mut runs = described.seeds;
         let mut axes: Vec<Vec<Setting>> = Vec::new();
-        for (path, values) in &described.fields {
+        for (number, (path, values)) in described.fields.iter().enumerate() {
+            let mut before = described.fields[..number].iter();
+            if before.any(|(known, _)| known == path) {
+                return Err(SweepError::Twice(path.clone()));
+            }
             runs = runs.saturating_mul(values.len());
             let setting = |value: &String| Setting {
                 path: path.clone(),
@@ -62,17 +109,28 @@ impl Grid {
             axes.push(values.iter().map(setting).collect());
         }
         if !(1..=MOST_RUNS).contains(&runs) {
-            return Err(format!(
-                "{runs} runs are not possible; give 1 to {MOST_RUNS}"
-            ));
+            return Err(SweepError::Runs(runs));
         }
         Ok(Grid { described, axes })
     }
 
+    /// All on which the lines depend but the results.
+    pub fn described(&self) -> &Described {
+        &self.described
+    }
+
+    /// The same with lines of this format.
+    pub(super) fn formatted(mut self, format: OutputFormat) -> Grid {
+        self.described.format = format;
+        self
+    }
+
+    /// How many points the grid has.
     pub fn points(&self) -> usize {
         self.axes.iter().map(Vec::len).product()
     }
 
+    /// How many runs there are.
     pub fn runs(&self) -> usize {
         self.points() * self.described.seeds
     }
@@ -107,18 +165,8 @@ impl Grid {
             for (path, _) in &self.described.fields {
                 let _ = write!(head, ",{}", quoted(path));
             }
-            let zero = Measured {
-                requests: 0,
-                throughput: 0.0,
-                errors: 0.0,
-                mean: 0.0,
-                p50: 0.0,
-                p90: 0.0,
-                p99: 0.0,
-                p999: 0.0,
-            };
             head.push_str(",seed");
-            for (name, _) in zero.columns() {
+            for name in Measured::NAMES {
                 let _ = write!(head, ",{name}");
             }
             head.push('\n');

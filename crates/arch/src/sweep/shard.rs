@@ -1,5 +1,6 @@
 //! A part of a sweep that one of many jobs makes, and what its file says of it.
 
+use super::SweepError;
 use super::grid::{Described, Grid, OutputFormat};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -16,7 +17,9 @@ pub const LONGEST_FIRST_LINE: usize = 1 << 24;
 /// other take about as long, so that shards do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shard {
+    /// Which one, from 1.
     pub number: usize,
+    /// Of how many.
     pub of: usize,
 }
 
@@ -72,11 +75,14 @@ pub struct FirstLine {
     corsair_sweep: u32,
     /// The program that has made the runs.
     pub corsair: String,
+    /// Which part it is.
     pub shard: Shard,
+    /// Of what.
     pub sweep: Described,
 }
 
 impl FirstLine {
+    /// That of a shard of a sweep.
     pub fn new(shard: Shard, sweep: Described) -> FirstLine {
         FirstLine {
             corsair_sweep: VERSION,
@@ -104,7 +110,10 @@ impl FirstLine {
     }
 
     /// The grid of which the file has a part.
-    pub fn grid(&self) -> Result<Grid, String> {
+    ///
+    /// # Errors
+    /// See [`Grid::new`].
+    pub fn grid(&self) -> Result<Grid, SweepError> {
         Grid::new(self.sweep.clone())
     }
 }

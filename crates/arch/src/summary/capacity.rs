@@ -1,0 +1,137 @@
+//! What a search for a capacity has found, as JSON.
+
+use crate::capacity::{Capacity, Point, Sized};
+use crate::topology::Topology;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The highest load that an architecture bears.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CapacitySummary {
+    /// What the architecture is called.
+    pub arch: String,
+    /// What the 99th percentile must not pass.
+    pub limit_seconds: f64,
+    /// The highest load that is borne.
+    pub load: Option<f64>,
+    /// The highest load that is certainly borne.
+    pub load_least: Option<f64>,
+    /// The lowest load that certainly is not.
+    pub load_most: Option<f64>,
+    /// Whether the highest load to try is borne.
+    pub beyond: bool,
+    /// The loads that were tried, in ascending order.
+    pub points: Vec<CapacityPoint>,
+}
+
+/// A load that was tried.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "see `Point`, whose fields these are")]
+pub struct CapacityPoint {
+    pub load: f64,
+    pub throughput: f64,
+    pub p50_seconds: f64,
+    pub p99_seconds: f64,
+    /// Half the width of the 95 % confidence interval of that.
+    pub p99_within_seconds: Option<f64>,
+    pub errors: f64,
+    /// Which part of their slots or processors services use that have a limit of these.
+    pub utilisations: BTreeMap<String, f64>,
+    pub runs: u32,
+    pub holds: bool,
+}
+
+impl CapacityPoint {
+    fn new(topology: &Topology, point: &Point) -> CapacityPoint {
+        let named = |&(service, part): &(u32, f64)| {
+            let name = topology.services[service as usize].name.clone();
+            (name, part)
+        };
+        CapacityPoint {
+            load: point.load,
+            throughput: point.throughput,
+            p50_seconds: point.p50.as_secs_f64(),
+            p99_seconds: point.p99.as_secs_f64(),
+            p99_within_seconds: point.p99_within.map(|within| within.as_secs_f64()),
+            errors: point.errors,
+            utilisations: point.utilisations.iter().map(named).collect(),
+            runs: point.runs,
+            holds: point.holds,
+        }
+    }
+}
+
+impl CapacitySummary {
+    /// What was found for a topology that is called `arch`.
+    pub fn new(
+        arch: &str,
+        limit: Duration,
+        topology: &Topology,
+        found: &Capacity,
+    ) -> CapacitySummary {
+        let points = found.points.iter();
+        CapacitySummary {
+            arch: arch.to_owned(),
+            limit_seconds: limit.as_secs_f64(),
+            load: found.load,
+            load_least: found.between.0,
+            load_most: found.between.1,
+            beyond: found.beyond,
+            points: points
+                .map(|point| CapacityPoint::new(topology, point))
+                .collect(),
+        }
+    }
+}
+
+/// How many instances of a service are needed for a load.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct InstancesSummary {
+    /// What the architecture is called.
+    pub arch: String,
+    /// The service.
+    pub service: String,
+    /// What the 99th percentile must not pass.
+    pub limit_seconds: f64,
+    /// The smallest number that is enough, if any that was tried is.
+    pub instances: Option<u32>,
+    /// The numbers that were tried, in ascending order.
+    pub points: Vec<InstancesPoint>,
+}
+
+/// A number of instances that was tried.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct InstancesPoint {
+    /// How many.
+    pub instances: u32,
+    /// What came of it.
+    #[serde(flatten)]
+    pub point: CapacityPoint,
+}
+
+impl InstancesSummary {
+    /// What was found for a service of a topology that is called `arch`.
+    pub fn new(
+        arch: &str,
+        service: &str,
+        limit: Duration,
+        topology: &Topology,
+        found: &Sized,
+    ) -> InstancesSummary {
+        let points = found
+            .points
+            .iter()
+            .map(|(instances, point)| InstancesPoint {
+                instances: *instances,
+                point: CapacityPoint::new(topology, point),
+            });
+        InstancesSummary {
+            arch: arch.to_owned(),
+            service: service.to_owned(),
+            limit_seconds: limit.as_secs_f64(),
+            instances: found.instances,
+            points: points.collect(),
+        }
+    }
+}

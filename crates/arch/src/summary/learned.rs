@@ -1,0 +1,69 @@
+//! What was learned from traces, as JSON.
+
+use crate::learn::{Learned, Resemblance};
+use serde::Serialize;
+
+/// What was learned, and how well it resembles what was recorded, without the definition.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LearnedSummary {
+    /// Spans read.
+    pub spans: u64,
+    /// Traces that they belong to.
+    pub traces: u64,
+    /// How long was recorded.
+    pub recorded_seconds: f64,
+    /// What cannot be known from the traces.
+    pub remarks: Vec<String>,
+    /// The kinds of requests.
+    pub requests: Vec<RequestsSummary>,
+}
+
+/// A kind of requests, recorded and simulated.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "see `Resemblance`, whose fields these are")]
+pub struct RequestsSummary {
+    pub entry: String,
+    pub kind: String,
+    pub recorded: u64,
+    pub simulated: u64,
+    pub distance: f64,
+    pub quantiles: Vec<QuantileRow>,
+}
+
+/// A quantile of response times.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "see `Quantile`, whose fields these are")]
+pub struct QuantileRow {
+    pub part: f64,
+    pub recorded_seconds: f64,
+    pub simulated_seconds: f64,
+}
+
+impl LearnedSummary {
+    /// What is said of this.
+    pub fn new(learned: &Learned, judged: &[Resemblance]) -> LearnedSummary {
+        let requests = judged.iter().map(|kind| RequestsSummary {
+            entry: kind.entry.clone(),
+            kind: kind.kind.clone(),
+            recorded: kind.recorded,
+            simulated: kind.simulated,
+            distance: kind.distance,
+            quantiles: kind
+                .quantiles
+                .iter()
+                .map(|quantile| QuantileRow {
+                    part: quantile.part,
+                    recorded_seconds: quantile.recorded.as_secs_f64(),
+                    simulated_seconds: quantile.simulated.as_secs_f64(),
+                })
+                .collect(),
+        });
+        LearnedSummary {
+            spans: learned.spans,
+            traces: learned.traces,
+            recorded_seconds: learned.lasted.as_secs_f64(),
+            remarks: learned.remarks.clone(),
+            requests: requests.collect(),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! What a run of services has done, as JSON.
+
+use super::spent::Spent;
+use crate::topology::Topology;
+use crate::totals::{EntryTotals, Percentile, Totals};
+use corsair::Report;
+use corsair_observe::{Metric, Observed, ServiceTimes};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What is said of a topology after the run, which takes it.
+#[derive(Clone, Debug)]
+pub struct Named {
+    /// How many instances there are.
+    pub instances: u32,
+    /// The names of the services, by their index.
+    pub services: Vec<String>,
+    /// How many regions there are.
+    pub regions: u32,
+}
+
+impl Named {
+    /// What is said of this one.
+    pub fn new(topology: &Topology) -> Named {
+        let services = topology.services.iter();
+        Named {
+            instances: topology.len(),
+            services: services.map(|service| service.name.clone()).collect(),
+            regions: topology.regions,
+        }
+    }
+}
+
+/// What services have done.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct ServicesSummary {
+    pub instances: u32,
+    pub services: usize,
+    pub regions: u32,
+    pub requests: u64,
+    pub errors: u64,
+    pub entries: BTreeMap<String, EntrySummary>,
+    /// The service that adds most to a request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slowest: Option<Slowest>,
+    /// Where the time goes, by service.
+    #[serde(rename = "services_by_name")]
+    pub spent: Spent,
+    /// Messages that were lost by faults, dropped by full mailboxes, or sent to actors that had
+    /// ended.
+    pub dropped: u64,
+    pub spans: u64,
+    pub incomplete_spans: u64,
+    /// The times of each service, if they were measured.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub times: BTreeMap<String, TimesSummary>,
+}
+
+/// What came in at an entry point.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs, reason = "see `EntryTotals`, whose fields these are")]
+pub struct EntrySummary {
+    pub requests: u64,
+    pub puts: u64,
+    pub errors: u64,
+    pub missing: u64,
+    /// Failed at once: there was no instance to send them to.
+    pub unrouted: u64,
+    pub unanswered: u64,
+    pub p50_seconds: f64,
+    pub p99_seconds: f64,
+    pub p999_seconds: f64,
+    /// Which of these may be longer, because some requests were still unanswered at the end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub at_least: Vec<&'static str>,
+    /// By kind of request, where the entry point has a load of its own.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub kinds: BTreeMap<String, EntrySummary>,
+    #[serde(skip)]
+    pub percentiles: [Percentile; 3],
+}
+
+/// The service that adds most to a request.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Slowest {
+    pub service: String,
+    pub adds_seconds: f64,
+    pub longest_queue: u64,
+    #[serde(skip)]
+    pub adds: Duration,
+}
+
+/// The times of a service, in seconds.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct TimesSummary {
+    pub errors: u64,
+    #[serde(flatten)]
+    pub metrics: BTreeMap<&'static str, Percentiles>,
+}
+
+/// Percentiles of times, in seconds.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Percentiles {
+    pub count: u64,
+    pub mean_seconds: f64,
+    pub p50_seconds: f64,
+    pub p90_seconds: f64,
+    pub p99_seconds: f64,
+    pub p999_seconds: f64,
+    pub max_seconds: f64,
+}
+
+impl TimesSummary {
+    fn new(times: &ServiceTimes) -> TimesSummary {
+        let seconds = |nanos: u64| nanos as f64 / 1e9;
+        let metrics = Metric::ALL.into_iter().filter_map(|metric| {
+            let histogram = times.histogram(metric)?;
+            let at = |quantile| seconds(histogram.value_at_quantile(quantile));
+            let percentiles = Percentiles {
+                count: histogram.len(),
+                mean_seconds: histogram.mean() / 1e9,
+                p50_seconds: at(0.5),
+                p90_seconds: at(0.9),
+                p99_seconds: at(0.99),
+                p999_seconds: at(0.999),
+                max_seconds: seconds(histogram.max()),
+            };
+            Some((metric.name(), percentiles))
+        });
+        TimesSummary {
+            errors: times.errors(),
+            metrics: metrics.collect(),
+        }
+    }
+}
+
+impl ServicesSummary {
+    /// What a run has done: `utilisations` are which part of their slots or processors services have used.
+    pub fn new(
+        named: &Named,
+        utilisations: &[(u32, f64)],
+        report: &Report,
+        totals: &Totals,
+        observed: &Observed,
+    ) -> ServicesSummary {
+        let entries = totals.entries.iter();
+        let entries = entries.map(|(name, entry)| (name.clone(), EntrySummary::new(entry)));
+        let slowest = totals.slowest().map(|(service, totals)| {
+            let adds = Duration::from_nanos(totals.adds());
+            Slowest {
+                service: named.services[service as usize].clone(),
+                adds_seconds: adds.as_secs_f64(),
+                longest_queue: totals.longest_queue,
+                adds,
+            }
+        });
+        let times = observed.times.iter();
+        ServicesSummary {
+            instances: named.instances,
+            services: named.services.len(),
+            regions: named.regions,
+            requests: totals.requests(),
+            errors: totals.errors(),
+            entries: entries.collect(),
+            slowest,
+            spent: Spent::new(&named.services, totals, utilisations),
+            dropped: totals.dropped + report.dropped + report.dead(),
+            spans: observed.spans,
+            incomplete_spans: observed.incomplete,
+            times: times
+                .filter(|(_, times)| {
+                    let measured = |metric| times.histogram(metric).is_some();
+                    Metric::ALL.into_iter().any(measured)
+                })
+                .map(|(service, times)| (service.clone(), TimesSummary::new(times)))
+                .collect(),
+        }
+    }
+}
+
+impl EntrySummary {
+    /// What is said of an entry point.
+    pub fn new(entry: &EntryTotals) -> EntrySummary {
+        let percentiles = [0.5, 0.99, 0.999].map(|part| entry.percentile(part));
+        let seconds = percentiles.map(|percentile| percentile.time.as_secs_f64());
+        let [p50_seconds, p99_seconds, p999_seconds] = seconds;
+        let names = ["p50_seconds", "p99_seconds", "p999_seconds"];
+        let at_least = names.into_iter().zip(&percentiles);
+        let kinds = entry.kinds.iter();
+        EntrySummary {
+            requests: entry.requests,
+            puts: entry.puts,
+            errors: entry.errors,
+            missing: entry.missing,
+            unrouted: entry.unrouted,
+            unanswered: entry.unanswered(),
+            p50_seconds,
+            p99_seconds,
+            p999_seconds,
+            at_least: at_least
+                .filter(|(_, percentile)| percentile.is_lower_bound)
+                .map(|(name, _)| name)
+                .collect(),
+            kinds: kinds
+                .map(|(kind, entry)| (kind.clone(), EntrySummary::new(entry)))
+                .collect(),
+            percentiles,
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Where the time of requests goes: in queues, at work and on the way, by service.
+
+use crate::totals::{ServiceTotals, Totals};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What the instances of a service have done. Times are the sums over all requests, in seconds.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs, reason = "see `ServiceTotals`, whose fields these are")]
+pub struct ServiceSummary {
+    pub requests: u64,
+    pub one_way: u64,
+    pub errors: u64,
+    pub refused: u64,
+    pub unanswered: u64,
+    pub longest_queue: u64,
+    /// Requests that waited for a slot.
+    pub queue_seconds: f64,
+    pub work_seconds: f64,
+    /// Requests and answers on their way.
+    pub network_seconds: f64,
+    /// Which part of its slots or processors was in use, if their number is limited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub utilisation: Option<f64>,
+    /// What its policies did, where that is not nothing.
+    #[serde(flatten)]
+    pub policies: BTreeMap<&'static str, u64>,
+}
+
+impl ServiceSummary {
+    fn new(done: &ServiceTotals, utilisation: Option<f64>) -> ServiceSummary {
+        let seconds = |nanos: u64| nanos as f64 / 1e9;
+        let policies = [
+            ("rejected", done.rejected),
+            ("timeouts", done.timeouts),
+            ("retries", done.retries),
+            ("hedges", done.hedges),
+            ("fallbacks", done.fallbacks),
+            ("opened", done.opened),
+            ("started", done.started),
+            ("stopped", done.stopped),
+            ("ejected", done.ejected),
+        ];
+        ServiceSummary {
+            requests: done.requests,
+            one_way: done.one_way,
+            errors: done.errors,
+            refused: done.refused,
+            unanswered: done.unanswered,
+            longest_queue: done.longest_queue,
+            queue_seconds: seconds(done.queued),
+            work_seconds: seconds(done.worked),
+            network_seconds: seconds(done.travelled + done.returned),
+            utilisation,
+            policies: policies
+                .into_iter()
+                .filter(|(_, count)| *count > 0)
+                .collect(),
+        }
+    }
+
+    /// All of its time.
+    pub fn seconds(&self) -> f64 {
+        self.queue_seconds + self.work_seconds + self.network_seconds
+    }
+}
+
+/// All services by their names.
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub struct Spent {
+    /// Each service.
+    pub services: BTreeMap<String, ServiceSummary>,
+    /// Requests made at all entry points.
+    #[serde(skip)]
+    pub requests: u64,
+}
+
+impl Spent {
+    /// Of services of these names, by their index, with the use of their slots or processors.
+    pub fn new(names: &[String], totals: &Totals, utilisations: &[(u32, f64)]) -> Spent {
+        let services = totals.services.iter();
+        let services = services.map(|(&service, done)| {
+            let used = utilisations.iter().find(|(number, _)| *number == service);
+            let summary = ServiceSummary::new(done, used.map(|(_, part)| *part));
+            (names[service as usize].clone(), summary)
+        });
+        Spent {
+            services: services.collect(),
+            requests: totals.requests(),
+        }
+    }
+}

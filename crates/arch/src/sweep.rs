@@ -1,0 +1,230 @@
+//! Runs over a grid of fields of a definition, and the file that has a line for each.
+//!
+//! Lines are in the order of the grid, however many runs are made at once; so a sweep that was stopped
+//! goes on after the last whole line of its file. A job array makes a [`Shard`] each.
+
+mod file;
+mod grid;
+mod shard;
+mod values;
+
+pub use file::SweepFile;
+pub use grid::{Described, Grid, OutputFormat, field, typed_field};
+pub use shard::{FirstLine, LONGEST_FIRST_LINE, Shard};
+
+use crate::experiment::{Measured, in_parallel, measure};
+use crate::setup::{Setup, SetupError};
+use crate::simulate::SimulateError;
+use crate::variant::{DefinitionText, Setting};
+use corsair::Config;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Larger grids are refused.
+pub const MOST_RUNS: usize = 1_000_000;
+
+/// Why a sweep is not made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SweepError {
+    /// What is wrong with the values of a field.
+    #[error("{path}: {what}")]
+    Values {
+        /// The field.
+        path: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// A field that is there twice.
+    #[error("{0} is set twice; give all of its values at once")]
+    Twice(String),
+    /// No runs, or too many.
+    #[error("{0} runs are not possible; give 1 to {MOST_RUNS}")]
+    Runs(usize),
+    /// A shard whose first line would be too long.
+    #[error("the values of the fields are too long to stand in every shard's file")]
+    FirstLine,
+    /// A point of the grid that cannot be run.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// A run failed.
+    #[error(transparent)]
+    Simulate(#[from] SimulateError),
+    /// The file has other runs.
+    #[error(
+        "{} is not of this sweep, or of another shard of it; name another file, or delete it", .0.display()
+    )]
+    OtherFile(PathBuf),
+    /// The file cannot be read or written.
+    #[error("cannot {verb} {}: {source}", file.display())]
+    File {
+        /// `open`, `read` or `write`.
+        verb: &'static str,
+        /// The file.
+        file: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// The runs of a sweep, or of a shard of it, by number.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    text: DefinitionText,
+    setup: Setup,
+    grid: Grid,
+    shard: Option<Shard>,
+}
+
+impl Sweep {
+    /// The runs of a definition over all values of these fields, each from so many seeds, of which the
+    /// first is given.
+    ///
+    /// # Errors
+    /// [`SweepError::Twice`] or [`SweepError::Runs`].
+    pub fn new(
+        text: DefinitionText,
+        setup: Setup,
+        fields: Vec<(String, Vec<String>)>,
+        seeds: usize,
+        first_seed: u64,
+        format: OutputFormat,
+    ) -> Result<Sweep, SweepError> {
+        let described = Described {
+            definition: mark(&format!("{} {}", text.text(), setup.described())),
+            fields,
+            seeds,
+            first_seed,
+            format,
+        };
+        Ok(Sweep {
+            grid: Grid::new(described)?,
+            text,
+            setup,
+            shard: None,
+        })
+    }
+
+    /// This part of it.
+    ///
+    /// # Errors
+    /// [`SweepError::FirstLine`].
+    pub fn shard(mut self, shard: Shard) -> Result<Sweep, SweepError> {
+        if self.grid.head(Some(shard)).len() > LONGEST_FIRST_LINE {
+            return Err(SweepError::FirstLine);
+        }
+        self.shard = Some(shard);
+        Ok(self)
+    }
+
+    /// The same with lines of this format.
+    pub fn formatted(mut self, format: OutputFormat) -> Sweep {
+        self.grid = self.grid.formatted(format);
+        self
+    }
+
+    /// Fails if a point of the grid cannot be run, so that this is known before the first run.
+    ///
+    /// # Errors
+    /// [`SweepError::Setup`].
+    pub fn check(&self) -> Result<(), SweepError> {
+        self.setup.plan()?;
+        for point in 0..self.grid.points() {
+            let settings = self.grid.settings(point);
+            self.setup.topology(&self.text, &settings, None)?;
+        }
+        Ok(())
+    }
+
+    /// The grid.
+    pub fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    /// How many runs there are.
+    #[allow(clippy::len_without_is_empty, reason = "it is no collection")]
+    pub fn len(&self) -> usize {
+        self.part().runs(self.grid.runs())
+    }
+
+    /// The fields and the seed of a run.
+    pub fn run(&self, number: usize) -> (Vec<Setting>, u64) {
+        let (point, seed) = self.grid.run(self.part().run(number));
+        (self.grid.settings(point), seed)
+    }
+
+    /// Makes a run. `None` if it was cut.
+    ///
+    /// # Errors
+    /// [`SweepError::Setup`] or [`SweepError::Simulate`].
+    pub fn measure(&self, config: &Config, number: usize) -> Result<Option<Measured>, SweepError> {
+        let (settings, seed) = self.run(number);
+        let topology = self.setup.topology(&self.text, &settings, None)?;
+        let plan = self.setup.plan()?;
+        Ok(measure(config, &topology, &plan, seed)?)
+    }
+
+    /// Makes all runs that `made` does not have, on `config.workers` threads, and adds them to it and to the
+    /// file. `done` is told how many there are each time. False if it was cut.
+    ///
+    /// # Errors
+    /// What is wrong with a run or the file; what was made before is in it.
+    pub fn make(
+        &self,
+        config: &Config,
+        mut file: Option<&mut SweepFile>,
+        made: &mut Vec<Measured>,
+        done: impl Fn(usize) + Sync,
+    ) -> Result<bool, SweepError> {
+        let workers = config.workers.get();
+        while made.len() < self.len() {
+            let first = made.len();
+            let count = (4 * workers).min(self.len() - first);
+            let finished = AtomicUsize::new(first);
+            let results = in_parallel(workers, count, |number| {
+                let measured = self.measure(config, first + number);
+                done(finished.fetch_add(1, Ordering::Relaxed) + 1);
+                measured
+            });
+            let mut failed = None;
+            for result in results {
+                match result {
+                    Ok(Some(measured)) => made.push(measured),
+                    other => {
+                        failed = Some(other);
+                        break;
+                    }
+                }
+            }
+            if let Some(file) = &mut file {
+                file.add(self, &made[first..])?;
+            }
+            if let Some(failed) = failed {
+                return failed.map(|_| false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn part(&self) -> Shard {
+        self.shard.unwrap_or(Shard::WHOLE)
+    }
+
+    /// The number of a run in the grid.
+    fn in_grid(&self, number: usize) -> usize {
+        self.part().run(number)
+    }
+
+    /// What its file begins with.
+    fn head(&self) -> String {
+        self.grid.head(self.shard)
+    }
+}
+
+/// Eight digits that are others for other texts (FNV-1a).
+fn mark(text: &str) -> String {
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    });
+    format!("{:08x}", (hash >> 32) as u32 ^ hash as u32)
+}

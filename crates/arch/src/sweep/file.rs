@@ -1,0 +1,131 @@
+//! The file of a sweep.
+
+use super::{OutputFormat, Sweep, SweepError};
+use crate::experiment::Measured;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// A file with a line for each run that was made.
+#[derive(Debug)]
+pub struct SweepFile {
+    file: File,
+    path: PathBuf,
+    done: usize,
+}
+
+impl SweepFile {
+    /// Opens the file of a sweep, or begins it, and reads the runs that it has. It is cut after its last
+    /// whole line.
+    ///
+    /// # Errors
+    /// That it cannot be opened, or is another sweep's.
+    pub fn open(sweep: &Sweep, path: &Path) -> Result<(SweepFile, Vec<Measured>), SweepError> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let failed = |verb| {
+            move |source| SweepError::File {
+                verb,
+                file: path.to_owned(),
+                source,
+            }
+        };
+        let mut file = options.open(path).map_err(failed("open"))?;
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(failed("read"))?;
+        let head = sweep.head();
+        let (end, made) = sweep
+            .made(&text, &head)
+            .ok_or_else(|| SweepError::OtherFile(path.to_owned()))?;
+        let ready = (|| {
+            file.set_len(end as u64)?;
+            file.seek(SeekFrom::End(0))?;
+            if end == 0 {
+                file.write_all(head.as_bytes())?;
+            }
+            Ok(())
+        })();
+        ready.map_err(failed("write"))?;
+        let file = SweepFile {
+            file,
+            path: path.to_owned(),
+            done: made.len(),
+        };
+        Ok((file, made))
+    }
+
+    /// Adds the next runs.
+    ///
+    /// # Errors
+    /// [`SweepError::File`].
+    pub fn add(&mut self, sweep: &Sweep, measured: &[Measured]) -> Result<(), SweepError> {
+        let mut lines = String::new();
+        for (number, measured) in (self.done..).zip(measured) {
+            sweep.grid.line(sweep.in_grid(number), measured, &mut lines);
+        }
+        let written = self.file.write_all(lines.as_bytes());
+        written
+            .and_then(|()| self.file.flush())
+            .map_err(|source| SweepError::File {
+                verb: "write",
+                file: self.path.clone(),
+                source,
+            })?;
+        self.done += measured.len();
+        Ok(())
+    }
+}
+
+impl Sweep {
+    /// Where the whole lines of a file end, and the runs that they have; none if they are not of this
+    /// sweep.
+    fn made(&self, text: &str, head: &str) -> Option<(usize, Vec<Measured>)> {
+        let format = self.grid.described().format;
+        let Some(lines) = text.strip_prefix(head) else {
+            return head.starts_with(text).then(|| (0, Vec::new()));
+        };
+        let (mut end, mut runs) = (head.len(), Vec::new());
+        let lines = lines.split_inclusive('\n');
+        for line in lines.filter(|line| line.ends_with('\n')) {
+            if runs.len() >= self.len() {
+                return None;
+            }
+            let numbers = line.strip_prefix(&self.grid.begin(self.in_grid(runs.len())))?;
+            runs.push(measured(numbers.trim_end(), format)?);
+            end += line.len();
+        }
+        Some((end, runs))
+    }
+}
+
+/// What the end of a line says.
+fn measured(text: &str, format: OutputFormat) -> Option<Measured> {
+    let mut values = [0.0; Measured::NAMES.len()];
+    let mut parts = match format {
+        OutputFormat::Csv => text,
+        OutputFormat::Json => text.strip_suffix('}')?,
+    }
+    .split(',');
+    for (value, name) in values.iter_mut().zip(Measured::NAMES) {
+        let part = parts.next()?;
+        let number = match format {
+            OutputFormat::Csv => part,
+            OutputFormat::Json => {
+                let part = part.strip_prefix('"')?.strip_prefix(name)?;
+                part.strip_prefix("\":")?
+            }
+        };
+        *value = number.parse().ok()?;
+    }
+    let [requests, throughput, errors, mean, p50, p90, p99, p999] = values;
+    parts.next().is_none().then_some(Measured {
+        requests: requests as u64,
+        throughput,
+        errors,
+        mean,
+        p50,
+        p90,
+        p99,
+        p999,
+    })
+}
