@@ -9,11 +9,14 @@ mod distribution;
 mod error;
 mod event;
 mod fingerprint;
+#[cfg(feature = "serde")]
+mod kind;
 mod message;
 mod probes;
 pub(crate) mod random;
 pub(crate) mod report;
 mod scenario;
+mod script;
 mod select;
 pub(crate) mod spawn;
 pub(crate) mod time;
@@ -25,6 +28,9 @@ pub use config::{
     Config, ConfigError, Cut, DeadLetters, Executor, Latency, Overflow, Panics, Progress,
 };
 pub use context::{AsyncContext, Context};
+/// Implements the trait [`Kind`](trait@Kind) for a state that is plain data.
+#[cfg(feature = "serde")]
+pub use corsair_derive::Kind;
 /// Implements the trait [`Message`](trait@Message); its documentation describes the attributes.
 pub use corsair_derive::Message;
 pub use distribution::{Distribution, DistributionError};
@@ -32,11 +38,14 @@ pub(crate) use distribution::{normal_quantile, seconds};
 pub use error::RunError;
 pub use event::{Envelope, Event, Reason, SpanId, Ticket, TimerHandle, Token};
 pub use fingerprint::Fingerprint;
+#[cfg(feature = "serde")]
+pub use kind::Kind;
 pub use message::Message;
 pub use probes::{Gauge, Histogram, Interval, Probes, Sample, Series};
 pub use random::Random;
 pub use report::{ActorTotals, KindCount, Outcome, PanicReport, Report, WaitingActor};
 pub use scenario::Scenario;
+pub use script::{Script, Wait, perform};
 pub use select::Select;
 pub use spawn::Spawn;
 pub use time::Time;

@@ -37,6 +37,9 @@ mod tally;
 mod watch;
 
 pub use message::Msg;
+pub use monster::Monster;
+#[cfg(feature = "serde")]
+pub use monster::{FsmLocal, FsmParameters};
 pub use network::{Network, NetworkError};
 pub use pirate::{MAX_BUDDIES, Pirate};
 pub use tally::Tally;
@@ -194,6 +197,58 @@ pub fn run<W: Watch>(
     let report = crate::run(executor, &config, tallied)?;
     let tally = lock(&tally).take();
     Ok((report, tally))
+}
+
+/// The kinds of a run of pirates, whose FSM and pirates have this of the process.
+#[cfg(feature = "serde")]
+pub fn kinds<W: Watch>(local: &FsmLocal<W>) -> crate::Kinds<Msg> {
+    crate::Kinds::new()
+        .with_script::<Monster<W>>(local.clone())
+        .with::<Pirate<W::Pirate>>(local.watch().pirate())
+}
+
+/// What [`run`] adds to a configuration.
+#[cfg(feature = "serde")]
+fn configured<W: Watch>(base: &Config) -> Config {
+    Config {
+        traces: base.traces && W::Pirate::MESSAGES,
+        ..config(base.clone())
+    }
+}
+
+/// A run of pirates in virtual time that can be saved ([`Simulation::snapshot`](crate::Simulation::snapshot)), with
+/// pirates as handlers, whatever the scenario says. What is returned with it tells the tally in the end. Its
+/// digest is that of [`run`].
+///
+/// # Errors
+/// See [`FsmError`].
+#[cfg(feature = "serde")]
+pub fn begin<W: Watch>(
+    base: &Config,
+    fsm: &Fsm<W>,
+) -> Result<(crate::Simulation<Msg>, FsmLocal<W>), FsmError> {
+    fsm.check()?;
+    let local = FsmLocal::new(fsm.watch.clone());
+    let (config, kinds) = (configured::<W>(base), kinds(&local));
+    let parameters = FsmParameters::from(fsm);
+    let simulation =
+        crate::Simulation::with_kinds::<Monster<W>>(&config, &kinds, parameters, local.clone())?;
+    Ok((simulation, local))
+}
+
+/// A run of pirates that goes on where it was saved. The watch is told what happens from there on.
+///
+/// # Errors
+/// See [`SnapshotError`](crate::SnapshotError).
+#[cfg(feature = "serde")]
+pub fn resume<W: Watch>(
+    base: &Config,
+    watch: W,
+    snapshot: &crate::Snapshot,
+) -> Result<(crate::Simulation<Msg>, FsmLocal<W>), crate::SnapshotError> {
+    let local = FsmLocal::new(watch);
+    let simulation = crate::Simulation::restore(&configured::<W>(base), &kinds(&local), snapshot)?;
+    Ok((simulation, local))
 }
 
 /// The scenario, and where its tally is put at the end.

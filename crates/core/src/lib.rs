@@ -75,12 +75,14 @@ mod readme {}
 // So that derive macros, which name the crate, also work within it.
 extern crate self as corsair;
 
+#[cfg(feature = "serde")]
+pub use contract::Kind;
 pub use contract::{
     Actor, ActorTotals, Addr, AddrRange, AskError, AsyncContext, Config, ConfigError, Context, Cut,
     DeadLetters, Distribution, DistributionError, Envelope, Event, Executor, Fingerprint, Flow,
     Gauge, Histogram, Interval, KindCount, Latency, Message, Outcome, Overflow, PanicReport,
-    Panics, Probes, Progress, Random, Reason, Report, RunError, Scenario, Select, Series, SpanId,
-    Spawn, Ticket, Time, TimerHandle, Token, Waiting, WaitingActor, drive,
+    Panics, Probes, Progress, Random, Reason, Report, RunError, Scenario, Script, Select, Series,
+    SpanId, Spawn, Ticket, Time, TimerHandle, Token, Wait, Waiting, WaitingActor, drive, perform,
 };
 #[doc(hidden)]
 pub use contract::{Own, Sample};
@@ -95,3 +97,5 @@ pub use run::run_on;
 pub use run::{run, run_on_wall_clock, simulate};
 pub use supervision::{RestartPolicy, Strategy, Supervised, Supervisor, Then, restarting};
 pub use virtual_time::{InjectError, InspectError, Simulation, most_workers};
+#[cfg(feature = "serde")]
+pub use virtual_time::{Kinds, Snapshot, SnapshotError};

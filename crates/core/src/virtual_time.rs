@@ -46,6 +46,8 @@ mod simulation;
 mod slab;
 mod spare;
 mod stored;
+#[cfg(feature = "serde")]
+mod travel;
 mod waker;
 mod wheel;
 
@@ -61,6 +63,8 @@ use shard::Shard;
 pub use simulation::{InjectError, InspectError, Simulation};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+#[cfg(feature = "serde")]
+pub use travel::{Kinds, Snapshot, SnapshotError};
 
 /// The most workers of which each has some of a number of actors, if those are spawned at once: actors
 /// are given to workers in pages of 256.

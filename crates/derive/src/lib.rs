@@ -1,6 +1,7 @@
-//! `#[derive(Message)]` of [`corsair`](../corsair/index.html), which re-exports it.
+//! `#[derive(Message)]` and `#[derive(Kind)]` of [`corsair`](../corsair/index.html), which re-exports it.
 #![forbid(unsafe_code)]
 
+mod kind;
 mod message;
 
 use proc_macro::TokenStream;
@@ -11,6 +12,16 @@ use proc_macro::TokenStream;
 pub fn derive_message(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
     message::expand(&input)
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+/// Implements [`Kind`](../corsair/trait.Kind.html) for a state that is plain data, under the name that
+/// `#[kind(name = "...")]` gives.
+#[proc_macro_derive(Kind, attributes(kind))]
+pub fn derive_kind(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as syn::DeriveInput);
+    kind::expand(&input)
         .unwrap_or_else(syn::Error::into_compile_error)
         .into()
 }

@@ -120,7 +120,7 @@ fn actors_that_live_hand_in_results_when_the_run_is_over(executor: Executor) {
 fn what_actors_record_is_added_up(executor: Executor) {
     let report = run(executor, &config(), works(6, &Results::new())).unwrap();
     let probes = report.probes;
-    assert_eq!(probes.counter("work"), (0..20).sum());
+    assert_eq!(probes.counter("work"), (0..20).sum::<u64>());
     assert_eq!(probes.counter("nothing"), 0);
     let sizes = &probes.histograms["sizes"];
     assert_eq!(

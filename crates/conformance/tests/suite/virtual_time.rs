@@ -4,6 +4,7 @@
 mod bounds;
 mod fuzz;
 mod number;
+mod saving;
 mod simulation;
 mod ties;
 

@@ -8,6 +8,7 @@ use std::fmt;
 /// within a run: a message to an actor that has ended becomes a dead letter, it never reaches
 /// another actor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Addr(pub(crate) u32);
 
 impl Addr {
@@ -53,6 +54,7 @@ impl fmt::Display for Addr {
 
 /// The addresses of actors that were spawned together: consecutive numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct AddrRange {
     pub(crate) first: u32,
     pub(crate) count: u32,

@@ -4,6 +4,8 @@ use super::actor::Actor;
 use super::address::{Addr, AddrRange};
 use super::distribution::{Distribution, seconds};
 use super::event::{Envelope, Event, SpanId, Ticket, TimerHandle, Token};
+#[cfg(feature = "serde")]
+use super::kind::Kind;
 use super::message::Message;
 use super::probes::Sample;
 use super::random::Random;
@@ -250,6 +252,18 @@ pub trait Context<M: Message>: Send {
     where
         A: Actor<M>,
         F: Fn(u32) -> A + Send + Sync + 'static;
+
+    /// Asks for new actors of a [`Kind`](crate::Kind), as [`Context::spawn_request`] does. In virtual time they can be
+    /// saved, and made in another process.
+    #[cfg(feature = "serde")]
+    fn spawn_kind_request<A: Kind + Actor<M>>(
+        &mut self,
+        how: Spawn,
+        parameters: A::Parameters,
+        local: A::Local,
+    ) -> u32 {
+        self.spawn_request(how, move |index| A::make(&parameters, &local, index))
+    }
 }
 
 /// What an async body can do: everything that waits.
@@ -494,6 +508,20 @@ pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
     {
         async move {
             let request = self.spawn_request(how, make);
+            spawned(self, request).await
+        }
+    }
+
+    /// Spawns actors of a [`Kind`](crate::Kind) and waits for their addresses.
+    #[cfg(feature = "serde")]
+    fn spawn_kind<A: Kind + Actor<M>>(
+        &mut self,
+        how: Spawn,
+        parameters: A::Parameters,
+        local: A::Local,
+    ) -> impl Future<Output = AddrRange> + Send {
+        async move {
+            let request = self.spawn_kind_request::<A>(how, parameters, local);
             spawned(self, request).await
         }
     }

@@ -65,6 +65,7 @@ pub enum Reason {
 
 /// The name that an actor gives one of its timers. Several timers may have the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Token(pub(crate) u32);
 
 impl Token {
@@ -91,6 +92,7 @@ impl Token {
 /// A timer that can be cancelled: by the actor that has set it, with
 /// [`Context::cancel`](crate::Context::cancel).
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TimerHandle(pub(crate) Token);
 
 impl fmt::Debug for TimerHandle {
@@ -105,6 +107,7 @@ impl fmt::Debug for TimerHandle {
 /// Unique within a run (an actor that would send its 2^32nd message ends it), the same in every repetition,
 /// and made without any shared counter. Printed as 16 hexadecimal digits, as trace formats want it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SpanId(pub(crate) u64);
 
 impl SpanId {
@@ -173,6 +176,7 @@ impl Envelope {
 /// A question to be answered: what [`Context::reply`](crate::Context::reply) needs. It may be
 /// kept, or passed on inside a message to the actor that knows the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Ticket {
     pub(crate) to: Addr,
     pub(crate) question: SpanId,

@@ -98,9 +98,9 @@ mod tests {
     fn a_single_number_is_its_own_fingerprint() {
         assert_eq!(of(7_u8), 7);
         assert_eq!(of(7_usize), 7);
-        assert_eq!(of(u32::MAX), u32::MAX.into());
+        assert_eq!(of(u32::MAX), u64::from(u32::MAX));
         assert_eq!(of(-1_i32), u64::MAX);
-        assert_eq!(of(std::num::NonZeroU16::MAX), u16::MAX.into());
+        assert_eq!(of(std::num::NonZeroU16::MAX), u64::from(u16::MAX));
         assert_eq!(of(()), 0);
     }
 

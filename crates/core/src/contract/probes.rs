@@ -13,15 +13,42 @@ use std::time::Duration;
 /// [`gauge`](crate::Context::gauge), [`observe`](crate::Context::observe) and
 /// [`track`](crate::Context::track). In virtual time it is the same for any number of workers.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Probes {
     /// Sums.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "interned"))]
     pub counters: BTreeMap<&'static str, u64>,
     /// Values of which the last one counts.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "interned"))]
     pub gauges: BTreeMap<&'static str, Gauge>,
     /// Distributions of values.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "interned"))]
     pub histograms: BTreeMap<&'static str, Histogram>,
     /// Values over time.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "interned"))]
     pub series: BTreeMap<&'static str, Series>,
+}
+
+/// A table by name that was written by another process. Each name is kept for good, once.
+#[cfg(feature = "serde")]
+fn interned<'de, D: serde::Deserializer<'de>, V: serde::Deserialize<'de>>(
+    from: D,
+) -> Result<BTreeMap<&'static str, V>, D::Error> {
+    use std::collections::BTreeSet;
+    use std::sync::Mutex;
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let read: BTreeMap<String, V> = serde::Deserialize::deserialize(from)?;
+    let mut names = crate::sync::lock(&NAMES);
+    let intern = |(name, value): (String, V)| {
+        let known = names.get(name.as_str()).copied();
+        let name = known.unwrap_or_else(|| {
+            let name: &'static str = name.leak();
+            names.insert(name);
+            name
+        });
+        (name, value)
+    };
+    Ok(read.into_iter().map(intern).collect())
 }
 
 /// What an actor records.
@@ -90,6 +117,7 @@ impl Probes {
 
 /// A value of which the last one counts: by time, then by the address of who set it.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Gauge {
     /// The value set last.
     pub value: f64,
@@ -127,6 +155,7 @@ impl Gauge {
 
 /// A sum of numbers that does not depend on their order: to 2^-64, up to 2^62.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Sum(i128);
 
 impl Sum {
@@ -145,6 +174,7 @@ impl Sum {
 ///
 /// A value that is no number is left out.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Histogram {
     count: u64,
     sum: Sum,
@@ -253,6 +283,7 @@ impl Histogram {
 /// Values over time, in at most 4,096 intervals of one width: a power of two of nanoseconds, which is
 /// doubled as time goes on.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Series {
     /// log2 of an interval's width in nanoseconds.
     width_bits: u32,
@@ -261,6 +292,7 @@ pub struct Series {
 
 /// The values of one interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Bin {
     count: u64,
     sum: Sum,

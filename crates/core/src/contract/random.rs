@@ -66,6 +66,7 @@ pub(crate) const fn below(bits: u64, bound: u32) -> u32 {
 /// assert!(a.below(10) < 10);
 /// ```
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Random {
     state: u64,
 }

@@ -98,6 +98,7 @@ pub struct KindCount {
 
 /// An actor that panicked.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PanicReport {
     /// Who.
     pub who: Addr,

@@ -12,6 +12,7 @@ use std::sync::Arc;
 /// assert_eq!(Spawn::one("captain").name(0), "captain");
 /// ```
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Spawn {
     pub(crate) count: u32,
     pub(crate) names: Names,
@@ -80,6 +81,7 @@ impl Spawn {
 
 /// How the actors of one spawn are called.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum Names {
     /// All the same; there is one.
     One(Cow<'static, str>),

@@ -8,6 +8,7 @@ use std::time::Duration;
 /// On the virtual executor this is virtual time; on the others it is the time of the wall clock
 /// since the run began. Arithmetic saturates at [`Time::MAX`], which means "never".
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Time(pub(crate) u64);
 
 impl Time {

@@ -1,86 +1,268 @@
-//! The Flying Spaghetti Monster: the root, a script from the first hello to the last goodbye.
+//! The Flying Spaghetti Monster: the root, a [`Script`] from the first hello to the last goodbye.
+
+mod farewell;
+#[cfg(feature = "serde")]
+mod kind;
 
 use super::message::millis;
 use super::pirate::Pirate;
-use super::{AFTER_NUMBER, BEFORE_NUMBER, Form, Fsm, Msg, Network, PirateWatch, Tally, Watch};
-use crate::contract::{Addr, AddrRange, AsyncContext, Context, Event, Random, Spawn, Token};
+use super::{AFTER_NUMBER, BEFORE_NUMBER, Form, Fsm, Msg, Network, Tally, Watch};
+use crate::contract::Addr;
+use crate::contract::{
+    AddrRange, AsyncContext, Context, Event, Random, Script, Spawn, Wait, perform,
+};
+use crate::sync::lock;
+use farewell::Farewell;
+#[cfg(feature = "serde")]
+pub use kind::{FsmLocal, FsmParameters};
 use std::num::NonZeroU16;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// After sending to this many pirates the FSM lets them work, so that neither the events on their
 /// way nor the pirates concerned outgrow the caches, and wall-clock mailboxes have time to drain.
 const CHUNK: u32 = 4096;
 
-/// The token of the timer that fires when nothing has happened for a while.
-const SILENCE: Token = Token::new(1);
-/// The while. Where all messages arrive, answers take far less; so it decides nothing but how
-/// long a run that has lost some goes on.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// The token of the timer that marks the end of what has arrived.
-const MARK: Token = Token::new(2);
-/// Once everything sent has been handled: answers, coins under way, and coins returned are three
-/// generations of messages, and each is waited for once. What is not there then will not come.
-const GENERATIONS: u32 = 3;
+/// Where the FSM puts its tally at the end.
+pub(super) type TallyCell = Arc<Mutex<Option<Tally>>>;
 
-/// The whole script. Returns when all pirates have said goodbye and all gold is back, or when it
-/// is certain that what is missing has been lost.
+/// The whole script as an async body, with pirates of either form. Returns when all pirates have said
+/// goodbye and all gold is back, or when it is certain that what is missing has been lost.
 pub(super) async fn rule<W: Watch, C: AsyncContext<Msg>>(fsm: Fsm<W>, mut cx: C) -> Tally {
-    let (count, talk, watch) = (fsm.count(), fsm.talk, fsm.watch.clone());
-    watch.population(count);
-    let pirates = spawn(&fsm, &mut cx).await;
-    watch.spawned(cx.now(), cx.me(), pirates);
-
-    watch.talk(talk);
-    let mut gifts = Gifts::new(fsm.chat, cx.fork_random());
-    let sent = match &fsm.network {
-        None => introduce_at_random(pirates, &mut gifts, &mut cx).await,
-        Some(network) => introduce(network, pirates, &mut gifts, &mut cx).await,
-    };
-    cx.settle().await;
-    watch.delivered(cx.now(), sent);
-    if !talk.is_zero() {
-        cx.sleep(talk).await;
+    let form = fsm.form;
+    let mut monster = Monster::new(fsm, TallyCell::default());
+    if form == Form::Async {
+        let how = monster.announce();
+        let watch = monster.watch.pirate();
+        let pirates = cx
+            .spawn(how, move |cx, index| Pirate::body(cx, index, watch.clone()))
+            .await;
+        monster.begin(pirates, &mut cx);
     }
-
-    watch.shutdown(cx.now());
-    let tally = Tally {
-        pirates: count,
-        minted: gifts.minted,
-        ..Tally::default()
-    };
-    let tally = Farewell {
-        tally,
-        asked: 0,
-        told: watch.pirate(),
-        watch: watch.clone(),
-    }
-    .run(pirates, &mut cx)
-    .await;
-    watch.exit(cx.now(), &tally);
-    tally
+    let monster = perform(monster, cx).await;
+    monster.farewell.tally
 }
 
-/// Spawns the pirates.
-async fn spawn<W: Watch, C: AsyncContext<Msg>>(fsm: &Fsm<W>, cx: &mut C) -> AddrRange {
-    let how = match &fsm.network {
-        Some(network) => Spawn::named(network.names().clone()),
-        None => Spawn::many(
-            fsm.population,
-            format!("{}{BEFORE_NUMBER}", fsm.arch),
-            AFTER_NUMBER,
-        ),
-    };
-    let how = how.on_demand();
-    let watch = fsm.watch.pirate();
-    match fsm.form {
-        Form::Async => {
-            cx.spawn(how, move |cx, index| Pirate::body(cx, index, watch.clone()))
-                .await
+/// The FSM between two waits.
+#[allow(missing_debug_implementations, reason = "a watch need not have one")]
+pub struct Monster<W: Watch = ()> {
+    arch: String,
+    population: u32,
+    talk: Duration,
+    network: Option<Arc<Network>>,
+    pirates: AddrRange,
+    gifts: Gifts,
+    /// How many messages it has sent to introduce the pirates.
+    sent: u64,
+    stage: Stage,
+    farewell: Farewell,
+    watch: W,
+    told: W::Pirate,
+    tally: TallyCell,
+}
+
+/// What the FSM does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+enum Stage {
+    Spawn,
+    Spawning,
+    /// Sends the chunk of pirates from this index on their names and buddies, and their gifts unless there
+    /// is a network.
+    Introduce(u32),
+    /// Sends a chunk their gifts: all know their buddies.
+    Give(u32),
+    /// All has been handled.
+    Delivered,
+    Shutdown,
+    Farewell,
+    Over,
+}
+
+impl<W: Watch> Monster<W> {
+    pub(super) fn new(fsm: Fsm<W>, tally: TallyCell) -> Monster<W> {
+        Monster {
+            population: fsm.count(),
+            arch: fsm.arch,
+            talk: fsm.talk,
+            network: fsm.network.map(Arc::new),
+            pirates: AddrRange::new(Addr::NONE, 0),
+            gifts: Gifts {
+                period_ms: fsm.chat.and_then(millis),
+                random: Random::new(0),
+                minted: 0,
+            },
+            sent: 0,
+            stage: Stage::Spawn,
+            farewell: Farewell::default(),
+            told: fsm.watch.pirate(),
+            watch: fsm.watch,
+            tally,
         }
-        Form::Handler => {
-            cx.spawn_actors(how, move |index| Pirate::new(index, watch.clone()))
-                .await
+    }
+
+    /// Tells that pirates are about to be spawned, and says how.
+    fn announce(&self) -> Spawn {
+        self.watch.population(self.population);
+        let how = match &self.network {
+            Some(network) => Spawn::named(network.names().clone()),
+            None => Spawn::many(
+                self.population,
+                format!("{}{BEFORE_NUMBER}", self.arch),
+                AFTER_NUMBER,
+            ),
+        };
+        how.on_demand()
+    }
+
+    /// The pirates have been spawned.
+    fn begin<C: Context<Msg>>(&mut self, pirates: AddrRange, cx: &mut C) {
+        self.pirates = pirates;
+        self.watch.spawned(cx.now(), cx.me(), pirates);
+        self.watch.talk(self.talk);
+        self.gifts.random = cx.fork_random();
+        self.stage = Stage::Introduce(0);
+    }
+
+    /// Asks for the pirates.
+    fn spawn<C: Context<Msg>>(&mut self, cx: &mut C) -> u32 {
+        let (how, watch) = (self.announce(), self.watch.pirate());
+        #[cfg(feature = "serde")]
+        return cx.spawn_kind_request::<Pirate<W::Pirate>>(how, (), watch);
+        #[cfg(not(feature = "serde"))]
+        cx.spawn_request(how, move |index| Pirate::new(index, watch.clone()))
+    }
+
+    /// The pirates from this index on that are spoken to at a time, and the index of the next ones.
+    fn chunk(&self, start: u32) -> (std::ops::Range<u32>, u32) {
+        let end = self.pirates.len().min(start.saturating_add(CHUNK));
+        (start..end, end)
+    }
+
+    /// Sends each pirate of a chunk its five messages, with two others at random for buddies.
+    fn introduce_at_random<C: Context<Msg>>(&mut self, chunk: std::ops::Range<u32>, cx: &mut C) {
+        let pirates = self.pirates;
+        let mut sent = 0;
+        // One less than the pirates: the numbers from a pirate's own on stand for the next higher.
+        let others = pirates.len().saturating_sub(1);
+        for index in chunk {
+            let pirate = pirates.get(index);
+            cx.send(pirate, Msg::Hello { name: index });
+            if others > 0 {
+                for _ in 0..2 {
+                    let other = self.gifts.random.below(others);
+                    let other = other + u32::from(other >= index);
+                    let buddy = pirates.get(other);
+                    cx.send(pirate, Msg::NameDrop { buddy });
+                }
+                sent += 2;
+            }
+            self.gifts.send(pirate, cx);
+            sent += 3;
         }
+        self.sent += sent;
+    }
+
+    /// Sends each pirate of a chunk its name, with the edges of a network for buddies. All of them
+    /// know their buddies before the first is told to chat, so that no other pirate takes a buddy's
+    /// place.
+    fn introduce<C: Context<Msg>>(
+        &mut self,
+        network: &Network,
+        chunk: std::ops::Range<u32>,
+        cx: &mut C,
+    ) {
+        for index in chunk {
+            let pirate = self.pirates.get(index);
+            cx.send(pirate, Msg::Hello { name: index });
+            for &buddy in network.buddies(index) {
+                let buddy = self.pirates.get(buddy);
+                cx.send(pirate, Msg::NameDrop { buddy });
+            }
+            self.sent += 1 + network.buddies(index).len() as u64;
+        }
+    }
+}
+
+impl<W: Watch> Script<Msg> for Monster<W> {
+    fn go_on<C: Context<Msg>>(&mut self, event: Option<Event<Msg>>, cx: &mut C) -> Wait {
+        if self.stage == Stage::Farewell {
+            return self.say_goodbye(event, cx);
+        }
+        loop {
+            match self.stage {
+                Stage::Spawn => {
+                    self.stage = Stage::Spawning;
+                    return Wait::Spawned(self.spawn(cx));
+                }
+                Stage::Spawning => match event {
+                    Some(Event::Spawned { first, count, .. }) => {
+                        self.begin(AddrRange::new(first, count), cx);
+                    }
+                    _ => unreachable!("the wait returns only what it was asked for"),
+                },
+                Stage::Introduce(start) if start < self.pirates.len() => {
+                    let (chunk, next) = self.chunk(start);
+                    match self.network.clone() {
+                        None => self.introduce_at_random(chunk, cx),
+                        Some(network) => self.introduce(&network, chunk, cx),
+                    }
+                    self.stage = Stage::Introduce(next);
+                    return Wait::Yield;
+                }
+                Stage::Introduce(_) if self.network.is_some() => {
+                    self.stage = Stage::Give(0);
+                    return Wait::Settle;
+                }
+                Stage::Give(start) if start < self.pirates.len() => {
+                    let (chunk, next) = self.chunk(start);
+                    for index in chunk {
+                        self.gifts.send(self.pirates.get(index), cx);
+                        self.sent += 2;
+                    }
+                    self.stage = Stage::Give(next);
+                    return Wait::Yield;
+                }
+                Stage::Introduce(_) | Stage::Give(_) => {
+                    // Nobody asks for it any more.
+                    self.network = None;
+                    self.stage = Stage::Delivered;
+                    return Wait::Settle;
+                }
+                Stage::Delivered => {
+                    self.watch.delivered(cx.now(), self.sent);
+                    self.stage = Stage::Shutdown;
+                    if !self.talk.is_zero() {
+                        return Wait::Sleep(self.talk);
+                    }
+                }
+                Stage::Shutdown => {
+                    self.watch.shutdown(cx.now());
+                    self.farewell.tally = Tally {
+                        pirates: self.population,
+                        minted: self.gifts.minted,
+                        ..Tally::default()
+                    };
+                    self.stage = Stage::Farewell;
+                    return self.say_goodbye(None, cx);
+                }
+                Stage::Farewell | Stage::Over => return Wait::End,
+            }
+        }
+    }
+}
+
+impl<W: Watch> Monster<W> {
+    fn say_goodbye<C: Context<Msg>>(&mut self, event: Option<Event<Msg>>, cx: &mut C) -> Wait {
+        let wait = self
+            .farewell
+            .go_on(event, self.pirates, &self.watch, &self.told, cx);
+        if wait == Wait::End {
+            self.stage = Stage::Over;
+            self.watch.exit(cx.now(), &self.farewell.tally);
+            *lock(&self.tally) = Some(self.farewell.tally);
+        }
+        wait
     }
 }
 
@@ -88,6 +270,8 @@ async fn spawn<W: Watch, C: AsyncContext<Msg>>(fsm: &Fsm<W>, cx: &mut C) -> Addr
 const SHORTEST: NonZeroU16 = NonZeroU16::new(100).expect("100 is not 0");
 
 /// What a pirate gets beside its name and its buddies.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Gifts {
     period_ms: Option<NonZeroU16>,
     random: Random,
@@ -95,14 +279,6 @@ struct Gifts {
 }
 
 impl Gifts {
-    fn new(chat: Option<Duration>, random: Random) -> Gifts {
-        Gifts {
-            period_ms: chat.and_then(millis),
-            random,
-            minted: 0,
-        }
-    }
-
     /// Sends gold and a period to chat at.
     #[inline]
     fn send<C: Context<Msg>>(&mut self, to: Addr, cx: &mut C) {
@@ -116,202 +292,5 @@ impl Gifts {
                 period_ms: self.period_ms.unwrap_or(random),
             },
         );
-    }
-}
-
-/// Sends each pirate its five messages, with two others at random for buddies. Returns how many
-/// messages that were.
-async fn introduce_at_random<C: AsyncContext<Msg>>(
-    pirates: AddrRange,
-    gifts: &mut Gifts,
-    cx: &mut C,
-) -> u64 {
-    let mut sent = 0;
-    // One less than the pirates: the numbers from a pirate's own on stand for the next higher.
-    let others = pirates.len().saturating_sub(1);
-    for chunk in chunks(pirates.len()) {
-        for index in chunk {
-            let pirate = pirates.get(index);
-            cx.send(pirate, Msg::Hello { name: index });
-            if others > 0 {
-                for _ in 0..2 {
-                    let other = gifts.random.below(others);
-                    let other = other + u32::from(other >= index);
-                    cx.send(
-                        pirate,
-                        Msg::NameDrop {
-                            buddy: pirates.get(other),
-                        },
-                    );
-                }
-                sent += 2;
-            }
-            gifts.send(pirate, cx);
-            sent += 3;
-        }
-        cx.yield_now().await;
-    }
-    sent
-}
-
-/// Sends each pirate its messages, with the edges of a network for buddies. All of them know
-/// their buddies before the first is told to chat, so that no other pirate takes a buddy's place.
-/// Returns how many messages that were.
-async fn introduce<C: AsyncContext<Msg>>(
-    network: &Network,
-    pirates: AddrRange,
-    gifts: &mut Gifts,
-    cx: &mut C,
-) -> u64 {
-    let mut sent = 0;
-    for chunk in chunks(pirates.len()) {
-        for index in chunk {
-            let pirate = pirates.get(index);
-            cx.send(pirate, Msg::Hello { name: index });
-            for &buddy in network.buddies(index) {
-                cx.send(
-                    pirate,
-                    Msg::NameDrop {
-                        buddy: pirates.get(buddy),
-                    },
-                );
-            }
-            sent += 1 + network.buddies(index).len() as u64;
-        }
-        cx.yield_now().await;
-    }
-    cx.settle().await;
-    for chunk in chunks(pirates.len()) {
-        for index in chunk {
-            gifts.send(pirates.get(index), cx);
-            sent += 2;
-        }
-        cx.yield_now().await;
-    }
-    sent
-}
-
-/// The indices below `count`, a chunk at a time.
-fn chunks(count: u32) -> impl Iterator<Item = std::ops::Range<u32>> {
-    (0..count)
-        .step_by(CHUNK as usize)
-        .map(move |start| start..count.min(start.saturating_add(CHUNK)))
-}
-
-/// The end: goodbyes out, goodbyes and gold in.
-struct Farewell<W: Watch> {
-    tally: Tally,
-    /// How many pirates were told goodbye.
-    asked: u32,
-    watch: W,
-    /// What the FSM tells as pirates do.
-    told: W::Pirate,
-}
-
-impl<W: Watch> Farewell<W> {
-    async fn run<C: AsyncContext<Msg>>(mut self, pirates: AddrRange, cx: &mut C) -> Tally {
-        let mut silence = Silence::begin(cx);
-        // Answers are taken in while the goodbyes go out, at most two chunks of them outstanding:
-        // they need no room then, whatever the population.
-        for chunk in chunks(pirates.len()) {
-            for index in chunk {
-                cx.send(pirates.get(index), Msg::Goodbye { gold: 0 });
-                self.asked += 1;
-            }
-            while !silence.is_certain() && self.tally.goodbyes + CHUNK < self.asked {
-                self.take_in(&mut silence, cx).await;
-            }
-            if silence.is_certain() {
-                cx.yield_now().await;
-            }
-        }
-        while !self.tally.is_complete() && !silence.is_certain() {
-            self.take_in(&mut silence, cx).await;
-        }
-        if !self.tally.is_complete() {
-            self.take_in_what_is_left(cx).await;
-        }
-        self.tally
-    }
-
-    /// Waits for one event and handles it.
-    async fn take_in<C: AsyncContext<Msg>>(&mut self, silence: &mut Silence, cx: &mut C) {
-        let event = cx.recv().await;
-        if event == Event::Timer(SILENCE) {
-            silence.check(cx);
-        } else {
-            silence.broken = true;
-            self.count(event, cx);
-        }
-    }
-
-    /// Takes in all that will ever come.
-    async fn take_in_what_is_left<C: AsyncContext<Msg>>(&mut self, cx: &mut C) {
-        for _ in 0..GENERATIONS {
-            cx.settle().await;
-            cx.timer(Duration::ZERO, MARK);
-            loop {
-                match cx.recv().await {
-                    Event::Timer(MARK) => break,
-                    event => self.count(event, cx),
-                }
-            }
-        }
-    }
-
-    /// Counts what an event brings.
-    #[inline]
-    fn count<C: Context<Msg>>(&mut self, event: Event<Msg>, cx: &C) {
-        match event {
-            Event::Message { from, body } => {
-                if W::Pirate::MESSAGES {
-                    self.told.message(cx.now(), cx.me(), &body, &cx.envelope());
-                }
-                match body {
-                    Msg::Goodbye { gold } => {
-                        self.watch.ended(cx.now(), from);
-                        self.tally.goodbyes += 1;
-                        self.tally.returned += u64::from(gold);
-                    }
-                    Msg::GoldCoin(gold) => self.tally.salvaged += u64::from(gold),
-                    Msg::Hello { .. } | Msg::NameDrop { .. } | Msg::Chat { .. } => {}
-                }
-            }
-            Event::DeadLetter {
-                body: Msg::GoldCoin(gold),
-                ..
-            } => {
-                self.tally.salvaged += u64::from(gold);
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Whether nothing has happened for a while.
-struct Silence {
-    /// Something has happened since the timer was set.
-    broken: bool,
-    certain: bool,
-}
-
-impl Silence {
-    fn begin<C: Context<Msg>>(cx: &mut C) -> Silence {
-        cx.timer(PATIENCE, SILENCE);
-        Silence {
-            broken: false,
-            certain: false,
-        }
-    }
-
-    /// The timer is due.
-    fn check<C: Context<Msg>>(&mut self, cx: &mut C) {
-        self.certain = !self.broken;
-        self.broken = false;
-        cx.timer(PATIENCE, SILENCE);
-    }
-
-    fn is_certain(&self) -> bool {
-        self.certain
     }
 }

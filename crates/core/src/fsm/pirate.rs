@@ -2,6 +2,9 @@
 //!
 //! The state machine is written once, for any context; the two forms differ in who calls it.
 
+#[cfg(feature = "serde")]
+mod kind;
+
 use super::{Msg, PirateWatch};
 use crate::contract::random::below;
 use crate::contract::{Actor, Addr, AsyncContext, Context, Event, Flow, Token};

@@ -2,6 +2,7 @@
 
 /// What the FSM has counted by the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tally {
     /// How many pirates there were.
     pub pirates: u32,

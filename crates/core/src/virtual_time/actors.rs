@@ -18,8 +18,12 @@ use super::population::{Population, Seen};
 use super::scheduled::Kind;
 use super::shard::{ROOT, Shard};
 use super::stored::Stored;
+#[cfg(feature = "serde")]
+use super::travel::CodecError;
 use crate::contract::{Flow, Message, Reason, Token};
 use std::any::{TypeId, type_name};
+#[cfg(feature = "serde")]
+use std::sync::Arc;
 
 /// Whether an actor is to handle an event.
 enum Ready {
@@ -82,6 +86,13 @@ trait Actors<M: Message> {
     /// # Safety
     /// As for [`Actors::born`]; it has been set to [`State::Ended`] just now.
     unsafe fn unmake(&self, slot: *mut Slot<M, Self::Form>);
+
+    /// What an actor that has not begun is made by.
+    ///
+    /// # Safety
+    /// As for [`Actors::born`].
+    #[cfg(feature = "serde")]
+    unsafe fn form(&self, slot: *mut Slot<M, Self::Form>) -> Arc<Self::Form>;
 
     /// Runs the events `order[at..]` as long as they are for these actors. See
     /// [`Population::run`].
@@ -449,6 +460,69 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
     unsafe fn clear(&self, shard: *mut Shard<M>, actor: u32) {
         // SAFETY: passed on.
         unsafe { self.clear_all(shard, actor) }
+    }
+
+    #[cfg(feature = "serde")]
+    fn portable(&self) -> Option<&'static str> {
+        <R::Form as Form<M>>::KIND
+    }
+
+    #[cfg(feature = "serde")]
+    unsafe fn origin(
+        &self,
+        shard: *mut Shard<M>,
+        actor: u32,
+        to: &mut Vec<u8>,
+    ) -> Result<u64, CodecError> {
+        // SAFETY: passed on.
+        unsafe {
+            let slot = self.slot(shard, actor).ok_or(CodecError::NoKind)?;
+            self.form(slot).parameters(to)?;
+            Ok(self.born(slot))
+        }
+    }
+
+    #[cfg(feature = "serde")]
+    unsafe fn save(
+        &self,
+        shard: *mut Shard<M>,
+        actor: u32,
+        to: &mut Vec<u8>,
+    ) -> Result<(), CodecError> {
+        // SAFETY: passed on.
+        unsafe {
+            let slot = self.slot(shard, actor).ok_or(CodecError::NoKind)?;
+            R::Form::save(Slot::actor(slot), to)
+        }
+    }
+
+    #[cfg(feature = "serde")]
+    unsafe fn load(
+        &self,
+        shard: *mut Shard<M>,
+        actor: u32,
+        from: &mut &[u8],
+    ) -> Result<(), CodecError> {
+        // SAFETY: passed on; what the actor would have been made from is dropped before it is
+        // written over.
+        unsafe {
+            let slot = self.slot(shard, actor).ok_or(CodecError::NoKind)?;
+            let read = self.form(slot).load(from)?;
+            self.unmake(slot);
+            Slot::begin(slot, read);
+        }
+        Ok(())
+    }
+
+    #[cfg(feature = "serde")]
+    unsafe fn end_unborn(&self, shard: *mut Shard<M>, actor: u32, reason: Reason) {
+        // SAFETY: passed on; it is dropped once, because the state is `Ended` then.
+        unsafe {
+            if let Some(slot) = self.slot(shard, actor) {
+                (*slot).header.end(reason);
+                self.unmake(slot);
+            }
+        }
     }
 }
 

@@ -40,6 +40,38 @@ pub(super) struct Addresses {
     turn: usize,
 }
 
+/// [`Addresses`] as they are written.
+#[cfg(feature = "serde")]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+pub(super) struct SavedAddresses {
+    next_page: u32,
+    open: Vec<u32>,
+    turn: u32,
+}
+
+#[cfg(feature = "serde")]
+impl Addresses {
+    pub(super) fn save(&self) -> SavedAddresses {
+        SavedAddresses {
+            next_page: self.next_page,
+            open: self.open.to_vec(),
+            turn: self.turn as u32,
+        }
+    }
+
+    /// None if these are no addresses.
+    pub(super) fn restore(saved: &SavedAddresses) -> Option<Addresses> {
+        let turn = saved.turn as usize;
+        let known = saved.next_page <= MAX_PAGES && turn < OPEN;
+        let open = saved.open.as_slice().try_into().ok()?;
+        known.then_some(Addresses {
+            next_page: saved.next_page,
+            open,
+            turn,
+        })
+    }
+}
+
 impl Addresses {
     pub(super) fn new() -> Addresses {
         Addresses {

@@ -313,7 +313,7 @@ mod tests {
                 let sent = if event.head.has_cause() { 77 } else { 9 };
                 assert_eq!(event.head.cause.sent, sent);
                 match kind {
-                    Kind::Timer => assert_eq!(event.head.cause.parent, seq.into()),
+                    Kind::Timer => assert_eq!(event.head.cause.parent, u64::from(seq)),
                     Kind::Plain => assert_eq!(event.head.cause.parent, 0),
                     _ => assert_eq!(event.head.cause.parent, u64::from(seq) << 33),
                 }

@@ -1,10 +1,16 @@
 //! How actors reach their shard.
 
 mod forms;
+#[cfg(feature = "serde")]
+mod kinds;
+#[cfg(feature = "serde")]
+mod scripts;
 mod transit;
 mod waits;
 
 pub(super) use forms::root_form;
+#[cfg(feature = "serde")]
+pub(super) use kinds::{handlers, read_parameters, scripts};
 
 use super::form::Form;
 use super::population::SpawnRequest;
@@ -16,7 +22,7 @@ use crate::contract::{
     Actor, Addr, AsyncContext, Context, Envelope, Event, Message, Own, Sample, SpanId, Spawn,
     Ticket, Time, TimerHandle, Token, Waiting,
 };
-use forms::{Handlers, bodies};
+use forms::{ByClosure, Handlers, bodies};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -254,10 +260,21 @@ impl<M: Message, R: ShardAccess<M>> Context<M> for VirtualContext<M, R> {
             self.shard(),
             how,
             Handlers {
-                make,
+                make: ByClosure(make),
                 _actor: PhantomData,
             },
         )
+    }
+
+    #[cfg(feature = "serde")]
+    fn spawn_kind_request<A: crate::Kind + Actor<M>>(
+        &mut self,
+        how: Spawn,
+        parameters: A::Parameters,
+        local: A::Local,
+    ) -> u32 {
+        let form = kinds::handlers::<M, A>(Some(parameters), local);
+        request(self.shard(), how, form)
     }
 }
 
@@ -347,12 +364,7 @@ impl<M: Message> AsyncContext<M> for VirtualContext<M, ForBody<M>> {
     }
 
     async fn settle(&mut self) {
-        // What is sent now arrives after the longest latency at the latest; one more window lets
-        // the shards get there, too.
-        let longest = self
-            .shard()
-            .max_latency()
-            .saturating_add(self.shard().min_latency());
+        let longest = self.shard().time_to_settle();
         self.sleep(Duration::from_nanos(longest)).await;
     }
 

@@ -2,6 +2,10 @@
 
 mod control;
 mod outcome;
+#[cfg(feature = "serde")]
+mod restoring;
+#[cfg(feature = "serde")]
+mod saving;
 mod solo;
 mod spawning;
 mod window;

@@ -2,6 +2,8 @@
 
 use super::header::{Header, State};
 use super::shard::Shard;
+#[cfg(feature = "serde")]
+use super::travel::CodecError;
 use crate::contract::{Flow, Message, Reason};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -28,6 +30,31 @@ pub(super) trait Form<M>: Send + Sync + 'static {
     /// # Safety
     /// As for [`Form::begin`].
     unsafe fn handle(actor: *mut Self::Actor, shard: *mut Shard<M>) -> Flow;
+
+    /// The name of the kind of its actors, if they are of one.
+    #[cfg(feature = "serde")]
+    const KIND: Option<&'static str> = None;
+
+    /// Writes what actors of this spawn that have not begun are made from.
+    #[cfg(feature = "serde")]
+    fn parameters(&self, _: &mut Vec<u8>) -> Result<(), CodecError> {
+        Err(CodecError::NoKind)
+    }
+
+    /// Writes an actor.
+    ///
+    /// # Safety
+    /// `actor` is one of this form, and is not changed meanwhile.
+    #[cfg(feature = "serde")]
+    unsafe fn save(_: *const Self::Actor, _: &mut Vec<u8>) -> Result<(), CodecError> {
+        Err(CodecError::NoKind)
+    }
+
+    /// Reads what [`Form::save`] has written.
+    #[cfg(feature = "serde")]
+    fn load(&self, _: &mut &[u8]) -> Result<Self::Actor, CodecError> {
+        Err(CodecError::NoKind)
+    }
 
     /// Its state as a value, if it shows that.
     ///

@@ -63,6 +63,39 @@ impl Header {
         self.reason = self.reason & SPAWNS | Header::reason_number(reason) as u8;
     }
 
+    /// What is written of it: state, reason and whether it has asked for spawns as one number, then how many
+    /// sendings it has made and how many random numbers it has drawn.
+    #[cfg(feature = "serde")]
+    pub(super) fn to_numbers(&self) -> (u8, u32, u64) {
+        let spawns = u8::from(self.has_spawns());
+        let how = self.state as u8 | (self.reason & !SPAWNS) << 2 | spawns << 4;
+        let drawn = (self.drawn_high as u64) << 32 | self.drawn as u64;
+        (how, self.seq, drawn)
+    }
+
+    /// The state of an actor that was written as this number, and why it ended if it has.
+    #[cfg(feature = "serde")]
+    pub(super) fn state_of(how: u8) -> Option<(State, Reason)> {
+        let state = match how & 3 {
+            0 => State::Fresh,
+            1 => State::Live,
+            2 => State::Ended,
+            _ => return None,
+        };
+        (how < 1 << 5).then(|| (state, Header::reason_of(u32::from(how >> 2 & 3))))
+    }
+
+    /// Sets what [`Header::to_numbers`] has returned, but for state and reason.
+    #[cfg(feature = "serde")]
+    pub(super) fn set_numbers(&mut self, (how, seq, drawn): (u8, u32, u64)) {
+        if how >> 4 & 1 == 1 {
+            self.set_spawns();
+        }
+        self.seq = seq;
+        self.drawn = drawn as u32;
+        self.drawn_high = (drawn >> 32) as u16;
+    }
+
     /// How it ended, if it has.
     pub(super) fn ended(&self) -> Option<Reason> {
         (self.state == State::Ended).then(|| Header::reason_of((self.reason & !SPAWNS) as u32))

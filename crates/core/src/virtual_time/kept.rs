@@ -111,6 +111,12 @@ impl<M> Kept<M> {
         event.map(|event| event.head)
     }
 
+    /// The event of an entry, unless a predicate looks at it.
+    #[cfg(feature = "serde")]
+    pub(super) fn event(&self, at: u32) -> Option<&Scheduled<M>> {
+        self.entries[at as usize].event.as_ref()
+    }
+
     /// Lends out the event of an entry, to be given back.
     pub(super) fn lend(&mut self, at: u32) -> Option<(u64, Scheduled<M>)> {
         let entry = &mut self.entries[at as usize];

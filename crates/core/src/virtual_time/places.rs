@@ -6,12 +6,16 @@
 //! forgets those that were spawned together when all of them have ended.
 
 mod directory;
+#[cfg(feature = "serde")]
+mod saved;
 
 use super::addresses::{Addresses, PAGE, PAGE_BITS};
 use super::slab::Slab;
 use crate::contract::{Addr, Spawn};
 use directory::BatchName;
 pub(super) use directory::{Directory, NamedRange};
+#[cfg(feature = "serde")]
+pub(super) use saved::addresses_of;
 use std::ptr::NonNull;
 
 /// Actors that were spawned together and have pages of their own, or some of them.

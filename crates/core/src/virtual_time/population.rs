@@ -4,6 +4,10 @@
 
 use super::header::{Header, State};
 use super::stored::Stored;
+#[cfg(feature = "serde")]
+use super::travel::CodecError;
+#[cfg(feature = "serde")]
+use crate::contract::Reason;
 use crate::contract::Spawn;
 use std::any::TypeId;
 use std::ptr::NonNull;
@@ -53,6 +57,14 @@ pub(super) trait Blueprint<M, S>: Send + Sync {
     /// Memory for a number of actors of that population, which are there from `born` on. It is given back
     /// by [`Population::clear`].
     fn settle(self: Arc<Self>, count: usize, born: u64) -> NonNull<u8>;
+
+    /// The name of the kind of these actors; `None`: a closure or an async body, which cannot travel.
+    #[cfg(feature = "serde")]
+    fn portable(&self) -> Option<&'static str>;
+
+    /// Writes what they are made from.
+    #[cfg(feature = "serde")]
+    fn parameters(&self, to: &mut Vec<u8>) -> Result<(), CodecError>;
 }
 
 /// An actor as it is seen from outside.
@@ -116,4 +128,37 @@ pub(super) trait Population<M, S> {
     /// # Safety
     /// As for [`Population::run`]; nothing else is done with these actors afterwards.
     unsafe fn clear(&self, shard: *mut S, actor: u32);
+
+    /// The name of the kind of its actors, if they are of one.
+    #[cfg(feature = "serde")]
+    fn portable(&self) -> Option<&'static str>;
+
+    /// Writes what an actor that has not begun is made from. Returns from when on it is there.
+    ///
+    /// # Safety
+    /// As for [`Population::look`]; the actor's state is [`State::Fresh`].
+    #[cfg(feature = "serde")]
+    unsafe fn origin(&self, shard: *mut S, actor: u32, to: &mut Vec<u8>)
+    -> Result<u64, CodecError>;
+
+    /// Writes an actor that lives.
+    ///
+    /// # Safety
+    /// As for [`Population::look`]; the actor's state is [`State::Live`].
+    #[cfg(feature = "serde")]
+    unsafe fn save(&self, shard: *mut S, actor: u32, to: &mut Vec<u8>) -> Result<(), CodecError>;
+
+    /// Makes an actor that has not begun the one that was written.
+    ///
+    /// # Safety
+    /// As for [`Population::origin`].
+    #[cfg(feature = "serde")]
+    unsafe fn load(&self, shard: *mut S, actor: u32, from: &mut &[u8]) -> Result<(), CodecError>;
+
+    /// Ends an actor that has not begun; only its memory is told.
+    ///
+    /// # Safety
+    /// As for [`Population::origin`].
+    #[cfg(feature = "serde")]
+    unsafe fn end_unborn(&self, shard: *mut S, actor: u32, reason: Reason);
 }

@@ -59,6 +59,13 @@ impl Kind {
         Kind::Timer,
     ];
 
+    /// The kind with this number, if there is one.
+    #[cfg(feature = "serde")]
+    pub(super) fn from_number(number: u8) -> Option<Kind> {
+        let kind = *Kind::ALL.get(usize::from(number))?;
+        (kind as u8 == number).then_some(kind)
+    }
+
     /// Whether the event carries a message.
     #[inline]
     pub(super) fn has_body(self) -> bool {

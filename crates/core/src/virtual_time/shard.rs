@@ -6,6 +6,8 @@
 
 mod counters;
 mod current;
+#[cfg(feature = "serde")]
+mod notes;
 mod outside;
 mod own;
 mod queues;
@@ -18,6 +20,8 @@ mod waits;
 
 pub(crate) use counters::LoggedEvent;
 pub(super) use counters::{Counters, Failure, FailureCause};
+#[cfg(feature = "serde")]
+pub(super) use notes::Notes;
 pub(super) use timer::Timer;
 
 use super::header::Header;
@@ -37,6 +41,9 @@ use waits::Waits;
 
 /// The root is the first actor of a run.
 pub(super) const ROOT: u32 = 0;
+
+/// What the network's random numbers begin with.
+pub(super) const NETWORK: u64 = 0x4E45_5457_4F52_4B21;
 
 pub(super) struct Shard<M> {
     /// Unique within the process, so that a context knows its shard.
@@ -91,7 +98,7 @@ impl<M: Message> Shard<M> {
                 latency: config.latency,
                 latency_key: Latency::key(config.seed),
                 network: config.network.clone(),
-                network_key: crate::contract::random::key(config.seed, 0x4E45_5457_4F52_4B21),
+                network_key: crate::contract::random::key(config.seed, NETWORK),
                 most_at_once: config.most_at_once.get(),
                 cut: config.cut.clone(),
                 window_bits,
@@ -145,6 +152,12 @@ impl<M: Message> Shard<M> {
             .latency
             .min
             .saturating_add(self.settings.latency.spread)
+    }
+
+    /// What is sent now arrives after the longest latency at the latest; one more window lets
+    /// the shards get there, too.
+    pub(super) fn time_to_settle(&self) -> u64 {
+        self.max_latency().saturating_add(self.min_latency())
     }
 
     /// The header of the actor being run.

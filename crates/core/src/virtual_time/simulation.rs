@@ -1,6 +1,8 @@
 //! A run in virtual time that its caller holds in the hand: it goes on as far as it is told.
 
 mod error;
+#[cfg(feature = "serde")]
+mod saved;
 mod workers;
 
 use super::conclusion::{add_up, conclude};
@@ -88,6 +90,9 @@ pub struct Simulation<M: Message> {
     injected: u32,
     pace: Option<f64>,
     started: Stopwatch,
+    /// None: it cannot be saved, because its root is an async body.
+    #[cfg(feature = "serde")]
+    saving: Option<saved::Saving<M>>,
 }
 
 impl<M: Message> Simulation<M> {
@@ -97,13 +102,17 @@ impl<M: Message> Simulation<M> {
     /// [`RunError::Config`] if the configuration contradicts itself, [`RunError::Thread`] if the
     /// system refuses a thread.
     pub fn new(config: &Config, scenario: impl Scenario<M>) -> Result<Simulation<M>, RunError> {
+        let root = super::context::root_form(move |context| scenario.root(context));
+        Simulation::from_root(config, Arc::new(root))
+    }
+
+    fn from_root(
+        config: &Config,
+        root: Arc<dyn super::Blueprint<M, super::Shard<M>>>,
+    ) -> Result<Simulation<M>, RunError> {
         config.check()?;
         let config = &config.with_network();
         let started = Stopwatch::start();
-        let root: Arc<dyn super::Blueprint<M, super::Shard<M>>> =
-            Arc::new(super::context::root_form(move |context| {
-                scenario.root(context)
-            }));
         let shards: Vec<_> = (0..config.workers.get())
             .map(|index| {
                 Arc::new(Mutex::new(PausableShard::new(
@@ -123,6 +132,8 @@ impl<M: Message> Simulation<M> {
             injected: 0,
             pace: None,
             started,
+            #[cfg(feature = "serde")]
+            saving: None,
         })
     }
 

@@ -154,6 +154,13 @@ impl<T: Due> Wheel<T> {
         left
     }
 
+    /// Shows every entry; those of one window in the order in which they were added.
+    #[cfg(feature = "serde")]
+    pub(super) fn for_each(&self, each: impl FnMut(&T)) {
+        let slots = self.levels.iter().flat_map(|level| &level.slots);
+        slots.flatten().for_each(each);
+    }
+
     /// When the first entry is due; O(n).
     pub(super) fn earliest(&self) -> Option<u64> {
         let slots = self.levels.iter().flat_map(|level| &level.slots);

@@ -9,6 +9,8 @@ use crate::virtual_time::form::{Form, Origin, Slot};
 use crate::virtual_time::population::{Blueprint, Pages, Population};
 use crate::virtual_time::region::Region;
 use crate::virtual_time::shard::Shard;
+#[cfg(feature = "serde")]
+use crate::virtual_time::travel::CodecError;
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::any::TypeId;
 use std::marker::PhantomData;
@@ -63,6 +65,16 @@ impl<M: Message, F: Form<M>> Blueprint<M, Shard<M>> for F {
             start
         }
     }
+
+    #[cfg(feature = "serde")]
+    fn portable(&self) -> Option<&'static str> {
+        F::KIND
+    }
+
+    #[cfg(feature = "serde")]
+    fn parameters(&self, to: &mut Vec<u8>) -> Result<(), CodecError> {
+        Form::parameters(self, to)
+    }
 }
 
 /// The population of a spawn that has pages of its own.
@@ -114,6 +126,11 @@ impl<M: Message, F: Form<M>> Actors<M> for OwnPages<M, F> {
     }
 
     unsafe fn unmake(&self, _: *mut Slot<M, F>) {}
+
+    #[cfg(feature = "serde")]
+    unsafe fn form(&self, _: *mut Slot<M, F>) -> Arc<F> {
+        Arc::clone(&self.form)
+    }
 
     unsafe fn clear_all(&self, shard: *mut Shard<M>, _: u32) {
         if !std::mem::needs_drop::<F::Actor>() {

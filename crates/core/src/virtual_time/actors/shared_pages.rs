@@ -11,6 +11,8 @@ use crate::virtual_time::header::State;
 use crate::virtual_time::shard::Shard;
 use std::alloc::{Layout, dealloc};
 use std::marker::PhantomData;
+#[cfg(feature = "serde")]
+use std::sync::Arc;
 
 /// The actors of one type that share pages with others.
 pub(super) struct SharedPages<M, F> {
@@ -65,6 +67,12 @@ impl<M: Message, F: Form<M>> Actors<M> for SharedPages<M, F> {
             Slot::begin(slot, made);
             drop(origin);
         }
+    }
+
+    #[cfg(feature = "serde")]
+    unsafe fn form(&self, slot: *mut Slot<M, F>) -> Arc<F> {
+        // SAFETY: as in `born`.
+        unsafe { Arc::clone(&(*Slot::origin(slot)).form) }
     }
 
     unsafe fn unmake(&self, slot: *mut Slot<M, F>) {

@@ -4,11 +4,51 @@ use super::{ForBody, ForEvent, VirtualContext};
 use crate::contract::{Actor, Flow, Message, Waiting};
 use crate::virtual_time::form::Form;
 use crate::virtual_time::shard::Shard;
+#[cfg(feature = "serde")]
+use crate::virtual_time::travel::CodecError;
 use crate::virtual_time::waker;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::task;
+
+/// From what actors of a spawn are made that have no use for a context then.
+pub(super) trait Maker<A>: Send + Sync + 'static {
+    /// Makes the actor with this index.
+    fn make(&self, index: u32) -> A;
+
+    /// See [`Form::KIND`].
+    #[cfg(feature = "serde")]
+    const KIND: Option<&'static str> = None;
+
+    /// See [`Form::parameters`].
+    #[cfg(feature = "serde")]
+    fn parameters(&self, _: &mut Vec<u8>) -> Result<(), CodecError> {
+        Err(CodecError::NoKind)
+    }
+
+    /// See [`Form::save`].
+    #[cfg(feature = "serde")]
+    fn save(_: &A, _: &mut Vec<u8>) -> Result<(), CodecError> {
+        Err(CodecError::NoKind)
+    }
+
+    /// See [`Form::load`].
+    #[cfg(feature = "serde")]
+    fn load(&self, _: &mut &[u8]) -> Result<A, CodecError> {
+        Err(CodecError::NoKind)
+    }
+}
+
+/// A closure, which cannot travel.
+pub(super) struct ByClosure<F>(pub(super) F);
+
+impl<A, F: Fn(u32) -> A + Send + Sync + 'static> Maker<A> for ByClosure<F> {
+    #[inline(always)]
+    fn make(&self, index: u32) -> A {
+        (self.0)(index)
+    }
+}
 
 /// Actors in handler form.
 pub(super) struct Handlers<A, F> {
@@ -16,11 +56,30 @@ pub(super) struct Handlers<A, F> {
     pub(super) _actor: PhantomData<fn() -> A>,
 }
 
-impl<M: Message, A: Actor<M>, F: Fn(u32) -> A + Send + Sync + 'static> Form<M> for Handlers<A, F> {
+impl<M: Message, A: Actor<M>, F: Maker<A>> Form<M> for Handlers<A, F> {
     type Actor = A;
 
     fn make(&self, _: *mut Shard<M>, index: u32) -> A {
-        (self.make)(index)
+        self.make.make(index)
+    }
+
+    #[cfg(feature = "serde")]
+    const KIND: Option<&'static str> = F::KIND;
+
+    #[cfg(feature = "serde")]
+    fn parameters(&self, to: &mut Vec<u8>) -> Result<(), CodecError> {
+        self.make.parameters(to)
+    }
+
+    #[cfg(feature = "serde")]
+    unsafe fn save(actor: *const A, to: &mut Vec<u8>) -> Result<(), CodecError> {
+        // SAFETY: the contract.
+        F::save(unsafe { &*actor }, to)
+    }
+
+    #[cfg(feature = "serde")]
+    fn load(&self, from: &mut &[u8]) -> Result<A, CodecError> {
+        self.make.load(from)
     }
 
     #[inline(always)]

@@ -12,11 +12,13 @@ use crate::virtual_time::population::{Blueprint, Seen};
 use crate::virtual_time::scheduled::{Head, Kind, Label, Scheduled};
 use crate::virtual_time::shard::{LoggedEvent, ROOT, Shard};
 use crate::virtual_time::stored::Stored;
+#[cfg(feature = "serde")]
+use crate::virtual_time::travel::{Codec, Common, SnapshotError};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 /// A shard and its loop, between whose windows its owner does as it likes.
-pub(in super::super) struct PausableShard<M: Message>(ManuallyDrop<Engine<M>>);
+pub(in super::super) struct PausableShard<M: Message>(pub(super) ManuallyDrop<Engine<M>>);
 
 // SAFETY: a shard owns all that its pointers lead to: the shard, actors and events. Messages and
 // actors are `Send`, and so is what they are made from; wakers are, too. What is kept per thread
@@ -42,7 +44,7 @@ impl<M: Message> PausableShard<M> {
     }
 
     /// Does something as the shard that runs on this thread.
-    fn as_running<T>(&mut self, act: impl FnOnce(&mut Engine<M>) -> T) -> T {
+    pub(super) fn as_running<T>(&mut self, act: impl FnOnce(&mut Engine<M>) -> T) -> T {
         // SAFETY: the shard lives as long as this, which is borrowed exclusively.
         let running = unsafe { Running::new(self.0.shard) };
         let done = act(&mut self.0);
@@ -170,6 +172,18 @@ impl<M: Message> PausableShard<M> {
     /// An actor's name, if this shard knows it.
     pub(in super::super) fn name(&mut self, who: Addr) -> String {
         self.0.shard().places.name_of(who.as_u32())
+    }
+
+    /// What all shards agree on, to be written.
+    #[cfg(feature = "serde")]
+    pub(in super::super) fn common(&mut self) -> Common {
+        self.0.common()
+    }
+
+    /// Writes all that this shard has.
+    #[cfg(feature = "serde")]
+    pub(in super::super) fn save(&mut self, codec: &Codec<M>) -> Result<Vec<u8>, SnapshotError> {
+        self.as_running(|engine| engine.save(codec))
     }
 
     /// The actors of this shard that have begun and not ended, in the order of addresses.

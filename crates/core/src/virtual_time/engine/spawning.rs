@@ -109,7 +109,7 @@ impl<M: Message> Engine<M> {
     }
 
     /// The actors share a page of this shard with others.
-    fn place_among_others(
+    pub(super) fn place_among_others(
         &mut self,
         first: u32,
         parent: u32,

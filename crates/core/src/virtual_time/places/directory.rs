@@ -33,7 +33,8 @@ impl BatchName {
 }
 
 /// The actors of one spawn by name.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(in super::super) struct NamedRange {
     pub(in super::super) first: u32,
     pub(in super::super) count: u32,

@@ -10,6 +10,7 @@ use std::any::Any;
 
 /// The first message for an actor that had ended, for strict runs.
 #[derive(Clone)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(in super::super) struct FirstDead {
     /// Time, receiver, sender.
     pub(in super::super) order: (u64, u32, u32),
@@ -61,6 +62,7 @@ pub(crate) struct LoggedEvent {
 
 /// What a shard has counted.
 #[derive(Clone)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(in super::super) struct Counters {
     pub(in super::super) messages: Vec<u64>,
     pub(in super::super) dead: Vec<u64>,
@@ -81,10 +83,13 @@ pub(in super::super) struct Counters {
     pub(in super::super) root_end: u64,
     pub(in super::super) root_ended: Option<u64>,
     /// The first in virtual time.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub(in super::super) failure: Option<Failure>,
     /// Panics that ended actors only; the name of the second is to follow in the event's description.
     pub(in super::super) panics: Vec<(PanicReport, Option<u32>)>,
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub(in super::super) received: Vec<Vec<u64>>,
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub(in super::super) too_many: bool,
     pub(in super::super) probes: Probes,
 }

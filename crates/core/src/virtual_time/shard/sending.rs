@@ -133,7 +133,7 @@ impl<M: Message> Shard<M> {
 
     /// Puts an event where its receiver's shard will find it. `time` is in a later window.
     #[inline(always)]
-    pub(super) fn schedule(&mut self, time: u64, mut event: Scheduled<M>) {
+    pub(in super::super) fn schedule(&mut self, time: u64, mut event: Scheduled<M>) {
         let window = time >> self.settings.window_bits;
         let offset = self.offset(time);
         event.head.label.set_offset(offset);
@@ -170,7 +170,7 @@ impl<M: Message> Shard<M> {
 
     /// Nanoseconds from the begin of its window to this time.
     #[inline(always)]
-    pub(super) fn offset(&self, time: u64) -> u32 {
+    pub(in super::super) fn offset(&self, time: u64) -> u32 {
         time as u32 & ((1 << self.settings.window_bits) - 1)
     }
 

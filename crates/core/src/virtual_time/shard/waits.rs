@@ -1,5 +1,7 @@
 //! What a shard notes of waits: tokens, timers that are over, wakers of combinators.
 
+#[cfg(feature = "serde")]
+use super::notes::{Notes, SavedHandle};
 use super::timer::{Timer, key};
 use crate::Token;
 use crate::virtual_time::wheel::Wheel;
@@ -39,6 +41,50 @@ impl Default for Waits {
             relays: HashMap::new(),
             handles: HashMap::new(),
         }
+    }
+}
+
+#[cfg(feature = "serde")]
+impl Waits {
+    /// What there is to note. Wakers are none of it: only async bodies have them.
+    pub(super) fn save(&self) -> Notes {
+        let handles = self.handles.iter().flat_map(|(&actor, handles)| {
+            handles.iter().map(move |handle| SavedHandle {
+                actor,
+                own: handle.own.0,
+                token: handle.token.0,
+                period: handle.period,
+            })
+        });
+        let mut notes = Notes {
+            own_tokens: self.own_tokens,
+            cancelled: self.cancelled.iter().copied().collect(),
+            handles: handles.collect(),
+            ..Notes::default()
+        };
+        notes.cancelled.sort_unstable();
+        notes
+            .handles
+            .sort_by_key(|handle| (handle.actor, handle.own));
+        notes
+    }
+
+    /// The waits that were noted.
+    pub(super) fn restore(notes: &Notes) -> Waits {
+        let mut waits = Waits {
+            own_tokens: notes.own_tokens,
+            cancelled: notes.cancelled.iter().copied().collect(),
+            ..Waits::default()
+        };
+        for handle in &notes.handles {
+            let handles = waits.handles.entry(handle.actor).or_default();
+            handles.push(Handle {
+                own: Token(handle.own),
+                token: Token(handle.token),
+                period: handle.period,
+            });
+        }
+        waits
     }
 }
 

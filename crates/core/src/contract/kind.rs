@@ -1,0 +1,54 @@
+//! Kinds of actors: what can be written down and made again elsewhere.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserializer, Serialize, Serializer};
+
+/// A kind of actor, declared once: a name, what its actors are made from, and how the state of one is
+/// written and read. Its handler is its [`Actor`](crate::Actor), or its [`Script`](crate::Script) if it is a root.
+///
+/// What is spawned by kind ([`Context::spawn_kind_request`](crate::Context::spawn_kind_request)) can be saved
+/// ([`Simulation::snapshot`](crate::Simulation::snapshot)) and made again in another process, because parameters travel
+/// instead of closures. Nothing else needs kinds.
+///
+/// For a state that is plain data, `#[derive(Kind)]` does it: the parameters are a state to begin with, and nothing
+/// is local.
+///
+/// ```
+/// use corsair::{Kind, Message};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Clone, Serialize, Deserialize, Kind)]
+/// #[kind(name = "purse")]
+/// struct Purse {
+///     coins: u32,
+/// }
+///
+/// assert_eq!(Purse::NAME, "purse");
+/// assert_eq!(Purse::make(&Purse { coins: 3 }, &(), 0).coins, 3);
+/// ```
+pub trait Kind: Sized + Send + 'static {
+    /// Its name, different from those of all other kinds of a program.
+    const NAME: &'static str;
+
+    /// What the actors of a spawn are made from; it travels with the spawn.
+    type Parameters: Serialize + DeserializeOwned + Send + Sync + 'static;
+
+    /// What every process has by itself and its actors share, such as a recorder. Nothing in it may decide
+    /// what an actor does but what is equal in all processes.
+    type Local: Clone + Send + Sync + 'static;
+
+    /// Makes the actor with this index of a spawn.
+    fn make(parameters: &Self::Parameters, local: &Self::Local, index: u32) -> Self;
+
+    /// Writes its state.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    fn save<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error>;
+
+    /// Reads what [`Kind::save`] has written.
+    ///
+    /// # Errors
+    /// If it is not a state of this kind.
+    fn restore<'de, D: Deserializer<'de>>(from: D, local: &Self::Local) -> Result<Self, D::Error>;
+}

@@ -1,0 +1,98 @@
+//! Actors that wait, written as a state and what it waits for next.
+
+use super::context::{AsyncContext, Context};
+use super::event::Event;
+use super::message::Message;
+use super::waiting::{Own, Waiting};
+use std::time::Duration;
+
+/// What a [`Script`] waits for before it goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Wait {
+    /// The next event, be it one that arrived during another wait; it is given to the script.
+    Event,
+    /// The addresses of actors that it has asked for ([`Context::spawn_request`]) just before: it is
+    /// given the [`Event::Spawned`] with this number.
+    Spawned(u32),
+    /// So long, as [`AsyncContext::sleep`] does.
+    Sleep(Duration),
+    /// Until every actor that is ready has run: [`AsyncContext::yield_now`].
+    Yield,
+    /// Until all that was sent has been handled: [`AsyncContext::settle`].
+    Settle,
+    /// Nothing: the actor ends.
+    End,
+}
+
+/// An actor that waits, as a state: what an async body does between two waits is one call.
+///
+/// [`perform`] runs it as an async body, on any executor. With a [`Kind`](crate::Kind) it is also the root of runs
+/// that can be saved, and then runs without one, with the same digest.
+///
+/// ```
+/// use corsair::{AsyncContext, Config, Context, Event, Message, Scenario, Script, Wait, perform, simulate};
+/// use std::time::Duration;
+///
+/// #[derive(Message)]
+/// struct Tick(u32);
+///
+/// /// Sends itself a number every second.
+/// struct Clock {
+///     told: u32,
+/// }
+///
+/// impl Script<Tick> for Clock {
+///     fn go_on<C: Context<Tick>>(&mut self, _: Option<Event<Tick>>, cx: &mut C) -> Wait {
+///         if self.told == 3 {
+///             return Wait::End;
+///         }
+///         let me = cx.me();
+///         cx.send(me, Tick(self.told));
+///         self.told += 1;
+///         Wait::Sleep(Duration::from_secs(1))
+///     }
+/// }
+///
+/// struct Root;
+/// impl Scenario<Tick> for Root {
+///     async fn root<C: AsyncContext<Tick>>(self, cx: C) {
+///         perform(Clock { told: 0 }, cx).await;
+///     }
+/// }
+///
+/// let report = simulate(&Config::default(), Root)?;
+/// assert_eq!(report.time.elapsed(), Duration::from_secs(3));
+/// # Ok::<(), corsair::RunError>(())
+/// ```
+pub trait Script<M: Message>: Send + 'static {
+    /// Goes on until it waits for something. It is given an event if it has waited for one.
+    fn go_on<C: Context<M>>(&mut self, event: Option<Event<M>>, cx: &mut C) -> Wait;
+}
+
+/// The async body that does what the script does. Returns the script when that has ended.
+pub async fn perform<M: Message, S: Script<M>, C: AsyncContext<M>>(mut script: S, mut cx: C) -> S {
+    let mut event = None;
+    loop {
+        event = match script.go_on(event, &mut cx) {
+            Wait::Event => Some(cx.recv().await),
+            Wait::Spawned(request) => {
+                let own = Own::Spawned(request);
+                Some(cx.wait_own(Waiting::Spawn, own).await)
+            }
+            Wait::Sleep(time) => {
+                cx.sleep(time).await;
+                None
+            }
+            Wait::Yield => {
+                cx.yield_now().await;
+                None
+            }
+            Wait::Settle => {
+                cx.settle().await;
+                None
+            }
+            Wait::End => return script,
+        };
+    }
+}

@@ -1,0 +1,184 @@
+//! The end: goodbyes out, goodbyes and gold in.
+
+use super::CHUNK;
+use crate::contract::{AddrRange, Context, Event, Token, Wait};
+use crate::fsm::{Msg, PirateWatch, Tally, Watch};
+use std::time::Duration;
+
+/// The token of the timer that fires when nothing has happened for a while.
+const SILENCE: Token = Token::new(1);
+/// The while. Where all messages arrive, answers take far less; so it decides nothing but how
+/// long a run that has lost some goes on.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The token of the timer that marks the end of what has arrived.
+const MARK: Token = Token::new(2);
+/// Once everything sent has been handled: answers, coins under way, and coins returned are three
+/// generations of messages, and each is waited for once. What is not there then will not come.
+const GENERATIONS: u32 = 3;
+
+/// See the [module](self).
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(super) struct Farewell {
+    pub(super) tally: Tally,
+    /// How many pirates were told goodbye.
+    asked: u32,
+    /// Something has happened since the timer of silence was set.
+    broken: bool,
+    /// Nothing has happened for a while.
+    certain: bool,
+    step: Step,
+}
+
+/// What it is at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+enum Step {
+    #[default]
+    Begin,
+    /// It sends goodbyes.
+    Ask,
+    /// It takes in answers, before it sends more goodbyes.
+    TakeIn,
+    /// It takes in answers, and has sent all goodbyes.
+    Last,
+    /// All that was sent before has been handled, in this generation.
+    Settled(u32),
+    /// It takes in what has arrived, up to the mark of this generation.
+    UpToMark(u32),
+}
+
+impl Farewell {
+    /// Goes on until it waits for something; [`Wait::End`] when all that will ever come has come.
+    #[inline]
+    pub(super) fn go_on<W: Watch, C: Context<Msg>>(
+        &mut self,
+        event: Option<Event<Msg>>,
+        pirates: AddrRange,
+        watch: &W,
+        told: &W::Pirate,
+        cx: &mut C,
+    ) -> Wait {
+        if let Some(event) = event {
+            match (self.step, event) {
+                (Step::UpToMark(generation), Event::Timer(MARK)) => {
+                    return self.settle(generation + 1);
+                }
+                (Step::TakeIn | Step::Last, Event::Timer(SILENCE)) => {
+                    self.certain = !self.broken;
+                    self.broken = false;
+                    cx.timer(PATIENCE, SILENCE);
+                }
+                (step, event) => {
+                    self.broken |= matches!(step, Step::TakeIn | Step::Last);
+                    self.count(event, watch, told, cx);
+                }
+            }
+        }
+        match self.step {
+            Step::Begin => {
+                cx.timer(PATIENCE, SILENCE);
+                self.ask(pirates, cx)
+            }
+            Step::Ask => self.ask(pirates, cx),
+            Step::TakeIn => match self.before_the_next() {
+                Some(wait) => wait,
+                None => self.ask(pirates, cx),
+            },
+            Step::Last => self.take_in_the_last(),
+            Step::Settled(generation) => {
+                cx.timer(Duration::ZERO, MARK);
+                self.step = Step::UpToMark(generation);
+                Wait::Event
+            }
+            Step::UpToMark(_) => Wait::Event,
+        }
+    }
+
+    /// Sends the next chunk of goodbyes, if there is one.
+    ///
+    /// Answers are taken in while the goodbyes go out, at most two chunks of them outstanding: they
+    /// need no room then, whatever the population.
+    fn ask<C: Context<Msg>>(&mut self, pirates: AddrRange, cx: &mut C) -> Wait {
+        loop {
+            if self.asked == pirates.len() {
+                self.step = Step::Last;
+                return self.take_in_the_last();
+            }
+            let end = pirates.len().min(self.asked.saturating_add(CHUNK));
+            for index in self.asked..end {
+                cx.send(pirates.get(index), Msg::Goodbye { gold: 0 });
+            }
+            self.asked = end;
+            self.step = Step::TakeIn;
+            if let Some(wait) = self.before_the_next() {
+                return wait;
+            }
+        }
+    }
+
+    /// What there is to wait for before the next chunk of goodbyes.
+    #[inline]
+    fn before_the_next(&mut self) -> Option<Wait> {
+        if self.certain {
+            self.step = Step::Ask;
+            return Some(Wait::Yield);
+        }
+        (self.tally.goodbyes + CHUNK < self.asked).then_some(Wait::Event)
+    }
+
+    /// Waits for answers as long as that makes sense: all goodbyes are out.
+    #[inline]
+    fn take_in_the_last(&mut self) -> Wait {
+        if self.tally.is_complete() {
+            Wait::End
+        } else if self.certain {
+            self.settle(0)
+        } else {
+            Wait::Event
+        }
+    }
+
+    /// Takes in all that will ever come, a generation at a time.
+    fn settle(&mut self, generation: u32) -> Wait {
+        if generation == GENERATIONS {
+            return Wait::End;
+        }
+        self.step = Step::Settled(generation);
+        Wait::Settle
+    }
+
+    /// Counts what an event brings.
+    #[inline]
+    fn count<W: Watch, C: Context<Msg>>(
+        &mut self,
+        event: Event<Msg>,
+        watch: &W,
+        told: &W::Pirate,
+        cx: &C,
+    ) {
+        match event {
+            Event::Message { from, body } => {
+                if W::Pirate::MESSAGES {
+                    told.message(cx.now(), cx.me(), &body, &cx.envelope());
+                }
+                match body {
+                    Msg::Goodbye { gold } => {
+                        watch.ended(cx.now(), from);
+                        self.tally.goodbyes += 1;
+                        self.tally.returned += u64::from(gold);
+                    }
+                    Msg::GoldCoin(gold) => self.tally.salvaged += u64::from(gold),
+                    Msg::Hello { .. } | Msg::NameDrop { .. } | Msg::Chat { .. } => {}
+                }
+            }
+            Event::DeadLetter {
+                body: Msg::GoldCoin(gold),
+                ..
+            } => {
+                self.tally.salvaged += u64::from(gold);
+            }
+            _ => {}
+        }
+    }
+}

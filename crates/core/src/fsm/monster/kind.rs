@@ -1,0 +1,163 @@
+//! The FSM as a kind: what a run of pirates is made from, and how the FSM is written down.
+
+use super::{Farewell, Gifts, Monster, Stage, TallyCell};
+use crate::contract::{AddrRange, Kind};
+use crate::fsm::{Form, Fsm, Network, Tally, Watch};
+use crate::sync::lock;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a run of pirates is made from, in any process: all of an [`Fsm`] but its watch and the form of the
+/// pirates, which are handlers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FsmParameters {
+    /// The first part of the pirates' names.
+    pub arch: String,
+    /// How many pirates, unless there is a network.
+    pub population: u32,
+    /// How long they talk.
+    pub talk: Duration,
+    /// Who knows whom.
+    pub network: Option<Network>,
+    /// How often each pirate chats.
+    pub chat: Option<Duration>,
+}
+
+impl<W: Watch> From<&Fsm<W>> for FsmParameters {
+    fn from(fsm: &Fsm<W>) -> FsmParameters {
+        FsmParameters {
+            arch: fsm.arch.clone(),
+            population: fsm.population,
+            talk: fsm.talk,
+            network: fsm.network.clone(),
+            chat: fsm.chat,
+        }
+    }
+}
+
+/// What the FSM has of each process: who is told what happens, and where its tally is put.
+#[derive(Clone)]
+pub struct FsmLocal<W: Watch = ()> {
+    watch: W,
+    tally: TallyCell,
+}
+
+impl<W: Watch> FsmLocal<W> {
+    /// Tells this watch.
+    pub fn new(watch: W) -> FsmLocal<W> {
+        FsmLocal {
+            watch,
+            tally: TallyCell::default(),
+        }
+    }
+
+    /// What the FSM has counted, if it has come to its end in this process.
+    pub fn tally(&self) -> Option<Tally> {
+        *lock(&self.tally)
+    }
+
+    /// Who is told.
+    pub fn watch(&self) -> &W {
+        &self.watch
+    }
+}
+
+impl<W: Watch> fmt::Debug for FsmLocal<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FsmLocal")
+            .field("tally", &self.tally())
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Serialize)]
+struct Saved<'a> {
+    arch: &'a str,
+    population: u32,
+    talk: Duration,
+    network: Option<&'a Network>,
+    pirates: AddrRange,
+    gifts: &'a Gifts,
+    sent: u64,
+    stage: Stage,
+    farewell: &'a Farewell,
+}
+
+#[derive(Deserialize)]
+struct Restored {
+    arch: String,
+    population: u32,
+    talk: Duration,
+    network: Option<Network>,
+    pirates: AddrRange,
+    gifts: Gifts,
+    sent: u64,
+    stage: Stage,
+    farewell: Farewell,
+}
+
+impl<W: Watch> Kind for Monster<W> {
+    const NAME: &'static str = "corsair.fsm";
+    type Parameters = FsmParameters;
+    type Local = FsmLocal<W>;
+
+    fn make(parameters: &FsmParameters, local: &FsmLocal<W>, _: u32) -> Monster<W> {
+        let parameters = parameters.clone();
+        let fsm = Fsm {
+            arch: parameters.arch,
+            population: parameters.population,
+            talk: parameters.talk,
+            form: Form::Handler,
+            network: parameters.network,
+            chat: parameters.chat,
+            watch: local.watch.clone(),
+        };
+        Monster::new(fsm, Arc::clone(&local.tally))
+    }
+
+    fn save<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let saved = Saved {
+            arch: &self.arch,
+            population: self.population,
+            talk: self.talk,
+            network: self.network.as_deref(),
+            pirates: self.pirates,
+            gifts: &self.gifts,
+            sent: self.sent,
+            stage: self.stage,
+            farewell: &self.farewell,
+        };
+        saved.serialize(to)
+    }
+
+    fn restore<'de, D: Deserializer<'de>>(
+        from: D,
+        local: &FsmLocal<W>,
+    ) -> Result<Monster<W>, D::Error> {
+        let saved = Restored::deserialize(from)?;
+        if saved
+            .network
+            .as_ref()
+            .is_some_and(|network| network.len() != saved.population)
+        {
+            return Err(D::Error::custom("a network of another size"));
+        }
+        Ok(Monster {
+            arch: saved.arch,
+            population: saved.population,
+            talk: saved.talk,
+            network: saved.network.map(Arc::new),
+            pirates: saved.pirates,
+            gifts: saved.gifts,
+            sent: saved.sent,
+            stage: saved.stage,
+            farewell: saved.farewell,
+            told: local.watch.pirate(),
+            watch: local.watch.clone(),
+            tally: Arc::clone(&local.tally),
+        })
+    }
+}

@@ -1,0 +1,93 @@
+//! The forms of actors of a kind: made from parameters, written down, and read again.
+
+use super::forms::{Handlers, Maker};
+use super::scripts::Scripts;
+use crate::contract::{Actor, Kind, Message, Script};
+use crate::virtual_time::form::Form;
+use crate::virtual_time::travel::{CodecError, get, put};
+use serde::de::DeserializeSeed;
+use serde::{Deserializer, Serialize, Serializer};
+use std::marker::PhantomData;
+
+/// From what actors of a kind are made.
+pub(super) struct ByKind<K: Kind> {
+    /// None if all of the spawn have begun: they were read, and none will be made.
+    parameters: Option<K::Parameters>,
+    local: K::Local,
+}
+
+impl<K: Kind> Maker<K> for ByKind<K> {
+    #[inline(always)]
+    fn make(&self, index: u32) -> K {
+        let parameters = self.parameters.as_ref();
+        K::make(
+            parameters.expect("only who has not begun is made, from parameters"),
+            &self.local,
+            index,
+        )
+    }
+
+    const KIND: Option<&'static str> = Some(K::NAME);
+
+    fn parameters(&self, to: &mut Vec<u8>) -> Result<(), CodecError> {
+        put(to, &self.parameters)
+    }
+
+    fn save(actor: &K, to: &mut Vec<u8>) -> Result<(), CodecError> {
+        put(to, &Saving(actor))
+    }
+
+    fn load(&self, from: &mut &[u8]) -> Result<K, CodecError> {
+        let mut reader = postcard::Deserializer::from_bytes(from);
+        let read = Restoring::<K>(&self.local).deserialize(&mut reader)?;
+        *from = reader.finalize()?;
+        Ok(read)
+    }
+}
+
+struct Saving<'a, K>(&'a K);
+
+impl<K: Kind> Serialize for Saving<'_, K> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.0.save(to)
+    }
+}
+
+struct Restoring<'a, K: Kind>(&'a K::Local);
+
+impl<'de, K: Kind> DeserializeSeed<'de> for Restoring<'_, K> {
+    type Value = K;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<K, D::Error> {
+        K::restore(from, self.0)
+    }
+}
+
+/// Handlers of a kind.
+pub(in super::super) fn handlers<M: Message, K: Kind + Actor<M>>(
+    parameters: Option<K::Parameters>,
+    local: K::Local,
+) -> impl Form<M> {
+    Handlers {
+        make: ByKind::<K> { parameters, local },
+        _actor: PhantomData,
+    }
+}
+
+/// Scripts of a kind.
+pub(in super::super) fn scripts<M: Message, K: Kind + Script<M>>(
+    parameters: Option<K::Parameters>,
+    local: K::Local,
+) -> impl Form<M> {
+    Scripts {
+        make: ByKind::<K> { parameters, local },
+        _script: PhantomData,
+    }
+}
+
+/// The parameters that [`Maker::parameters`] has written.
+pub(in super::super) fn read_parameters<K: Kind>(
+    from: &mut &[u8],
+) -> Result<Option<K::Parameters>, CodecError> {
+    get(from)
+}

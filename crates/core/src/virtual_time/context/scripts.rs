@@ -1,0 +1,196 @@
+//! The form of scripts: what they wait for is data, so that they can be written down while they wait.
+
+use super::forms::Maker;
+use super::{ForEvent, VirtualContext};
+use crate::contract::{Event, Flow, Message, Script, Token, Wait, Waiting, time::nanos};
+use crate::virtual_time::form::Form;
+use crate::virtual_time::scheduled::Kind;
+use crate::virtual_time::shard::Shard;
+use crate::virtual_time::travel::{CodecError, get, put};
+use serde::{Deserialize, Serialize};
+use std::marker::PhantomData;
+
+/// Actors that are scripts.
+pub(super) struct Scripts<S, F> {
+    pub(super) make: F,
+    pub(super) _script: PhantomData<fn() -> S>,
+}
+
+/// A script and what it waits for.
+pub(super) struct Scripted<S> {
+    until: Until,
+    script: S,
+}
+
+/// What it waits for.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+enum Until {
+    /// Nothing: it has just begun.
+    Now,
+    Event,
+    Spawned(u32),
+    /// A timer of the library's own, with this token.
+    Due(u32),
+}
+
+impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
+    type Actor = Scripted<S>;
+
+    fn make(&self, _: *mut Shard<M>, index: u32) -> Scripted<S> {
+        Scripted {
+            until: Until::Now,
+            script: self.make.make(index),
+        }
+    }
+
+    const KIND: Option<&'static str> = F::KIND;
+
+    fn parameters(&self, to: &mut Vec<u8>) -> Result<(), CodecError> {
+        self.make.parameters(to)
+    }
+
+    unsafe fn save(actor: *const Scripted<S>, to: &mut Vec<u8>) -> Result<(), CodecError> {
+        // SAFETY: the contract.
+        let scripted = unsafe { &*actor };
+        put(to, &scripted.until)?;
+        F::save(&scripted.script, to)
+    }
+
+    fn load(&self, from: &mut &[u8]) -> Result<Scripted<S>, CodecError> {
+        Ok(Scripted {
+            until: get(from)?,
+            script: self.make.load(from)?,
+        })
+    }
+
+    /// Its first event is its begin.
+    unsafe fn begin(_: *mut Scripted<S>, _: *mut Shard<M>) {}
+
+    #[inline(always)]
+    unsafe fn handle(actor: *mut Scripted<S>, shard: *mut Shard<M>) -> Flow {
+        // SAFETY: the shard is valid, the actor used by nothing else; references to the shard end
+        // before the script goes on.
+        unsafe {
+            loop {
+                let event = match (*actor).until {
+                    Until::Now => None,
+                    Until::Event => match next_event(shard) {
+                        Some(event) => Some(event),
+                        None => return Flow::Continue,
+                    },
+                    Until::Spawned(request) => match spawned(shard, request) {
+                        Some(event) => Some(event),
+                        None => return Flow::Continue,
+                    },
+                    Until::Due(token) if is_due(shard, token) => None,
+                    Until::Due(_) => return Flow::Continue,
+                };
+                let context = &mut VirtualContext::new(ForEvent(shard));
+                let wait = (*actor).script.go_on(event, context);
+                (*actor).until = match wait {
+                    Wait::Event => Until::Event,
+                    Wait::Spawned(request) => Until::Spawned(request),
+                    Wait::Sleep(time) => sleep(shard, nanos(time)),
+                    Wait::Yield => sleep(shard, (*shard).min_latency()),
+                    Wait::Settle => sleep(shard, (*shard).time_to_settle()),
+                    Wait::End => {
+                        // What arrived with the last breath was not received.
+                        if let Some(event) = (*shard).take_arrived() {
+                            let kind = event.message_kind();
+                            drop((*shard).undeliverable(event, kind));
+                        }
+                        return Flow::Stop;
+                    }
+                };
+            }
+        }
+    }
+
+    unsafe fn state(_: *const ()) -> Option<serde_json::Value> {
+        None
+    }
+
+    unsafe fn finish(_: *mut Scripted<S>, _: *mut Shard<M>) {}
+
+    unsafe fn ask(actor: *mut Scripted<S>, shard: *mut Shard<M>) {
+        // SAFETY: the contract.
+        unsafe {
+            (*shard).turn.waiting = match (*actor).until {
+                Until::Now | Until::Event => Waiting::Message,
+                Until::Spawned(_) => Waiting::Spawn,
+                Until::Due(_) => Waiting::Sleep,
+            };
+        }
+    }
+}
+
+/// Sets a timer of the library's own.
+///
+/// # Safety
+/// The shard is valid and no reference to it is held. So for the other functions.
+unsafe fn sleep<M: Message>(shard: *mut Shard<M>, time: u64) -> Until {
+    // SAFETY: the contract.
+    let shard = unsafe { &mut *shard };
+    let Token(token) = shard.waits.own_token();
+    shard.set_timer(time, token);
+    Until::Due(token)
+}
+
+/// What was kept first, then what has arrived.
+///
+/// # Safety
+/// See [`sleep`].
+#[inline(always)]
+unsafe fn next_event<M: Message>(shard: *mut Shard<M>) -> Option<Event<M>> {
+    // SAFETY: the contract.
+    unsafe {
+        while let Some(event) = (*shard).take_kept() {
+            let kind = event.message_kind();
+            (*shard).resume_kept(event.head, kind);
+            if let Some(event) = event.for_actor() {
+                return Some(event);
+            }
+        }
+        (*shard).take_event()
+    }
+}
+
+/// The addresses of a spawn, if they have arrived; anything else is kept.
+///
+/// # Safety
+/// See [`sleep`].
+unsafe fn spawned<M: Message>(shard: *mut Shard<M>, request: u32) -> Option<Event<M>> {
+    // SAFETY: the contract.
+    unsafe {
+        let event = (*shard).take_arrived()?;
+        if event.head.kind() == Kind::Spawned && event.head.seq == request {
+            (*shard).resume_kept(event.head, None);
+            return event.into_event();
+        }
+        if !event.is_own() {
+            (*shard).keep(event);
+        }
+    }
+    None
+}
+
+/// Whether the timer of a sleep has arrived; anything else is kept.
+///
+/// # Safety
+/// See [`sleep`].
+unsafe fn is_due<M: Message>(shard: *mut Shard<M>, token: u32) -> bool {
+    // SAFETY: the contract.
+    unsafe {
+        let Some(event) = (*shard).take_arrived() else {
+            return false;
+        };
+        if event.head.kind() == Kind::Timer && event.head.cause.parent == u64::from(token) {
+            (*shard).resume_kept(event.head, None);
+            return true;
+        }
+        if !event.is_own() {
+            (*shard).keep(event);
+        }
+    }
+    false
+}

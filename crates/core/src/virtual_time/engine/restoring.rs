@@ -1,0 +1,261 @@
+//! A shard is made from what was written, by this number of shards or another.
+
+use super::{Engine, PausableShard};
+use crate::contract::random::{Streams, key};
+use crate::contract::{Config, Message};
+use crate::virtual_time::addresses::{Addresses, PAGE, PAGE_BITS};
+use crate::virtual_time::header::{Header, State};
+use crate::virtual_time::places::{NamedRange, addresses_of};
+use crate::virtual_time::population::{Blueprint, Pages};
+use crate::virtual_time::scheduled::{Kind, Scheduled};
+use crate::virtual_time::shard::{NETWORK, Shard, Timer};
+use crate::virtual_time::travel::{
+    CodecError, GroupShare, Head, Input, Kinds, SavedBatch, SavedOrigin, Share, get,
+};
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
+
+impl<M: Message> PausableShard<M> {
+    /// A shard that goes on where others have paused.
+    pub(in super::super) fn restored(
+        config: &Config,
+        index: usize,
+        head: &Head,
+        kinds: &Kinds<M>,
+        share: Share<'_, M>,
+    ) -> Result<PausableShard<M>, CodecError> {
+        let shard = Box::into_raw(Shard::new(config, index));
+        // What is dropped if this fails half-way is dropped as a paused shard is.
+        let mut paused = PausableShard(ManuallyDrop::new(Engine::new(shard, config.workers.get())));
+        paused.as_running(|engine| engine.restore(head, kinds, share))?;
+        Ok(paused)
+    }
+}
+
+impl<M: Message> Engine<M> {
+    fn restore(
+        &mut self,
+        head: &Head,
+        kinds: &Kinds<M>,
+        share: Share<'_, M>,
+    ) -> Result<(), CodecError> {
+        self.spawned = head.spawned;
+        self.windows = head.windows;
+        self.counted = head.counted;
+        self.busy = share.busy;
+        let shard = self.shard();
+        shard.settings.streams = Streams::new(head.stream_seed);
+        shard.settings.network_key = key(head.stream_seed, NETWORK);
+        shard.window.number = head.window;
+        shard.window.base = head.window << shard.settings.window_bits;
+        shard.queues.timers.advance(head.window);
+        shard.queues.far.advance(head.window);
+        shard.spawns_wait_from = head.spawns_wait_from;
+        let addresses = Addresses::restore(&head.addresses);
+        shard.places.addresses = addresses.ok_or(CodecError::Number(0, "address"))?;
+        shard.places.add_forgotten_names(share.names);
+        shard.take_over(share.notes);
+        shard.spawns = share.spawns;
+        for group in share.groups.into_values() {
+            self.restore_group(group, kinds)?;
+        }
+        for (batch, contents) in share.batches {
+            self.restore_batch(batch, contents, kinds)?;
+        }
+        for page in share.closed {
+            self.shard().places.close_page(page);
+        }
+        self.restore_events(share.events)?;
+        for (actor, event) in share.kept {
+            self.keep_for(actor, event)?;
+        }
+        let shard = self.shard();
+        for (actor, token, event) in share.own {
+            shard.add_own(actor, token, event);
+        }
+        let received = std::mem::take(&mut shard.counters.received);
+        if let Some(counters) = share.counters {
+            shard.counters = counters;
+        } else {
+            (shard.counters.begun, shard.counters.never) = (share.live, 0);
+        }
+        shard.counters.received = received;
+        Ok(())
+    }
+
+    fn blueprint(
+        kinds: &Kinds<M>,
+        origin: &SavedOrigin,
+    ) -> Result<Arc<dyn Blueprint<M, Shard<M>>>, CodecError> {
+        // Without parameters: an option that is empty.
+        let parameters = origin.parameters.as_deref().unwrap_or(&[0]);
+        kinds.blueprint(&origin.kind, &mut &*parameters)
+    }
+
+    fn restore_group(&mut self, share: GroupShare<'_>, kinds: &Kinds<M>) -> Result<(), CodecError> {
+        let GroupShare { group, pages } = share;
+        let (first, count) = (group.first, group.spawn.count());
+        let page = first >> PAGE_BITS;
+        if first.checked_add(count).is_none() {
+            return Err(CodecError::Number(count.into(), "number of actors"));
+        }
+        let living: u32 = pages.values().map(|page| u32::from(page.living)).sum();
+        let places = &mut self.shard().places;
+        let numbers = page..page.saturating_add(count.div_ceil(PAGE));
+        if first % PAGE != 0 || pages.keys().any(|number| !numbers.contains(number)) {
+            return Err(CodecError::Number(first.into(), "spawn"));
+        }
+        let own: Vec<_> = numbers
+            .filter(|number| places.owns(number << PAGE_BITS))
+            .collect();
+        if living == 0 && !self.shard().settings.per_actor {
+            // Others lived on the shard that had these.
+            let names = group.spawn.names.clone();
+            let range = NamedRange {
+                first,
+                count,
+                names,
+            };
+            self.shard().places.add_forgotten_names(vec![range]);
+            return Ok(());
+        }
+        let in_page = |number: u32| addresses_of(number, first, count).len() as u32;
+        let blueprint = Self::blueprint(kinds, &group.origin)?;
+        let population = self.populations.insert(
+            blueprint.build(&Pages {
+                first,
+                count,
+                born: group.origin.born,
+                own: own
+                    .iter()
+                    .map(|&number| (number - page, in_page(number)))
+                    .collect(),
+            }),
+        );
+        let places = &mut self.shard().places;
+        places.add_group(page, group.parent, group.spawn.clone(), living, population);
+        for number in own {
+            let mut contents = pages.get(&number).map(|page| page.contents);
+            for actor in addresses_of(number, first, count) {
+                self.restore_actor(population, actor, contents.as_mut())?;
+            }
+            expect_end(contents)?;
+        }
+        Ok(())
+    }
+
+    fn restore_batch(
+        &mut self,
+        batch: SavedBatch,
+        contents: Input<'_>,
+        kinds: &Kinds<M>,
+    ) -> Result<(), CodecError> {
+        let (first, count) = (batch.first, batch.count);
+        let last = first.checked_add(u32::from(count).saturating_sub(1));
+        let within = last.is_some_and(|last| last >> PAGE_BITS == first >> PAGE_BITS);
+        if count == 0 || !within || self.shard().places.population(first).is_some() {
+            return Err(CodecError::Number(first.into(), "spawn"));
+        }
+        let blueprint = Self::blueprint(kinds, &batch.origin)?;
+        let mut spawn = crate::contract::Spawn::one("");
+        spawn.count = count.into();
+        spawn.names = batch.names;
+        spawn.watched = batch.watched;
+        self.place_among_others(first, batch.parent, spawn, blueprint, batch.origin.born);
+        let places = &mut self.shard().places;
+        let population = places.population(first).unwrap_or(u32::MAX);
+        places.set_living(first, batch.living);
+        let mut contents = Some(contents);
+        for actor in first..first + u32::from(count) {
+            self.restore_actor(population, actor, contents.as_mut())?;
+        }
+        expect_end(contents)
+    }
+
+    /// An actor as it was written; one that was not had ended.
+    fn restore_actor(
+        &mut self,
+        population: u32,
+        actor: u32,
+        contents: Option<&mut Input<'_>>,
+    ) -> Result<(), CodecError> {
+        let known = self.populations.get(population);
+        let population = known.ok_or(CodecError::Number(actor.into(), "actor"))?;
+        let shard = self.shard;
+        let Some(from) = contents else {
+            // SAFETY: no reference to the shard is held; the actor is one of the population, just made.
+            unsafe { population.end_unborn(shard, actor, crate::contract::Reason::Returned) };
+            return Ok(());
+        };
+        let how: u8 = get(from)?;
+        let state = Header::state_of(how);
+        let (state, reason) = state.ok_or(CodecError::Number(how.into(), "actor's state"))?;
+        if state == State::Fresh {
+            return Ok(());
+        }
+        let (seq, drawn): (u32, u64) = get(from)?;
+        // SAFETY: as above.
+        unsafe {
+            match state {
+                State::Live => population.load(shard, actor, from)?,
+                _ => population.end_unborn(shard, actor, reason),
+            }
+            (*population.header(shard, actor)).set_numbers((how, seq, drawn));
+        }
+        Ok(())
+    }
+
+    /// What is to happen, in the order in which it was written.
+    fn restore_events(&mut self, events: Vec<(u64, Scheduled<M>)>) -> Result<(), CodecError> {
+        let shard = self.shard();
+        let (number, bits) = (shard.window.number, shard.settings.window_bits);
+        for (time, mut event) in events {
+            let window = time >> bits;
+            if window < number || time == u64::MAX {
+                return Err(CodecError::Number(time, "time to come"));
+            }
+            if window == number {
+                let offset = shard.offset(time);
+                event.head.label.set_offset(offset);
+                shard.rest.push(event);
+            } else if event.head.kind() == Kind::Timer {
+                shard.queues.timers.push(Timer {
+                    time,
+                    actor: event.head.to,
+                    token: event.head.cause.parent as u32,
+                });
+            } else {
+                shard.schedule(time, event);
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps an event for later receives of an actor.
+    fn keep_for(&mut self, actor: u32, event: Scheduled<M>) -> Result<(), CodecError> {
+        let unknown = CodecError::Number(actor.into(), "actor");
+        let number = self.shard().places.population(actor);
+        let population = number.and_then(|number| self.populations.get(number));
+        let Some(population) = population else {
+            return Err(unknown);
+        };
+        // SAFETY: no reference to the shard is held but the one to what is kept, which is not part of
+        // the header.
+        unsafe {
+            let header = population.header(self.shard, actor);
+            if header.is_null() {
+                return Err(unknown);
+            }
+            (*self.shard).kept.push(&mut (*header).kept, event);
+        }
+        Ok(())
+    }
+}
+
+/// All has been read.
+fn expect_end(contents: Option<Input<'_>>) -> Result<(), CodecError> {
+    match contents.map_or(0, <[u8]>::len) {
+        0 => Ok(()),
+        left => Err(CodecError::Number(left as u64, "end of a page")),
+    }
+}

@@ -1,0 +1,327 @@
+//! A shard is written down, while it is paused.
+
+use super::Engine;
+use crate::contract::{Addr, Message};
+use crate::virtual_time::header::{Header, State};
+use crate::virtual_time::parcel::RING;
+use crate::virtual_time::places::addresses_of;
+use crate::virtual_time::scheduled::{Head as EventHead, Kind, Scheduled, TIMER_FROM, TIMER_SEQ};
+use crate::virtual_time::travel::{
+    Codec, CodecError, Common, Part, SavedBatch, SavedGroup, SavedOrigin, SnapshotError, put,
+    put_number, write_spawn,
+};
+
+/// How many of some actors have not ended, and how many of those have begun.
+#[derive(Default)]
+struct Census {
+    living: u32,
+    live: u32,
+}
+
+impl<M: Message> Engine<M> {
+    /// What all shards agree on.
+    pub(super) fn common(&mut self) -> Common {
+        let (spawned, counted) = (self.spawned, self.counted);
+        let windows = self.windows;
+        let shard = self.shard();
+        Common {
+            window: shard.window.number,
+            spawns_wait_from: shard.spawns_wait_from,
+            spawned,
+            windows,
+            counted,
+            addresses: shard.places.addresses.save(),
+        }
+    }
+
+    /// Writes all that this shard has. Nothing changes.
+    pub(super) fn save(&mut self, codec: &Codec<M>) -> Result<Vec<u8>, SnapshotError> {
+        let mut to = Vec::new();
+        let busy = self.busy;
+        let shard = self.shard();
+        let part = Part {
+            busy,
+            counters: shard.counters.clone(),
+            notes: shard.notes(),
+            names: shard.places.forgotten_names().to_vec(),
+            closed: shard.places.closed_pages(),
+        };
+        put(&mut to, &part).map_err(|error| written("what a shard has counted", error))?;
+        self.save_groups(&mut to)?;
+        self.save_batches(&mut to)?;
+        self.save_spawns(&mut to)?;
+        self.save_events(codec, &mut to)
+            .map_err(|error| written("a message", error))?;
+        Ok(to)
+    }
+
+    /// The actors that have pages of their own, page by page.
+    fn save_groups(&mut self, to: &mut Vec<u8>) -> Result<(), SnapshotError> {
+        // SAFETY: as in `shard`; nothing is changed, and no actor runs but to be written.
+        let places = unsafe { &(*self.shard).places };
+        let groups = places.groups();
+        number(to, groups.len() as u64);
+        for group in groups {
+            let (first, count) = (group.first, group.spawn.count());
+            let actors = group.pages.iter();
+            let actors = actors.flat_map(|&page| addresses_of(page, first, count));
+            let origin = self.origin_of(group.population, actors)?;
+            let saved = SavedGroup {
+                first,
+                parent: group.parent,
+                spawn: group.spawn.clone(),
+                origin,
+            };
+            put(to, &saved).map_err(|error| written("a spawn", error))?;
+            number(to, group.pages.len() as u64);
+            for page in group.pages {
+                let mut contents = Vec::with_capacity(16 * 1024);
+                let mut census = Census::default();
+                for actor in addresses_of(page, first, count) {
+                    self.save_actor(group.population, actor, &mut census, &mut contents)?;
+                }
+                number(to, page.into());
+                number(to, census.living.into());
+                number(to, census.live.into());
+                number(to, contents.len() as u64);
+                to.extend_from_slice(&contents);
+            }
+        }
+        Ok(())
+    }
+
+    /// The actors that share pages with others, by spawn.
+    fn save_batches(&mut self, to: &mut Vec<u8>) -> Result<(), SnapshotError> {
+        // SAFETY: as in `save_groups`.
+        let places = unsafe { &(*self.shard).places };
+        let batches = places.batches();
+        number(to, batches.len() as u64);
+        for batch in batches {
+            let actors = batch.first..batch.first + u32::from(batch.count);
+            let mut contents = Vec::new();
+            let mut census = Census::default();
+            for actor in actors.clone() {
+                self.save_actor(batch.population, actor, &mut census, &mut contents)?;
+            }
+            let saved = SavedBatch {
+                first: batch.first,
+                count: batch.count,
+                living: batch.living,
+                live: census.live as u8,
+                parent: batch.parent,
+                watched: batch.watched,
+                names: batch.names,
+                origin: self.origin_of(batch.population, actors)?,
+            };
+            put(to, &saved).map_err(|error| written("a spawn", error))?;
+            number(to, contents.len() as u64);
+            to.extend_from_slice(&contents);
+        }
+        Ok(())
+    }
+
+    /// An actor: its header, and its state if it has one.
+    fn save_actor(
+        &self,
+        population: u32,
+        actor: u32,
+        census: &mut Census,
+        to: &mut Vec<u8>,
+    ) -> Result<(), SnapshotError> {
+        let unknown = || self.no_kind(actor);
+        let population = self.populations.get(population).ok_or_else(unknown)?;
+        // SAFETY: no reference to the shard is held, and no actor runs. The header is only read.
+        unsafe {
+            let header = population.header(self.shard, actor);
+            if header.is_null() {
+                return Err(unknown());
+            }
+            let state = (*header).state;
+            let (how, seq, drawn) = (*header).to_numbers();
+            to.push(how);
+            if state == State::Fresh {
+                census.living += 1;
+                return Ok(());
+            }
+            number(to, seq.into());
+            number(to, drawn);
+            if state == State::Live {
+                census.living += 1;
+                census.live += 1;
+                let saved = population.save(self.shard, actor, to);
+                saved.map_err(|error| self.not_written(actor, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn state_of(&self, population: u32, actor: u32) -> Option<State> {
+        let population = self.populations.get(population)?;
+        // SAFETY: as in `save_actor`.
+        unsafe {
+            let header: *mut Header = population.header(self.shard, actor);
+            (!header.is_null()).then(|| (*header).state)
+        }
+    }
+
+    /// The kind of actors that were spawned together, and what those are made from that have not begun.
+    fn origin_of(
+        &self,
+        population: u32,
+        actors: impl Iterator<Item = u32>,
+    ) -> Result<SavedOrigin, SnapshotError> {
+        let mut actors = actors.peekable();
+        let first = actors.peek().copied().unwrap_or(Addr::NONE.as_u32());
+        let of = self.populations.get(population);
+        let portable = of.and_then(|of| Some((of, of.portable()?)));
+        let (of, kind) = portable.ok_or_else(|| self.no_kind(first))?;
+        let mut origin = SavedOrigin {
+            kind: kind.to_owned(),
+            born: 0,
+            parameters: None,
+        };
+        let mut fresh =
+            actors.filter(|&actor| self.state_of(population, actor) == Some(State::Fresh));
+        if let Some(actor) = fresh.next() {
+            let mut parameters = Vec::new();
+            // SAFETY: as in `save_actor`; the actor has not begun.
+            let born = unsafe { of.origin(self.shard, actor, &mut parameters) };
+            origin.born = born.map_err(|error| self.not_written(actor, error))?;
+            origin.parameters = Some(parameters);
+        }
+        Ok(origin)
+    }
+
+    fn no_kind(&self, actor: u32) -> SnapshotError {
+        // SAFETY: as in `save_groups`.
+        let name = unsafe { (*self.shard).places.name_of(actor) };
+        let who = Addr(actor);
+        SnapshotError::NoKind { who, name }
+    }
+
+    fn not_written(&self, actor: u32, error: CodecError) -> SnapshotError {
+        match error {
+            CodecError::NoKind => self.no_kind(actor),
+            error => {
+                // SAFETY: as in `save_groups`.
+                let name = unsafe { (*self.shard).places.name_of(actor) };
+                written(&format!("the state of {name}"), error)
+            }
+        }
+    }
+
+    /// The spawns that were asked for and have not been carried out.
+    fn save_spawns(&mut self, to: &mut Vec<u8>) -> Result<(), SnapshotError> {
+        let spawns = &self.shard().spawns;
+        number(to, spawns.len() as u64);
+        for asked in spawns {
+            write_spawn(asked, to).map_err(|error| match error {
+                CodecError::NoKind => SnapshotError::NoKind {
+                    who: Addr::NONE,
+                    name: asked.spawn.name(0),
+                },
+                error => written("a spawn", error),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// All that is to happen, and what is kept for later receives.
+    fn save_events(&mut self, codec: &Codec<M>, to: &mut Vec<u8>) -> Result<(), CodecError> {
+        // SAFETY: as in `save_groups`; buffers are not part of the shard.
+        let shard = unsafe { &*self.shard };
+        let mut events = Vec::new();
+        let mut count = 0;
+        let mut failed = Ok(());
+        let base = shard.window.base;
+        for event in &shard.rest {
+            count += 1;
+            let time = base + u64::from(event.head.offset());
+            codec.write_event(time, event, &mut events)?;
+        }
+        let next = shard.window.number + 1;
+        let outs = shard.queues.out.iter();
+        let rings = outs.flat_map(|out| out.ring.iter().enumerate());
+        let inbound = self.inbound.iter().enumerate();
+        let inbound =
+            inbound.flat_map(|(place, all)| all.iter().map(move |(_, buffer)| (place, buffer)));
+        for (place, buffer) in rings.chain(inbound) {
+            let ahead = (place as u64).wrapping_sub(next) % RING;
+            let base = (next + ahead) << shard.settings.window_bits;
+            buffer.for_each(|event| {
+                count += 1;
+                // SAFETY: the events of buffers are there, and stay.
+                let done = unsafe { codec.write_stored(base, event, &mut events) };
+                if failed.is_ok() {
+                    failed = done;
+                }
+            });
+        }
+        let mut far = |time: u64, event: &Scheduled<M>| {
+            count += 1;
+            let done = codec.write_event(time, event, &mut events);
+            if failed.is_ok() {
+                failed = done;
+            }
+        };
+        let outs = shard.queues.out.iter();
+        outs.flat_map(|out| &out.far)
+            .for_each(|one| far(one.time, &one.event));
+        shard.queues.far.for_each(|one| far(one.time, &one.event));
+        shard.queues.timers.for_each(|timer| {
+            let mut head = EventHead::new(0, Kind::Timer, timer.actor, TIMER_FROM, TIMER_SEQ, 0);
+            head.cause.parent = timer.token.into();
+            far(timer.time, &Scheduled::bare(head));
+        });
+        failed?;
+        number(to, count);
+        to.append(&mut events);
+        self.save_kept(codec, to)
+    }
+
+    fn save_kept(&mut self, codec: &Codec<M>, to: &mut Vec<u8>) -> Result<(), CodecError> {
+        // SAFETY: as in `save_groups`.
+        let shard = unsafe { &*self.shard };
+        let mut kept = Vec::new();
+        let mut count = 0;
+        for (actor, population) in shard.places.actors() {
+            let Some(population) = self.populations.get(population) else {
+                continue;
+            };
+            // SAFETY: as in `save_actor`.
+            let list = unsafe { (*population.header(self.shard, actor)).kept };
+            let mut at = shard.kept.first_after(list, 0);
+            while let Some(entry) = at {
+                if let Some(event) = shard.kept.event(entry) {
+                    count += 1;
+                    number(&mut kept, actor.into());
+                    codec.write_event(0, event, &mut kept)?;
+                }
+                at = shard.kept.next(list, entry);
+            }
+        }
+        number(to, count);
+        to.append(&mut kept);
+        let own = shard.own_messages();
+        number(to, own.len() as u64);
+        for (actor, token, event) in own {
+            number(to, actor.into());
+            number(to, token.into());
+            codec.write_event(0, event, to)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes a number as `put` does.
+fn number(to: &mut Vec<u8>, number: u64) {
+    put_number(to, number);
+}
+
+/// What could not be written.
+fn written(what: &str, error: CodecError) -> SnapshotError {
+    SnapshotError::Write {
+        what: what.to_owned(),
+        source: error.into(),
+    }
+}

@@ -1,0 +1,105 @@
+//! What a shard knows of its actors' places, for one who writes it down.
+
+use super::{NAMED, NamedRange, PAGE, PAGE_BITS, Page, Places};
+use crate::contract::Spawn;
+use crate::contract::spawn::Names;
+use std::ops::Range;
+
+/// Actors that have pages of their own.
+pub(in super::super) struct GroupSeen<'a> {
+    pub(in super::super) first: u32,
+    pub(in super::super) parent: u32,
+    pub(in super::super) spawn: &'a Spawn,
+    pub(in super::super) population: u32,
+    /// The numbers of this shard's pages.
+    pub(in super::super) pages: Vec<u32>,
+}
+
+/// Actors that share a page.
+pub(in super::super) struct BatchSeen {
+    pub(in super::super) first: u32,
+    pub(in super::super) count: u8,
+    pub(in super::super) living: u8,
+    pub(in super::super) parent: u32,
+    pub(in super::super) watched: bool,
+    pub(in super::super) names: Names,
+    pub(in super::super) population: u32,
+}
+
+/// The addresses of one page that belong to a group.
+pub(in super::super) fn addresses_of(page: u32, first: u32, count: u32) -> Range<u32> {
+    let begin = page << PAGE_BITS;
+    begin..begin + (first + count - begin).min(PAGE)
+}
+
+impl Places {
+    /// In the order of addresses.
+    pub(in super::super) fn groups(&self) -> Vec<GroupSeen<'_>> {
+        let seen = self.groups.iter().map(|group| {
+            let page = group.first >> PAGE_BITS;
+            let pages = page..page + group.spawn.count().div_ceil(PAGE);
+            GroupSeen {
+                first: group.first,
+                parent: group.parent,
+                spawn: &group.spawn,
+                population: group.population,
+                pages: pages.filter(|page| self.owns(page << PAGE_BITS)).collect(),
+            }
+        });
+        let mut seen: Vec<_> = seen.collect();
+        seen.sort_by_key(|group| group.first);
+        seen
+    }
+
+    /// In the order of addresses.
+    pub(in super::super) fn batches(&self) -> Vec<BatchSeen> {
+        let seen = self.batches.iter().map(|batch| BatchSeen {
+            first: batch.first,
+            count: batch.count,
+            living: batch.living,
+            parent: batch.parent,
+            watched: batch.watched,
+            names: batch.name.to_names(),
+            population: batch.population,
+        });
+        let mut seen: Vec<_> = seen.collect();
+        seen.sort_by_key(|batch| batch.first);
+        seen
+    }
+
+    /// Pages shared by batches that get no more actors, in order.
+    pub(in super::super) fn closed_pages(&self) -> Vec<u32> {
+        let pages = self.batches.iter().map(|batch| batch.first >> PAGE_BITS);
+        let mut closed: Vec<_> = pages.filter(|&page| self.is_closed(page)).collect();
+        closed.sort_unstable();
+        closed.dedup();
+        closed
+    }
+
+    fn is_closed(&self, number: u32) -> bool {
+        let Page::Shared { page } = self.page(number) else {
+            return false;
+        };
+        self.shared.get(page).is_some_and(|page| page.closed)
+    }
+
+    /// Those of actors that were forgotten.
+    pub(in super::super) fn forgotten_names(&self) -> &[NamedRange] {
+        &self.ended
+    }
+
+    /// Remembers such names.
+    pub(in super::super) fn add_forgotten_names(&mut self, names: Vec<NamedRange>) {
+        let mut names = names;
+        names.retain(|range| range.first < NAMED);
+        self.ended.extend(names);
+    }
+
+    /// Of the actors that share a page from this address on, so many have not ended.
+    pub(in super::super) fn set_living(&mut self, first: u32, living: u8) {
+        let batch = self.batch_number(first);
+        if let Some(batch) = batch.and_then(|number| self.batches.get_mut(number)) {
+            batch.living = living;
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What is noted of single actors beside their memory, as it is written.
+
+use super::{Counters, Shard, waits::Waits};
+use crate::contract::{Message, Report};
+use crate::virtual_time::addresses::PAGE_BITS;
+use serde::{Deserialize, Serialize};
+
+/// A timer that its actor can cancel.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(super) struct SavedHandle {
+    pub(super) actor: u32,
+    pub(super) own: u32,
+    pub(super) token: u32,
+    pub(super) period: Option<u64>,
+}
+
+/// See the [module](self). In no particular order but that of numbers, so that the same run is
+/// written as the same bytes.
+#[derive(Default, Serialize, Deserialize)]
+pub(in super::super) struct Notes {
+    /// The last token that was given to a wait of the library's own.
+    pub(super) own_tokens: u32,
+    /// Timers that were cancelled, by actor and token.
+    pub(super) cancelled: Vec<u64>,
+    pub(super) handles: Vec<SavedHandle>,
+    /// How many spawns each actor has asked for.
+    pub(super) requests: Vec<(u32, u32)>,
+    /// When the last message of a pair arrives.
+    pub(super) last: Vec<((u32, u32), u64)>,
+    /// Events after the limit.
+    pub(super) held: Vec<(u64, u64)>,
+    /// What the actors of each page have received.
+    pub(super) received: Vec<(u32, Vec<u64>)>,
+}
+
+impl Notes {
+    /// Deals them out to shards; `owner` says whose an actor is.
+    pub(in super::super) fn deal(self, shards: usize, owner: impl Fn(u32) -> usize) -> Vec<Notes> {
+        let own = || Notes {
+            own_tokens: self.own_tokens,
+            ..Notes::default()
+        };
+        let mut notes: Vec<Notes> = (0..shards).map(|_| own()).collect();
+        for key in self.cancelled {
+            notes[owner((key >> 32) as u32)].cancelled.push(key);
+        }
+        for handle in self.handles {
+            notes[owner(handle.actor)].handles.push(handle);
+        }
+        for request in self.requests {
+            notes[owner(request.0)].requests.push(request);
+        }
+        for last in self.last {
+            notes[owner(last.0.0)].last.push(last);
+        }
+        for (time, key) in self.held {
+            // What is no timer is of no actor.
+            let shard = match key {
+                u64::MAX => 0,
+                key => owner((key >> 32) as u32),
+            };
+            notes[shard].held.push((time, key));
+        }
+        for (page, counts) in self.received {
+            notes[owner(page << PAGE_BITS)]
+                .received
+                .push((page, counts));
+        }
+        notes
+    }
+
+    /// Adds those of another part.
+    pub(in super::super) fn add(&mut self, mut other: Notes) {
+        self.own_tokens = self.own_tokens.max(other.own_tokens);
+        self.cancelled.append(&mut other.cancelled);
+        self.handles.append(&mut other.handles);
+        self.requests.append(&mut other.requests);
+        self.last.append(&mut other.last);
+        self.held.append(&mut other.held);
+        self.received.append(&mut other.received);
+    }
+}
+
+impl<M: Message> Shard<M> {
+    /// What there is to note.
+    pub(in super::super) fn notes(&self) -> Notes {
+        let mut notes = Notes {
+            held: self.held.clone(),
+            requests: self.requests.iter().map(|(&who, &n)| (who, n)).collect(),
+            last: self.last.iter().map(|(&pair, &at)| (pair, at)).collect(),
+            received: (0..)
+                .zip(&self.counters.received)
+                .filter(|(_, page)| !page.is_empty())
+                .map(|(number, page)| (number, page.clone()))
+                .collect(),
+            ..self.waits.save()
+        };
+        notes.held.sort_unstable();
+        notes.requests.sort_unstable();
+        notes.last.sort_unstable();
+        notes
+    }
+
+    /// Takes over what was noted.
+    pub(in super::super) fn take_over(&mut self, notes: Notes) {
+        let pages = notes.received.iter().map(|(page, _)| *page as usize + 1);
+        self.counters
+            .received
+            .resize_with(pages.max().unwrap_or(0), Vec::new);
+        for (page, counts) in &notes.received {
+            self.counters.received[*page as usize].clone_from(counts);
+        }
+        self.held.clone_from(&notes.held);
+        self.requests = notes.requests.iter().copied().collect();
+        self.last = notes.last.iter().copied().collect();
+        self.waits = Waits::restore(&notes);
+    }
+
+    /// Messages of actors to themselves that wait for their timer, by actor and token.
+    pub(in super::super) fn own_messages(
+        &self,
+    ) -> Vec<(u32, u32, &crate::virtual_time::scheduled::Scheduled<M>)> {
+        let mut all: Vec<_> = self
+            .own
+            .iter()
+            .flat_map(|(&actor, waiting)| {
+                waiting.iter().map(move |(own, event)| (actor, *own, event))
+            })
+            .collect();
+        // Those of one actor stay in their order.
+        all.sort_by_key(|&(actor, ..)| actor);
+        all
+    }
+
+    /// Adds such a message.
+    pub(in super::super) fn add_own(
+        &mut self,
+        actor: u32,
+        token: u32,
+        event: crate::virtual_time::scheduled::Scheduled<M>,
+    ) {
+        self.own.entry(actor).or_default().push((token, event));
+    }
+}
+
+impl Counters {
+    /// Adds what another shard has counted.
+    pub(in super::super) fn add(&mut self, other: Counters) {
+        let sum = |mine: &mut Vec<u64>, others: Vec<u64>| {
+            mine.iter_mut().zip(others).for_each(|(a, b)| *a += b);
+        };
+        sum(&mut self.messages, other.messages);
+        sum(&mut self.dead, other.dead);
+        let firsts = self.first_dead.take().into_iter().chain(other.first_dead);
+        self.first_dead = firsts.min_by_key(|first| first.order);
+        self.fired += other.fired;
+        self.lost += other.lost;
+        self.duplicated += other.duplicated;
+        self.digest = self.digest.wrapping_add(other.digest);
+        self.begun += other.begun;
+        self.ended += other.ended;
+        self.never += other.never;
+        self.last = self.last.max(other.last);
+        self.others += other.others;
+        self.root_end = self.root_end.min(other.root_end);
+        self.root_ended = self.root_ended.or(other.root_ended);
+        self.panics.extend(other.panics);
+        self.panics
+            .sort_by_key(|(panic, _)| (panic.time, panic.who));
+        self.panics.truncate(2 * Report::MOST_PANICS);
+        self.probes.merge(&other.probes);
+    }
+}

@@ -1,0 +1,178 @@
+//! A run that is written down while it is paused, and goes on elsewhere.
+
+use super::workers::WorkerThreads;
+use super::{Simulation, lock};
+use crate::contract::{Config, Kind, Message, RunError, Script, Time};
+use crate::sync::Stopwatch;
+use crate::virtual_time::context;
+use crate::virtual_time::engine::PausableShard;
+use crate::virtual_time::places::Places;
+use crate::virtual_time::population::Blueprint;
+use crate::virtual_time::shard::Shard;
+use crate::virtual_time::travel::{Head, Kinds, Share, Snapshot, SnapshotError, shares};
+use std::sync::{Arc, Mutex};
+
+/// What a simulation needs to be saved.
+pub(super) struct Saving<M: Message> {
+    kinds: Kinds<M>,
+    /// From which random numbers derive: a branch has another seed than its trunk.
+    stream_seed: u64,
+}
+
+impl<M: Message> Simulation<M> {
+    /// A run in which nothing has happened yet, and whose root is a script of this kind: it can be saved,
+    /// if all its actors are spawned by kind.
+    ///
+    /// # Errors
+    /// As for [`Simulation::new`].
+    ///
+    /// # Panics
+    /// If the root's kind is none of `kinds`.
+    pub fn with_kinds<S: Kind + Script<M>>(
+        config: &Config,
+        kinds: &Kinds<M>,
+        parameters: S::Parameters,
+        local: S::Local,
+    ) -> Result<Simulation<M>, RunError> {
+        assert!(
+            kinds.names().any(|name| name == S::NAME),
+            "the root's kind `{}` is none of the kinds that are given",
+            S::NAME
+        );
+        let root: Arc<dyn Blueprint<M, Shard<M>>> =
+            Arc::new(context::scripts::<M, S>(Some(parameters), local));
+        let mut simulation = Simulation::from_root(config, root)?;
+        simulation.saving = Some(Saving {
+            kinds: kinds.clone(),
+            stream_seed: config.seed,
+        });
+        Ok(simulation)
+    }
+
+    /// Writes down the whole run, which goes on as if nothing had been: actors, what is on its way to them,
+    /// timers, random streams, what was counted. Each worker writes what it has.
+    ///
+    /// ```
+    /// use corsair::{Config, Context, Event, Kind, Kinds, Message, Script, Simulation, Time, Wait};
+    /// use serde::{Deserialize, Serialize};
+    /// use std::num::NonZeroUsize;
+    /// use std::time::Duration;
+    ///
+    /// #[derive(Message, Serialize, Deserialize)]
+    /// struct Tick(u32);
+    ///
+    /// /// Sends itself ten numbers.
+    /// #[derive(Clone, Serialize, Deserialize, Kind)]
+    /// #[kind(name = "clock")]
+    /// struct Clock { told: u32 }
+    ///
+    /// impl Script<Tick> for Clock {
+    ///     fn go_on<C: Context<Tick>>(&mut self, _: Option<Event<Tick>>, cx: &mut C) -> Wait {
+    ///         if self.told == 10 {
+    ///             return Wait::End;
+    ///         }
+    ///         let me = cx.me();
+    ///         cx.send(me, Tick(self.told));
+    ///         self.told += 1;
+    ///         Wait::Sleep(Duration::from_secs(1))
+    ///     }
+    /// }
+    ///
+    /// let kinds = Kinds::new().with_script::<Clock>(());
+    /// let config = Config::default();
+    /// let mut run = Simulation::with_kinds::<Clock>(&config, &kinds, Clock { told: 0 }, ())?;
+    /// run.run_until(Time::ZERO.after(Duration::from_secs(4)));
+    /// let snapshot = run.snapshot()?;
+    ///
+    /// let two = Config { workers: NonZeroUsize::new(2).expect("it is not 0"), ..config };
+    /// let elsewhere = Simulation::restore(&two, &kinds, &snapshot)?;
+    /// assert_eq!(elsewhere.finish()?.digest, run.finish()?.digest);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`SnapshotError::NoKind`] names an actor that was not spawned by kind. See [`SnapshotError`].
+    pub fn snapshot(&mut self) -> Result<Snapshot, SnapshotError> {
+        if self.end.is_some() {
+            return Err(SnapshotError::Over);
+        }
+        let Some(saving) = &self.saving else {
+            let who = crate::Addr::from_u32(crate::virtual_time::shard::ROOT);
+            let name = self.name(who);
+            return Err(SnapshotError::NoKind { who, name });
+        };
+        let codec = saving.kinds.codec();
+        let common = lock(&self.shards[0]).common();
+        let (now, injected) = (self.now.as_nanos(), self.injected);
+        let head = Head::new::<M>(&self.config, now, injected, saving.stream_seed, common);
+        let parts = in_parallel(&self.shards, |shard| lock(shard).save(&codec));
+        let parts = parts.into_iter().collect::<Result<_, _>>()?;
+        Snapshot::new(&head, parts).map_err(|error| SnapshotError::corrupt(0, error))
+    }
+
+    /// A run that goes on where another one was saved, with any number of workers, in this process or
+    /// another. `kinds` are those of the program that saved it. The result is that of the run that was saved,
+    /// had it gone on, if the configuration is the same but for its workers.
+    ///
+    /// # Errors
+    /// See [`SnapshotError`].
+    pub fn restore(
+        config: &Config,
+        kinds: &Kinds<M>,
+        snapshot: &Snapshot,
+    ) -> Result<Simulation<M>, SnapshotError> {
+        config.check().map_err(RunError::from)?;
+        let config = &config.with_network();
+        let started = Stopwatch::start();
+        let head = snapshot.read_head()?;
+        head.check::<M>(config)?;
+        let count = config.workers.get();
+        let places = Places::new(0, count);
+        let shares = shares(snapshot, kinds, count, |address| places.owner(address))?;
+        let shares: Vec<_> = (0..).zip(shares).map(|one| Mutex::new(Some(one))).collect();
+        let made = in_parallel(&shares, |share| {
+            let share = lock(share).take();
+            let (index, share): (usize, Share<'_, M>) = share.expect("each is taken once");
+            PausableShard::restored(config, index, &head, kinds, share)
+        });
+        let shards = (1..).zip(made).map(|(part, shard)| match shard {
+            Ok(shard) => Ok(Arc::new(Mutex::new(shard))),
+            Err(error) => Err(SnapshotError::corrupt(part, error)),
+        });
+        let shards: Vec<_> = shards.collect::<Result<_, _>>()?;
+        let workers = WorkerThreads::new(config, &shards)?;
+        Ok(Simulation {
+            config: config.clone(),
+            shards,
+            workers,
+            now: Time::from_nanos(head.now),
+            end: None,
+            injected: head.injected,
+            pace: None,
+            started,
+            saving: Some(Saving {
+                kinds: kinds.clone(),
+                stream_seed: head.stream_seed,
+            }),
+        })
+    }
+}
+
+/// Does something for each, the first one on this thread and each other on one of its own.
+fn in_parallel<T: Sync, R: Send>(each: &[T], act: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let Some((first, others)) = each.split_first() else {
+        return Vec::new();
+    };
+    if others.is_empty() {
+        return vec![act(first)];
+    }
+    std::thread::scope(|scope| {
+        let others: Vec<_> = others.iter().map(|one| scope.spawn(|| act(one))).collect();
+        let first = act(first);
+        let others = others.into_iter().map(|thread| match thread.join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        std::iter::once(first).chain(others).collect()
+    })
+}

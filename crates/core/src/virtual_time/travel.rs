@@ -1,0 +1,20 @@
+//! What leaves a process: events, spawns and shards as bytes.
+//!
+//! Numbers are varints, bodies and states are what their types serialize to, by postcard. Nothing written
+//! depends on the number of shards or on the width of windows: times are absolute, and what belongs to an
+//! actor is found by its address.
+
+mod codec;
+mod error;
+mod events;
+mod kinds;
+mod snapshot;
+
+pub(super) use codec::{Codec, CodecError, Input, get, put, put_number};
+pub use error::SnapshotError;
+pub(super) use events::{read_spawn, write_spawn};
+pub use kinds::Kinds;
+pub use snapshot::Snapshot;
+pub(super) use snapshot::{
+    Common, GroupShare, Head, Part, SavedBatch, SavedGroup, SavedOrigin, Share, shares,
+};

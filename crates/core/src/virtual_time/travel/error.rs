@@ -1,0 +1,81 @@
+//! Why a run cannot be saved or restored.
+
+use super::CodecError;
+use crate::contract::{Addr, RunError};
+
+/// Why a run cannot be saved or restored.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SnapshotError {
+    /// The run has ended.
+    #[error("the run is over; there is nothing to save")]
+    Over,
+    /// An actor that was not spawned by kind.
+    #[error(
+        "{name} ({}) was spawned by a closure or has an async body, and cannot be saved; spawn it by kind (`spawn_kind`)",
+        place(*.who)
+    )]
+    NoKind {
+        /// Its address; [`Addr::NONE`] if it is about to be spawned.
+        who: Addr,
+        /// Its name.
+        name: String,
+    },
+    /// A kind that the program does not know.
+    #[error(
+        "this program does not know the kind of actors `{0}`; restore with the program that saved"
+    )]
+    UnknownKind(String),
+    /// The run was saved with another configuration.
+    #[error(
+        "the run was saved with {what} {saved}, not {given}; restore it with what it was saved with"
+    )]
+    Differs {
+        /// What differs.
+        what: &'static str,
+        /// As it was saved.
+        saved: String,
+        /// As it was asked for.
+        given: String,
+    },
+    /// The bytes are no saved run.
+    #[error("part {part} of the saved run cannot be read: {source}")]
+    Corrupt {
+        /// Which of its parts; the head is part 0.
+        part: usize,
+        /// What was wrong.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A state or a message that refuses to be written.
+    #[error("{what} cannot be written: {source}")]
+    Write {
+        /// Whose state, or which message.
+        what: String,
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The run cannot go on.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// Where an actor is, in words.
+fn place(who: Addr) -> String {
+    match who {
+        Addr::NONE => "about to be spawned".to_owned(),
+        who => who.to_string(),
+    }
+}
+
+impl SnapshotError {
+    /// What was read from this part means nothing.
+    pub(in super::super) fn corrupt(part: usize, source: CodecError) -> SnapshotError {
+        match source {
+            CodecError::UnknownKind(kind) => SnapshotError::UnknownKind(kind),
+            source => SnapshotError::Corrupt {
+                part,
+                source: source.into(),
+            },
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Events and spawns as bytes.
+
+use super::codec::put_number;
+use super::{Codec, CodecError, Input, Kinds, get, put};
+use crate::contract::{Message, Spawn};
+use crate::virtual_time::population::SpawnRequest;
+use crate::virtual_time::scheduled::{Head, Kind, Scheduled};
+use crate::virtual_time::shard::Shard;
+use crate::virtual_time::stored::Stored;
+
+impl<M: Message> Codec<M> {
+    /// Writes an event that is due at `time`.
+    pub(in super::super) fn write_event(
+        &self,
+        time: u64,
+        event: &Scheduled<M>,
+        to: &mut Vec<u8>,
+    ) -> Result<(), CodecError> {
+        self.write(time, &event.head, event.body(), to)
+    }
+
+    /// Writes an event as it lies in a buffer for the window that begins at `base`. It stays there.
+    ///
+    /// # Safety
+    /// `event` is a stored event that has not been moved out.
+    pub(in super::super) unsafe fn write_stored(
+        &self,
+        base: u64,
+        event: *mut Stored<M>,
+        to: &mut Vec<u8>,
+    ) -> Result<(), CodecError> {
+        // SAFETY: the contract; a kind with a body has one.
+        unsafe {
+            let time = base + u64::from((*event).label.offset());
+            let head = Stored::head(event, time);
+            let body = head.kind().has_body().then(|| &*Stored::body(event));
+            self.write(time, &head, body, to)
+        }
+    }
+
+    fn write(
+        &self,
+        time: u64,
+        head: &Head,
+        body: Option<&M>,
+        to: &mut Vec<u8>,
+    ) -> Result<(), CodecError> {
+        to.push(head.kind() as u8);
+        put_number(to, time);
+        put_number(to, head.to.into());
+        if head.kind() == Kind::Timer {
+            put_number(to, head.cause.parent);
+            return Ok(());
+        }
+        put_number(to, head.from.into());
+        put_number(to, head.seq.into());
+        if head.has_cause() {
+            put_number(to, head.cause.sent);
+            put_number(to, head.cause.trace);
+            put_number(to, head.cause.parent);
+        }
+        body.map_or(Ok(()), |body| (self.encode)(body, to))
+    }
+
+    /// Reads an event and when it is due. Where in its window that is, is for the shard to say.
+    pub(in super::super) fn read_event(
+        &self,
+        from: &mut Input<'_>,
+    ) -> Result<(u64, Scheduled<M>), CodecError> {
+        use crate::virtual_time::scheduled::{TIMER_FROM, TIMER_SEQ};
+        let number: u8 = get(from)?;
+        let kind = Kind::from_number(number).ok_or(CodecError::Number(number.into(), "event"))?;
+        let time: u64 = get(from)?;
+        let to: u32 = get(from)?;
+        if kind == Kind::Timer {
+            let mut head = Head::new(0, kind, to, TIMER_FROM, TIMER_SEQ, time);
+            head.cause.parent = get::<u32>(from)?.into();
+            return Ok((time, Scheduled::bare(head)));
+        }
+        let mut head = Head::new(0, kind, to, get(from)?, get(from)?, time);
+        if head.has_cause() {
+            head.cause.sent = get(from)?;
+            head.cause.trace = get(from)?;
+            head.cause.parent = get(from)?;
+        }
+        if kind.has_body() {
+            let body = (self.decode)(from)?;
+            return Ok((time, Scheduled::with_body(head, body)));
+        }
+        Ok((time, Scheduled::bare(head)))
+    }
+}
+
+/// Writes a spawn that was asked for.
+pub(in super::super) fn write_spawn<M: Message>(
+    request: &SpawnRequest<M, Shard<M>>,
+    to: &mut Vec<u8>,
+) -> Result<(), CodecError> {
+    let kind = request.blueprint.portable().ok_or(CodecError::NoKind)?;
+    put(to, &(request.time, request.parent, request.request))?;
+    put(to, &request.spawn)?;
+    put(to, kind)?;
+    request.blueprint.parameters(to)
+}
+
+/// Reads what [`write_spawn`] has written.
+pub(in super::super) fn read_spawn<M: Message>(
+    kinds: &Kinds<M>,
+    from: &mut Input<'_>,
+) -> Result<SpawnRequest<M, Shard<M>>, CodecError> {
+    let (time, parent, request) = get(from)?;
+    let spawn: Spawn = get(from)?;
+    let kind: String = get(from)?;
+    let blueprint = kinds.blueprint(&kind, from)?;
+    Ok(SpawnRequest {
+        time,
+        parent,
+        request,
+        spawn,
+        blueprint,
+    })
+}

@@ -1,0 +1,129 @@
+//! Which kinds of actors a program knows.
+
+use super::{Codec, CodecError, Input};
+use crate::contract::{Actor, Kind, Message, Script};
+use crate::virtual_time::context::{handlers, read_parameters, scripts};
+use crate::virtual_time::population::Blueprint;
+use crate::virtual_time::shard::Shard;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+type AnyBlueprint<M> = Arc<dyn Blueprint<M, Shard<M>>>;
+/// Makes from written parameters what actors are made from.
+type Read<M> = Arc<dyn Fn(&mut Input<'_>) -> Result<AnyBlueprint<M>, CodecError> + Send + Sync>;
+
+/// The kinds of actors that a program knows, and what this process has for each: what makes it able to
+/// restore a run that another process has saved.
+///
+/// ```
+/// use corsair::{Actor, Context, Event, Flow, Kind, Kinds, Message};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Message, Serialize, Deserialize)]
+/// struct Coin;
+///
+/// #[derive(Clone, Serialize, Deserialize, Kind)]
+/// #[kind(name = "purse")]
+/// struct Purse { coins: u32 }
+///
+/// impl Actor<Coin> for Purse {
+///     fn on<C: Context<Coin>>(&mut self, _: Event<Coin>, _: &mut C) -> Flow {
+///         self.coins += 1;
+///         Flow::Continue
+///     }
+/// }
+///
+/// let kinds = Kinds::<Coin>::new().with::<Purse>(());
+/// assert_eq!(kinds.names().collect::<Vec<_>>(), ["purse"]);
+/// ```
+pub struct Kinds<M: Message> {
+    codec: Codec<M>,
+    known: BTreeMap<&'static str, Read<M>>,
+}
+
+impl<M: Message> Clone for Kinds<M> {
+    fn clone(&self) -> Kinds<M> {
+        Kinds {
+            codec: self.codec,
+            known: self.known.clone(),
+        }
+    }
+}
+
+impl<M: Message> fmt::Debug for Kinds<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.known.keys()).finish()
+    }
+}
+
+impl<M: Message + Serialize + DeserializeOwned> Default for Kinds<M> {
+    fn default() -> Kinds<M> {
+        Kinds::new()
+    }
+}
+
+impl<M: Message + Serialize + DeserializeOwned> Kinds<M> {
+    /// No kinds yet, and how messages are written.
+    pub fn new() -> Kinds<M> {
+        Kinds {
+            codec: Codec::new(),
+            known: BTreeMap::new(),
+        }
+    }
+}
+
+impl<M: Message> Kinds<M> {
+    /// And this kind of actors in handler form, with what this process has for them.
+    ///
+    /// # Panics
+    /// If there is a kind of that name already.
+    #[must_use]
+    pub fn with<K: Kind + Actor<M>>(self, local: K::Local) -> Kinds<M> {
+        let read = move |from: &mut Input<'_>| {
+            let parameters = read_parameters::<K>(from)?;
+            Ok(Arc::new(handlers::<M, K>(parameters, local.clone())) as AnyBlueprint<M>)
+        };
+        self.add(K::NAME, Arc::new(read))
+    }
+
+    /// And this kind of script, with what this process has for it.
+    ///
+    /// # Panics
+    /// If there is a kind of that name already.
+    #[must_use]
+    pub fn with_script<K: Kind + Script<M>>(self, local: K::Local) -> Kinds<M> {
+        let read = move |from: &mut Input<'_>| {
+            let parameters = read_parameters::<K>(from)?;
+            Ok(Arc::new(scripts::<M, K>(parameters, local.clone())) as AnyBlueprint<M>)
+        };
+        self.add(K::NAME, Arc::new(read))
+    }
+
+    fn add(mut self, name: &'static str, read: Read<M>) -> Kinds<M> {
+        let before = self.known.insert(name, read);
+        assert!(before.is_none(), "two kinds of actors are called `{name}`");
+        self
+    }
+
+    /// The names of the kinds, in order.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.known.keys().copied()
+    }
+
+    pub(in super::super) fn codec(&self) -> Codec<M> {
+        self.codec
+    }
+
+    /// What actors of a kind are made from, whose parameters were written.
+    pub(in super::super) fn blueprint(
+        &self,
+        kind: &str,
+        from: &mut Input<'_>,
+    ) -> Result<AnyBlueprint<M>, CodecError> {
+        let read = self.known.get(kind);
+        read.ok_or_else(|| CodecError::UnknownKind(kind.to_owned()))?(from)
+    }
+}
