@@ -1,6 +1,7 @@
 //! From arguments to the call that they ask for.
 
 use crate::capacity::{self, CapacityArgs};
+use crate::checkpoint;
 use crate::compare::{self, CompareArgs};
 use crate::compose::{self, ComposeArgs};
 use crate::console::Console;
@@ -11,6 +12,7 @@ use crate::flags::{Value, normalise, refusal};
 use crate::learn::{self, LearnArgs};
 use crate::marshal::{self, MarshalArgs};
 use crate::options::{self, Options};
+use crate::resume::{self, ResumeArgs};
 use crate::sum::{self, SumArgs};
 use crate::sweep::merge::MergeArgs;
 use crate::sweep::{self, SweepArgs};
@@ -84,6 +86,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
             view::run(&ViewArgs::from_arg_matches(given)?)?;
             Ok(ExitCode::SUCCESS)
         }
+        Some(("resume", given)) => resume::run(&ResumeArgs::from_arg_matches(given)?),
         Some(("usl", given)) => {
             usl::run(&UslArgs::from_arg_matches(given)?)?;
             Ok(ExitCode::SUCCESS)
@@ -107,6 +110,7 @@ fn simulate(matches: &ArgMatches) -> Result<ExitCode> {
     let recording = options::session::recording(&mut values)?;
     let mut options = Options::read(&values)?;
     options.session = options::session::read(&values, &options, recording)?;
+    options.checkpoints = checkpoint::options(&values, &options)?;
     save(&values, &options.arch, options.json)?;
     simulation::run(&options, &described(&values))
 }
@@ -120,7 +124,7 @@ fn save(values: &Values, arch: &str, json: bool) -> Result<()> {
 }
 
 /// The flags on which the run depends, as graph files quote them: the same for the same run.
-fn described(values: &Values) -> String {
+pub fn described(values: &Values) -> String {
     let mut args = format!("[corsair -a {}", values.text("arch"));
     for (flag, text) in values
         .differing()

@@ -2,6 +2,7 @@
 
 mod names;
 mod network;
+mod saved;
 mod summary;
 mod watch;
 
@@ -85,7 +86,27 @@ impl Workload for Pirates {
         let (pirates, form) = (scenario.count(), scenario.form);
         let (executor, config) = (options.executor, &options.config);
         let stages = Stages::new(console, &recorder, &names);
-        let ran = if let Some(held) = &options.session {
+        let ran = if let Some(checkpoints) = &options.checkpoints {
+            if recorder.wants_graph() || recorder.wants_messages() {
+                let watch = stages.with(Recorded(recorder.clone()));
+                saved::run(
+                    options,
+                    checkpoints,
+                    scenario.watched_by(watch),
+                    &stages,
+                    &recorder,
+                )?
+            } else {
+                let watch = stages.with(());
+                saved::run(
+                    options,
+                    checkpoints,
+                    scenario.watched_by(watch),
+                    &stages,
+                    &recorder,
+                )?
+            }
+        } else if let Some(held) = &options.session {
             let writes = recorder.wants_graph() || recorder.wants_messages();
             if writes {
                 let watch = stages.with(Recorded(recorder));

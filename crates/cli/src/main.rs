@@ -2,6 +2,7 @@
 
 mod arch;
 mod capacity;
+mod checkpoint;
 mod cli;
 mod compare;
 mod compose;
@@ -20,6 +21,7 @@ mod options;
 mod per_actor;
 mod profile;
 mod progress;
+mod resume;
 mod session;
 mod simulation;
 mod sum;

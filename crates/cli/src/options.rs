@@ -3,6 +3,7 @@
 mod services;
 pub mod session;
 
+use crate::checkpoint::Checkpoints;
 use crate::console::Console;
 use crate::flags::refusal::not_one_of;
 use crate::flags::values::Values;
@@ -61,6 +62,8 @@ pub struct Options {
     pub profile: Option<PathBuf>,
     /// The session that holds the run, if one does.
     pub session: Option<SessionOptions>,
+    /// How the run is saved, or goes on from where it was.
+    pub checkpoints: Option<Checkpoints>,
     /// What is run.
     pub what: What,
 }
@@ -161,6 +164,7 @@ impl Options {
             per_actor,
             profile: values.given("cpuprofile").map(PathBuf::from),
             session: None,
+            checkpoints: None,
             what,
         })
     }

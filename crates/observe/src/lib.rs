@@ -12,6 +12,7 @@
 #![warn(missing_docs)]
 
 mod addresses;
+pub mod checkpoint;
 pub mod diff;
 mod directory;
 mod error;

@@ -7,6 +7,7 @@ use crate::compose::ComposeArgs;
 use crate::diff::DiffArgs;
 use crate::learn::LearnArgs;
 use crate::marshal::MarshalArgs;
+use crate::resume::ResumeArgs;
 use crate::sum::SumArgs;
 use crate::sweep::SweepArgs;
 use crate::sweep::merge::MergeArgs;
@@ -30,7 +31,7 @@ pub fn command(purpose: Purpose) -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("Simulates actors that talk: pirates, and architectures of services")
         .override_usage(
-            "corsair -a NAME [FLAGS]\n       corsair capacity -a NAME [FLAGS]\n       corsair compare A [B] [FLAGS] | corsair sweep -a NAME [FLAGS]\n       corsair sweep merge FILES\n       corsair learn TRACES | corsair compose2arch FILE | corsair schema\n       corsair diff RUN_A RUN_B | corsair view FILE|DIR | corsair usl FILE\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair completions SHELL | corsair man",
+            "corsair -a NAME [FLAGS]\n       corsair capacity -a NAME [FLAGS]\n       corsair compare A [B] [FLAGS] | corsair sweep -a NAME [FLAGS]\n       corsair sweep merge FILES\n       corsair learn TRACES | corsair compose2arch FILE | corsair schema\n       corsair diff RUN_A RUN_B | corsair view FILE|DIR | corsair usl FILE\n       corsair resume DIR [FLAGS]\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair completions SHELL | corsair man",
         )
         .after_help(AFTER_HELP)
         .args_override_self(true)
@@ -77,6 +78,9 @@ pub fn command(purpose: Purpose) -> Command {
         ))
         .subcommand(ViewArgs::augment_args(
             Command::new("view").about("Show what a run has left in the browser (--features ui)"),
+        ))
+        .subcommand(ResumeArgs::augment_args(
+            Command::new("resume").about("Go on with a run where it was saved (--checkpoint-every)"),
         ))
         .subcommand(UslArgs::augment_args(
             Command::new("usl").about("Fit the universal scalability law to measured throughputs"),

@@ -235,6 +235,28 @@ pub static FLAGS: &[Flag] = &[
         ..PLAIN
     },
     Flag {
+        name: "checkpoint-every",
+        value: Value::One("TIME"),
+        group: Group::Execution,
+        help: "Save the run so often, by the clock, to go on later: see `corsair resume`",
+        ..PLAIN
+    },
+    Flag {
+        name: "checkpoint-at",
+        value: Value::One("TIME,…"),
+        group: Group::Execution,
+        help: "Save the run at these points of virtual time",
+        ..PLAIN
+    },
+    Flag {
+        name: "checkpoint-dir",
+        value: Value::One("DIR"),
+        default: "checkpoints",
+        group: Group::Execution,
+        help: "Where it is saved, also when it gets SIGUSR1; giving it is enough for that",
+        ..PLAIN
+    },
+    Flag {
         name: "strict",
         group: Group::Execution,
         help: "Messages to actors that have ended, and actors left waiting, are errors",

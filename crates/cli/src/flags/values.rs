@@ -40,6 +40,15 @@ impl Values {
         values
     }
 
+    /// Sets a value as the command line does.
+    ///
+    /// # Panics
+    /// If there is no such flag.
+    pub fn give(&mut self, name: &str, text: String) {
+        let given = Given { text, file: None };
+        self.given.insert(flag(name).name, given);
+    }
+
     /// Adds what a file says, where the command line says nothing.
     pub fn add_from_file(&mut self, flag: &'static Flag, text: String, file: &Path) {
         let given = Given {

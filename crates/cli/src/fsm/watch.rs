@@ -45,6 +45,21 @@ impl Stages {
         FsmWatch { stages, pirate }
     }
 
+    /// The addresses of the FSM and the pirates, of a run that goes on.
+    pub fn go_on(&self, fsm: Addr, pirates: AddrRange) {
+        let _ = self.0.addresses.set((fsm, pirates));
+    }
+
+    /// The addresses of the FSM and the pirates, once there are any.
+    pub fn addresses(&self) -> Option<(Addr, AddrRange)> {
+        self.0.addresses.get().copied()
+    }
+
+    /// Where stages are told.
+    pub fn console(&self) -> &Console {
+        &self.0.console
+    }
+
     /// The addresses of the pirates; none before there are any.
     pub fn pirates(&self) -> AddrRange {
         let addresses = self.0.addresses.get();

@@ -1,0 +1,327 @@
+//! A run that is saved while it goes on: when, and where to.
+
+mod signal;
+
+use crate::config_file;
+use crate::console::{Console, complain};
+use crate::flags::values::Values;
+use crate::options::{Options, What};
+use crate::text;
+use anyhow::{Context, Result, bail};
+use corsair::fsm::Form;
+use corsair::{Executor, Message, Simulation, Snapshot, SnapshotError, Time};
+use corsair_observe::checkpoint::{self, Checkpoint, CheckpointError, Draft};
+use serde_json::{Map, Value, json};
+use signal::Signals;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// What writes checkpoints.
+pub const PROGRAM: &str = "corsair";
+/// Its version.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// How a run is saved, or goes on from where it was.
+#[derive(Clone, Debug)]
+pub struct Checkpoints {
+    /// How often, by the clock.
+    pub every: Option<Duration>,
+    /// At which points of virtual time, in order.
+    pub at: Vec<Time>,
+    /// Below which directory.
+    pub directory: PathBuf,
+    /// The flags of the run, which are saved with it.
+    pub flags: Map<String, Value>,
+    /// Where the run goes on from.
+    pub from: Option<Arc<Checkpoint>>,
+    /// Where it is to stop, if that is before its end.
+    pub until: Option<Time>,
+    /// From where on its random numbers are those of another seed.
+    pub reseed: Option<u64>,
+}
+
+/// Flags that say what is done with a run beside running it, and so are none of it.
+const KEPT_OUT: [&str; 6] = ["config", "saveconfig", "ui", "open", "replay", "cpuprofile"];
+
+/// Whether and how the run is to be saved.
+///
+/// # Errors
+/// The first value that is wrong, or that asks for what cannot be saved.
+pub fn options(values: &Values, options: &Options) -> Result<Option<Checkpoints>> {
+    let every = values.read("checkpoint-every", text::duration)?;
+    let at = values.read("checkpoint-at", times)?.unwrap_or_default();
+    let asked = ["checkpoint-every", "checkpoint-at", "checkpoint-dir"];
+    let Some(flag) = asked.into_iter().find(|name| values.given(name).is_some()) else {
+        return Ok(None);
+    };
+    if every.is_some_and(|every| every.is_zero()) {
+        bail!(
+            "--checkpoint-every: a run that does nothing but save itself gets nowhere; give 1s or more"
+        );
+    }
+    refuse(options, flag)?;
+    Ok(Some(Checkpoints {
+        every,
+        at,
+        directory: PathBuf::from(values.text("checkpoint-dir")),
+        flags: config_file::as_json(values, &options.arch, |flag| !KEPT_OUT.contains(&flag.name)),
+        from: None,
+        until: None,
+        reseed: None,
+    }))
+}
+
+/// What cannot be saved.
+fn refuse(options: &Options, flag: &str) -> Result<()> {
+    if options.executor != Executor::Virtual {
+        bail!(
+            "--{flag} is for virtual time, which can be stopped and gone on with; leave out --executor"
+        );
+    }
+    match &options.what {
+        What::Pirates(pirates) if pirates.form == Form::Async => {
+            bail!(
+                "--{flag}: async bodies cannot be saved; leave out --form async, the result is the same"
+            )
+        }
+        What::Pirates(_) => {}
+        What::Services(_) => bail!(
+            "--{flag} is for fsm: the services of {} cannot be saved yet; leave it out",
+            options.arch
+        ),
+    }
+    let outputs = [
+        (options.graph_json, "-j"),
+        (options.messages, "-m"),
+        (options.graph_ml, "-g"),
+        (options.neo4j.is_some(), "-n"),
+        (options.profile.is_some(), "-cpuprofile"),
+    ];
+    if let Some((_, output)) = outputs.iter().find(|(asked, _)| *asked) {
+        bail!(
+            "--{flag} and {output} do not go together: what {output} writes cannot be gone on with; leave one of them out"
+        );
+    }
+    Ok(())
+}
+
+/// `10s` or `10s,20s`, in order.
+fn times(given: &str) -> Result<Vec<Time>, String> {
+    let times = given.split(',').map(|one| {
+        let time = text::duration(one.trim())?;
+        Ok(Time::ZERO.after(time))
+    });
+    let mut times = times.collect::<Result<Vec<_>, String>>()?;
+    times.sort_unstable();
+    Ok(times)
+}
+
+/// The saved run in a checkpoint.
+///
+/// # Errors
+/// If it is none.
+pub fn snapshot_of(checkpoint: &Checkpoint) -> Result<Snapshot> {
+    let mut files = checkpoint
+        .files
+        .iter()
+        .map(|(_, contents)| contents.clone());
+    let head = files.next().unwrap_or_default();
+    let snapshot = Snapshot::from_parts(head, files.collect());
+    snapshot.with_context(|| checkpoint.directory.display().to_string())
+}
+
+/// How a run that is saved has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// All that is left is to finish it.
+    Over,
+    /// It has come to where it was to stop.
+    Until,
+}
+
+/// A slice of the run takes about so long, by the clock, between two looks at it.
+const SLICE: Duration = Duration::from_millis(20);
+
+/// Runs a simulation up to its end, or to where it is to stop, and saves it as it goes. `details` is what
+/// else is saved, and is asked for each time.
+///
+/// # Errors
+/// If it cannot be saved.
+pub fn run<M: Message>(
+    simulation: &mut Simulation<M>,
+    checkpoints: &Checkpoints,
+    end: Option<Time>,
+    console: &Console,
+    mut outputs: impl FnMut(Time) -> Result<(Value, Vec<checkpoint::Output>)>,
+) -> Result<Ended> {
+    let signals = Signals::new();
+    let mut keeper = Keeper::new(checkpoints, console);
+    let mut at = checkpoints.at.iter().copied().peekable();
+    while at.next_if(|&time| time <= simulation.now()).is_some() {}
+    let stop = checkpoints.until.unwrap_or(Time::MAX);
+    let mut slice = Duration::from_millis(1);
+    let ended = loop {
+        let now = simulation.now();
+        if now >= stop {
+            break Ended::Until;
+        }
+        if end.is_some_and(|end| now >= end) {
+            break Ended::Over;
+        }
+        let asked = at.peek().copied().unwrap_or(Time::MAX);
+        let next = now
+            .after(slice)
+            .min(stop)
+            .min(asked)
+            .min(end.unwrap_or(Time::MAX));
+        let begun = Instant::now();
+        if !simulation.run_until(next) {
+            break Ended::Over;
+        }
+        let took = begun.elapsed();
+        if took < SLICE / 2 {
+            slice = slice.saturating_mul(2);
+        } else if took > SLICE * 2 {
+            slice = (slice / 2).max(Duration::from_nanos(1));
+        }
+        // Much virtual time has passed in none: there may be nothing left to happen.
+        if took < SLICE / 20 && simulation.next().is_none() {
+            break Ended::Over;
+        }
+        let asked = at.next_if(|&time| time <= simulation.now()).is_some() || signals.asked();
+        if asked || keeper.is_due() {
+            keeper.save(simulation, asked, &mut outputs)?;
+        }
+    };
+    keeper.finish();
+    Ok(ended)
+}
+
+/// Writes checkpoints beside the run, one at a time.
+struct Keeper<'a> {
+    checkpoints: &'a Checkpoints,
+    console: &'a Console,
+    last: Instant,
+    writing: Option<JoinHandle<Result<PathBuf, CheckpointError>>>,
+}
+
+impl<'a> Keeper<'a> {
+    fn new(checkpoints: &'a Checkpoints, console: &'a Console) -> Keeper<'a> {
+        Keeper {
+            checkpoints,
+            console,
+            last: Instant::now(),
+            writing: None,
+        }
+    }
+
+    /// Whether it is time for the next one. It is not while one is being written.
+    fn is_due(&mut self) -> bool {
+        if self.writing.as_ref().is_some_and(JoinHandle::is_finished) {
+            self.finish();
+        }
+        let every = self.checkpoints.every;
+        self.writing.is_none() && every.is_some_and(|every| self.last.elapsed() >= every)
+    }
+
+    fn save<M: Message>(
+        &mut self,
+        simulation: &mut Simulation<M>,
+        asked: bool,
+        outputs: &mut impl FnMut(Time) -> Result<(Value, Vec<checkpoint::Output>)>,
+    ) -> Result<()> {
+        self.finish();
+        let (snapshot, time) = (simulation.snapshot(), simulation.now());
+        let snapshot = match snapshot {
+            Err(SnapshotError::Over) => return Ok(()),
+            other => other?,
+        };
+        let (details, outputs) = outputs(time)?;
+        let flags = Value::Object(self.checkpoints.flags.clone());
+        let draft = Draft {
+            program: PROGRAM.to_owned(),
+            version: VERSION.to_owned(),
+            configuration: configuration(&self.checkpoints.flags),
+            time: time.as_nanos(),
+            asked,
+            details: json!({ "flags": flags, "run": details }),
+            files: files(snapshot),
+            outputs,
+        };
+        self.last = Instant::now();
+        let directory = self.checkpoints.directory.clone();
+        let write = move || checkpoint::write(&directory, draft);
+        let thread = std::thread::Builder::new().name("checkpoint".to_owned());
+        self.writing = Some(thread.spawn(write).context("--checkpoint-dir")?);
+        Ok(())
+    }
+
+    /// Waits for the one that is being written. One that cannot be is complained of, and the run goes on.
+    fn finish(&mut self) {
+        let Some(writing) = self.writing.take() else {
+            return;
+        };
+        match writing.join() {
+            Ok(Ok(place)) => self
+                .console
+                .line(format_args!("corsair: saved to {}", place.display())),
+            Ok(Err(error)) => complain(format_args!("--checkpoint-dir: {error}")),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+impl Drop for Keeper<'_> {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+/// The files of a saved run: a head, and a part for each worker.
+fn files(snapshot: Snapshot) -> Vec<(String, Vec<u8>)> {
+    let (head, parts) = snapshot.into_parts();
+    let parts = (1..).zip(parts);
+    let parts = parts.map(|(number, part)| (format!("part-{number:04}"), part));
+    std::iter::once(("head".to_owned(), head))
+        .chain(parts)
+        .collect()
+}
+
+/// What tells a configuration from others: a checksum of the flags that shape the run.
+pub fn configuration(flags: &Map<String, Value>) -> String {
+    let shapes = |name: &str| crate::flags::named(name).is_some_and(|flag| flag.shapes);
+    let shaping = flags.iter().filter(|(name, _)| shapes(name));
+    let text: String = shaping
+        .map(|(name, value)| format!("{name}={value};"))
+        .collect();
+    // FNV-1a: it only has to differ.
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}
+
+/// The checkpoint that a path means.
+///
+/// # Errors
+/// If there is none, or it is not whole, or another program's.
+pub fn read(path: &Path) -> Result<Checkpoint> {
+    let found = checkpoint::find(path)?;
+    let read = checkpoint::read(&found, PROGRAM, VERSION)?;
+    let flags = read
+        .manifest
+        .details
+        .get("flags")
+        .and_then(Value::as_object);
+    let configuration = flags.map(configuration).unwrap_or_default();
+    if configuration != read.manifest.configuration {
+        bail!(
+            "{} was saved by a run of configuration {}, and its flags make {configuration}; resume from an older checkpoint, or from a copy",
+            found.display(),
+            read.manifest.configuration
+        );
+    }
+    Ok(read)
+}

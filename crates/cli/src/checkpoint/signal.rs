@@ -1,0 +1,47 @@
+//! SIGUSR1: save the run now.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether the signal has come since it was last asked.
+pub struct Signals(Arc<AtomicBool>);
+
+impl Signals {
+    /// Listens from here on. Where the system has no such signal, none comes.
+    pub fn new() -> Signals {
+        let asked = Arc::new(AtomicBool::new(false));
+        #[cfg(unix)]
+        listen(&asked);
+        Signals(asked)
+    }
+
+    /// Whether it has come, once for each look.
+    pub fn asked(&self) -> bool {
+        self.0.swap(false, Ordering::Relaxed)
+    }
+}
+
+#[cfg(unix)]
+fn listen(asked: &Arc<AtomicBool>) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    else {
+        return;
+    };
+    let inside = runtime.enter();
+    let Ok(mut signals) = signal(SignalKind::user_defined1()) else {
+        return;
+    };
+    drop(inside);
+    let asked = Arc::clone(asked);
+    let wait = async move {
+        while signals.recv().await.is_some() {
+            asked.store(true, Ordering::Relaxed);
+        }
+    };
+    // Without the thread the signal does nothing; the process has a handler for it by now.
+    let thread = std::thread::Builder::new().name("sigusr1".to_owned());
+    let _ = thread.spawn(move || runtime.block_on(wait));
+}

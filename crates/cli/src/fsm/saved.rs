@@ -1,0 +1,86 @@
+//! Pirates that are saved as they run, or go on from where they were.
+
+use super::watch::{FsmWatch, Stages};
+use crate::checkpoint::{self, Checkpoints, Ended};
+use crate::options::Options;
+use anyhow::{Context, Result};
+use corsair::fsm::{self, Fsm, FsmError, PirateWatch, Tally};
+use corsair::{Addr, AddrRange, Report, RunError, SnapshotError};
+use corsair_observe::Recorder;
+use serde::{Deserialize, Serialize};
+
+/// What is saved beside the simulation itself.
+#[derive(Debug, Serialize, Deserialize)]
+struct Details {
+    /// The addresses of the FSM, of the first pirate, and how many there are.
+    addresses: Option<(u32, u32, u32)>,
+}
+
+/// Runs them to the end, or to where they are to stop.
+///
+/// # Errors
+/// If they cannot be saved or restored. How the run failed is within.
+pub(super) fn run<P: PirateWatch>(
+    options: &Options,
+    checkpoints: &Checkpoints,
+    scenario: Fsm<FsmWatch<P>>,
+    stages: &Stages,
+    recorder: &Recorder,
+) -> Result<Result<(Report, Option<Tally>), FsmError>> {
+    let config = &options.config;
+    let (mut simulation, local) = match &checkpoints.from {
+        None => match fsm::begin(config, &scenario) {
+            Ok(begun) => begun,
+            Err(error) => return Ok(Err(error)),
+        },
+        Some(from) => {
+            let mut snapshot = checkpoint::snapshot_of(from)?;
+            if let Some(seed) = checkpoints.reseed {
+                snapshot.reseed(seed)?;
+            }
+            let details = from
+                .manifest
+                .details
+                .get("run")
+                .cloned()
+                .unwrap_or_default();
+            let details: Details = serde_json::from_value(details)
+                .with_context(|| from.directory.display().to_string())?;
+            if let Some((fsm, first, count)) = details.addresses {
+                let pirates = AddrRange::new(Addr::from_u32(first), count);
+                stages.go_on(Addr::from_u32(fsm), pirates);
+            }
+            match fsm::resume(config, scenario.watch, &snapshot) {
+                Ok(resumed) => resumed,
+                Err(SnapshotError::Run(error)) => return Ok(Err(error.into())),
+                Err(error) => {
+                    return Err(error).with_context(|| from.directory.display().to_string());
+                }
+            }
+        }
+    };
+    let outputs = |_| {
+        let addresses = stages.addresses().map(|(fsm, pirates)| {
+            let first = pirates.iter().next().unwrap_or(Addr::NONE);
+            (fsm.as_u32(), first.as_u32(), pirates.len())
+        });
+        Ok((serde_json::to_value(Details { addresses })?, Vec::new()))
+    };
+    let _ = recorder;
+    let ended = checkpoint::run(
+        &mut simulation,
+        checkpoints,
+        config.end,
+        stages.console(),
+        outputs,
+    )?;
+    Ok(match ended {
+        Ended::Until => Ok((simulation.report(), None)),
+        Ended::Over => {
+            let finished: Result<Report, RunError> = simulation.finish();
+            finished
+                .map(|report| (report, local.tally()))
+                .map_err(FsmError::from)
+        }
+    })
+}

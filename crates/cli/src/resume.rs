@@ -1,0 +1,129 @@
+//! `corsair resume DIR`: a run goes on where it was saved.
+
+use crate::checkpoint::{self, Checkpoints};
+use crate::flags::values::Values;
+use crate::options::Options;
+use crate::{cli, config_file, simulation, text};
+use anyhow::{Context, Result, anyhow, bail};
+use clap::Args;
+use corsair::Time;
+use serde_json::{Map, Value};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// The arguments of `corsair resume`.
+#[derive(Args, Clone, Debug)]
+pub struct ResumeArgs {
+    /// What --checkpoint-dir has named, or one of the checkpoints in it
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// Worker threads, as many as one likes [default: one per core]
+    #[arg(long, value_name = "N")]
+    workers: Option<String>,
+    /// Stop at this point of virtual time and tell what has happened so far
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// From here on, draw the random numbers of another seed
+    #[arg(long, value_name = "N")]
+    seed_from_here: Option<String>,
+    /// Go on saving so often, by the clock [default: as the run was told]
+    #[arg(long, value_name = "TIME")]
+    checkpoint_every: Option<String>,
+    /// Save at these points of virtual time [default: as the run was told]
+    #[arg(long, value_name = "TIME,…")]
+    checkpoint_at: Option<String>,
+    /// Save there [default: as the run was told]
+    #[arg(long, value_name = "DIR")]
+    checkpoint_dir: Option<PathBuf>,
+    /// Write files below this directory [default: as the run was told]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Lines, or one JSON object [default: as the run was told]
+    #[arg(long, value_name = "text|json")]
+    format: Option<String>,
+}
+
+/// Goes on with the run.
+///
+/// # Errors
+/// If there is nothing to go on from, a value is wrong, or the run fails.
+pub fn run(args: &ResumeArgs) -> Result<ExitCode> {
+    let checkpoint = checkpoint::read(&args.directory)?;
+    let flags = checkpoint.manifest.details.get("flags");
+    let flags = flags
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default();
+    let mut values = Values::default();
+    given(args, &mut values, &checkpoint.directory)?;
+    // Workers are those of this machine unless told.
+    let flags: Map<String, Value> = flags
+        .into_iter()
+        .filter(|(name, _)| name != "workers" && name != "cpus")
+        .collect();
+    let manifest = checkpoint.directory.join("manifest.json");
+    config_file::add(&mut values, flags, &manifest, "corsair resume")?;
+    let mut options = Options::read(&values)?;
+    let saved = checkpoint::options(&values, &options)?;
+    let saved = saved.ok_or_else(|| {
+        anyhow!(
+            "{} does not say where its run was to be saved; name another with --checkpoint-dir",
+            manifest.display()
+        )
+    })?;
+    let until = read("--until", args.until.as_deref(), text::duration)?;
+    let until = until.map(|until| Time::ZERO.after(until));
+    let now = Time::from_nanos(checkpoint.manifest.time);
+    if let Some(until) = until.filter(|&until| until < now) {
+        bail!(
+            "--until {until}: the run was saved at {now}, and does not go back; give a later time"
+        );
+    }
+    let whole = |text: &str| text::whole(text, 0, u64::MAX);
+    let reseed = read("--seed-from-here", args.seed_from_here.as_deref(), whole)?;
+    options.checkpoints = Some(Checkpoints {
+        from: Some(Arc::new(checkpoint)),
+        until,
+        reseed,
+        ..saved
+    });
+    simulation::run(&options, &cli::described(&values))
+}
+
+/// Flags that are given anew.
+fn given(args: &ResumeArgs, values: &mut Values, directory: &std::path::Path) -> Result<()> {
+    let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    let anew = [
+        ("workers", args.workers.clone()),
+        ("checkpoint-every", args.checkpoint_every.clone()),
+        ("checkpoint-at", args.checkpoint_at.clone()),
+        ("checkpoint-dir", path(&args.checkpoint_dir)),
+        ("out", path(&args.out)),
+        ("format", args.format.clone()),
+    ];
+    for (name, text) in anew {
+        if let Some(text) = text {
+            values.give(name, text);
+        }
+    }
+    let named = directory
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    if args.checkpoint_dir.is_none()
+        && let Some(parent) = named
+    {
+        // Where it was found: the directory may have moved since.
+        values.give("checkpoint-dir", parent.display().to_string());
+    }
+    Ok(())
+}
+
+fn read<T>(
+    flag: &'static str,
+    text: Option<&str>,
+    read: impl FnOnce(&str) -> Result<T, String>,
+) -> Result<Option<T>> {
+    let read = text.map(read).transpose();
+    read.map_err(|wrong| anyhow!("{wrong}")).context(flag)
+}

@@ -1,0 +1,233 @@
+//! Runs that are saved, killed, and gone on with.
+
+use crate::terminal::{Terminal, refuse, signal};
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+/// What a run has done, but for what depends on the machine.
+fn essence(said: &Value) -> Value {
+    let mut essence = said.as_object().unwrap().clone();
+    essence.retain(|key, _| {
+        ![
+            "wall",
+            "workers",
+            "peak",
+            "delivered",
+            "per_second",
+            "files",
+        ]
+        .iter()
+        .any(|part| key.contains(part))
+    });
+    Value::Object(essence)
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// The names of the checkpoints in `c`.
+fn saved(terminal: &Terminal) -> Vec<String> {
+    let entries = fs::read_dir(terminal.path("c")).unwrap();
+    let name = |entry: fs::DirEntry| entry.file_name().into_string().unwrap();
+    let mut names: Vec<_> = entries.map(|entry| name(entry.unwrap())).collect();
+    names.retain(|name| !name.starts_with('.'));
+    names.sort();
+    names
+}
+
+#[test]
+fn a_run_goes_on_with_any_number_of_workers_and_ends_as_it_would_have() {
+    let terminal = Terminal::new();
+    let expected = essence(&terminal.json("-a fsm -p 3000 -d 4 --seed 5 --workers 2"));
+    for (from, to) in [(1, 2), (2, 1), (2, 3)] {
+        let run = format!(
+            "-a fsm -p 3000 -d 4 --seed 5 --workers {from} --checkpoint-at 1s,2500ms --checkpoint-dir c"
+        );
+        assert_eq!(essence(&terminal.json(&run)), expected, "saved with {from}");
+        let names = saved(&terminal);
+        assert!(
+            names.iter().all(|name| name.ends_with("-asked")),
+            "{names:?}"
+        );
+        for name in &names[names.len() - 2..] {
+            let resumed = terminal.json(&format!("resume c/{name} --workers {to}"));
+            assert_eq!(essence(&resumed), expected, "{name} by {to}");
+        }
+    }
+}
+
+#[test]
+fn what_was_killed_at_any_moment_goes_on_from_a_whole_checkpoint() {
+    let terminal = Terminal::new();
+    let run = "-a fsm -p 5000 -d 100 --seed 8 --workers 1 --format json";
+    let expected = essence(&json(&terminal.succeed(run)));
+    let mut resumed = 0;
+    for moment in [120, 310, 470, 700] {
+        let _ = fs::remove_dir_all(terminal.path("c"));
+        let saving = format!("{run} --checkpoint-every 20ms --checkpoint-dir c");
+        let mut child = terminal
+            .command(&saving)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(moment));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // Nothing is saved yet, or the run goes on.
+        let said = terminal.run("resume c --workers 2");
+        if said.stdout.is_empty() {
+            assert!(said.stderr.contains("c"), "{}", said.stderr);
+            continue;
+        }
+        assert_eq!(
+            essence(&json(&said.stdout)),
+            expected,
+            "killed after {moment} ms"
+        );
+        resumed += 1;
+    }
+    assert!(resumed > 0, "no run was killed late enough");
+}
+
+#[test]
+fn a_signal_saves_the_run_at_once_and_what_was_asked_for_is_kept() {
+    let terminal = Terminal::new();
+    let run = "-a fsm -p 3000 -d 600 --workers 1 --checkpoint-dir c";
+    let mut child = terminal
+        .command(run)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    for _ in 0..2 {
+        std::thread::sleep(Duration::from_millis(300));
+        if child.try_wait().unwrap().is_none() {
+            signal("-USR1", &child);
+        }
+    }
+    std::thread::sleep(Duration::from_millis(400));
+    let _ = child.kill();
+    child.wait().unwrap();
+    let names = saved(&terminal);
+    assert!(
+        names.iter().all(|name| name.ends_with("-asked")),
+        "{names:?}"
+    );
+    assert!(!names.is_empty());
+}
+
+#[test]
+fn a_run_that_is_to_stop_tells_what_has_happened_until_then() {
+    let terminal = Terminal::new();
+    terminal.succeed("-a fsm -p 200 -d 4 --checkpoint-at 1s --checkpoint-dir c");
+    let until = terminal.json("resume c --until 2s");
+    let later = terminal.json("resume c --until 3s");
+    assert_ne!(until["digest"], later["digest"]);
+    let said = terminal.refuse("resume c --until 500ms");
+    assert!(
+        said.contains("--until") && said.contains("does not go back"),
+        "{said}"
+    );
+}
+
+#[test]
+fn another_seed_from_here_is_another_run_that_repeats_itself() {
+    let terminal = Terminal::new();
+    let trunk = terminal.json("-a fsm -p 300 -d 4 --checkpoint-at 1s --checkpoint-dir c");
+    let branch =
+        |seed: u32| terminal.json(&format!("resume c --seed-from-here {seed}"))["digest"].clone();
+    assert_eq!(branch(7), branch(7));
+    assert_ne!(branch(7), branch(8));
+    assert_eq!(branch(0), trunk["digest"]);
+}
+
+/// The path of the one checkpoint.
+fn checkpoint(terminal: &Terminal) -> PathBuf {
+    terminal.succeed("-a fsm -p 200 -d 2 --workers 2 --checkpoint-at 1s --checkpoint-dir c");
+    terminal.path("c").join("000001-asked")
+}
+
+#[test]
+fn a_file_that_was_cut_or_changed_is_refused_by_its_name() {
+    let terminal = Terminal::new();
+    let place = checkpoint(&terminal);
+    for name in ["head", "part-0001", "part-0002", "manifest.json"] {
+        let path = place.join(name);
+        let good = fs::read(&path).unwrap();
+        let middle = good.len() / 2;
+        fs::write(&path, &good[..middle]).unwrap();
+        assert!(terminal.refuse("resume c").contains(name), "{name} cut");
+        let mut bad = good.clone();
+        bad[middle] ^= 4;
+        fs::write(&path, &bad).unwrap();
+        assert!(terminal.refuse("resume c").contains(name), "{name} changed");
+        fs::remove_file(&path).unwrap();
+        let said = terminal.refuse("resume c");
+        assert!(
+            said.contains(name) || said.contains("no complete checkpoint"),
+            "{said}"
+        );
+        fs::write(&path, &good).unwrap();
+    }
+    terminal.succeed("resume c");
+}
+
+#[test]
+fn another_version_is_refused_with_both() {
+    let terminal = Terminal::new();
+    let path = checkpoint(&terminal).join("manifest.json");
+    let text = fs::read_to_string(&path).unwrap();
+    let ours = format!("\"version\":\"{}\"", env!("CARGO_PKG_VERSION"));
+    let start = text.find("{\"format\"").unwrap();
+    let end = text.rfind(",\"crc32\"").unwrap();
+    let manifest = text[start..end].replacen(&ours, "\"version\":\"99.0.0\"", 1);
+    let crc32 = crc32fast::hash(manifest.as_bytes());
+    fs::write(
+        &path,
+        format!("{{\"manifest\":{manifest},\"crc32\":{crc32}}}"),
+    )
+    .unwrap();
+    let said = terminal.refuse("resume c");
+    let both = said.contains("corsair 99.0.0") && said.contains(env!("CARGO_PKG_VERSION"));
+    assert!(both, "{said}");
+}
+
+#[test]
+fn what_cannot_be_saved_is_refused_with_what_to_leave_out() {
+    for (flags, said) in [
+        (
+            "-a lamp --checkpoint-every 1s",
+            "services of lamp cannot be saved yet",
+        ),
+        ("-a fsm --checkpoint-at 1s --form async", "--form async"),
+        (
+            "-a fsm --checkpoint-dir c --executor tokio -d 0",
+            "--executor",
+        ),
+        ("-a fsm --checkpoint-every 1s -j", "-j"),
+        ("-a fsm --checkpoint-every 1s -g", "-g"),
+        ("-a fsm --checkpoint-every 0s", "--checkpoint-every"),
+        ("-a fsm --checkpoint-at soon", "--checkpoint-at"),
+        ("resume nowhere", "nowhere"),
+    ] {
+        let refused = refuse(flags);
+        assert!(refused.contains(said), "{flags}: {refused}");
+    }
+}
+
+#[test]
+fn where_it_cannot_be_written_the_run_goes_on_and_says_so() {
+    let terminal = Terminal::new();
+    terminal.write("c", "in the way");
+    let said = terminal.run("-a fsm -p 200 -d 2 --checkpoint-at 1s --checkpoint-dir c");
+    assert!(
+        said.stderr.contains("--checkpoint-dir: cannot write"),
+        "{}",
+        said.stderr
+    );
+    assert!(said.stdout.contains("digest"), "{}", said.stdout);
+}

@@ -1,0 +1,321 @@
+//! Checkpoints on disk: a saved run and what it has written so far, as a set of files that is complete or not
+//! there.
+//!
+//! A checkpoint is a directory below the one that the user names: `000007`, or `000007-asked` if it was asked for
+//! by hand, which is never removed. It is written under another name beside its place, every file is
+//! synced, the manifest is written last, and then the directory takes its name. So what can be found is whole,
+//! whenever the process was killed. Every file has its length and its CRC-32 in the manifest, and the manifest has
+//! its own.
+
+mod error;
+mod manifest;
+
+pub use error::CheckpointError;
+pub use manifest::{Manifest, SavedFile};
+
+use manifest::{FORMAT, MANIFEST, read_manifest, write_manifest};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Checkpoints that were not asked for by hand are kept up to this number, the newest ones.
+const KEPT: usize = 2;
+
+/// What is to be in a checkpoint.
+#[derive(Debug)]
+pub struct Draft {
+    /// The program that writes it.
+    pub program: String,
+    /// Its version.
+    pub version: String,
+    /// What tells the configuration of the run from others.
+    pub configuration: String,
+    /// Where in virtual time the run was paused, in nanoseconds.
+    pub time: u64,
+    /// It was asked for by hand.
+    pub asked: bool,
+    /// Whatever else the program wants to know when it goes on.
+    pub details: Value,
+    /// The saved run, file by file.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// What the run has written so far.
+    pub outputs: Vec<Output>,
+}
+
+/// A file that a run is writing: its first bytes are part of a checkpoint. More may be written behind them at any time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// Its name in the checkpoint.
+    pub name: String,
+    /// Where it is being written.
+    pub source: PathBuf,
+    /// How many of its bytes.
+    pub bytes: u64,
+    /// Their CRC-32.
+    pub crc32: u32,
+}
+
+/// A checkpoint that was read, and found to be whole.
+#[derive(Debug)]
+pub struct Checkpoint {
+    /// Where it is.
+    pub directory: PathBuf,
+    /// What it says of itself.
+    pub manifest: Manifest,
+    /// The saved run, in the order in which it was written.
+    pub files: Vec<(String, Vec<u8>)>,
+}
+
+/// Writes a checkpoint below this directory, which is made if it is missing, and removes the oldest of those that
+/// were not asked for. Returns where it is.
+///
+/// # Errors
+/// If it cannot be written; then it is not there.
+pub fn write(below: &Path, draft: Draft) -> Result<PathBuf, CheckpointError> {
+    fs::create_dir_all(below).map_err(|error| cannot(below, error))?;
+    let number = all(below)?.last().map_or(1, |last| last.number + 1);
+    let name = match draft.asked {
+        true => format!("{number:06}-asked"),
+        false => format!("{number:06}"),
+    };
+    let beside = below.join(format!(".{name}.{}", std::process::id()));
+    // What an earlier process of that number has left.
+    let _ = fs::remove_dir_all(&beside);
+    fs::create_dir(&beside).map_err(|error| cannot(&beside, error))?;
+    let written = write_all(&beside, draft);
+    let place = below.join(name);
+    let placed = written.and_then(|()| {
+        fs::rename(&beside, &place).map_err(|error| cannot(&place, error))?;
+        sync(below)
+    });
+    if let Err(error) = placed {
+        let _ = fs::remove_dir_all(&beside);
+        return Err(error);
+    }
+    prune(below)?;
+    Ok(place)
+}
+
+fn write_all(directory: &Path, draft: Draft) -> Result<(), CheckpointError> {
+    let mut manifest = Manifest {
+        format: FORMAT,
+        program: draft.program,
+        version: draft.version,
+        configuration: draft.configuration,
+        time: draft.time,
+        details: draft.details,
+        files: Vec::new(),
+        outputs: Vec::new(),
+    };
+    for (name, contents) in draft.files {
+        let path = directory.join(&name);
+        write_file(&path, &contents).map_err(|error| cannot(&path, error))?;
+        manifest.files.push(SavedFile {
+            name,
+            bytes: contents.len() as u64,
+            crc32: crc32fast::hash(&contents),
+        });
+    }
+    for output in draft.outputs {
+        let path = directory.join(&output.name);
+        // The same file under a second name, which stays when the first is given to another.
+        fs::hard_link(&output.source, &path)
+            .or_else(|_| copy_begin(&output.source, &path, output.bytes))
+            .map_err(|error| cannot(&path, error))?;
+        manifest.outputs.push(SavedFile {
+            name: output.name,
+            bytes: output.bytes,
+            crc32: output.crc32,
+        });
+    }
+    let path = directory.join(MANIFEST);
+    let text = write_manifest(&manifest).map_err(|error| cannot(&path, error.into()))?;
+    write_file(&path, &text).map_err(|error| cannot(&path, error))?;
+    sync(directory)
+}
+
+fn write_file(path: &Path, contents: &[u8]) -> io::Result<()> {
+    let mut file = File::create_new(path)?;
+    file.write_all(contents)?;
+    file.sync_all()
+}
+
+/// Copies the first bytes of a file.
+fn copy_begin(from: &Path, to: &Path, bytes: u64) -> io::Result<()> {
+    let mut copy = File::create_new(to)?;
+    io::copy(&mut File::open(from)?.take(bytes), &mut copy)?;
+    copy.sync_all()
+}
+
+/// Makes what has changed in a directory last.
+fn sync(directory: &Path) -> Result<(), CheckpointError> {
+    // Where directories cannot be opened, renaming is all that there is.
+    match File::open(directory) {
+        Ok(opened) => opened.sync_all().map_err(|error| cannot(directory, error)),
+        Err(_) => Ok(()),
+    }
+}
+
+fn cannot(path: &Path, error: io::Error) -> CheckpointError {
+    CheckpointError::Write {
+        path: path.to_owned(),
+        error,
+    }
+}
+
+/// A checkpoint by its name.
+#[derive(Debug)]
+struct Found {
+    number: u64,
+    asked: bool,
+    path: PathBuf,
+}
+
+/// The checkpoints below a directory, in the order of their numbers.
+fn all(below: &Path) -> Result<Vec<Found>, CheckpointError> {
+    let entries = fs::read_dir(below).map_err(|error| CheckpointError::Read {
+        path: below.to_owned(),
+        error,
+    })?;
+    let found = entries.filter_map(|entry| {
+        let path = entry.ok()?.path();
+        let name = path.file_name()?.to_str()?;
+        let asked = name.strip_suffix("-asked");
+        let number = asked.unwrap_or(name);
+        let digits = number.len() >= 6 && number.bytes().all(|byte| byte.is_ascii_digit());
+        let number = digits.then(|| number.parse().ok())??;
+        let asked = asked.is_some();
+        Some(Found {
+            number,
+            asked,
+            path,
+        })
+    });
+    let mut found: Vec<_> = found.collect();
+    found.sort_by_key(|found| found.number);
+    Ok(found)
+}
+
+/// Removes all but the newest of those that were not asked for.
+fn prune(below: &Path) -> Result<(), CheckpointError> {
+    let own: Vec<_> = all(below)?.into_iter().filter(|one| !one.asked).collect();
+    for old in &own[..own.len().saturating_sub(KEPT)] {
+        // Without its manifest it is none, if removing it is cut short.
+        let _ = fs::remove_file(old.path.join(MANIFEST));
+        fs::remove_dir_all(&old.path).map_err(|error| cannot(&old.path, error))?;
+    }
+    Ok(())
+}
+
+/// The newest checkpoint below this directory, or the one that it is.
+///
+/// # Errors
+/// If there is none.
+pub fn find(directory: &Path) -> Result<PathBuf, CheckpointError> {
+    if directory.join(MANIFEST).exists() {
+        return Ok(directory.to_owned());
+    }
+    let mut found = all(directory)?;
+    found.retain(|one| one.path.join(MANIFEST).exists());
+    found
+        .pop()
+        .map(|one| one.path)
+        .ok_or_else(|| CheckpointError::None {
+            path: directory.to_owned(),
+        })
+}
+
+/// Reads a checkpoint that this version of this program has written, and checks that all of it is as it was written.
+///
+/// # Errors
+/// The first file that is not, by its name; or both versions, if it is another program's.
+pub fn read(directory: &Path, program: &str, version: &str) -> Result<Checkpoint, CheckpointError> {
+    let manifest = read_manifest(&directory.join(MANIFEST))?;
+    if (manifest.format, &*manifest.program, &*manifest.version) != (FORMAT, program, version) {
+        return Err(CheckpointError::Other {
+            path: directory.to_owned(),
+            saved: format!(
+                "{} {} (format {})",
+                manifest.program, manifest.version, manifest.format
+            ),
+            ours: format!("{program} {version} (format {FORMAT})"),
+        });
+    }
+    let mut files = Vec::new();
+    for file in &manifest.files {
+        let path = directory.join(&file.name);
+        files.push((file.name.clone(), whole(&path, file)?));
+    }
+    for output in &manifest.outputs {
+        let path = directory.join(&output.name);
+        begin_of(&path, output, &mut io::sink())?;
+    }
+    Ok(Checkpoint {
+        directory: directory.to_owned(),
+        manifest,
+        files,
+    })
+}
+
+/// The contents of a file, if they are as they were written.
+fn whole(path: &Path, file: &SavedFile) -> Result<Vec<u8>, CheckpointError> {
+    let contents = fs::read(path).map_err(|error| CheckpointError::Read {
+        path: path.to_owned(),
+        error,
+    })?;
+    let length = contents.len() as u64;
+    if length != file.bytes {
+        return Err(CheckpointError::Length {
+            path: path.to_owned(),
+            bytes: length,
+            saved: file.bytes,
+        });
+    }
+    if crc32fast::hash(&contents) != file.crc32 {
+        return Err(CheckpointError::Changed {
+            path: path.to_owned(),
+        });
+    }
+    Ok(contents)
+}
+
+/// Copies the part of an output that belongs to a checkpoint, if that is as it was written.
+///
+/// # Errors
+/// If it cannot be read or is not what was written, or if `to` cannot be written.
+pub fn begin_of(path: &Path, file: &SavedFile, to: &mut impl Write) -> Result<(), CheckpointError> {
+    let unreadable = |error| CheckpointError::Read {
+        path: path.to_owned(),
+        error,
+    };
+    let mut from = File::open(path).map_err(unreadable)?.take(file.bytes);
+    let mut buffer = vec![0; 1 << 16];
+    let mut sum = crc32fast::Hasher::new();
+    let mut bytes = 0;
+    loop {
+        let read = from.read(&mut buffer).map_err(unreadable)?;
+        if read == 0 {
+            break;
+        }
+        bytes += read as u64;
+        sum.update(&buffer[..read]);
+        to.write_all(&buffer[..read]).map_err(unreadable)?;
+    }
+    if bytes != file.bytes {
+        return Err(CheckpointError::Length {
+            path: path.to_owned(),
+            bytes,
+            saved: file.bytes,
+        });
+    }
+    match sum.finalize() == file.crc32 {
+        true => Ok(()),
+        false => Err(CheckpointError::Changed {
+            path: path.to_owned(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

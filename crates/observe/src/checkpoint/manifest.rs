@@ -1,0 +1,96 @@
+//! What a checkpoint says of itself.
+
+use super::CheckpointError;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::fs;
+use std::path::Path;
+
+/// How checkpoints are laid out. Another way is another number.
+pub(super) const FORMAT: u32 = 1;
+
+/// The name of the file.
+pub(super) const MANIFEST: &str = "manifest.json";
+
+/// What a checkpoint says of itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// How it is laid out.
+    pub format: u32,
+    /// The program that has written it.
+    pub program: String,
+    /// Its version.
+    pub version: String,
+    /// What tells the configuration of the run from others.
+    pub configuration: String,
+    /// Where in virtual time the run was paused, in nanoseconds.
+    pub time: u64,
+    /// Whatever else the program wants to know when it goes on.
+    pub details: Value,
+    /// The saved run.
+    pub files: Vec<SavedFile>,
+    /// What the run had written.
+    pub outputs: Vec<SavedFile>,
+}
+
+/// A file of a checkpoint, as it was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedFile {
+    /// Its name in the checkpoint's directory.
+    pub name: String,
+    /// Its length.
+    pub bytes: u64,
+    /// The CRC-32 of its contents.
+    pub crc32: u32,
+}
+
+/// The file: the manifest as it stands there, and its CRC-32.
+#[derive(Serialize, Deserialize)]
+struct Sealed<'a> {
+    #[serde(borrow)]
+    manifest: &'a RawValue,
+    crc32: u32,
+}
+
+pub(super) fn write_manifest(manifest: &Manifest) -> serde_json::Result<Vec<u8>> {
+    let raw = serde_json::value::to_raw_value(manifest)?;
+    let crc32 = crc32fast::hash(raw.get().as_bytes());
+    let manifest = &*raw;
+    let mut text = serde_json::to_vec(&Sealed { manifest, crc32 })?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+pub(super) fn read_manifest(path: &Path) -> Result<Manifest, CheckpointError> {
+    let unreadable = |error| CheckpointError::Read {
+        path: path.to_owned(),
+        error,
+    };
+    let none = |error| CheckpointError::Manifest {
+        path: path.to_owned(),
+        error,
+    };
+    let text = fs::read_to_string(path).map_err(unreadable)?;
+    let sealed: Sealed<'_> = serde_json::from_str(&text).map_err(none)?;
+    let raw = sealed.manifest.get();
+    if crc32fast::hash(raw.as_bytes()) != sealed.crc32 {
+        return Err(CheckpointError::Changed {
+            path: path.to_owned(),
+        });
+    }
+    let manifest: Manifest = serde_json::from_str(raw).map_err(none)?;
+    let names = manifest.files.iter().chain(&manifest.outputs);
+    // What is elsewhere is none of a checkpoint's files.
+    for file in names {
+        let inside = Path::new(&file.name).components().count() == 1
+            && !file.name.contains(['/', '\\'])
+            && !file.name.starts_with('.');
+        if !inside {
+            let error =
+                serde::de::Error::custom(format!("'{}' is no name of a file in it", file.name));
+            return Err(none(error));
+        }
+    }
+    Ok(manifest)
+}

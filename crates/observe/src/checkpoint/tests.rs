@@ -1,0 +1,176 @@
+use super::*;
+use serde_json::json;
+
+fn draft(files: &[(&str, &[u8])]) -> Draft {
+    Draft {
+        program: "corsair".to_owned(),
+        version: "1.2.3".to_owned(),
+        configuration: "c".to_owned(),
+        time: 7,
+        asked: false,
+        details: json!({ "flags": { "seed": 3 } }),
+        files: files
+            .iter()
+            .map(|(name, text)| ((*name).to_owned(), text.to_vec()))
+            .collect(),
+        outputs: Vec::new(),
+    }
+}
+
+fn names(below: &Path) -> Vec<String> {
+    let found = all(below).unwrap();
+    let name = |found: &Found| {
+        found
+            .path
+            .file_name()
+            .unwrap()
+            .to_string_lossy()
+            .into_owned()
+    };
+    found.iter().map(name).collect()
+}
+
+#[test]
+fn what_was_written_is_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = write(directory.path(), draft(&[("head", b"h"), ("part-1", b"")])).unwrap();
+    assert_eq!(find(directory.path()).unwrap(), place);
+    let read = read(&place, "corsair", "1.2.3").unwrap();
+    assert_eq!(
+        read.files,
+        [
+            ("head".to_owned(), b"h".to_vec()),
+            ("part-1".to_owned(), Vec::new())
+        ]
+    );
+    assert_eq!(
+        (read.manifest.time, &read.manifest.details["flags"]["seed"]),
+        (7, &json!(3))
+    );
+}
+
+#[test]
+fn the_newest_two_are_kept_and_those_that_were_asked_for() {
+    let directory = tempfile::tempdir().unwrap();
+    for number in 0..5 {
+        let asked = number == 1;
+        write(
+            directory.path(),
+            Draft {
+                asked,
+                ..draft(&[])
+            },
+        )
+        .unwrap();
+    }
+    assert_eq!(
+        names(directory.path()),
+        ["000002-asked", "000004", "000005"]
+    );
+}
+
+#[test]
+fn a_set_without_its_manifest_or_its_name_is_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = write(directory.path(), draft(&[("head", b"h")])).unwrap();
+    let second = write(directory.path(), draft(&[("head", b"h")])).unwrap();
+    fs::remove_file(second.join("manifest.json")).unwrap();
+    fs::create_dir(directory.path().join(".000003.99")).unwrap();
+    assert_eq!(find(directory.path()).unwrap(), first);
+    let empty = tempfile::tempdir().unwrap();
+    let said = find(empty.path()).unwrap_err().to_string();
+    assert!(said.contains("no complete checkpoint"), "{said}");
+}
+
+/// Every byte of every file counts.
+#[test]
+fn a_file_that_is_cut_or_changed_is_refused_by_its_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = write(
+        directory.path(),
+        draft(&[("head", b"abc"), ("part-1", b"defg")]),
+    )
+    .unwrap();
+    for name in ["head", "part-1", "manifest.json"] {
+        let path = place.join(name);
+        let good = fs::read(&path).unwrap();
+        let refused = |bad: &[u8], how: &str| {
+            fs::write(&path, bad).unwrap();
+            let said = read(&place, "corsair", "1.2.3").unwrap_err().to_string();
+            assert!(said.contains(name), "{name} {how}: {said}");
+        };
+        for cut in 0..good.len() - 1 {
+            refused(&good[..cut], "cut");
+        }
+        for at in 0..good.len() - 1 {
+            let mut bad = good.clone();
+            bad[at] ^= 1 << (at % 8);
+            refused(&bad, "flipped");
+        }
+        fs::write(&path, &good).unwrap();
+    }
+    assert!(read(&place, "corsair", "1.2.3").is_ok());
+}
+
+#[test]
+fn another_version_or_program_is_told_with_both() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = write(directory.path(), draft(&[])).unwrap();
+    for (program, version) in [("corsair", "2.0.0"), ("frigate", "1.2.3")] {
+        let said = read(&place, program, version).unwrap_err().to_string();
+        let both = said.contains("corsair 1.2.3") && said.contains(&format!("{program} {version}"));
+        assert!(both, "{said}");
+    }
+}
+
+#[test]
+fn the_begin_of_an_output_stays_when_more_is_written_and_when_it_is_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = directory.path().join("graph.json");
+    fs::write(&source, "begun").unwrap();
+    let output = Output {
+        name: "graph".to_owned(),
+        source: source.clone(),
+        bytes: 5,
+        crc32: crc32fast::hash(b"begun"),
+    };
+    let below = directory.path().join("checkpoints");
+    let place = write(
+        &below,
+        Draft {
+            outputs: vec![output],
+            ..draft(&[])
+        },
+    )
+    .unwrap();
+    File::options()
+        .append(true)
+        .open(&source)
+        .unwrap()
+        .write_all(b" and ended")
+        .unwrap();
+    fs::remove_file(&source).unwrap();
+    let read = read(&place, "corsair", "1.2.3").unwrap();
+    let mut copy = Vec::new();
+    begin_of(&place.join("graph"), &read.manifest.outputs[0], &mut copy).unwrap();
+    assert_eq!(copy, b"begun");
+}
+
+#[test]
+fn a_manifest_cannot_name_files_elsewhere() {
+    let directory = tempfile::tempdir().unwrap();
+    let secret = directory.path().join("secret");
+    fs::write(&secret, "s").unwrap();
+    let place = write(&directory.path().join("c"), draft(&[])).unwrap();
+    let mut manifest = read_manifest(&place.join(MANIFEST)).unwrap();
+    for name in ["../../secret", "/etc/passwd", ".."] {
+        manifest.files = vec![SavedFile {
+            name: name.to_owned(),
+            bytes: 1,
+            crc32: crc32fast::hash(b"s"),
+        }];
+        fs::write(place.join(MANIFEST), write_manifest(&manifest).unwrap()).unwrap();
+        let said = read(&place, "corsair", "1.2.3").unwrap_err().to_string();
+        assert!(said.contains("no name of a file"), "{said}");
+    }
+}
