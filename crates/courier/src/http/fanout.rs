@@ -4,43 +4,19 @@ use super::problem::Problem;
 use crate::inner::Inner;
 use crate::limits::{FEW, MOST_FANOUT};
 use crate::model::UserId;
-use std::time::{Duration, Instant};
-use tokio::runtime::Handle;
+use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 
 /// How long what goes to many waits for its turn.
 const TURN: Duration = Duration::from_secs(10);
-/// The longest rest after a turn.
-const LONGEST_REST: Duration = Duration::from_millis(100);
 
-/// The turn of what goes to many, held until its outcome is known. Then there is a rest of the same length
-/// before it is another's: so what goes to many takes half of the time at most, whatever the machine is, and
-/// there is time for what goes to few, and for those who are told.
-pub(super) struct Turn {
-    permit: Option<OwnedSemaphorePermit>,
-    begun: Instant,
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        let rest = self.begun.elapsed().min(LONGEST_REST);
-        let permit = self.permit.take();
-        // When the runtime ends, no other turn comes.
-        if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(async move {
-                tokio::time::sleep(rest).await;
-                drop(permit);
-            });
-        }
-    }
-}
-
-/// Counts a message, or a new conversation, by its recipients. One of many waits for its turn; what goes to few does not wait for those.
+/// Counts a message, or a new conversation, by its recipients. One of many waits for its turn, of which
+/// it keeps the others while it is held; what goes to few does not wait for those.
 pub(super) async fn admit(
     node: &Inner,
     user: UserId,
     recipients: u32,
-) -> Result<Option<Turn>, Problem> {
+) -> Result<Option<OwnedSemaphorePermit>, Problem> {
     if let Err(wait) = node.rates.recipients(user, recipients) {
         node.metrics.refuse("fanout");
         let most = node.limits.fanout;
@@ -58,10 +34,7 @@ pub(super) async fn admit(
         turn.acquire_many_owned(recipients.min(MOST_FANOUT)),
     ));
     match turn.await {
-        Ok(Ok(permit)) => Ok(Some(Turn {
-            permit: Some(permit),
-            begun: Instant::now(),
-        })),
+        Ok(Ok(turn)) => Ok(Some(turn)),
         _ => {
             node.metrics.refuse("busy");
             let message =

@@ -26,7 +26,7 @@ const CACHED: usize = 1 << 20;
 /// Runs of queues that are over and wait until there are as many, to be neighbours when they are written.
 const MANY_RUNS: usize = 1 << 12;
 /// As many are written at a time, so that what comes meanwhile need not wait for all.
-const SLICE: usize = 1 << 9;
+const SLICE: usize = 1 << 7;
 /// If there are more, they are written at once: those who make them are too fast.
 const MOST_RUNS: usize = 1 << 19;
 

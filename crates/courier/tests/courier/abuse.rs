@@ -4,7 +4,6 @@ use crate::node::{PASSWORD, counted, host, http, in_memory, limits, quiet, said,
 use corsair_courier::{Limits, Serving};
 use corsair_courier_load::client::{Http, Login, Said, Socket};
 use hyper::Method;
-use std::collections::HashSet;
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -152,22 +151,21 @@ async fn however_many_leave_at_once_those_who_watch_keep_their_sockets() {
         let login = http.create_user(&name, PASSWORD).await.unwrap();
         sockets.push(quiet(&node, &login, "").await);
     }
-    // A count that is told anew stands for everything before it.
-    let (mut told, mut came) = (0, HashSet::new());
-    while told + came.len() < 301 {
-        match said(&mut watcher).await {
-            Said::Online { total, .. } => (told, came) = (total, HashSet::new()),
-            Said::Connect { users } => came.extend(users.into_iter().map(|user| user.id)),
-            other => panic!("{other:?}"),
-        }
-    }
     drop(sockets);
-    let (mut told, mut gone) = (301, HashSet::new());
-    while told > 1 + gone.len() {
+    while !http.metrics().await.unwrap().contains("courier_online 1\n") {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    // What is told of one who comes after them shows that all was told before.
+    let last = http.create_user("last", PASSWORD).await.unwrap();
+    let _last = quiet(&node, &last, "").await;
+    loop {
         match said(&mut watcher).await {
-            Said::Online { total, .. } => (told, gone) = (total, HashSet::new()),
-            Said::Connect { .. } => {}
-            Said::Disconnect { users } => gone.extend(users.into_iter().map(|user| user.id)),
+            Said::Online { users, .. } | Said::Connect { users } => {
+                if users.iter().any(|user| user.id == last.user) {
+                    break;
+                }
+            }
+            Said::Disconnect { .. } => {}
             other => panic!("{other:?}"),
         }
     }

@@ -205,3 +205,18 @@ async fn what_was_taken_beside_the_last_checkpoint_can_be_read_and_is_there_afte
     assert_eq!(number(&fed.post(a, only, Some(2), 0).await), (2, true));
     fed.close();
 }
+
+#[tokio::test]
+async fn messages_are_taken_beside_a_checkpoint_that_is_due_while_nothing_comes() {
+    let (mut fed, gate) = on_slow_disk();
+    let ([a, _, _], both, _) = fed.rooms().await;
+    fed.post(a, both, None, 0).await.unwrap();
+    gate.close();
+    gate.reached();
+    for turn in 2..=20 {
+        let posted = tokio::time::timeout(Duration::from_secs(20), fed.post(a, both, None, 0));
+        assert_eq!(number(&posted.await.unwrap()), (turn, false));
+    }
+    gate.open();
+    fed.close();
+}
