@@ -6,6 +6,7 @@
 #   ci/test.sh miri       must be asked for: undefined behaviour in the engine
 #   ci/test.sh package    must be asked for: whether the libraries can be published, asks the registry
 #   ci/test.sh observe    must be asked for: a real Kafka and a real Neo4j
+#   ci/test.sh cluster    must be asked for: runs over several real processes, which are killed and stopped
 #   ci/test.sh courier    must be asked for: a real NATS server, and nodes that are killed
 #   ci/test.sh ui         must be asked for: the live view in Chromium
 #   ci/test.sh stream     must be asked for: clients of InfluxDB from pip, and hung receivers
@@ -151,7 +152,7 @@ step_features() {
         cargo clippy -p corsair-stream --lib --no-default-features --features "$features" -- -D warnings
     done
     cargo clippy -p corsair-stream --lib --bins --features tls -- -D warnings
-    cargo clippy -p corsair-cli --bins --features ui -- -D warnings
+    cargo clippy -p corsair-cli --bins --features ui,cluster -- -D warnings
 }
 
 # What would be published is complete; without building it once more from what is packed.
@@ -162,6 +163,11 @@ step_package() {
 # Nodes and a server are killed under load; not among all steps, because it installs a server.
 step_courier() {
     ci/courier.sh
+}
+
+# Real processes of one run are killed, stopped and cut off; not among all steps, because that takes minutes.
+step_cluster() {
+    ci/cluster.sh
 }
 
 # The live view in a real browser; not among all steps, because it installs one.

@@ -2,6 +2,7 @@
 
 use crate::capacity::{self, CapacityArgs};
 use crate::checkpoint;
+use crate::cluster;
 use crate::compare::{self, CompareArgs};
 use crate::compose::{self, ComposeArgs};
 use crate::console::Console;
@@ -12,6 +13,7 @@ use crate::flags::{Value, normalise, refusal};
 use crate::learn::{self, LearnArgs};
 use crate::marshal::{self, MarshalArgs};
 use crate::options::{self, Options};
+use crate::plan::{self, PlanArgs};
 use crate::resume::{self, ResumeArgs};
 use crate::sum::{self, SumArgs};
 use crate::sweep::merge::MergeArgs;
@@ -44,8 +46,9 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
             "`corsair {word}` is a program of its own; run `cargo run -p {package} -- --help`"
         ));
     }
+    let given: Vec<OsString> = args.collect();
     let program = std::iter::once(OsString::from("corsair"));
-    let args: Vec<OsString> = program.chain(normalise::normalise(args)).collect();
+    let args: Vec<OsString> = program.chain(normalise::normalise(given.clone())).collect();
     let matches = match command(Purpose::Parse).try_get_matches_from(&args) {
         Ok(matches) => matches,
         Err(error) => return answer(&error, called(&args)),
@@ -77,6 +80,10 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
             }
             Ok(ExitCode::SUCCESS)
         }
+        Some(("plan", given)) => {
+            plan::run(&PlanArgs::from_arg_matches(given)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
         Some(("learn", given)) => {
             learn::run(&LearnArgs::from_arg_matches(given)?)?;
             Ok(ExitCode::SUCCESS)
@@ -99,17 +106,20 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
             marshal::run(&MarshalArgs::from_arg_matches(given)?)?;
             Ok(ExitCode::SUCCESS)
         }
-        _ => simulate(&matches),
+        _ => simulate(&matches, &given),
     }
 }
 
 /// Runs what the flags describe.
-fn simulate(matches: &ArgMatches) -> Result<ExitCode> {
+fn simulate(matches: &ArgMatches, args: &[OsString]) -> Result<ExitCode> {
     let mut values = Values::from_matches(matches);
     config_file::read(&mut values)?;
     let recording = options::session::recording(&mut values)?;
     let mut options = Options::read(&values)?;
     options.session = options::session::read(&values, &options, recording)?;
+    if let Some(code) = cluster::run(&values, &options, args)? {
+        return Ok(code);
+    }
     options.checkpoints = checkpoint::options(&values, &options)?;
     save(&values, &options.arch, options.json)?;
     simulation::run(&options, &described(&values))

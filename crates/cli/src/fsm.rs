@@ -3,7 +3,7 @@
 mod names;
 mod network;
 mod saved;
-mod summary;
+pub mod summary;
 mod watch;
 
 use crate::console::Console;
@@ -45,6 +45,18 @@ impl Pirates {
     /// # Errors
     /// The first thing that is wrong, with its flag.
     pub fn new(options: &Options, pirates: &PirateOptions) -> Result<Pirates> {
+        Pirates::new_shared(options, pirates, 1)
+    }
+
+    /// Reads what is to be run, of which this machine has one of so many equal parts.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its flag.
+    pub fn new_shared(
+        options: &Options,
+        pirates: &PirateOptions,
+        machines: u32,
+    ) -> Result<Pirates> {
         let network = options.reload.as_deref().map(network::read).transpose()?;
         let listed = network.as_ref().map(|network| Arc::clone(network.names()));
         let scenario = Fsm {
@@ -60,11 +72,20 @@ impl Pirates {
             FsmError::Chat(_) => anyhow!("-kv: {wrong}"),
             _ => anyhow!("-p: {wrong}"),
         })?;
-        memory::check(options.executor, scenario.count()).context("-p")?;
+        let here = scenario.count().div_ceil(machines);
+        memory::check(options.executor, here).context("-p")?;
         Ok(Pirates {
             names: Names::new(&options.arch, listed),
             scenario,
         })
+    }
+}
+
+#[cfg(feature = "cluster")]
+impl Pirates {
+    /// What is to be run.
+    pub fn into_scenario(self) -> Fsm {
+        self.scenario
     }
 }
 

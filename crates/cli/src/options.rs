@@ -309,7 +309,7 @@ fn workers(values: &Values) -> Result<Option<NonZeroUsize>> {
 }
 
 /// `2ms` or `1ms..5ms`.
-fn latency(text: &str) -> Result<Latency, String> {
+pub fn latency(text: &str) -> Result<Latency, String> {
     match text.split_once("..") {
         Some((min, max)) => Latency::between(text::duration(min)?, text::duration(max)?)
             .map_err(|wrong| wrong.to_string()),
@@ -318,7 +318,7 @@ fn latency(text: &str) -> Result<Latency, String> {
 }
 
 /// `chat:10ms`, as `-kv` has it.
-fn chat(text: &str) -> Result<Duration, String> {
+pub fn chat(text: &str) -> Result<Duration, String> {
     match text.split_once(':') {
         Some(("chat", value)) => text::duration(value),
         Some((key, _)) => Err(format!(

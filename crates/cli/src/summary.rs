@@ -35,12 +35,28 @@ pub struct Summary<S> {
     /// 16 hexadecimal digits; virtual time only.
     digest: Option<String>,
     files: Vec<String>,
+    /// By process, if there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    processes: Vec<ProcessSummary>,
     #[serde(skip)]
     kinds: Vec<KindCount>,
     #[serde(skip)]
     time: Duration,
     #[serde(skip)]
     wall: Duration,
+}
+
+/// What one of several processes had to do with the others.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProcessSummary {
+    /// Which part of the time its workers spent on meetings with others, from the first byte sent to the last
+    /// received, on average.
+    pub exchange_share: f64,
+    /// Which part of the time they did nothing but wait there.
+    pub waiting_share: f64,
+    pub sent_bytes: u64,
+    pub received_bytes: u64,
+    pub peak_memory_bytes: Option<u64>,
 }
 
 /// What a summary says of the actors of a run, whatever they are.
@@ -99,10 +115,20 @@ impl<S: Subject> Summary<S> {
             peak_memory_bytes: corsair::peak_memory().or(report.peak_memory),
             digest: report.digest.map(|digest| format!("{digest:016x}")),
             files,
+            processes: Vec::new(),
             kinds: report.messages.clone(),
             time: report.time.elapsed(),
             wall: report.wall,
         }
+    }
+}
+
+#[cfg(feature = "cluster")]
+impl<S> Summary<S> {
+    /// The summary of a run over several processes.
+    pub fn over(mut self, processes: Vec<ProcessSummary>) -> Summary<S> {
+        self.processes = processes;
+        self
     }
 }
 
@@ -143,6 +169,21 @@ impl<S: Subject> fmt::Display for Summary<S> {
         )?;
         if let Some(peak) = self.peak_memory_bytes {
             writeln!(f, "  peak memory  {}", bytes(peak))?;
+        }
+        for (number, process) in self.processes.iter().enumerate() {
+            let percent = |share: f64| format!("{:.0} %", share * 100.0);
+            write!(
+                f,
+                "  process {number}    {} of the time in exchange ({} waiting), {} sent, {} received",
+                percent(process.exchange_share),
+                percent(process.waiting_share),
+                bytes(process.sent_bytes),
+                bytes(process.received_bytes)
+            )?;
+            match process.peak_memory_bytes {
+                Some(peak) => writeln!(f, ", {} of memory", bytes(peak))?,
+                None => writeln!(f)?,
+            }
         }
         for panic in &self.panics {
             writeln!(f, "  panic        {panic}")?;

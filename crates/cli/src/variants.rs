@@ -18,7 +18,7 @@ pub struct RunArgs {
     arch_dir: PathBuf,
     /// How many per cent of the definition's instances there are
     #[arg(long, short, value_name = "PERCENT", default_value_t = 100)]
-    population: u32,
+    pub population: u32,
     /// Into how many regions it goes
     #[arg(long, short = 'w', value_name = "N", default_value_t = 1)]
     regions: u32,
@@ -36,7 +36,7 @@ pub struct RunArgs {
     pub seed: u64,
     /// How many runs are made at once; one for each core if left out
     #[arg(long, value_name = "N")]
-    workers: Option<NonZeroUsize>,
+    pub workers: Option<NonZeroUsize>,
 }
 
 impl RunArgs {

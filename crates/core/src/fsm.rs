@@ -32,6 +32,8 @@
 mod message;
 mod monster;
 mod network;
+#[cfg(feature = "serde")]
+mod part;
 mod pirate;
 mod tally;
 mod watch;
@@ -41,6 +43,8 @@ pub use monster::Monster;
 #[cfg(feature = "serde")]
 pub use monster::{FsmLocal, FsmParameters};
 pub use network::{Network, NetworkError};
+#[cfg(feature = "serde")]
+pub use part::{course, run_part};
 pub use pirate::{MAX_BUDDIES, Pirate};
 pub use tally::Tally;
 pub use watch::{PirateWatch, Watch};

@@ -45,6 +45,8 @@
 //! The oldest compiler is the `rust-version` of the manifest; raising it is a minor release.
 #![warn(missing_docs)]
 
+#[cfg(feature = "serde")]
+pub mod cluster;
 mod contract;
 mod determinism;
 #[cfg(feature = "tokio")]

@@ -21,6 +21,8 @@
 //!
 //! The executor does no I/O, and reads the clock of the wall once before and once after a run.
 
+#[cfg(feature = "serde")]
+mod across;
 mod actors;
 mod addresses;
 mod buffer;
@@ -53,6 +55,8 @@ mod wheel;
 
 use crate::contract::{Config, Executor, Message, Report, RunError, Scenario};
 use crate::sync::Stopwatch;
+#[cfg(feature = "serde")]
+pub use across::{Carrier, Lost, Part, conclude_parts, course, run_part};
 use conclusion::conclude;
 #[cfg(feature = "tracing")]
 pub(crate) use context::running;
@@ -95,12 +99,24 @@ fn run_shards<M: Message>(
     if shards == 1 {
         return Ok(vec![engine::run_shard(config, 0, Alone, root)]);
     }
-    let matrix = &Matrix::new(shards);
+    let matrix = Matrix::new(shards);
+    let work = |index| engine::run_shard(config, index, matrix.port(index), Arc::clone(&root));
+    on_threads(config, shards, || matrix.abandon(), work)
+}
+
+/// Does the work of each shard on a thread of its own, the first one's on this thread. Those that have begun
+/// are told to stop if there is no thread for another.
+fn on_threads(
+    config: &Config,
+    shards: usize,
+    abandon: impl Fn(),
+    work: impl Fn(usize) -> engine::Outcome + Sync,
+) -> Result<Vec<engine::Outcome>, RunError> {
+    let work = &work;
     std::thread::scope(|scope| {
         let mut others = Vec::new();
         for index in 1..shards {
-            let root = Arc::clone(&root);
-            let work = move || engine::run_shard(config, index, matrix.port(index), root);
+            let work = move || work(index);
             let name = format!("shard {index}");
             match std::thread::Builder::new()
                 .name(name)
@@ -109,7 +125,7 @@ fn run_shards<M: Message>(
                 Ok(thread) => others.push(thread),
                 Err(source) => {
                     // Those that have begun wait for this one, and stop.
-                    matrix.abandon();
+                    abandon();
                     let report = Box::new(Report {
                         executor: Executor::Virtual,
                         seed: config.seed,
@@ -120,7 +136,7 @@ fn run_shards<M: Message>(
                 }
             }
         }
-        let first = engine::run_shard(config, 0, matrix.port(0), root);
+        let first = work(0);
         let others = others.into_iter().map(|thread| match thread.join() {
             Ok(outcome) => outcome,
             Err(panic) => std::panic::resume_unwind(panic),

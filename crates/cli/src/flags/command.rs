@@ -7,6 +7,7 @@ use crate::compose::ComposeArgs;
 use crate::diff::DiffArgs;
 use crate::learn::LearnArgs;
 use crate::marshal::MarshalArgs;
+use crate::plan::PlanArgs;
 use crate::resume::ResumeArgs;
 use crate::sum::SumArgs;
 use crate::sweep::SweepArgs;
@@ -64,6 +65,10 @@ pub fn command(purpose: Purpose) -> Command {
             .subcommand(MergeArgs::augment_args(
                 Command::new("merge").about("Put the shards of a sweep together"),
             )),
+        )
+        .subcommand(
+            PlanArgs::augment_args(Command::new("plan"))
+                .about("Tell what a run over several machines is to be expected to do (--features cluster)"),
         )
         .subcommand(LearnArgs::augment_args(
             Command::new("learn").about("Learn a definition from recorded traces"),

@@ -257,6 +257,48 @@ pub static FLAGS: &[Flag] = &[
         ..PLAIN
     },
     Flag {
+        name: "processes",
+        value: Value::One("N"),
+        group: Group::Execution,
+        help: "Run on N processes of this machine, to try out what many machines do (--features cluster)",
+        ..PLAIN
+    },
+    Flag {
+        name: "hosts",
+        value: Value::One("FILE"),
+        group: Group::Execution,
+        help: "Run on many machines, a line HOST or HOST:PORT for each; start it on all of them",
+        ..PLAIN
+    },
+    Flag {
+        name: "process",
+        value: Value::One("I"),
+        group: Group::Execution,
+        help: "With --hosts: which line this process is, from 0",
+        ..PLAIN
+    },
+    Flag {
+        name: "secret-file",
+        value: Value::One("FILE"),
+        group: Group::Execution,
+        help: "With --hosts: what all processes know and nothing else does, 16 bytes or more",
+        ..PLAIN
+    },
+    Flag {
+        name: "meet-within",
+        value: Value::One("TIME"),
+        group: Group::Execution,
+        help: "How long processes wait for each other before the run [default: 60s]",
+        ..PLAIN
+    },
+    Flag {
+        name: "window-within",
+        value: Value::One("TIME"),
+        group: Group::Execution,
+        help: "How long a window may take on several processes before they give up [default: 300s]",
+        ..PLAIN
+    },
+    Flag {
         name: "strict",
         group: Group::Execution,
         help: "Messages to actors that have ended, and actors left waiting, are errors",

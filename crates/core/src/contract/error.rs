@@ -20,6 +20,12 @@ pub enum RunError {
         /// The feature that it belongs to.
         feature: &'static str,
     },
+    /// What the processes of a run have told each other does not fit together.
+    #[error("what the processes of the run have told makes no sense: {what}")]
+    Parts {
+        /// What is wrong with it.
+        what: String,
+    },
     /// Nothing was left to happen, and the root had not ended.
     #[error("deadlock at {}: no event is left, {} still waiting\n{}", report.time, actors(report.waiting_total), Lines(&report.waiting, report.waiting_total))]
     Deadlock {
@@ -146,7 +152,7 @@ impl RunError {
     /// The run so far, if it had begun.
     pub fn report(&self) -> Option<&Report> {
         match self {
-            RunError::Config(_) | RunError::NotBuilt { .. } => None,
+            RunError::Config(_) | RunError::NotBuilt { .. } | RunError::Parts { .. } => None,
             RunError::Deadlock { report }
             | RunError::Panicked { report, .. }
             | RunError::Livelock { report, .. }

@@ -54,6 +54,7 @@ pub enum Event<M> {
 
 /// Why an actor ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Reason {
     /// Its body returned, or its handler said [`Flow::Stop`](crate::Flow::Stop).
     Returned,

@@ -161,6 +161,7 @@ impl fmt::Display for WaitingActor {
 
 /// What one actor has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ActorTotals {
     /// Who.
     pub who: Addr,

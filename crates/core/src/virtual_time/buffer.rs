@@ -182,6 +182,16 @@ impl<M> Buffer<M> {
         }
     }
 
+    /// The memory of a buffer, whose events are dropped.
+    #[cfg(feature = "serde")]
+    pub(super) fn into_cleared(self) -> Spent<M> {
+        if needs_drop::<M>() {
+            // SAFETY: from here on they are not there any more.
+            self.for_each(|event| unsafe { Stored::drop_in_place(event) });
+        }
+        self.into_spent()
+    }
+
     /// The memory of a buffer whose events have been moved out.
     pub(super) fn into_spent(mut self) -> Spent<M> {
         Spent {

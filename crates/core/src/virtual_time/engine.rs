@@ -31,6 +31,7 @@ use std::sync::Arc;
 
 /// Why the loop ended; the same on all shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum End {
     /// The root has ended.
     Root,
@@ -166,6 +167,7 @@ impl<M: Message> Engine<M> {
             }
             if self.thickness.is_thin()
                 && self.out.len() > 1
+                && exchange.can_lend()
                 && let Some(end) = self.run_lent(config, exchange, pause)
             {
                 return end;

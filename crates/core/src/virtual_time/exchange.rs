@@ -71,6 +71,11 @@ pub(super) trait Exchange<P> {
     /// rounds later, in `out`.
     fn exchange(&mut self, vote: Vote, out: &mut [P], inbox: &mut [P]) -> Vote;
 
+    /// Whether one thread can run all shards for a while.
+    fn can_lend(&self) -> bool {
+        true
+    }
+
     /// Lends a shard's loop to the first shard, which gets all others instead. All shards do so
     /// after the same exchange. Only the first shard uses what is lent, until this returns.
     fn lend<E>(&mut self, mine: *mut E) -> Lent<E>;
@@ -165,6 +170,21 @@ impl<P, R: Deref<Target = Matrix<P>>> Port<P, R> {
             round: 0,
             loans: 0,
         }
+    }
+
+    /// This shard will not come any more.
+    #[cfg(feature = "serde")]
+    pub(super) fn abandon(&self)
+    where
+        P: Default,
+    {
+        self.matrix.abandon();
+    }
+
+    /// Whether some shard will never come.
+    #[cfg(feature = "serde")]
+    pub(super) fn is_broken(&self) -> bool {
+        self.matrix.broken.load(Ordering::Acquire)
     }
 }
 

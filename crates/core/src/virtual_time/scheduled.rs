@@ -104,6 +104,31 @@ pub(super) struct Label {
 }
 
 impl Label {
+    /// The label as bytes, for another process.
+    #[cfg(feature = "serde")]
+    #[inline(always)]
+    pub(super) fn to_bytes(self) -> [u8; 16] {
+        let numbers = [self.key, self.to, self.from, self.seq].map(u32::to_le_bytes);
+        let mut bytes = [0; 16];
+        bytes.as_chunks_mut().0.copy_from_slice(&numbers);
+        bytes
+    }
+
+    /// A label that another process has written.
+    #[cfg(feature = "serde")]
+    #[inline(always)]
+    pub(super) fn from_bytes(bytes: [u8; 16]) -> Label {
+        let number = |at: usize| {
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        Label {
+            key: number(0),
+            to: number(4),
+            from: number(8),
+            seq: number(12),
+        }
+    }
+
     /// Nanoseconds since the begin of the window.
     #[inline(always)]
     pub(super) fn offset(&self) -> u32 {

@@ -19,6 +19,7 @@ pub(in super::super) struct FirstDead {
 
 /// A failure, by which a shard stops the run.
 #[derive(Clone)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(in super::super) struct Failure {
     pub(in super::super) time: u64,
     pub(in super::super) who: u32,
@@ -35,6 +36,7 @@ impl Failure {
 
 /// What an actor has done wrong.
 #[derive(Clone)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(in super::super) enum FailureCause {
     /// It panicked.
     Panic {

@@ -80,6 +80,24 @@ pub(in super::super) struct Codec<M> {
     pub(super) decode: fn(&mut Input<'_>) -> Result<M, CodecError>,
 }
 
+impl<M> Codec<M> {
+    /// Writes a message.
+    #[inline]
+    pub(in super::super) fn write_body(
+        &self,
+        body: &M,
+        to: &mut Vec<u8>,
+    ) -> Result<(), CodecError> {
+        (self.encode)(body, to)
+    }
+
+    /// Reads a message.
+    #[inline]
+    pub(in super::super) fn read_body(&self, from: &mut Input<'_>) -> Result<M, CodecError> {
+        (self.decode)(from)
+    }
+}
+
 impl<M> Clone for Codec<M> {
     fn clone(&self) -> Codec<M> {
         *self
@@ -87,6 +105,13 @@ impl<M> Clone for Codec<M> {
 }
 
 impl<M> Copy for Codec<M> {}
+
+impl CodecError {
+    /// The bytes end too early.
+    pub(in super::super) fn short() -> CodecError {
+        postcard::Error::DeserializeUnexpectedEnd.into()
+    }
+}
 
 impl<M: Message + Serialize + DeserializeOwned> Codec<M> {
     pub(super) fn new() -> Codec<M> {

@@ -196,7 +196,7 @@ const SETTINGS: [&str; 10] = [
 ];
 
 /// What decides the result of a run, beside its scenario.
-fn settings<M: Message>(config: &Config) -> Vec<(String, String)> {
+pub(in super::super) fn settings<M: Message>(config: &Config) -> Vec<(String, String)> {
     let bits = config.lookahead_nanos().ilog2();
     let values = [
         config.seed.to_string(),

@@ -1,0 +1,210 @@
+#!/usr/bin/env bash
+# One run over several real processes: the same digest as one, and a clear end whatever happens to one of them.
+#
+#   ci/cluster.sh          a few seeds
+#   ci/cluster.sh all      20 seeds, 2 to 4 processes with 1 and 2 workers each
+#
+# The part in network namespaces needs root and `ip`; it is left out with a line that says so.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+cargo build --bin corsair --features cluster
+corsair="${CARGO_TARGET_DIR:-$PWD/target}/debug/corsair"
+work=$(mktemp -d)
+started=()
+finish() {
+    for pid in "${started[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
+    rm -rf "$work"
+}
+trap finish EXIT
+
+fail() {
+    echo "cluster: $*" >&2
+    exit 1
+}
+
+# The digest of a run with these flags.
+digest() {
+    "$corsair" "$@" --format json | sed -n 's/.*"digest":"\([0-9a-f]*\)".*/\1/p'
+}
+
+seeds=3 all_processes="2 3" all_workers="1 2"
+if [ "${1:-}" = all ]; then seeds=20 all_processes="2 3 4"; fi
+model=(-a fsm -p 3000 -d 500ms -kv chat:20ms)
+for seed in $(seq "$seeds"); do
+    alone=$(digest "${model[@]}" --seed "$seed" --workers 1)
+    [ -n "$alone" ] || fail "no digest of seed $seed"
+    for processes in $all_processes; do
+        for workers in $all_workers; do
+            together=$(digest "${model[@]}" --seed "$seed" --processes "$processes" --workers "$workers")
+            [ "$alone" = "$together" ] ||
+                fail "seed $seed: $alone alone, $together on $processes processes with $workers workers"
+        done
+    done
+done
+echo "cluster: $seeds seeds have one digest on $all_processes processes with $all_workers workers"
+
+# Ports of this machine that are free now.
+ports() {
+    python3 - "$1" <<'PYTHON'
+import socket, sys
+held = [socket.socket() for _ in range(int(sys.argv[1]))]
+for one in held:
+    one.bind(("127.0.0.1", 0))
+print(*(one.getsockname()[1] for one in held))
+PYTHON
+}
+
+head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n' > "$work/secret"
+head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n' > "$work/other"
+# A run that goes on for minutes.
+long=(-a fsm -p 3000 -d 100000 -kv chat:10ms --workers 1)
+
+# Starts process $1, with further flags; its complaints go to $work/said.$1.
+member() {
+    local process=$1
+    shift
+    "$corsair" "${long[@]}" --hosts "$work/hosts" --process "$process" --secret-file "$work/secret" "$@" \
+        >"$work/out.$process" 2>"$work/said.$process" &
+    pids[process]=$!
+    started+=("$!")
+}
+
+begin() {
+    ports 3 | tr ' ' '\n' | sed 's/^/127.0.0.1:/' > "$work/hosts"
+    pids=()
+}
+
+# Waits for process $1, which must fail within $2 seconds and say what $3 matches.
+ends() {
+    local process=$1 within=$2 says=$3 code=0
+    local until=$((SECONDS + within))
+    while kill -0 "${pids[process]}" 2>/dev/null; do
+        [ "$SECONDS" -lt "$until" ] || fail "process $process still runs after $within s: $(cat "$work"/said.*)"
+        sleep 0.1
+    done
+    wait "${pids[process]}" || code=$?
+    [ "$code" = 2 ] || fail "process $process ended with $code: $(cat "$work/said.$process")"
+    grep -Eq "$says" "$work/said.$process" || fail "process $process says $(cat "$work/said.$process"), not $says"
+    [ "$(wc -l < "$work/said.$process")" = 1 ] || fail "process $process says more: $(cat "$work/said.$process")"
+    [ ! -s "$work/out.$process" ] || fail "process $process printed $(cat "$work/out.$process")"
+}
+
+for victim in 0 1 2; do
+    begin
+    for process in 0 1 2; do member "$process"; done
+    sleep 2
+    kill -KILL "${pids[victim]}"
+    for process in 0 1 2; do
+        [ "$process" = "$victim" ] || ends "$process" 5 "process $victim at .* has ended before the run did"
+    done
+done
+echo "cluster: a process that is killed ends the others"
+
+for victim in 0 2; do
+    begin
+    for process in 0 1 2; do member "$process"; done
+    sleep 2
+    kill -STOP "${pids[victim]}"
+    for process in 0 1 2; do
+        [ "$process" = "$victim" ] || ends "$process" 15 "process $victim at .* not been heard of for 10s"
+    done
+    kill -CONT "${pids[victim]}"
+    ends "$victim" 15 "process"
+done
+echo "cluster: a process that is stopped ends the others, and itself when it goes on"
+
+begin
+for process in 0 1 2; do member "$process"; done
+sleep 2
+kill -KILL "${pids[1]}"
+member 1 --meet-within 2s
+ends 1 10 "process 0 at .* (cannot be reached|refuses process 1: the run has begun)"
+ends 0 5 "process 1 at"
+echo "cluster: a process that is started again alone says so"
+
+begin
+member 0 --meet-within 3s
+member 1 --meet-within 3s
+"$corsair" "${long[@]}" --hosts "$work/hosts" --process 2 --secret-file "$work/other" \
+    >"$work/out.2" 2>"$work/said.2" &
+pids[2]=$!
+ends 2 5 "has another secret"
+ends 0 10 "process 2 at .* did not come within 3s; .*turned away.* another secret"
+ends 1 10 "process 2 at"
+begin
+member 0
+member 1 --seed 5
+ends 0 10 "different flags"
+ends 1 10 "different flags"
+echo "cluster: another secret and other flags are told"
+
+# Strays knock while processes meet and run.
+begin
+port=$(sed -n '1s/.*://p' "$work/hosts")
+short=(-a fsm -p 3000 -d 20 -kv chat:20ms --workers 1)
+(
+    until [ -e "$work/over" ]; do
+        (printf 'GET / HTTP/1.1\r\n\r\n' > "/dev/tcp/127.0.0.1/$port") 2>/dev/null || true
+        (head -c 200 /dev/urandom > "/dev/tcp/127.0.0.1/$port") 2>/dev/null || true
+        sleep 0.01
+    done
+) &
+knocks=$!
+alone=$(digest "${short[@]}")
+for process in 1 2; do
+    "$corsair" "${short[@]}" --hosts "$work/hosts" --process "$process" --secret-file "$work/secret" &
+done
+together=$(digest "${short[@]}" --hosts "$work/hosts" --process 0 --secret-file "$work/secret")
+touch "$work/over"
+wait "$knocks"
+[ "$alone" = "$together" ] || fail "with strays the digest is $together, not $alone"
+echo "cluster: strays change nothing"
+
+# A process in each of three network namespaces, with a bridge between them.
+if [ "$(id -u)" != 0 ] || ! ip netns add corsair-ci-0 2>/dev/null; then
+    echo "cluster: left out: network namespaces, which need root and ip"
+    exit 0
+fi
+clean() {
+    for n in 0 1 2; do ip netns del "corsair-ci-$n" 2>/dev/null || true; done
+    ip link del corsair-ci 2>/dev/null || true
+    finish
+}
+trap clean EXIT
+ip netns add corsair-ci-1
+ip netns add corsair-ci-2
+ip link add corsair-ci type bridge
+ip link set corsair-ci up
+rm -f "$work/hosts"
+for n in 0 1 2; do
+    ip link add "corsair-ci-$n" type veth peer name eth0 netns "corsair-ci-$n"
+    ip link set "corsair-ci-$n" master corsair-ci up
+    ip -n "corsair-ci-$n" addr add "10.117.0.$((n + 1))/24" dev eth0
+    ip -n "corsair-ci-$n" link set eth0 up
+    ip -n "corsair-ci-$n" link set lo up
+    echo "10.117.0.$((n + 1))" >> "$work/hosts"
+done
+pids=()
+for n in 0 1 2; do
+    ip netns exec "corsair-ci-$n" "$corsair" "${short[@]}" --hosts "$work/hosts" --process "$n" \
+        --secret-file "$work/secret" --format json >"$work/out.$n" 2>"$work/said.$n" &
+    pids[n]=$!
+done
+for n in 0 1 2; do wait "${pids[n]}" || fail "process $n: $(cat "$work/said.$n")"; done
+together=$(sed -n 's/.*"digest":"\([0-9a-f]*\)".*/\1/p' "$work/out.0")
+[ "$alone" = "$together" ] || fail "in namespaces the digest is $together, not $alone"
+echo "cluster: the same digest in three network namespaces"
+
+# A cable is pulled.
+for n in 0 1 2; do
+    ip netns exec "corsair-ci-$n" "$corsair" "${long[@]}" --hosts "$work/hosts" --process "$n" \
+        --secret-file "$work/secret" >"$work/out.$n" 2>"$work/said.$n" &
+    pids[n]=$!
+    started+=("$!")
+done
+sleep 3
+ip link set corsair-ci-2 down
+for n in 0 1; do ends "$n" 20 "process 2 at 10.117.0.3:7351 has not been heard of for 10s"; done
+ends 2 20 "process 0 at 10.117.0.1:7351 has not been heard of for 10s"
+echo "cluster: a cable that is pulled ends all"

@@ -1,0 +1,385 @@
+//! What a run over several machines takes, from a part of it and an exchange that were measured here.
+
+use super::PlanArgs;
+use crate::console::Console;
+use crate::format::Format;
+use crate::text::{GoDuration, bytes};
+use anyhow::{Result, anyhow, bail};
+use corsair::fsm::{self, Fsm};
+use corsair::{Config, Executor, Report, available_memory};
+use corsair_arch::simulate;
+use corsair_cluster::{ExchangeCost, measure_exchange};
+use serde::Serialize;
+use std::io::{self, Write};
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+/// The pirates of the part that is measured, and how long they talk.
+const SOME_PIRATES: u32 = 100_000;
+const SOME_TALK: Duration = Duration::from_secs(1);
+/// What a pirate needs, in bytes.
+const PIRATE: u64 = 300;
+/// What an event is in a piece: its label and a small message.
+const EVENT_BYTES: f64 = 20.0;
+
+/// A run, as far as it matters how much there is to do between two meetings.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+struct Model {
+    events: f64,
+    windows: f64,
+    window_seconds: f64,
+    event_seconds: f64,
+    memory_bytes: u64,
+}
+
+/// What is expected of so many machines.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+struct Expected {
+    hosts: u32,
+    seconds: f64,
+    speed_up: f64,
+    exchange_share: f64,
+    /// What each machine sends in a window.
+    sent_bytes: f64,
+}
+
+/// All that is told, as JSON.
+#[derive(Debug, Serialize)]
+struct Plan<'a> {
+    arch: &'a str,
+    workers: usize,
+    model: Model,
+    exchange_seconds: f64,
+    peer_seconds: f64,
+    byte_seconds: f64,
+    round_trip_seconds: f64,
+    expected: Vec<Expected>,
+    /// The number of machines with which it is fastest.
+    fastest: u32,
+    /// As many machines as this one are needed for its memory.
+    needed: u32,
+    advice: String,
+}
+
+/// See [`super::run`].
+pub fn tell(args: &PlanArgs) -> Result<()> {
+    let workers = args.run.config().workers.get();
+    let model = if args.arch == "fsm" {
+        pirates(args)?
+    } else {
+        services(args)?
+    };
+    let cost = measure_exchange()?;
+    let machines = Machines {
+        workers: workers as f64,
+        cost,
+        round_trip: args.round_trip.as_secs_f64(),
+    };
+    let fastest = (1..=1024).min_by(|&a, &b| {
+        let seconds = |hosts| model.on(hosts, &machines).seconds;
+        seconds(a).total_cmp(&seconds(b))
+    });
+    let fastest = fastest.unwrap_or(1);
+    let available = available_memory().unwrap_or(u64::MAX).max(1);
+    let needed = u32::try_from(model.memory_bytes.div_ceil(available))
+        .unwrap_or(u32::MAX)
+        .max(1);
+    let mut hosts: Vec<u32> = (0..=10).map(|power| 1 << power).collect();
+    hosts.retain(|&some| some <= args.hosts.max(fastest));
+    hosts.extend([args.hosts, fastest]);
+    hosts.sort_unstable();
+    hosts.dedup();
+    let expected = hosts.iter().map(|&hosts| model.on(hosts, &machines));
+    let plan = Plan {
+        arch: &args.arch,
+        workers,
+        model,
+        exchange_seconds: cost.window.as_secs_f64(),
+        peer_seconds: cost.peer.as_secs_f64(),
+        byte_seconds: cost.byte,
+        round_trip_seconds: machines.round_trip,
+        expected: expected.collect(),
+        fastest,
+        needed,
+        advice: advice(args.hosts, &model, &machines, fastest, needed),
+    };
+    Console::new(true).print(|out| match args.format {
+        Format::Json => {
+            serde_json::to_writer(&mut *out, &plan).map_err(io::Error::from)?;
+            writeln!(out)
+        }
+        Format::Text => lines(&plan, args, out),
+    });
+    Ok(())
+}
+
+/// What each machine has, and what lies between them.
+struct Machines {
+    workers: f64,
+    cost: ExchangeCost,
+    round_trip: f64,
+}
+
+impl Machines {
+    /// What a meeting of workers on so many machines takes beside the bytes.
+    fn meeting(&self, hosts: f64) -> f64 {
+        let peers = (hosts - 1.0) * self.workers - 1.0;
+        self.cost.window.as_secs_f64()
+            + self.round_trip / 2.0
+            + peers * self.cost.peer.as_secs_f64()
+    }
+}
+
+impl Model {
+    /// What all workers of a machine have to do in a window, in seconds of one worker.
+    fn work(&self) -> f64 {
+        self.events / self.windows * self.event_seconds
+    }
+
+    fn on(&self, hosts: u32, machines: &Machines) -> Expected {
+        let (count, workers) = (f64::from(hosts), machines.workers);
+        let work = self.work() / (count * workers);
+        // Whom an event is for has nothing to do with where its sender is.
+        let crossing = self.events / self.windows * (count - 1.0) / count;
+        let sent = crossing * EVENT_BYTES / count;
+        let exchange = match hosts {
+            1 => 0.0,
+            _ => machines.meeting(count) + sent * machines.cost.byte,
+        };
+        let alone = self.work() / workers;
+        Expected {
+            hosts,
+            seconds: self.windows * (work + exchange),
+            speed_up: alone / (work + exchange),
+            exchange_share: exchange / (work + exchange),
+            sent_bytes: sent,
+        }
+    }
+
+    /// The width of windows from which on two machines take less time than one.
+    fn least_window(&self, machines: &Machines) -> f64 {
+        let work_of_event = self.event_seconds / machines.workers / 2.0;
+        let bytes_of_event = EVENT_BYTES / 4.0 * machines.cost.byte;
+        let gain = work_of_event - bytes_of_event;
+        let events = machines.meeting(2.0) / gain.max(f64::MIN_POSITIVE);
+        self.window_seconds * events / (self.events / self.windows)
+    }
+}
+
+/// Measures some of the pirates for some of the time.
+fn pirates(args: &PlanArgs) -> Result<Model> {
+    let pirates = args.run.population;
+    let mut config = Config {
+        seed: args.run.seed,
+        workers: NonZeroUsize::MIN,
+        traces: false,
+        ..Config::default()
+    };
+    config.latency = args.latency.unwrap_or(config.latency);
+    config.check().map_err(|wrong| anyhow!("{wrong}"))?;
+    let (some, talk) = (pirates.min(SOME_PIRATES), args.run.duration.min(SOME_TALK));
+    let measure = |talk| {
+        let scenario = Fsm {
+            population: some,
+            chat: args.kv,
+            talk,
+            ..Fsm::default()
+        };
+        let ran = fsm::run(Executor::Virtual, &config, scenario);
+        ran.map(|(report, _)| report)
+            .map_err(|error| anyhow!("{error}"))
+    };
+    let (before, with) = (measure(Duration::ZERO)?, measure(talk)?);
+    let scale = f64::from(pirates) / f64::from(some);
+    let longer = args.run.duration.as_secs_f64() / talk.as_secs_f64().max(f64::MIN_POSITIVE);
+    let talked = (events(&with) - events(&before)).max(0.0) * longer * scale;
+    // Introductions and goodbyes go through the pirates a chunk a window; talk fills windows.
+    let chat_windows = (with.windows.saturating_sub(before.windows)) as f64 * longer;
+    let (took, all) = (with.wall + before.wall, events(&with) + events(&before));
+    Ok(Model {
+        events: events(&before) * scale + talked,
+        windows: (before.windows as f64 * scale + chat_windows).max(1.0),
+        window_seconds: width(config.latency.min()),
+        event_seconds: took.as_secs_f64() / all.max(1.0),
+        memory_bytes: u64::from(pirates) * PIRATE,
+    })
+}
+
+/// Measures a tenth of the run of an architecture.
+fn services(args: &PlanArgs) -> Result<Model> {
+    if args.kv.is_some() || args.latency.is_some() {
+        bail!(
+            "--kv and --latency are for -a fsm; {} says itself how far its places are from each other",
+            args.arch
+        );
+    }
+    let topology = args.run.topology(&args.run.find(&args.arch)?, &[], None)?;
+    let config = Config {
+        workers: NonZeroUsize::MIN,
+        ..args.run.config()
+    };
+    let mut plan = args.run.plan()?;
+    let whole = plan.duration;
+    plan.duration = (whole / 10).max(Duration::from_secs(1)).min(whole);
+    plan.warm_up = Duration::ZERO;
+    let part = whole.as_secs_f64() / plan.duration.as_secs_f64();
+    let ran = simulate(Executor::Virtual, &config, topology, &plan);
+    let (report, _) = ran.map_err(|error| anyhow!("{error}"))?;
+    let lasted = report.time.elapsed().as_secs_f64();
+    Ok(Model {
+        events: events(&report) * part,
+        windows: (report.windows as f64 * part).max(1.0),
+        window_seconds: lasted / (report.windows as f64).max(1.0),
+        event_seconds: report.wall.as_secs_f64() / events(&report).max(1.0),
+        memory_bytes: corsair::peak_memory().unwrap_or(0),
+    })
+}
+
+fn events(report: &Report) -> f64 {
+    (report.delivered() + report.timers) as f64
+}
+
+/// The width of windows with this lookahead: a power of two of nanoseconds.
+fn width(lookahead: Duration) -> f64 {
+    let nanos = u64::try_from(lookahead.as_nanos())
+        .unwrap_or(u64::MAX)
+        .max(1);
+    (1_u64 << nanos.ilog2()) as f64 * 1e-9
+}
+
+/// The sentence for who has to decide.
+fn advice(hosts: u32, model: &Model, machines: &Machines, fastest: u32, needed: u32) -> String {
+    let memory = |text: String| match needed {
+        1 => text,
+        _ => format!("its memory needs {needed} machines like this one; {text}"),
+    };
+    let wanted = model.on(hosts, machines);
+    if wanted.speed_up >= 1.0 || hosts == 1 {
+        return memory(match fastest {
+            1 => "it is fastest on one machine".to_owned(),
+            _ => format!(
+                "it is fastest on {fastest} machines, of which each is used to {:.0} %",
+                100.0 * (1.0 - model.on(fastest, machines).exchange_share)
+            ),
+        });
+    }
+    let least = Duration::from_secs_f64(model.least_window(machines).clamp(0.0, 1e6));
+    memory(format!(
+        "the lookahead is too small for more than one machine: a window has {:.0} events, which take {}, and a meeting takes {}; run it on one, or with a lookahead of {} or more",
+        model.events / model.windows,
+        short(model.work() / machines.workers),
+        short(machines.meeting(f64::from(hosts.max(2)))),
+        GoDuration::rounded(least)
+    ))
+}
+
+/// A time of some digits.
+fn short(seconds: f64) -> String {
+    match seconds {
+        s if s < 1e-6 => format!("{:.0} ns", s * 1e9),
+        s if s < 1e-3 => format!("{:.1} µs", s * 1e6),
+        s if s < 1.0 => format!("{:.1} ms", s * 1e3),
+        s => format!("{s:.1} s"),
+    }
+}
+
+fn lines(plan: &Plan, args: &PlanArgs, out: &mut dyn Write) -> io::Result<()> {
+    let model = &plan.model;
+    writeln!(
+        out,
+        "corsair: {} for {}: about {:.3e} events in {:.0} windows of {}, {:.0} each; {} of memory",
+        plan.arch,
+        GoDuration::rounded(args.run.duration),
+        model.events,
+        model.windows,
+        short(model.window_seconds),
+        model.events / model.windows,
+        bytes(model.memory_bytes)
+    )?;
+    writeln!(
+        out,
+        "  measured here  {} an event; {} an exchange, {} more for each further worker, {} a megabyte; round trip {}",
+        short(model.event_seconds),
+        short(plan.exchange_seconds),
+        short(plan.peer_seconds),
+        short(plan.byte_seconds * 1e6),
+        short(plan.round_trip_seconds)
+    )?;
+    writeln!(
+        out,
+        "  {:>6} {:>10} {:>10} {:>10} {:>14}",
+        "hosts", "time", "speed-up", "exchange", "sent a window"
+    )?;
+    for expected in &plan.expected {
+        writeln!(
+            out,
+            "  {:>6} {:>10} {:>10.2} {:>8.0} % {:>14}",
+            expected.hosts,
+            short(expected.seconds),
+            expected.speed_up,
+            100.0 * expected.exchange_share,
+            bytes(expected.sent_bytes as u64)
+        )?;
+    }
+    writeln!(out, "corsair: {}", plan.advice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machines(exchange: Duration) -> Machines {
+        Machines {
+            workers: 1.0,
+            cost: ExchangeCost {
+                window: exchange,
+                peer: Duration::from_micros(1),
+                byte: 1e-9,
+            },
+            round_trip: 0.0,
+        }
+    }
+
+    fn model(events_a_window: f64) -> Model {
+        Model {
+            events: events_a_window * 1000.0,
+            windows: 1000.0,
+            window_seconds: 1e-3,
+            event_seconds: 100e-9,
+            memory_bytes: 0,
+        }
+    }
+
+    #[test]
+    fn what_is_gained_depends_on_the_events_of_a_window() {
+        let machines = machines(Duration::from_micros(50));
+        let large = model(100_000.0).on(2, &machines);
+        assert!(large.speed_up > 1.6 && large.speed_up < 2.0, "{large:?}");
+        assert!((model(100_000.0).on(1, &machines).speed_up - 1.0).abs() < 1e-9);
+        let small = model(10.0).on(2, &machines);
+        assert!(
+            small.speed_up < 0.1 && small.exchange_share > 0.9,
+            "{small:?}"
+        );
+    }
+
+    #[test]
+    fn windows_that_are_too_small_are_told_with_those_that_are_not() {
+        let machines = machines(Duration::from_micros(50));
+        let small = model(10.0);
+        let said = advice(2, &small, &machines, 1, 1);
+        assert!(
+            said.contains("too small") && said.contains("10 events"),
+            "{said}"
+        );
+        // With that lookahead two machines are as fast as one.
+        let factor = small.least_window(&machines) / small.window_seconds;
+        let enough = model(10.0 * factor).on(2, &machines);
+        assert!((enough.speed_up - 1.0).abs() < 0.02, "{enough:?}");
+        let said = advice(2, &model(100_000.0), &machines, 7, 3);
+        assert!(
+            said.contains("needs 3 machines") && said.contains("fastest on 7"),
+            "{said}"
+        );
+    }
+}

@@ -1,0 +1,36 @@
+//! One run over many processes, on one machine or on many.
+//!
+//! Processes [find each other](Membership::meet) by a list of hosts, prove to each other that they know a
+//! secret, and compare what program and configuration they have. From then on they watch over each other: if one
+//! ends, is stopped or hangs, all end, with the same sentence and in a stated time.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod carrier;
+mod error;
+mod handshake;
+mod hosts;
+mod link;
+mod local;
+mod measure;
+mod rendezvous;
+mod secret;
+mod stream;
+mod supervisor;
+mod told;
+mod wire;
+
+pub use carrier::{CarrierBuilder, ClusterRun, ExchangeReport, ExchangeTime, TimelyCarrier};
+pub use error::ClusterError;
+pub use hosts::{DEFAULT_PORT, Host, Hosts, MOST_PROCESSES};
+pub use local::{Ended, Inherited, LocalProcesses};
+pub use measure::{ExchangeCost, measure_exchange};
+pub use rendezvous::{Limits, Membership, Mesh};
+pub use secret::Secret;
+pub use supervisor::{Health, Supervisor};
+pub use told::ProcessEnd;
+
+/// A hash of what must be the same in all processes, for [`Membership::configuration`].
+pub fn hash(bytes: &[u8]) -> [u8; 32] {
+    blake3::hash(bytes).into()
+}

@@ -1,0 +1,168 @@
+//! The result of a run over several processes is that of one.
+
+use crate::cluster::{members, start};
+use corsair::cluster::{Part, conclude_parts};
+use corsair::fsm::{self, Fsm, Msg, Tally};
+use corsair::{Config, Executor, Latency, Report, RunError, Time};
+use corsair_cluster::{Mesh, ProcessEnd};
+use std::num::NonZeroUsize;
+use std::thread;
+use std::time::Duration;
+
+/// Runs pirates over so many processes, which are threads here, with so many workers each.
+fn run(
+    config: &Config,
+    scenario: &Fsm,
+    processes: usize,
+    workers: usize,
+) -> (Result<Report, RunError>, Option<Tally>, Vec<ProcessEnd>) {
+    let (_, mut all) = members(processes);
+    for member in &mut all {
+        member.workers = workers;
+        member.configuration = corsair_cluster::hash(&fsm::course(config, scenario));
+    }
+    let number = |number| NonZeroUsize::new(number).unwrap();
+    let part = |process| Part {
+        process,
+        processes: number(processes),
+        workers: number(workers),
+    };
+    let one = |mesh: Mesh| {
+        let (builders, run) = mesh.connect().unwrap();
+        let carriers = builders.into_iter().map(|builder| move || builder.build());
+        let (told, tally) =
+            fsm::run_part(config, part(run.process()), scenario, carriers.collect()).unwrap();
+        (run.end(told).unwrap(), tally)
+    };
+    let mut ends = thread::scope(|scope| {
+        let meets = start(all)
+            .into_iter()
+            .map(|meets| meets.join().unwrap().unwrap());
+        let runs: Vec<_> = meets.map(|mesh| scope.spawn(|| one(mesh))).collect();
+        let ends: Vec<_> = runs.into_iter().map(|run| run.join().unwrap()).collect();
+        ends
+    });
+    for (others, tally) in &ends[1..] {
+        assert!(others.is_empty() && tally.is_none());
+    }
+    let (ends, tally) = ends.swap_remove(0);
+    let parts: Vec<Vec<u8>> = ends.iter().map(|end| end.part.clone()).collect();
+    let config = fsm::config(config.clone());
+    let report = conclude_parts::<Msg>(&config, part(0), &parts, Duration::from_secs(1));
+    (report, tally, ends)
+}
+
+fn seeded(seed: u64) -> Config {
+    Config {
+        seed,
+        ..Config::default()
+    }
+}
+
+/// All of a report that does not depend on the clock or the machine.
+fn result(report: &Report) -> String {
+    let result = Report {
+        workers: 0,
+        wall: Duration::ZERO,
+        peak_memory: None,
+        ..report.clone()
+    };
+    format!("{result:?}")
+}
+
+fn pirates(population: u32, talk: Duration) -> Fsm {
+    Fsm {
+        population,
+        talk,
+        chat: Some(Duration::from_millis(20)),
+        ..Fsm::default()
+    }
+}
+
+#[test]
+fn pirates_do_the_same_on_any_number_of_processes_and_workers() {
+    // More than one page of actors for each of eight workers.
+    let scenario = pirates(3000, Duration::from_millis(200));
+    for seed in 0..2 {
+        let config = seeded(seed);
+        let alone = fsm::run(Executor::Virtual, &config, scenario.clone());
+        let (alone, tally) = alone.unwrap();
+        for processes in [1, 2, 3, 4] {
+            for workers in [1, 2] {
+                let (report, counted, ends) = run(&config, &scenario, processes, workers);
+                let report = report.unwrap();
+                assert_eq!(
+                    report.digest, alone.digest,
+                    "{processes} × {workers}, seed {seed}"
+                );
+                assert_eq!(result(&report), result(&alone));
+                assert_eq!((report.workers, counted), (processes * workers, tally));
+                for end in &ends {
+                    let sent = end.exchange.sent;
+                    assert_eq!(sent > 0, processes > 1, "{:?}", end.exchange);
+                    assert!(end.exchange.time.windows >= report.windows);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_due_far_ahead_and_windows_of_any_width_change_nothing() {
+    // Latencies of more than 63 windows.
+    let latency = Latency::between(Duration::from_micros(10), Duration::from_millis(5)).unwrap();
+    let config = Config {
+        latency,
+        ..seeded(7)
+    };
+    let scenario = pirates(1200, Duration::from_millis(40));
+    let (alone, _) = fsm::run(Executor::Virtual, &config, scenario.clone()).unwrap();
+    let (report, ..) = run(&config, &scenario, 3, 1);
+    assert_eq!(result(&report.unwrap()), result(&alone));
+    let narrow = Config {
+        latency: Latency::constant(Duration::from_millis(2)),
+        lookahead: Some(Duration::from_micros(100)),
+        ..seeded(8)
+    };
+    let wide = Config {
+        lookahead: None,
+        ..narrow.clone()
+    };
+    let (alone, _) = fsm::run(Executor::Virtual, &wide, scenario.clone()).unwrap();
+    let (report, ..) = run(&narrow, &scenario, 2, 2);
+    assert_eq!(report.unwrap().digest, alone.digest);
+}
+
+#[test]
+fn windows_larger_than_a_piece_arrive_whole() {
+    // All that the FSM says to 40,000 pirates comes at once, and half of it to the other process.
+    let scenario = Fsm {
+        population: 40_000,
+        talk: Duration::ZERO,
+        ..Fsm::default()
+    };
+    let config = Config {
+        latency: Latency::constant(Duration::from_secs(1)),
+        ..seeded(3)
+    };
+    let (alone, tally) = fsm::run(Executor::Virtual, &config, scenario.clone()).unwrap();
+    let (report, counted, ends) = run(&config, &scenario, 2, 1);
+    assert_eq!(result(&report.unwrap()), result(&alone));
+    assert_eq!(counted, tally);
+    assert!(ends[0].exchange.sent > 2 << 20, "{:?}", ends[0].exchange);
+}
+
+#[test]
+fn a_run_that_fails_fails_with_the_same_sentence() {
+    let config = Config {
+        end: Some(Time::ZERO.after(Duration::from_millis(50))),
+        ..seeded(1)
+    };
+    let scenario = pirates(1000, Duration::from_secs(1));
+    let alone = fsm::run(Executor::Virtual, &config, scenario.clone())
+        .unwrap_err()
+        .to_string();
+    assert!(alone.contains("past") || alone.contains("end"), "{alone}");
+    let (report, ..) = run(&config, &scenario, 2, 1);
+    assert_eq!(report.unwrap_err().to_string(), alone);
+}

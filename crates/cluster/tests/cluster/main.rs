@@ -1,0 +1,6 @@
+//! Processes that find each other, and what ends them.
+
+mod cluster;
+mod digest;
+mod rendezvous;
+mod supervision;
