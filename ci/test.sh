@@ -8,6 +8,7 @@
 #   ci/test.sh observe    must be asked for: a real Kafka and a real Neo4j
 #   ci/test.sh cluster    must be asked for: runs over several real processes, which are killed and stopped
 #   ci/test.sh courier    must be asked for: a real NATS server, and nodes that are killed
+#   ci/test.sh checkpoint must be asked for: runs that are killed 50 times and go on
 #   ci/test.sh ui         must be asked for: the live view in Chromium
 #   ci/test.sh stream     must be asked for: clients of InfluxDB from pip, and hung receivers
 #
@@ -168,6 +169,11 @@ step_courier() {
 # Real processes of one run are killed, stopped and cut off; not among all steps, because that takes minutes.
 step_cluster() {
     ci/cluster.sh
+}
+
+# Runs of pirates are killed at random moments and gone on with; not among all steps, because it takes minutes.
+step_checkpoint() {
+    ci/checkpoint.sh
 }
 
 # The live view in a real browser; not among all steps, because it installs one.

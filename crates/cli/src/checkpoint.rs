@@ -6,7 +6,7 @@ use crate::config_file;
 use crate::console::{Console, complain};
 use crate::flags::values::Values;
 use crate::options::{Options, What};
-use crate::text;
+use crate::text::{self, GoDuration};
 use anyhow::{Context, Result, bail};
 use corsair::fsm::Form;
 use corsair::{Executor, Message, Simulation, Snapshot, SnapshotError, Time};
@@ -93,7 +93,6 @@ fn refuse(options: &Options, flag: &str) -> Result<()> {
         ),
     }
     let outputs = [
-        (options.graph_json, "-j"),
         (options.messages, "-m"),
         (options.graph_ml, "-g"),
         (options.neo4j.is_some(), "-n"),
@@ -205,6 +204,8 @@ struct Keeper<'a> {
     console: &'a Console,
     last: Instant,
     writing: Option<JoinHandle<Result<PathBuf, CheckpointError>>>,
+    /// What is said of it when it is written.
+    about: String,
 }
 
 impl<'a> Keeper<'a> {
@@ -214,6 +215,7 @@ impl<'a> Keeper<'a> {
             console,
             last: Instant::now(),
             writing: None,
+            about: String::new(),
         }
     }
 
@@ -233,12 +235,16 @@ impl<'a> Keeper<'a> {
         outputs: &mut impl FnMut(Time) -> Result<(Value, Vec<checkpoint::Output>)>,
     ) -> Result<()> {
         self.finish();
+        let begun = Instant::now();
         let (snapshot, time) = (simulation.snapshot(), simulation.now());
         let snapshot = match snapshot {
             Err(SnapshotError::Over) => return Ok(()),
             other => other?,
         };
         let (details, outputs) = outputs(time)?;
+        let paused = GoDuration::rounded(begun.elapsed());
+        let size = text::bytes(snapshot.bytes());
+        self.about = format!("at {time}: {size}, a pause of {paused}");
         let flags = Value::Object(self.checkpoints.flags.clone());
         let draft = Draft {
             program: PROGRAM.to_owned(),
@@ -264,9 +270,11 @@ impl<'a> Keeper<'a> {
             return;
         };
         match writing.join() {
-            Ok(Ok(place)) => self
-                .console
-                .line(format_args!("corsair: saved to {}", place.display())),
+            Ok(Ok(place)) => self.console.line(format_args!(
+                "corsair: saved to {} {}",
+                place.display(),
+                self.about
+            )),
             Ok(Err(error)) => complain(format_args!("--checkpoint-dir: {error}")),
             Err(panic) => std::panic::resume_unwind(panic),
         }

@@ -14,6 +14,7 @@ use crate::workload::{Results, Workload};
 use anyhow::{Context, Result, anyhow};
 use corsair::fsm::{self, Form, Fsm, FsmError, Msg, Tally, Watch};
 use corsair::{Addr, Message, Report};
+use corsair_observe::checkpoint::Checkpoint;
 use corsair_observe::{Observed, Recorder, Settings};
 use corsair_view::Make;
 use names::Names;
@@ -27,6 +28,8 @@ use watch::{Recorded, Stages};
 pub struct Pirates {
     scenario: Fsm,
     names: Names,
+    /// Where they go on from.
+    from: Option<Arc<Checkpoint>>,
 }
 
 /// What pirates have done.
@@ -77,6 +80,7 @@ impl Pirates {
         Ok(Pirates {
             names: Names::new(&options.arch, listed),
             scenario,
+            from: (options.checkpoints.as_ref()).and_then(|saved| saved.from.clone()),
         })
     }
 }
@@ -94,6 +98,9 @@ impl Workload for Pirates {
 
     fn describe(&self, settings: &mut Settings) -> Result<()> {
         settings.kinds = Msg::KINDS;
+        if let Some(from) = &self.from {
+            settings.resumed = Some(saved::resumed(from, Arc::new(self.names.clone()))?);
+        }
         Ok(())
     }
 
@@ -103,7 +110,9 @@ impl Workload for Pirates {
         recorder: Recorder,
         console: &Arc<Console>,
     ) -> Result<(Report, PirateResults)> {
-        let Pirates { scenario, names } = self;
+        let Pirates {
+            scenario, names, ..
+        } = self;
         let (pirates, form) = (scenario.count(), scenario.form);
         let (executor, config) = (options.executor, &options.config);
         let stages = Stages::new(console, &recorder, &names);

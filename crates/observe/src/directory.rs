@@ -167,6 +167,14 @@ impl Directory {
         Ok(&self.populations[self.populations.len() - 1])
     }
 
+    /// The populations that have appeared: the number of the first actor of each, and how many there are.
+    pub(crate) fn populations(&self) -> Vec<(u32, u32)> {
+        let populations = self.populations.iter();
+        populations
+            .map(|members| (members.first, members.count))
+            .collect()
+    }
+
     /// The name of an actor that no graph shows. It takes no address from those that are shown.
     pub(crate) fn call(&mut self, actor: u32, name: &str) -> Arc<Placed> {
         let node = Node {

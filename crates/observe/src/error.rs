@@ -69,6 +69,12 @@ pub enum ObserveError {
     /// The system refuses a thread.
     #[error("cannot start the thread that writes what is observed: {0}")]
     Thread(std::io::Error),
+    /// What is observed cannot be saved in the middle of it.
+    #[error("{0} cannot be gone on with from a checkpoint; leave it out")]
+    NotSaved(&'static str),
+    /// A checkpoint that cannot be gone on from.
+    #[error(transparent)]
+    Checkpoint(#[from] crate::checkpoint::CheckpointError),
     /// The thread that writes has panicked.
     #[error("the thread that writes what is observed has panicked: {0}")]
     Panicked(String),

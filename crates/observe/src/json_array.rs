@@ -54,6 +54,11 @@ impl<E: Element> Array<E> {
         }
     }
 
+    /// Goes on with an array that has elements.
+    pub(crate) fn go_on(&mut self) {
+        self.begun = true;
+    }
+
     /// Begins another array.
     pub(crate) fn restart(&mut self) {
         self.begun = false;

@@ -13,6 +13,7 @@
 
 mod addresses;
 pub mod checkpoint;
+mod counted;
 pub mod diff;
 mod directory;
 mod error;
@@ -31,6 +32,7 @@ mod recorder;
 )]
 mod remote;
 mod replacement;
+mod resumed;
 mod settings;
 mod times;
 mod trace;
@@ -43,6 +45,7 @@ pub use observer::{Loss, Observed, Observer, WrittenFile};
 pub use places::{Places, PlacesError, REGIONS, ZONES};
 pub use recorder::{Clock, Metric, Payload, Recorder, ServiceId};
 pub use replacement::{FileError, Replacement};
+pub use resumed::{Resumed, SavedOutputs};
 pub use settings::{FlowFormat, GraphFormat, Guess, Neo4j, Settings, SpanSink};
 pub use times::ServiceTimes;
 pub use times::table::percentile_table;

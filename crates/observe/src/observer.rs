@@ -218,9 +218,12 @@ fn write(lanes: &Lanes, sinks: &mut Sinks, cut: Option<&Cut>) -> Result<(), Obse
     let mut outcome = Ok(());
     loop {
         let next = lanes.next();
-        let watermark = match next {
-            Next::Look => lanes.watermark().unwrap_or(merge.newest()),
-            Next::Last => u64::MAX,
+        let saving = lanes.asked_to_save();
+        let watermark = match (next, &saving) {
+            (Next::Last, _) => u64::MAX,
+            // The run is paused, and nothing earlier will be told.
+            (Next::Look, Some(saving)) => saving.until.saturating_add(1),
+            (Next::Look, None) => lanes.watermark().unwrap_or(merge.newest()),
         };
         lanes.take(merge.inbox(), &mut spare);
         let ready = merge.before(watermark, next == Next::Last);
@@ -230,8 +233,21 @@ fn write(lanes: &Lanes, sinks: &mut Sinks, cut: Option<&Cut>) -> Result<(), Obse
             if let (Err(_), Some(cut)) = (&outcome, cut) {
                 cut.cut();
             }
+        } else {
+            drop(ready);
         }
         lanes.wrote(count, watermark);
+        if let Some(saving) = saving {
+            let saved = match (&outcome, merge.is_empty()) {
+                (Err(_), _) => None,
+                (Ok(()), true) => Some(sinks.save()),
+                (Ok(()), false) => Some(Err(ObserveError::NotSaved("what is told ahead of time"))),
+            };
+            if let Some(saved) = saved {
+                // Whoever has asked may have gone.
+                let _ = saving.answer.send(saved);
+            }
+        }
         if next == Next::Last {
             break;
         }

@@ -24,7 +24,7 @@
 pub(crate) mod lane;
 pub(crate) mod record;
 
-use crate::{Exchange, Exit, Node, Population, Status, TraceContext};
+use crate::{Exchange, Exit, Node, ObserveError, Population, SavedOutputs, Status, TraceContext};
 use corsair::{Addr, AddrRange, Progress, Time};
 use lane::Lanes;
 use record::{Annotation, What};
@@ -299,6 +299,19 @@ impl Recorder {
         {
             lanes.push(at, actor, what);
         }
+    }
+
+    /// The run is paused at this time, and is being saved: writes all that it has told until then, and says what it
+    /// takes to go on from there.
+    ///
+    /// # Errors
+    /// If something is observed that cannot be gone on with.
+    pub fn save(&self, until: Time) -> Result<SavedOutputs, ObserveError> {
+        let saved = self
+            .0
+            .as_ref()
+            .and_then(|lanes| lanes.save(until.as_nanos()));
+        saved.unwrap_or_else(|| Ok(SavedOutputs::default()))
     }
 
     /// The service of this name, for [`Recorder::sample`]; known by its name from then on.

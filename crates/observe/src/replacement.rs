@@ -92,6 +92,11 @@ impl Replacement {
             .map_err(|error| self.failed(error))
     }
 
+    /// Where it is being written.
+    pub(crate) fn beside(&self) -> &Path {
+        &self.beside
+    }
+
     /// Where the file will be.
     pub fn path(&self) -> &Path {
         &self.path

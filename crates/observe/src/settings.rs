@@ -1,6 +1,6 @@
 //! What an observer is to write, and where.
 
-use crate::{Clock, Places, Replacement, SeenSpan};
+use crate::{Clock, Places, Replacement, Resumed, SeenSpan};
 use corsair::Cut;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
@@ -62,6 +62,8 @@ pub struct Settings {
     pub cut: Option<Cut>,
     /// Threads that marshal flows, beside those of the run.
     pub workers: usize,
+    /// Go on with what a saved run has written.
+    pub resumed: Option<Resumed>,
 }
 
 /// Takes spans one by one.
@@ -93,6 +95,7 @@ impl Settings {
             messages: None,
             cut: None,
             workers: 1,
+            resumed: None,
         }
     }
 

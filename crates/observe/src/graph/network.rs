@@ -71,6 +71,16 @@ impl Network {
         }
     }
 
+    /// The network of populations alone: how many edges have been told. None if there are other nodes.
+    pub(crate) fn of_populations(&self) -> Option<u32> {
+        (self.nodes.is_empty() && self.edges.is_empty()).then_some(self.edges_made)
+    }
+
+    /// Goes on where so many edges have been told.
+    pub(crate) fn set_edges(&mut self, edges: u32) {
+        self.edges_made = edges;
+    }
+
     /// How many nodes there have been.
     pub(crate) fn nodes(&self) -> u32 {
         self.nodes_made

@@ -5,13 +5,16 @@ use super::neo4j::Neo4jGraph;
 use super::network::Network;
 use super::spells::Spells;
 use super::writer::{GraphWriter, Header};
+use crate::checkpoint::{Output, SavedFile, begin_of};
+use crate::counted::Counted;
 use crate::directory::{Members, Named, Placed, Shown};
 use crate::flows::span::{Names, Span};
 use crate::observer::WrittenFile;
+use crate::resumed::SavedGraph;
 use crate::{Exit, FileError, GraphFormat, Loss, ObserveError, Replacement, Settings};
 use jiff::Timestamp;
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,13 +23,20 @@ use std::time::Duration;
 pub(crate) struct GraphSink {
     epoch: Timestamp,
     network: Network,
-    json: Option<GraphWriter<Replacement>>,
+    json: Option<GraphWriter<Counted<Replacement>>>,
     gathered: Option<Gathered>,
     markup: Vec<(GraphFormat, Replacement)>,
     neo4j: Option<Neo4jGraph>,
     arch: String,
     /// Where the graph in JSON will be.
     path: PathBuf,
+}
+
+/// The graph that a saved run has written, and the directory that it is in.
+fn resumed_graph(settings: &Settings) -> Option<(&Path, &SavedGraph)> {
+    let resumed = settings.resumed.as_ref()?;
+    let graph = resumed.outputs.graph.as_ref()?;
+    Some((&resumed.directory, graph))
 }
 
 impl GraphSink {
@@ -47,6 +57,14 @@ impl GraphSink {
                         date: settings.epoch,
                     };
                     path = file.path().to_owned();
+                    let mut file = Counted::new(file);
+                    if let Some(saved) = resumed_graph(settings) {
+                        let (directory, saved) = saved;
+                        let begin = directory.join(&saved.file.name);
+                        begin_of(&begin, &saved.file, &mut file)?;
+                        json = Some(GraphWriter::resume(file, saved.events));
+                        continue;
+                    }
                     let begun = GraphWriter::begin(file, &header);
                     json = Some(begun.map_err(|error| FileError::Write {
                         path: path.clone(),
@@ -81,6 +99,54 @@ impl GraphSink {
         }))
     }
 
+    /// Writes all events so far, and says what it takes to go on from here. `populations` are those that have
+    /// appeared.
+    pub(crate) fn save(
+        &mut self,
+        populations: Vec<(u32, u32)>,
+    ) -> Result<Option<(SavedGraph, Output)>, ObserveError> {
+        if !self.markup.is_empty() || self.neo4j.is_some() {
+            return Err(ObserveError::NotSaved("a graph that is no JSON"));
+        }
+        let Some(json) = &mut self.json else {
+            return Ok(None);
+        };
+        let edges = self.network.of_populations();
+        let edges = edges.ok_or(ObserveError::NotSaved("a graph of single nodes"))?;
+        let failed = |error| FileError::Write {
+            path: self.path.clone(),
+            error,
+        };
+        let out = json.write_all().map_err(failed)?;
+        let (bytes, crc32) = out.so_far().map_err(failed)?;
+        let source = out.get().beside().to_owned();
+        let name = "graph.json".to_owned();
+        let file = SavedFile {
+            name: name.clone(),
+            bytes,
+            crc32,
+        };
+        let events = json.events();
+        let saved = SavedGraph {
+            file,
+            events,
+            edges,
+            populations,
+        };
+        let output = Output {
+            name,
+            source,
+            bytes,
+            crc32,
+        };
+        Ok(Some((saved, output)))
+    }
+
+    /// Goes on where so many edges have been told.
+    pub(crate) fn set_edges(&mut self, edges: u32) {
+        self.network.set_edges(edges);
+    }
+
     /// The date of a time; the last possible one for times beyond the calendar.
     fn date(&self, at: u64) -> Timestamp {
         let date = self.epoch.checked_add(Duration::from_nanos(at));
@@ -90,7 +156,7 @@ impl GraphSink {
     /// Writes to the graph in JSON, if there is one.
     fn json(
         &mut self,
-        write: impl FnOnce(&mut GraphWriter<Replacement>) -> io::Result<()>,
+        write: impl FnOnce(&mut GraphWriter<Counted<Replacement>>) -> io::Result<()>,
     ) -> Result<(), ObserveError> {
         let Some(json) = &mut self.json else {
             return Ok(());
@@ -258,7 +324,7 @@ impl GraphSink {
         };
         if let Some(json) = self.json {
             let events = json.events();
-            put(json.into_inner(), events, "events")?;
+            put(json.into_inner().into_inner(), events, "events")?;
         }
         for (_, file) in self.markup {
             put(file, self.network.nodes().into(), "nodes")?;

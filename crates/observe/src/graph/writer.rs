@@ -123,6 +123,29 @@ impl<W: Write> GraphWriter<W> {
         })
     }
 
+    /// Goes on with a file that has so many events.
+    pub(crate) fn resume(out: W, events: u64) -> GraphWriter<W> {
+        let mut array = Array::new();
+        if events > 0 {
+            array.go_on();
+        }
+        GraphWriter {
+            out,
+            kept: Vec::new(),
+            array,
+            events,
+        }
+    }
+
+    /// Writes all events that there are. Returns what they are written to.
+    ///
+    /// # Errors
+    /// If the output cannot be written.
+    pub(crate) fn write_all(&mut self) -> io::Result<&mut W> {
+        self.write_kept()?;
+        Ok(&mut self.out)
+    }
+
     /// An actor exists.
     ///
     /// # Errors

@@ -43,6 +43,11 @@ impl Merge {
         }
     }
 
+    /// Whether nothing waits for its time.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.later.is_empty() && self.arrived.is_empty()
+    }
+
     /// Where new records go, behind those that are there.
     pub(crate) fn inbox(&mut self) -> &mut Vec<Record> {
         &mut self.arrived

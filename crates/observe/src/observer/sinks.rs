@@ -6,7 +6,7 @@ use crate::flows::{End, Flows};
 use crate::graph::GraphSink;
 use crate::recorder::Wanted;
 use crate::recorder::record::{Record, What};
-use crate::{Clock, Node, ObserveError, Payload, Population, Settings};
+use crate::{Clock, Node, ObserveError, Payload, Population, Resumed, SavedOutputs, Settings};
 use corsair::Time;
 use std::fmt;
 use std::io::{BufWriter, Write};
@@ -73,7 +73,7 @@ impl Log {
 impl Sinks {
     /// Opens what the settings ask for.
     pub(crate) fn open(settings: &mut Settings) -> Result<Sinks, ObserveError> {
-        Ok(Sinks {
+        let mut sinks = Sinks {
             directory: Directory::of(&settings.places),
             graph: GraphSink::open(settings)?,
             flows: Flows::open(settings)?,
@@ -82,7 +82,43 @@ impl Sinks {
                 kinds: settings.kinds,
             }),
             sent: matches!(settings.clock, Clock::Wall).then(Instant::now),
-        })
+        };
+        if let Some(resumed) = settings.resumed.take() {
+            sinks.go_on(&resumed)?;
+        }
+        Ok(sinks)
+    }
+
+    /// Goes on where a saved run has come to.
+    fn go_on(&mut self, resumed: &Resumed) -> Result<(), ObserveError> {
+        let (Some(saved), Some(graph)) = (&resumed.outputs.graph, &mut self.graph) else {
+            return Ok(());
+        };
+        for &(first, count) in &saved.populations {
+            let population = Arc::clone(&resumed.population);
+            let written = |_, _| Ok::<(), ObserveError>(());
+            let members = self
+                .directory
+                .add_population(first, count, population, written)?;
+            graph.population(0, members);
+        }
+        graph.set_edges(saved.edges);
+        Ok(())
+    }
+
+    /// Writes all that has been told, and says what it takes to go on from here.
+    pub(crate) fn save(&mut self) -> Result<SavedOutputs, ObserveError> {
+        if self.flows.is_some() {
+            return Err(ObserveError::NotSaved("flows"));
+        }
+        let mut saved = SavedOutputs::default();
+        if let Some(graph) = &mut self.graph
+            && let Some((graph, file)) = graph.save(self.directory.populations())?
+        {
+            saved.graph = Some(graph);
+            saved.files.push(file);
+        }
+        Ok(saved)
     }
 
     /// Which records these sinks want.

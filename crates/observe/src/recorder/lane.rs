@@ -3,11 +3,13 @@
 use super::record::{Record, What};
 use super::{Clock, Wanted};
 use crate::times::Times;
+use crate::{ObserveError, SavedOutputs};
 use corsair::{Addr, Time};
 use crossbeam_utils::CachePadded;
 use parking_lot::{Condvar, Mutex};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 /// How many lanes there are. Threads beyond that many share.
@@ -56,6 +58,15 @@ struct Gate {
     called: bool,
     /// The run is over, or the writer has ended: no thread waits any longer.
     closed: bool,
+    /// The run is paused, and is being saved.
+    saving: Option<Saving>,
+}
+
+/// A run that is being saved: all that it has told until this time is to be written.
+#[derive(Debug)]
+pub(crate) struct Saving {
+    pub(crate) until: u64,
+    pub(crate) answer: Sender<Result<SavedOutputs, ObserveError>>,
 }
 
 /// What the writer is to do next.
@@ -159,6 +170,26 @@ impl Lanes {
         }
     }
 
+    /// The run is paused at this time: asks the writer to write all, and waits for what it says. None if it has
+    /// ended.
+    pub(crate) fn save(&self, until: u64) -> Option<Result<SavedOutputs, ObserveError>> {
+        let (answer, answered) = channel();
+        let mut gate = self.gate.lock();
+        if gate.closed {
+            return None;
+        }
+        gate.saving = Some(Saving { until, answer });
+        gate.called = true;
+        drop(gate);
+        self.work.notify_one();
+        answered.recv().ok()
+    }
+
+    /// What was asked, if it was: once.
+    pub(crate) fn asked_to_save(&self) -> Option<Saving> {
+        self.gate.lock().saving.take()
+    }
+
     /// Moves the records of all lanes behind those in `to`, in the order of lanes. `spare` is an
     /// empty buffer, the same from call to call.
     pub(crate) fn take(&self, to: &mut Vec<Record>, spare: &mut Vec<Record>) {
@@ -190,7 +221,11 @@ impl Lanes {
 
     /// No thread waits any longer, and the writer looks for the last time.
     pub(crate) fn close(&self) {
-        self.gate.lock().closed = true;
+        let mut gate = self.gate.lock();
+        gate.closed = true;
+        // Whoever waits for an answer gets none.
+        gate.saving = None;
+        drop(gate);
         self.work.notify_all();
         self.room.notify_all();
     }

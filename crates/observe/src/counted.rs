@@ -1,0 +1,60 @@
+//! What has been written so far: how many bytes, and their checksum.
+
+use std::io::{self, IoSlice, Write};
+
+/// Counts what is written through it.
+#[derive(Debug)]
+pub(crate) struct Counted<W> {
+    out: W,
+    bytes: u64,
+    sum: crc32fast::Hasher,
+}
+
+impl<W: Write> Counted<W> {
+    pub(crate) fn new(out: W) -> Counted<W> {
+        Counted {
+            out,
+            bytes: 0,
+            sum: crc32fast::Hasher::new(),
+        }
+    }
+
+    /// How many bytes there are, and their CRC-32; all of them are with the system then.
+    pub(crate) fn so_far(&mut self) -> io::Result<(u64, u32)> {
+        self.out.flush()?;
+        Ok((self.bytes, self.sum.clone().finalize()))
+    }
+
+    pub(crate) fn get(&self) -> &W {
+        &self.out
+    }
+
+    pub(crate) fn into_inner(self) -> W {
+        self.out
+    }
+}
+
+impl<W: Write> Write for Counted<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.bytes += written as u64;
+        self.sum.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        let written = self.out.write_vectored(slices)?;
+        self.bytes += written as u64;
+        let mut left = written;
+        for slice in slices {
+            let part = left.min(slice.len());
+            self.sum.update(&slice[..part]);
+            left -= part;
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
