@@ -20,6 +20,8 @@ pub struct Script {
     pub(crate) first: u16,
     /// Where each endpoint begins, and its priority, if it has one of its own.
     pub(crate) endpoints: Vec<(u32, Option<u8>)>,
+    /// How long requests travel to each endpoint that says so; empty if none does.
+    pub(crate) latencies: Vec<Option<Sampler>>,
     pub(crate) operations: Vec<Operation>,
     /// Where something that was sent is when it is answered: the end, which comes twice.
     pub(crate) sent: u32,
@@ -29,6 +31,21 @@ pub struct Script {
     pub(crate) caches: Vec<CacheKind>,
     /// The services that are called: [`Target`]s name them by their places here.
     pub(crate) routes: Vec<u32>,
+}
+
+impl Script {
+    /// How long requests for this travel, if their endpoint says so.
+    #[inline]
+    pub(crate) fn latency(&self, key: Key) -> Option<&Sampler> {
+        if self.latencies.is_empty() {
+            return None;
+        }
+        let number = match key.as_endpoint() {
+            Some((endpoint, ..)) => endpoint.wrapping_sub(self.first),
+            None => 0,
+        };
+        self.latencies.get(usize::from(number))?.as_ref()
+    }
 }
 
 /// One operation. Where it says nothing else, the next one comes after it.

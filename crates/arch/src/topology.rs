@@ -323,7 +323,10 @@ impl Topology {
             .services
             .iter()
             .filter_map(|service| service.costs.latency.as_ref());
-        let least = geography.chain(own).map(Sampler::least).min();
+        let scripts = self.services.iter().filter_map(|s| s.script.as_ref());
+        let of_endpoints = scripts.flat_map(|script| script.latencies.iter().flatten());
+        let least = geography.chain(own).chain(of_endpoints);
+        let least = least.map(Sampler::least).min();
         least.unwrap_or(floor).max(floor)
     }
 }

@@ -19,6 +19,9 @@ pub struct EndpointDefinition {
     /// asks for it, or 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<i64>,
+    /// How long requests to it and their answers travel, if not as those of its service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Distribution>,
     /// What it does, in this order.
     #[serde(default)]
     pub steps: Vec<StepDefinition>,

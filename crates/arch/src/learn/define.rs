@@ -45,7 +45,8 @@ pub(super) fn describe(recorded: &Recorded, invocations: &Invocations, name: &st
         let mut definition = ServiceDefinition::new(service.clone(), "service");
         definition.count = instances(invocations, &mine) as i64;
         definition.concurrency = concurrency.map(i64::from);
-        definition.latency = latency(invocations, &mine);
+        let mut ways = ways(invocations, &mine);
+        definition.latency = latency(&mut ways);
         definition.error_rate = error_rate(invocations, &mine);
         for (operation, endpoint) in &names.endpoints[number] {
             let of: Vec<u32> = mine
@@ -58,6 +59,7 @@ pub(super) fn describe(recorded: &Recorded, invocations: &Invocations, name: &st
             definition.endpoints.push(EndpointDefinition {
                 name: endpoint.clone(),
                 priority: None,
+                latency: latency_of_endpoint(invocations, &of, &ways),
                 steps: script.steps,
             });
         }
@@ -187,8 +189,35 @@ fn visit(invocations: &Invocations, made: u32) -> Visit {
     }
 }
 
-/// How long requests to a service and their answers travel, if clients have told it.
-fn latency(invocations: &Invocations, mine: &[u32]) -> Option<crate::Distribution> {
+/// With fewer times than this an endpoint has the latency of its service, and if it is not as far from
+/// that by the distance of Kolmogorov and Smirnov.
+const OWN_LATENCY: (usize, f64) = (100, 0.1);
+
+/// How long requests and answers travel to an endpoint, if not as those of its service, whose times are
+/// `all`, in ascending order: nodes of a ring may ask those of their zone, and be asked from others.
+fn latency_of_endpoint(
+    invocations: &Invocations,
+    of: &[u32],
+    all: &[u64],
+) -> Option<crate::Distribution> {
+    let mut ways = ways(invocations, of);
+    let (least, far) = OWN_LATENCY;
+    if ways.len() < least || ways.len() == all.len() {
+        return None;
+    }
+    ways.sort_unstable();
+    let below = |nanos: f64| {
+        let below = all.partition_point(|&way| way as f64 <= nanos);
+        below as f64 / all.len() as f64
+    };
+    if fit::distance(&ways, below) < far {
+        return None;
+    }
+    latency(&mut ways)
+}
+
+/// How long requests and their answers travelled, each by itself, as far as clients have told it.
+fn ways(invocations: &Invocations, mine: &[u32]) -> Vec<u64> {
     let (mut one_way, mut halves) = (Vec::new(), Vec::new());
     let mut backwards = 0;
     for &made in mine {
@@ -210,16 +239,21 @@ fn latency(invocations: &Invocations, mine: &[u32]) -> Option<crate::Distributio
         halves.push(lasted / 2);
     }
     // Clocks of two machines differ; then only the sum of both ways is known.
-    let mut samples = if backwards * 1_000 > mine.len() {
+    if backwards * 1_000 > mine.len() {
         halves
     } else {
         one_way
-    };
+    }
+}
+
+/// The distribution of such times, which are sorted by it.
+fn latency(samples: &mut [u64]) -> Option<crate::Distribution> {
+    samples.sort_unstable();
     if samples.iter().all(|&nanos| nanos <= 2_000) {
         // It is not known, or none: the shortest that there is.
         return (!samples.is_empty()).then(|| crate::Distribution::Constant(fit::span(0)));
     }
-    fit::fit(&mut samples).map(|fit| fit.distribution)
+    fit::fit(samples).map(|fit| fit.distribution)
 }
 
 /// The part of requests that a service fails by itself.

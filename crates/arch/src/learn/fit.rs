@@ -129,7 +129,7 @@ pub(super) fn quantile(samples: &[u64], part: f64) -> u64 {
 
 /// How far the distribution function of sorted samples is off from another at most (Kolmogorov and
 /// Smirnov).
-fn distance(samples: &[u64], function: impl Fn(f64) -> f64) -> f64 {
+pub(super) fn distance(samples: &[u64], function: impl Fn(f64) -> f64) -> f64 {
     let count = samples.len() as f64;
     let mut most = 0.0f64;
     for (place, &sample) in samples.iter().enumerate() {

@@ -11,11 +11,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 impl Host {
-    /// Draws how long a request to a server travels between this instance and another, or its
-    /// response.
-    fn travel<C: Context<Msg>>(&self, server: u32, other: u32, cx: &mut C) -> u64 {
-        let costs = &self.model.topology.service_of(server).costs;
-        let times = match &costs.latency {
+    /// Draws how long a request to a server for something travels between this instance and another, or
+    /// its response.
+    fn travel<C: Context<Msg>>(&self, server: u32, other: u32, key: Key, cx: &mut C) -> u64 {
+        let service = self.model.topology.service_of(server);
+        let of_endpoint = service
+            .script
+            .as_ref()
+            .and_then(|script| script.latency(key));
+        let times = match of_endpoint.or(service.costs.latency.as_ref()) {
             Some(times) => times,
             None => {
                 let (from, to) = (self.model.place(self.index), self.model.place(other));
@@ -107,7 +111,7 @@ impl Host {
             self.count_dropped();
             self.post(self.index, self.model.patience, lost(id), cx)
         } else {
-            let travel = self.travel(to, to, cx).saturating_add(later);
+            let travel = self.travel(to, to, key, cx).saturating_add(later);
             let travel = travel.saturating_add(fate.delay);
             travelled = travel;
             let rounds = self.rounds_after(&job);
@@ -168,7 +172,7 @@ impl Host {
             self.count_dropped();
             return;
         }
-        let travel = self.travel(to, to, cx).saturating_add(fate.delay);
+        let travel = self.travel(to, to, key, cx).saturating_add(fate.delay);
         let message = make(Call::new(key, 0, self.rounds_after(job), saturate(travel)));
         let kind = key.operation(corsair::Message::kind(&message));
         if fate.is_doubled {
@@ -202,7 +206,7 @@ impl Host {
             self.post(client, self.model.patience, lost(job.id), cx);
             return;
         }
-        let travel = self.travel(self.index, client, cx);
+        let travel = self.travel(self.index, client, job.key, cx);
         let travel = travel.saturating_add(fate.delay);
         self.totals.returned += travel;
         let response = Msg::GetResponse {

@@ -33,6 +33,11 @@ pub(crate) fn compile(
         steps.map_err(|what| format!("endpoint '{}': {what}", endpoint.name))?;
         compiler.push(Operation::End)?;
     }
+    if endpoints.iter().any(|endpoint| endpoint.latency.is_some()) {
+        let latencies = endpoints.iter().map(|endpoint| &endpoint.latency);
+        let latencies = latencies.map(|times| times.as_ref().map(|times| times.sampler()));
+        compiler.script.latencies = latencies.collect();
+    }
     compiler.script.sent = compiler.here();
     compiler.push(Operation::End)?;
     compiler.push(Operation::End)?;

@@ -318,3 +318,24 @@ fn spans_of_servers_alone_and_names_with_dots_make_a_definition() {
         ])
     );
 }
+
+#[test]
+fn an_architecture_of_spigos_is_learned_with_its_ring() {
+    let directory = tempfile::tempdir().unwrap();
+    let checked = corsair_arch::read("netflixoss", Path::new("nowhere")).unwrap();
+    let flows = write_flows(&checked, directory.path(), FlowFormat::Otlp, 60);
+    let learned = learn(&[flows], "learned").unwrap();
+    // Nodes ask those of their own zone, and are asked from all.
+    let ring = learned.definition.services.iter();
+    let ring = ring
+        .clone()
+        .find(|service| service.name == "cassSubscriber")
+        .unwrap();
+    let inner = ring
+        .endpoints
+        .iter()
+        .find(|endpoint| endpoint.name == "GetRequest-inner");
+    let inner = inner.unwrap().latency.as_ref().unwrap().sampler();
+    assert!(inner.typical() < 300_000, "{inner:?}");
+    takes_as_long(&learned);
+}

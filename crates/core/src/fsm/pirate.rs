@@ -122,6 +122,7 @@ impl<W: PirateWatch> Pirate<W> {
     /// Handles a message.
     #[inline(always)]
     fn hear<C: Context<Msg>>(&mut self, from: Addr, message: Msg, cx: &mut C) -> Flow {
+        self.watch.received();
         if W::MESSAGES {
             self.watch
                 .message(cx.now(), cx.me(), &message, &cx.envelope());

@@ -215,6 +215,7 @@ impl<M: Message> Drop for PausableShard<M> {
 
 impl<M: Message> Engine<M> {
     /// Takes what is not before the pause out of the window that is about to be run.
+    #[cold]
     pub(super) fn set_aside<P: Pause>(&mut self, pause: &P) {
         // SAFETY: as in `shard`; the events are not part of the shard.
         let shard = unsafe { &mut *self.shard };

@@ -41,11 +41,16 @@ impl<M: Message> Engine<M> {
                 .drain(|timer| timer.push(base, &mut due, pool));
             self.events.push((index, due));
         }
-        let end = shard
-            .window
-            .base
-            .saturating_add((1 << shard.settings.window_bits) - 1);
-        self.hold_back = end > shard.window.limit;
+        let limit = shard.window.limit;
+        self.hold_back = self.window_end() > limit;
+    }
+
+    /// The last instant of the window.
+    #[inline]
+    fn window_end(&mut self) -> u64 {
+        let shard = self.shard();
+        let width = 1 << shard.settings.window_bits;
+        shard.window.base.saturating_add(width - 1)
     }
 
     /// Takes the events after the limit out of the window. They do not happen.
@@ -88,7 +93,7 @@ impl<M: Message> Engine<M> {
         if std::mem::take(&mut self.hold_back) {
             self.hold_back();
         }
-        if P::EVER {
+        if P::EVER && self.window_end() >= pause.before() {
             self.set_aside(pause);
         }
         // From here on the events are moved out one by one. If that is cut short they are leaked.
