@@ -1,0 +1,449 @@
+"""Runs, sweeps, comparisons and searches: the commands of corsair as functions, with the same names and numbers."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Union, overload
+
+from . import _corsair
+from ._corsair import Table
+from ._progress import Progress, told
+from .architecture import Architecture, Source
+from .result import Capacity, Comparison, Graph, Instances, Learned, Result
+
+Time = Union[float, str, datetime.timedelta]
+"""A span of time: a number of seconds, text with its unit such as "250ms", or a timedelta."""
+
+Values = Union[str, Iterable[Any]]
+"""The values of a field: a list, or text as the command takes it, such as "1,2,4", "1..8" or "10..100..10"."""
+
+FlowFormat = Literal["otlp", "zipkin1", "zipkin2"]
+
+
+def run(
+    arch: Source,
+    duration: Time = 10.0,
+    load: str | None = None,
+    seed: int = 0,
+    workers: int | None = None,
+    *,
+    population: int = 100,
+    regions: int = 1,
+    warm_up: Time = 0.0,
+    interval: Time | None = None,
+    latency: Time | None = None,
+    chat: Time | None = None,
+    poll: Time | None = None,
+    graph: bool = False,
+    flows: bool = False,
+    out: str | os.PathLike[str] | None = None,
+    flow_format: FlowFormat = "otlp",
+    progress: Progress = None,
+) -> Result:
+    """Simulates an architecture in virtual time.
+
+    The result is the same for any number of `workers`, which are threads. Other threads of Python go on meanwhile, and
+    Ctrl-C ends it.
+
+    duration    how long the load lasts, in virtual seconds
+    load        what comes in, instead of what the definition says: "poisson 300/s", as for --load
+    seed        where all random numbers come from
+    population  how many per cent of the definition's instances there are
+    regions     into how many regions it goes
+    warm_up     the first part of the load that is not counted
+    interval    how long the slices of the timeline are; a hundredth of the duration if left out, 0: no timeline
+    latency     how long messages travel, wherever they go
+    chat        entry points without a load of their own make a request once in so long
+    poll        how often instances ask their registry
+    graph       keep who called whom
+    flows       keep every request and answer between two instances
+    out         a directory for the graph and the flows as files, as the command writes them
+    flow_format what the file of flows is
+    progress    show a bar: by default where there is somebody to see it; or a function of how much is done, 0 to 1
+    """
+    source = Architecture.of(arch)
+    call, end = told(progress, source.arch)
+    arguments = _run_arguments(
+        duration, load, seed, workers, population, regions, warm_up, interval, latency, chat, poll
+    )
+    arguments |= {
+        "graph": graph,
+        "flows": flows,
+        "out": None if out is None else Path(out),
+        "flow_format": flow_format,
+        "progress": call,
+    }
+    try:
+        ran = _corsair.simulate(*source._text(), arguments)
+    finally:
+        end()
+    return result_of(ran)
+
+
+def _run_arguments(
+    duration: Time,
+    load: str | None,
+    seed: int,
+    workers: int | None,
+    population: int,
+    regions: int,
+    warm_up: Time,
+    interval: Time | None,
+    latency: Time | None,
+    chat: Time | None,
+    poll: Time | None,
+) -> dict[str, Any]:
+    return {
+        "duration": duration,
+        "load": load,
+        "seed": seed,
+        "workers": workers,
+        "population": population,
+        "regions": regions,
+        "warm_up": warm_up,
+        "interval": interval,
+        "latency": latency,
+        "chat": chat,
+        "poll": poll,
+    }
+
+
+def result_of(ran: _corsair.Ran) -> Result:
+    """What a native run has left, as a result."""
+    graph = Graph(ran.graph) if ran.graph is not None else None
+    return Result(
+        json.loads(ran.summary), ran.entries, ran.timeline, ran.flows, graph, ran.files, ran.remarks, ran.svg()
+    )
+
+
+class Sweep:
+    """The runs over a grid of fields of a definition, by number.
+
+    It can be pickled, so that other processes and machines make its runs: `sweep.measure(number)` is a row.
+    """
+
+    def __init__(
+        self,
+        arch: Source,
+        set: Mapping[str, Values],
+        *,
+        seeds: int = 1,
+        duration: Time = 10.0,
+        warm_up: Time | None = None,
+        load: str | None = None,
+        seed: int = 0,
+        population: int = 100,
+        regions: int = 1,
+    ) -> None:
+        text, file = Architecture.of(arch)._text()
+        axes = [(str(path), *_values(str(path), values)) for path, values in set.items()]
+        arguments: dict[str, Any] = {
+            "seeds": seeds,
+            "duration": duration,
+            "warm_up": warm_up,
+            "load": load,
+            "seed": seed,
+            "population": population,
+            "regions": regions,
+        }
+        self._made_of = (text, file, axes, arguments)
+        self._native = _corsair.Sweep(text, file, axes, arguments)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _sweep_again, self._made_of
+
+    def __len__(self) -> int:
+        """How many runs there are."""
+        return len(self._native)
+
+    @property
+    def fields(self) -> list[str]:
+        """The fields that are set."""
+        return self._native.fields
+
+    def run(self, number: int) -> tuple[dict[str, Any], int]:
+        """The fields and the seed of a run."""
+        values, seed = self._native.run(number)
+        return dict(zip(self.fields, map(json.loads, values))), seed
+
+    def measure(self, number: int) -> dict[str, Any]:
+        """Makes one run, on this thread, and returns its row."""
+        return self._row(number, self._native.measure(number))
+
+    def measure_all(
+        self,
+        out: str | os.PathLike[str] | None = None,
+        *,
+        workers: int | None = None,
+        progress: Progress = None,
+    ) -> Table:
+        """Makes all runs, on so many threads, or those that a file does not have yet; a row for each."""
+        call, end = told(progress, "sweep")
+        arguments = {"seed": 0, "workers": workers, "progress": call}
+        try:
+            made = self._native.measure_all(None if out is None else Path(out), arguments)
+        finally:
+            end()
+        return self.table(self._row(number, measured) for number, measured in enumerate(made))
+
+    def table(self, rows: Iterable[Mapping[str, Any]]) -> Table:
+        """The table of rows that were made anywhere, in their order."""
+        names = ["definition", *self.fields, "seed", *_corsair.Sweep.names()]
+        columns: dict[str, list[Any]] = {name: [] for name in names}
+        for row in rows:
+            for name in names:
+                value = row[name]
+                columns[name].append(json.dumps(value) if isinstance(value, (dict, list)) else value)
+        for values in columns.values():
+            _one_kind(values)
+        return Table(columns)
+
+    def _row(self, number: int, measured: Sequence[float]) -> dict[str, Any]:
+        fields, seed = self.run(number)
+        row: dict[str, Any] = {"definition": self._native.mark, **fields, "seed": seed}
+        row.update(zip(_corsair.Sweep.names(), measured))
+        row["requests"] = int(row["requests"])
+        return row
+
+    def __iter__(self) -> Iterator[tuple[dict[str, Any], int]]:
+        return (self.run(number) for number in range(len(self)))
+
+
+def _sweep_again(text: str, file: str, axes: list[Any], arguments: dict[str, Any]) -> Sweep:
+    again = Sweep.__new__(Sweep)
+    again._made_of = (text, file, axes, arguments)
+    again._native = _corsair.Sweep(text, file, axes, arguments)
+    return again
+
+
+def _values(path: str, values: Values) -> tuple[list[str] | None, str | None]:
+    if isinstance(values, str):
+        return None, values
+    if isinstance(values, Mapping) or not isinstance(values, Iterable):
+        raise TypeError(f"{path}: the values of a field are a list, or text as '1..8', not {type(values).__name__}")
+    return [_json(path, value) for value in values], None
+
+
+def _json(path: str, value: Any) -> str:
+    try:
+        return json.dumps(value.to_dict() if hasattr(value, "to_dict") else value, allow_nan=False, default=_number)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{path}: {value!r} is nothing that a field can have: {error}") from None
+
+
+def _number(value: Any) -> Any:
+    """A number of another library."""
+    if hasattr(value, "item"):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} is neither number nor text")
+
+
+def _one_kind(values: list[Any]) -> None:
+    """Makes text of values of which some are no numbers."""
+    kinds = {bool if isinstance(value, bool) else str if isinstance(value, str) else float for value in values if value is not None}
+    if len(kinds) > 1:
+        values[:] = [value if isinstance(value, str) else json.dumps(value) for value in values]
+
+
+def sweep(
+    arch: Source,
+    set: Mapping[str, Values],
+    *,
+    out: str | os.PathLike[str] | None = None,
+    seeds: int = 1,
+    duration: Time = 10.0,
+    warm_up: Time | None = None,
+    load: str | None = None,
+    seed: int = 0,
+    workers: int | None = None,
+    population: int = 100,
+    regions: int = 1,
+    progress: Progress = None,
+) -> Table:
+    """Runs a grid of fields of a definition; a row for each run, as `corsair sweep` writes them.
+
+    >>> sweep("lamp", {"services.webserver.count": [3, 6, 9]}, duration=2)["p99_seconds"]  # doctest: +SKIP
+
+    A field's path goes through keys and, in lists, through the name of an entry or its number from 0. With `out`, a
+    file that ends in .csv or .jsonl, runs that it has already are not made again; the command goes on with it as well.
+    """
+    grid = Sweep(
+        arch,
+        set,
+        seeds=seeds,
+        duration=duration,
+        warm_up=warm_up,
+        load=load,
+        seed=seed,
+        population=population,
+        regions=regions,
+    )
+    return grid.measure_all(out, workers=workers, progress=progress)
+
+
+def compare(
+    a: Source,
+    b: Source | None = None,
+    *,
+    set: Mapping[str, Any] | None = None,
+    load: str | None = None,
+    load_b: str | None = None,
+    seeds: int = 10,
+    duration: Time = 10.0,
+    warm_up: Time | None = None,
+    seed: int = 0,
+    workers: int | None = None,
+    population: int = 100,
+    regions: int = 1,
+    progress: Progress = None,
+) -> Comparison:
+    """Runs two architectures from the same seeds, in which the same requests come in at the same times.
+
+    The second is the first again if left out, with the fields of `set` and the load `load_b`.
+    """
+    if b is None and not set and load_b is None:
+        raise ValueError("both are the same; give a second architecture, set or load_b")
+    first = Architecture.of(a)
+    second = first if b is None else Architecture.of(b)
+    call, end = told(progress, "compare")
+    arguments = {
+        "seed": seed,
+        "workers": workers,
+        "population": population,
+        "regions": regions,
+        "duration": duration,
+        "warm_up": warm_up,
+        "load": load,
+        "seeds": seeds,
+        "progress": call,
+    }
+    fields = [(str(path), _json(str(path), value)) for path, value in (set or {}).items()]
+    try:
+        rows, svg = _corsair.compare((first._text(), second._text()), fields, load_b, arguments)
+    finally:
+        end()
+    return Comparison(json.loads(rows), svg, seeds)
+
+
+@overload
+def capacity(
+    arch: Source,
+    *,
+    find: None = None,
+    limit: Time = "100ms",
+    errors: float = 0.01,
+    from_load: float = 10.0,
+    to_load: float = 100_000.0,
+    precision: float = 0.02,
+    load: str | None = None,
+    duration: Time = 5.0,
+    most: int = 1000,
+    seed: int = 0,
+    workers: int | None = None,
+    population: int = 100,
+    regions: int = 1,
+    progress: Progress = None,
+) -> Capacity: ...
+
+
+@overload
+def capacity(
+    arch: Source,
+    *,
+    find: str,
+    limit: Time = "100ms",
+    errors: float = 0.01,
+    from_load: float = 10.0,
+    to_load: float = 100_000.0,
+    precision: float = 0.02,
+    load: str | None = None,
+    duration: Time = 5.0,
+    most: int = 1000,
+    seed: int = 0,
+    workers: int | None = None,
+    population: int = 100,
+    regions: int = 1,
+    progress: Progress = None,
+) -> Instances: ...
+
+
+def capacity(
+    arch: Source,
+    *,
+    find: str | None = None,
+    limit: Time = "100ms",
+    errors: float = 0.01,
+    from_load: float = 10.0,
+    to_load: float = 100_000.0,
+    precision: float = 0.02,
+    load: str | None = None,
+    duration: Time = 5.0,
+    most: int = 1000,
+    seed: int = 0,
+    workers: int | None = None,
+    population: int = 100,
+    regions: int = 1,
+    progress: Progress = None,
+) -> Capacity | Instances:
+    """Finds the highest load that keeps the 99th percentile within `limit` and failures within the share `errors`.
+
+    With `find="instances:web"`, how many instances of a service are needed for a load, at most `most`.
+
+    Loads from `from_load` to `to_load` requests a second at each entry point are tried, for at least `duration` virtual
+    seconds each, until the answer is as narrow as the share `precision`.
+    """
+    source = Architecture.of(arch)
+    call, end = told(progress, "capacity")
+    arguments = {
+        "limit": limit,
+        "errors": errors,
+        "from_load": from_load,
+        "to_load": to_load,
+        "precision": precision,
+        "load": load,
+        "latency": None,
+        "duration": duration,
+        "most": most,
+        "seed": seed,
+        "workers": workers,
+        "population": population,
+        "regions": regions,
+        "progress": call,
+    }
+    try:
+        if find is None:
+            found, svg = _corsair.capacity(*source._text(), source.arch, arguments)
+            return Capacity(json.loads(found), svg)
+        what, _, service = find.partition(":")
+        if what != "instances" or not service:
+            raise ValueError(f"find: '{find}' cannot be looked for; write it as instances:web")
+        return Instances(json.loads(_corsair.instances(*source._text(), source.arch, service, arguments)))
+    finally:
+        end()
+
+
+def learn(
+    traces: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    name: str = "learned",
+    *,
+    seed: int = 0,
+    progress: Progress = None,
+) -> Learned:
+    """Learns an architecture from files of traces: OTLP/JSON, Zipkin's JSON of both versions, or Jaeger's JSON.
+
+    Then it runs what it has learned for as long, and compares its response times with the recorded ones.
+    """
+    files = [traces] if isinstance(traces, (str, os.PathLike)) else list(traces)
+    if not files:
+        raise ValueError("there are no files of traces; give at least one")
+    call, end = told(progress, "learn")
+    arguments = {"seed": seed, "workers": None, "progress": call}
+    try:
+        text, found = _corsair.learn([Path(file) for file in files], name, arguments)
+    finally:
+        end()
+    return Learned(Architecture.from_json(text), json.loads(found))

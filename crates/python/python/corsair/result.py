@@ -1,0 +1,343 @@
+"""What runs and searches have found."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+from ._corsair import Entry, Table
+from .architecture import Architecture
+
+T = TypeVar("T")
+
+Summary = dict[str, Any]
+"""What was found, in the names of the command."""
+
+
+def duration_text(seconds: float) -> str:
+    """A time for people, to three digits: 8.96ms."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9)):
+        if seconds >= size:
+            return f"{seconds / size:.3g}{unit}"
+    return "0s"
+
+
+def html_table(head: list[str], rows: list[list[str]]) -> str:
+    """A table of texts."""
+    cells = "".join(f"<th>{html.escape(name)}</th>" for name in head)
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><tr>{cells}</tr>{body}</table>"
+
+
+class Graph:
+    """Who called whom in a run: the nodes and edges of its GraphJSON."""
+
+    def __init__(self, text: str) -> None:
+        self.json = text
+        """The text of the graph file, as the command writes it."""
+        events = json.loads(text)["graph"]
+        self.nodes: list[dict[str, Any]] = [event for event in events if "node" in event]
+        """The nodes: name, package, and when each appeared."""
+        self.edges: list[tuple[str, str]] = [(event["source"], event["target"]) for event in events if "edge" in event]
+        """Pairs of names: who may call whom."""
+
+    def to_dict(self) -> dict[str, list[str]]:
+        """The names that each node has edges to."""
+        targets: dict[str, list[str]] = {node["node"]: [] for node in self.nodes}
+        for source, target in self.edges:
+            targets.setdefault(source, []).append(target)
+        return targets
+
+    def __repr__(self) -> str:
+        return f"Graph({len(self.nodes)} nodes, {len(self.edges)} edges)"
+
+
+class Result:
+    """What a run has done. In a notebook it draws itself."""
+
+    def __init__(
+        self,
+        summary: Summary,
+        entries: dict[str, Entry],
+        timeline: Table | None,
+        flows: Table | None,
+        graph: Graph | None,
+        files: list[str],
+        remarks: list[str],
+        svg: str | None,
+    ) -> None:
+        self.summary = summary
+        """Everything in numbers, in the names of the command's `--format json`."""
+        self.entries: Mapping[str, Entry] = entries
+        """What came in at each entry point: counts, percentiles, response times."""
+        self._timeline, self._flows, self._graph = timeline, flows, graph
+        self.files = files
+        """Files that were written, where a directory was named."""
+        self.remarks = remarks
+        """What was noticed and is no error."""
+        self._svg = svg
+
+    @property
+    def timeline(self) -> Table:
+        """What happened in each interval, by service and zone: requests, errors, percentiles, queues, use."""
+        return _kept(self._timeline, "what happened over time", "leave interval=0 out")
+
+    @property
+    def flows(self) -> Table:
+        """Every request and answer between two instances, as a span with both of its ends."""
+        return _kept(self._flows, "its flows", "give flows=True")
+
+    @property
+    def graph(self) -> Graph:
+        """Who called whom."""
+        return _kept(self._graph, "its graph", "give graph=True")
+
+    @property
+    def digest(self) -> str:
+        """A digest of every event: two runs with the same digest did the same."""
+        return str(self.summary["digest"])
+
+    @property
+    def entry(self) -> Entry:
+        """The entry point, where there is one."""
+        if len(self.entries) == 1:
+            return next(iter(self.entries.values()))
+        raise LookupError(f"there are {len(self.entries)} entry points ({', '.join(self.entries)}); take one of entries")
+
+    def percentile(self, part: float) -> float:
+        """The response time in seconds that a part of the requests, from 0 to 1, does not exceed, at the entry point."""
+        return self.entry.percentile(part)
+
+    def percentiles(self, parts: tuple[float, ...] = (0.5, 0.9, 0.99, 0.999)) -> Table:
+        """Percentiles of response times at each entry point, and of each kind of request where there are several."""
+        rows: dict[str, list[Any]] = {"entry": [], "kind": [], "requests": []}
+        rows |= {f"p{part * 100:g}_seconds": [] for part in parts}
+        for name, entry in self.entries.items():
+            kinds = entry.kinds
+            for kind, one in [("", entry), *(kinds.items() if len(kinds) > 1 else ())]:
+                rows["entry"].append(name)
+                rows["kind"].append(kind)
+                rows["requests"].append(one.requests)
+                for part in parts:
+                    rows[f"p{part * 100:g}_seconds"].append(one.percentile(part))
+        return Table(rows)
+
+    @property
+    def services(self) -> Table:
+        """What each service did, and where the time went: a row for each."""
+        services: dict[str, dict[str, Any]] = self.summary["services_by_name"]
+        keys: list[str] = []
+        for service in services.values():
+            keys += [key for key in service if key not in keys]
+        rows: dict[str, list[Any]] = {"service": list(services)}
+        for key in keys:
+            # Policies that did nothing are left out of the summary.
+            missing = None if key == "utilisation" else 0
+            rows[key] = [service.get(key, missing) for service in services.values()]
+        return Table(rows)
+
+    def svg(self) -> str:
+        """The picture of what happened over time, as the command draws it."""
+        return _kept(self._svg, "what happened over time", "leave interval=0 out")
+
+    def __repr__(self) -> str:
+        summary = self.summary
+        lines = [f"Result({summary['arch']}: {summary['requests']} requests, {summary['errors']} failed"]
+        for name, entry in self.entries.items():
+            times = ", ".join(f"{label} {duration_text(entry.percentile(part))}" for label, part in PARTS)
+            lines.append(f"  {name}: {times}")
+        return "\n".join(lines) + ")"
+
+    def _repr_html_(self) -> str:
+        summary = self.summary
+        title = f"{summary['arch']}: {summary['requests']} requests, of which {summary['errors']} failed"
+        rows = []
+        for name, entry in self.entries.items():
+            times = [_at_least(entry, part) for _, part in PARTS]
+            rows.append([name, str(entry.requests), str(entry.errors), *times])
+        head = ["entry point", "requests", "failed", *(label for label, _ in PARTS)]
+        picture = self._svg or ""
+        return f"<p><b>{html.escape(title)}</b></p>{html_table(head, rows)}{picture}"
+
+
+PARTS = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)]
+
+
+def _at_least(entry: Entry, part: float) -> str:
+    mark = "at least " if entry.is_at_least(part) else ""
+    return mark + duration_text(entry.percentile(part))
+
+
+def _kept(what: T | None, name: str, how: str) -> T:
+    if what is None:
+        raise LookupError(f"this run did not keep {name}; {how}")
+    return what
+
+
+class Capacity:
+    """The highest load that an architecture bears, found by simulation. In a notebook it draws itself."""
+
+    def __init__(self, found: Summary, svg: str) -> None:
+        self.found = found
+        """Everything, in the names of the command's `--format json`."""
+        self._svg = svg
+
+    @property
+    def load(self) -> float | None:
+        """The highest load that is borne, in requests a second at each entry point; None if not even the first is."""
+        load: float | None = self.found["load"]
+        return load
+
+    @property
+    def between(self) -> tuple[float | None, float | None]:
+        """The highest load that is certainly borne, and the lowest that certainly is not."""
+        return self.found["load_least"], self.found["load_most"]
+
+    @property
+    def points(self) -> Table:
+        """The loads that were tried, a row for each."""
+        return _points(self.found["points"])
+
+    @property
+    def bottleneck(self) -> str | None:
+        """The service that is busiest at the highest load that is borne."""
+        tried = [point for point in self.found["points"] if point["load"] == self.load]
+        used: dict[str, float] = tried[0]["utilisations"] if tried else {}
+        return max(used, key=lambda name: used[name]) if used else None
+
+    def svg(self) -> str:
+        """Response times by load, as the command draws them."""
+        return self._svg
+
+    def __repr__(self) -> str:
+        limit = duration_text(self.found["limit_seconds"])
+        if self.load is None:
+            return f"Capacity({self.found['arch']}: does not bear the first load with a p99 of at most {limit})"
+        more = "at least " if self.found["beyond"] else ""
+        return f"Capacity({self.found['arch']}: {more}{self.load:.1f} requests/s with a p99 of at most {limit})"
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>{html.escape(repr(self)[9:-1])}</b></p>{self._svg}"
+
+
+class Instances:
+    """How many instances of a service are needed for a load."""
+
+    def __init__(self, found: Summary) -> None:
+        self.found = found
+        """Everything, in the names of the command's `--format json`."""
+
+    @property
+    def instances(self) -> int | None:
+        """The smallest number that is enough; None if none that was tried is."""
+        count: int | None = self.found["instances"]
+        return count
+
+    @property
+    def points(self) -> Table:
+        """The numbers that were tried, a row for each."""
+        return _points(self.found["points"])
+
+    def __repr__(self) -> str:
+        limit = duration_text(self.found["limit_seconds"])
+        return f"Instances({self.instances} of {self.found['service']} for a p99 of at most {limit})"
+
+
+def _points(points: list[dict[str, Any]]) -> Table:
+    services = sorted({name for point in points for name in point["utilisations"]})
+    keys = [key for key in points[0] if key != "utilisations"] if points else ["load"]
+    rows: dict[str, list[Any]] = {key: [point[key] for point in points] for key in keys}
+    for name in services:
+        rows[f"utilisation_{name}"] = [point["utilisations"].get(name) for point in points]
+    return Table(rows)
+
+
+class Comparison:
+    """Two architectures side by side, from the same seeds. In a notebook it draws itself."""
+
+    def __init__(self, rows: list[dict[str, Any]], svg: str, seeds: int) -> None:
+        self.rows = rows
+        """A row for each number, in the names of the command's `--format json`."""
+        self.seeds = seeds
+        """From how many seeds both were run."""
+        self._svg = svg
+
+    @property
+    def table(self) -> Table:
+        """The rows as a table."""
+        return Table({key: [row[key] for row in self.rows] for key in self.rows[0]})
+
+    def __getitem__(self, name: str) -> dict[str, Any]:
+        """The row of a number: requests, throughput, errors, mean_seconds, p50_seconds and so on."""
+        for row in self.rows:
+            if row["name"] == name:
+                return row
+        raise KeyError(f"there is no number '{name}'; there are {', '.join(row['name'] for row in self.rows)}")
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows)
+
+    def svg(self) -> str:
+        """By how many per cent the second differs, as the command draws it."""
+        return self._svg
+
+    def __repr__(self) -> str:
+        lines = [f"Comparison of {self.seeds} seeds, * where b differs from a"]
+        for row in self.rows:
+            within = row["difference_within"] or 0.0
+            mark = " *" if row["is_clear"] else ""
+            lines.append(f"  {row['name']:<12} a {row['a']:.6g}, b {row['b']:.6g}, b - a {row['difference']:.3g} ± {within:.3g}{mark}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for row in self.rows:
+            within = row["difference_within"] or 0.0
+            mark = " *" if row["is_clear"] else ""
+            rows.append([row["name"], f"{row['a']:.6g}", f"{row['b']:.6g}", f"{row['difference']:.3g} ± {within:.3g}{mark}"])
+        return html_table(["", "a", "b", "b - a"], rows) + self._svg
+
+
+class Learned:
+    """What was learned from traces: an architecture, and how well it resembles them."""
+
+    def __init__(self, architecture: Architecture, found: Summary) -> None:
+        self.architecture = architecture
+        """The architecture."""
+        self.found = found
+        """Everything else, in the names of the command's `--format json`."""
+
+    @property
+    def remarks(self) -> list[str]:
+        """What cannot be known from the traces."""
+        remarks: list[str] = self.found["remarks"]
+        return remarks
+
+    @property
+    def requests(self) -> Table:
+        """Each kind of request and quantile, recorded and simulated."""
+        keys = ["entry", "kind", "recorded", "simulated", "distance"]
+        rows: dict[str, list[Any]] = {key: [] for key in [*keys, "part", "recorded_seconds", "simulated_seconds"]}
+        for kind in self.found["requests"]:
+            for quantile in kind["quantiles"]:
+                for key in keys:
+                    rows[key].append(kind[key])
+                for key, value in quantile.items():
+                    rows[key].append(value)
+        return Table(rows)
+
+    def __repr__(self) -> str:
+        services = len(self.architecture.services) - len(self.architecture.load)
+        return f"Learned({services} services from {self.found['spans']} spans of {self.found['traces']} traces)"
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for row in self.requests:
+            recorded, simulated = row["recorded_seconds"], row["simulated_seconds"]
+            name = f"{row['entry']} {row['kind']}"
+            rows.append([name, f"p{row['part'] * 100:g}", duration_text(recorded), duration_text(simulated)])
+        notes = "".join(f"<li>{html.escape(remark)}</li>" for remark in self.remarks)
+        table = html_table(["request", "", "recorded", "simulated"], rows)
+        return f"<p><b>{html.escape(repr(self)[8:-1])}</b></p>{table}<ul>{notes}</ul>"

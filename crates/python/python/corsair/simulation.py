@@ -1,0 +1,281 @@
+"""Simulations that one holds in the hand: actors written in Python, and architectures."""
+
+from __future__ import annotations
+
+import json
+from types import TracebackType
+from typing import Any, NewType, Protocol, TypeVar
+
+from . import _corsair
+from ._corsair import Context, Table
+from .architecture import Architecture, Source
+from .experiments import Time, _run_arguments, result_of
+from .result import Result
+
+Address = NewType("Address", int)
+"""The address of an actor: a number that no other actor of the simulation ever has."""
+
+
+class Actor(Protocol):
+    """A class is an actor if it has `on`; a method `start(self, ctx)`, if there is one, is called at its beginning."""
+
+    def on(self, message: Any, ctx: Context, /) -> None:
+        """Handles a message. Whatever it sends leaves at the time of the message."""
+
+
+class Simulation:
+    """Actors written in Python, in virtual time: deterministic, on the thread that calls.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Ping:
+    ...     number: int
+    >>> class Counter:
+    ...     seen = 0
+    ...     def on(self, message, ctx):
+    ...         self.seen += 1
+    ...         if message.number:
+    ...             ctx.after(1.0, Ping(message.number - 1))
+    >>> simulation = Simulation(seed=7)
+    >>> counter = simulation.spawn(Counter())
+    >>> simulation.send(counter, Ping(9), at=0.5)
+    >>> simulation.run_until(5.0)
+    >>> simulation.actor(counter).seen
+    5
+    >>> simulation.run()
+    >>> simulation.actor(counter).seen, simulation.now
+    (10, 9.5)
+
+    seed         where all random numbers come from
+    latency      how long messages travel, at least "1ns"
+    most_actors  how many actors there is room for
+
+    What an actor raises ends the simulation, and is raised by whoever lets it go on.
+    """
+
+    def __init__(self, *, seed: int = 0, latency: Time = "1us", most_actors: int = 65_536) -> None:
+        self._native = _corsair.Simulation({"seed": seed, "latency": latency, "most_actors": most_actors})
+
+    def spawn(self, actor: Actor, name: str | None = None) -> Address:
+        """Spawns an actor and returns its address."""
+        return Address(self._native.spawn(actor, name))
+
+    def send(self, to: int, message: object, at: Time | None = None) -> None:
+        """Lets a message from outside arrive at a time that has not come yet; without one, next."""
+        self._native.send(to, message, at)
+
+    def run_until(self, time: Time) -> None:
+        """Goes on until all has happened that is due until a time, inclusive."""
+        self._native.run_until(time)
+
+    def run_for(self, time: float) -> None:
+        """Goes on for so many seconds."""
+        self._native.run_until(self.now + time)
+
+    def run(self) -> None:
+        """Goes on until nothing is left to happen. With a timer that comes again and again it never ends."""
+        self._native.run()
+
+    def step(self) -> bool:
+        """Goes on until something has happened. False if nothing is left to happen."""
+        return self._native.step()
+
+    @property
+    def now(self) -> float:
+        """The virtual time in seconds: all that is due until now has happened."""
+        return self._native.now
+
+    @property
+    def next(self) -> float | None:
+        """When something is due next, in seconds; None if nothing is left to happen."""
+        return self._native.next
+
+    def actor(self, which: int | str) -> Any:
+        """The object of an actor, by address or name: its state."""
+        return self._native.actor(which)
+
+    def find(self, name: str) -> Address | None:
+        """The address of the actor of this name."""
+        found = self._native.find(name)
+        return None if found is None else Address(found)
+
+    def name(self, address: int) -> str:
+        """The name of an actor."""
+        return self._native.name(address)
+
+    @property
+    def actors(self) -> list[Address]:
+        """The addresses of the actors that have not ended."""
+        return [Address(address) for address in self._native.actors]
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What actors have counted."""
+        return self._native.counters
+
+    def observations(self, name: str) -> Table:
+        """What actors have observed under a name: columns seconds and value."""
+        return self._native.observations(name)
+
+    @property
+    def digest(self) -> str:
+        """A digest of every event so far: two simulations with the same digest did the same."""
+        return self._native.digest
+
+    def report(self) -> dict[str, Any]:
+        """What has happened so far, in numbers."""
+        return self._native.report()
+
+    def close(self) -> None:
+        """Ends it and lets go of its actors."""
+        self._native.close()
+
+    def __enter__(self) -> Simulation:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a simulation cannot be pickled; pickle what made it, and make it again")
+
+
+class ServiceSimulation:
+    """An architecture that runs as far as it is told, can be looked at in between, and does what it is told.
+
+    The result is a function of the architecture and of what was told when, for any number of workers.
+    """
+
+    def __init__(
+        self,
+        arch: Source,
+        duration: Time = 10.0,
+        load: str | None = None,
+        seed: int = 0,
+        workers: int = 1,
+        *,
+        population: int = 100,
+        regions: int = 1,
+        warm_up: Time = 0.0,
+        interval: Time | None = None,
+        latency: Time | None = None,
+        chat: Time | None = None,
+        poll: Time | None = None,
+    ) -> None:
+        arguments = _run_arguments(
+            duration, load, seed, workers, population, regions, warm_up, interval, latency, chat, poll
+        )
+        self._native = _corsair.Live(*Architecture.of(arch)._text(), arguments)
+
+    @property
+    def instances(self) -> list[str]:
+        """The names of the instances; a service that has only one may be called by its own."""
+        return self._native.instances
+
+    @property
+    def now(self) -> float:
+        """The virtual time in seconds. The load begins a little after zero, see `load`."""
+        return self._native.now
+
+    @property
+    def load(self) -> tuple[float, float]:
+        """When the load begins and ends."""
+        return self._native.load
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return self._native.is_over
+
+    @property
+    def digest(self) -> str:
+        """A digest of every event so far."""
+        return self._native.digest
+
+    @property
+    def messages(self) -> int:
+        """How many messages were delivered so far."""
+        return self._native.messages
+
+    def run_until(self, time: Time) -> bool:
+        """Goes on until all has happened that is due until a time. Whether it goes on after it."""
+        return self._native.run_until(time)
+
+    def run_for(self, time: float) -> bool:
+        """Goes on for so many seconds. Whether it goes on after them."""
+        return self._native.run_until(self.now + time)
+
+    def step(self) -> bool:
+        """Goes on until something has happened. False if nothing is left to happen."""
+        return self._native.step()
+
+    def state(self, instance: str) -> dict[str, Any] | None:
+        """The state of an instance in numbers; None before it has begun and after it has ended."""
+        state = self._native.state(instance)
+        return None if state is None else json.loads(state)
+
+    def details(self, instance: str) -> dict[str, Any] | None:
+        """Everything about an instance: state, totals, whom it knows, requests under way."""
+        details = self._native.details(instance)
+        return None if details is None else json.loads(details)
+
+    def request(self, instance: str, endpoint: str | None = None, at: Time | None = None) -> int:
+        """Sends a request from outside: for an endpoint such as "cart/add", or for the value that all know."""
+        return self._native.send(instance, endpoint, None, at)
+
+    def put(self, instance: str, number: int, at: Time | None = None) -> int:
+        """Sends a value that is to be kept."""
+        return self._native.send(instance, None, number, at)
+
+    def kill(self, instance: str, at: Time | None = None) -> None:
+        """It is gone: requests to it fail, and it leaves the registries."""
+        self._native.command(instance, "kill", None, at)
+
+    def revive(self, instance: str, at: Time | None = None) -> None:
+        """It is back, whatever killed it."""
+        self._native.command(instance, "revive", None, at)
+
+    def pause(self, instance: str, at: Time | None = None) -> None:
+        """It does nothing; what arrives waits."""
+        self._native.command(instance, "pause", None, at)
+
+    def resume(self, instance: str, at: Time | None = None) -> None:
+        """It goes on, whatever paused it."""
+        self._native.command(instance, "resume", None, at)
+
+    def slow(self, instance: str, percent: int, at: Time | None = None) -> None:
+        """It takes so many per cent of its usual times; 100 is as before."""
+        self._native.command(instance, "slow", percent, at)
+
+    def partition(self, instance: str, at: Time | None = None) -> None:
+        """It is cut off from other zones."""
+        self._native.command(instance, "partition", None, at)
+
+    def rejoin(self, instance: str, at: Time | None = None) -> None:
+        """It is cut off no more."""
+        self._native.command(instance, "rejoin", None, at)
+
+    def scale_load(self, entry: str, percent: int, at: Time | None = None) -> None:
+        """So many per cent of the load that was defined come in at an entry point; 0: nothing."""
+        self._native.command(entry, "load", percent, at)
+
+    def finish(self) -> Result:
+        """Goes on to the end, and returns what the run has done."""
+        return result_of(self._native.finish())
+
+    def close(self) -> None:
+        """Ends it without a result."""
+        self._native.close()
+
+    def __enter__(self) -> ServiceSimulation:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a simulation cannot be pickled; pickle what made it, and make it again")

@@ -1,0 +1,242 @@
+//! The engine's side of an actor: it calls the one written in Python, and does what that has wished.
+
+use super::context::{Context, Current, Wish};
+use corsair::{
+    Actor, Addr, AsyncContext, Context as EngineContext, Event, Flow, Message, Random, Scenario,
+    Spawn, Time, Token,
+};
+use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// A message of Python's.
+#[derive(Debug)]
+pub struct Mail {
+    /// None: the actor begins.
+    pub body: Option<Py<PyAny>>,
+    pub fingerprint: u64,
+}
+
+impl Message for Mail {
+    const KINDS: &'static [&'static str] = &["start", "message"];
+
+    fn kind(&self) -> usize {
+        self.body.is_some().into()
+    }
+
+    fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+}
+
+/// What the simulation and its actors share.
+#[derive(Debug)]
+pub struct Shared {
+    /// The only reference to the context that the engine has, so that the garbage collector can count it.
+    context: Mutex<Option<Py<Context>>>,
+    /// The address of the first actor.
+    pub first: OnceLock<u32>,
+    /// What the engine's clock shows when that of the simulation is at zero.
+    pub began: OnceLock<u64>,
+    /// How many actors there is room for.
+    pub room: u32,
+}
+
+impl Shared {
+    pub fn new(context: Py<Context>, room: u32) -> Shared {
+        Shared {
+            context: Mutex::new(Some(context)),
+            first: OnceLock::new(),
+            began: OnceLock::new(),
+            room,
+        }
+    }
+
+    /// The context, unless the simulation was closed.
+    pub fn context(&self, py: Python<'_>) -> Option<Py<Context>> {
+        let context = self.context.lock().unwrap_or_else(PoisonError::into_inner);
+        context.as_ref().map(|context| context.clone_ref(py))
+    }
+
+    /// Lets go of the context.
+    pub fn close(&self) {
+        let context = self
+            .context
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        drop(context);
+    }
+
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self.context.try_lock() {
+            Ok(context) => visit.call(&*context),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// The engine's address of an actor.
+    pub fn address(&self, actor: u32) -> Addr {
+        match self.first.get() {
+            Some(first) if actor < self.room => Addr::from_u32(first + actor),
+            _ => Addr::NONE,
+        }
+    }
+
+    /// The actor at an address of the engine.
+    fn actor(&self, address: Addr) -> Option<u32> {
+        let actor = address.as_u32().wrapping_sub(*self.first.get()?);
+        (actor < self.room).then_some(actor)
+    }
+
+    /// The time of the simulation.
+    pub fn since_began(&self, time: Time) -> u64 {
+        time.as_nanos()
+            .saturating_sub(self.began.get().copied().unwrap_or(0))
+    }
+}
+
+/// The root makes room for actors, and waits for ever.
+pub struct Root(pub Arc<Shared>);
+
+impl Scenario<Mail> for Root {
+    async fn root<C: AsyncContext<Mail>>(self, mut cx: C) {
+        let shared = Arc::clone(&self.0);
+        let room = Spawn::many(shared.room, "actor", "").on_demand();
+        let relay = move |index| Relay {
+            actor: index,
+            shared: Arc::clone(&shared),
+        };
+        let actors = cx.spawn_actors(room, relay).await;
+        let _ = self.0.first.set(actors.get(0).as_u32());
+        loop {
+            cx.recv().await;
+        }
+    }
+}
+
+/// An actor as the engine knows it.
+pub struct Relay {
+    actor: u32,
+    shared: Arc<Shared>,
+}
+
+impl Drop for Relay {
+    /// The engine has ended the actor: Python's is let go.
+    fn drop(&mut self) {
+        Python::attach(|py| {
+            let context = self.shared.context(py);
+            let ended = context.and_then(|context| {
+                let mut context = context.bind(py).try_borrow_mut().ok()?;
+                context.end(self.actor)
+            });
+            drop(ended);
+        });
+    }
+}
+
+impl Actor<Mail> for Relay {
+    fn on<C: EngineContext<Mail>>(&mut self, event: Event<Mail>, cx: &mut C) -> Flow {
+        Python::attach(|py| {
+            let Some(context) = self.shared.context(py) else {
+                return Flow::Stop;
+            };
+            self.handle(&context.into_bound(py), event, cx)
+        })
+    }
+}
+
+impl Relay {
+    fn handle<C: EngineContext<Mail>>(
+        &self,
+        context: &Bound<'_, Context>,
+        event: Event<Mail>,
+        cx: &mut C,
+    ) -> Flow {
+        let py = context.py();
+        let mut noted = context.borrow_mut();
+        if noted.has_failed() {
+            return Flow::Continue;
+        }
+        let (message, sender) = match event {
+            Event::Message { from, body } => (body.body, self.shared.actor(from)),
+            Event::Timer(token) => match noted.timer_is_due(self.actor, token.number()) {
+                Some(message) => (Some(message), Some(self.actor)),
+                None => return Flow::Continue,
+            },
+            _ => return Flow::Continue,
+        };
+        let now = self.shared.since_began(cx.now());
+        noted.begin(Current {
+            actor: self.actor,
+            sender,
+            now,
+        });
+        let Some(actor) = noted.actor(self.actor) else {
+            return Flow::Stop;
+        };
+        actor.random.get_or_insert_with(|| Random::new(cx.random()));
+        let start = actor.start.take();
+        let on = actor.on.clone_ref(py);
+        if let Some(message) = &message {
+            noted.received(message.bind(py));
+        }
+        let signals = noted.is_time_for_signals();
+        drop(noted);
+        let called = (|| {
+            if signals {
+                py.check_signals()?;
+            }
+            if let Some(start) = start {
+                start.call1(py, (context,))?;
+            }
+            match message {
+                Some(message) => on.call1(py, (message, context)).map(drop),
+                None => Ok(()),
+            }
+        })();
+        let mut noted = context.borrow_mut();
+        if let Err(error) = called {
+            noted.fail(py, self.actor, now, error);
+        }
+        self.fulfil(&mut noted, cx)
+    }
+
+    /// Does what was wished for, in order.
+    fn fulfil<C: EngineContext<Mail>>(&self, noted: &mut Context, cx: &mut C) -> Flow {
+        let mut flow = Flow::Continue;
+        let mut wishes = noted.wishes();
+        for wish in wishes.drain(..) {
+            match wish {
+                Wish::Send { to, mail, delay } => {
+                    let to = self.shared.address(to);
+                    if delay == 0 {
+                        cx.send(to, mail);
+                    } else {
+                        cx.send_after(Duration::from_nanos(delay), to, mail);
+                    }
+                }
+                Wish::Timer {
+                    token,
+                    after,
+                    again,
+                } => {
+                    let (after, token) = (Duration::from_nanos(after), Token::new(token));
+                    let handle = match again {
+                        true => cx.every(after, token),
+                        false => cx.timer_handle(after, token),
+                    };
+                    noted.timer_is_set(self.actor, token.number(), handle);
+                }
+                Wish::Cancel { handle } => {
+                    cx.cancel(handle);
+                }
+                Wish::Stop { who } if who == self.actor => flow = Flow::Stop,
+                Wish::Stop { who } => cx.stop(self.shared.address(who)),
+            }
+        }
+        noted.end_of_turn(wishes);
+        flow
+    }
+}

@@ -1,0 +1,204 @@
+//! What Python gives, as what the libraries take.
+
+use corsair::Config;
+use corsair_arch::{Scale, Setup};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+/// The longest time of a run: what 64 bits of nanoseconds hold.
+const LONGEST: f64 = 18_446_744_073.0;
+
+/// A span of time: a number of seconds, text with its unit, or a `timedelta`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span(pub Duration);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Span {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Span> {
+        let wrong = |what: String| Err(PyValueError::new_err(what));
+        if let Ok(text) = given.cast::<PyString>() {
+            let text = text.to_cow()?;
+            return match corsair_arch::duration(&text) {
+                Ok(time) if time.as_secs_f64() < LONGEST => Ok(Span(time)),
+                Ok(_) => wrong(too_long(&text)),
+                Err(what) => wrong(what),
+            };
+        }
+        let is_number = given.cast::<PyFloat>().is_ok() || given.cast::<PyInt>().is_ok();
+        if is_number && given.cast::<PyBool>().is_err() {
+            let seconds = match given.extract::<f64>() {
+                Ok(seconds) => seconds,
+                Err(_) => return wrong(too_long(&given.repr()?.to_string())),
+            };
+            if seconds.is_nan() || seconds < 0.0 {
+                return wrong(format!("{seconds} is no time; give 0 seconds or more"));
+            }
+            if seconds >= LONGEST {
+                return wrong(too_long(&format!("{seconds} s")));
+            }
+            return Ok(Span(Duration::from_secs_f64(seconds)));
+        }
+        if let Ok(seconds) = given.call_method0("total_seconds") {
+            return Span::extract(seconds.as_borrowed());
+        }
+        Err(PyTypeError::new_err(format!(
+            "a time is a number of seconds, text as '250ms', or a timedelta, not {}",
+            given.get_type().name()?
+        )))
+    }
+}
+
+fn too_long(text: &str) -> String {
+    format!("{text} is too long; time in a run ends after 584 years")
+}
+
+/// A seed: a whole number of 64 bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Seed(pub u64);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Seed {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Seed> {
+        whole(given, "a seed", 0, u64::MAX).map(Seed)
+    }
+}
+
+/// How many threads work.
+#[derive(Clone, Copy, Debug)]
+pub struct Workers(pub NonZeroUsize);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Workers {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Workers> {
+        let count = whole(given, "workers", 1, 1024)?;
+        Ok(Workers(
+            NonZeroUsize::new(count as usize).unwrap_or(NonZeroUsize::MIN),
+        ))
+    }
+}
+
+/// A count.
+#[derive(Clone, Copy, Debug)]
+pub struct Count(pub u32);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Count {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<Count> {
+        whole(given, "this", 0, u32::MAX.into()).map(|count| Count(count as u32))
+    }
+}
+
+/// A whole number between two others, or a sentence that says what is.
+fn whole(given: Borrowed<'_, '_, PyAny>, what: &str, least: u64, most: u64) -> PyResult<u64> {
+    if given.cast::<PyBool>().is_err()
+        && let Ok(number) = given.extract::<u64>()
+        && (least..=most).contains(&number)
+    {
+        return Ok(number);
+    }
+    let said = format!(
+        "{what} is a whole number from {least} to {most}, not {}",
+        given.repr()?
+    );
+    Err(match given.cast::<PyInt>() {
+        Ok(_) => PyValueError::new_err(said),
+        Err(_) => PyTypeError::new_err(said),
+    })
+}
+
+/// Arguments by name, as Python's part of the module hands them over.
+#[derive(Debug)]
+pub struct Arguments<'a, 'py>(pub &'a Bound<'py, PyDict>);
+
+impl<'py> Arguments<'_, 'py> {
+    /// An argument; what is wrong with it is told with its name.
+    pub fn get<T>(&self, name: &str) -> PyResult<T>
+    where
+        T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
+    {
+        let value = self.value(name)?;
+        value
+            .extract()
+            .map_err(|error| named(self.0.py(), name, &error))
+    }
+
+    /// An argument that may be None.
+    pub fn maybe<T>(&self, name: &str) -> PyResult<Option<T>>
+    where
+        T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
+    {
+        if self.value(name)?.is_none() {
+            return Ok(None);
+        }
+        self.get(name).map(Some)
+    }
+
+    /// What is to be called with progress, if anything is.
+    pub fn progress(&self) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let progress = self.value("progress")?;
+        Ok((!progress.is_none()).then_some(progress))
+    }
+
+    /// A number between two others.
+    pub fn number(&self, name: &str, least: f64, most: f64) -> PyResult<f64> {
+        let number: f64 = self.get(name)?;
+        if (least..=most).contains(&number) {
+            return Ok(number);
+        }
+        Err(PyValueError::new_err(format!(
+            "{name}: {number} is not between {least} and {most}"
+        )))
+    }
+
+    fn value(&self, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let value = self.0.get_item(name)?;
+        value.ok_or_else(|| PyTypeError::new_err(format!("the argument {name} is missing")))
+    }
+}
+
+/// The same error with the name of the argument before its sentence.
+fn named(py: Python<'_>, name: &str, error: &PyErr) -> PyErr {
+    let said = format!("{name}: {}", error.value(py));
+    if error.is_instance_of::<PyTypeError>(py) {
+        PyTypeError::new_err(said)
+    } else {
+        PyValueError::new_err(said)
+    }
+}
+
+/// The configuration of a run: its seed and workers.
+pub fn config(arguments: &Arguments<'_, '_>) -> PyResult<Config> {
+    let mut config = Config {
+        seed: arguments.get::<Seed>("seed")?.0,
+        ..Config::default()
+    };
+    if let Some(Workers(workers)) = arguments.maybe("workers")? {
+        config.workers = workers;
+    }
+    Ok(config)
+}
+
+/// How large an architecture is made.
+pub fn scale(arguments: &Arguments<'_, '_>) -> PyResult<Scale> {
+    Ok(Scale {
+        regions: arguments.get::<Count>("regions")?.0,
+        percent: arguments.get::<Count>("population")?.0,
+    })
+}
+
+/// How the runs of a sweep or a comparison are made.
+pub fn setup(arguments: &Arguments<'_, '_>) -> PyResult<Setup> {
+    Ok(Setup {
+        scale: scale(arguments)?,
+        duration: arguments.get::<Span>("duration")?.0,
+        warm_up: arguments.maybe::<Span>("warm_up")?.map(|span| span.0),
+        load: arguments.maybe("load")?,
+    })
+}

@@ -1,0 +1,183 @@
+//! What came in at an entry point.
+
+use crate::table::Table;
+use arrow_array::{ArrayRef, Float64Array, UInt64Array};
+use corsair_arch::EntryTotals;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What came in at an entry point, or one kind of it, with all response times to three digits.
+#[pyclass(frozen, module = "corsair._corsair")]
+#[derive(Debug)]
+pub struct Entry {
+    totals: EntryTotals,
+}
+
+/// What a pickle has of it: counts, times, ages and kinds.
+type Parts = (
+    (u64, u64, u64, u64, u64),
+    Vec<(u64, u64)>,
+    Vec<(u64, u64)>,
+    BTreeMap<String, Py<PyAny>>,
+);
+
+impl Entry {
+    pub fn new(totals: EntryTotals) -> Entry {
+        Entry { totals }
+    }
+}
+
+/// Values and how often each came.
+macro_rules! counts {
+    ($histogram:expr) => {
+        $histogram
+            .iter_recorded()
+            .map(|step| (step.value_iterated_to(), step.count_at_value()))
+    };
+}
+
+#[pymethods]
+impl Entry {
+    /// Requests made.
+    #[getter]
+    fn requests(&self) -> u64 {
+        self.totals.requests
+    }
+
+    /// Values put, which are not answered.
+    #[getter]
+    fn puts(&self) -> u64 {
+        self.totals.puts
+    }
+
+    /// Requests that failed.
+    #[getter]
+    fn errors(&self) -> u64 {
+        self.totals.errors
+    }
+
+    /// Requests for values that were not there.
+    #[getter]
+    fn missing(&self) -> u64 {
+        self.totals.missing
+    }
+
+    /// Requests that failed at once, because there was no instance to send them to; among the errors.
+    #[getter]
+    fn unrouted(&self) -> u64 {
+        self.totals.unrouted
+    }
+
+    /// Requests that were still under way at the end.
+    #[getter]
+    fn unanswered(&self) -> u64 {
+        self.totals.unanswered()
+    }
+
+    /// The mean response time of those that were answered, in seconds.
+    #[getter]
+    fn mean(&self) -> f64 {
+        self.totals.times.mean() / 1e9
+    }
+
+    /// The same by kind of request.
+    #[getter]
+    fn kinds(&self) -> BTreeMap<String, Entry> {
+        let kinds = self.totals.kinds.iter();
+        kinds
+            .map(|(kind, totals)| (kind.clone(), Entry::new(totals.clone())))
+            .collect()
+    }
+
+    /// The response time in seconds that a part of the requests, from 0 to 1, does not exceed. Requests
+    /// that were unanswered at the end count with their age.
+    fn percentile(&self, part: f64) -> PyResult<f64> {
+        Ok(self.percentile_of(part)?.time.as_secs_f64())
+    }
+
+    /// Whether that percentile may be longer, because some requests were unanswered at the end.
+    fn is_at_least(&self, part: f64) -> PyResult<bool> {
+        Ok(self.percentile_of(part)?.is_lower_bound)
+    }
+
+    /// The response times that came, and how often: columns seconds and count.
+    fn histogram(&self) -> PyResult<Table> {
+        let times = || counts!(self.totals.times);
+        let seconds: Float64Array = times().map(|(nanos, _)| Some(nanos as f64 / 1e9)).collect();
+        let count: UInt64Array = times().map(|(_, count)| Some(count)).collect();
+        Table::of(vec![
+            ("seconds", Arc::new(seconds) as ArrayRef),
+            ("count", Arc::new(count) as ArrayRef),
+        ])
+    }
+
+    fn __repr__(&self) -> String {
+        let at = |part| self.totals.percentile(part).time;
+        format!(
+            "Entry({} requests, {} failed, p50 {:?}, p99 {:?})",
+            self.totals.requests,
+            self.totals.errors,
+            at(0.5),
+            at(0.99)
+        )
+    }
+
+    #[staticmethod]
+    fn _restore(py: Python<'_>, parts: Parts) -> PyResult<Entry> {
+        let ((requests, puts, errors, missing, unrouted), times, ages, kinds) = parts;
+        let mut totals = EntryTotals {
+            requests,
+            puts,
+            errors,
+            missing,
+            unrouted,
+            ..EntryTotals::default()
+        };
+        let wrong = |_| PyValueError::new_err("this pickle of an Entry has a time that is none");
+        for (value, count) in times {
+            totals.times.record_n(value, count).map_err(wrong)?;
+        }
+        for (value, count) in ages {
+            totals.ages.record_n(value, count).map_err(wrong)?;
+        }
+        for (kind, entry) in kinds {
+            let entry = entry.bind(py).cast::<Entry>()?;
+            totals.kinds.insert(kind, entry.get().totals.clone());
+        }
+        Ok(Entry::new(totals))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Parts,))> {
+        let totals = &self.totals;
+        let restore = py.get_type::<Entry>().getattr("_restore")?;
+        let mut kinds = BTreeMap::new();
+        for (kind, entry) in self.kinds() {
+            kinds.insert(kind, Py::new(py, entry)?.into_any());
+        }
+        let counts = (
+            totals.requests,
+            totals.puts,
+            totals.errors,
+            totals.missing,
+            totals.unrouted,
+        );
+        let (times, ages) = (
+            counts!(totals.times).collect(),
+            counts!(totals.ages).collect(),
+        );
+        Ok((restore, ((counts, times, ages, kinds),)))
+    }
+}
+
+impl Entry {
+    fn percentile_of(&self, part: f64) -> PyResult<corsair_arch::Percentile> {
+        if (0.0..=1.0).contains(&part) {
+            return Ok(self.totals.percentile(part));
+        }
+        Err(PyValueError::new_err(format!(
+            "{part} is no part of the requests; give 0 to 1, such as 0.99"
+        )))
+    }
+}

@@ -1,0 +1,78 @@
+//! Work that Ctrl-C ends, and that tells how far it has come.
+//!
+//! The work is done on a thread of its own, without the interpreter. The thread that called waits, and
+//! takes the interpreter ten times a second: to let it handle signals, which only the main thread does, and
+//! to call for progress.
+
+use corsair::Cut;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// How often signals and progress are looked at.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Does work that `cut` ends early. `progress` is called with what `so_far` gives.
+///
+/// # Errors
+/// What the interpreter or `progress` raised while the work went on, or a fault of the work.
+pub fn watched<T: Send>(
+    py: Python<'_>,
+    cut: &Cut,
+    progress: Option<&Bound<'_, PyAny>>,
+    so_far: impl Fn() -> f64,
+    work: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
+    let (ended, bell) = (Mutex::new(false), Condvar::new());
+    let mut raised = None;
+    let done = thread::scope(|scope| {
+        let worker = thread::Builder::new().name("corsair".to_owned());
+        let worker = worker.spawn_scoped(scope, || {
+            let done = catch_unwind(AssertUnwindSafe(work));
+            *ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            bell.notify_one();
+            done
+        });
+        let worker = worker
+            .map_err(|error| PyRuntimeError::new_err(format!("cannot start a thread: {error}")))?;
+        loop {
+            let is_over = py.detach(|| {
+                let guard = ended.lock().unwrap_or_else(PoisonError::into_inner);
+                let waited = bell.wait_timeout_while(guard, TICK, |ended| !*ended);
+                *waited.unwrap_or_else(PoisonError::into_inner).0
+            });
+            if is_over {
+                break;
+            }
+            if raised.is_none() {
+                let told = py.check_signals().and_then(|()| match progress {
+                    Some(progress) => progress.call1((so_far(),)).map(drop),
+                    None => Ok(()),
+                });
+                if let Err(error) = told {
+                    cut.cut();
+                    raised = Some(error);
+                }
+            }
+        }
+        py.detach(|| worker.join())
+            .map_err(panicked)?
+            .map_err(panicked)
+    })?;
+    // A signal that came at the very end.
+    let raised = raised.or_else(|| py.check_signals().err());
+    raised.map_or(Ok(done), Err)
+}
+
+/// A panic is a fault of this program, and says so.
+fn panicked(panic: Box<dyn std::any::Any + Send>) -> PyErr {
+    let words = panic.downcast_ref::<String>().map(String::as_str);
+    let words = words.or_else(|| panic.downcast_ref::<&str>().copied());
+    PyRuntimeError::new_err(format!(
+        "corsair has failed by a fault of its own, please report it: {}",
+        words.unwrap_or("no words")
+    ))
+}

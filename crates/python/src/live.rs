@@ -1,0 +1,277 @@
+//! An architecture that runs as far as it is told.
+
+use crate::arguments::{Arguments, Count, Span};
+use crate::error;
+use crate::interrupt::watched;
+use crate::run::{About, Job, Ran, Recorded, job};
+use corsair::{Cut, Time};
+use corsair_arch::Command;
+use corsair_arch::live::{Live as World, Sending};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::{Mutex, MutexGuard, TryLockError};
+
+/// An architecture in virtual time that goes on as far as it is told.
+#[pyclass(frozen, module = "corsair._corsair")]
+pub struct Live {
+    world: Mutex<Option<World>>,
+    about: Mutex<Option<About>>,
+    names: Vec<String>,
+    /// The service of each instance.
+    services: Vec<String>,
+    cut: Cut,
+    process: u32,
+}
+
+impl Drop for Live {
+    /// The threads of a run do not come along into a forked process, where waiting for them would not end.
+    fn drop(&mut self) {
+        if self.process != std::process::id()
+            && let Ok(world) = self.world.get_mut()
+        {
+            std::mem::forget(world.take());
+        }
+    }
+}
+
+impl Live {
+    fn world(&self) -> PyResult<MutexGuard<'_, Option<World>>> {
+        if self.process != std::process::id() {
+            return Err(PyRuntimeError::new_err(
+                "this simulation belongs to the process that made it; make another one after a fork",
+            ));
+        }
+        match self.world.try_lock() {
+            Ok(world) => Ok(world),
+            Err(TryLockError::Poisoned(world)) => Ok(world.into_inner()),
+            Err(TryLockError::WouldBlock) => Err(PyRuntimeError::new_err(
+                "the simulation is running in another thread",
+            )),
+        }
+    }
+
+    /// Does something with the simulation.
+    fn with<T>(&self, act: impl FnOnce(&mut World) -> PyResult<T>) -> PyResult<T> {
+        let mut world = self.world()?;
+        match world.as_mut() {
+            Some(world) => act(world),
+            None => Err(PyRuntimeError::new_err(
+                "the simulation was finished or closed",
+            )),
+        }
+    }
+
+    fn instance(&self, name: &str) -> PyResult<u32> {
+        if let Some(place) = self.names.iter().position(|known| known == name) {
+            return Ok(place as u32);
+        }
+        // A service with a single instance is that.
+        let mut of_service = (0..)
+            .zip(&self.services)
+            .filter(|(_, service)| *service == name);
+        if let (Some((only, _)), None) = (of_service.next(), of_service.next()) {
+            return Ok(only);
+        }
+        let near = corsair_arch::nearest(name, self.names.iter().map(String::as_str));
+        let meant = match near {
+            Some(near) => format!("did you mean {near}?"),
+            None => "Simulation.instances lists them".to_owned(),
+        };
+        Err(PyValueError::new_err(format!(
+            "there is no instance '{name}'; {meant}"
+        )))
+    }
+}
+
+#[pymethods]
+impl Live {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        text: &str,
+        file: &str,
+        arguments: &Bound<'_, PyDict>,
+    ) -> PyResult<Live> {
+        let Job {
+            config,
+            topology,
+            plan,
+        } = job(py, text, file, &Arguments(arguments))?;
+        let about = About::new(&topology, &plan);
+        let names = (0..topology.len())
+            .map(|instance| topology.label(instance))
+            .collect();
+        let services = topology.instances.iter();
+        let services =
+            services.map(|instance| topology.services[instance.service as usize].name.clone());
+        let services = services.collect();
+        let cut = config.cut.clone();
+        let world = World::new(&config, topology, &plan).map_err(|e| error::simulate(&e))?;
+        Ok(Live {
+            world: Mutex::new(Some(world)),
+            about: Mutex::new(Some(about)),
+            names,
+            services,
+            cut,
+            process: std::process::id(),
+        })
+    }
+
+    /// How far it has come, in seconds.
+    #[getter]
+    fn now(&self) -> PyResult<f64> {
+        self.with(|world| Ok(world.now().elapsed().as_secs_f64()))
+    }
+
+    #[getter]
+    fn is_over(&self) -> PyResult<bool> {
+        self.with(|world| Ok(world.is_over()))
+    }
+
+    /// When the load begins and ends, in seconds.
+    #[getter]
+    fn load(&self) -> PyResult<(f64, f64)> {
+        self.with(|world| {
+            let (begins, ends) = world.load();
+            Ok((begins.elapsed().as_secs_f64(), ends.elapsed().as_secs_f64()))
+        })
+    }
+
+    #[getter]
+    fn instances(&self) -> Vec<String> {
+        self.names.clone()
+    }
+
+    /// The digest of all that has happened so far.
+    #[getter]
+    fn digest(&self) -> PyResult<String> {
+        self.with(|world| Ok(format!("{:016x}", world.simulation().digest())))
+    }
+
+    /// Messages delivered so far.
+    #[getter]
+    fn messages(&self) -> PyResult<u64> {
+        self.with(|world| Ok(world.simulation().report().delivered()))
+    }
+
+    fn run_until(&self, py: Python<'_>, time: Span) -> PyResult<bool> {
+        let cut = self.cut.clone();
+        self.with(|world| {
+            let until = Time::ZERO.after(time.0);
+            let simulation = world.simulation();
+            watched(py, &cut, None, || 0.0, || simulation.run_until(until))
+        })
+    }
+
+    fn step(&self, py: Python<'_>) -> PyResult<bool> {
+        self.with(|world| {
+            let simulation = world.simulation();
+            Ok(py.detach(|| simulation.step()))
+        })
+    }
+
+    /// The state of an instance in numbers as JSON; none before it has begun and after it has ended.
+    fn state(&self, instance: &str) -> PyResult<Option<String>> {
+        let instance = self.instance(instance)?;
+        self.with(|world| {
+            let state = world.state(instance);
+            let state = state.map(|state| serde_json::to_string(&state));
+            state.transpose().map_err(error::failed)
+        })
+    }
+
+    /// Everything about an instance as JSON.
+    fn details(&self, instance: &str) -> PyResult<Option<String>> {
+        let instance = self.instance(instance)?;
+        self.with(|world| {
+            let details = world.details(instance);
+            let details = details.map(|details| serde_json::to_string(&details));
+            details.transpose().map_err(error::failed)
+        })
+    }
+
+    /// Tells an instance what to do.
+    fn command(
+        &self,
+        instance: &str,
+        what: &str,
+        value: Option<Count>,
+        at: Option<Span>,
+    ) -> PyResult<()> {
+        let instance = self.instance(instance)?;
+        let percent = value.map_or(100, |Count(value)| value);
+        let command = match what {
+            "kill" => Command::Kill,
+            "revive" => Command::Revive,
+            "pause" => Command::Pause,
+            "resume" => Command::Resume,
+            "slow" => Command::Slow(percent),
+            "partition" => Command::Partition,
+            "rejoin" => Command::Rejoin,
+            "load" => Command::Load(percent),
+            other => {
+                return Err(PyValueError::new_err(format!("'{other}' is no command")));
+            }
+        };
+        self.with(|world| {
+            let at = moment(world, at);
+            world.command(at, instance, command).map_err(error::value)
+        })
+    }
+
+    /// Sends an instance a request, for an endpoint or for the value that all know, or a value to keep.
+    fn send(
+        &self,
+        instance: &str,
+        endpoint: Option<&str>,
+        put: Option<Count>,
+        at: Option<Span>,
+    ) -> PyResult<u64> {
+        let instance = self.instance(instance)?;
+        self.with(|world| {
+            let what = match (endpoint, put) {
+                (Some(_), Some(_)) => {
+                    return Err(PyValueError::new_err(
+                        "a message is a request for an endpoint or a value to put, not both",
+                    ));
+                }
+                (Some(endpoint), None) => {
+                    Sending::Request(Some(world.endpoint(endpoint).map_err(error::value)?))
+                }
+                (None, Some(Count(number))) => Sending::Put(number),
+                (None, None) => Sending::Request(None),
+            };
+            let at = moment(world, at);
+            world.send(at, instance, what).map_err(error::value)
+        })
+    }
+
+    /// Goes on to the end, and leaves what a run leaves.
+    fn finish(&self, py: Python<'_>) -> PyResult<Ran> {
+        let world = self.world()?.take();
+        let about = self.about.lock().ok().and_then(|mut about| about.take());
+        let (Some(world), Some(about)) = (world, about) else {
+            return Err(PyRuntimeError::new_err(
+                "the simulation was finished or closed",
+            ));
+        };
+        let finished = watched(py, &self.cut, None, || 0.0, || world.finish())?;
+        let (report, totals) = finished.map_err(|e| error::simulate(&e))?;
+        about.leave(py, &report, totals, Recorded::default())
+    }
+
+    /// Ends it without an answer.
+    fn close(&self) -> PyResult<()> {
+        drop(self.world()?.take());
+        Ok(())
+    }
+}
+
+/// A time that has not come: the one given, or the next.
+fn moment(world: &World, at: Option<Span>) -> Time {
+    match at {
+        Some(Span(at)) => Time::ZERO.after(at),
+        None => Time::from_nanos(world.now().as_nanos() + 1),
+    }
+}

@@ -1,0 +1,553 @@
+//! One run of an architecture, and what it leaves.
+
+use crate::arguments::{Arguments, Span, config, scale};
+use crate::entry::Entry;
+use crate::error;
+use crate::interrupt::watched;
+use crate::table::Table;
+use arrow_array::builder::StringDictionaryBuilder;
+use arrow_array::types::UInt32Type;
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, UInt64Array};
+use corsair::{Config, Executor, Outcome, Report};
+use corsair_arch::summary::{Named, ServicesSummary};
+use corsair_arch::{
+    DefinitionText, Distribution, Geography, KINDS, LEAST_TRAVEL, LoadText, Package, Places, Plan,
+    Scale, Timeline, Topology, Totals, picture, simulate as simulate_topology,
+};
+use corsair_observe::{Clock, FlowFormat, GraphFormat, Observed, Observer, SeenSpan, Settings};
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// What a run has done, in the names of the command.
+#[derive(Serialize)]
+struct Summary<'a> {
+    arch: &'a str,
+    executor: &'static str,
+    seed: u64,
+    workers: usize,
+    outcome: &'static str,
+    #[serde(flatten)]
+    services: ServicesSummary,
+    messages_total: u64,
+    messages: BTreeMap<&'static str, u64>,
+    timers: u64,
+    spawned: u64,
+    ended: u64,
+    time_seconds: f64,
+    wall_seconds: f64,
+    windows: u64,
+    digest: Option<String>,
+}
+
+/// What a run has left: texts, entry points and tables.
+#[pyclass(frozen, module = "corsair._corsair")]
+#[derive(Debug)]
+pub struct Ran {
+    /// The summary as JSON.
+    #[pyo3(get)]
+    summary: String,
+    totals: Totals,
+    #[pyo3(get)]
+    timeline: Option<Py<Table>>,
+    #[pyo3(get)]
+    flows: Option<Py<Table>>,
+    /// The graph as GraphJSON.
+    #[pyo3(get)]
+    graph: Option<String>,
+    #[pyo3(get)]
+    files: Vec<String>,
+    /// What was noticed and is no error.
+    #[pyo3(get)]
+    remarks: Vec<String>,
+    arch: String,
+    names: Vec<(String, bool)>,
+}
+
+#[pymethods]
+impl Ran {
+    /// The entry points by name.
+    #[getter]
+    fn entries(&self) -> BTreeMap<String, Entry> {
+        let entries = self.totals.entries.iter();
+        entries
+            .map(|(name, totals)| (name.clone(), Entry::new(totals.clone())))
+            .collect()
+    }
+
+    /// The picture of what happened over time, if that was kept.
+    fn svg(&self) -> PyResult<Option<String>> {
+        let timeline = self.totals.timeline.as_ref();
+        let drawn = timeline.map(|timeline| picture::timeline(&self.arch, timeline, &self.names));
+        drawn.transpose().map_err(error::failed)
+    }
+}
+
+/// How a topology is made and run.
+pub struct Job {
+    pub config: Config,
+    pub topology: Topology,
+    pub plan: Plan,
+}
+
+/// Reads what is to be run from the arguments of Python.
+///
+/// # Errors
+/// The first argument, or part of the definition, that is wrong.
+pub fn job(py: Python<'_>, text: &str, file: &str, arguments: &Arguments<'_, '_>) -> PyResult<Job> {
+    let (config, scale) = (config(arguments)?, scale(arguments)?);
+    let mut plan = Plan {
+        duration: arguments.get::<Span>("duration")?.0,
+        ..Plan::default()
+    };
+    if let Some(Span(warm_up)) = arguments.maybe("warm_up")? {
+        plan.warm_up = warm_up;
+    }
+    if let Some(Span(chat)) = arguments.maybe("chat")? {
+        plan.chat = chat;
+    }
+    if let Some(Span(poll)) = arguments.maybe("poll")? {
+        plan.poll = poll;
+    }
+    if plan.warm_up > plan.duration {
+        return Err(PyValueError::new_err(format!(
+            "warm_up: {:?} is longer than the run, which lasts {:?}",
+            plan.warm_up, plan.duration
+        )));
+    }
+    plan.interval = match arguments.maybe::<Span>("interval")? {
+        Some(Span(Duration::ZERO)) => None,
+        Some(Span(interval)) => Some(interval),
+        None => Some((plan.duration / 100).max(Duration::from_millis(1))),
+    };
+    let topology = topology(py, text, file, arguments, scale)?;
+    Ok(Job {
+        config,
+        topology,
+        plan,
+    })
+}
+
+/// The topology of a definition under a load.
+///
+/// # Errors
+/// The first argument, or part of the definition, that is wrong.
+pub fn topology(
+    py: Python<'_>,
+    text: &str,
+    file: &str,
+    arguments: &Arguments<'_, '_>,
+    scale: Scale,
+) -> PyResult<Topology> {
+    let text = DefinitionText::new(text, file);
+    let checked = text
+        .with(&[])
+        .map_err(|said| error::definition_text(py, &said))?;
+    let mut topology = Topology::new(&checked, scale).map_err(error::value)?;
+    let connections = corsair_arch::connections(&topology);
+    let needed = corsair_arch::memory_needed(topology.len(), connections);
+    if let Some(most) = corsair::available_memory().filter(|&most| needed > most) {
+        return Err(PyValueError::new_err(format!(
+            "population: {} instances with {connections} connections need about {} MB, and {} MB are available; \
+             give less",
+            topology.len(),
+            needed / 1_000_000,
+            most / 1_000_000
+        )));
+    }
+    if let Some(Span(latency)) = arguments.maybe::<Span>("latency")? {
+        if latency < Duration::from_nanos(LEAST_TRAVEL) {
+            return Err(PyValueError::new_err(format!(
+                "latency: {latency:?} is too short; between services {:?} is the least",
+                Duration::from_nanos(LEAST_TRAVEL)
+            )));
+        }
+        topology.geography = Geography::same_everywhere(&Distribution::uniform(latency, latency));
+    }
+    if let Some(load) = arguments.maybe::<String>("load")? {
+        let load = LoadText::read(&load).map_err(|e| error::value(format_args!("load: {e}")))?;
+        let applied = load.apply(&mut topology);
+        applied.map_err(|e| error::value(format_args!("load: {e}")))?;
+    }
+    Ok(topology)
+}
+
+/// Runs an architecture.
+#[pyfunction]
+pub fn simulate(
+    py: Python<'_>,
+    text: &str,
+    file: &str,
+    arguments: &Bound<'_, PyDict>,
+) -> PyResult<Ran> {
+    let arguments = Arguments(arguments);
+    let Job {
+        config,
+        topology,
+        plan,
+    } = job(py, text, file, &arguments)?;
+    let recording = Recording::new(&arguments, &topology, &config)?;
+    let plan = Plan {
+        recorder: recording.observer.recorder(),
+        ..plan
+    };
+    let about = About::new(&topology, &plan);
+    let progress = arguments.progress()?;
+    let so_far = || {
+        let lasts = plan.duration.as_secs_f64().max(1e-9);
+        (config.progress.time().elapsed().as_secs_f64() / lasts).min(1.0)
+    };
+    let run = || {
+        let ran = simulate_topology(Executor::Virtual, &config, topology, &plan);
+        ran.map_err(|e| error::simulate(&e))
+    };
+    let (report, totals) = watched(py, &config.cut, progress.as_ref(), so_far, run)??;
+    let recorded = recording.finish()?;
+    about.leave(py, &report, totals, recorded)
+}
+
+/// What is remembered of a topology, which a run takes.
+#[derive(Debug)]
+pub struct About {
+    topology: Topology,
+    plan: Plan,
+}
+
+impl About {
+    pub fn new(topology: &Topology, plan: &Plan) -> About {
+        About {
+            topology: topology.clone(),
+            plan: plan.clone(),
+        }
+    }
+
+    /// What a run has left.
+    ///
+    /// # Errors
+    /// That Python has no memory for it.
+    pub fn leave(
+        self,
+        py: Python<'_>,
+        report: &Report,
+        mut totals: Totals,
+        recorded: Recorded,
+    ) -> PyResult<Ran> {
+        let About { topology, plan } = self;
+        let Recorded {
+            observed,
+            graph,
+            spans,
+        } = recorded;
+        let names: Vec<(String, bool)> = topology
+            .services
+            .iter()
+            .map(|service| {
+                (
+                    service.name.clone(),
+                    service.package == Package::Denominator,
+                )
+            })
+            .collect();
+        // The command takes the whole load as measured.
+        let utilisations = topology.utilisations(&totals, plan.duration);
+        let named = Named::new(&topology);
+        let services = ServicesSummary::new(&named, &utilisations, report, &totals, &observed);
+        if plan.interval.is_none() {
+            totals.timeline = None;
+        }
+        let timeline = totals.timeline.as_ref();
+        let timeline = timeline
+            .map(|timeline| timeline_table(timeline, &names, &topology.places))
+            .transpose()?;
+        let flows = spans.map(Spans::table).transpose()?;
+        let table = |table: Option<Table>| table.map(|table| Py::new(py, table)).transpose();
+        Ok(Ran {
+            summary: summary(&topology.arch, report, services)?,
+            timeline: table(timeline)?,
+            flows: table(flows)?,
+            graph,
+            files: observed
+                .files
+                .iter()
+                .map(|file| file.path.display().to_string())
+                .collect(),
+            remarks: topology.faults_after(plan.duration).collect(),
+            totals,
+            arch: topology.arch,
+            names,
+        })
+    }
+}
+
+/// What a run has done, as the command's JSON has it.
+fn summary(arch: &str, report: &Report, services: ServicesSummary) -> PyResult<String> {
+    let messages = report.messages.iter();
+    let summary = Summary {
+        arch,
+        executor: "virtual",
+        seed: report.seed,
+        workers: report.workers,
+        outcome: match report.outcome {
+            Outcome::Cut => "cut",
+            _ => "completed",
+        },
+        services,
+        messages_total: report.delivered(),
+        messages: messages.map(|kind| (kind.kind, kind.count)).collect(),
+        timers: report.timers,
+        spawned: report.spawned,
+        ended: report.ended,
+        time_seconds: report.time.elapsed().as_secs_f64(),
+        wall_seconds: report.wall.as_secs_f64(),
+        windows: report.windows,
+        digest: report.digest.map(|digest| format!("{digest:016x}")),
+    };
+    serde_json::to_string(&summary).map_err(error::failed)
+}
+
+/// What records beside the totals.
+struct Recording {
+    observer: Observer,
+    /// Where the graph is written, if it is wanted and no directory was named.
+    directory: Option<tempfile::TempDir>,
+    graph: bool,
+    spans: Option<Arc<Mutex<Spans>>>,
+}
+
+/// What was recorded beside the totals.
+#[derive(Default)]
+pub struct Recorded {
+    observed: Observed,
+    graph: Option<String>,
+    spans: Option<Spans>,
+}
+
+impl Recording {
+    fn new(
+        arguments: &Arguments<'_, '_>,
+        topology: &Topology,
+        config: &Config,
+    ) -> PyResult<Recording> {
+        let clock = Clock::Virtual(config.progress.clone());
+        let mut settings = Settings::new(topology.arch.clone(), clock);
+        settings.places = Arc::clone(&topology.places);
+        settings.kinds = KINDS;
+        settings.operations = topology.operations();
+        settings.guesses = topology.guesses();
+        settings.cut = Some(config.cut.clone());
+        settings.times = false;
+        let out: Option<PathBuf> = arguments.maybe("out")?;
+        let format: String = arguments.get("flow_format")?;
+        let format = match format.as_str() {
+            "otlp" => FlowFormat::Otlp,
+            "zipkin1" => FlowFormat::ZipkinV1,
+            "zipkin2" => FlowFormat::ZipkinV2,
+            other => {
+                return Err(PyValueError::new_err(format!(
+                    "flow_format: '{other}' is none; there are otlp, zipkin1 and zipkin2"
+                )));
+            }
+        };
+        let graph = arguments.get("graph")?;
+        let mut directory = None;
+        match &out {
+            Some(out) => {
+                settings.out.clone_from(out);
+                settings.graphs.push(GraphFormat::Json);
+                settings.flows.push(format);
+            }
+            None if graph => {
+                let made = tempfile::tempdir().map_err(|error| {
+                    PyOSError::new_err(format!("graph: no directory for it can be made: {error}"))
+                })?;
+                settings.out = made.path().to_owned();
+                settings.graphs.push(GraphFormat::Json);
+                directory = Some(made);
+            }
+            None => {}
+        }
+        let mut spans = None;
+        if arguments.get("flows")? {
+            let kept = Arc::new(Mutex::new(Spans::default()));
+            let kept_by = Arc::clone(&kept);
+            settings.spans = Some(Box::new(move |span| {
+                kept_by
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .add(span);
+            }));
+            spans = Some(kept);
+        }
+        let observer = Observer::start(settings).map_err(|e| PyOSError::new_err(e.to_string()))?;
+        Ok(Recording {
+            observer,
+            directory,
+            graph,
+            spans,
+        })
+    }
+
+    fn finish(self) -> PyResult<Recorded> {
+        let failed = |error: &dyn std::fmt::Display| PyOSError::new_err(error.to_string());
+        let mut observed = self.observer.finish().map_err(|e| failed(&e))?;
+        let is_graph = |path: &std::path::Path| {
+            path.parent()
+                .is_some_and(|directory| directory.ends_with("json"))
+        };
+        let written = observed.files.iter().find(|file| is_graph(&file.path));
+        let graph = match written {
+            Some(file) if self.graph => {
+                Some(std::fs::read_to_string(&file.path).map_err(|e| failed(&e))?)
+            }
+            _ => None,
+        };
+        if self.directory.is_some() {
+            observed.files.clear();
+        }
+        let spans = self.spans.map(|spans| {
+            std::mem::take(&mut *spans.lock().unwrap_or_else(PoisonError::into_inner))
+        });
+        Ok(Recorded {
+            observed,
+            graph,
+            spans,
+        })
+    }
+}
+
+/// The spans of a run, column by column.
+#[derive(Default)]
+struct Spans {
+    ids: [Vec<u64>; 2],
+    parents: Vec<Option<u64>>,
+    names: [StringDictionaryBuilder<UInt32Type>; 5],
+    times: [Vec<Option<f64>>; 4],
+    one_way: Vec<bool>,
+    failed: Vec<bool>,
+}
+
+impl Spans {
+    fn add(&mut self, span: &SeenSpan<'_>) {
+        self.ids[0].push(span.trace);
+        self.ids[1].push(span.span);
+        self.parents.push(span.parent);
+        let names = [
+            span.client,
+            span.client_service,
+            span.server,
+            span.server_service,
+            span.operation,
+        ];
+        for (column, name) in self.names.iter_mut().zip(names) {
+            column.append_value(name);
+        }
+        let times = [
+            span.client_send,
+            span.server_receive,
+            span.server_send,
+            span.client_receive,
+        ];
+        for (column, time) in self.times.iter_mut().zip(times) {
+            column.push(time.map(|nanos| nanos as f64 / 1e9));
+        }
+        self.one_way.push(span.one_way);
+        self.failed.push(span.failed);
+    }
+
+    fn table(mut self) -> PyResult<Table> {
+        let [trace, span] = self
+            .ids
+            .map(|ids| Arc::new(UInt64Array::from(ids)) as ArrayRef);
+        let names = self
+            .names
+            .each_mut()
+            .map(|names| Arc::new(names.finish()) as ArrayRef);
+        let [client, client_service, server, server_service, operation] = names;
+        let times = self
+            .times
+            .map(|times| Arc::new(Float64Array::from(times)) as ArrayRef);
+        let [client_send, server_receive, server_send, client_receive] = times;
+        Table::of(vec![
+            ("trace", trace),
+            ("span", span),
+            ("parent", Arc::new(UInt64Array::from(self.parents))),
+            ("client", client),
+            ("client_service", client_service),
+            ("server", server),
+            ("server_service", server_service),
+            ("operation", operation),
+            ("client_send_seconds", client_send),
+            ("server_receive_seconds", server_receive),
+            ("server_send_seconds", server_send),
+            ("client_receive_seconds", client_receive),
+            ("one_way", Arc::new(BooleanArray::from(self.one_way))),
+            ("failed", Arc::new(BooleanArray::from(self.failed))),
+        ])
+    }
+}
+
+/// What happened over time, by service and zone, in the columns of the command's CSV.
+fn timeline_table(
+    timeline: &Timeline,
+    names: &[(String, bool)],
+    places: &Places,
+) -> PyResult<Table> {
+    let mut words: [StringDictionaryBuilder<UInt32Type>; 3] = Default::default();
+    for row in timeline.rows() {
+        let name = &names[row.service as usize].0;
+        let places = [
+            name,
+            row.zone.region_name(places),
+            row.zone.zone_name(places),
+        ];
+        for (column, word) in words.iter_mut().zip(places) {
+            column.append_value(word);
+        }
+    }
+    let numbers = |of: &dyn Fn(&corsair_arch::TimelineRow) -> Option<f64>| {
+        Arc::new(
+            timeline
+                .rows()
+                .map(|row| of(&row))
+                .collect::<Float64Array>(),
+        ) as ArrayRef
+    };
+    let counts = |of: &dyn Fn(&corsair_arch::TimelineRow) -> u64| {
+        Arc::new(
+            timeline
+                .rows()
+                .map(|row| Some(of(&row)))
+                .collect::<UInt64Array>(),
+        ) as ArrayRef
+    };
+    let [service, region, zone] = words
+        .each_mut()
+        .map(|words| Arc::new(words.finish()) as ArrayRef);
+    let percentile =
+        |place: usize| numbers(&move |row| row.percentiles[place].map(|time| time.as_secs_f64()));
+    let columns: [ArrayRef; 12] = [
+        numbers(&|row| Some(row.begins.as_secs_f64())),
+        service,
+        region,
+        zone,
+        counts(&|row| row.requests),
+        counts(&|row| row.errors),
+        percentile(0),
+        percentile(1),
+        percentile(2),
+        numbers(&|row| Some(row.queue)),
+        counts(&|row| row.longest_queue.into()),
+        numbers(&|row| row.utilisation),
+    ];
+    Table::of(
+        corsair_arch::TimelineRow::COLUMNS
+            .into_iter()
+            .zip(columns)
+            .collect(),
+    )
+}

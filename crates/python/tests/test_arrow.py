@@ -1,0 +1,71 @@
+"""Tables go to other libraries by Arrow's C data interface, without a copy."""
+
+import gc
+
+import corsair
+import pytest
+
+pyarrow = pytest.importorskip("pyarrow")
+
+
+@pytest.fixture(scope="module")
+def result():
+    return corsair.run("lamp", duration=2, flows=True)
+
+
+def test_pyarrow_takes_a_table_without_a_copy(result):
+    table = result.timeline
+    first, second = pyarrow.table(table), pyarrow.table(table)
+    assert first.column_names == table.columns and first.num_rows == len(table)
+    assert first.to_pydict()["p99_seconds"] == table["p99_seconds"]
+
+    def address(of):
+        return of.column("queue").chunk(0).buffers()[1].address
+
+    # Both look at the same memory, which is the table's own.
+    assert address(first) == address(second)
+
+
+def test_what_was_taken_outlives_the_result():
+    table = pyarrow.table(corsair.run("lamp", duration=1).timeline)
+    gc.collect()
+    corsair.run("lamp", duration=1)
+    assert sum(table.column("requests").to_pylist()) > 0
+
+
+def test_a_table_is_an_array_of_structs_as_well(result):
+    array = pyarrow.array(result.timeline)
+    assert len(array) == len(result.timeline)
+    assert pyarrow.schema(result.timeline).names == result.timeline.columns
+
+
+def test_flows_are_the_same_everywhere(result):
+    flows = result.flows
+    assert pyarrow.table(flows).to_pydict() == flows.to_dict()
+
+
+def test_polars_takes_a_table(result):
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(result.timeline)
+    assert frame["requests"].to_list() == result.timeline["requests"]
+    assert frame["service"].cast(polars.String).to_list() == result.timeline["service"]
+
+
+def test_pandas_takes_a_table(result):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame.from_arrow(result.timeline)
+    assert frame["service"].tolist() == result.timeline["service"]
+
+
+def test_duckdb_takes_a_table(result):
+    duckdb = pytest.importorskip("duckdb")
+    timeline = result.timeline
+    total = duckdb.sql("select sum(requests) from timeline").fetchall()[0][0]
+    assert total == sum(timeline["requests"])
+
+
+def test_a_stream_that_is_asked_for_and_not_read_is_let_go(result):
+    for _ in range(1000):
+        result.timeline.__arrow_c_stream__()
+        result.timeline.__arrow_c_array__()
+        result.timeline.__arrow_c_schema__()
