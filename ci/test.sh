@@ -10,6 +10,7 @@
 #   ci/test.sh courier    must be asked for: a real NATS server, and nodes that are killed
 #   ci/test.sh checkpoint must be asked for: runs that are killed 50 times and go on
 #   ci/test.sh ui         must be asked for: the live view in Chromium
+#   ci/test.sh python     must be asked for: the Python module, with what it needs from PyPI
 #   ci/test.sh stream     must be asked for: clients of InfluxDB from pip, and hung receivers
 #
 # Needs rustup and a C linker. The toolchain comes from rust-toolchain.toml; what else is missing
@@ -179,6 +180,12 @@ step_checkpoint() {
 # The live view in a real browser; not among all steps, because it installs one.
 step_ui() {
     ci/view.sh
+}
+
+# The Python module, its wheel, types, tests, examples and notebooks; not among all steps, because it fetches
+# packages with pip and builds the libraries once more.
+step_python() {
+    ci/python.sh
 }
 
 # Clients of other people's making write to the streams, and hung receivers delay no healthy one; not

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# The Python module: its wheel, types, tests, examples and notebooks.
+#
+#   ci/python.sh                 all
+#   ci/python.sh tests types     only these: check wheel tests types queues notebooks clusters
+#
+# Needs Python 3.10 or later. Everything else is installed into a venv in target/.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+venv=$target/python-venv
+python=$venv/bin/python
+wheels=$target/wheels
+all_steps=(check wheel types tests queues notebooks clusters)
+
+install() {
+    "$python" -m pip install --quiet --disable-pip-version-check "$@"
+}
+
+step_check() {
+    local manifest=crates/python/Cargo.toml
+    cargo fmt --manifest-path "$manifest" --check
+    PYO3_PYTHON=$python cargo clippy --manifest-path "$manifest" --all-targets -- -D warnings
+    "$python" crates/python/generate.py --check
+}
+
+# Built by the development profile: what is tested is what it does, not how fast.
+step_wheel() {
+    install 'maturin>=1.9,<2'
+    rm -rf "$wheels"
+    "$venv/bin/maturin" build --quiet --profile dev --manifest-path crates/python/Cargo.toml --out "$wheels" \
+        --interpreter "$python"
+    install --force-reinstall --no-deps "$wheels"/corsair-*-abi3-*.whl
+}
+
+step_types() {
+    install mypy
+    (cd crates/python && "$python" -m mypy --strict python/corsair)
+    # From elsewhere, so that the installed module is looked at.
+    (cd "$target" && "$python" -m mypy.stubtest corsair._corsair)
+    "$python" -m mypy --strict crates/python/tests/typed.py
+}
+
+step_tests() {
+    install pytest pyarrow pandas polars duckdb
+    cargo build --bin corsair
+    (cd crates/python && CORSAIR=$target/debug/corsair "$python" -m pytest -p no:cacheprovider)
+    "$python" -c 'import corsair, doctest, sys; sys.exit(doctest.testmod(corsair).failed)'
+    "$python" -c 'import corsair.simulation as m, doctest, sys; sys.exit(doctest.testmod(m).failed)'
+    "$python" -c 'import corsair.architecture as m, doctest, sys; sys.exit(doctest.testmod(m).failed)'
+}
+
+step_queues() {
+    install simpy ciw
+    (cd examples/python/queues && "$python" -B compare.py --seeds 1)
+}
+
+step_notebooks() {
+    install nbclient nbformat ipykernel
+    "$python" ci/python/notebooks.py examples/python/notebooks/*.ipynb
+}
+
+# Several nodes on this machine, of which some are killed.
+step_clusters() {
+    install ray 'dask[distributed]'
+    timeout 300 "$python" -B examples/python/clusters/on_dask.py --kill
+    timeout 300 "$python" -B examples/python/clusters/on_ray.py --kill
+}
+
+if [ "$#" -gt 0 ]; then steps=("$@"); else steps=("${all_steps[@]}"); fi
+for step in "${steps[@]}"; do
+    if ! declare -F "step_$step" >/dev/null; then
+        echo "python: no step $step; there are ${all_steps[*]}" >&2
+        exit 2
+    fi
+done
+[ -x "$python" ] || python3 -m venv "$venv"
+for step in "${steps[@]}"; do
+    began=$SECONDS
+    echo "python: $step"
+    "step_$step"
+    echo "python: $step took $((SECONDS - began)) s"
+done
