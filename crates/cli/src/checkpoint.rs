@@ -9,7 +9,7 @@ use crate::options::{Options, What};
 use crate::text::{self, GoDuration};
 use anyhow::{Context, Result, bail};
 use corsair::fsm::Form;
-use corsair::{Executor, Message, Simulation, Snapshot, SnapshotError, Time};
+use corsair::{Config, Executor, Message, Simulation, Snapshot, SnapshotError, Time};
 use corsair_observe::checkpoint::{self, Checkpoint, CheckpointError, Draft};
 use serde_json::{Map, Value, json};
 use signal::Signals;
@@ -151,7 +151,7 @@ const SLICE: Duration = Duration::from_millis(20);
 pub fn run<M: Message>(
     simulation: &mut Simulation<M>,
     checkpoints: &Checkpoints,
-    end: Option<Time>,
+    config: &Config,
     console: &Console,
     mut outputs: impl FnMut(Time) -> Result<(Value, Vec<checkpoint::Output>)>,
 ) -> Result<Ended> {
@@ -160,7 +160,13 @@ pub fn run<M: Message>(
     let mut at = checkpoints.at.iter().copied().peekable();
     while at.next_if(|&time| time <= simulation.now()).is_some() {}
     let stop = checkpoints.until.unwrap_or(Time::MAX);
-    let mut slice = Duration::from_millis(1);
+    let end = config.end;
+    // A pause within a window parts it, which costs what its events cost; so slices end with windows.
+    let lookahead = config.lookahead.unwrap_or(config.latency.min());
+    let window = u64::try_from(lookahead.as_nanos()).unwrap_or(u64::MAX);
+    let window = 1_u64 << window.max(1).ilog2();
+    let shortest = Duration::from_nanos(window);
+    let mut slice = shortest;
     let ended = loop {
         let now = simulation.now();
         if now >= stop {
@@ -170,11 +176,8 @@ pub fn run<M: Message>(
             break Ended::Over;
         }
         let asked = at.peek().copied().unwrap_or(Time::MAX);
-        let next = now
-            .after(slice)
-            .min(stop)
-            .min(asked)
-            .min(end.unwrap_or(Time::MAX));
+        let last = Time::from_nanos(now.after(slice).as_nanos() | (window - 1));
+        let next = last.min(stop).min(asked).min(end.unwrap_or(Time::MAX));
         let begun = Instant::now();
         if !simulation.run_until(next) {
             break Ended::Over;
@@ -183,7 +186,7 @@ pub fn run<M: Message>(
         if took < SLICE / 2 {
             slice = slice.saturating_mul(2);
         } else if took > SLICE * 2 {
-            slice = (slice / 2).max(Duration::from_nanos(1));
+            slice = (slice / 2).max(shortest);
         }
         // Much virtual time has passed in none: there may be nothing left to happen.
         if took < SLICE / 20 && simulation.next().is_none() {

@@ -89,7 +89,7 @@ pub(super) fn run<P: PirateWatch>(
     let ended = checkpoint::run(
         &mut simulation,
         checkpoints,
-        config.end,
+        config,
         stages.console(),
         outputs,
     )?;
