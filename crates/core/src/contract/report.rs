@@ -18,7 +18,8 @@ use std::time::Duration;
 /// let scenario = Fsm { population: 10, ..Fsm::default() };
 /// let (report, _) = fsm::run(Executor::Virtual, &Config::default(), scenario)?;
 /// assert_eq!(report.outcome, Outcome::Completed);
-/// assert_eq!(report.delivered(), report.messages.iter().map(|kind| kind.count).sum());
+/// let delivered: u64 = report.messages.iter().map(|kind| kind.count).sum();
+/// assert_eq!(report.delivered(), delivered);
 /// println!("{} actors, {:.0} messages/s, until {}", report.spawned, report.rate(), report.time);
 /// for panic in &report.panics {
 ///     eprintln!("{panic}");
