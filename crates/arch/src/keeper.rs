@@ -6,14 +6,13 @@
 
 use crate::log;
 use crate::message::Msg;
-use crate::model::{LEAST_TRAVEL, Model};
+use crate::model::Model;
 use crate::ordered::Ordered;
 use crate::topology::{HealthRules, ScalerRules};
 use crate::totals::ServiceTotals;
 use corsair::{Actor, Addr, Context, Event, Flow, Token};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// The timers: to ask how busy instances are, to decide what follows, to ask whether they are well.
@@ -106,12 +105,10 @@ impl Keeper {
         self.model.topology.services[self.service as usize].health_check
     }
 
-    /// Says something that arrives a delay in nanoseconds later than it would. It is sent again where a
-    /// link loses it, but for questions, which come again by themselves.
+    /// Sends a message that arrives `later` nanoseconds after it otherwise would. It is sent again if a
+    /// link loses it, except for [`Msg::Probe`], which is repeated anyway.
     fn tell<C: Context<Msg>>(&mut self, later: u64, to: u32, message: Msg, cx: &mut C) {
-        let geography = &self.model.topology.geography;
-        let (from, there) = (self.model.place(self.index), self.model.place(to));
-        let travel = geography.between(from, there).typical().max(LEAST_TRAVEL);
+        let travel = self.model.usual_travel(self.index, to);
         let times = (cx.now().as_nanos(), travel.saturating_add(later));
         let (model, ends) = (&self.model, (self.index, to));
         let after = match message {
@@ -119,7 +116,6 @@ impl Keeper {
             _ => Some(self.ordered.surely(model, ends, times, || cx.random())),
         };
         let Some(after) = after else {
-            self.model.dropped.fetch_add(1, Ordering::Relaxed);
             return;
         };
         let delay = after.saturating_sub(self.model.base);

@@ -194,6 +194,12 @@ impl Model {
         }
     }
 
+    /// How long messages usually travel from one actor to another, in nanoseconds.
+    pub(crate) fn usual_travel(&self, from: u32, to: u32) -> u64 {
+        let times = (self.topology.geography).between(self.place(from), self.place(to));
+        times.typical().max(LEAST_TRAVEL)
+    }
+
     /// The ring of a service in a zone.
     pub(crate) fn ring(&self, service: u32, at: Zone) -> Option<&Arc<Ring>> {
         self.rings.get(&(service, at))

@@ -1,21 +1,22 @@
-//! What is said to registries, by them, and by those who look after services: it arrives in the order
-//! in which it was said, whatever links do to it, and what must arrive is sent again where it is lost.
+//! Messages to registries, from them, and from keepers: they arrive in the order in which they were sent,
+//! however faulty links delay them, and those that must arrive are sent again when a link loses them.
 
 use crate::model::Model;
 use rustc_hash::FxHashMap;
+use std::sync::atomic::Ordering;
 
-/// Something is sent again at most so often before the load has ended.
+/// A lost message is sent at most so often before the load has ended.
 const MOST_TRIES: u64 = 10_000;
 
-/// When the last message to each receiver arrives, where links may go wrong.
+/// When the last message to each receiver arrives. It stays empty if no link has faults.
 #[derive(Debug, Default)]
 pub(crate) struct Ordered {
     due: FxHashMap<u32, u64>,
 }
 
 impl Ordered {
-    /// After how long something that is said now arrives, in nanoseconds; none if a link loses it.
-    /// `ends` are the numbers of sender and receiver, `travel` how long it takes on a link that is well.
+    /// After how many nanoseconds a message arrives that is sent now; none if a link loses it, which is
+    /// counted. `ends` are the numbers of sender and receiver, `travel` is how long it takes without faults.
     #[inline]
     pub(crate) fn once(
         &mut self,
@@ -28,11 +29,15 @@ impl Ordered {
             return Some(travel);
         }
         let fate = model.fate(ends.0, ends.1, now, bits);
-        (!fate.is_lost).then(|| self.in_turn(ends.1, now, travel.saturating_add(fate.delay)))
+        if fate.is_lost {
+            model.dropped.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        Some(self.in_turn(ends.1, now, travel.saturating_add(fate.delay)))
     }
 
-    /// The same of something that is sent again, as often as registries are asked, until it arrives: at
-    /// the latest when the load has ended.
+    /// The same for a message that is sent again until it arrives, as often as instances poll registries;
+    /// at the end of the load it arrives in any case.
     #[inline]
     pub(crate) fn surely(
         &mut self,
@@ -60,7 +65,7 @@ impl Ordered {
         self.in_turn(ends.1, now, left.saturating_add(travel))
     }
 
-    /// Not before what was said to the same receiver before.
+    /// Delays a message until the one before it to the same receiver has arrived.
     fn in_turn(&mut self, to: u32, now: u64, travel: u64) -> u64 {
         let due = self.due.entry(to).or_default();
         *due = now.saturating_add(travel).max(*due);

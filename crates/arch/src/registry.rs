@@ -6,12 +6,11 @@
 
 use crate::log;
 use crate::message::{Change, Msg};
-use crate::model::{LEAST_TRAVEL, Model};
+use crate::model::Model;
 use crate::ordered::Ordered;
 use corsair::{Actor, Addr, Context, Event, Flow};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// A registry of one zone.
@@ -58,13 +57,6 @@ impl Registry {
         true
     }
 
-    /// How long what it says usually travels, in nanoseconds.
-    fn travel(&self, to: u32) -> u64 {
-        let geography = &self.model.topology.geography;
-        let (from, there) = (self.model.place(self.index), self.model.place(to));
-        geography.between(from, there).typical().max(LEAST_TRAVEL)
-    }
-
     /// Sends something that arrives after so many nanoseconds.
     fn tell<C: Context<Msg>>(&self, to: u32, after: u64, message: Msg, cx: &mut C) {
         let delay = after.saturating_sub(self.model.base);
@@ -82,7 +74,8 @@ impl Registry {
             let other = self.model.registry(registry);
             if other != self.index && self.model.place(other).region == here {
                 let ends = (self.index, other);
-                let times = (cx.now().as_nanos(), self.travel(other));
+                let travel = self.model.usual_travel(self.index, other);
+                let times = (cx.now().as_nanos(), travel);
                 let after = (self.ordered).surely(&self.model, ends, times, || cx.random());
                 self.tell(other, after, Msg::ReplicateNode(change), cx);
             }
@@ -93,7 +86,8 @@ impl Registry {
     /// Passes something on to the log of nodes and edges.
     fn record<C: Context<Msg>>(&self, message: Msg, cx: &mut C) {
         let edda = self.model.edda();
-        self.tell(edda, self.travel(edda), message, cx);
+        let travel = self.model.usual_travel(self.index, edda);
+        self.tell(edda, travel, message, cx);
     }
 
     /// Answers who a service is: what has changed since the asker was told last.
@@ -102,11 +96,11 @@ impl Registry {
         let Some(log) = self.log.get(&service) else {
             return;
         };
-        let times = (cx.now().as_nanos(), self.travel(asker));
-        let arrives = (self.ordered).once(&self.model, (self.index, asker), times, || cx.random());
+        let travel = self.model.usual_travel(self.index, asker);
+        let (ends, times) = ((self.index, asker), (cx.now().as_nanos(), travel));
+        let arrives = (self.ordered).once(&self.model, ends, times, || cx.random());
         let Some(after) = arrives else {
-            // It asks again, and is told all of it.
-            self.model.dropped.fetch_add(1, Ordering::Relaxed);
+            // A lost answer leaves `told` as it was: the next one has it all.
             return;
         };
         let told = self.told.entry((asker, service)).or_default();

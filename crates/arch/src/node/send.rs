@@ -39,17 +39,13 @@ impl Host {
     /// Sends a message that is no request. It travels as long as messages usually do between the
     /// two places, so that such messages stay in order.
     pub(super) fn notify<C: Context<Msg>>(&mut self, to: u32, message: Msg, cx: &mut C) {
-        let (ends, travel) = ((self.index, to), self.usual_travel(to));
-        let times = (cx.now().as_nanos(), travel);
-        let arrives = match self.is_cut_off_from(to) {
-            true => None,
-            false => (self.ordered).once(&self.model, ends, times, || cx.random()),
-        };
-        match arrives {
-            Some(after) => {
-                self.post(to, after, message, cx);
-            }
-            None => self.count_dropped(),
+        if self.is_cut_off_from(to) {
+            return self.count_dropped();
+        }
+        let travel = self.model.usual_travel(self.index, to);
+        let (ends, times) = ((self.index, to), (cx.now().as_nanos(), travel));
+        if let Some(after) = (self.ordered).once(&self.model, ends, times, || cx.random()) {
+            self.post(to, after, message, cx);
         }
     }
 
@@ -58,25 +54,20 @@ impl Host {
         if self.is_cut_off_from(to) {
             return self.count_dropped();
         }
-        let (ends, travel) = ((self.index, to), self.usual_travel(to));
-        let times = (cx.now().as_nanos(), travel);
+        let travel = self.model.usual_travel(self.index, to);
+        let (ends, times) = ((self.index, to), (cx.now().as_nanos(), travel));
         let after = (self.ordered).surely(&self.model, ends, times, || cx.random());
         self.post(to, after, message, cx);
     }
 
-    /// Tells the log of nodes and edges something, by a registry. It sees what happens whatever is wrong
-    /// with links.
+    /// Tells the log of nodes and edges something, by way of a registry. Faults of links do not matter: the
+    /// log is to show what happened.
     pub(super) fn record<C: Context<Msg>>(&mut self, registry: u32, message: Msg, cx: &mut C) {
         if self.is_cut_off_from(registry) {
             return self.count_dropped();
         }
-        self.post(registry, self.usual_travel(registry), message, cx);
-    }
-
-    fn usual_travel(&self, to: u32) -> u64 {
-        let (from, there) = (self.model.place(self.index), self.model.place(to));
-        let travel = self.model.topology.geography.between(from, there).typical();
-        travel.max(LEAST_TRAVEL)
+        let travel = self.model.usual_travel(self.index, registry);
+        self.post(registry, travel, message, cx);
     }
 
     /// Asks an instance on behalf of a job. `stage` comes back with the response.
