@@ -3,6 +3,7 @@
 use crate::log;
 use crate::message::Msg;
 use crate::model::Model;
+use crate::saved::state;
 use corsair::{Actor, Addr, Context, Event, Flow};
 use corsair_observe::Exit;
 use rustc_hash::FxHashMap;
@@ -18,6 +19,12 @@ pub(crate) struct Edda {
     collapse: bool,
 }
 
+state!(Edda {
+    first,
+    nodes,
+    collapse
+});
+
 impl Edda {
     pub(crate) fn new(model: &Arc<Model>, collapse: bool) -> Edda {
         Edda {
@@ -26,6 +33,11 @@ impl Edda {
             nodes: FxHashMap::default(),
             collapse,
         }
+    }
+
+    /// Its number among all actors, as instances are counted.
+    pub(crate) fn index(&self) -> u32 {
+        self.model.edda()
     }
 
     fn address(&self, node: u32) -> Addr {

@@ -2,6 +2,7 @@
 
 use crate::Network;
 use crate::distribution::{Distribution, Sampler};
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 use corsair_observe::REGIONS;
@@ -22,7 +23,7 @@ const BETWEEN_REGIONS: [[u16; REGIONS.len()]; REGIONS.len()] = [
 const APART: u16 = 72;
 
 /// A region and a zone in it, either of which may be all of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Zone {
     /// The number of the region among those of the [`Places`]; none: not in a region.
     pub region: Option<u8>,

@@ -8,9 +8,11 @@ use crate::log;
 use crate::message::Msg;
 use crate::model::Model;
 use crate::ordered::Ordered;
+use crate::saved::state;
 use crate::topology::{HealthRules, ScalerRules};
 use crate::totals::ServiceTotals;
 use corsair::{Actor, Addr, Context, Event, Flow, Token};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +31,7 @@ pub(crate) struct Keeper {
     model: Arc<Model>,
     service: u32,
     /// Its number among all actors, as instances are counted.
-    index: u32,
+    pub(crate) index: u32,
     first: u32,
     nodes: Vec<Watched>,
     /// Since when there have been too many in a region, and how many were wanted at most.
@@ -39,7 +41,7 @@ pub(crate) struct Keeper {
 }
 
 /// An instance.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Watched {
     node: u32,
     region: Option<u8>,
@@ -64,6 +66,14 @@ impl Watched {
         self.is_wanted && now >= self.ready_at
     }
 }
+
+state!(Keeper {
+    first,
+    nodes,
+    low,
+    done,
+    ordered
+});
 
 impl Keeper {
     /// The keeper of this number.

@@ -13,11 +13,13 @@ pub use times::Times;
 use crate::message::{Call, Command, Key, Msg};
 use crate::model::{LEAST_TRAVEL, Model};
 use crate::node::Node;
-use crate::scenario::AnyActor;
+use crate::scenario::{AnyActor, Scene, kinds};
 use crate::simulate::{Plan, SimulateError, prepare, totals};
 use crate::topology::Topology;
 use crate::totals::Totals;
-use corsair::{Addr, Config, Executor, InjectError, Report, Simulation, SpanId, Time};
+use corsair::{
+    Addr, Config, Executor, InjectError, Report, Simulation, Snapshot, SnapshotError, SpanId, Time,
+};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -52,6 +54,18 @@ impl fmt::Debug for Live {
     }
 }
 
+/// Why a saved run cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResumeError {
+    /// The architecture cannot be run.
+    #[error(transparent)]
+    Simulate(#[from] SimulateError),
+    /// The saved run cannot be read, or is another one's.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+}
+
 /// What can be sent to an instance from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sending {
@@ -73,11 +87,27 @@ impl Live {
     /// # Errors
     /// See [`SimulateError`].
     pub fn new(base: &Config, topology: Topology, plan: &Plan) -> Result<Live, SimulateError> {
-        let (config, scenario) = prepare(Executor::Virtual, base, topology, plan)?;
-        let model = Arc::clone(&scenario.model);
-        let mut simulation = Simulation::new(&config, scenario)?;
+        let (config, model, parameters) = prepare(Executor::Virtual, base, topology, plan)?;
+        let (kinds, local) = (kinds(&model), Arc::clone(&model));
+        let mut simulation = Simulation::with_kinds::<Scene>(&config, &kinds, parameters, local)?;
         // Actors are made at the end of a window.
         while model.first.get().is_none() && simulation.step() {}
+        Ok(Live { simulation, model })
+    }
+
+    /// An architecture that goes on where it was saved ([`Simulation::snapshot`]), with any number of workers. The
+    /// topology and the plan are those with which it was begun.
+    ///
+    /// # Errors
+    /// See [`ResumeError`].
+    pub fn resume(
+        base: &Config,
+        topology: Topology,
+        plan: &Plan,
+        snapshot: &Snapshot,
+    ) -> Result<Live, ResumeError> {
+        let (config, model, _) = prepare(Executor::Virtual, base, topology, plan)?;
+        let simulation = Simulation::restore(&config, &kinds(&model), snapshot)?;
         Ok(Live { simulation, model })
     }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The name of a value: a number, and a name space for those who share a disk.
 ///
 /// Key 0 is the one that every storage knows from the beginning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Key(u64);
 
 impl Key {
@@ -95,7 +95,7 @@ impl Key {
 }
 
 /// How a request went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Answer {
     /// The value, or the work is done.
@@ -123,7 +123,7 @@ impl Answer {
 }
 
 /// A request for a value, or a value to be kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
     /// The key of the value.
     pub key: Key,
@@ -164,7 +164,7 @@ impl Call {
 }
 
 /// Something that has changed in a registry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// Which instance.
     pub node: u32,
@@ -216,7 +216,7 @@ impl Command {
 
 /// What actors of an architecture say to each other. Instances and services are named by their
 /// indices in the [`Topology`](crate::Topology).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "fields are named after what they are")]
 pub enum Msg {
     /// You exist, and know no one yet.

@@ -146,6 +146,18 @@ impl Model {
         self.watched.load(Ordering::Relaxed)
     }
 
+    /// The times of the settings: beside the topology, what decides what happens.
+    pub(crate) fn times(&self) -> [u64; 5] {
+        let interval = self.interval.unwrap_or(0);
+        [
+            self.poll,
+            self.patience,
+            self.load_ends,
+            self.count_from,
+            interval,
+        ]
+    }
+
     pub(crate) fn instance(&self, index: u32) -> Instance {
         self.topology.instances[index as usize]
     }
@@ -247,6 +259,11 @@ impl Model {
             number: None,
             at: self.place(actor),
         })
+    }
+
+    /// How many actors there are beside the root.
+    pub(crate) fn actors(&self) -> u32 {
+        self.first_keeper() + self.topology.looked_after().count() as u32
     }
 
     /// The number of the first actor that looks after a service, counted as instances are.

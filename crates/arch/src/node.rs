@@ -39,8 +39,11 @@ use work::{InProgress, Piece};
 use crate::log;
 use crate::message::{Call, Msg, kind};
 use crate::model::Model;
+use crate::saved::{self, Ruled, Saving, State};
 use corsair::{Actor, Context, Event, Flow, Token};
 use corsair_observe::Metric;
+use serde::de::SeqAccess;
+use serde::{Serialize, Serializer};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,11 +66,30 @@ pub(crate) struct Node {
     role: Role,
 }
 
+impl State for Node {
+    const FIELDS: usize = 2;
+
+    fn save<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        (Saving(&self.host), &self.role).serialize(to)
+    }
+
+    fn load<'de, A: SeqAccess<'de>>(&mut self, from: &mut A) -> Result<(), A::Error> {
+        saved::load_next(from, &mut self.host)?;
+        self.role.take_over(saved::next(from)?);
+        Ok(())
+    }
+}
+
 impl Node {
     pub(crate) fn new(model: &Arc<Model>, index: u32) -> Node {
         let host = Host::new(model, index);
         let role = Role::of(&host);
         Node { host, role }
+    }
+
+    /// Its number in the topology.
+    pub(crate) fn index(&self) -> u32 {
+        self.host.index
     }
 
     fn receive<C: Context<Msg>>(&mut self, message: Msg, cx: &mut C) -> Flow {

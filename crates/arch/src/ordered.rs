@@ -3,13 +3,14 @@
 
 use crate::model::Model;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering;
 
 /// A lost message is sent at most so often before the load has ended.
 const MOST_TRIES: u64 = 10_000;
 
 /// When the last message to each receiver arrives. It stays empty if no link has faults.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Ordered {
     due: FxHashMap<u32, u64>,
 }

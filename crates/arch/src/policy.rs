@@ -2,6 +2,8 @@
 
 use crate::definition::{Balance, CallPolicy, RateLimit};
 use crate::duration_text::TimeSpan;
+use crate::saved::Ruled;
+use serde::{Deserialize, Serialize};
 
 /// A deadline farther away than this is refused: a message has no room for it.
 const LONGEST_DEADLINE: u64 = 3_600_000_000_000;
@@ -62,7 +64,7 @@ pub(crate) struct Retry {
     pub(crate) budget: Option<(f64, f64)>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct BreakerRules {
     /// How many of the last attempts must have failed.
     pub(crate) failures: u32,
@@ -79,7 +81,7 @@ pub(crate) struct EjectionRules {
 }
 
 /// A number per nanosecond, evenly, and a burst after a rest.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rate {
     per_nano: f64,
     burst: f64,
@@ -107,11 +109,19 @@ impl Rate {
 }
 
 /// What is left of a rate: a bucket of tokens that fills up.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Bucket {
+    #[serde(skip)]
     rate: Rate,
     tokens: f64,
     at: u64,
+}
+
+impl Ruled for Bucket {
+    fn take_over(&mut self, saved: Bucket) {
+        let rate = self.rate;
+        *self = Bucket { rate, ..saved };
+    }
 }
 
 impl Bucket {

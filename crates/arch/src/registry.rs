@@ -8,6 +8,7 @@ use crate::log;
 use crate::message::{Change, Msg};
 use crate::model::Model;
 use crate::ordered::Ordered;
+use crate::saved::state;
 use corsair::{Actor, Addr, Context, Event, Flow};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use std::time::Duration;
 pub(crate) struct Registry {
     model: Arc<Model>,
     /// Its number among all actors, as instances are counted.
-    index: u32,
+    pub(crate) index: u32,
     first: u32,
     /// The changes of each service, the oldest first.
     log: FxHashMap<u32, Vec<Change>>,
@@ -29,6 +30,14 @@ pub(crate) struct Registry {
     told: FxHashMap<(u32, u32), u32>,
     ordered: Ordered,
 }
+
+state!(Registry {
+    first,
+    log,
+    last,
+    told,
+    ordered
+});
 
 impl Registry {
     pub(crate) fn new(model: &Arc<Model>, registry: u32) -> Registry {

@@ -1,16 +1,23 @@
 //! The script of a run: all actors are made and introduced, the load begins, half-way the chaos
 //! monkey kills an instance of the victim, the load ends, and all actors are told to leave.
 
-use crate::edda::Edda;
-use crate::keeper::Keeper;
+mod actor;
+mod farewell;
+mod kind;
+
+pub(crate) use actor::{ActorParameters, AnyActor};
+pub(crate) use kind::{SceneParameters, kinds};
+
 use crate::log;
 use crate::message::Msg;
 use crate::model::Model;
-use crate::node::Node;
 use crate::package::Package;
-use crate::registry::Registry;
 use crate::topology::{EDDA, SCENARIO};
-use corsair::{Actor, AddrRange, AsyncContext, Context, Event, Flow, Scenario, Spawn, Time, Token};
+use corsair::{
+    Addr, AddrRange, AsyncContext, Context, Event, Scenario, Script, Spawn, Time, Wait, perform,
+};
+use farewell::Farewell;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,54 +25,118 @@ use std::time::Duration;
 /// mailboxes outgrow their room.
 const CHUNK: u32 = 1024;
 
-/// What the scenario waits for at most between two goodbyes; longer silence means that a full
-/// mailbox has dropped one.
-const SILENCE: Duration = Duration::from_secs(2);
-const TO_SILENCE: Token = Token::new(3);
-
-/// A run of an architecture.
+/// A run of an architecture: its root.
 #[derive(Debug)]
-pub(crate) struct Simulation {
+pub(crate) struct Scene {
     pub(crate) model: Arc<Model>,
-    /// How long the load lasts.
-    pub(crate) duration: Duration,
-    /// How long requests under way may still be answered after that.
-    pub(crate) drain: Duration,
-    /// Every entry point makes a request once in so long.
-    pub(crate) chat: Duration,
-    /// Show services instead of instances in graphs.
-    pub(crate) collapse: bool,
+    parameters: SceneParameters,
+    actors: AddrRange,
+    stage: Stage,
+    farewell: Farewell,
 }
 
-impl Scenario<Msg> for Simulation {
-    async fn root<C: AsyncContext<Msg>>(self, mut cx: C) {
-        let actors = self.make(&mut cx).await;
-        self.introduce(actors, &mut cx).await;
-        let load_at = Time::from_nanos(self.model.load_at);
-        cx.sleep(load_at.since(cx.now())).await;
-        self.set_load(actors, self.chat, &mut cx);
-        cx.sleep(self.duration / 2).await;
-        if !self.duration.is_zero() {
-            self.kill_victim(actors, &mut cx);
+/// What the root does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Stage {
+    Make,
+    Made,
+    /// Tells instances from this one on of their registries.
+    Greet(u32),
+    /// All have registered when the first of them asks.
+    Registered,
+    /// Tells instances whom they depend on: those from this one on, or from this edge on of a graph.
+    Introduce(u32),
+    WaitForLoad,
+    Load,
+    HalfTime,
+    EndOfLoad,
+    Goodbye,
+}
+
+impl Scene {
+    pub(crate) fn new(model: Arc<Model>, parameters: SceneParameters) -> Scene {
+        Scene {
+            model,
+            parameters,
+            actors: AddrRange::new(Addr::NONE, 0),
+            stage: Stage::Make,
+            farewell: Farewell::default(),
         }
-        cx.sleep(self.duration - self.duration / 2).await;
-        self.set_load(actors, Duration::ZERO, &mut cx);
-        // What registries were asked last is answered, too: there and back.
-        let farthest = Duration::from_nanos(self.model.settled / 2);
-        cx.sleep(self.drain.max(farthest)).await;
-        self.say_goodbye(actors, &mut cx).await;
     }
 }
 
-impl Simulation {
-    /// Makes all actors: instances, registries, the log.
-    async fn make<C: AsyncContext<Msg>>(&self, cx: &mut C) -> AddrRange {
+impl Scenario<Msg> for Scene {
+    async fn root<C: AsyncContext<Msg>>(self, cx: C) {
+        perform(self, cx).await;
+    }
+}
+
+impl Script<Msg> for Scene {
+    fn go_on<C: Context<Msg>>(&mut self, event: Option<Event<Msg>>, cx: &mut C) -> Wait {
+        let SceneParameters {
+            duration,
+            drain,
+            chat,
+            ..
+        } = self.parameters;
+        if self.stage == Stage::Goodbye {
+            return self.farewell.go_on(event, &self.model, self.actors, cx);
+        }
+        loop {
+            let (next, wait) = match self.stage {
+                Stage::Make => (Stage::Made, Some(Wait::Spawned(self.make(cx)))),
+                Stage::Made => {
+                    if let Some(Event::Spawned { first, count, .. }) = event {
+                        self.actors = AddrRange::new(first, count);
+                    }
+                    self.record(cx);
+                    (Stage::Greet(0), None)
+                }
+                Stage::Greet(from) => self.greet(from, cx),
+                Stage::Registered => {
+                    let wait = Duration::from_nanos(self.model.settled / 4);
+                    (Stage::Introduce(0), Some(Wait::Sleep(wait)))
+                }
+                Stage::Introduce(from) => self.introduce(from, cx),
+                Stage::WaitForLoad => {
+                    let load_at = Time::from_nanos(self.model.load_at);
+                    (Stage::Load, Some(Wait::Sleep(load_at.since(cx.now()))))
+                }
+                Stage::Load => {
+                    self.set_load(chat, cx);
+                    (Stage::HalfTime, Some(Wait::Sleep(duration / 2)))
+                }
+                Stage::HalfTime => {
+                    if !duration.is_zero() {
+                        self.kill_victim(cx);
+                    }
+                    let left = duration - duration / 2;
+                    (Stage::EndOfLoad, Some(Wait::Sleep(left)))
+                }
+                Stage::EndOfLoad => {
+                    self.set_load(Duration::ZERO, cx);
+                    // What registries were asked last is answered, too: there and back.
+                    let farthest = Duration::from_nanos(self.model.settled / 2);
+                    (Stage::Goodbye, Some(Wait::Sleep(drain.max(farthest))))
+                }
+                Stage::Goodbye => unreachable!("it waits before it says goodbye"),
+            };
+            self.stage = next;
+            if let Some(wait) = wait {
+                return wait;
+            }
+        }
+    }
+}
+
+impl Scene {
+    /// Asks for all actors: instances, registries, the log, keepers.
+    fn make<C: Context<Msg>>(&self, cx: &mut C) -> u32 {
         let model = &self.model;
         let instances = model.topology.len();
         let edda = model.edda();
         let services: Vec<u32> = model.topology.looked_after().collect();
-        let keepers = services.len() as u32;
-        let names: Vec<String> = (0..=edda + keepers)
+        let names: Vec<String> = (0..model.actors())
             .map(|actor| match actor {
                 instance if instance < instances => model.topology.full_name(instance),
                 registry if registry < edda => model.topology.registry_name(registry - instances),
@@ -73,30 +144,19 @@ impl Simulation {
                 keeper => (model.topology).keeper_name(services[(keeper - edda - 1) as usize]),
             })
             .collect();
-        let (model_of_actors, collapse) = (Arc::clone(model), self.collapse);
-        let actors = cx
-            .spawn_actors(Spawn::named(names.into()), move |index| match index {
-                instance if instance < instances => {
-                    AnyActor::Node(Box::new(Node::new(&model_of_actors, instance)))
-                }
-                registry if registry < edda => AnyActor::Registry(Box::new(Registry::new(
-                    &model_of_actors,
-                    registry - instances,
-                ))),
-                log if log == edda => {
-                    AnyActor::Edda(Box::new(Edda::new(&model_of_actors, collapse)))
-                }
-                keeper => {
-                    let number = keeper - edda - 1;
-                    AnyActor::Keeper(Box::new(Keeper::new(&model_of_actors, number)))
-                }
-            })
-            .await;
+        let collapse = self.parameters.collapse;
+        let how = Spawn::named(names.into());
+        cx.spawn_kind_request::<AnyActor>(how, ActorParameters { collapse }, Arc::clone(model))
+    }
+
+    /// Tells the recorder who is who.
+    fn record<C: Context<Msg>>(&self, cx: &C) {
+        let (model, actors) = (&self.model, self.actors);
         let _ = model.first.set(actors.get(0).as_u32());
         let recorder = &model.recorder;
         if recorder.wants_graph() || recorder.wants_flows() || recorder.wants_messages() {
-            for instance in 0..instances {
-                let about = log::describe(model, instance, collapse);
+            for instance in 0..model.topology.len() {
+                let about = log::describe(model, instance, self.parameters.collapse);
                 recorder.node(cx.now(), actors.get(instance), about);
             }
         }
@@ -107,66 +167,72 @@ impl Simulation {
                 model.topology.short_registry_name(registry)
             });
         }
-        for (number, &service) in (1..).zip(&services) {
-            let keeper = actors.get(edda + number);
+        for (number, service) in (1..).zip(model.topology.looked_after()) {
+            let keeper = actors.get(model.edda() + number);
             recorder.name(cx.now(), keeper, || model.topology.keeper_name(service));
         }
-        for (actor, label) in [(actors.get(edda), EDDA), (cx.me(), SCENARIO)] {
+        for (actor, label) in [(actors.get(model.edda()), EDDA), (cx.me(), SCENARIO)] {
             recorder.name(cx.now(), actor, || model.topology.only_name(label));
         }
-        actors
     }
 
-    /// Tells all instances of their registries, then of the services they depend on.
-    async fn introduce<C: AsyncContext<Msg>>(&self, actors: AddrRange, cx: &mut C) {
-        let model = &self.model;
-        let topology = &model.topology;
-        for instance in 0..topology.len() {
-            let to = actors.get(instance);
+    /// Tells some instances of their registries.
+    fn greet<C: Context<Msg>>(&self, from: u32, cx: &mut C) -> (Stage, Option<Wait>) {
+        let (model, topology) = (&self.model, &self.model.topology);
+        let end = topology.len().min(from + CHUNK);
+        for instance in from..end {
+            let to = self.actors.get(instance);
             cx.send(to, Msg::Hello);
             for registry in topology.registries_of(instance) {
                 let registry = model.registry(registry);
                 cx.send(to, Msg::Inform { registry });
             }
-            if instance % CHUNK == CHUNK - 1 {
-                cx.yield_now().await;
-            }
         }
-        for number in 0..topology.looked_after().count() as u32 {
-            cx.send(actors.get(model.first_keeper() + number), Msg::Hello);
+        if end == from + CHUNK {
+            return (Stage::Greet(end), Some(Wait::Yield));
         }
-        cx.settle().await;
-        // All have registered when the first of them asks.
-        cx.sleep(Duration::from_nanos(model.settled / 4)).await;
-        let (at_once, pause) = model.introduced;
-        let pause = Duration::from_nanos(pause);
+        for keeper in model.first_keeper()..model.actors() {
+            cx.send(self.actors.get(keeper), Msg::Hello);
+        }
+        (Stage::Registered, Some(Wait::Settle))
+    }
+
+    /// Tells some instances of the services that they depend on.
+    fn introduce<C: Context<Msg>>(&self, from: u32, cx: &mut C) -> (Stage, Option<Wait>) {
+        let topology = &self.model.topology;
+        let (at_once, pause) = self.model.introduced;
+        let pause = (pause > 0).then(|| Wait::Sleep(Duration::from_nanos(pause)));
         if let Some(edges) = &topology.edges {
             // As many at a time as the instances would have.
             let share = (edges.len() as u64 * u64::from(at_once)).div_ceil(topology.len().into());
-            for (place, &(source, target)) in (1..).zip(edges) {
-                cx.send(actors.get(source), Msg::NameDrop { node: target });
-                if place % share.max(1) == 0 && !pause.is_zero() {
-                    cx.sleep(pause).await;
-                } else if place % u64::from(4 * CHUNK) == 0 {
-                    cx.yield_now().await;
+            let left = edges.iter().skip(from as usize);
+            for (place, &(source, target)) in (from + 1..).zip(left) {
+                cx.send(self.actors.get(source), Msg::NameDrop { node: target });
+                let next = Stage::Introduce(place);
+                if u64::from(place) % share.max(1) == 0 && pause.is_some() {
+                    return (next, pause);
+                } else if place % (4 * CHUNK) == 0 {
+                    return (next, Some(Wait::Yield));
                 }
             }
-            return;
+            return (Stage::WaitForLoad, None);
         }
-        for instance in 0..topology.len() {
+        for instance in from..topology.len() {
             for &service in &topology.service_of(instance).dependencies {
-                cx.send(actors.get(instance), Msg::Depend { service });
+                cx.send(self.actors.get(instance), Msg::Depend { service });
             }
-            if instance % at_once == at_once - 1 && !pause.is_zero() {
-                cx.sleep(pause).await;
+            let next = Stage::Introduce(instance + 1);
+            if instance % at_once == at_once - 1 && pause.is_some() {
+                return (next, pause);
             } else if instance % CHUNK == CHUNK - 1 {
-                cx.yield_now().await;
+                return (next, Some(Wait::Yield));
             }
         }
+        (Stage::WaitForLoad, None)
     }
 
     /// Sets how often entry points make requests and pirates gossip; zero: never.
-    fn set_load<C: Context<Msg>>(&self, actors: AddrRange, every: Duration, cx: &mut C) {
+    fn set_load<C: Context<Msg>>(&self, every: Duration, cx: &mut C) {
         let topology = &self.model.topology;
         let period = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX);
         for service in &topology.services {
@@ -175,7 +241,7 @@ impl Simulation {
                 continue;
             }
             for instance in service.instances.clone() {
-                let to = actors.get(instance);
+                let to = self.actors.get(instance);
                 if pirates && period > 0 {
                     let gold = cx.below(100);
                     cx.send(to, Msg::GoldCoin(gold));
@@ -186,100 +252,12 @@ impl Simulation {
     }
 
     /// Kills a random instance of the victim.
-    fn kill_victim<C: Context<Msg>>(&self, actors: AddrRange, cx: &mut C) {
+    fn kill_victim<C: Context<Msg>>(&self, cx: &mut C) {
         let topology = &self.model.topology;
         if let Some(victim) = topology.victim {
             let instances = topology.services[victim as usize].instances.clone();
             let unlucky = instances.start + cx.below(instances.end - instances.start);
-            cx.send(actors.get(unlucky), Msg::Kill);
-        }
-    }
-
-    /// Tells all actors to leave: those who look after services, instances, then registries, then the log, so that the last
-    /// messages of the ones reach the others.
-    async fn say_goodbye<C: AsyncContext<Msg>>(&self, actors: AddrRange, cx: &mut C) {
-        let model = &self.model;
-        let (instances, edda) = (model.topology.len(), model.edda());
-        let keepers = edda + 1..edda + 1 + model.topology.looked_after().count() as u32;
-        let all = [keepers, 0..instances, instances..edda, edda..edda + 1];
-        for range in all.into_iter().filter(|range| !range.is_empty()) {
-            let mut asked = 0;
-            let mut answered = 0;
-            let last = range.end;
-            for actor in range {
-                cx.send(actors.get(actor), Msg::Goodbye);
-                asked += 1;
-                let room = if actor + 1 == last { 0 } else { CHUNK };
-                if !self.goodbyes(cx, &mut answered, asked, room).await {
-                    break;
-                }
-            }
-            cx.sleep(Duration::from_nanos(model.settled / 4)).await;
-        }
-    }
-
-    /// Waits until at most `room` of the actors that were told have not left yet. False if they
-    /// never do, because a full mailbox has dropped a goodbye.
-    async fn goodbyes<C: AsyncContext<Msg>>(
-        &self,
-        cx: &mut C,
-        answered: &mut u32,
-        asked: u32,
-        room: u32,
-    ) -> bool {
-        if asked - *answered <= room {
-            return true;
-        }
-        let mut last = *answered;
-        cx.timer(SILENCE, TO_SILENCE);
-        while asked - *answered > room {
-            let event = cx.recv().await;
-            if let Event::Message { body, .. } = &event {
-                log::received(&self.model, body, cx);
-            }
-            match event {
-                Event::Message {
-                    body: Msg::Goodbye, ..
-                } => *answered += 1,
-                // Timers that were set for earlier goodbyes come too; they find that some have come.
-                Event::Timer(TO_SILENCE) if last == *answered => return false,
-                Event::Timer(TO_SILENCE) => {
-                    last = *answered;
-                    cx.timer(SILENCE, TO_SILENCE);
-                }
-                _ => {}
-            }
-        }
-        true
-    }
-}
-
-/// Any actor of an architecture.
-#[derive(Debug)]
-pub(crate) enum AnyActor {
-    Node(Box<Node>),
-    Registry(Box<Registry>),
-    Edda(Box<Edda>),
-    Keeper(Box<Keeper>),
-}
-
-impl Actor<Msg> for AnyActor {
-    fn start<C: Context<Msg>>(&mut self, cx: &mut C) {
-        match self {
-            AnyActor::Node(node) => node.start(cx),
-            AnyActor::Registry(registry) => registry.start(cx),
-            AnyActor::Edda(edda) => edda.start(cx),
-            AnyActor::Keeper(keeper) => keeper.start(cx),
-        }
-    }
-
-    #[inline]
-    fn on<C: Context<Msg>>(&mut self, event: Event<Msg>, cx: &mut C) -> Flow {
-        match self {
-            AnyActor::Node(node) => node.on(event, cx),
-            AnyActor::Registry(registry) => registry.on(event, cx),
-            AnyActor::Edda(edda) => edda.on(event, cx),
-            AnyActor::Keeper(keeper) => keeper.on(event, cx),
+            cx.send(self.actors.get(unlucky), Msg::Kill);
         }
     }
 }

@@ -6,6 +6,7 @@ mod endpoints;
 
 pub(crate) use compile::compile;
 pub use endpoints::Endpoints;
+use serde::{Deserialize, Serialize};
 
 use crate::distribution::Sampler;
 use crate::message::Key;
@@ -88,7 +89,7 @@ pub(crate) enum Operation {
 pub(crate) struct Targets(Box<[(u64, Target)]>);
 
 /// What is called: a service, by its place among the routes, and what the request asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Target {
     pub(crate) route: u16,
     pub(crate) key: Key,
@@ -108,7 +109,7 @@ impl Targets {
 }
 
 /// A cache with a size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CacheKind {
     /// Among how many keys look-ups choose; none: the request's.
     pub(crate) keys: Option<u32>,

@@ -2,7 +2,7 @@
 
 use crate::message::Msg;
 use crate::model::{LEAST_TRAVEL, Model, Settings};
-use crate::scenario::Simulation;
+use crate::scenario::{Scene, SceneParameters};
 use crate::timeline::MOST_SLICES;
 use crate::topology::Topology;
 use crate::totals::Totals;
@@ -119,9 +119,9 @@ pub fn simulate(
     topology: Topology,
     plan: &Plan,
 ) -> Result<(Report, Totals), SimulateError> {
-    let (config, scenario) = prepare(executor, base, topology, plan)?;
-    let model = Arc::clone(&scenario.model);
-    let report = corsair::run(executor, &config, scenario)?;
+    let (config, model, parameters) = prepare(executor, base, topology, plan)?;
+    let scene = Scene::new(Arc::clone(&model), parameters);
+    let report = corsair::run(executor, &config, scene)?;
     Ok((report, totals(&model)))
 }
 
@@ -132,13 +132,13 @@ pub(crate) fn totals(model: &Model) -> Totals {
     totals
 }
 
-/// The configuration and the scenario of a run.
+/// The configuration of a run, its model, and what its root is made from.
 pub(crate) fn prepare(
     executor: Executor,
     base: &Config,
     topology: Topology,
     plan: &Plan,
-) -> Result<(Config, Simulation), SimulateError> {
+) -> Result<(Config, Arc<Model>, SceneParameters), SimulateError> {
     if plan.chat < Duration::from_micros(1) {
         return Err(SimulateError::Chat(plan.chat));
     }
@@ -169,12 +169,11 @@ pub(crate) fn prepare(
         recorder: plan.recorder.clone(),
     };
     let model = Arc::new(Model::new(topology, settings));
-    let simulation = Simulation {
-        model,
+    let parameters = SceneParameters {
         duration: plan.duration,
         drain: plan.drain,
         chat: plan.chat,
         collapse: plan.collapse,
     };
-    Ok((config, simulation))
+    Ok((config, model, parameters))
 }

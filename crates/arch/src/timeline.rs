@@ -7,6 +7,8 @@
 use crate::buckets::{bucket, quantile};
 use crate::csv::quoted;
 use crate::geography::{Places, Zone};
+use crate::saved::Ruled;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -14,7 +16,7 @@ use std::time::Duration;
 pub const MOST_SLICES: u64 = 10_000;
 
 /// What happened in an interval at the instances of a service in a zone.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Slice {
     /// Requests that came in, and those of them that failed. At entry points those that stayed
     /// unanswered are failed; at other services they are not counted.
@@ -60,7 +62,7 @@ impl Slice {
 }
 
 /// What happened over time, by service (its index in the topology) and zone.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Timeline {
     /// How long each slice is.
     pub interval: Duration,
@@ -129,11 +131,22 @@ impl Timeline {
 
     pub(crate) fn add(&mut self, service: u32, zone: Zone, track: Track) {
         self.interval = Duration::from_nanos(track.interval);
-        let into = self.slices.entry((service, zone)).or_default();
-        if into.len() < track.slices.len() {
-            into.resize_with(track.slices.len(), Slice::default);
+        self.add_slices(service, zone, &track.slices);
+    }
+
+    pub(crate) fn merge(&mut self, other: &Timeline) {
+        self.interval = other.interval;
+        for (&(service, zone), slices) in &other.slices {
+            self.add_slices(service, zone, slices);
         }
-        for (sum, slice) in into.iter_mut().zip(&track.slices) {
+    }
+
+    fn add_slices(&mut self, service: u32, zone: Zone, slices: &[Slice]) {
+        let into = self.slices.entry((service, zone)).or_default();
+        if into.len() < slices.len() {
+            into.resize_with(slices.len(), Slice::default);
+        }
+        for (sum, slice) in into.iter_mut().zip(slices) {
             sum.add(slice);
         }
     }
@@ -181,18 +194,21 @@ impl TimelineRow {
 }
 
 /// Something that has a level over time, of which the area below it is wanted.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Level {
     value: f64,
     since: u64,
 }
 
 /// What an instance keeps of its own time.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Track {
+    #[serde(skip)]
     interval: u64,
     /// When the load begins and ends, in nanoseconds.
+    #[serde(skip)]
     begins: u64,
+    #[serde(skip)]
     ends: u64,
     slices: Vec<Slice>,
     queue: Level,
@@ -200,6 +216,23 @@ pub(crate) struct Track {
     available: Level,
     /// How much of shared processors had been used when it was last noted.
     used: Level,
+}
+
+impl Ruled for Track {
+    fn take_over(&mut self, saved: Track) {
+        let Track {
+            interval,
+            begins,
+            ends,
+            ..
+        } = *self;
+        *self = Track {
+            interval,
+            begins,
+            ends,
+            ..saved
+        };
+    }
 }
 
 impl Track {
@@ -295,7 +328,7 @@ fn level(value: f64, since: u64) -> Level {
 }
 
 /// How often times came, each within 1 %. Most slices have few of them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Counts {
     counts: BTreeMap<u32, u32>,
     total: u64,

@@ -3,12 +3,12 @@
 use crate::message::Answer;
 use crate::timeline::Timeline;
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// What a run has done.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Totals {
     /// The entry points, by name.
     pub entries: BTreeMap<String, EntryTotals>,
@@ -23,7 +23,7 @@ pub struct Totals {
 }
 
 /// What came in at an entry point, and how it was answered.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EntryTotals {
     /// Requests made.
     pub requests: u64,
@@ -37,8 +37,10 @@ pub struct EntryTotals {
     /// among the errors, and have no response time.
     pub unrouted: u64,
     /// Response times in nanoseconds.
+    #[serde(with = "crate::saved::histogram")]
     pub times: Histogram<u64>,
     /// How old the unanswered requests were at the end, in nanoseconds.
+    #[serde(with = "crate::saved::histogram")]
     pub ages: Histogram<u64>,
     /// The same by kind of request, where the entry point has a load of its own.
     pub kinds: BTreeMap<String, EntryTotals>,
@@ -121,7 +123,7 @@ impl EntryTotals {
 }
 
 /// A histogram that keeps three digits and grows with what it is given.
-fn histogram() -> Histogram<u64> {
+pub(crate) fn histogram() -> Histogram<u64> {
     Histogram::new(3).expect("a histogram may have three digits")
 }
 
@@ -137,7 +139,7 @@ fn merge(into: &mut Histogram<u64>, from: &Histogram<u64>) {
 }
 
 /// What the instances of a service have done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceTotals {
     /// Requests answered.
     pub requests: u64,
@@ -215,6 +217,21 @@ impl Totals {
             .rev()
             .max_by_key(|(_, totals)| totals.adds())
             .map(|(&service, totals)| (service, *totals))
+    }
+
+    /// Adds what other actors of the same run have done.
+    pub fn merge(&mut self, other: Totals) {
+        for (name, entry) in &other.entries {
+            self.add_entry_point(name, entry);
+        }
+        for (&service, done) in &other.services {
+            self.add_instance(service, done, done.unanswered);
+        }
+        self.dropped += other.dropped;
+        self.goodbyes += other.goodbyes;
+        if let Some(timeline) = &other.timeline {
+            self.timeline.get_or_insert_default().merge(timeline);
+        }
     }
 
     pub(crate) fn add_instance(&mut self, service: u32, done: &ServiceTotals, unanswered: u64) {

@@ -3,11 +3,13 @@
 //! Most time-outs never matter, because the answer comes before. They lie in a heap, and an
 //! instance sets a timer for the first of them only: a call costs no event of its own.
 
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Alarms, each with what it is about.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound(deserialize = "T: Ord + Deserialize<'de>"))]
 pub(super) struct Alarms<T> {
     heap: BinaryHeap<Reverse<(u64, T)>>,
     /// When the timer that counts is due.

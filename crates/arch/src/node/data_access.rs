@@ -6,6 +6,7 @@ use super::routes::Routes;
 use crate::message::{Answer, Key, Msg};
 use crate::package::Package;
 use corsair::Context;
+use serde::{Deserialize, Serialize};
 
 /// How many kinds of storage there are.
 const KINDS: usize = 5;
@@ -13,7 +14,7 @@ const KINDS: usize = 5;
 const VOLUMES: usize = 1;
 
 /// The instances that data access may call, by kind, in the order in which it asks.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct DataAccess {
     kinds: [Routes; KINDS],
 }

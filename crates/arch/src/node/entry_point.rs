@@ -9,9 +9,11 @@ use crate::distribution::unit;
 use crate::load::{Load, RequestKind, Source};
 use crate::message::{Answer, Key, Msg};
 use crate::model::LEAST_TRAVEL;
+use crate::saved::Ruled;
 use crate::totals::EntryTotals;
 use corsair::{Context, Random};
 use corsair_observe::Metric;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// A user whose request could not be sent asks again after this many nanoseconds at the earliest.
@@ -22,10 +24,11 @@ const UNROUTED_PAUSE: u64 = 1_000_000;
 const LEAST_PERIOD: u64 = 1_000;
 
 /// An entry point, and how its requests were answered.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct EntryPoint {
     pub(super) routes: Routes,
     /// The load of its own, if it has one.
+    #[serde(skip)]
     load: Option<Load>,
     /// Draws what comes in from a load of its own: the same for every variant of an architecture.
     random: Random,
@@ -36,6 +39,7 @@ pub(crate) struct EntryPoint {
     /// When the load has begun, in nanoseconds; none before and after it.
     began: Option<u64>,
     /// How many instances share the load, and which of them this is.
+    #[serde(skip)]
     share: (u32, u32),
     /// Requests due so far at all of them; recorded arrivals that have come.
     due: f64,
@@ -44,6 +48,13 @@ pub(crate) struct EntryPoint {
     put: u32,
     /// By kind of request.
     totals: Vec<EntryTotals>,
+}
+
+impl Ruled for EntryPoint {
+    fn take_over(&mut self, saved: EntryPoint) {
+        let own = std::mem::replace(self, saved);
+        (self.load, self.share) = (own.load, own.share);
+    }
 }
 
 impl EntryPoint {

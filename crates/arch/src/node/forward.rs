@@ -5,9 +5,10 @@ use super::job::Job;
 use super::routes::Routes;
 use crate::message::{Answer, Msg};
 use corsair::Context;
+use serde::{Deserialize, Serialize};
 
 /// A service that passes requests on.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Forward {
     pub(super) routes: Routes,
 }

@@ -2,9 +2,10 @@
 
 use super::job::Job;
 use crate::message::Answer;
+use serde::{Deserialize, Serialize};
 
 /// What arrived while an instance was paused.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Held {
     /// A job, and how long it travelled.
     Job(Job, u32),
@@ -17,7 +18,7 @@ pub(super) enum Held {
 }
 
 /// The faults that an instance has. Those of one kind may overlap; each ends by itself.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Health {
     /// How many faults have killed it, the chaos monkey among them.
     pub(super) killed: u32,
@@ -33,7 +34,7 @@ pub(super) struct Health {
 }
 
 /// What was done to an instance while the run went on, until it is undone.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Ordered {
     pub(super) killed: bool,
     pub(super) paused: bool,

@@ -11,6 +11,7 @@ use crate::model::Model;
 use crate::ordered::Ordered;
 use crate::package::Package;
 use crate::policy::Bucket;
+use crate::saved::state;
 use crate::timeline::Track;
 use crate::topology::Costs;
 use crate::totals::ServiceTotals;
@@ -58,6 +59,22 @@ pub(crate) struct Host {
     /// What it remembers while it is watched.
     pub(super) seen: Option<Box<Seen>>,
 }
+
+state!(Host {
+    first,
+    root,
+    registries,
+    dependencies,
+    allowed,
+    pending,
+    health,
+    busy,
+    slot_time,
+    is_idle,
+    totals,
+    ordered,
+    last_seen,
+} ruled { in_progress, queue, bucket, track });
 
 impl Host {
     pub(super) fn new(model: &Arc<Model>, index: u32) -> Host {

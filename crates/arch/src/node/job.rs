@@ -3,9 +3,10 @@
 use crate::message::{Call, Key};
 use corsair::{Addr, Envelope, SpanId};
 use corsair_observe::TraceContext;
+use serde::{Deserialize, Serialize};
 
 /// What is asked of an instance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Operation {
     /// Return a value.
     Get,
@@ -31,7 +32,7 @@ impl Operation {
 pub(crate) const NO_DEADLINE: u64 = u64::MAX;
 
 /// One piece of work for an instance: a request, or a value to keep.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Job {
     pub(crate) operation: Operation,
     pub(crate) key: Key,
@@ -111,7 +112,7 @@ impl Job {
 }
 
 /// A request that an instance has made.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct PendingRequest {
     /// The job on whose behalf it was made.
     pub(crate) job: Job,
@@ -129,7 +130,7 @@ pub(crate) struct PendingRequest {
 }
 
 /// The requests of an instance that have no response yet, by number.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct PendingRequests {
     slots: Vec<Option<PendingRequest>>,
     free: Vec<u32>,

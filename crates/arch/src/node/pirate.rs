@@ -5,10 +5,11 @@ use super::host::Host;
 use super::routes::Routes;
 use crate::message::Msg;
 use corsair::Context;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// A pirate's gold and buddies.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Pirate {
     pub(super) buddies: Routes,
     /// How often it gossips, in nanoseconds; 0: never.

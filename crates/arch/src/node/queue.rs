@@ -2,6 +2,8 @@
 
 use super::job::Job;
 use crate::definition::{Order, QueueDefinition};
+use crate::saved::Ruled;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Priorities are below this.
@@ -39,13 +41,21 @@ impl Default for QueueRules {
 }
 
 /// Jobs that wait for a slot.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Queue {
+    #[serde(skip)]
     rules: QueueRules,
     /// The jobs, by priority if that orders them.
     levels: Vec<VecDeque<Job>>,
     length: usize,
     delay: Delay,
+}
+
+impl Ruled for Queue {
+    fn take_over(&mut self, saved: Queue) {
+        let rules = self.rules;
+        *self = Queue { rules, ..saved };
+    }
 }
 
 impl Queue {
@@ -121,7 +131,7 @@ impl Queue {
 }
 
 /// Controlled delay, as RFC 8289 has it in section 5.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Delay {
     /// When jobs will have waited too long for a whole interval, if they do now.
     above_until: Option<u64>,

@@ -15,10 +15,11 @@ use super::storage::{KeySet, hand_over};
 use crate::geography::Zone;
 use crate::message::{Answer, Call, Key, Msg};
 use corsair::Context;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// An instance on a ring.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct RingNode {
     pub(super) peers: Routes,
     kept: KeySet,

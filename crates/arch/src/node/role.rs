@@ -12,10 +12,12 @@ use super::service::Service;
 use super::storage::Storage;
 use crate::message::{Answer, Msg};
 use crate::package::Package;
+use crate::saved::Ruled;
 use corsair::Context;
+use serde::{Deserialize, Serialize};
 
 /// The package of an instance, with its state.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Role {
     Forward(Forward),
     EntryPoint(Box<EntryPoint>),
@@ -24,6 +26,17 @@ pub(crate) enum Role {
     Ring(RingNode),
     Pirate(Pirate),
     Service(Box<Service>),
+}
+
+impl Ruled for Role {
+    fn take_over(&mut self, saved: Role) {
+        match (self, saved) {
+            (Role::EntryPoint(own), Role::EntryPoint(saved)) => own.take_over(saved),
+            (Role::Service(own), Role::Service(saved)) => own.take_over(saved),
+            // The others have no rules.
+            (own, saved) => *own = saved,
+        }
+    }
 }
 
 impl Role {

@@ -1,7 +1,9 @@
 //! Whom an instance may call.
 
+use serde::{Deserialize, Serialize};
+
 /// Instances that may be called, each once, in ascending order.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Routes(Vec<u32>);
 
 impl Routes {

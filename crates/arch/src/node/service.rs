@@ -14,16 +14,19 @@ use super::alarms::Alarms;
 use super::host::Host;
 use super::job::{Job, NO_DEADLINE};
 use crate::message::{Answer, Key, Msg};
+use crate::saved::Ruled;
 use crate::script::{NOWHERE, Operation, Script, Target};
 use attempts::{Alarm, Calling};
 use cache::Cache;
 use corsair::Context;
 use route::Route;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// An instance of a service with endpoints.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Service {
+    #[serde(skip)]
     script: Arc<Script>,
     /// The services that it calls, as the script numbers them.
     routes: Vec<Route>,
@@ -31,6 +34,7 @@ pub(crate) struct Service {
     tasks: Vec<Option<Task>>,
     free: Vec<u32>,
     /// What is to be done at once, the last first.
+    #[serde(skip)]
     todo: Vec<Todo>,
     alarms: Alarms<Alarm>,
     /// Numbers calls and parallel steps.
@@ -52,7 +56,7 @@ enum Todo {
 }
 
 /// A list of steps that is being done.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Task {
     job: Job,
     /// The task that waits for this one ([`NOBODY`] if it is something that was sent), and the number of
@@ -73,6 +77,15 @@ struct Task {
     /// When its work has begun, and for how long it has worked before, in nanoseconds.
     work_began: u64,
     worked: u64,
+}
+
+impl Ruled for Service {
+    fn take_over(&mut self, saved: Service) {
+        let mut own = std::mem::replace(self, saved);
+        own.routes.take_over(std::mem::take(&mut self.routes));
+        own.caches.take_over(std::mem::take(&mut self.caches));
+        (self.script, self.routes, self.caches) = (own.script, own.routes, own.caches);
+    }
 }
 
 impl Service {

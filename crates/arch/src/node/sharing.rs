@@ -4,12 +4,15 @@
 //! each has got since the beginning reaches what it was when the piece began, and its own work
 //! more; a heap by that has the next one on top.
 
+use crate::saved::Ruled;
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Pieces of work, by their slots, that share processors.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Sharing {
+    #[serde(skip)]
     processors: f64,
     /// The service that each piece has got, in nanoseconds, until `at`.
     served: f64,
@@ -26,6 +29,16 @@ pub(super) struct Sharing {
 
 /// Sums of floats are off by less than this, in nanoseconds.
 const NOISE: f64 = 0.01;
+
+impl Ruled for Sharing {
+    fn take_over(&mut self, saved: Sharing) {
+        let processors = self.processors;
+        *self = Sharing {
+            processors,
+            ..saved
+        };
+    }
+}
 
 impl Sharing {
     pub(super) fn new(processors: f64) -> Sharing {

@@ -9,16 +9,17 @@ use super::routes::Routes;
 use crate::message::{Answer, Key, Msg};
 use corsair::Context;
 use rustc_hash::FxHashSet;
+use serde::{Deserialize, Serialize};
 
 /// A store, and the peers that keep copies of its values.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Storage {
     pub(super) peers: Routes,
     kept: KeySet,
 }
 
 /// The keys of the values that are kept. The values themselves do not matter.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct KeySet(FxHashSet<Key>);
 
 impl KeySet {

@@ -2,7 +2,9 @@
 
 use super::job::Job;
 use super::sharing::Sharing;
+use crate::saved::Ruled;
 use corsair::Token;
+use serde::{Deserialize, Serialize};
 
 /// Timer tokens of work have this bit; below it a generation and a slot.
 const WORK: u32 = 1 << 30;
@@ -13,7 +15,7 @@ const GENERATIONS: u32 = 1 << 8;
 pub(super) const MOST: usize = 1 << SLOT_BITS;
 
 /// What is worked on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Piece {
     /// A job; `true` beside it means that it fails when the work is done.
     Job(Job, bool),
@@ -22,7 +24,7 @@ pub(super) enum Piece {
 }
 
 /// A piece in work.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Work {
     piece: Piece,
     /// When the work is done, in nanoseconds; while paused, how much of it is left. Of no
@@ -30,7 +32,7 @@ struct Work {
     due: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Slot {
     work: Option<Work>,
     /// Tells the timer that counts from those set before a pause.
@@ -38,12 +40,19 @@ struct Slot {
 }
 
 /// The jobs that an instance is working on.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct InProgress {
     slots: Vec<Slot>,
     free: Vec<u32>,
     /// If all work shares some processors, how.
     pub(super) sharing: Option<Box<Sharing>>,
+}
+
+impl Ruled for InProgress {
+    fn take_over(&mut self, saved: InProgress) {
+        (self.slots, self.free) = (saved.slots, saved.free);
+        self.sharing.take_over(saved.sharing);
+    }
 }
 
 impl InProgress {

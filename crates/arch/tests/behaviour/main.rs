@@ -11,6 +11,7 @@ mod pirates;
 mod published;
 mod registry;
 mod resilience;
+mod saved;
 mod scene;
 mod service;
 mod storage;

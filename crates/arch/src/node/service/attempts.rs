@@ -12,6 +12,7 @@ use super::{Service, Todo, about, key_for};
 use crate::message::{Answer, Msg};
 use crate::script::Target;
 use corsair::Context;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Attempts of one call are below two to this.
@@ -20,7 +21,7 @@ const ATTEMPT_BITS: u32 = 5;
 pub(super) const SERIAL_BITS: u32 = 32 - ATTEMPT_BITS;
 
 /// The call of a task.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Calling {
     /// Its number; zero without a call.
     serial: u32,
@@ -84,14 +85,14 @@ fn bit(tag: u32) -> u32 {
 }
 
 /// What is due at some time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Alarm {
     task: u32,
     tag: u32,
     what: What,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum What {
     /// An attempt takes too long.
     TimeOut,

@@ -1,10 +1,13 @@
 //! A circuit breaker: closed, open for a while after too many failures, half open for some probes.
 
 use crate::policy::BreakerRules;
+use crate::saved::Ruled;
+use serde::{Deserialize, Serialize};
 
 /// A circuit breaker.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Breaker {
+    #[serde(skip)]
     rules: BreakerRules,
     state: State,
     /// The last attempts, true for those that failed, as a ring.
@@ -15,7 +18,7 @@ pub(super) struct Breaker {
     opened: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum State {
     Closed,
     /// Until a time in nanoseconds.
@@ -25,6 +28,14 @@ enum State {
         begun: u32,
         good: u32,
     },
+}
+
+impl Ruled for Breaker {
+    fn take_over(&mut self, saved: Breaker) {
+        let rules = self.rules;
+        *self = Breaker { rules, ..saved };
+        self.forget_beyond_window();
+    }
 }
 
 impl Breaker {
@@ -91,6 +102,17 @@ impl Breaker {
                 }
             }
         }
+    }
+
+    /// Leaves the oldest attempts out that its window is too small for.
+    fn forget_beyond_window(&mut self) {
+        let window = self.rules.window as usize;
+        let oldest = self.next.min(self.last.len());
+        self.last.rotate_left(oldest);
+        let beyond = self.last.len().saturating_sub(window);
+        self.last.drain(..beyond);
+        self.next = self.last.len() % window.max(1);
+        self.failures = self.last.iter().map(|&failed| u32::from(failed)).sum();
     }
 
     fn open(&mut self, now: u64) {

@@ -1,18 +1,38 @@
 //! A cache of keys with a size and a time to live.
 
+use crate::saved::Ruled;
 use crate::script::CacheKind;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The keys that an instance has in a cache. The values themselves do not matter.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Cache {
+    #[serde(skip)]
     kind: CacheKind,
     /// When each key was put, in nanoseconds, and its place in the order of use.
     kept: FxHashMap<u32, (u64, u64)>,
     /// The keys in the order of their last use, if there is not room for all.
+    #[serde(skip)]
     order: BTreeMap<u64, u32>,
     uses: u64,
+}
+
+impl Ruled for Cache {
+    fn take_over(&mut self, saved: Cache) {
+        let kind = self.kind;
+        *self = Cache { kind, ..saved };
+        if kind.size < u32::MAX {
+            let used = self.kept.iter();
+            self.order = used.map(|(&key, &(_, place))| (place, key)).collect();
+        }
+        while self.order.len() > kind.size as usize
+            && let Some((_, oldest)) = self.order.pop_first()
+        {
+            self.kept.remove(&oldest);
+        }
+    }
 }
 
 impl Cache {

@@ -6,14 +6,18 @@ use crate::definition::Balance;
 use crate::geography::Zone;
 use crate::model::Model;
 use crate::policy::{Bucket, Policy};
+use crate::saved::Ruled;
 use corsair::Context;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// The way to a service that is called.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Route {
+    #[serde(skip)]
     pub(super) policy: Policy,
     /// Whether it matters what becomes of something that is sent there.
+    #[serde(skip)]
     pub(super) minds_answers: bool,
     /// The instances that may be called, in the order of their numbers.
     peers: Vec<Peer>,
@@ -37,7 +41,7 @@ pub(super) struct Route {
 }
 
 /// An instance that may be called.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Peer {
     node: u32,
     /// Whether it is in the caller's zone.
@@ -55,6 +59,16 @@ pub(super) enum Connection {
     Ready(u64),
     Wait,
     Refused,
+}
+
+impl Ruled for Route {
+    fn take_over(&mut self, saved: Route) {
+        let mut own = std::mem::replace(self, saved);
+        own.breaker.take_over(self.breaker.take());
+        own.bucket.take_over(self.bucket.take());
+        (self.breaker, self.bucket) = (own.breaker, own.bucket);
+        (self.policy, self.minds_answers) = (own.policy, own.minds_answers);
+    }
 }
 
 impl Route {

@@ -1,0 +1,162 @@
+//! What is written of an actor when a run is saved, and how it is given back.
+//!
+//! Rules (policies, loads, sizes of queues) are the model's and are not written. An actor is made anew from
+//! the model and is then given its state; so the rules of the run that goes on count from there on.
+
+use serde::de::{DeserializeSeed, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// Something of which only some fields are written. Made by [`state!`].
+pub(crate) trait State {
+    /// How many fields are written.
+    const FIELDS: usize;
+
+    /// Writes these fields.
+    fn save<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error>;
+
+    /// Reads these fields, and leaves the others as they are.
+    fn load<'de, A: SeqAccess<'de>>(&mut self, from: &mut A) -> Result<(), A::Error>;
+}
+
+/// Says which fields of a type are its state. Those behind `ruled` keep their rules: see [`Ruled`].
+macro_rules! state {
+    ($type:ty { $($field:ident),* $(,)? } $(ruled { $($ruled:ident),* $(,)? })?) => {
+        impl $crate::saved::State for $type {
+            const FIELDS: usize = [$(stringify!($field),)* $($(stringify!($ruled),)*)?].len();
+
+            fn save<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                use serde::ser::SerializeTuple as _;
+                let mut to = to.serialize_tuple(<Self as $crate::saved::State>::FIELDS)?;
+                $(to.serialize_element(&self.$field)?;)*
+                $($(to.serialize_element(&self.$ruled)?;)*)?
+                to.end()
+            }
+
+            fn load<'de, A: serde::de::SeqAccess<'de>>(
+                &mut self,
+                from: &mut A,
+            ) -> Result<(), A::Error> {
+                $(self.$field = $crate::saved::next(from)?;)*
+                $($($crate::saved::Ruled::take_over(&mut self.$ruled, $crate::saved::next(from)?);)*)?
+                Ok(())
+            }
+        }
+    };
+}
+pub(crate) use state;
+
+/// The next field.
+pub(crate) fn next<'de, T: Deserialize<'de>, A: SeqAccess<'de>>(
+    from: &mut A,
+) -> Result<T, A::Error> {
+    let next = from.next_element()?;
+    next.ok_or_else(too_little)
+}
+
+/// Gives something the state that is the next field.
+pub(crate) fn load_next<'de, T: State, A: SeqAccess<'de>>(
+    from: &mut A,
+    into: &mut T,
+) -> Result<(), A::Error> {
+    let loaded = from.next_element_seed(Loading(into))?;
+    loaded.ok_or_else(too_little)
+}
+
+fn too_little<E: serde::de::Error>() -> E {
+    E::custom("there is too little of it")
+}
+
+/// Writes the state of something.
+pub(crate) struct Saving<'a, T>(pub(crate) &'a T);
+
+impl<T: State> Serialize for Saving<'_, T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.0.save(to)
+    }
+}
+
+/// Gives something its state.
+struct Loading<'a, T>(&'a mut T);
+
+impl<'de, T: State> DeserializeSeed<'de> for Loading<'_, T> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_tuple(T::FIELDS, Fields(self.0, PhantomData))
+    }
+}
+
+struct Fields<'a, T>(&'a mut T, PhantomData<T>);
+
+impl<'de, T: State> Visitor<'de> for Fields<'_, T> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} fields", T::FIELDS)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<(), A::Error> {
+        self.0.load(&mut from)
+    }
+}
+
+/// Something with rules, which are the model's, and a state.
+pub(crate) trait Ruled {
+    /// Takes the state of another, and keeps its own rules.
+    fn take_over(&mut self, saved: Self);
+}
+
+/// What has no rule any more is gone, and what has got one begins.
+impl<T: Ruled> Ruled for Option<T> {
+    fn take_over(&mut self, saved: Option<T>) {
+        if let (Some(own), Some(saved)) = (self, saved) {
+            own.take_over(saved);
+        }
+    }
+}
+
+impl<T: Ruled> Ruled for Box<T> {
+    fn take_over(&mut self, saved: Box<T>) {
+        (**self).take_over(*saved);
+    }
+}
+
+/// By position: what there is more of now begins.
+impl<T: Ruled> Ruled for Vec<T> {
+    fn take_over(&mut self, saved: Vec<T>) {
+        for (own, saved) in self.iter_mut().zip(saved) {
+            own.take_over(saved);
+        }
+    }
+}
+
+/// A histogram as a value of each of its buckets and the count there: none of it gets lost.
+pub(crate) mod histogram {
+    use hdrhistogram::Histogram;
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(
+        histogram: &Histogram<u64>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        let recorded = histogram.iter_recorded();
+        let recorded: Vec<(u64, u64)> = recorded
+            .map(|step| (step.value_iterated_to(), step.count_at_value()))
+            .collect();
+        recorded.serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Histogram<u64>, D::Error> {
+        let recorded = Vec::<(u64, u64)>::deserialize(from)?;
+        let mut histogram = crate::totals::histogram();
+        for (value, count) in recorded {
+            histogram.record_n(value, count).map_err(D::Error::custom)?;
+        }
+        Ok(histogram)
+    }
+}

@@ -1,0 +1,97 @@
+//! The end of a run: all actors are told to leave.
+
+use crate::log;
+use crate::message::Msg;
+use crate::model::Model;
+use crate::scenario::CHUNK;
+use corsair::{AddrRange, Context, Event, Token, Wait};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+use std::time::Duration;
+
+/// What the root waits for at most between two goodbyes; longer silence means that a full
+/// mailbox has dropped one.
+const SILENCE: Duration = Duration::from_secs(2);
+const TO_SILENCE: Token = Token::new(3);
+
+/// How far it has come: group after group is told, and answers.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Farewell {
+    group: usize,
+    /// How many of the group were told to leave, and how many have left.
+    told: u32,
+    left: u32,
+    /// If it waits for some to leave: how many had left when the timer was set.
+    waits: Option<u32>,
+}
+
+/// Those who look after services, instances, then registries, then the log, so that the last messages of the
+/// ones reach the others.
+fn groups(model: &Model) -> impl Iterator<Item = Range<u32>> {
+    let (instances, edda) = (model.topology.len(), model.edda());
+    let keepers = model.first_keeper()..model.actors();
+    let groups = [keepers, 0..instances, instances..edda, edda..edda + 1];
+    groups.into_iter().filter(|group| !group.is_empty())
+}
+
+impl Farewell {
+    /// Goes on, with the event that it has waited for, if it has.
+    pub(super) fn go_on<C: Context<Msg>>(
+        &mut self,
+        event: Option<Event<Msg>>,
+        model: &Model,
+        actors: AddrRange,
+        cx: &mut C,
+    ) -> Wait {
+        let Some(group) = groups(model).nth(self.group) else {
+            return Wait::End;
+        };
+        let has_given_up = event.is_some_and(|event| self.is_silent(event, model, cx));
+        if !has_given_up {
+            if self.waits.is_some() && self.waits_for_more(&group) {
+                return Wait::Event;
+            }
+            self.waits = None;
+            while self.told < group.len() as u32 {
+                cx.send(actors.get(group.start + self.told), Msg::Goodbye);
+                self.told += 1;
+                if self.waits_for_more(&group) {
+                    self.waits = Some(self.left);
+                    cx.timer(SILENCE, TO_SILENCE);
+                    return Wait::Event;
+                }
+            }
+        }
+        *self = Farewell {
+            group: self.group + 1,
+            ..Farewell::default()
+        };
+        Wait::Sleep(Duration::from_nanos(model.settled / 4))
+    }
+
+    /// Whether too many have not left yet of those that were told. All have to of a whole group.
+    fn waits_for_more(&self, group: &Range<u32>) -> bool {
+        let is_last = self.told == group.len() as u32;
+        self.told - self.left > if is_last { 0 } else { CHUNK }
+    }
+
+    /// Counts who has left. True if nobody has for too long.
+    fn is_silent<C: Context<Msg>>(&mut self, event: Event<Msg>, model: &Model, cx: &mut C) -> bool {
+        if let Event::Message { body, .. } = &event {
+            log::received(model, body, cx);
+        }
+        match event {
+            Event::Message {
+                body: Msg::Goodbye, ..
+            } => self.left += 1,
+            // Timers that were set for earlier goodbyes come too; they find that some have come.
+            Event::Timer(TO_SILENCE) if self.waits == Some(self.left) => return true,
+            Event::Timer(TO_SILENCE) => {
+                self.waits = Some(self.left);
+                cx.timer(SILENCE, TO_SILENCE);
+            }
+            _ => {}
+        }
+        false
+    }
+}

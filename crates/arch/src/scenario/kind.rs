@@ -1,0 +1,80 @@
+//! The root as a kind, and all kinds of an architecture.
+
+use super::{AnyActor, Farewell, Scene, Stage};
+use crate::message::Msg;
+use crate::model::Model;
+use crate::totals::Totals;
+use corsair::{AddrRange, Kind, Kinds};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// What the root is made from beside the model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SceneParameters {
+    /// How long the load lasts.
+    pub(crate) duration: Duration,
+    /// How long requests under way may still be answered after that.
+    pub(crate) drain: Duration,
+    /// Every entry point makes a request once in so long.
+    pub(crate) chat: Duration,
+    /// Show services instead of instances in graphs.
+    pub(crate) collapse: bool,
+}
+
+/// The state of the root, and what those actors of its process have handed in that are gone.
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    parameters: SceneParameters,
+    actors: AddrRange,
+    stage: Stage,
+    farewell: Farewell,
+    totals: Totals,
+    dropped: u64,
+}
+
+impl Kind for Scene {
+    const NAME: &'static str = "corsair.arch.scene";
+    type Parameters = SceneParameters;
+    type Local = Arc<Model>;
+
+    fn make(parameters: &SceneParameters, model: &Arc<Model>, _: u32) -> Scene {
+        Scene::new(Arc::clone(model), parameters.clone())
+    }
+
+    fn save<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let saved = Saved {
+            parameters: self.parameters.clone(),
+            actors: self.actors,
+            stage: self.stage,
+            farewell: self.farewell.clone(),
+            totals: self.model.totals.lock().clone(),
+            dropped: self.model.dropped.load(Ordering::Relaxed),
+        };
+        saved.serialize(to)
+    }
+
+    fn restore<'de, D: Deserializer<'de>>(from: D, model: &Arc<Model>) -> Result<Scene, D::Error> {
+        let saved = Saved::deserialize(from)?;
+        *model.totals.lock() = saved.totals;
+        model.dropped.store(saved.dropped, Ordering::Relaxed);
+        if !saved.actors.is_empty() {
+            let _ = model.first.set(saved.actors.get(0).as_u32());
+        }
+        Ok(Scene {
+            model: Arc::clone(model),
+            parameters: saved.parameters,
+            actors: saved.actors,
+            stage: saved.stage,
+            farewell: saved.farewell,
+        })
+    }
+}
+
+/// The kinds of an architecture, whose actors share a model.
+pub(crate) fn kinds(model: &Arc<Model>) -> Kinds<Msg> {
+    Kinds::new()
+        .with_script::<Scene>(Arc::clone(model))
+        .with::<AnyActor>(Arc::clone(model))
+}

@@ -1,0 +1,142 @@
+//! Runs that are saved and go on elsewhere: the end is that of a run without a stop.
+
+use corsair::{Config, Report, Snapshot, Time};
+use corsair_arch::live::Live;
+use corsair_arch::{EntryTotals, Plan, Scale, Topology, Totals, read, read_text, simulate, step};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::time::Duration;
+
+/// An architecture by its name, in so many regions.
+fn named(name: &str, regions: u32) -> Topology {
+    let percent = 100;
+    let scale = Scale { regions, percent };
+    if name == "migration" {
+        let (checked, scale) = step(8, scale).unwrap();
+        return Topology::new(&checked, scale).unwrap();
+    }
+    let checked = match name {
+        "everything" => read_text(include_str!("../everything_arch.json"), name).unwrap(),
+        _ => read(name, Path::new("nowhere")).unwrap(),
+    };
+    Topology::new(&checked, scale).unwrap()
+}
+
+fn plan() -> Plan {
+    Plan {
+        duration: Duration::from_millis(800),
+        warm_up: Duration::from_millis(100),
+        interval: Some(Duration::from_millis(100)),
+        ..Plan::default()
+    }
+}
+
+fn config(workers: usize) -> Config {
+    Config {
+        seed: 7,
+        workers: NonZeroUsize::new(workers).unwrap(),
+        ..Config::default()
+    }
+}
+
+/// All that a run tells in the end.
+fn told(topology: &Topology, (report, totals): (Report, Totals)) -> String {
+    let entry = |entry: &EntryTotals| {
+        let times = entry
+            .times
+            .iter_recorded()
+            .chain(entry.ages.iter_recorded());
+        let times: Vec<_> = times
+            .map(|step| (step.value_iterated_to(), step.count_at_value()))
+            .collect();
+        let kinds: Vec<_> = entry.kinds.iter().map(|(n, e)| (n, e.requests)).collect();
+        format!(
+            "{} {} {} {} {} {times:?} {kinds:?}",
+            entry.requests, entry.puts, entry.errors, entry.missing, entry.unrouted
+        )
+    };
+    let entries: Vec<_> = totals.entries.iter().map(|(n, e)| (n, entry(e))).collect();
+    let services = topology.services.iter();
+    let services: Vec<_> = services.map(|s| (s.name.clone(), false)).collect();
+    let timeline = totals.timeline.unwrap();
+    format!(
+        "{:016x} {} {:?} {} {} {entries:#?} {:#?} {}",
+        report.digest.unwrap(),
+        report.delivered(),
+        report.outcome,
+        totals.dropped,
+        totals.goodbyes,
+        totals.services,
+        timeline.csv(&services, &topology.places),
+    )
+}
+
+fn without_a_stop(topology: &Topology) -> (Duration, String) {
+    let executor = corsair::Executor::Virtual;
+    let ran = simulate(executor, &config(1), topology.clone(), &plan()).unwrap();
+    (ran.0.time.elapsed(), told(topology, ran))
+}
+
+fn saved_at(topology: &Topology, at: Duration) -> Snapshot {
+    let mut live = Live::new(&config(2), topology.clone(), &plan()).unwrap();
+    live.simulation().run_until(Time::ZERO.after(at));
+    live.simulation().snapshot().unwrap()
+}
+
+fn resume(topology: &Topology, workers: usize, snapshot: &Snapshot) -> Live {
+    Live::resume(&config(workers), topology.clone(), &plan(), snapshot).unwrap()
+}
+
+#[test]
+fn what_was_saved_at_any_time_comes_to_the_same_end_with_any_number_of_workers() {
+    for (name, regions) in [
+        ("netflixoss", 1),
+        ("netflix", 2),
+        ("lamp", 1),
+        ("riak", 1),
+        ("storage", 1),
+        ("container", 1),
+        ("migration", 2),
+        ("everything", 1),
+    ] {
+        let topology = named(name, regions);
+        let (end, expected) = without_a_stop(&topology);
+        for part in [0.0, 0.01, 0.2, 0.45, 0.7, 0.93, 0.99] {
+            let at = end.mul_f64(part);
+            let snapshot = saved_at(&topology, at);
+            let workers = if part == 0.45 { [1, 4] } else { [2, 3] };
+            for workers in workers {
+                let ran = resume(&topology, workers, &snapshot).finish().unwrap();
+                assert_eq!(
+                    told(&topology, ran),
+                    expected,
+                    "{name} at {at:?} on {workers}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_run_that_is_saved_again_and_again_is_the_same() {
+    for name in ["everything", "netflixoss"] {
+        let topology = named(name, 1);
+        let (end, expected) = without_a_stop(&topology);
+        let mut live = Live::new(&config(1), topology.clone(), &plan()).unwrap();
+        for number in 1..60 {
+            live.simulation()
+                .run_until(Time::ZERO.after(end * number / 60));
+            let snapshot = live.simulation().snapshot().unwrap();
+            live = resume(&topology, 1 + number as usize % 3, &snapshot);
+        }
+        assert_eq!(told(&topology, live.finish().unwrap()), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_saved_run_is_none_of_another_architecture() {
+    let snapshot = saved_at(&named("netflixoss", 1), Duration::from_millis(300));
+    let resumed = Live::resume(&config(1), named("lamp", 1), &plan(), &snapshot);
+    let said = resumed.unwrap_err().to_string();
+    assert!(said.contains("part"), "{said}");
+}
