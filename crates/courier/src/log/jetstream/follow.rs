@@ -6,10 +6,10 @@ use crate::log::{Entry, Feed};
 use crate::model::Millis;
 use crate::seal::{NEWEST, Opened};
 use async_nats::jetstream::Message;
-use async_nats::jetstream::consumer::push::{Ordered, OrderedConfig};
+use async_nats::jetstream::consumer::push::OrderedConfig;
 use async_nats::jetstream::consumer::{DeliverPolicy, ReplayPolicy};
 use crossbeam_channel::TrySendError;
-use futures_util::{FutureExt, StreamExt};
+use futures_util::{FutureExt, Stream, StreamExt};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -88,22 +88,33 @@ async fn attempt(state: &StreamState, applied: &mut Applied, feed: &Feed) -> End
     let Ok(mut messages) = consumer.messages().await else {
         return End::Broken;
     };
+    let read = |message: Message| entry(state, &message, applied);
+    match hand_on_all(&mut messages, read, feed).await {
+        // It may have been trimmed meanwhile.
+        End::Gap(reason) => match state.check(applied).await {
+            Ok(()) => End::Wrong(reason),
+            Err(why) => why.into(),
+        },
+        end => end,
+    }
+}
+
+/// Hands on what is read of the messages, until something is in the way.
+async fn hand_on_all<M, E>(
+    messages: &mut (impl Stream<Item = Result<M, E>> + Unpin),
+    mut read: impl FnMut(M) -> Result<Option<Entry>, End>,
+    feed: &Feed,
+) -> End {
     loop {
-        let (entries, end) = group(state, &mut messages, applied).await;
+        let (entries, end) = group(messages, &mut read).await;
         // What has come before the end counts as applied.
         if !entries.is_empty()
             && let Err(end) = hand_on(feed, entries).await
         {
             return end;
         }
-        match end {
-            None => {}
-            // It may have been trimmed meanwhile.
-            Some(End::Gap(reason)) => match state.check(applied).await {
-                Ok(()) => return End::Wrong(reason),
-                Err(why) => return why.into(),
-            },
-            Some(end) => return end,
+        if let Some(end) = end {
+            return end;
         }
     }
 }
@@ -119,10 +130,9 @@ impl From<Attach> for End {
 }
 
 /// Waits for an entry, and takes those that have come with it. If something is in the way, that too.
-async fn group(
-    state: &StreamState,
-    messages: &mut Ordered,
-    applied: &mut Applied,
+async fn group<M, E>(
+    messages: &mut (impl Stream<Item = Result<M, E>> + Unpin),
+    mut read: impl FnMut(M) -> Result<Option<Entry>, End>,
 ) -> (Vec<Entry>, Option<End>) {
     let mut entries = Vec::new();
     let mut next = messages.next().await;
@@ -130,7 +140,7 @@ async fn group(
         let Some(Ok(message)) = next else {
             return (entries, Some(End::Broken));
         };
-        match entry(state, &message, applied) {
+        match read(message) {
             Ok(entry) => entries.extend(entry),
             Err(end) => return (entries, Some(end)),
         }
@@ -215,5 +225,49 @@ async fn hand_on(feed: &Feed, entries: Vec<Entry>) -> Result<(), End> {
             Err(TrySendError::Full(back)) => entries = back,
         }
         sleep(FULL).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::stream;
+
+    fn at(position: u64) -> Entry {
+        Entry {
+            position,
+            command: None,
+            taken: Millis(0),
+            digest: [0; 16],
+            reply: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn entries_that_have_come_before_a_gap_are_handed_on() {
+        let (feed, entries) = crossbeam_channel::bounded(64);
+        let mut messages = stream::iter([1, 2, 3, 5].map(Ok::<u64, ()>));
+        let mut last = 0;
+        let read = |position| {
+            if position != last + 1 {
+                return Err(End::Gap("it goes on later".to_owned()));
+            }
+            last = position;
+            Ok(Some(at(position)))
+        };
+        let end = hand_on_all(&mut messages, read, &feed).await;
+        assert!(matches!(end, End::Gap(_)));
+        let handed_on = entries.try_iter().flatten().map(|entry| entry.position);
+        assert_eq!(handed_on.collect::<Vec<_>>(), [1, 2, 3]);
+    }
+
+    #[tokio::test]
+    async fn entries_that_have_come_before_the_stream_breaks_are_handed_on() {
+        let (feed, entries) = crossbeam_channel::bounded(64);
+        let mut messages = stream::iter([Ok(1), Ok(2), Err(()), Ok(3)]);
+        let end = hand_on_all(&mut messages, |position| Ok(Some(at(position))), &feed).await;
+        assert!(matches!(end, End::Broken));
+        let handed_on = entries.try_iter().flatten().map(|entry| entry.position);
+        assert_eq!(handed_on.collect::<Vec<_>>(), [1, 2]);
     }
 }
