@@ -120,7 +120,8 @@ async def main():
         running.child.wait(20)
         for turn in range(arguments.rounds):
             shutil.copytree(good, bad)
-            name = chance.choice(("index.redb", "index.redb", "index.redb", "log.redb"))
+            entries = max((bad / "log").glob("*.entries")).relative_to(bad)
+            name = chance.choice(("index.redb", "index.redb", "index.redb", entries))
             kind = damage(bad / name, chance)
             with open(Path(directory) / "log", "w+") as log:
                 running = node(arguments.program, bad, flags=FLAGS, stderr=log)

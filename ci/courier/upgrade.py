@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Three nodes on one NATS server are upgraded one after the other, from a program of an older version of the
 commands to one of this, under load: nothing that was acknowledged is lost, and what only the newer version
-knows is refused until the last node has been upgraded.
+knows is refused until the last node has been upgraded. Then one node with a log of its own, which is killed, and
+goes on with the files of the older program.
 
     upgrade.py OLDER NEWER
 """
@@ -43,8 +44,46 @@ async def title(nodes, room, who):
         await client.close()
 
 
-async def main():
-    older, newer = sys.argv[1:3]
+async def alone(older, newer):
+    with tempfile.TemporaryDirectory() as directory:
+        running = node(older, f"{directory}/data", flags=FLAGS)
+        try:
+            await running.ready()
+            client = Client([running])
+            anne = await client.until_done("POST", "/users", {"name": "anne", "password": "correct horse"})
+            mary = await client.until_done("POST", "/users", {"name": "mary", "password": "correct horse"})
+            room = await client.until_done("POST", "/conversations", {"recipients": [mary["user"]]}, anne["token"])
+            acknowledged, wanted = {}, {}
+            for seconds, program in ((1, older), (2, newer), (3, newer)):
+                over = asyncio.Event()
+                posting = asyncio.create_task(post([running], room["id"], anne, over, acknowledged))
+                await asyncio.sleep(seconds)
+                running.kill()
+                over.set()
+                running.arguments[0] = program
+                running.start()
+                await running.ready()
+                await posting
+                wanted.update(acknowledged)
+                # It begins with the keys of the last time, under which nothing new is stored.
+                found, after = {}, 0
+                while True:
+                    path = f"/conversations/{room['id']}/messages?after={after}"
+                    page = await client.until_done("GET", path, None, mary["token"])
+                    found.update({(room["id"], each["number"]): each["text"] for each in page["messages"]})
+                    if not page["more"]:
+                        break
+                    after = page["messages"][-1]["number"]
+                assert found == wanted, f"{len(found)} messages of {len(wanted)} after {program}"
+            await client.close()
+            left = sorted(path.name for path in Path(f"{directory}/data").iterdir())
+            assert "log.redb" not in left, left
+            print(f"a node killed and upgraded among {len(wanted)} posts, none lost, none invented")
+        finally:
+            running.kill()
+
+
+async def together(older, newer):
     with tempfile.TemporaryDirectory() as directory:
         directory = Path(directory)
         key = directory / "nodes.key"
@@ -98,6 +137,12 @@ async def main():
         finally:
             for process in [*nodes, nats]:
                 process.kill()
+
+
+async def main():
+    older, newer = sys.argv[1:3]
+    await alone(older, newer)
+    await together(older, newer)
 
 
 asyncio.run(main())

@@ -24,6 +24,14 @@ pub enum StartError {
         #[source]
         source: Box<redb::Error>,
     },
+    /// The log cannot be read or written.
+    #[error("cannot use the log {}: {reason}", path.display())]
+    Log {
+        /// The file or directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The data were written by another version.
     #[error(
         "{} has format {found}, this version reads format {wanted}; use the version that wrote it, or another directory", path.display()
@@ -38,7 +46,7 @@ pub enum StartError {
     },
     /// The index was made from another log.
     #[error(
-        "{} was made from another log, which may hold messages that are nowhere else: bring that log back (log.redb beside it, or with --nats the data of the server), or use another directory", path.display()
+        "{} was made from another log, which may hold messages that are nowhere else: bring that log back (the directory log beside it, or with --nats the data of the server), or use another directory", path.display()
     )]
     OtherLog {
         /// The index.

@@ -108,7 +108,7 @@ fn bring_back(from: &Path, data: &Path) -> Result<(), BackupError> {
     let restored = data.join(RESTORED);
     let brought = (|| {
         std::fs::copy(from, &restored).map_err(unusable(&restored))?;
-        let index = Opened::open_file(Some(data), RESTORED)?;
+        let index = Opened::copy_in(data, RESTORED)?;
         let (log, position) = index.verify()?;
         drop(index);
         embedded::begin(data, log, position)?;
@@ -117,7 +117,7 @@ fn bring_back(from: &Path, data: &Path) -> Result<(), BackupError> {
     })();
     if brought.is_err() {
         let _ = std::fs::remove_file(&restored);
-        let _ = std::fs::remove_file(data.join(embedded::FILE));
+        embedded::remove(data);
     }
     brought
 }

@@ -1,26 +1,29 @@
-//! The log of a single node: a redb file, written by one thread.
+//! The log of a single node: files that one thread appends to.
 //!
 //! **Group commit.** The thread takes all commands that wait, writes them, and makes them durable
-//! with one commit; those that come in meanwhile are the next group. So a lone command waits for
-//! one `fsync`, and under load one `fsync` serves all that came in during the one before. A lone
+//! with one `fdatasync`; those that come in meanwhile are the next group. So a lone command waits for
+//! one sync, and under load one sync serves all that came in during the one before. A lone
 //! command does not wait for others.
 //!
-//! A group is one row, so that it costs one insertion. The file holds what the index may not have on
-//! disk yet. It consists of segments, tables of about 2^14 entries, because a table is dropped at
-//! once where its rows would be removed one by one. The log has an identity, which the index knows:
-//! another log, or an empty one, is not taken for the one that the index was made from.
+//! A group is one [record](record) in one of the [files], which hold what the index may not have on disk yet.
+//! The log has an identity, which the index knows: another log, or an empty one, is not taken for the one
+//! that the index was made from. The index is opened first, and keeps other processes out.
+
+mod before;
+mod files;
+mod record;
 
 use super::{Digest, Entry, Feed, Log, LogError, Reply};
 use crate::command::Command;
-use crate::database;
 use crate::error::StartError;
-use crate::guard::guard;
 use crate::model::Millis;
 use crate::seal::NEWEST;
+use before::Before;
+use files::{DIRECTORY, Files, Found};
 use prometheus_client::metrics::counter::Counter;
-use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 use std::future::{Future, ready};
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -28,24 +31,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The log's file in the directory of the data.
-pub(crate) const FILE: &str = "log.redb";
-/// The version of its layout.
-const FORMAT: u32 = 2;
-/// Format, identity, and the position after which it begins.
-const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
-/// Bytes of a row's checksum.
-const CHECK: usize = 4;
-/// A segment has the rows that begin within 2^14 entries.
-const SEGMENT_BITS: u32 = 14;
 /// At most this many commands become durable together.
 const LARGEST_GROUP: usize = 4096;
-/// A row is full when it has this many bytes.
-const LARGEST_ROW: usize = 1 << 20;
+/// A group takes no more commands when it has this many bytes.
+const LARGEST_RECORD: usize = 1 << 20;
 /// At most this many are under way.
 const MOST_WAITING: usize = 1 << 16;
-/// Pages that redb keeps in memory, in bytes: the log is written once and not read.
-const CACHE: usize = 8 << 20;
 
 /// See the [module](self).
 pub(crate) struct Embedded {
@@ -73,15 +64,22 @@ struct LogState {
     failed: AtomicBool,
 }
 
-/// A log that was opened, before its thread runs.
+/// A log that was opened, before its thread runs and anything is written.
 pub(crate) struct Prepared {
-    database: Database,
+    place: Place,
     identity: u64,
     /// What the index does not know yet.
     left: Vec<Entry>,
     last: u64,
-    oldest: u64,
     forgotten: u64,
+}
+
+/// Where a log was found.
+enum Place {
+    Memory,
+    Files(PathBuf, Found),
+    /// In the directory of the data there is none of this form yet.
+    Nothing(PathBuf),
 }
 
 impl Prepared {
@@ -89,30 +87,48 @@ impl Prepared {
     ///
     /// # Errors
     /// If it cannot be read, or lacks entries.
-    pub fn open(dir: Option<&Path>, after: u64) -> Result<Prepared, StartError> {
-        let (database, path) = database::open(dir, FILE, CACHE)?;
-        let failed = |error| StartError::database(&path, error);
-        let (format, identity) = guard(|| identity(&database)).map_err(failed)?;
-        if format != FORMAT {
-            return Err(StartError::Format {
-                path,
-                found: format,
-                wanted: FORMAT,
+    pub fn open(data: Option<&Path>, after: u64) -> Result<Prepared, StartError> {
+        let Some(data) = data else {
+            return Ok(Prepared::empty(Place::Memory, random_identity()?, after));
+        };
+        let directory = data.join(DIRECTORY);
+        let mut left = Vec::new();
+        let read = |first, count, commands: &[u8]| decode(first, count, commands, after, &mut left);
+        if let Some(found) = Found::read(&directory, after, read)? {
+            return Ok(Prepared {
+                identity: found.identity,
+                last: found.next - 1,
+                left,
+                forgotten: after,
+                place: Place::Files(data.to_owned(), found),
             });
         }
-        let Segments {
-            entries,
-            oldest,
-            last,
-        } = guard(|| read(&database, after)).map_err(failed)?;
-        Ok(Prepared {
-            database,
+        let place = Place::Nothing(data.to_owned());
+        match Before::read(data, after)? {
+            None => Ok(Prepared::empty(place, random_identity()?, after)),
+            Some(before) => {
+                let commands = before.commands.into_iter();
+                let left = (after + 1..).zip(commands);
+                Ok(Prepared {
+                    place,
+                    identity: before.identity,
+                    left: left.map(|(at, command)| entry(at, command)).collect(),
+                    last: before.last,
+                    forgotten: after,
+                })
+            }
+        }
+    }
+
+    /// A new log.
+    fn empty(place: Place, identity: u64, after: u64) -> Prepared {
+        Prepared {
+            place,
             identity,
-            left: entries,
-            last,
-            oldest,
+            left: Vec::new(),
+            last: after,
             forgotten: after,
-        })
+        }
     }
 
     /// A number that another log does not have.
@@ -120,7 +136,7 @@ impl Prepared {
         self.identity
     }
 
-    /// The position of its last entry; 0 if there is none.
+    /// The position of its last entry; if there is none, that of the one before the first.
     pub fn last(&self) -> u64 {
         self.last
     }
@@ -133,14 +149,27 @@ impl Prepared {
         groups: Counter,
     ) -> Result<(Embedded, JoinHandle<()>), StartError> {
         let Prepared {
-            database,
+            place,
+            identity,
             left,
             last,
-            oldest,
             forgotten,
-            ..
         } = self;
-        let last = last.max(forgotten);
+        let files = match place {
+            Place::Memory => None,
+            Place::Files(data, found) => {
+                let files = found.open(&data.join(DIRECTORY))?;
+                before::remove(&data, identity);
+                Some(files)
+            }
+            Place::Nothing(data) => {
+                let directory = data.join(DIRECTORY);
+                let records = encode(&left, identity).map_err(files::unusable(&directory))?;
+                let files = Files::create(&directory, identity, forgotten + 1, &records)?;
+                before::remove(&data, identity);
+                Some(files)
+            }
+        };
         let (submissions, submitted) = crossbeam_channel::unbounded();
         let state = Arc::new(LogState {
             durable: AtomicU64::new(last),
@@ -148,12 +177,11 @@ impl Prepared {
             ..LogState::default()
         });
         let writer = Writer {
-            database,
+            files,
             state: state.clone(),
             feed,
             groups,
             last,
-            oldest,
         };
         let thread = std::thread::Builder::new()
             .name("courier log".to_owned())
@@ -167,6 +195,68 @@ impl Prepared {
         let log = Embedded { submissions, state };
         Ok((log, thread))
     }
+}
+
+/// A number that no other log has.
+fn random_identity() -> Result<u64, StartError> {
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_err(|error| {
+        StartError::Setting(format!("the system gives no random numbers: {error}"))
+    })?;
+    Ok(u64::from_le_bytes(random).max(1))
+}
+
+/// Reads the commands of a record, and adds the entries after a position.
+fn decode(
+    first: u64,
+    count: u32,
+    mut commands: &[u8],
+    after: u64,
+    entries: &mut Vec<Entry>,
+) -> Result<(), String> {
+    for position in first..first + u64::from(count) {
+        let (command, rest) = postcard::take_from_bytes::<Command>(commands)
+            .map_err(|error| format!("entry {position} cannot be read: {error}"))?;
+        commands = rest;
+        if position > after {
+            entries.push(entry(position, command));
+        }
+    }
+    match commands {
+        [] => Ok(()),
+        _ => Err(format!("more follows the {count} entries from {first} on")),
+    }
+}
+
+/// An entry that was durable before this process began.
+fn entry(position: u64, command: Command) -> Entry {
+    Entry {
+        position,
+        taken: command.time().unwrap_or_default(),
+        command: Some(command),
+        digest: Digest::default(),
+        reply: None,
+    }
+}
+
+/// The records of these entries.
+fn encode(entries: &[Entry], identity: u64) -> io::Result<Vec<u8>> {
+    let (mut records, mut bytes) = (Vec::new(), Vec::new());
+    for some in entries.chunks(LARGEST_GROUP) {
+        record::begin(&mut bytes);
+        for command in some.iter().filter_map(|entry| entry.command.as_ref()) {
+            add(command, &mut bytes)?;
+        }
+        record::finish(&mut bytes, identity, some[0].position, some.len() as u32);
+        records.extend_from_slice(&bytes);
+    }
+    Ok(records)
+}
+
+/// Appends a command to a record.
+fn add(command: &Command, bytes: &mut Vec<u8>) -> io::Result<()> {
+    *bytes = postcard::to_extend(command, std::mem::take(bytes)).map_err(io::Error::other)?;
+    Ok(())
 }
 
 impl Log for Embedded {
@@ -215,13 +305,12 @@ impl Log for Embedded {
 
 /// The thread that writes.
 struct Writer {
-    database: Database,
+    /// Without any the log is in memory.
+    files: Option<Files>,
     state: Arc<LogState>,
     feed: Feed,
     groups: Counter,
     last: u64,
-    /// The oldest segment that may be there.
-    oldest: u64,
 }
 
 impl Writer {
@@ -234,25 +323,33 @@ impl Writer {
             // On a busy machine those who are about to submit do so now; on an idle one this costs
             // nothing.
             std::thread::yield_now();
+            record::begin(&mut bytes);
+            let mut encoded = Ok(());
             for work in first.into_iter().chain(submitted.try_iter()) {
                 match work {
-                    Work::Submission(submission) => group.push(submission),
+                    Work::Submission(submission) => {
+                        if self.files.is_some() {
+                            encoded = add(&submission.command, &mut bytes);
+                        }
+                        group.push(submission);
+                    }
                     Work::Close => open = false,
                 }
-                if !open || group.len() == LARGEST_GROUP {
+                let is_full = group.len() == LARGEST_GROUP || bytes.len() >= LARGEST_RECORD;
+                if !open || is_full || encoded.is_err() {
                     break;
                 }
             }
             if group.is_empty() {
-                return;
+                break;
             }
+            let first = self.last + 1;
             let taken = group.len();
-            let written = guard(|| self.write(&group, &mut bytes));
+            let written = encoded.and_then(|()| self.write(&mut bytes, first, taken as u32));
             self.state.waiting.fetch_sub(taken, Relaxed);
             if let Err(error) = written {
                 return self.fail(&error, group, submitted);
             }
-            let first = self.last + 1;
             self.last += taken as u64;
             self.state.durable.store(self.last, Release);
             self.groups.inc();
@@ -268,13 +365,16 @@ impl Writer {
                 return;
             }
         }
+        if let Some(files) = &mut self.files {
+            files.cut_off();
+        }
     }
 
-    /// The disk has refused a group. What became durable of it is known only when the file is opened
+    /// The disk has refused a group. What became durable of it is known only when the files are opened
     /// anew, so nothing is appended after it.
     fn fail(
         &self,
-        error: &redb::Error,
+        error: &io::Error,
         group: Vec<Submission>,
         submitted: &crossbeam_channel::Receiver<Work>,
     ) {
@@ -290,184 +390,34 @@ impl Writer {
         }
     }
 
-    /// Makes a group durable.
-    fn write(&mut self, group: &[Submission], bytes: &mut Vec<u8>) -> Result<(), redb::Error> {
-        let mut txn = self.database.begin_write()?;
-        txn.set_durability(Durability::Immediate)
-            .map_err(redb::Error::from)?;
-        let mut next = self.last + 1;
-        let mut group = group.iter().peekable();
-        while group.peek().is_some() {
-            let first = next;
-            bytes.clear();
-            bytes.extend_from_slice(&[0; CHECK]);
-            while bytes.len() < LARGEST_ROW
-                && let Some(submission) = group.next()
-            {
-                *bytes = postcard::to_extend(&submission.command, std::mem::take(bytes))
-                    .map_err(|error| redb::Error::Corrupted(error.to_string()))?;
-                next += 1;
-            }
-            let check = checksum(first, &bytes[CHECK..]);
-            bytes[..CHECK].copy_from_slice(&check);
-            let name = segment_name(first >> SEGMENT_BITS);
-            txn.open_table(segment(&name))?
-                .insert(first, bytes.as_slice())?;
-        }
-        // Of those that are not needed, whole segments go.
-        let needed = needed(self.state.forgotten.load(Acquire));
-        while self.oldest < needed {
-            txn.delete_table(segment(&segment_name(self.oldest)))?;
-            self.oldest += 1;
-        }
-        txn.commit()?;
+    /// Makes the group in `bytes` durable.
+    fn write(&mut self, bytes: &mut Vec<u8>, first: u64, count: u32) -> io::Result<()> {
+        let Some(files) = &mut self.files else {
+            return Ok(());
+        };
+        record::finish(bytes, files.identity, first, count);
+        files.append(bytes, first)?;
+        files.forget(self.state.forgotten.load(Acquire));
         Ok(())
     }
 }
 
-/// The first segment that may hold something after this position: a row lies in the segment of its
-/// first entry.
-fn needed(position: u64) -> u64 {
-    (position + 1).saturating_sub(LARGEST_GROUP as u64) >> SEGMENT_BITS
-}
-
-fn segment_name(number: u64) -> String {
-    format!("log_{number}")
-}
-
-fn segment(name: &str) -> TableDefinition<'_, u64, &'static [u8]> {
-    TableDefinition::new(name)
-}
-
-/// What a log holds.
-struct Segments {
-    /// After a position, in order.
-    entries: Vec<Entry>,
-    oldest: u64,
-    /// The position of the last entry.
-    last: u64,
-}
-
-/// The checksum of a row, which also says at which position it begins.
-fn checksum(first: u64, row: &[u8]) -> [u8; CHECK] {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&first.to_le_bytes());
-    hasher.update(row);
-    hasher.finalize().to_le_bytes()
-}
-
-/// Format and identity of the log; a new log gets its own.
-fn identity(database: &Database) -> Result<(u32, u64), redb::Error> {
-    let txn = database.begin_write()?;
-    let is_old = txn.list_tables()?.any(|table| table.name() != META.name());
-    let mut meta = txn.open_table(META)?;
-    let known = meta.get("format")?.map(|row| row.value());
-    let (format, identity) = match known {
-        Some(format) => (format, meta.get("identity")?.map_or(0, |row| row.value())),
-        // The first format had no such table.
-        None if is_old => (1, 0),
-        None => {
-            let mut random = [0; 8];
-            getrandom::fill(&mut random)
-                .map_err(|error| redb::Error::Corrupted(error.to_string()))?;
-            let identity = u64::from_le_bytes(random).max(1);
-            meta.insert("format", u64::from(FORMAT))?;
-            meta.insert("identity", identity)?;
-            (u64::from(FORMAT), identity)
-        }
-    };
-    drop(meta);
-    match is_old && known.is_none() {
-        true => txn.abort()?,
-        false => txn.commit()?,
-    }
-    Ok((u32::try_from(format).unwrap_or(u32::MAX), identity))
-}
-
-/// Whether there is a log in this directory.
-pub(crate) fn is_in(dir: &Path) -> bool {
-    dir.join(FILE).exists()
+/// Whether there is a log in the directory of the data.
+pub(crate) fn is_in(data: &Path) -> bool {
+    files::are_in(&data.join(DIRECTORY)) || data.join(before::FILE).exists()
 }
 
 /// Makes a log of this identity in a directory that has none, which goes on after a position.
 ///
 /// # Errors
 /// If it cannot be written.
-pub(crate) fn begin(dir: &Path, log: u64, after: u64) -> Result<(), StartError> {
-    let (database, path) = database::open(Some(dir), FILE, CACHE)?;
-    let begun = guard(|| {
-        let txn = database.begin_write()?;
-        {
-            let mut meta = txn.open_table(META)?;
-            meta.insert("format", u64::from(FORMAT))?;
-            meta.insert("identity", log)?;
-            meta.insert("base", after)?;
-        }
-        txn.commit()?;
-        Ok(())
-    });
-    begun.map_err(|error| StartError::database(&path, error))
+pub(crate) fn begin(data: &Path, identity: u64, after: u64) -> Result<(), StartError> {
+    Files::create(&data.join(DIRECTORY), identity, after + 1, &[]).map(drop)
 }
 
-/// What the log holds after this position, and how far it goes.
-fn read(database: &Database, after: u64) -> Result<Segments, redb::Error> {
-    let txn = database.begin_read()?;
-    let base = txn.open_table(META)?.get("base")?;
-    let tables = txn.list_tables()?;
-    let mut segments: Vec<u64> = tables
-        .filter_map(|table| table.name().strip_prefix("log_")?.parse().ok())
-        .collect();
-    segments.sort_unstable();
-    let mut entries = Vec::new();
-    let mut expected = after + 1;
-    let mut last = base.map_or(0, |row| row.value());
-    let oldest = segments.first().copied().unwrap_or(needed(after));
-    for number in segments
-        .into_iter()
-        .filter(|&number| number >= needed(after))
-    {
-        let name = segment_name(number);
-        let table = txn.open_table(segment(&name))?;
-        for row in table.iter()? {
-            let (first, bytes) = row?;
-            let mut position = first.value();
-            if position > expected {
-                return Err(redb::Error::Corrupted(format!(
-                    "the log goes on at {position} where {expected} was to come"
-                )));
-            }
-            let damaged =
-                || redb::Error::Corrupted(format!("entry {position} of the log is damaged"));
-            let (check, mut rest) = bytes.value().split_at_checked(CHECK).ok_or_else(damaged)?;
-            if checksum(position, rest) != *check {
-                return Err(damaged());
-            }
-            while !rest.is_empty() {
-                let (command, more) =
-                    postcard::take_from_bytes::<Command>(rest).map_err(|error| {
-                        redb::Error::Corrupted(format!("entry {position} of the log: {error}"))
-                    })?;
-                rest = more;
-                if position == expected {
-                    entries.push(Entry {
-                        position,
-                        taken: command.time().unwrap_or_default(),
-                        command: Some(command),
-                        digest: Digest::default(),
-                        reply: None,
-                    });
-                    expected += 1;
-                }
-                last = position;
-                position += 1;
-            }
-        }
-    }
-    Ok(Segments {
-        entries,
-        oldest,
-        last,
-    })
+/// Removes a log that was [begun](begin).
+pub(crate) fn remove(data: &Path) {
+    let _ = std::fs::remove_dir_all(data.join(DIRECTORY));
 }
 
 #[cfg(test)]

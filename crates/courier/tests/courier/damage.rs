@@ -10,7 +10,7 @@ async fn a_lost_log_beside_a_good_index_is_not_taken_for_an_empty_one() {
     let node = on_disk(dir.path()).await;
     users(&mut http(&node).await, 3).await;
     node.stop().await;
-    std::fs::remove_file(dir.path().join("log.redb")).unwrap();
+    std::fs::remove_dir_all(dir.path().join("log")).unwrap();
     let options = Options {
         data: Some(dir.path().to_owned()),
         limits: limits(),

@@ -97,7 +97,7 @@ async fn a_backup_of_a_node_that_runs_or_not_is_restored_elsewhere() {
     std::fs::write(dir.path().join("nonsense"), "nonsense").unwrap();
     let none = dir.path().join("none");
     assert!(restore(&dir.path().join("nonsense"), &none).await.is_err());
-    assert!(!none.join("index.redb").exists() && !none.join("log.redb").exists());
+    assert!(!none.join("index.redb").exists() && !none.join("log").exists());
 }
 
 #[tokio::test]

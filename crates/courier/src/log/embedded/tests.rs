@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::command::Done;
-use crate::model::SessionId;
+use crate::model::{ConversationId, SessionId, UserId};
 use crossbeam_channel::{Receiver, bounded};
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -12,7 +12,7 @@ fn command(number: u64) -> Command {
     let mut session = [0; 16];
     session[..8].copy_from_slice(&number.to_le_bytes());
     Command::CloseSession {
-        user: crate::model::UserId(number),
+        user: UserId(number),
         session: SessionId(session),
     }
 }
@@ -75,51 +75,175 @@ fn many_commands_become_durable_together() {
     thread.join().unwrap();
 }
 
+/// The files of the log in order.
+fn files(data: &Path) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(data.join(DIRECTORY)).unwrap();
+    let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+/// A command that takes 256 KiB.
+fn long() -> Command {
+    Command::SetTitle {
+        by: UserId(1),
+        conversation: ConversationId(1),
+        title: "x".repeat(256 << 10),
+    }
+}
+
+/// Submits so many, each a group of its own. Those that came out have positions from `first` on.
+fn submit_one_by_one(
+    log: &Embedded,
+    entries: &Receiver<Vec<Entry>>,
+    mut commands: impl Iterator<Item = Command>,
+) -> u64 {
+    let mut last = 0;
+    while let Some(command) = commands.next() {
+        log.submit(command, oneshot::channel().0).unwrap();
+        let came = entries.recv_timeout(Duration::from_secs(20)).unwrap();
+        last = came.last().unwrap().position;
+    }
+    last
+}
+
 #[test]
-fn segments_that_are_not_needed_are_dropped_and_the_others_stay() {
+fn files_that_are_not_needed_are_removed_and_the_others_stay() {
     let dir = tempfile::tempdir().unwrap();
     let (log, entries, thread) = open(dir.path(), 0);
-    let count = (3 << SEGMENT_BITS) + 10;
-    for number in 1..=count {
-        log.submit(command(number), oneshot::channel().0).unwrap();
-    }
-    let mut came = 0;
-    while came < count {
-        came += entries.recv_timeout(Duration::from_secs(60)).unwrap().len() as u64;
-    }
-    let known = (2 << SEGMENT_BITS) + LARGEST_GROUP as u64;
+    // Three files of 16 MiB and a little.
+    let last = submit_one_by_one(&log, &entries, (0..200).map(|_| long()));
+    let all = files(dir.path());
+    assert_eq!(all.len(), 4);
+    let begin = |path: &Path| -> u64 {
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        name.parse().unwrap()
+    };
+    // One entry of the second file is needed.
+    let known = begin(&all[2]) - 2;
     log.forget(known);
-    log.submit(command(count + 1), oneshot::channel().0)
-        .unwrap();
+    assert_eq!(
+        submit_one_by_one(&log, &entries, std::iter::once(command(9))),
+        last + 1
+    );
+    assert_eq!(files(dir.path()), all[1..]);
     log.close();
     thread.join().unwrap();
-    drop(entries);
-    let path = dir.path().join(FILE);
-    let database = Database::create(&path).unwrap();
-    let txn = database.begin_read().unwrap();
-    let mut names: Vec<_> = txn
-        .list_tables()
-        .unwrap()
-        .map(|table| table.name().to_owned())
-        .collect();
-    names.sort();
-    assert_eq!(names, ["log_2", "log_3", "meta"]);
-    drop(txn);
-    drop(database);
     let (log, entries, thread) = open(dir.path(), known);
+    log.forget(last);
+    log.submit(command(10), oneshot::channel().0).unwrap();
     log.close();
     thread.join().unwrap();
-    let last = rest(&entries);
-    assert_eq!(last.first().unwrap().0, known + 1);
-    assert_eq!(last.last().unwrap().0, count + 1);
-    // What an earlier process had no time to drop goes with the next group.
-    let (log, _entries, thread) = open(dir.path(), count + 1 + LARGEST_GROUP as u64);
-    log.submit(command(0), oneshot::channel().0).unwrap();
+    let left = rest(&entries);
+    let positions = left.iter().map(|&(position, _)| position);
+    assert!(positions.eq(known + 1..=last + 2));
+    assert_eq!(
+        left[left.len() - 2..],
+        [(last + 1, command(9)), (last + 2, command(10))]
+    );
+    assert_eq!(files(dir.path()), all[3..]);
+}
+
+#[test]
+fn a_file_that_is_lost_is_missed_wherever_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, entries, thread) = open(dir.path(), 0);
+    submit_one_by_one(&log, &entries, (0..140).map(|_| long()));
     log.close();
     thread.join().unwrap();
-    let database = Database::create(&path).unwrap();
-    let txn = database.begin_read().unwrap();
-    assert_eq!(txn.list_tables().unwrap().count(), 2);
+    let all = files(dir.path());
+    assert_eq!(all.len(), 3);
+    for (lost, wanted) in all
+        .iter()
+        .zip(["where 1 was to come", "where", "is missing"])
+    {
+        let aside = dir.path().join("aside");
+        std::fs::rename(lost, &aside).unwrap();
+        let said = Prepared::open(Some(dir.path()), 0).map(drop).unwrap_err();
+        assert!(said.to_string().contains(wanted), "{said}");
+        std::fs::rename(&aside, lost).unwrap();
+    }
+    assert!(Prepared::open(Some(dir.path()), 0).is_ok());
+}
+
+#[test]
+fn a_log_that_ends_anywhere_has_the_groups_before_and_goes_on_after_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, entries, thread) = open(dir.path(), 0);
+    submit_one_by_one(&log, &entries, (1..=12).map(command));
+    log.close();
+    thread.join().unwrap();
+    let file = files(dir.path()).remove(0);
+    let whole = std::fs::read(&file).unwrap();
+    let mut before = 12;
+    for length in (record::HEADER..=whole.len()).rev() {
+        std::fs::write(&file, &whole[..length]).unwrap();
+        let last = Prepared::open(Some(dir.path()), 0).unwrap().last();
+        assert!(last == before || last + 1 == before, "{length}");
+        if last == before {
+            continue;
+        }
+        before = last;
+        // What is left of the next one is no part of what comes in its place.
+        let (log, entries, thread) = open(dir.path(), 0);
+        log.submit(command(1000), oneshot::channel().0).unwrap();
+        log.close();
+        thread.join().unwrap();
+        let mut wanted = expected(1..=last);
+        wanted.push((last + 1, command(1000)));
+        assert_eq!(rest(&entries), wanted);
+        let again = Prepared::open(Some(dir.path()), 0).unwrap();
+        assert_eq!(again.last(), last + 1);
+    }
+    assert_eq!(before, 0);
+}
+
+#[test]
+fn a_node_that_is_killed_leaves_zeros_after_which_it_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, entries, thread) = open(dir.path(), 0);
+    let last = submit_one_by_one(&log, &entries, (1..=3).map(command));
+    // As it lies there while the log is open.
+    let copy = tempfile::tempdir().unwrap();
+    std::fs::create_dir(copy.path().join(DIRECTORY)).unwrap();
+    let file = files(dir.path()).remove(0);
+    let to = copy.path().join(DIRECTORY).join(file.file_name().unwrap());
+    std::fs::copy(&file, &to).unwrap();
+    assert!(std::fs::metadata(&to).unwrap().len() >= 1 << 20);
+    log.close();
+    thread.join().unwrap();
+    let (log, entries, thread) = open(copy.path(), 1);
+    log.submit(command(last + 1), oneshot::channel().0).unwrap();
+    log.close();
+    thread.join().unwrap();
+    assert_eq!(rest(&entries), expected(2..=4));
+}
+
+#[test]
+fn what_a_log_of_an_earlier_version_holds_goes_on_in_files_even_if_that_is_cut_off() {
+    let dir = tempfile::tempdir().unwrap();
+    let groups = [
+        vec![command(1), command(2)],
+        vec![command(3)],
+        vec![command(4), command(5)],
+    ];
+    before::tests::write(dir.path(), 77, &groups);
+    let database = std::fs::read(dir.path().join(before::FILE)).unwrap();
+    // The index had come to 1.
+    let (log, entries, thread) = open(dir.path(), 1);
+    log.submit(command(6), oneshot::channel().0).unwrap();
+    log.close();
+    thread.join().unwrap();
+    assert_eq!(rest(&entries), expected(2..=6));
+    assert!(!dir.path().join(before::FILE).exists());
+    // Before it could be removed.
+    std::fs::write(dir.path().join(before::FILE), database).unwrap();
+    assert_eq!(Prepared::open(Some(dir.path()), 1).unwrap().identity(), 77);
+    let (log, entries, thread) = open(dir.path(), 2);
+    log.close();
+    thread.join().unwrap();
+    assert_eq!(rest(&entries), expected(3..=6));
+    assert!(!dir.path().join(before::FILE).exists());
 }
 
 #[test]
@@ -153,7 +277,15 @@ async fn what_is_submitted_after_the_end_is_told_so() {
 #[test]
 fn a_log_keeps_its_identity_and_no_other_log_has_it() {
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let identity = |dir: &Path| Prepared::open(Some(dir), 0).unwrap().identity();
+    let identity = |dir: &Path| {
+        let prepared = Prepared::open(Some(dir), 0).unwrap();
+        let identity = prepared.identity();
+        let (feed, _entries) = bounded(1);
+        let (log, thread) = prepared.start(feed, Counter::default()).unwrap();
+        log.close();
+        thread.join().unwrap();
+        identity
+    };
     let first = identity(one.path());
     assert_eq!(identity(one.path()), first);
     assert_ne!(identity(other.path()), first);
@@ -162,23 +294,18 @@ fn a_log_keeps_its_identity_and_no_other_log_has_it() {
 #[test]
 fn a_damaged_entry_is_found_when_the_log_is_opened() {
     let dir = tempfile::tempdir().unwrap();
-    let (log, _entries, thread) = open(dir.path(), 0);
-    log.submit(command(1), oneshot::channel().0).unwrap();
+    let (log, entries, thread) = open(dir.path(), 0);
+    submit_one_by_one(&log, &entries, (1..=3).map(command));
     log.close();
     thread.join().unwrap();
-    let database = Database::create(dir.path().join(FILE)).unwrap();
-    let txn = database.begin_write().unwrap();
-    {
-        let mut table = txn.open_table(segment("log_0")).unwrap();
-        let mut row = table.get(1).unwrap().unwrap().value().to_vec();
-        *row.last_mut().unwrap() ^= 1;
-        table.insert(1, row.as_slice()).unwrap();
-    }
-    txn.commit().unwrap();
-    drop(database);
+    let file = files(dir.path()).remove(0);
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes[record::HEADER + 30] ^= 1;
+    std::fs::write(&file, &bytes).unwrap();
     let said = Prepared::open(Some(dir.path()), 0).map(drop).unwrap_err();
-    assert!(
-        said.to_string().contains("entry 1 of the log is damaged"),
-        "{said}"
-    );
+    assert!(said.to_string().contains("entry 1 is damaged"), "{said}");
+    bytes[4] ^= 1;
+    std::fs::write(&file, &bytes).unwrap();
+    let said = Prepared::open(Some(dir.path()), 0).map(drop).unwrap_err();
+    assert!(said.to_string().contains("header is damaged"), "{said}");
 }
