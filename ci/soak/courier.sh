@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # The messaging service under mixed load: users who come, talk and go; logins that fail; sockets that read
-# nothing; clients that stop half-way; posts to many. Fails if memory of the node, beside the pages of what was
-# stored meanwhile, or its open files have grown by more than a half between the first tenth of the time and its
-# end, or if a message was lost.
+# nothing; clients that stop half-way; posts to many. Fails if the node's memory or its open files have grown
+# between the middle of the time and its end, or if a message was lost.
 #
 #   SOAK_SECONDS=60 SOAK_PROFILE=dev ci/soak/courier.sh
 #

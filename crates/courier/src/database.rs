@@ -1,10 +1,16 @@
-//! Files of redb: the log and the index each are one.
+//! Files of redb.
 
 use crate::error::StartError;
 use crate::guard::guard;
-use redb::Database;
-use redb::backends::InMemoryBackend;
+use redb::backends::{FileBackend, InMemoryBackend};
+use redb::{BackendError, Builder, Database, StorageBackend};
+use std::fs::OpenOptions;
+use std::io;
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
 /// Opens a file in this directory, or makes it; without a directory it is in memory. redb keeps
 /// `cache` bytes of its pages in memory. With it comes the path to show to people.
@@ -17,20 +23,145 @@ pub(crate) fn open(
     file: &str,
     cache: usize,
 ) -> Result<(Database, PathBuf), StartError> {
-    let mut builder = Database::builder();
-    builder.set_cache_size(cache);
     let (opened, path) = match dir {
         Some(dir) => {
             let path = dir.join(file);
-            (guard(|| Ok(builder.create(&path)?)), path)
+            (guard(|| open_file(&path, cache)), path)
         }
         None => {
-            let opened = builder.create_with_backend(InMemoryBackend::new());
+            let opened = builder(cache).create_with_backend(InMemoryBackend::new());
             (opened.map_err(redb::Error::from), PathBuf::from("(memory)"))
         }
     };
     match opened {
         Ok(database) => Ok((database, path)),
         Err(error) => Err(StartError::database(&path, error)),
+    }
+}
+
+/// Opens this file, or makes it.
+pub(crate) fn open_file(path: &Path, cache: usize) -> Result<Database, redb::Error> {
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).create(true).truncate(false);
+    let file = InParts {
+        file: FileBackend::new(file.open(path)?)?,
+        written: AtomicUsize::new(0),
+    };
+    Ok(builder(cache).create_with_backend(file)?)
+}
+
+fn builder(cache: usize) -> Builder {
+    let mut builder = Database::builder();
+    builder.set_cache_size(cache);
+    builder
+}
+
+/// Bytes of a part.
+const PART: usize = 1 << 20;
+/// The longest pause after a part.
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+
+/// A file that goes to disk in parts, with a pause after each as long as the part took.
+///
+/// A commit hands over up to a hundred megabytes at once. A disk that has got all of them does not come
+/// back to the log, for whose few bytes somebody waits, before it has written them.
+#[derive(Debug)]
+struct InParts {
+    file: FileBackend,
+    /// Bytes since the last part.
+    written: AtomicUsize,
+}
+
+impl StorageBackend for InParts {
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.file.write(offset, data)?;
+        let before = self.written.fetch_add(data.len(), Relaxed);
+        if before < PART && before + data.len() >= PART {
+            let begun = Instant::now();
+            self.sync_data()?;
+            std::thread::sleep(begun.elapsed().min(LONGEST_PAUSE));
+        }
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.written.store(0, Relaxed);
+        self.file.sync_data()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.file.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.file.read(offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.file.close()
+    }
+
+    fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.file.try_lock_range(start, end)
+    }
+
+    fn try_lock_shared_range(
+        &self,
+        start: Bound<u64>,
+        end: Bound<u64>,
+    ) -> Result<bool, BackendError> {
+        self.file.try_lock_shared_range(start, end)
+    }
+
+    fn lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.file.lock_range(start, end)
+    }
+
+    fn lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.file.lock_shared_range(start, end)
+    }
+
+    fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.file.unlock_range(start, end)
+    }
+
+    fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.file.query_lock_range(start, end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use redb::TableDefinition;
+
+    const ROWS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("rows");
+
+    #[test]
+    fn what_goes_to_disk_in_parts_is_there_and_one_process_has_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let (database, path) = open(Some(dir.path()), "file", 1 << 20).unwrap();
+        let txn = database.begin_write().unwrap();
+        {
+            let mut rows = txn.open_table(ROWS).unwrap();
+            for key in 0..64 {
+                rows.insert(key, [key as u8; 100_000].as_slice()).unwrap();
+            }
+        }
+        txn.commit().unwrap();
+        let said = open(Some(dir.path()), "file", 1 << 20).map(drop);
+        assert!(matches!(said, Err(StartError::InUse { .. })));
+        drop(database);
+        let database = open_file(&path, 1 << 20).unwrap();
+        let rows = redb::ReadableDatabase::begin_read(&database).unwrap();
+        let rows = rows.open_table(ROWS).unwrap();
+        for key in 0..64 {
+            let row = redb::ReadableTable::get(&rows, key).unwrap().unwrap();
+            assert_eq!(row.value(), [key as u8; 100_000]);
+        }
     }
 }

@@ -54,8 +54,8 @@ use tokio::sync::watch;
 
 /// The index's file in the directory of the data.
 pub(crate) const FILE: &str = "index.redb";
-/// Pages that redb keeps in memory, in bytes.
-const CACHE: usize = 128 << 20;
+/// Pages that redb keeps in memory, in bytes, if nothing else is asked for.
+pub(crate) const CACHE: usize = 128 << 20;
 
 /// What applied entries cause, besides the answers to those who submitted them.
 pub(crate) trait Effects: Send + 'static {
@@ -74,6 +74,8 @@ pub(crate) trait Effects: Send + 'static {
 pub(crate) struct Index {
     /// The file, unless it is in memory.
     path: Option<PathBuf>,
+    /// Bytes of its pages that are kept in memory.
+    cache: usize,
     database: Current,
     progress: Arc<Progress>,
     tails: Tails,
@@ -97,6 +99,7 @@ struct Progress {
 /// An index that was opened, before its thread runs.
 pub(crate) struct Opened {
     path: PathBuf,
+    cache: usize,
     in_memory: bool,
     database: Database,
     state: State,
@@ -126,7 +129,12 @@ impl From<redb::Error> for IndexError {
 impl Opened {
     /// Opens the index in this directory, or one in memory.
     pub fn open(dir: Option<&Path>) -> Result<Opened, StartError> {
-        Opened::open_file(dir, FILE)
+        Opened::open_file(dir, FILE, CACHE)
+    }
+
+    /// As [`Opened::open`], with so many bytes of its pages in memory.
+    pub fn open_with(dir: Option<&Path>, cache: usize) -> Result<Opened, StartError> {
+        Opened::open_file(dir, FILE, cache)
     }
 
     /// Whether there is an index in this directory.
@@ -134,9 +142,8 @@ impl Opened {
         dir.join(FILE).exists()
     }
 
-    /// As [`Opened::open`], of another name.
-    pub fn open_file(dir: Option<&Path>, file: &str) -> Result<Opened, StartError> {
-        let (database, path) = database::open(dir, file, CACHE)?;
+    fn open_file(dir: Option<&Path>, file: &str, cache: usize) -> Result<Opened, StartError> {
+        let (database, path) = database::open(dir, file, cache)?;
         let failed = |error| StartError::database(&path, error);
         let mut found = guard(|| format(&database)).map_err(failed)?;
         if let Some(before) = found.filter(|found| upgrade::BEFORE.contains(found)) {
@@ -164,6 +171,7 @@ impl Opened {
         }
         Ok(Opened {
             path,
+            cache,
             in_memory: dir.is_none(),
             database,
             state,
@@ -193,12 +201,20 @@ impl Opened {
         Ok((state.log, state.position))
     }
 
+    /// Opens a copy of an index, of another name.
+    ///
+    /// # Errors
+    /// If it is something else, or damaged.
+    pub fn copy_in(directory: &Path, file: &str) -> Result<Opened, StartError> {
+        Opened::open_file(Some(directory), file, CACHE)
+    }
+
     /// Reads all of another node's index, which has to be of this log and to have come to this position.
     ///
     /// # Errors
     /// If it is something else, or damaged.
     pub fn verify_copy(directory: &Path, file: &str, of: (u64, u64)) -> Result<(), StartError> {
-        let found = Opened::open_file(Some(directory), file)?;
+        let found = Opened::copy_in(directory, file)?;
         if found.verify()? == of {
             return Ok(());
         }
@@ -212,23 +228,24 @@ impl Opened {
     /// If it cannot be put in place.
     pub fn replace(self, directory: &Path, file: &str) -> Result<Opened, StartError> {
         if self.in_memory {
-            let found = Opened::open_file(Some(directory), file)?;
-            let (database, path) = database::open(None, FILE, CACHE)?;
+            let found = Opened::copy_in(directory, file)?;
+            let (database, path) = database::open(None, FILE, self.cache)?;
             let copied = guard(|| copy::copy(&found.database.begin_read()?, &database));
             copied.map_err(|error| StartError::database(&path, error))?;
             return Ok(Opened {
                 path,
+                cache: self.cache,
                 database,
                 state: found.state,
                 in_memory: true,
             });
         }
-        let path = self.path.clone();
+        let (path, cache) = (self.path.clone(), self.cache);
         drop(self);
         let placed = std::fs::rename(directory.join(file), &path)
             .and_then(|()| std::fs::File::open(directory)?.sync_all());
         placed.map_err(|error| StartError::database(&path, redb::Error::Io(error)))?;
-        Opened::open(Some(directory))
+        Opened::open_with(Some(directory), cache)
     }
 
     /// Copies it into a new file.
@@ -236,8 +253,12 @@ impl Opened {
     /// # Errors
     /// If it cannot be read, or the copy not be written.
     pub fn copy_to(&self, path: PathBuf) -> Result<(), StartError> {
-        let copied =
-            guard(|| copy::copy(&self.database.begin_read()?, &compaction::create(&path)?));
+        let copied = guard(|| {
+            copy::copy(
+                &self.database.begin_read()?,
+                &compaction::create(&path, CACHE)?,
+            )
+        });
         copied.map_err(|error| StartError::database(&path, error))
     }
 
@@ -305,6 +326,7 @@ impl Opened {
     ) -> Result<(Index, JoinHandle<()>), StartError> {
         let Opened {
             path,
+            cache,
             in_memory,
             database,
             state,
@@ -351,6 +373,7 @@ impl Opened {
             .map_err(StartError::Thread)?;
         let index = Index {
             path: (!in_memory).then_some(path),
+            cache,
             database,
             progress,
             tails,
@@ -420,6 +443,14 @@ impl Index {
         if self.progress.committed.load(Acquire) < self.progress.applied.load(Acquire) {
             self.committed().await?;
         }
+        self.read_committed(read).await
+    }
+
+    /// As [`Index::read`], and nothing is committed for it: what was applied last may be missing.
+    pub async fn read_committed<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error> + Send + 'static,
+    ) -> Result<T, IndexError> {
         let database = self.database.get();
         let task = tokio::task::spawn_blocking(move || guard(|| read(&database.begin_read()?)));
         let read = task.await.map_err(|_| IndexError::Stopped)?;

@@ -74,6 +74,7 @@ impl Node {
             keep,
             keep_bytes,
             waste,
+            cache,
             limits,
         } = options;
         limits.check().map_err(StartError::Setting)?;
@@ -85,7 +86,8 @@ impl Node {
         }
         let disk = Disk::new(data.as_deref(), limits.reserve);
         let dir = data.clone();
-        let mut opened = blocking(move || Opened::open(dir.as_deref())).await?;
+        let cache = cache.unwrap_or(crate::index::CACHE);
+        let mut opened = blocking(move || Opened::open_with(dir.as_deref(), cache)).await?;
         let presence = Arc::new(Presence::default());
         let acknowledgements = Arc::new(Acknowledgements::default());
         let sessions = Arc::new(Sessions::default());

@@ -35,6 +35,8 @@ pub struct Options {
     pub keep_bytes: Option<u64>,
     /// The index is compacted when so many bytes of its file, and half of it, are not used; without it 256 MiB.
     pub waste: Option<u64>,
+    /// Bytes of the index's pages that are kept in memory; without it 128 MiB.
+    pub cache: Option<usize>,
     /// What is refused.
     pub limits: Limits,
 }
@@ -80,6 +82,7 @@ impl fmt::Debug for Options {
             .field("keep", &self.keep)
             .field("keep_bytes", &self.keep_bytes)
             .field("waste", &self.waste)
+            .field("cache", &self.cache)
             .field("limits", &self.limits)
             .finish()
     }

@@ -11,7 +11,7 @@ use super::keys::Recent;
 use super::tables::{
     CONVERSATIONS, MARKS, MEMBERSHIPS, MESSAGES, QUEUES, SESSIONS, Tables, USERS, keys_of_day,
 };
-use super::{CACHE, Index, IndexError, copy};
+use super::{Index, IndexError, copy};
 use crate::command::Command;
 use crate::guard::guard;
 use redb::{
@@ -86,8 +86,8 @@ impl Kept {
 }
 
 impl Replacement {
-    fn make(path: PathBuf, txn: ReadTransaction) -> Result<Replacement, Error> {
-        let database = create(&path)?;
+    fn make(path: PathBuf, cache: usize, txn: ReadTransaction) -> Result<Replacement, Error> {
+        let database = create(&path, cache)?;
         copy::copy(&txn, &database)?;
         // What it pins is not needed any more.
         txn.close()?;
@@ -147,14 +147,12 @@ impl Replacement {
 }
 
 /// Makes a file for a copy, in place of what was left of another attempt.
-pub(super) fn create(path: &Path) -> Result<Database, Error> {
+pub(super) fn create(path: &Path, cache: usize) -> Result<Database, Error> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
         _ => {}
     }
-    let mut builder = Database::builder();
-    builder.set_cache_size(CACHE);
-    Ok(builder.create(path)?)
+    crate::database::open_file(path, cache)
 }
 
 /// Where the copy of an index lies while it is made.
@@ -170,10 +168,10 @@ impl Index {
     /// If the file cannot be written, or the index not be read.
     pub async fn copy_to(&self, path: &Path) -> Result<u64, IndexError> {
         let txn = self.ask(|reply| Want::Snapshot(false, reply)).await?;
-        let to = path.to_owned();
+        let (to, cache) = (path.to_owned(), self.cache);
         let copied = tokio::task::spawn_blocking(move || {
             guard(|| {
-                let database = create(&to)?;
+                let database = create(&to, cache)?;
                 copy::copy(&txn, &database)?;
                 Ok(copy::state(&txn)?.map_or(0, |state| state.position))
             })
@@ -207,7 +205,7 @@ impl Index {
         done.map(|()| (before, length(&path)))
     }
 
-    /// What its file takes; `None` if it has none.
+    /// What its file takes, as far as was committed; `None` if it has none.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -215,7 +213,7 @@ impl Index {
         let Some(path) = self.path.clone() else {
             return Ok(None);
         };
-        self.read(move |txn| {
+        self.read_committed(move |txn| {
             let length = std::fs::metadata(&path)?.len();
             let needed = needed(txn)?;
             Ok(Some(Room { length, needed }))
@@ -229,8 +227,8 @@ impl Index {
             reason,
         };
         let txn = self.ask(|reply| Want::Snapshot(true, reply)).await?;
-        let to = beside.to_owned();
-        let made = blocking(move || Replacement::make(to, txn)).await?;
+        let (to, cache) = (beside.to_owned(), self.cache);
+        let made = blocking(move || Replacement::make(to, cache, txn)).await?;
         let mut copy = made.map_err(|error| failed(error.to_string()))?;
         for _ in 0..MOST_ROUNDS {
             let Some(kept) = self.ask(Want::Kept).await? else {

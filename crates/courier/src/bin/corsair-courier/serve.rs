@@ -66,6 +66,9 @@ pub struct ServeArgs {
     /// Compact the index when so many bytes of its file, and half of it, are not used [default: 268435456]
     #[arg(long, value_name = "BYTES")]
     waste: Option<u64>,
+    /// Bytes of the index that are kept in memory, besides those on the disk [default: 134217728]
+    #[arg(long, value_name = "BYTES", value_parser = cache)]
+    cache: Option<usize>,
     /// Requests per second of one user
     #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().rate)]
     rate: NonZeroU32,
@@ -150,6 +153,16 @@ fn page_bytes(text: &str) -> Result<usize, String> {
     }
 }
 
+/// Reads the bytes of the index's cache, which has room for some pages at least.
+fn cache(text: &str) -> Result<usize, String> {
+    match text.parse::<usize>() {
+        Ok(bytes) if bytes >= 1 << 20 => Ok(bytes),
+        _ => Err(format!(
+            "'{text}' is too small or no number; give 1048576 or more"
+        )),
+    }
+}
+
 /// How long messages are kept: a duration, of which `30d` is thirty times 24 hours.
 fn age(text: &str) -> Result<Duration, String> {
     let days = text.trim().strip_suffix('d').map(str::trim_end);
@@ -224,6 +237,7 @@ impl ServeArgs {
             keep: self.keep,
             keep_bytes: self.keep_bytes,
             waste: self.waste,
+            cache: self.cache,
             limits: Limits {
                 rate: self.rate,
                 fanout: self.fanout,
