@@ -76,7 +76,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
     /// Applies entries until the feed ends.
     pub fn run(&mut self) -> Result<(), redb::Error> {
         let mut saved = (self.machine.state.position, Instant::now());
-        loop {
+        'transactions: loop {
             let mut waiting = Vec::new();
             let begun = self.machine.state.position;
             let grounded = std::mem::take(&mut self.grounded);
@@ -93,6 +93,8 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
                     recv(self.wants) -> want => {
                         if let Ok(want) = want {
                             self.serve(want, &mut saved)?;
+                            // Messages may have been taken meanwhile.
+                            continue 'transactions;
                         }
                     }
                     default(idle.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))) => {
@@ -105,7 +107,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
                 }
             };
             let Some(first) = first else {
-                return self.save(&mut saved);
+                return self.save(How::Durable, &mut saved);
             };
             let due = saved.0 + CHECKPOINT_ENTRIES;
             let checkpoint =
@@ -124,7 +126,7 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
                 self.serve(want, &mut saved)?;
             }
             if occasion == Occasion::Over {
-                return self.save(&mut saved);
+                return self.save(How::Durable, &mut saved);
             }
         }
     }
@@ -178,11 +180,12 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
                 let _ = reply.send(());
             }
             Want::Snapshot(keep, reply) => {
-                self.save(saved)?;
-                let snapshot = self.database.get().begin_read()?;
                 if keep {
+                    // What is taken beside the commit is not in the snapshot.
                     self.kept = Some(Kept::default());
                 }
+                self.save(How::Beside, saved)?;
+                let snapshot = self.database.get().begin_read()?;
                 let _ = reply.send(snapshot);
             }
             Want::Kept(reply) => {
@@ -394,11 +397,12 @@ impl<E: Effects, C: Fn(u64)> Writer<E, C> {
     }
 
     /// Writes everything applied to disk, if that is not done.
-    fn save(&mut self, saved: &mut (u64, Instant)) -> Result<(), redb::Error> {
-        if saved.0 < self.machine.state.position {
-            self.commit(How::Durable, |_, _, _| Ok(()))?;
+    fn save(&mut self, how: How, saved: &mut (u64, Instant)) -> Result<(), redb::Error> {
+        let mut position = self.machine.state.position;
+        if saved.0 < position {
+            ((), position) = self.commit(how, |_, _, _| Ok(()))?;
         }
-        self.saved(saved, self.machine.state.position);
+        self.saved(saved, position);
         Ok(())
     }
 

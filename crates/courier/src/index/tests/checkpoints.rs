@@ -87,6 +87,7 @@ fn on_slow_disk() -> (Fed, Gate) {
     make_tables(&database).unwrap();
     let opened = Opened {
         path: PathBuf::from("(slow)"),
+        cache: CACHE,
         in_memory: true,
         database,
         state: State::default(),
@@ -219,4 +220,28 @@ async fn messages_are_taken_beside_a_checkpoint_that_is_due_while_nothing_comes(
     }
     gate.open();
     fed.close();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_are_taken_beside_the_commit_that_a_copy_begins_with_and_are_not_in_it() {
+    let (mut fed, gate) = on_slow_disk();
+    let ([a, _, _], both, _) = fed.rooms().await;
+    fed.post(a, both, None, 0).await.unwrap();
+    let known = fed.position;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(FILE);
+    gate.close();
+    let index = fed.index.clone();
+    let copying = tokio::spawn(async move { index.copy_to(&path).await });
+    gate.reached();
+    for turn in 2..=20 {
+        assert_eq!(number(&fed.post(a, both, None, 0).await), (turn, false));
+    }
+    gate.open();
+    assert_eq!(copying.await.unwrap().unwrap(), known);
+    let page = fed.index.messages(both, 0, ALL, ALL).await.unwrap();
+    assert_eq!(page.items.len(), 20);
+    fed.close();
+    let copy = Opened::open(Some(dir.path())).unwrap();
+    assert_eq!(copy.applied().position, known);
 }
