@@ -2,6 +2,7 @@
 
 use crate::client::{ClientError, Http};
 use crate::crowd::Crowd;
+use crate::threads::Threads;
 use crate::{LoadError, joined};
 use axum::Router;
 use axum::body::Bytes;
@@ -22,6 +23,10 @@ pub struct Comparison {
     pub durable: Vec<f64>,
     /// POSTs to a handler that reads the body and answers 200, per second, of each round.
     pub bare: Vec<f64>,
+    /// What threads did for a POST that was stored,
+    pub durable_work: Threads,
+    /// and for one that was not.
+    pub bare_work: Threads,
 }
 
 impl Comparison {
@@ -93,12 +98,42 @@ pub async fn compare(
 ) -> Result<Comparison, LoadError> {
     let bare = Bare::start().await?;
     let mut posters = Posters::connect(host, &bare.host(), posters).await?;
-    let (mut durable, mut bare) = (Vec::new(), Vec::new());
+    let (mut durable, mut bare) = (Side::default(), Side::default());
     for _ in 0..rounds {
-        durable.push(posters.rate(Target::Durable, time).await?);
-        bare.push(posters.rate(Target::Bare, time).await?);
+        durable.round(&mut posters, Target::Durable, time).await?;
+        bare.round(&mut posters, Target::Bare, time).await?;
     }
-    Ok(Comparison { durable, bare })
+    Ok(Comparison {
+        durable_work: durable.work.each(durable.posted),
+        bare_work: bare.work.each(bare.posted),
+        durable: durable.rates,
+        bare: bare.rates,
+    })
+}
+
+/// What was measured of one of two.
+#[derive(Default)]
+struct Side {
+    rates: Vec<f64>,
+    posted: u64,
+    work: Threads,
+}
+
+impl Side {
+    async fn round(
+        &mut self,
+        posters: &mut Posters,
+        target: Target,
+        time: Duration,
+    ) -> Result<(), LoadError> {
+        let (before, begun) = (Threads::now(), Instant::now());
+        let posted = posters.post(target, Until::Time(begun + time)).await?;
+        self.rates
+            .push(posted as f64 / begun.elapsed().as_secs_f64());
+        self.posted += posted;
+        self.work.add_since(&before);
+        Ok(())
+    }
 }
 
 /// Where POSTs go.
@@ -154,16 +189,6 @@ impl Posters {
             });
         }
         Ok(Posters { posters })
-    }
-
-    /// POSTs per second, measured for this time.
-    ///
-    /// # Errors
-    /// If a client fails.
-    pub async fn rate(&mut self, target: Target, time: Duration) -> Result<f64, LoadError> {
-        let begun = Instant::now();
-        let posted = self.post(target, Until::Time(begun + time)).await?;
-        Ok(posted as f64 / begun.elapsed().as_secs_f64())
     }
 
     /// The time that a number of POSTs of each take.

@@ -15,12 +15,14 @@ mod fanout;
 mod idle;
 mod pace;
 mod series;
+mod threads;
 mod worker;
 
 pub use compare::{Bare, Comparison, Posters, Target, compare};
 pub use fanout::{Attack, Victim, fanout};
 pub use idle::{Idle, idle};
 pub use series::Series;
+pub use threads::{Threads, Work};
 
 use client::{ClientError, Http};
 use corsair_courier::UserId;

@@ -2,7 +2,7 @@
 
 use super::Results;
 use anyhow::Result;
-use corsair_courier_load::{Comparison, Idle, Kind, Series};
+use corsair_courier_load::{Comparison, Idle, Kind, Series, Threads};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -96,12 +96,41 @@ fn compared(comparison: &Comparison) -> String {
         let rates: Vec<_> = rates.iter().map(|rate| format!("{rate:.0}")).collect();
         rates.join(" ")
     };
-    format!(
+    let mut text = format!(
         "\n64 posters, durable POSTs/s: {}\nthe same to a handler that stores nothing: {}\nratio of the middle round: {:.0} %\n",
         list(&comparison.durable),
         list(&comparison.bare),
         100.0 * comparison.ratio(),
-    )
+    );
+    let sides = [
+        ("durable", &comparison.durable_work),
+        ("stores nothing", &comparison.bare_work),
+    ];
+    for (name, threads) in sides {
+        if threads.0.is_empty() {
+            continue;
+        }
+        let _ = writeln!(
+            text,
+            "\n{:<32} {:>8} {:>8} {:>22}",
+            format!("µs of a POST, {name}"),
+            "user",
+            "system",
+            "waits for a processor"
+        );
+        for (thread, work) in &threads.0 {
+            let micros = [work.user, work.system, work.waited].map(|time| time.as_secs_f64() * 1e6);
+            let [user, system, waited] = micros;
+            // Threads that have done nothing.
+            if user + system >= 0.05 {
+                let _ = writeln!(
+                    text,
+                    "{thread:<32} {user:>8.1} {system:>8.1} {waited:>22.1}"
+                );
+            }
+        }
+    }
+    text
 }
 
 /// Bytes in the unit that leaves at least one.
@@ -135,6 +164,8 @@ pub fn json(results: &Results) -> Result<String> {
             "durable_per_s": comparison.durable,
             "bare_per_s": comparison.bare,
             "ratio": comparison.ratio(),
+            "durable_work": threads(&comparison.durable_work),
+            "bare_work": threads(&comparison.bare_work),
         })
     });
     let idle = results.idle.as_ref().map(|idle: &Idle| {
@@ -158,6 +189,18 @@ pub fn json(results: &Results) -> Result<String> {
     });
     let all = json!({ "load": load, "comparison": comparison, "idle": idle, "fanout": fanout });
     Ok(format!("{}\n", serde_json::to_string_pretty(&all)?))
+}
+
+fn threads(threads: &Threads) -> Value {
+    let threads = threads.0.iter().map(|(name, work)| {
+        let work = json!({
+            "user_ns": work.user.as_nanos() as u64,
+            "system_ns": work.system.as_nanos() as u64,
+            "waited_ns": work.waited.as_nanos() as u64,
+        });
+        (name.clone(), work)
+    });
+    Value::Object(threads.collect())
 }
 
 fn series(series: &Series) -> Value {
