@@ -2,11 +2,11 @@
 # The messaging service with a real NATS server: nodes and the server are killed in turn under load,
 # by the project's own client and by one that shares no code with it (ci/courier/chaos.py, on aiohttp
 # and websockets), and nothing that was acknowledged is lost. Then clients that read nothing, a disk that
-# is full, the OpenAPI document against every route (schemathesis), a user beside others who post to
+# is full or fails, the OpenAPI document against every route (schemathesis), a user beside others who post to
 # thousands, backups and compactions under load, and nodes that are upgraded one after the other.
 #
 #   ci/courier.sh                            all of it
-#   ci/courier.sh chaos contract             only these: failover chaos slow_readers disk_full corruption contract
+#   ci/courier.sh chaos contract             only these: failover chaos slow_readers disk_full faults corruption contract
 #                                            page fanout backup upgrade clients
 #
 # Needs nats-server (apt-get install nats-server) and Python 3.10 or later with venv. What is missing is
@@ -15,7 +15,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-all_steps=(failover chaos slow_readers disk_full corruption contract page fanout backup upgrade clients)
+all_steps=(failover chaos slow_readers disk_full faults corruption contract page fanout backup upgrade clients)
 if [ "$#" -gt 0 ]; then steps=("$@"); else steps=("${all_steps[@]}"); fi
 export PYTHONDONTWRITEBYTECODE=1
 target=${CARGO_TARGET_DIR:-target}
@@ -65,6 +65,16 @@ step_slow_readers() {
 step_disk_full() {
     packages "${clients[@]}" || return 0
     timeout 300 "$python" ci/courier/disk_full.py "$program"
+}
+
+# What fails is written in C, because it stands between the node and the C library.
+step_faults() {
+    packages "${clients[@]}" || return 0
+    if ! command -v cc >/dev/null; then
+        echo "left out: a disk that fails now and then (it needs cc)"
+        return 0
+    fi
+    timeout 300 "$python" ci/courier/faults.py "$program"
 }
 
 step_corruption() {
