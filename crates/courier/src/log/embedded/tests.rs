@@ -92,14 +92,14 @@ fn long() -> Command {
     }
 }
 
-/// Submits so many, each a group of its own. Those that came out have positions from `first` on.
+/// Submits these, each a group of its own. Returns the position of the last.
 fn submit_one_by_one(
     log: &Embedded,
     entries: &Receiver<Vec<Entry>>,
-    mut commands: impl Iterator<Item = Command>,
+    commands: impl Iterator<Item = Command>,
 ) -> u64 {
     let mut last = 0;
-    while let Some(command) = commands.next() {
+    for command in commands {
         log.submit(command, oneshot::channel().0).unwrap();
         let came = entries.recv_timeout(Duration::from_secs(20)).unwrap();
         last = came.last().unwrap().position;
