@@ -206,7 +206,7 @@ fn recursion_goes_deeper_than_a_stack() {
     let pool = pool(2);
     for first in [true, false] {
         for leaf in [true, false] {
-            assert_eq!(pool.block_on(chain(300_000, first, leaf)), 300_000);
+            assert_eq!(pool.block_on(chain(100_000, first, leaf)), 100_000);
         }
     }
 }
@@ -288,7 +288,7 @@ fn a_waiting_chain_deeper_than_a_stack_can_be_dropped() {
     }
     let bottom = Arc::new(AtomicUsize::new(0));
     let pool = pool(1);
-    let spawned = pool.spawn(deep(1_000_000, Arc::clone(&bottom)));
+    let spawned = pool.spawn(deep(200_000, Arc::clone(&bottom)));
     while bottom.load(Ordering::Relaxed) == 0 {
         std::thread::yield_now();
     }

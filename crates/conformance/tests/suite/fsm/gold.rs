@@ -85,7 +85,7 @@ fn coins_for_pirates_that_have_ended_are_salvaged() {
     let chat = Some(Duration::from_millis(1));
     let talk = Duration::from_millis(50);
     let fsm = Fsm {
-        population: 20_000,
+        population: 4_000,
         talk,
         chat,
         ..Fsm::default()

@@ -49,7 +49,7 @@ fn the_fsm_ends_where_dead_letters_do_not_come_back() {
         ..Config::default()
     };
     let fsm = Fsm {
-        population: 20_000,
+        population: 4_000,
         talk: Duration::from_millis(50),
         chat: Some(Duration::from_millis(1)),
         ..Fsm::default()
