@@ -106,12 +106,12 @@ fn run_shards<M: Message>(
 
 /// Does the work of each shard on a thread of its own, the first one's on this thread. Those that have begun
 /// are told to stop if there is no thread for another.
-fn on_threads(
+fn on_threads<T: Send>(
     config: &Config,
     shards: usize,
     abandon: impl Fn(),
-    work: impl Fn(usize) -> engine::Outcome + Sync,
-) -> Result<Vec<engine::Outcome>, RunError> {
+    work: impl Fn(usize) -> T + Sync,
+) -> Result<Vec<T>, RunError> {
     let work = &work;
     std::thread::scope(|scope| {
         let mut others = Vec::new();
@@ -138,7 +138,7 @@ fn on_threads(
         }
         let first = work(0);
         let others = others.into_iter().map(|thread| match thread.join() {
-            Ok(outcome) => outcome,
+            Ok(done) => done,
             Err(panic) => std::panic::resume_unwind(panic),
         });
         Ok(std::iter::once(first).chain(others).collect())

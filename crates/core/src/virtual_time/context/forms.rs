@@ -186,11 +186,7 @@ where
                 waker::begin(me);
                 let body = Pin::new_unchecked(&mut *actor);
                 if body.poll(&mut task::Context::from_waker(&waker)).is_ready() {
-                    // What arrived with the last breath was not received.
-                    if let Some(event) = (*shard).take_arrived() {
-                        let kind = event.message_kind();
-                        drop((*shard).undeliverable(event, kind));
-                    }
+                    return_arrived(shard);
                     return Flow::Stop;
                 }
                 if !waker::was_woken() || !again(shard) {
@@ -250,6 +246,21 @@ unsafe fn wake_relay<M: Message>(shard: *mut Shard<M>) {
     };
     if let Some(relay) = relay {
         relay.wake();
+    }
+}
+
+/// The actor has ended without receiving the event that has arrived, if one has: that is undeliverable.
+///
+/// # Safety
+/// The shard is valid and no reference to it is held.
+pub(super) unsafe fn return_arrived<M: Message>(shard: *mut Shard<M>) {
+    // SAFETY: the contract; each reference ends with its expression, before the event is dropped, which is
+    // foreign code.
+    unsafe {
+        if let Some(event) = (*shard).take_arrived() {
+            let kind = event.message_kind();
+            drop((*shard).undeliverable(event, kind));
+        }
     }
 }
 

@@ -1,10 +1,10 @@
 //! The form of scripts: what they wait for is data, so that they can be written down while they wait.
 
-use super::forms::Maker;
+use super::forms::{Maker, return_arrived};
 use super::{ForEvent, VirtualContext};
 use crate::contract::{Event, Flow, Message, Script, Token, Wait, Waiting, time::nanos};
 use crate::virtual_time::form::Form;
-use crate::virtual_time::scheduled::Kind;
+use crate::virtual_time::scheduled::{Head, Kind};
 use crate::virtual_time::shard::Shard;
 use crate::virtual_time::travel::{CodecError, get, put};
 use serde::{Deserialize, Serialize};
@@ -72,19 +72,24 @@ impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
         // before the script goes on.
         unsafe {
             loop {
-                let event = match (*actor).until {
+                let until = (*actor).until;
+                let mut event = match until {
                     Until::Now => None,
-                    Until::Event => match next_event(shard) {
-                        Some(event) => Some(event),
-                        None => return Flow::Continue,
-                    },
-                    Until::Spawned(request) => match spawned(shard, request) {
-                        Some(event) => Some(event),
-                        None => return Flow::Continue,
-                    },
-                    Until::Due(token) if is_due(shard, token) => None,
-                    Until::Due(_) => return Flow::Continue,
+                    Until::Event => next_event(shard),
+                    Until::Spawned(request) => arrived(shard, |head| {
+                        head.kind() == Kind::Spawned && head.seq == request
+                    }),
+                    Until::Due(token) => arrived(shard, |head| {
+                        head.kind() == Kind::Timer && head.cause.parent == u64::from(token)
+                    }),
                 };
+                match until {
+                    Until::Now => {}
+                    _ if event.is_none() => return Flow::Continue,
+                    // The timer is the library's own.
+                    Until::Due(_) => event = None,
+                    Until::Event | Until::Spawned(_) => {}
+                }
                 let context = &mut VirtualContext::new(ForEvent(shard));
                 let wait = (*actor).script.go_on(event, context);
                 (*actor).until = match wait {
@@ -94,11 +99,7 @@ impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
                     Wait::Yield => sleep(shard, (*shard).min_latency()),
                     Wait::Settle => sleep(shard, (*shard).time_to_settle()),
                     Wait::End => {
-                        // What arrived with the last breath was not received.
-                        if let Some(event) = (*shard).take_arrived() {
-                            let kind = event.message_kind();
-                            drop((*shard).undeliverable(event, kind));
-                        }
+                        return_arrived(shard);
                         return Flow::Stop;
                     }
                 };
@@ -155,15 +156,18 @@ unsafe fn next_event<M: Message>(shard: *mut Shard<M>) -> Option<Event<M>> {
     }
 }
 
-/// The addresses of a spawn, if they have arrived; anything else is kept.
+/// The event that is waited for, if it has arrived; any other is kept.
 ///
 /// # Safety
 /// See [`sleep`].
-unsafe fn spawned<M: Message>(shard: *mut Shard<M>, request: u32) -> Option<Event<M>> {
+unsafe fn arrived<M: Message>(
+    shard: *mut Shard<M>,
+    is_wanted: impl FnOnce(&Head) -> bool,
+) -> Option<Event<M>> {
     // SAFETY: the contract.
     unsafe {
         let event = (*shard).take_arrived()?;
-        if event.head.kind() == Kind::Spawned && event.head.seq == request {
+        if is_wanted(&event.head) {
             (*shard).resume_kept(event.head, None);
             return event.into_event();
         }
@@ -172,25 +176,4 @@ unsafe fn spawned<M: Message>(shard: *mut Shard<M>, request: u32) -> Option<Even
         }
     }
     None
-}
-
-/// Whether the timer of a sleep has arrived; anything else is kept.
-///
-/// # Safety
-/// See [`sleep`].
-unsafe fn is_due<M: Message>(shard: *mut Shard<M>, token: u32) -> bool {
-    // SAFETY: the contract.
-    unsafe {
-        let Some(event) = (*shard).take_arrived() else {
-            return false;
-        };
-        if event.head.kind() == Kind::Timer && event.head.cause.parent == u64::from(token) {
-            (*shard).resume_kept(event.head, None);
-            return true;
-        }
-        if !event.is_own() {
-            (*shard).keep(event);
-        }
-    }
-    false
 }

@@ -39,19 +39,19 @@ impl<M: Message> Engine<M> {
         kinds: &Kinds<M>,
         share: Share<'_, M>,
     ) -> Result<(), CodecError> {
-        self.spawned = head.spawned;
-        self.windows = head.windows;
-        self.counted = head.counted;
+        self.spawned = head.common.spawned;
+        self.windows = head.common.windows;
+        self.counted = head.common.counted;
         self.busy = share.busy;
         let shard = self.shard();
         shard.settings.streams = Streams::new(head.stream_seed);
         shard.settings.network_key = key(head.stream_seed, NETWORK);
-        shard.window.number = head.window;
-        shard.window.base = head.window << shard.settings.window_bits;
-        shard.queues.timers.advance(head.window);
-        shard.queues.far.advance(head.window);
-        shard.spawns_wait_from = head.spawns_wait_from;
-        let addresses = Addresses::restore(&head.addresses);
+        shard.window.number = head.common.window;
+        shard.window.base = head.common.window << shard.settings.window_bits;
+        shard.queues.timers.advance(head.common.window);
+        shard.queues.far.advance(head.common.window);
+        shard.spawns_wait_from = head.common.spawns_wait_from;
+        let addresses = Addresses::restore(&head.common.addresses);
         shard.places.addresses = addresses.ok_or(CodecError::Number(0, "address"))?;
         shard.places.add_forgotten_names(share.names);
         shard.take_over(share.notes);

@@ -21,8 +21,7 @@ struct Census {
 impl<M: Message> Engine<M> {
     /// What all shards agree on.
     pub(super) fn common(&mut self) -> Common {
-        let (spawned, counted) = (self.spawned, self.counted);
-        let windows = self.windows;
+        let (spawned, windows, counted) = (self.spawned, self.windows, self.counted);
         let shard = self.shard();
         Common {
             window: shard.window.number,
@@ -60,7 +59,7 @@ impl<M: Message> Engine<M> {
         // SAFETY: as in `shard`; nothing is changed, and no actor runs but to be written.
         let places = unsafe { &(*self.shard).places };
         let groups = places.groups();
-        number(to, groups.len() as u64);
+        put_number(to, groups.len() as u64);
         for group in groups {
             let (first, count) = (group.first, group.spawn.count());
             let actors = group.pages.iter();
@@ -73,17 +72,17 @@ impl<M: Message> Engine<M> {
                 origin,
             };
             put(to, &saved).map_err(|error| written("a spawn", error))?;
-            number(to, group.pages.len() as u64);
+            put_number(to, group.pages.len() as u64);
             for page in group.pages {
                 let mut contents = Vec::with_capacity(16 * 1024);
                 let mut census = Census::default();
                 for actor in addresses_of(page, first, count) {
                     self.save_actor(group.population, actor, &mut census, &mut contents)?;
                 }
-                number(to, page.into());
-                number(to, census.living.into());
-                number(to, census.live.into());
-                number(to, contents.len() as u64);
+                put_number(to, page.into());
+                put_number(to, census.living.into());
+                put_number(to, census.live.into());
+                put_number(to, contents.len() as u64);
                 to.extend_from_slice(&contents);
             }
         }
@@ -95,7 +94,7 @@ impl<M: Message> Engine<M> {
         // SAFETY: as in `save_groups`.
         let places = unsafe { &(*self.shard).places };
         let batches = places.batches();
-        number(to, batches.len() as u64);
+        put_number(to, batches.len() as u64);
         for batch in batches {
             let actors = batch.first..batch.first + u32::from(batch.count);
             let mut contents = Vec::new();
@@ -114,7 +113,7 @@ impl<M: Message> Engine<M> {
                 origin: self.origin_of(batch.population, actors)?,
             };
             put(to, &saved).map_err(|error| written("a spawn", error))?;
-            number(to, contents.len() as u64);
+            put_number(to, contents.len() as u64);
             to.extend_from_slice(&contents);
         }
         Ok(())
@@ -143,8 +142,8 @@ impl<M: Message> Engine<M> {
                 census.living += 1;
                 return Ok(());
             }
-            number(to, seq.into());
-            number(to, drawn);
+            put_number(to, seq.into());
+            put_number(to, drawn);
             if state == State::Live {
                 census.living += 1;
                 census.live += 1;
@@ -213,7 +212,7 @@ impl<M: Message> Engine<M> {
     /// The spawns that were asked for and have not been carried out.
     fn save_spawns(&mut self, to: &mut Vec<u8>) -> Result<(), SnapshotError> {
         let spawns = &self.shard().spawns;
-        number(to, spawns.len() as u64);
+        put_number(to, spawns.len() as u64);
         for asked in spawns {
             write_spawn(asked, to).map_err(|error| match error {
                 CodecError::NoKind => SnapshotError::NoKind {
@@ -232,11 +231,10 @@ impl<M: Message> Engine<M> {
         let shard = unsafe { &*self.shard };
         let mut events = Vec::new();
         let mut count = 0;
-        let mut failed = Ok(());
-        let base = shard.window.base;
+        let mut done = Ok(());
         for event in &shard.rest {
             count += 1;
-            let time = base + u64::from(event.head.offset());
+            let time = shard.window.base + u64::from(event.head.offset());
             codec.write_event(time, event, &mut events)?;
         }
         let next = shard.window.number + 1;
@@ -250,31 +248,29 @@ impl<M: Message> Engine<M> {
             let base = (next + ahead) << shard.settings.window_bits;
             buffer.for_each(|event| {
                 count += 1;
-                // SAFETY: the events of buffers are there, and stay.
-                let done = unsafe { codec.write_stored(base, event, &mut events) };
-                if failed.is_ok() {
-                    failed = done;
+                if done.is_ok() {
+                    // SAFETY: the events of buffers are there, and stay.
+                    done = unsafe { codec.write_stored(base, event, &mut events) };
                 }
             });
         }
-        let mut far = |time: u64, event: &Scheduled<M>| {
+        let mut write = |time: u64, event: &Scheduled<M>| {
             count += 1;
-            let done = codec.write_event(time, event, &mut events);
-            if failed.is_ok() {
-                failed = done;
+            if done.is_ok() {
+                done = codec.write_event(time, event, &mut events);
             }
         };
         let outs = shard.queues.out.iter();
         outs.flat_map(|out| &out.far)
-            .for_each(|one| far(one.time, &one.event));
-        shard.queues.far.for_each(|one| far(one.time, &one.event));
+            .for_each(|one| write(one.time, &one.event));
+        shard.queues.far.for_each(|one| write(one.time, &one.event));
         shard.queues.timers.for_each(|timer| {
             let mut head = EventHead::new(0, Kind::Timer, timer.actor, TIMER_FROM, TIMER_SEQ, 0);
             head.cause.parent = timer.token.into();
-            far(timer.time, &Scheduled::bare(head));
+            write(timer.time, &Scheduled::bare(head));
         });
-        failed?;
-        number(to, count);
+        done?;
+        put_number(to, count);
         to.append(&mut events);
         self.save_kept(codec, to)
     }
@@ -294,28 +290,23 @@ impl<M: Message> Engine<M> {
             while let Some(entry) = at {
                 if let Some(event) = shard.kept.event(entry) {
                     count += 1;
-                    number(&mut kept, actor.into());
+                    put_number(&mut kept, actor.into());
                     codec.write_event(0, event, &mut kept)?;
                 }
                 at = shard.kept.next(list, entry);
             }
         }
-        number(to, count);
+        put_number(to, count);
         to.append(&mut kept);
         let own = shard.own_messages();
-        number(to, own.len() as u64);
+        put_number(to, own.len() as u64);
         for (actor, token, event) in own {
-            number(to, actor.into());
-            number(to, token.into());
+            put_number(to, actor.into());
+            put_number(to, token.into());
             codec.write_event(0, event, to)?;
         }
         Ok(())
     }
-}
-
-/// Writes a number as `put` does.
-fn number(to: &mut Vec<u8>, number: u64) {
-    put_number(to, number);
 }
 
 /// What could not be written.

@@ -6,6 +6,7 @@ use crate::contract::{Config, Kind, Message, RunError, Script, Time};
 use crate::sync::Stopwatch;
 use crate::virtual_time::context;
 use crate::virtual_time::engine::PausableShard;
+use crate::virtual_time::on_threads;
 use crate::virtual_time::places::Places;
 use crate::virtual_time::population::Blueprint;
 use crate::virtual_time::shard::Shard;
@@ -105,7 +106,8 @@ impl<M: Message> Simulation<M> {
         let common = lock(&self.shards[0]).common();
         let (now, injected) = (self.now.as_nanos(), self.injected);
         let head = Head::new::<M>(&self.config, now, injected, saving.stream_seed, common);
-        let parts = in_parallel(&self.shards, |shard| lock(shard).save(&codec));
+        let save = |index: usize| lock(&self.shards[index]).save(&codec);
+        let parts = on_threads(&self.config, self.shards.len(), || (), save)?;
         let parts = parts.into_iter().collect::<Result<_, _>>()?;
         Snapshot::new(&head, parts).map_err(|error| SnapshotError::corrupt(0, error))
     }
@@ -129,12 +131,16 @@ impl<M: Message> Simulation<M> {
         let count = config.workers.get();
         let places = Places::new(0, count);
         let shares = shares(snapshot, kinds, count, |address| places.owner(address))?;
-        let shares: Vec<_> = (0..).zip(shares).map(|one| Mutex::new(Some(one))).collect();
-        let made = in_parallel(&shares, |share| {
-            let share = lock(share).take();
-            let (index, share): (usize, Share<'_, M>) = share.expect("each is taken once");
+        let shares: Vec<_> = shares
+            .into_iter()
+            .map(|share| Mutex::new(Some(share)))
+            .collect();
+        let make = |index: usize| {
+            let share: Option<Share<'_, M>> = lock(&shares[index]).take();
+            let share = share.expect("each shard takes its own share");
             PausableShard::restored(config, index, &head, kinds, share)
-        });
+        };
+        let made = on_threads(config, count, || (), make)?;
         let shards = (1..).zip(made).map(|(part, shard)| match shard {
             Ok(shard) => Ok(Arc::new(Mutex::new(shard))),
             Err(error) => Err(SnapshotError::corrupt(part, error)),
@@ -156,23 +162,4 @@ impl<M: Message> Simulation<M> {
             }),
         })
     }
-}
-
-/// Does something for each, the first one on this thread and each other on one of its own.
-fn in_parallel<T: Sync, R: Send>(each: &[T], act: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let Some((first, others)) = each.split_first() else {
-        return Vec::new();
-    };
-    if others.is_empty() {
-        return vec![act(first)];
-    }
-    std::thread::scope(|scope| {
-        let others: Vec<_> = others.iter().map(|one| scope.spawn(|| act(one))).collect();
-        let first = act(first);
-        let others = others.into_iter().map(|thread| match thread.join() {
-            Ok(done) => done,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        std::iter::once(first).chain(others).collect()
-    })
 }

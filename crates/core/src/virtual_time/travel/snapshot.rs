@@ -124,15 +124,11 @@ pub(in super::super) struct Head {
     pub(in super::super) injected: u32,
     pub(in super::super) stream_seed: u64,
     settings: Vec<(String, String)>,
-    pub(in super::super) window: u64,
-    pub(in super::super) spawns_wait_from: u64,
-    pub(in super::super) spawned: u64,
-    pub(in super::super) windows: u64,
-    pub(in super::super) counted: bool,
-    pub(in super::super) addresses: SavedAddresses,
+    pub(in super::super) common: Common,
 }
 
-/// What a shard says for the head.
+/// The part of a head that any one shard can say, because it is the same on all.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in super::super) struct Common {
     pub(in super::super) window: u64,
     pub(in super::super) spawns_wait_from: u64,
@@ -150,31 +146,27 @@ impl Head {
         stream_seed: u64,
         common: Common,
     ) -> Head {
+        let settings = settings::<M>(config).into_iter();
         Head {
             format: FORMAT,
             shards: config.workers.get() as u32,
             now,
             injected,
             stream_seed,
-            settings: settings::<M>(config),
-            window: common.window,
-            spawns_wait_from: common.spawns_wait_from,
-            spawned: common.spawned,
-            windows: common.windows,
-            counted: common.counted,
-            addresses: common.addresses,
+            settings: settings
+                .map(|(what, value)| (what.to_owned(), value))
+                .collect(),
+            common,
         }
     }
 
     /// Whether a run of this configuration can go on from it.
     pub(in super::super) fn check<M: Message>(&self, config: &Config) -> Result<(), SnapshotError> {
-        let given = settings::<M>(config);
-        for ((what, given), known) in given.into_iter().zip(SETTINGS) {
-            let saved = self.settings.iter().find(|(name, _)| *name == what);
+        for (what, given) in settings::<M>(config) {
+            let saved = self.settings.iter().find(|(name, _)| name == what);
             let saved = saved.map_or("nothing", |(_, saved)| saved);
             if saved != given {
                 let saved = saved.to_owned();
-                let what = known;
                 return Err(SnapshotError::Differs { what, saved, given });
             }
         }
@@ -182,36 +174,22 @@ impl Head {
     }
 }
 
-const SETTINGS: [&str; 10] = [
-    "the seed",
-    "latencies",
-    "windows of",
-    "the end",
-    "totals per actor",
-    "traces",
-    "dead letters",
-    "panics",
-    "a network",
-    "messages",
-];
-
-/// What decides the result of a run, beside its scenario.
-pub(in super::super) fn settings<M: Message>(config: &Config) -> Vec<(String, String)> {
+/// What decides the result of a run, beside its scenario: what it is called, and its value.
+pub(in super::super) fn settings<M: Message>(config: &Config) -> Vec<(&'static str, String)> {
+    let (min, max) = (config.latency.min(), config.latency.max());
     let bits = config.lookahead_nanos().ilog2();
-    let values = [
-        config.seed.to_string(),
-        format!("{:?} to {:?}", config.latency.min(), config.latency.max()),
-        format!("2^{bits} ns"),
-        format!("{:?}", config.end),
-        config.per_actor.to_string(),
-        config.traces.to_string(),
-        format!("{:?}", config.dead_letters),
-        format!("{:?}", config.panics),
-        config.network.is_some().to_string(),
-        M::KINDS.join(", "),
-    ];
-    let names = SETTINGS.iter().map(|name| (*name).to_owned());
-    names.zip(values).collect()
+    vec![
+        ("the seed", config.seed.to_string()),
+        ("latencies", format!("{min:?} to {max:?}")),
+        ("windows of", format!("2^{bits} ns")),
+        ("the end", format!("{:?}", config.end)),
+        ("totals per actor", config.per_actor.to_string()),
+        ("traces", config.traces.to_string()),
+        ("dead letters", format!("{:?}", config.dead_letters)),
+        ("panics", format!("{:?}", config.panics)),
+        ("a network", config.network.is_some().to_string()),
+        ("messages", M::KINDS.join(", ")),
+    ]
 }
 
 /// The small things of a part.
@@ -355,7 +333,7 @@ fn take<'a>(from: &mut Input<'a>, bytes: u64) -> Result<&'a [u8], CodecError> {
     let split = usize::try_from(bytes)
         .ok()
         .and_then(|bytes| from.split_at_checked(bytes));
-    let (taken, rest) = split.ok_or(postcard::Error::DeserializeUnexpectedEnd)?;
+    let (taken, rest) = split.ok_or_else(CodecError::short)?;
     *from = rest;
     Ok(taken)
 }
