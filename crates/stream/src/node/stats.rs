@@ -175,9 +175,7 @@ impl Clock {
         self.sleep.as_mut().reset(after(self.next - now));
         Poll::Ready(time)
     }
-}
 
-impl Clock {
     /// What was done at its last strike has taken so long: it does not strike again before as much time has passed, so
     /// that a node which works longer than an interval still gets to its points.
     pub(crate) fn rest(&mut self, took: Duration) {

@@ -115,6 +115,43 @@ async fn a_derivative_goes_on_from_the_point_before_the_stop() {
 }
 
 #[tokio::test]
+async fn a_stop_does_not_lower_the_rate_of_points() {
+    let service = Service::new();
+    let text = "stream | from('m') | stats(200ms) | derivative('emitted').unit(200ms) | log()";
+    service.task("t", text).await;
+    let points: String = (0..100).map(|at| format!("m v=1 {at}\n")).collect();
+    service.write(&points).await;
+    let rates = |service: &Service| -> Vec<f64> {
+        let rate = |line: String| -> f64 {
+            let rate = line.split_once("emitted=").and_then(|(_, rest)| {
+                let (rate, _) = rest.split_once([',', ' '])?;
+                rate.parse().ok()
+            });
+            rate.unwrap_or_else(|| panic!("{line}"))
+        };
+        service.log.lines().into_iter().map(rate).collect()
+    };
+    while rates(&service).is_empty() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let stop = Duration::from_secs(3);
+    let saved = service.engine.suspend(LONG).await.to_bytes();
+    assert!(service.engine.close().await.unwrap().is_ok());
+    tokio::time::sleep(stop).await;
+    let service = Service::new();
+    service.engine.restore(Saved::from_bytes(&saved).unwrap());
+    service.task("t", text).await;
+    service.write(&points).await;
+    while rates(&service).len() < 2 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // Over the stop a hundred points would be at most 100 × 200 ms ÷ 3 s.
+    let lowered = |rate: &f64| *rate > 0.0 && *rate <= 100.0 * 0.2 / 3.0;
+    let rates = rates(&service);
+    assert!(!rates.iter().any(lowered), "{rates:?}");
+}
+
+#[tokio::test]
 async fn a_stream_that_falls_silent_during_a_stop_is_dead_after_it() {
     let service = Service::new();
     let text = "stream | from('m') | groupBy('h') | deadman(0.0, 50ms) | log()";
