@@ -8,7 +8,7 @@
 #   ci/test.sh observe    must be asked for: a real Kafka and a real Neo4j
 #   ci/test.sh cluster    must be asked for: runs over several real processes, which are killed and stopped
 #   ci/test.sh courier    must be asked for: a real NATS server, and nodes that are killed
-#   ci/test.sh checkpoint must be asked for: runs that are killed 50 times and go on
+#   ci/test.sh checkpoint must be asked for: runs that are killed 100 times and go on
 #   ci/test.sh ui         must be asked for: the live view in Chromium
 #   ci/test.sh python     must be asked for: the Python module, with what it needs from PyPI
 #   ci/test.sh stream     must be asked for: clients of InfluxDB from pip, and hung receivers

@@ -268,6 +268,14 @@ impl Live {
         seen.ok().flatten()
     }
 
+    /// Ends the run where it is, and returns what it has done until now.
+    pub fn stop(mut self) -> (Report, Totals) {
+        let report = self.simulation.report();
+        // Actors hand in what they have done as they go.
+        drop(self.simulation);
+        (report, totals(&self.model))
+    }
+
     /// Goes on to the end, and returns what the run has done.
     ///
     /// # Errors

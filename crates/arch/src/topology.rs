@@ -66,6 +66,11 @@ pub struct Topology {
 }
 
 impl Topology {
+    /// What tells it from others, the same in every process.
+    pub fn checksum(&self) -> u32 {
+        crc32fast::hash(format!("{self:?}").as_bytes())
+    }
+
     /// What stands for the measured times of services in Guesstimate's models, by their names, as
     /// [`corsair_observe::Settings::guesses`] wants it.
     pub fn guesses(&self) -> BTreeMap<String, Guess> {

@@ -1,10 +1,12 @@
 //! `-a` anything but fsm: an architecture of services, simulated and observed.
 
+mod saved;
 pub mod source;
 mod spent;
 mod summary;
 mod timeline;
 
+use crate::checkpoint;
 use crate::console::{Console, complain};
 use crate::memory;
 use crate::options::{self, Options, ServiceOptions, SessionOptions};
@@ -13,6 +15,7 @@ use crate::workload::{Results, Workload};
 use anyhow::{Context, Result, anyhow};
 use corsair::{Addr, Report};
 use corsair_arch::{KINDS, Package, Plan, SimulateError, Topology, Totals, simulate};
+use corsair_observe::checkpoint::Checkpoint;
 use corsair_observe::{Observed, Recorder, Settings};
 use corsair_view::Make;
 use std::borrow::Cow;
@@ -25,6 +28,8 @@ use summary::{Described, ServicesTold};
 pub struct Services<'a> {
     options: &'a ServiceOptions,
     topology: Topology,
+    /// Where it goes on from.
+    from: Option<Arc<Checkpoint>>,
     /// Where it is written what happens over time.
     timelines: Vec<timeline::File>,
 }
@@ -41,6 +46,7 @@ impl<'a> Services<'a> {
         Ok(Services {
             options: services,
             topology,
+            from: (options.checkpoints.as_ref()).and_then(|saved| saved.from.clone()),
             timelines: timeline::File::begin_all(&services.timelines)?,
         })
     }
@@ -64,6 +70,9 @@ impl Workload for Services<'_> {
         settings.otlp.clone_from(&self.options.otlp);
         settings.zipkin.clone_from(&self.options.zipkin);
         settings.metrics = self.options.metrics;
+        if let Some(from) = &self.from {
+            settings.resumed = Some(checkpoint::resumed(from, None));
+        }
         Ok(())
     }
 
@@ -111,9 +120,12 @@ impl Workload for Services<'_> {
             .collect();
         let topology = self.topology.clone();
         let utilisations = |totals: &Totals| topology.utilisations(totals, plan.duration);
-        let (report, totals) = match &options.session {
-            Some(held) => run_held(options, held, self.topology, &plan, console)?,
-            None => simulate(options.executor, &options.config, self.topology, &plan)
+        let (report, totals) = match (&options.session, &options.checkpoints) {
+            (Some(held), _) => run_held(options, held, self.topology, &plan, console)?,
+            (None, Some(checkpoints)) => {
+                saved::run(options, checkpoints, self.topology, &plan, console)?
+            }
+            (None, None) => simulate(options.executor, &options.config, self.topology, &plan)
                 .map_err(|error| failed(&error, console))?,
         };
         described.utilisations = utilisations(&totals);

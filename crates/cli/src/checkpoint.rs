@@ -11,6 +11,8 @@ use anyhow::{Context, Result, bail};
 use corsair::fsm::Form;
 use corsair::{Config, Executor, Message, Simulation, Snapshot, SnapshotError, Time};
 use corsair_observe::checkpoint::{self, Checkpoint, CheckpointError, Draft};
+use corsair_observe::{Population, Resumed, SavedOutputs};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use signal::Signals;
 use std::path::{Path, PathBuf};
@@ -87,14 +89,20 @@ fn refuse(options: &Options, flag: &str) -> Result<()> {
             )
         }
         What::Pirates(_) => {}
-        What::Services(_) => bail!(
-            "--{flag} is for fsm: the services of {} cannot be saved yet; leave it out",
-            options.arch
-        ),
+        What::Services(services) => {
+            let sent = [
+                (services.kafka.is_some(), "-k"),
+                (services.otlp.is_some(), "--otlp"),
+                (services.zipkin.is_some(), "--zipkin"),
+            ];
+            if let Some((_, output)) = sent.iter().find(|(asked, _)| *asked) {
+                bail!(
+                    "--{flag} and {output} do not go together: what another system has taken it would get again; leave one of them out, or write a file with -c"
+                );
+            }
+        }
     }
     let outputs = [
-        (options.messages, "-m"),
-        (options.graph_ml, "-g"),
         (options.neo4j.is_some(), "-n"),
         (options.profile.is_some(), "-cpuprofile"),
     ];
@@ -117,18 +125,45 @@ fn times(given: &str) -> Result<Vec<Time>, String> {
     Ok(times)
 }
 
+/// What a checkpoint calls the state of what writes a run's files.
+const RECORDER: &str = "recorder.json";
+
 /// The saved run in a checkpoint.
 ///
 /// # Errors
 /// If it is none.
 pub fn snapshot_of(checkpoint: &Checkpoint) -> Result<Snapshot> {
-    let mut files = checkpoint
-        .files
-        .iter()
-        .map(|(_, contents)| contents.clone());
-    let head = files.next().unwrap_or_default();
-    let snapshot = Snapshot::from_parts(head, files.collect());
+    let (mut head, mut parts) = (Vec::new(), Vec::new());
+    for (name, contents) in &checkpoint.files {
+        match name.as_str() {
+            "head" => head.clone_from(contents),
+            part if part.starts_with("part-") => parts.push(contents.clone()),
+            _ => {}
+        }
+    }
+    let snapshot = Snapshot::from_parts(head, parts);
     snapshot.with_context(|| checkpoint.directory.display().to_string())
+}
+
+/// Where what the run has written goes on. `population` is what its populations are, if it has any.
+pub fn resumed(checkpoint: &Checkpoint, population: Option<Arc<dyn Population>>) -> Resumed {
+    let mut files = checkpoint.files.iter();
+    let state = files.find(|(name, _)| name == RECORDER);
+    Resumed {
+        directory: checkpoint.directory.clone(),
+        state: state.map(|(_, state)| state.clone()).unwrap_or_default(),
+        population,
+    }
+}
+
+/// What a workload has saved of its own.
+///
+/// # Errors
+/// If it is something else.
+pub fn details<T: DeserializeOwned>(checkpoint: &Checkpoint) -> Result<T> {
+    let details = checkpoint.manifest.details.get("run").cloned();
+    serde_json::from_value(details.unwrap_or_default())
+        .with_context(|| checkpoint.directory.display().to_string())
 }
 
 /// How a run that is saved has ended.
@@ -153,7 +188,7 @@ pub fn run<M: Message>(
     checkpoints: &Checkpoints,
     config: &Config,
     console: &Console,
-    mut outputs: impl FnMut(Time) -> Result<(Value, Vec<checkpoint::Output>)>,
+    mut outputs: impl FnMut(Time) -> Result<(Value, SavedOutputs)>,
 ) -> Result<Ended> {
     let signals = Signals::new();
     let mut keeper = Keeper::new(checkpoints, console);
@@ -235,7 +270,7 @@ impl<'a> Keeper<'a> {
         &mut self,
         simulation: &mut Simulation<M>,
         asked: bool,
-        outputs: &mut impl FnMut(Time) -> Result<(Value, Vec<checkpoint::Output>)>,
+        outputs: &mut impl FnMut(Time) -> Result<(Value, SavedOutputs)>,
     ) -> Result<()> {
         self.finish();
         let begun = Instant::now();
@@ -256,8 +291,8 @@ impl<'a> Keeper<'a> {
             time: time.as_nanos(),
             asked,
             details: json!({ "flags": flags, "run": details }),
-            files: files(snapshot),
-            outputs,
+            files: files(snapshot, outputs.state, outputs.copies),
+            outputs: outputs.files,
         };
         self.last = Instant::now();
         let directory = self.checkpoints.directory.clone();
@@ -290,13 +325,19 @@ impl Drop for Keeper<'_> {
     }
 }
 
-/// The files of a saved run: a head, and a part for each worker.
-fn files(snapshot: Snapshot) -> Vec<(String, Vec<u8>)> {
+/// The files of a saved run: a head, a part for each worker, and what goes on with its files.
+fn files(
+    snapshot: Snapshot,
+    state: Vec<u8>,
+    copies: Vec<(String, Vec<u8>)>,
+) -> Vec<(String, Vec<u8>)> {
     let (head, parts) = snapshot.into_parts();
     let parts = (1..).zip(parts);
     let parts = parts.map(|(number, part)| (format!("part-{number:04}"), part));
     std::iter::once(("head".to_owned(), head))
         .chain(parts)
+        .chain([(RECORDER.to_owned(), state)])
+        .chain(copies)
         .collect()
 }
 

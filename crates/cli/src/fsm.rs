@@ -6,6 +6,7 @@ mod saved;
 pub mod summary;
 mod watch;
 
+use crate::checkpoint;
 use crate::console::Console;
 use crate::memory;
 use crate::options::{self, Options, PirateOptions, SessionOptions};
@@ -99,7 +100,8 @@ impl Workload for Pirates {
     fn describe(&self, settings: &mut Settings) -> Result<()> {
         settings.kinds = Msg::KINDS;
         if let Some(from) = &self.from {
-            settings.resumed = Some(saved::resumed(from, Arc::new(self.names.clone()))?);
+            let population = Arc::new(self.names.clone());
+            settings.resumed = Some(checkpoint::resumed(from, Some(population)));
         }
         Ok(())
     }

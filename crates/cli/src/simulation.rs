@@ -11,7 +11,7 @@ use crate::workload::{Results as _, Workload};
 use crate::{interrupt, observed, per_actor};
 use anyhow::{Context, Result};
 use corsair::{Executor, Outcome};
-use corsair_observe::{Clock, GraphFormat, Observer, Replacement, Settings};
+use corsair_observe::{Clock, GraphFormat, Observer, Replacement, Resumed, Settings};
 use jiff::Timestamp;
 use std::io;
 use std::process::ExitCode;
@@ -34,9 +34,16 @@ fn simulate(options: &Options, args: &str, workload: impl Workload) -> Result<Ex
     let profile = options.profile.as_deref().map(Profile::begin).transpose()?;
     let per_actor = options.per_actor.as_deref().map(Replacement::begin);
     let per_actor = per_actor.transpose().context("--per-actor")?;
+    let logged = settings.resumed.as_ref().filter(|_| options.messages);
+    let logged = logged.map(Resumed::lines).transpose()?;
     let observer =
         Observer::start(settings).map_err(|error| observed::with_flag(options, error))?;
     let console = Arc::new(Console::new(!options.json));
+    if let Some(lines) = logged {
+        console.line(format_args!(
+            "corsair: the log of messages goes on behind line {lines} of it"
+        ));
+    }
     if let Some(address) = observer.metrics_address() {
         console.line(format_args!(
             "corsair: serving times at http://{address}/metrics"

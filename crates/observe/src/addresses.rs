@@ -1,6 +1,7 @@
 //! IP addresses by region and zone, as graphs and flows show them.
 
 use crate::Places;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -19,8 +20,9 @@ use std::sync::Arc;
 /// assert_eq!(addresses.next("us-east-1", "zoneA").to_string(), "54.198.0.2");
 /// assert_eq!(addresses.next("*", "*").to_string(), "54.198.0.3");
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Addresses {
+    #[serde(skip)]
     places: Arc<Places>,
     /// How many each zone has handed out.
     used: HashMap<usize, u32>,
@@ -35,6 +37,12 @@ impl Addresses {
             places: Arc::clone(places),
             ..Addresses::default()
         }
+    }
+
+    /// The same in these places.
+    pub(crate) fn within(self, places: &Arc<Places>) -> Addresses {
+        let places = Arc::clone(places);
+        Addresses { places, ..self }
     }
 
     /// The next address in a zone.

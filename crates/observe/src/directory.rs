@@ -1,6 +1,7 @@
 //! The nodes that have appeared, by the numbers of their actors.
 
 use crate::{Addresses, Container, Node, Places, Population};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -117,7 +118,40 @@ impl<'a> Shown<'a> {
 /// The port of all endpoints: spigo's.
 pub(crate) const PORT: u16 = 8080;
 
-#[derive(serde::Serialize)]
+/// A node that has appeared, as it is saved.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SavedNode {
+    node: Node,
+    address: Ipv4Addr,
+}
+
+/// All nodes that have appeared, as they are saved.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct SavedDirectory {
+    /// By number of the actor.
+    placed: Vec<(u32, SavedNode)>,
+    /// The number of the first actor, how many there are, and where their addresses come from.
+    populations: Vec<(u32, u32, Addresses)>,
+    addresses: Addresses,
+}
+
+impl Placed {
+    pub(crate) fn save(&self) -> SavedNode {
+        let node = Node {
+            name: self.name.to_string(),
+            full_name: self.full_name.to_string(),
+            service: self.service.to_string(),
+            package: self.package.to_string(),
+            region: self.region.to_string(),
+            zone: self.zone.to_string(),
+            container: self.container.clone(),
+        };
+        let address = self.address;
+        SavedNode { node, address }
+    }
+}
+
+#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Endpoint<'a> {
     service_name: &'a str,
@@ -132,6 +166,54 @@ impl Directory {
             addresses: Addresses::of(places),
             ..Directory::default()
         }
+    }
+
+    /// All nodes, as they are saved.
+    pub(crate) fn save(&self) -> SavedDirectory {
+        let placed = (0..).zip(&self.placed);
+        let populations = self.populations.iter();
+        SavedDirectory {
+            placed: placed
+                .filter_map(|(actor, placed)| Some((actor, placed.as_ref()?.save())))
+                .collect(),
+            populations: populations
+                .map(|members| (members.first, members.count, members.addresses.clone()))
+                .collect(),
+            addresses: self.addresses.clone(),
+        }
+    }
+
+    /// The nodes of a saved run in these places. `population` is what all populations are.
+    pub(crate) fn resume(
+        places: &Arc<Places>,
+        saved: SavedDirectory,
+        population: Option<&Arc<dyn Population>>,
+    ) -> Directory {
+        let mut directory = Directory {
+            addresses: saved.addresses.within(places),
+            ..Directory::default()
+        };
+        for (actor, node) in saved.placed {
+            let placed = directory.make(node);
+            directory.put(actor, placed);
+        }
+        let populations = saved
+            .populations
+            .into_iter()
+            .zip(population.into_iter().cycle());
+        let populations = populations.map(|((first, count, addresses), population)| Members {
+            first,
+            count,
+            population: Arc::clone(population),
+            addresses: addresses.within(places),
+        });
+        directory.populations = populations.collect();
+        directory
+    }
+
+    /// The members of the population of this number.
+    pub(crate) fn population(&self, number: usize) -> Option<&Members> {
+        self.populations.get(number)
     }
 
     /// An actor has appeared.
@@ -167,14 +249,6 @@ impl Directory {
         Ok(&self.populations[self.populations.len() - 1])
     }
 
-    /// The populations that have appeared: the number of the first actor of each, and how many there are.
-    pub(crate) fn populations(&self) -> Vec<(u32, u32)> {
-        let populations = self.populations.iter();
-        populations
-            .map(|members| (members.first, members.count))
-            .collect()
-    }
-
     /// The name of an actor that no graph shows. It takes no address from those that are shown.
     pub(crate) fn call(&mut self, actor: u32, name: &str) -> Arc<Placed> {
         let node = Node {
@@ -190,6 +264,13 @@ impl Directory {
     }
 
     fn place(&mut self, actor: u32, node: Node, address: Ipv4Addr) -> Arc<Placed> {
+        let placed = self.make(SavedNode { node, address });
+        self.put(actor, Arc::clone(&placed));
+        placed
+    }
+
+    /// A node with all that files want to know of it.
+    pub(crate) fn make(&mut self, SavedNode { node, address }: SavedNode) -> Arc<Placed> {
         let endpoint = Endpoint {
             service_name: &node.full_name,
             ipv4: address,
@@ -197,7 +278,7 @@ impl Directory {
         };
         let endpoint = serde_json::value::to_raw_value(&endpoint)
             .expect("names and numbers can be written as JSON");
-        let placed = Arc::new(Placed {
+        Arc::new(Placed {
             name: node.name.into(),
             full_name: node.full_name.into(),
             service: self.word(node.service),
@@ -207,13 +288,15 @@ impl Directory {
             address,
             container: node.container,
             endpoint,
-        });
+        })
+    }
+
+    fn put(&mut self, actor: u32, placed: Arc<Placed>) {
         let place = actor as usize;
         if place >= self.placed.len() {
             self.placed.resize(place + 1, None);
         }
-        self.placed[place] = Some(Arc::clone(&placed));
-        placed
+        self.placed[place] = Some(placed);
     }
 
     /// The node of an actor, if it has appeared.

@@ -72,6 +72,9 @@ pub enum ObserveError {
     /// What is observed cannot be saved in the middle of it.
     #[error("{0} cannot be gone on with from a checkpoint; leave it out")]
     NotSaved(&'static str),
+    /// The state of what is observed cannot be written.
+    #[error("what is observed cannot be saved: {0}")]
+    State(serde_json::Error),
     /// A checkpoint that cannot be gone on from.
     #[error(transparent)]
     Checkpoint(#[from] crate::checkpoint::CheckpointError),

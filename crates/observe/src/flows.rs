@@ -16,11 +16,12 @@ use crate::graph::GraphSink;
 use crate::json_array::Marshal;
 use crate::observer::{Observed, WrittenFile};
 use crate::recorder::record::Annotation;
-use crate::{FlowFormat, ObserveError, Settings, Status, TraceContext};
+use crate::{FlowFormat, ObserveError, Resumed, SavedOutputs, Settings, Status, TraceContext};
 use join::Join;
-use outlet::Outlet;
+use outlet::{Outlet, SavedOutlet};
 use seen::EachSpan;
 pub use seen::SeenSpan;
+use serde::{Deserialize, Serialize};
 use span::{Names, Span};
 
 /// Spans that are written at once.
@@ -43,12 +44,32 @@ pub(crate) struct Flows {
     incomplete: u64,
 }
 
+/// All flows as they are saved.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct SavedFlows {
+    open: Vec<Span>,
+    order: Vec<u64>,
+    ready: Vec<Span>,
+    /// The files, in the order of the settings.
+    outlets: Vec<SavedOutlet>,
+    spans: u64,
+    incomplete: u64,
+}
+
 impl Flows {
     /// Opens what the settings ask for; `None` if they ask for no flows.
-    pub(crate) fn open(settings: &mut Settings) -> Result<Option<Flows>, ObserveError> {
+    /// `resumed` is where those of a saved run go on.
+    pub(crate) fn open(
+        settings: &mut Settings,
+        resumed: Option<(&Resumed, SavedFlows)>,
+    ) -> Result<Option<Flows>, ObserveError> {
         let mut outlets = Vec::new();
-        for &format in &settings.flows {
-            outlets.push(Outlet::file(settings, format)?);
+        for (place, &format) in settings.flows.iter().enumerate() {
+            let file = resumed.as_ref().and_then(|(resumed, saved)| {
+                let outlet = saved.outlets.get(place)?;
+                Some((*resumed, outlet.clone()))
+            });
+            outlets.push(Outlet::file(settings, format, file)?);
         }
         if let Some(address) = &settings.kafka {
             outlets.push(Outlet::kafka(address)?);
@@ -62,18 +83,42 @@ impl Flows {
         let to_database = settings.neo4j.as_ref().is_some_and(|neo4j| neo4j.flows);
         let each = settings.spans.take().map(EachSpan);
         let is_wanted = to_database || each.is_some() || !outlets.is_empty();
+        let saved = resumed.map(|(_, saved)| saved).unwrap_or_default();
+        let mut join = Join::default();
+        join.resume((saved.open, saved.order));
+        let mut ready = Vec::with_capacity(BATCH);
+        ready.extend(saved.ready);
         Ok(is_wanted.then(|| Flows {
-            join: Join::default(),
-            ready: Vec::with_capacity(BATCH),
+            join,
+            ready,
             outlets,
             each,
             marshal: Marshal::with(settings.workers),
             kinds: settings.kinds,
             operations: settings.operations.clone(),
             epoch: settings.epoch.as_nanosecond(),
-            spans: 0,
-            incomplete: 0,
+            spans: saved.spans,
+            incomplete: saved.incomplete,
         }))
+    }
+
+    /// What it takes to go on from here: `to` gets the files.
+    pub(crate) fn save(&mut self, to: &mut SavedOutputs) -> Result<SavedFlows, ObserveError> {
+        let (open, order) = self.join.save();
+        let mut saved = SavedFlows {
+            open,
+            order,
+            ready: self.ready.clone(),
+            outlets: Vec::new(),
+            spans: self.spans,
+            incomplete: self.incomplete,
+        };
+        for outlet in &mut self.outlets {
+            let (outlet, output) = outlet.save()?;
+            saved.outlets.push(outlet);
+            to.files.push(output);
+        }
+        Ok(saved)
     }
 
     /// One end of an exchange. `graph` is where the database is, if flows go there, too.

@@ -21,7 +21,7 @@ mod writer;
 
 pub use error::GraphError;
 pub use reader::{GraphFile, GraphNode, read};
-pub(crate) use sink::GraphSink;
+pub(crate) use sink::{GraphSink, SavedGraph};
 
 /// The version in the header of files written here. spigo's tools want it by this name.
 const VERSION: &str = "spigo-0.4";

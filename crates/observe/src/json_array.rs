@@ -59,6 +59,11 @@ impl<E: Element> Array<E> {
         self.begun = true;
     }
 
+    /// Whether it has elements.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.begun
+    }
+
     /// Begins another array.
     pub(crate) fn restart(&mut self) {
         self.begun = false;

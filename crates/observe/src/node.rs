@@ -1,5 +1,6 @@
 //! What is known of actors that appear in graphs and flows.
 
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -7,7 +8,7 @@ use std::fmt;
 ///
 /// Actors that have the same name are one node of the graph, which is how instances are collapsed
 /// to services; it is done when the last of them is.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Node {
     /// Its name in graphs: `netflixoss.us-east-1.zoneA.login00`.
     pub name: String,
@@ -27,7 +28,7 @@ pub struct Node {
 }
 
 /// What an actor runs in. What is not known is empty. Names of spigo's have no part of it; OTLP does.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Container {
     /// The machine, or what stands for one: `ecs:1`.
     pub machine: String,

@@ -13,7 +13,7 @@ use crate::Clock;
 use crate::recorder::Wanted;
 use crate::recorder::lane::{Lanes, Next};
 use crate::times::{csv, guess};
-use crate::{ObserveError, Recorder, ServiceTimes, Settings};
+use crate::{ObserveError, Recorder, SavedOutputs, ServiceTimes, Settings};
 use corsair::Cut;
 use merge::Merge;
 use sinks::Sinks;
@@ -101,12 +101,13 @@ impl Observer {
         if kinds > crate::recorder::NO_KIND {
             return Err(ObserveError::Kinds(kinds));
         }
-        let mut sinks = Sinks::open(&mut settings)?;
+        let (mut sinks, measured) = Sinks::open(&mut settings)?;
         let wanted = Wanted {
             times: settings.times || settings.metrics.is_some(),
             ..sinks.wanted()
         };
         let lanes = Arc::new(Lanes::new(settings.clock.clone(), wanted));
+        lanes.times.resume(measured);
         #[cfg(feature = "metrics")]
         let server = settings
             .metrics
@@ -240,7 +241,7 @@ fn write(lanes: &Lanes, sinks: &mut Sinks, cut: Option<&Cut>) -> Result<(), Obse
         if let Some(saving) = saving {
             let saved = match (&outcome, merge.is_empty()) {
                 (Err(_), _) => None,
-                (Ok(()), true) => Some(sinks.save()),
+                (Ok(()), true) => Some(save(sinks, lanes)),
                 (Ok(()), false) => Some(Err(ObserveError::NotSaved("what is told ahead of time"))),
             };
             if let Some(saved) = saved {
@@ -256,6 +257,15 @@ fn write(lanes: &Lanes, sinks: &mut Sinks, cut: Option<&Cut>) -> Result<(), Obse
         outcome = sinks.end();
     }
     outcome
+}
+
+/// What it takes to go on from here.
+fn save(sinks: &mut Sinks, lanes: &Lanes) -> Result<SavedOutputs, ObserveError> {
+    let mut saved = SavedOutputs::default();
+    let mut state = sinks.save(&mut saved)?;
+    state.times = lanes.times.save();
+    saved.state = serde_json::to_vec(&state).map_err(ObserveError::State)?;
+    Ok(saved)
 }
 
 /// Releases threads that wait for a writer that is gone, and ends a run whose writer has panicked:

@@ -1,38 +1,113 @@
 //! What a run has written when it is saved, and how it goes on from there.
 
-use crate::Population;
-use crate::checkpoint::Output;
+use crate::checkpoint::{CheckpointError, Output, SavedFile, begin_of};
+use crate::counted::Counted;
+use crate::directory::SavedDirectory;
+use crate::flows::SavedFlows;
+use crate::graph::SavedGraph;
+use crate::times::SavedTimes;
+use crate::{FileError, Population, Replacement};
 use serde::{Deserialize, Serialize};
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What the files of a run are in the middle of: all that has been told until the run was paused is in them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SavedOutputs {
-    /// The graph in JSON, if it is written.
-    pub(crate) graph: Option<SavedGraph>,
-    /// The files as parts of a checkpoint.
-    #[serde(skip)]
+    /// The state of what writes them: who is who, which spans are open, what was measured.
+    pub state: Vec<u8>,
+    /// The files that the run goes on with, as parts of a checkpoint.
     pub files: Vec<Output>,
-}
-
-/// A graph file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SavedGraph {
-    pub(crate) file: crate::checkpoint::SavedFile,
-    pub(crate) events: u64,
-    pub(crate) edges: u32,
-    /// The populations that have appeared: the numbers of their first actors, and how many those are.
-    pub(crate) populations: Vec<(u32, u32)>,
+    /// What is kept of files that change in the middle.
+    pub copies: Vec<(String, Vec<u8>)>,
 }
 
 /// Where the output of a run goes on.
 #[derive(Clone, Debug)]
 pub struct Resumed {
-    /// The checkpoint's directory.
+    /// The checkpoint's directory, with the files and the copies.
     pub directory: PathBuf,
-    /// What was saved there.
-    pub outputs: SavedOutputs,
+    /// [`SavedOutputs::state`].
+    pub state: Vec<u8>,
     /// What the populations are, which are not saved.
-    pub population: Arc<dyn Population>,
+    pub population: Option<Arc<dyn Population>>,
+}
+
+/// The state of all that writes.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct SavedState {
+    pub(crate) directory: SavedDirectory,
+    pub(crate) graph: Option<SavedGraph>,
+    pub(crate) flows: Option<SavedFlows>,
+    /// How many lines the log of messages has.
+    pub(crate) lines: u64,
+    pub(crate) times: Vec<(String, SavedTimes)>,
+}
+
+/// A file that goes on, and what is known of what it has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Begun {
+    file: SavedFile,
+}
+
+impl Begun {
+    /// What a file has so far, under this name in a checkpoint.
+    pub(crate) fn of(
+        name: &str,
+        out: &mut Counted<Replacement>,
+    ) -> Result<(Begun, Output), FileError> {
+        let so_far = out.so_far();
+        let (bytes, crc32) = so_far.map_err(|error| out.get().failed(error))?;
+        let name = name.to_owned();
+        let output = Output {
+            name: name.clone(),
+            source: out.get().beside().to_owned(),
+            bytes,
+            crc32,
+        };
+        let file = SavedFile { name, bytes, crc32 };
+        Ok((Begun { file }, output))
+    }
+
+    /// What was copied of a file, under this name.
+    pub(crate) fn copied(name: &str, contents: &[u8]) -> Begun {
+        let file = SavedFile {
+            name: name.to_owned(),
+            bytes: contents.len() as u64,
+            crc32: crc32fast::hash(contents),
+        };
+        Begun { file }
+    }
+
+    /// How many bytes it had.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.file.bytes
+    }
+
+    /// Writes what the file had, if it is as it was.
+    pub(crate) fn write(
+        &self,
+        resumed: &Resumed,
+        to: &mut impl Write,
+    ) -> Result<(), CheckpointError> {
+        begin_of(&resumed.directory.join(&self.file.name), &self.file, to)
+    }
+}
+
+impl Resumed {
+    /// How many lines the log of messages had.
+    ///
+    /// # Errors
+    /// If the state cannot be read.
+    pub fn lines(&self) -> Result<u64, CheckpointError> {
+        Ok(self.read()?.lines)
+    }
+
+    pub(crate) fn read(&self) -> Result<SavedState, CheckpointError> {
+        serde_json::from_slice(&self.state).map_err(|error| CheckpointError::State {
+            path: self.directory.clone(),
+            error,
+        })
+    }
 }

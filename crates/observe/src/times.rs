@@ -15,6 +15,7 @@ use crate::{Metric, ServiceId};
 use crossbeam_utils::CachePadded;
 use hdrhistogram::Histogram;
 use parking_lot::{Mutex, RwLock};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Sets of histograms. Threads beyond that many share; a set may have megabytes.
@@ -99,7 +100,66 @@ impl ServiceTimes {
     }
 }
 
+/// The times of one service as they are saved.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SavedTimes {
+    /// A value of each bucket of each histogram, and how many there are.
+    counts: [Option<Vec<(u64, u64)>>; Metric::ALL.len()],
+    /// The halves of each sum, the higher one first.
+    sums: [(u64, u64); Metric::ALL.len()],
+    errors: u64,
+}
+
+impl ServiceTimes {
+    fn save(&self) -> SavedTimes {
+        SavedTimes {
+            counts: Metric::ALL.map(|metric| {
+                let recorded = self.histogram(metric)?.iter_recorded();
+                let counts = recorded.map(|step| (step.value_iterated_to(), step.count_at_value()));
+                Some(counts.collect())
+            }),
+            sums: self.sums.map(|sum| ((sum >> 64) as u64, sum as u64)),
+            errors: self.errors,
+        }
+    }
+
+    fn resume(saved: SavedTimes) -> ServiceTimes {
+        let mut times = ServiceTimes {
+            sums: (saved.sums).map(|(high, low)| u128::from(high) << 64 | u128::from(low)),
+            errors: saved.errors,
+            ..ServiceTimes::default()
+        };
+        for (metric, counts) in Metric::ALL.into_iter().zip(saved.counts) {
+            let Some(counts) = counts else {
+                continue;
+            };
+            let histogram = times.histogram_mut(metric);
+            for (value, count) in counts {
+                histogram
+                    .record_n(value, count)
+                    .expect("a histogram that grows takes any value");
+            }
+        }
+        times
+    }
+}
+
 impl Times {
+    /// All times by the names of services, as they are saved.
+    pub(crate) fn save(&self) -> Vec<(String, SavedTimes)> {
+        let times = self.by_service().into_iter();
+        times.map(|(name, times)| (name, times.save())).collect()
+    }
+
+    /// Goes on with those of a saved run.
+    pub(crate) fn resume(&self, saved: Vec<(String, SavedTimes)>) {
+        for (name, times) in saved {
+            let service = self.service(&name);
+            let times = ServiceTimes::resume(times);
+            self.with(0, service, |own| own.add(&times));
+        }
+    }
+
     /// The number of the service of this name.
     pub(crate) fn service(&self, name: &str) -> ServiceId {
         let mut names = self.names.write();

@@ -1,13 +1,14 @@
 //! Which exchange of messages something belongs to.
 
 use corsair::{Envelope, SpanId};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::num::NonZeroU64;
 
 /// The place of one exchange (a message, or a request and its response) in its trace.
 ///
 /// Neither the trace nor the span is ever 0. Both are printed as 16 hexadecimal digits.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TraceContext {
     trace: NonZeroU64,
     span: NonZeroU64,

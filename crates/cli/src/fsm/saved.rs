@@ -6,40 +6,14 @@ use crate::options::Options;
 use anyhow::{Context, Result};
 use corsair::fsm::{self, Fsm, FsmError, PirateWatch, Tally};
 use corsair::{Addr, AddrRange, Report, RunError, SnapshotError};
-use corsair_observe::checkpoint::Checkpoint;
-use corsair_observe::{Population, Recorder, Resumed, SavedOutputs};
+use corsair_observe::Recorder;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// What is saved beside the simulation itself.
 #[derive(Debug, Serialize, Deserialize)]
 struct Details {
     /// The addresses of the FSM, of the first pirate, and how many there are.
     addresses: Option<(u32, u32, u32)>,
-    /// What has been written.
-    outputs: SavedOutputs,
-}
-
-/// What the run has written that goes on from a checkpoint.
-///
-/// # Errors
-/// If that says nothing of pirates.
-pub(super) fn resumed(from: &Checkpoint, population: Arc<dyn Population>) -> Result<Resumed> {
-    Ok(Resumed {
-        directory: from.directory.clone(),
-        outputs: details(from)?.outputs,
-        population,
-    })
-}
-
-fn details(from: &Checkpoint) -> Result<Details> {
-    let details = from
-        .manifest
-        .details
-        .get("run")
-        .cloned()
-        .unwrap_or_default();
-    serde_json::from_value(details).with_context(|| from.directory.display().to_string())
 }
 
 /// Runs them to the end, or to where they are to stop.
@@ -64,7 +38,7 @@ pub(super) fn run<P: PirateWatch>(
             if let Some(seed) = checkpoints.reseed {
                 snapshot.reseed(seed)?;
             }
-            if let Some((fsm, first, count)) = details(from)?.addresses {
+            if let Some((fsm, first, count)) = checkpoint::details::<Details>(from)?.addresses {
                 let pirates = AddrRange::new(Addr::from_u32(first), count);
                 stages.go_on(Addr::from_u32(fsm), pirates);
             }
@@ -82,9 +56,8 @@ pub(super) fn run<P: PirateWatch>(
             let first = pirates.iter().next().unwrap_or(Addr::NONE);
             (fsm.as_u32(), first.as_u32(), pirates.len())
         });
-        let mut outputs = recorder.save(time)?;
-        let files = std::mem::take(&mut outputs.files);
-        Ok((serde_json::to_value(Details { addresses, outputs })?, files))
+        let details = serde_json::to_value(Details { addresses })?;
+        Ok((details, recorder.save(time)?))
     };
     let ended = checkpoint::run(
         &mut simulation,

@@ -222,17 +222,16 @@ fn another_version_is_refused_with_both() {
 #[test]
 fn what_cannot_be_saved_is_refused_with_what_to_leave_out() {
     for (flags, said) in [
+        ("-a lamp --checkpoint-every 1s -n", "-n"),
         (
-            "-a lamp --checkpoint-every 1s",
-            "services of lamp cannot be saved yet",
+            "-a lamp --checkpoint-every 1s --zipkin localhost:1",
+            "--zipkin",
         ),
         ("-a fsm --checkpoint-at 1s --form async", "--form async"),
         (
             "-a fsm --checkpoint-dir c --executor tokio -d 0",
             "--executor",
         ),
-        ("-a fsm --checkpoint-every 1s -m", "-m"),
-        ("-a fsm --checkpoint-every 1s -g", "-g"),
         ("-a fsm --checkpoint-every 0s", "--checkpoint-every"),
         ("-a fsm --checkpoint-at soon", "--checkpoint-at"),
         ("resume nowhere", "nowhere"),
@@ -253,4 +252,102 @@ fn where_it_cannot_be_written_the_run_goes_on_and_says_so() {
         said.stderr
     );
     assert!(said.stdout.contains("digest"), "{}", said.stdout);
+}
+
+/// All files below these directories, by their names.
+fn files(terminal: &Terminal, below: &[&str]) -> Vec<(String, Vec<u8>)> {
+    let mut files = Vec::new();
+    for directory in below {
+        let entries = fs::read_dir(terminal.path(directory)).unwrap();
+        for entry in entries.map(|entry| entry.unwrap()) {
+            let name = entry.file_name().into_string().unwrap();
+            let is_hidden = name.starts_with('.');
+            assert!(!is_hidden, "{directory}/{name} was left behind");
+            files.push((
+                format!("{directory}/{name}"),
+                fs::read(entry.path()).unwrap(),
+            ));
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn all_files_of_an_architecture_go_on_without_a_gap_or_a_duplicate() {
+    let terminal = Terminal::new();
+    let below = ["json", "gml", "json_metrics", "csv_metrics", "times"];
+    fs::create_dir(terminal.path("times")).unwrap();
+    let run = "-a netflixoss -w 2 -d 2 --seed 4 -j -g -c --flow-format all \
+               --timeline times/t.csv,times/t.svg --interval 100ms --per-actor times/p.csv";
+    let expected = essence(&terminal.json(&format!("{run} --workers 1")));
+    let written = files(&terminal, &below);
+    assert!(written.len() > 12, "{:?}", written.len());
+    terminal.json(&format!(
+        "{run} --workers 2 --checkpoint-at 100ms,700ms,1300ms,2500ms,2900ms --checkpoint-dir c"
+    ));
+    assert!(files(&terminal, &below) == written, "saving changes files");
+    let names = saved(&terminal);
+    assert!(names.len() > 3, "{names:?}");
+    for (place, name) in names.iter().enumerate() {
+        for directory in &below[..4] {
+            fs::remove_dir_all(terminal.path(directory)).unwrap();
+        }
+        let workers = 1 + place % 3;
+        let resumed = terminal.json(&format!("resume c/{name} --workers {workers}"));
+        assert_eq!(essence(&resumed), expected, "{name} by {workers}");
+        for ((file, now), (_, before)) in files(&terminal, &below).iter().zip(&written) {
+            assert!(now == before, "{file} of {name} by {workers}");
+        }
+        assert_eq!(files(&terminal, &below).len(), written.len(), "{name}");
+    }
+}
+
+#[test]
+fn a_log_of_messages_goes_on_behind_the_line_that_is_named() {
+    let terminal = Terminal::new();
+    for run in ["-a fsm -p 50 -d 2 --seed 4 -m", "-a lamp -d 1 --seed 4 -m"] {
+        let _ = fs::remove_dir_all(terminal.path("c"));
+        let stages = ["fsm: Delivered", "fsm: Shutdown", "fsm: Exit"];
+        let is_logged = |line: &&str| {
+            line.starts_with(|c: char| c.is_ascii_digit())
+                || stages.iter().any(|stage| line.starts_with(stage))
+        };
+        let all = terminal.succeed(run);
+        let all: Vec<&str> = all.lines().filter(is_logged).collect();
+        terminal.succeed(&format!("{run} --checkpoint-at 500ms --checkpoint-dir c"));
+        let said = terminal.run("resume c --workers 2");
+        let line = said.stdout.lines().find_map(|line| {
+            let (_, rest) = line.split_once("goes on behind line ")?;
+            rest.split_whitespace().next()?.parse::<usize>().ok()
+        });
+        let line = line.unwrap_or_else(|| panic!("{}{}", said.stdout, said.stderr));
+        let rest: Vec<&str> = said.stdout.lines().filter(is_logged).collect();
+        assert!(line > 0 && !rest.is_empty());
+        assert_eq!(rest, all[line..], "{run}");
+    }
+}
+
+#[test]
+fn an_architecture_that_has_changed_since_it_was_saved_is_refused() {
+    let terminal = Terminal::new();
+    let definition = |work: &str| {
+        format!(
+            r#"{{"arch": "x", "services": [
+            {{"name": "www", "package": "denominator", "count": 1, "regions": 0, "dependencies": ["db"]}},
+            {{"name": "db", "package": "store", "count": 3, "regions": 1, "service_time": "{work}"}}]}}"#
+        )
+    };
+    terminal.write("x_arch.json", &definition("2ms"));
+    terminal.succeed("-a ./x_arch.json -d 1 --checkpoint-at 500ms --checkpoint-dir c");
+    terminal.write("x_arch.json", &definition("3ms"));
+    let said = terminal.run("resume c");
+    assert!(
+        said.stderr
+            .contains("is not what it was when the run was saved"),
+        "{}",
+        said.stderr
+    );
+    terminal.write("x_arch.json", &definition("2ms"));
+    terminal.succeed("resume c");
 }

@@ -59,6 +59,14 @@ pub enum CheckpointError {
         /// What is wrong with it.
         error: serde_json::Error,
     },
+    /// What was being written when the run was saved.
+    #[error("{} does not say what was being written: {error}; resume from an older checkpoint, or from a copy", .path.display())]
+    State {
+        /// Which checkpoint.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: serde_json::Error,
+    },
     /// Another program or version has written it.
     #[error("{} was written by {saved}, and this is {ours}; resume it with the program that has written it", .path.display())]
     Other {

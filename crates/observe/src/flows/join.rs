@@ -79,6 +79,20 @@ impl Join {
         }
     }
 
+    /// The spans that are open, and those that were opened in that order, as they are saved.
+    pub(crate) fn save(&self) -> (Vec<Span>, Vec<u64>) {
+        let mut open: Vec<Span> = self.open.values().copied().collect();
+        open.sort_unstable_by_key(|span| span.context.span());
+        (open, self.order.iter().map(|id| id.get()).collect())
+    }
+
+    /// Goes on with those of a saved run.
+    pub(crate) fn resume(&mut self, (open, order): (Vec<Span>, Vec<u64>)) {
+        let open = open.into_iter();
+        self.open = open.map(|span| (span.context.span(), span)).collect();
+        self.order = order.into_iter().filter_map(NonZeroU64::new).collect();
+    }
+
     fn make_room(&mut self, done: &mut Vec<Span>) {
         while self.open.len() > self.limit {
             let oldest = self.order.pop_front().expect("what is open was opened");

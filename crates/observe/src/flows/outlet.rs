@@ -3,9 +3,13 @@
 use super::otlp::{self, ResourceSpans};
 use super::span::{Names, Span};
 use super::zipkin::{V1, V2};
+use crate::checkpoint::Output;
+use crate::counted::Counted;
 use crate::json_array::{Array, Element, Marshal};
 use crate::remote::Remote;
-use crate::{FlowFormat, Loss, ObserveError, Replacement, Settings};
+use crate::resumed::Begun;
+use crate::{FlowFormat, Loss, ObserveError, Replacement, Resumed, Settings};
+use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -20,13 +24,21 @@ pub(crate) struct Outlet {
 
 #[derive(Debug)]
 enum To {
-    File(Replacement),
+    File(Counted<Replacement>),
     /// The most spans of a payload.
     #[cfg_attr(
         not(any(feature = "http", feature = "kafka")),
         allow(dead_code, reason = "used where flows are sent")
     )]
     Remote(Remote, usize),
+}
+
+/// A file of spans as it is saved.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct SavedOutlet {
+    begun: Begun,
+    /// Whether its array has elements.
+    elements: bool,
 }
 
 /// An element on a line of its own, as spigo has them.
@@ -57,19 +69,47 @@ const RECORD: usize = 256;
 
 impl Outlet {
     /// A file below the directory of the settings.
-    pub(crate) fn file(settings: &Settings, format: FlowFormat) -> Result<Outlet, ObserveError> {
+    /// `resumed` is where one of a saved run goes on.
+    pub(crate) fn file(
+        settings: &Settings,
+        format: FlowFormat,
+        resumed: Option<(&Resumed, SavedOutlet)>,
+    ) -> Result<Outlet, ObserveError> {
         let arch = &settings.arch;
         let name = match format {
             FlowFormat::ZipkinV1 => format!("{arch}_flow.json"),
             FlowFormat::ZipkinV2 => format!("{arch}_flow.zipkin.json"),
             FlowFormat::Otlp => format!("{arch}_flow.otlp.jsonl"),
         };
-        let mut file = settings.begin("json_metrics", &name)?;
+        let mut file = Counted::new(settings.begin("json_metrics", &name)?);
+        if let Some((resumed, SavedOutlet { begun, elements })) = resumed {
+            begun.write(resumed, &mut file)?;
+            let mut outlet = Outlet::new(format, To::File(file));
+            if elements {
+                outlet.lines.go_on();
+            }
+            return Ok(outlet);
+        }
         if format != FlowFormat::Otlp {
             let begun = file.write_all(b"[\n");
-            begun.map_err(|error| file.failed(error))?;
+            begun.map_err(|error| file.get().failed(error))?;
         }
         Ok(Outlet::new(format, To::File(file)))
+    }
+
+    /// What it takes to go on from here.
+    pub(crate) fn save(&mut self) -> Result<(SavedOutlet, Output), ObserveError> {
+        let name = match self.format {
+            FlowFormat::ZipkinV1 => "flow.zipkin1",
+            FlowFormat::ZipkinV2 => "flow.zipkin2",
+            FlowFormat::Otlp => "flow.otlp",
+        };
+        let To::File(file) = &mut self.to else {
+            return Err(ObserveError::NotSaved("what is sent to another system"));
+        };
+        let (begun, output) = Begun::of(name, file)?;
+        let elements = self.lines.has_begun();
+        Ok((SavedOutlet { begun, elements }, output))
     }
 
     fn new(format: FlowFormat, to: To) -> Outlet {
@@ -149,7 +189,7 @@ impl Outlet {
                         .and_then(|()| file.write_all(b"\n")),
                     format => elements(format, &mut self.lines, marshal, names, spans, file),
                 };
-                written.map_err(|error| file.failed(error))?;
+                written.map_err(|error| file.get().failed(error))?;
             }
             To::Remote(remote, most) => {
                 for part in spans.chunks(*most) {
@@ -178,7 +218,7 @@ impl Outlet {
         match (&mut self.to, self.format) {
             (To::File(file), FlowFormat::ZipkinV1 | FlowFormat::ZipkinV2) => {
                 let ended = file.write_all(b"]\n");
-                Ok(ended.map_err(|error| file.failed(error))?)
+                Ok(ended.map_err(|error| file.get().failed(error))?)
             }
             _ => Ok(()),
         }
@@ -191,6 +231,7 @@ impl Outlet {
     ) -> Result<(Option<PathBuf>, Option<Loss>), ObserveError> {
         match self.to {
             To::File(file) => {
+                let file = file.into_inner();
                 let path = file.path().to_owned();
                 file.finish()?;
                 Ok((Some(path), None))

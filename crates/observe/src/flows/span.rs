@@ -2,7 +2,7 @@
 
 use crate::TraceContext;
 use crate::directory::{Directory, Placed};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// A time that was not told.
 pub(crate) const NEVER: u64 = u64::MAX;
@@ -11,7 +11,7 @@ pub(crate) const NEVER: u64 = u64::MAX;
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// Both ends of an exchange, as far as they were told. Times are nanoseconds of the run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Span {
     pub(crate) context: TraceContext,
     pub(crate) client: u32,

@@ -4,11 +4,13 @@
 //! that belongs to no population, 8 for a member) and edges lie on disk, until the run is over.
 
 use super::network::Edge;
-use super::spells::{NEVER, Spell, Spells};
-use crate::FileError;
-use crate::directory::{Members, Placed, Shown};
+use super::spells::{Forgotten, NEVER, Spell, Spells};
+use crate::directory::{Directory, Members, Placed, SavedNode, Shown};
+use crate::resumed::Begun;
+use crate::{FileError, ObserveError, Resumed};
 use quick_xml::events::{BytesDecl, BytesText, Event};
 use quick_xml::writer::{ElementWriter, Writer};
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -37,7 +39,92 @@ enum What {
     Population(Members),
 }
 
+/// The nodes and edges of a run as they are saved; the spells of the edges are in a file of their own.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SavedMarkup {
+    nodes: Vec<SavedNodes>,
+    /// The number of each node that has ended, and when.
+    ended: Vec<(u32, u64)>,
+    spells: Begun,
+    forgotten: Forgotten,
+}
+
+/// Nodes that appeared at once.
+#[derive(Debug, Serialize, Deserialize)]
+enum SavedNodes {
+    One {
+        began: u64,
+        node: Box<SavedNode>,
+    },
+    /// The population of the next number.
+    Population {
+        began: u64,
+        count: u32,
+    },
+}
+
+/// What a checkpoint calls the file of spells.
+const SPELLS: &str = "graph.edges";
+
 impl Gathered {
+    /// As it is saved, and the contents of the file that belongs to it.
+    pub(crate) fn save(&mut self) -> Result<(SavedMarkup, (String, Vec<u8>)), FileError> {
+        let (bytes, forgotten) = self.spells.save()?;
+        let nodes = self.nodes.iter().map(|nodes| match &nodes.what {
+            What::One(placed) => SavedNodes::One {
+                began: nodes.began,
+                node: Box::new(placed.save()),
+            },
+            What::Population(members) => SavedNodes::Population {
+                began: nodes.began,
+                count: members.count,
+            },
+        });
+        let ended = (0..).zip(&self.ended);
+        let saved = SavedMarkup {
+            nodes: nodes.collect(),
+            ended: ended
+                .filter(|(_, ended)| **ended != NEVER)
+                .map(|(number, &ended)| (number, ended))
+                .collect(),
+            spells: Begun::copied(SPELLS, &bytes),
+            forgotten,
+        };
+        Ok((saved, (SPELLS.to_owned(), bytes)))
+    }
+
+    /// Goes on with those of a saved run.
+    pub(crate) fn resume(
+        &mut self,
+        saved: SavedMarkup,
+        resumed: &Resumed,
+        directory: &mut Directory,
+    ) -> Result<(), ObserveError> {
+        let mut populations = 0;
+        for nodes in saved.nodes {
+            match nodes {
+                SavedNodes::One { began, node } => {
+                    let placed = directory.make(*node);
+                    self.add(began, 1, What::One(placed));
+                }
+                SavedNodes::Population { began, count } => {
+                    if let Some(members) = directory.population(populations) {
+                        self.add(began, count, What::Population(members.clone()));
+                    }
+                    populations += 1;
+                }
+            }
+        }
+        for (number, ended) in saved.ended {
+            if let Some(place) = self.ended.get_mut(number as usize) {
+                *place = ended;
+            }
+        }
+        saved.spells.write(resumed, self.spells.file())?;
+        self.spells.resume(saved.spells.bytes(), saved.forgotten);
+        Ok(())
+    }
+
     pub(crate) fn new(spells: Spells) -> Gathered {
         Gathered {
             nodes: Vec::new(),

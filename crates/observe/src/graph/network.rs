@@ -7,6 +7,7 @@
 use crate::ObserveError;
 use crate::directory::Named;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The nodes and edges of a run, numbered in the order in which they were told.
@@ -28,6 +29,19 @@ struct NodeState {
     number: u32,
     /// How many actors of this name there are.
     alive: u32,
+}
+
+/// A network as it is saved.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SavedNetwork {
+    /// The name of each node, its number, and how many actors there are of that name.
+    nodes: Vec<(String, u32, u32)>,
+    populations: Vec<u32>,
+    nodes_made: u32,
+    /// The ends of each edge of single nodes, and its number.
+    edges: Vec<(u32, u32, u32)>,
+    shared: Vec<((u32, u32), u32)>,
+    edges_made: u32,
 }
 
 /// An edge that was told: its number, and those of its ends.
@@ -71,14 +85,43 @@ impl Network {
         }
     }
 
-    /// The network of populations alone: how many edges have been told. None if there are other nodes.
-    pub(crate) fn of_populations(&self) -> Option<u32> {
-        (self.nodes.is_empty() && self.edges.is_empty()).then_some(self.edges_made)
+    /// As it is saved.
+    pub(crate) fn save(&self) -> SavedNetwork {
+        let nodes = self.nodes.iter();
+        let edges = self.edges.iter().flat_map(|(&source, edges)| {
+            let edges = edges.iter();
+            edges.map(move |(&target, &number)| (source, target, number))
+        });
+        let shared = self.shared.iter();
+        SavedNetwork {
+            nodes: nodes
+                .map(|(name, node)| (name.to_string(), node.number, node.alive))
+                .collect(),
+            populations: self.populations.clone(),
+            nodes_made: self.nodes_made,
+            edges: edges.collect(),
+            shared: shared.map(|(&ends, &more)| (ends, more)).collect(),
+            edges_made: self.edges_made,
+        }
     }
 
-    /// Goes on where so many edges have been told.
-    pub(crate) fn set_edges(&mut self, edges: u32) {
-        self.edges_made = edges;
+    /// The network of a saved run.
+    pub(crate) fn resume(saved: SavedNetwork) -> Network {
+        let nodes = saved.nodes.into_iter();
+        let mut edges: FxHashMap<u32, FxHashMap<u32, u32>> = FxHashMap::default();
+        for (source, target, number) in saved.edges {
+            edges.entry(source).or_default().insert(target, number);
+        }
+        Network {
+            nodes: nodes
+                .map(|(name, number, alive)| (name.into(), NodeState { number, alive }))
+                .collect(),
+            populations: saved.populations,
+            nodes_made: saved.nodes_made,
+            edges,
+            shared: saved.shared.into_iter().collect(),
+            edges_made: saved.edges_made,
+        }
     }
 
     /// How many nodes there have been.

@@ -1,20 +1,22 @@
 //! All graphs of a run, written from the same records.
 
-use super::markup::{self, Gathered};
+use super::markup::{self, Gathered, SavedMarkup};
 use super::neo4j::Neo4jGraph;
-use super::network::Network;
+use super::network::{Network, SavedNetwork};
 use super::spells::Spells;
 use super::writer::{GraphWriter, Header};
-use crate::checkpoint::{Output, SavedFile, begin_of};
 use crate::counted::Counted;
-use crate::directory::{Members, Named, Placed, Shown};
+use crate::directory::{Directory, Members, Named, Placed, Shown};
 use crate::flows::span::{Names, Span};
 use crate::observer::WrittenFile;
-use crate::resumed::SavedGraph;
-use crate::{Exit, FileError, GraphFormat, Loss, ObserveError, Replacement, Settings};
+use crate::resumed::Begun;
+use crate::{
+    Exit, FileError, GraphFormat, Loss, ObserveError, Replacement, Resumed, SavedOutputs, Settings,
+};
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,18 +34,30 @@ pub(crate) struct GraphSink {
     path: PathBuf,
 }
 
-/// The graph that a saved run has written, and the directory that it is in.
-fn resumed_graph(settings: &Settings) -> Option<(&Path, &SavedGraph)> {
-    let resumed = settings.resumed.as_ref()?;
-    let graph = resumed.outputs.graph.as_ref()?;
-    Some((&resumed.directory, graph))
+/// All graphs as they are saved.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct SavedGraph {
+    network: SavedNetwork,
+    /// The file in JSON, and how many events it has.
+    json: Option<(Begun, u64)>,
+    markup: Option<SavedMarkup>,
 }
 
 impl GraphSink {
     /// Opens the graphs that the settings ask for; `None` if they ask for none.
-    pub(crate) fn open(settings: &Settings) -> Result<Option<GraphSink>, ObserveError> {
+    /// `resumed` is where those of a saved run go on, with the nodes that it had.
+    pub(crate) fn open(
+        settings: &Settings,
+        resumed: Option<(&Resumed, SavedGraph, &mut Directory)>,
+    ) -> Result<Option<GraphSink>, ObserveError> {
         if settings.graphs.is_empty() && settings.neo4j.is_none() {
             return Ok(None);
+        }
+        let (mut begun, mut saved_network, mut gathered_before) = (None, None, None);
+        if let Some((resumed, saved, directory)) = resumed {
+            begun = saved.json.map(|(file, events)| (resumed, file, events));
+            saved_network = Some(saved.network);
+            gathered_before = saved.markup.map(|saved| (saved, resumed, directory));
         }
         let stem = settings.stem();
         let (mut json, mut path, mut markup) = (None, PathBuf::new(), Vec::new());
@@ -58,11 +72,9 @@ impl GraphSink {
                     };
                     path = file.path().to_owned();
                     let mut file = Counted::new(file);
-                    if let Some(saved) = resumed_graph(settings) {
-                        let (directory, saved) = saved;
-                        let begin = directory.join(&saved.file.name);
-                        begin_of(&begin, &saved.file, &mut file)?;
-                        json = Some(GraphWriter::resume(file, saved.events));
+                    if let Some((resumed, begun, events)) = begun.take() {
+                        begun.write(resumed, &mut file)?;
+                        json = Some(GraphWriter::resume(file, events));
                         continue;
                     }
                     let begun = GraphWriter::begin(file, &header);
@@ -79,17 +91,22 @@ impl GraphSink {
                 }
             }
         }
-        let gathered = match markup.first() {
+        let mut gathered = match markup.first() {
             Some((_, file)) => Some(Gathered::new(Spells::begin(file.path())?)),
             None => None,
         };
+        if let (Some(gathered), Some((saved, resumed, directory))) =
+            (&mut gathered, gathered_before)
+        {
+            gathered.resume(saved, resumed, directory)?;
+        }
         let neo4j = settings.neo4j.as_ref();
         let neo4j = neo4j
             .map(|database| Neo4jGraph::connect(database, &stem))
             .transpose()?;
         Ok(Some(GraphSink {
             epoch: settings.epoch,
-            network: Network::default(),
+            network: saved_network.map_or_else(Network::default, Network::resume),
             json,
             gathered,
             markup,
@@ -99,52 +116,37 @@ impl GraphSink {
         }))
     }
 
-    /// Writes all events so far, and says what it takes to go on from here. `populations` are those that have
-    /// appeared.
-    pub(crate) fn save(
-        &mut self,
-        populations: Vec<(u32, u32)>,
-    ) -> Result<Option<(SavedGraph, Output)>, ObserveError> {
-        if !self.markup.is_empty() || self.neo4j.is_some() {
-            return Err(ObserveError::NotSaved("a graph that is no JSON"));
+    /// Writes all events so far, and says what it takes to go on from here: `to` gets the files.
+    pub(crate) fn save(&mut self, to: &mut SavedOutputs) -> Result<SavedGraph, ObserveError> {
+        if self.neo4j.is_some() {
+            return Err(ObserveError::NotSaved("a graph in a database"));
         }
-        let Some(json) = &mut self.json else {
-            return Ok(None);
+        let json = match &mut self.json {
+            Some(json) => {
+                let events = json.events();
+                let out = json.write_all().map_err(|error| FileError::Write {
+                    path: self.path.clone(),
+                    error,
+                })?;
+                let (begun, output) = Begun::of("graph.json", out)?;
+                to.files.push(output);
+                Some((begun, events))
+            }
+            None => None,
         };
-        let edges = self.network.of_populations();
-        let edges = edges.ok_or(ObserveError::NotSaved("a graph of single nodes"))?;
-        let failed = |error| FileError::Write {
-            path: self.path.clone(),
-            error,
+        let markup = match &mut self.gathered {
+            Some(gathered) => {
+                let (saved, copy) = gathered.save()?;
+                to.copies.push(copy);
+                Some(saved)
+            }
+            None => None,
         };
-        let out = json.write_all().map_err(failed)?;
-        let (bytes, crc32) = out.so_far().map_err(failed)?;
-        let source = out.get().beside().to_owned();
-        let name = "graph.json".to_owned();
-        let file = SavedFile {
-            name: name.clone(),
-            bytes,
-            crc32,
-        };
-        let events = json.events();
-        let saved = SavedGraph {
-            file,
-            events,
-            edges,
-            populations,
-        };
-        let output = Output {
-            name,
-            source,
-            bytes,
-            crc32,
-        };
-        Ok(Some((saved, output)))
-    }
-
-    /// Goes on where so many edges have been told.
-    pub(crate) fn set_edges(&mut self, edges: u32) {
-        self.network.set_edges(edges);
+        Ok(SavedGraph {
+            network: self.network.save(),
+            json,
+            markup,
+        })
     }
 
     /// The date of a time; the last possible one for times beyond the calendar.

@@ -62,6 +62,9 @@ impl Spell {
     }
 }
 
+/// The ends of each edge that is forgotten, and the number of its last spell.
+pub(crate) type Forgotten = Vec<((u32, u32), u32)>;
+
 /// All spells of a run, by the numbers of their edges, which rise one by one from 1 on.
 #[derive(Debug)]
 pub(crate) struct Spells {
@@ -95,6 +98,36 @@ impl Spells {
             }),
             Err(error) => Err(FileError::Create { path, error }),
         }
+    }
+
+    /// All spells so far as bytes, and the last spell of each edge that is forgotten.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub(crate) fn save(&mut self) -> Result<(Vec<u8>, Forgotten), FileError> {
+        let mut bytes = Vec::new();
+        let read = self.for_each(|_, _, spell| {
+            bytes.extend_from_slice(&spell.to_bytes());
+            Ok(())
+        });
+        read.map_err(|error| self.failed(error))?;
+        let forgotten = self.forgotten.iter();
+        Ok((
+            bytes,
+            forgotten.map(|(&ends, &last)| (ends, last)).collect(),
+        ))
+    }
+
+    /// Goes on with the spells of a saved run: those that were written to the file through
+    /// [`Spells::file`].
+    pub(crate) fn resume(&mut self, written: u64, forgotten: Forgotten) {
+        self.written = (written / SIZE as u64) as u32;
+        self.forgotten = forgotten.into_iter().collect();
+    }
+
+    /// The file, to be filled before anything is told.
+    pub(crate) fn file(&mut self) -> &mut File {
+        &mut self.file
     }
 
     /// An edge is there.

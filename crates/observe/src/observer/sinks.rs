@@ -6,6 +6,8 @@ use crate::flows::{End, Flows};
 use crate::graph::GraphSink;
 use crate::recorder::Wanted;
 use crate::recorder::record::{Record, What};
+use crate::resumed::SavedState;
+use crate::times::SavedTimes;
 use crate::{Clock, Node, ObserveError, Payload, Population, Resumed, SavedOutputs, Settings};
 use corsair::Time;
 use std::fmt;
@@ -15,6 +17,9 @@ use std::time::{Duration, Instant};
 
 /// On the wall clock, spans go out after this time even if their batch is not full.
 const PROMPT: Duration = Duration::from_secs(1);
+
+/// The times of services by their names.
+pub(crate) type MeasuredBefore = Vec<(String, SavedTimes)>;
 
 /// All that is written about a run.
 #[derive(Debug, Default)]
@@ -31,6 +36,8 @@ pub(crate) struct Sinks {
 struct Log {
     out: BufWriter<Box<dyn Write + Send>>,
     kinds: &'static [&'static str],
+    /// How many lines it has.
+    lines: u64,
 }
 
 impl fmt::Debug for Log {
@@ -66,57 +73,54 @@ impl Log {
     }
 
     fn line(&mut self, line: fmt::Arguments<'_>) -> Result<(), ObserveError> {
+        self.lines += 1;
         writeln!(self.out, "{line}").map_err(ObserveError::Messages)
     }
 }
 
 impl Sinks {
-    /// Opens what the settings ask for.
-    pub(crate) fn open(settings: &mut Settings) -> Result<Sinks, ObserveError> {
-        let mut sinks = Sinks {
-            directory: Directory::of(&settings.places),
-            graph: GraphSink::open(settings)?,
-            flows: Flows::open(settings)?,
+    /// Opens what the settings ask for. What a saved run has measured comes beside it.
+    pub(crate) fn open(settings: &mut Settings) -> Result<(Sinks, MeasuredBefore), ObserveError> {
+        let resumed = settings.resumed.take();
+        let saved = resumed.as_ref().map(Resumed::read).transpose()?;
+        let (mut directory, mut graph, mut flows) = (Directory::of(&settings.places), None, None);
+        let (mut lines, mut times) = (0, Vec::new());
+        if let (Some(resumed), Some(saved)) = (&resumed, saved) {
+            let population = resumed.population.as_ref();
+            directory = Directory::resume(&settings.places, saved.directory, population);
+            graph = saved.graph.map(|saved| (resumed, saved, &mut directory));
+            flows = saved.flows.map(|saved| (resumed, saved));
+            (lines, times) = (saved.lines, saved.times);
+        }
+        let sinks = Sinks {
+            graph: GraphSink::open(settings, graph)?,
+            flows: Flows::open(settings, flows)?,
             log: settings.messages.take().map(|out| Log {
                 out: BufWriter::with_capacity(1 << 16, out),
                 kinds: settings.kinds,
+                lines,
             }),
             sent: matches!(settings.clock, Clock::Wall).then(Instant::now),
+            directory,
         };
-        if let Some(resumed) = settings.resumed.take() {
-            sinks.go_on(&resumed)?;
-        }
-        Ok(sinks)
+        Ok((sinks, times))
     }
 
-    /// Goes on where a saved run has come to.
-    fn go_on(&mut self, resumed: &Resumed) -> Result<(), ObserveError> {
-        let (Some(saved), Some(graph)) = (&resumed.outputs.graph, &mut self.graph) else {
-            return Ok(());
+    /// Writes all that has been told, and says what it takes to go on from here: `to` gets the files.
+    pub(crate) fn save(&mut self, to: &mut SavedOutputs) -> Result<SavedState, ObserveError> {
+        let mut saved = SavedState {
+            directory: self.directory.save(),
+            ..SavedState::default()
         };
-        for &(first, count) in &saved.populations {
-            let population = Arc::clone(&resumed.population);
-            let written = |_, _| Ok::<(), ObserveError>(());
-            let members = self
-                .directory
-                .add_population(first, count, population, written)?;
-            graph.population(0, members);
+        if let Some(graph) = &mut self.graph {
+            saved.graph = Some(graph.save(to)?);
         }
-        graph.set_edges(saved.edges);
-        Ok(())
-    }
-
-    /// Writes all that has been told, and says what it takes to go on from here.
-    pub(crate) fn save(&mut self) -> Result<SavedOutputs, ObserveError> {
-        if self.flows.is_some() {
-            return Err(ObserveError::NotSaved("flows"));
+        if let Some(flows) = &mut self.flows {
+            saved.flows = Some(flows.save(to)?);
         }
-        let mut saved = SavedOutputs::default();
-        if let Some(graph) = &mut self.graph
-            && let Some((graph, file)) = graph.save(self.directory.populations())?
-        {
-            saved.graph = Some(graph);
-            saved.files.push(file);
+        if let Some(log) = &mut self.log {
+            log.out.flush().map_err(ObserveError::Messages)?;
+            saved.lines = log.lines;
         }
         Ok(saved)
     }
