@@ -74,7 +74,7 @@ pub async fn fanout(host: &str, attack: &Attack) -> Result<Victim, LoadError> {
     }
     let victim = room(host, &pair[0], &[pair[1].user]).await?;
     let listening = listen(host, &crowd.logins()[attack.attackers + 1..], attack.online).await?;
-    let quiet = post_steadily(host, &pair[0], victim, attack.time).await?;
+    let quiet = post_apart(host, &pair[0], victim, attack.time).await?;
     let over = Arc::new(AtomicBool::new(false));
     let posting: Vec<_> = attackers
         .iter()
@@ -84,7 +84,7 @@ pub async fn fanout(host: &str, attack: &Attack) -> Result<Victim, LoadError> {
             tokio::spawn(async move { post_to_many(&host, &attacker, room, &over).await })
         })
         .collect();
-    let attacked = post_steadily(host, &pair[0], victim, attack.time).await?;
+    let attacked = post_apart(host, &pair[0], victim, attack.time).await?;
     over.store(true, Relaxed);
     let (mut stored, mut refused) = (0, 0);
     for attacker in posting {
@@ -130,6 +130,25 @@ async fn listen(
         }));
     }
     Ok(listening)
+}
+
+/// As [`post_steadily`], on a thread of its own: what the victim waits for is the node, and not the sockets of others that are
+/// read in this process.
+async fn post_apart(
+    host: &str,
+    who: &Login,
+    to: ConversationId,
+    time: Duration,
+) -> Result<Series, LoadError> {
+    let (host, who) = (host.to_owned(), who.clone());
+    let posted = tokio::task::spawn_blocking(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| LoadError::Task(error.to_string()))?;
+        runtime.block_on(post_steadily(&host, &who, to, time))
+    });
+    crate::joined(posted).await?
 }
 
 async fn post_steadily(

@@ -17,12 +17,16 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio::task::yield_now;
 
 /// Actors are made this many at a time.
 const SPAWNED: u32 = 64;
 /// How long connections may take to close when the node shuts down, and how often they are counted.
 const CLOSING: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(20);
+/// Messages that are passed on before others have their turn. Each wakes a task, and a POST that has come meanwhile waits
+/// behind all of them.
+const TURN: usize = 16;
 /// Bytes of a text that weigh as much as a message of none.
 const UNIT: usize = 2 << 10;
 
@@ -46,8 +50,11 @@ impl Scenario<HubMessage> for Root {
                     self.attach(&mut cx, socket).await;
                 }
                 Next::Request(Some(HubRequest::Deliver(messages))) => {
-                    for message in messages {
+                    for (count, message) in (1..).zip(messages) {
                         self.deliver(&mut cx, message);
+                        if count % TURN == 0 {
+                            yield_now().await;
+                        }
                     }
                 }
                 Next::Request(Some(HubRequest::CloseSession(user, session))) => {
