@@ -26,9 +26,9 @@ from service import Client, Refused, node
 # before the middle of a soak, so what grows after that is lost: hence no allowance for what was stored meanwhile.
 FLAGS = ["--strangers", "50", "--password-memory", "8", "--write-timeout", "2s", "--cache", str(2 << 20)]
 PAIRS = 8
-# From the middle to the end memory may grow by this part of it, which is what its median wavers by; in a soak of
-# ten minutes a byte kept of each fourth one that was posted would be more.
-WAVERS = 1 / 16
+# From the middle to the end memory may grow by this part of it, because the allocator does not give back all that it
+# could. Of 12 MB this is 27 bytes for each of the 56,000 messages that are posted meanwhile: one that leaks leaks more.
+WAVERS = 1 / 8
 
 
 class Soak:

@@ -266,7 +266,7 @@ impl Files {
         self.end += record.len() as u64;
         if self.end > self.length {
             self.length = self.end + AHEAD;
-            self.file.write_all(&vec![0; AHEAD as usize])?;
+            write_zeros(&mut self.file)?;
         }
         Ok(())
     }
@@ -306,6 +306,15 @@ impl Files {
     }
 }
 
+/// Writes [`AHEAD`] zeros, without so many in memory.
+fn write_zeros(file: &mut File) -> io::Result<()> {
+    static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+    for _ in 0..AHEAD / ZEROS.len() as u64 {
+        file.write_all(&ZEROS)?;
+    }
+    Ok(())
+}
+
 /// Makes a file with these records and zeros after them. Returns where the records end.
 fn make(directory: &Path, identity: u64, first: u64, records: &[u8]) -> io::Result<(File, u64)> {
     let header = Header {
@@ -317,7 +326,7 @@ fn make(directory: &Path, identity: u64, first: u64, records: &[u8]) -> io::Resu
     let mut file = File::create(&part)?;
     file.write_all(&header.bytes())?;
     file.write_all(records)?;
-    file.write_all(&vec![0; AHEAD as usize])?;
+    write_zeros(&mut file)?;
     file.sync_all()?;
     fs::rename(&part, path(directory, first))?;
     sync(directory)?;
