@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Union
 
 from . import _corsair
+from ._html import html_table
 from ._part import Part
 from .definition import Definition, Distribution, Service
 
@@ -127,11 +128,9 @@ class Architecture(Definition):
     def _repr_html_(self) -> str:
         rows = []
         for service in self.services:
-            cells = [service.name, service.package, str(service.count), ", ".join(service.dependencies or [])]
-            rows.append("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>")
-        head = "".join(f"<th>{name}</th>" for name in ["service", "package", "count", "calls"])
+            rows.append([service.name, service.package, str(service.count), ", ".join(service.dependencies or [])])
         title = html.escape(f"{self.arch}: {self.description}" if self.description else self.arch)
-        return f"<p><b>{title}</b></p><table><tr>{head}</tr>{''.join(rows)}</table>"
+        return f"<p><b>{title}</b></p>{html_table(['service', 'package', 'count', 'calls'], rows)}"
 
 
 def _json_path(source: Any) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from ._corsair import Entry, Table
+from ._html import html_table
 from .architecture import Architecture
 
 T = TypeVar("T")
@@ -22,13 +23,6 @@ def duration_text(seconds: float) -> str:
         if seconds >= size:
             return f"{seconds / size:.3g}{unit}"
     return "0s"
-
-
-def html_table(head: list[str], rows: list[list[str]]) -> str:
-    """A table of texts."""
-    cells = "".join(f"<th>{html.escape(name)}</th>" for name in head)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><tr>{cells}</tr>{body}</table>"
 
 
 class Graph:

@@ -1,0 +1,12 @@
+"""HTML for notebooks."""
+
+from __future__ import annotations
+
+import html
+
+
+def html_table(head: list[str], rows: list[list[str]]) -> str:
+    """A table of texts."""
+    cells = "".join(f"<th>{html.escape(name)}</th>" for name in head)
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><tr>{cells}</tr>{body}</table>"
