@@ -16,7 +16,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 all_steps=(failover chaos slow_readers disk_full faults corruption contract page fanout backup upgrade clients)
-if [ "$#" -gt 0 ]; then steps=("$@"); else steps=("${all_steps[@]}"); fi
 export PYTHONDONTWRITEBYTECODE=1
 target=${CARGO_TARGET_DIR:-target}
 venv=$target/courier-venv
@@ -146,15 +145,8 @@ step_clients() {
     timeout 120 "$python" ci/courier/clients.py "$program" "$target/debug/examples/courier_client"
 }
 
-for step in "${steps[@]}"; do
-    if ! declare -F "step_$step" >/dev/null; then
-        echo "courier: no step $step; there are ${all_steps[*]}" >&2
-        exit 2
-    fi
-done
+. ci/steps.sh
+choose_steps courier "$@"
 program=$target/debug/corsair-courier
 cargo build -p corsair-courier
-for step in "${steps[@]}"; do
-    echo "courier: $step"
-    "step_$step"
-done
+run_steps

@@ -68,17 +68,7 @@ step_clusters() {
     timeout 300 "$python" -B examples/python/clusters/on_ray.py --kill
 }
 
-if [ "$#" -gt 0 ]; then steps=("$@"); else steps=("${all_steps[@]}"); fi
-for step in "${steps[@]}"; do
-    if ! declare -F "step_$step" >/dev/null; then
-        echo "python: no step $step; there are ${all_steps[*]}" >&2
-        exit 2
-    fi
-done
+. ci/steps.sh
+choose_steps python "$@"
 [ -x "$python" ] || python3 -m venv "$venv"
-for step in "${steps[@]}"; do
-    began=$SECONDS
-    echo "python: $step"
-    "step_$step"
-    echo "python: $step took $((SECONDS - began)) s"
-done
+run_steps

@@ -215,23 +215,6 @@ step_deny() {
     fi
 }
 
-if [ "$#" -gt 0 ]; then steps=("$@"); else steps=("${all_steps[@]}"); fi
-for step in "${steps[@]}"; do
-    if ! declare -F "step_$step" >/dev/null; then
-        echo "ci: no step $step; there are ${all_steps[*]}" >&2
-        exit 2
-    fi
-done
-
-current=none
-trap 'status=$?; [ "$status" -eq 0 ] || echo "ci: FAILED in step $current" >&2' EXIT
-
-times=()
-for step in "${steps[@]}"; do
-    current=$step
-    began=$SECONDS
-    echo "ci: $step"
-    "step_$step"
-    times+=("$(printf '%-10s %5d s' "$step" "$((SECONDS - began))")")
-done
-printf 'ci: %s\n' "${times[@]}" "all passed, ${SECONDS} s"
+. ci/steps.sh
+choose_steps ci "$@"
+run_steps

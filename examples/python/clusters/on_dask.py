@@ -12,14 +12,7 @@ import signal
 
 from corsair import Sweep
 from dask.distributed import Client, LocalCluster, as_completed
-
-SWEEP = Sweep(
-    "lamp",
-    {"services.webserver.count": [3, 6, 9, 12], "services.webserver.concurrency": [1, 2, 4]},
-    seeds=4,
-    duration=5,
-    load="poisson 300/s",
-)
+from grid import SWEEP, report
 
 
 def measure(sweep: Sweep, number: int) -> dict:
@@ -45,14 +38,10 @@ def main() -> None:
             victim = next(iter(client.run(os.getpid).values()))
             os.kill(victim, signal.SIGKILL)
             print(f"killed a worker after {len(rows)} runs")
-    table = SWEEP.table(rows[number] for number in range(len(SWEEP)))
     client.close()
     if cluster is not None:
         cluster.close()
-    assert table == SWEEP.measure_all(), "the cluster's rows are not those of one machine"
-    print(f"{len(table)} runs, all there and the same as on one machine")
-    best = min(table, key=lambda row: row["p99_seconds"])
-    print(f"the shortest p99 is {best['p99_seconds'] * 1e3:.1f} ms: {best}")
+    report(rows)
 
 
 if __name__ == "__main__":

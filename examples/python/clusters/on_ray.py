@@ -12,14 +12,7 @@ import signal
 
 import ray
 from corsair import Sweep
-
-SWEEP = Sweep(
-    "lamp",
-    {"services.webserver.count": [3, 6, 9, 12], "services.webserver.concurrency": [1, 2, 4]},
-    seeds=4,
-    duration=5,
-    load="poisson 300/s",
-)
+from grid import SWEEP, report
 
 
 @ray.remote(num_cpus=1, max_retries=-1)
@@ -61,14 +54,10 @@ def main() -> None:
             os.kill(victim, signal.SIGKILL)
             cluster.remove_node(nodes[0], allow_graceful=False)
             print(f"killed a worker and a node after {len(rows)} runs")
-    table = SWEEP.table(rows[number] for number in range(len(SWEEP)))
     ray.shutdown()
     if cluster is not None:
         cluster.shutdown()
-    assert table == SWEEP.measure_all(), "the cluster's rows are not those of one machine"
-    print(f"{len(table)} runs, all there and the same as on one machine")
-    best = min(table, key=lambda row: row["p99_seconds"])
-    print(f"the shortest p99 is {best['p99_seconds'] * 1e3:.1f} ms: {best}")
+    report(rows)
 
 
 if __name__ == "__main__":

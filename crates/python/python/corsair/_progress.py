@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Union
 
 Progress = Union[bool, Callable[[float], object], None]
@@ -68,19 +69,20 @@ def in_notebook() -> bool:
     return shell is not None and hasattr(shell, "kernel")
 
 
-def told(progress: Progress, what: str) -> tuple[Callable[[float], object] | None, Callable[[], None]]:
-    """What is called with how much is done, and what is called at the end."""
-    if progress is False:
-        return None, _nothing
+@contextlib.contextmanager
+def shown(progress: Progress, what: str) -> Iterator[Callable[[float], object] | None]:
+    """What is called with how much is done, if anything is; a bar goes at the end."""
     if callable(progress):
-        return progress, _nothing
-    if progress is not None and progress is not True:
+        yield progress
+        return
+    if progress not in (True, False, None):
         raise TypeError(f"progress is True, False, None or a function, not {type(progress).__name__}")
-    if progress is None and not in_notebook() and not (sys.stderr is not None and sys.stderr.isatty()):
-        return None, _nothing
+    is_seen = in_notebook() or (sys.stderr is not None and sys.stderr.isatty())
+    if progress is False or (progress is None and not is_seen):
+        yield None
+        return
     bar = Bar(what, forced=progress is True)
-    return bar, bar.end
-
-
-def _nothing() -> None:
-    pass
+    try:
+        yield bar
+    finally:
+        bar.end()

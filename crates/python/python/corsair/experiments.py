@@ -11,7 +11,7 @@ from typing import Any, Literal, Union, overload
 
 from . import _corsair
 from ._corsair import Table
-from ._progress import Progress, told
+from ._progress import Progress, shown
 from .architecture import Architecture, Source
 from .result import Capacity, Comparison, Graph, Instances, Learned, Result
 
@@ -66,25 +66,15 @@ def run(
     progress    show a bar: by default where there is somebody to see it; or a function of how much is done, 0 to 1
     """
     source = Architecture.of(arch)
-    call, end = told(progress, source.arch)
-    arguments = _run_arguments(
+    arguments = run_arguments(
         duration, load, seed, workers, population, regions, warm_up, interval, latency, chat, poll
     )
-    arguments |= {
-        "graph": graph,
-        "flows": flows,
-        "out": None if out is None else Path(out),
-        "flow_format": flow_format,
-        "progress": call,
-    }
-    try:
-        ran = _corsair.simulate(*source._text(), arguments)
-    finally:
-        end()
-    return result_of(ran)
+    arguments |= {"graph": graph, "flows": flows, "out": None if out is None else Path(out), "flow_format": flow_format}
+    with shown(progress, source.arch) as call:
+        return result_of(_corsair.simulate(*source._text(), arguments | {"progress": call}))
 
 
-def _run_arguments(
+def run_arguments(
     duration: Time,
     load: str | None,
     seed: int,
@@ -97,6 +87,7 @@ def _run_arguments(
     chat: Time | None,
     poll: Time | None,
 ) -> dict[str, Any]:
+    """What the native module takes by name, for a run of either kind."""
     return {
         "duration": duration,
         "load": load,
@@ -182,12 +173,9 @@ class Sweep:
         progress: Progress = None,
     ) -> Table:
         """Makes all runs, on so many threads, or those that a file does not have yet; a row for each."""
-        call, end = told(progress, "sweep")
-        arguments = {"seed": 0, "workers": workers, "progress": call}
-        try:
+        with shown(progress, "sweep") as call:
+            arguments = {"seed": 0, "workers": workers, "progress": call}
             made = self._native.measure_all(None if out is None else Path(out), arguments)
-        finally:
-            end()
         return self.table(self._row(number, measured) for number, measured in enumerate(made))
 
     def table(self, rows: Iterable[Mapping[str, Any]]) -> Table:
@@ -309,7 +297,6 @@ def compare(
         raise ValueError("both are the same; give a second architecture, set or load_b")
     first = Architecture.of(a)
     second = first if b is None else Architecture.of(b)
-    call, end = told(progress, "compare")
     arguments = {
         "seed": seed,
         "workers": workers,
@@ -319,13 +306,11 @@ def compare(
         "warm_up": warm_up,
         "load": load,
         "seeds": seeds,
-        "progress": call,
     }
     fields = [(str(path), _json(str(path), value)) for path, value in (set or {}).items()]
-    try:
-        rows, svg = _corsair.compare((first._text(), second._text()), fields, load_b, arguments)
-    finally:
-        end()
+    with shown(progress, "compare") as call:
+        texts = (first._text(), second._text())
+        rows, svg = _corsair.compare(texts, fields, load_b, arguments | {"progress": call})
     return Comparison(json.loads(rows), svg, seeds)
 
 
@@ -397,7 +382,6 @@ def capacity(
     seconds each, until the answer is as narrow as the share `precision`.
     """
     source = Architecture.of(arch)
-    call, end = told(progress, "capacity")
     arguments = {
         "limit": limit,
         "errors": errors,
@@ -412,18 +396,16 @@ def capacity(
         "workers": workers,
         "population": population,
         "regions": regions,
-        "progress": call,
     }
-    try:
-        if find is None:
-            found, svg = _corsair.capacity(*source._text(), source.arch, arguments)
-            return Capacity(json.loads(found), svg)
-        what, _, service = find.partition(":")
-        if what != "instances" or not service:
-            raise ValueError(f"find: '{find}' cannot be looked for; write it as instances:web")
-        return Instances(json.loads(_corsair.instances(*source._text(), source.arch, service, arguments)))
-    finally:
-        end()
+    what, _, service = (find or "").partition(":")
+    if find is not None and (what != "instances" or not service):
+        raise ValueError(f"find: '{find}' cannot be looked for; write it as instances:web")
+    with shown(progress, "capacity") as call:
+        arguments["progress"] = call
+        if find is not None:
+            return Instances(json.loads(_corsair.instances(*source._text(), source.arch, service, arguments)))
+        found, svg = _corsair.capacity(*source._text(), source.arch, arguments)
+        return Capacity(json.loads(found), svg)
 
 
 def learn(
@@ -440,10 +422,7 @@ def learn(
     files = [traces] if isinstance(traces, (str, os.PathLike)) else list(traces)
     if not files:
         raise ValueError("there are no files of traces; give at least one")
-    call, end = told(progress, "learn")
-    arguments = {"seed": seed, "workers": None, "progress": call}
-    try:
+    with shown(progress, "learn") as call:
+        arguments = {"seed": seed, "workers": None, "progress": call}
         text, found = _corsair.learn([Path(file) for file in files], name, arguments)
-    finally:
-        end()
     return Learned(Architecture.from_json(text), json.loads(found))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from types import TracebackType
 from typing import Any, NewType, Protocol, TypeVar
 
 from . import _corsair
 from ._corsair import Context, Table
+from ._paused import Paused
 from .architecture import Architecture, Source
-from .experiments import Time, _run_arguments, result_of
+from .experiments import Time, result_of, run_arguments
 from .result import Result
 
 Address = NewType("Address", int)
@@ -23,7 +23,7 @@ class Actor(Protocol):
         """Handles a message. Whatever it sends leaves at the time of the message."""
 
 
-class Simulation:
+class Simulation(Paused[_corsair.Simulation]):
     """Actors written in Python, in virtual time: deterministic, on the thread that calls.
 
     >>> from dataclasses import dataclass
@@ -54,7 +54,7 @@ class Simulation:
     """
 
     def __init__(self, *, seed: int = 0, latency: Time = "1us", most_actors: int = 65_536) -> None:
-        self._native = _corsair.Simulation({"seed": seed, "latency": latency, "most_actors": most_actors})
+        super().__init__(_corsair.Simulation({"seed": seed, "latency": latency, "most_actors": most_actors}))
 
     def spawn(self, actor: Actor, name: str | None = None) -> Address:
         """Spawns an actor and returns its address."""
@@ -75,15 +75,6 @@ class Simulation:
     def run(self) -> None:
         """Goes on until nothing is left to happen. With a timer that comes again and again it never ends."""
         self._native.run()
-
-    def step(self) -> bool:
-        """Goes on until something has happened. False if nothing is left to happen."""
-        return self._native.step()
-
-    @property
-    def now(self) -> float:
-        """The virtual time in seconds: all that is due until now has happened."""
-        return self._native.now
 
     @property
     def next(self) -> float | None:
@@ -117,32 +108,12 @@ class Simulation:
         """What actors have observed under a name: columns seconds and value."""
         return self._native.observations(name)
 
-    @property
-    def digest(self) -> str:
-        """A digest of every event so far: two simulations with the same digest did the same."""
-        return self._native.digest
-
     def report(self) -> dict[str, Any]:
         """What has happened so far, in numbers."""
         return self._native.report()
 
-    def close(self) -> None:
-        """Ends it and lets go of its actors."""
-        self._native.close()
 
-    def __enter__(self) -> Simulation:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def __reduce__(self) -> Any:
-        raise TypeError("a simulation cannot be pickled; pickle what made it, and make it again")
-
-
-class ServiceSimulation:
+class ServiceSimulation(Paused[_corsair.Live]):
     """An architecture that runs as far as it is told, can be looked at in between, and does what it is told.
 
     The result is a function of the architecture and of what was told when, for any number of workers.
@@ -164,10 +135,10 @@ class ServiceSimulation:
         chat: Time | None = None,
         poll: Time | None = None,
     ) -> None:
-        arguments = _run_arguments(
+        arguments = run_arguments(
             duration, load, seed, workers, population, regions, warm_up, interval, latency, chat, poll
         )
-        self._native = _corsair.Live(*Architecture.of(arch)._text(), arguments)
+        super().__init__(_corsair.Live(*Architecture.of(arch)._text(), arguments))
 
     @property
     def instances(self) -> list[str]:
@@ -175,24 +146,14 @@ class ServiceSimulation:
         return self._native.instances
 
     @property
-    def now(self) -> float:
-        """The virtual time in seconds. The load begins a little after zero, see `load`."""
-        return self._native.now
-
-    @property
     def load(self) -> tuple[float, float]:
-        """When the load begins and ends."""
+        """When the load begins, a little after zero, and when it ends."""
         return self._native.load
 
     @property
     def is_over(self) -> bool:
         """Whether it has ended."""
         return self._native.is_over
-
-    @property
-    def digest(self) -> str:
-        """A digest of every event so far."""
-        return self._native.digest
 
     @property
     def messages(self) -> int:
@@ -206,10 +167,6 @@ class ServiceSimulation:
     def run_for(self, time: float) -> bool:
         """Goes on for so many seconds. Whether it goes on after them."""
         return self._native.run_until(self.now + time)
-
-    def step(self) -> bool:
-        """Goes on until something has happened. False if nothing is left to happen."""
-        return self._native.step()
 
     def state(self, instance: str) -> dict[str, Any] | None:
         """The state of an instance in numbers; None before it has begun and after it has ended."""
@@ -264,18 +221,3 @@ class ServiceSimulation:
     def finish(self) -> Result:
         """Goes on to the end, and returns what the run has done."""
         return result_of(self._native.finish())
-
-    def close(self) -> None:
-        """Ends it without a result."""
-        self._native.close()
-
-    def __enter__(self) -> ServiceSimulation:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def __reduce__(self) -> Any:
-        raise TypeError("a simulation cannot be pickled; pickle what made it, and make it again")

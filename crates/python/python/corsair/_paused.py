@@ -1,0 +1,47 @@
+"""What simulations have in common that stand still between calls."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Generic, TypeVar, Union
+
+from . import _corsair
+
+Native = TypeVar("Native", bound=Union[_corsair.Simulation, _corsair.Live])
+Self = TypeVar("Self", bound="Paused[Any]")
+
+
+class Paused(Generic[Native]):
+    """A simulation that goes on as far as it is told, and is looked at in between."""
+
+    def __init__(self, native: Native) -> None:
+        self._native = native
+
+    def step(self) -> bool:
+        """Goes on until something has happened. False if nothing is left to happen."""
+        return self._native.step()
+
+    @property
+    def now(self) -> float:
+        """The virtual time in seconds: all that is due until now has happened."""
+        return self._native.now
+
+    @property
+    def digest(self) -> str:
+        """A digest of every event so far: two simulations with the same digest did the same."""
+        return self._native.digest
+
+    def close(self) -> None:
+        """Ends it without a result, and lets go of its actors."""
+        self._native.close()
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a simulation cannot be pickled; pickle what made it, and make it again")
