@@ -3,7 +3,8 @@
 use corsair::{Config, Executor, Report};
 use corsair_arch::{BUILT_IN, KINDS, Plan, Scale, Topology, Totals, read, simulate, step};
 use corsair_observe::{Clock, FlowFormat, GraphFormat, Observer, Settings};
-use std::collections::BTreeMap;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
@@ -108,8 +109,44 @@ fn every_built_in_on_several_shards_leaves_the_same_bytes() {
     }
 }
 
-/// Every field that a definition of services can have, in use.
+/// Every field that a definition can have, in use; but for those that name other files.
 const EVERYTHING: &str = include_str!("everything_arch.json");
+
+/// The keys of all objects in a value.
+fn keys(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(object) => {
+            for (key, value) in object {
+                found.insert(key.clone());
+                keys(value, found);
+            }
+        }
+        Value::Array(list) => list.iter().for_each(|value| keys(value, found)),
+        _ => {}
+    }
+}
+
+/// The names of all fields that a schema knows.
+fn fields(schema: &Value, found: &mut BTreeSet<String>) {
+    if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+        found.extend(properties.keys().cloned());
+    }
+    match schema {
+        Value::Object(object) => object.values().for_each(|part| fields(part, found)),
+        Value::Array(list) => list.iter().for_each(|part| fields(part, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_definition_with_everything_leaves_no_field_of_the_schema_out() {
+    let read = |text| serde_json::from_str::<Value>(text).unwrap();
+    let (mut known, mut used) = (BTreeSet::new(), BTreeSet::new());
+    fields(&read(corsair_arch::schema()), &mut known);
+    keys(&read(EVERYTHING), &mut used);
+    let unused: Vec<_> = known.difference(&used).collect();
+    assert_eq!(unused, ["csv", "replay"]);
+}
 
 #[test]
 fn scripts_and_policies_leave_the_same_bytes_on_any_number_of_workers() {

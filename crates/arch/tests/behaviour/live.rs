@@ -10,15 +10,18 @@ fn an_architecture_runs_on_every_executor() {
     for executor in [Executor::Tokio, Executor::Pool, Executor::Threads] {
         let checked = read("lamp", Path::new("nowhere")).unwrap();
         let topology = Topology::new(&checked, Scale::default()).unwrap();
+        // On a busy machine the load may begin before the instances have found each other: the first
+        // requests are not counted.
         let plan = Plan {
-            duration: Duration::from_millis(300),
+            duration: Duration::from_millis(700),
+            warm_up: Duration::from_millis(500),
+            poll: Duration::from_millis(50),
             ..Plan::default()
         };
         let (report, totals) = simulate(executor, &Config::default(), topology, &plan).unwrap();
         let entry = &totals.entries["www"];
-        assert!(entry.requests > 3, "{executor:?}: {entry:?}");
-        // On a busy machine the load may begin before the instances have found each other.
-        assert_eq!(entry.errors, entry.unrouted, "{executor:?}");
+        assert!(entry.times.len() > 3, "{executor:?}: {entry:?}");
+        assert_eq!(entry.errors, 0, "{executor:?}");
         assert_eq!(totals.goodbyes, 23, "{executor:?}");
         // There is no virtual latency, so the whole way is in the delays: four hops of 200 µs.
         assert!(entry.times.min() > 800_000, "{executor:?}: {entry:?}");

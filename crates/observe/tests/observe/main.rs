@@ -9,3 +9,4 @@ mod order;
 #[cfg(feature = "kafka")]
 mod real_kafka;
 mod real_neo4j;
+mod spans;
