@@ -95,6 +95,8 @@ const LEAST_LIMITS: u32 = 50;
 const GROUP: usize = 4;
 /// A load is run at most this many times.
 const MOST_RUNS: usize = 1 + 12 * GROUP;
+/// So many loads further and further from the limit are tried at each side of it.
+const WIDER: usize = 4;
 /// A single run decides where the percentile is this far from the limit, as a factor.
 const FAR: f64 = 2.0;
 
@@ -150,59 +152,109 @@ pub fn capacity(
         plan,
         search,
     };
-    let mut points: Vec<Point> = Vec::new();
-    let mut measure = |load: f64| -> Result<Option<bool>, SimulateError> {
-        let Some(point) = trial.point(Some(load))? else {
+    let mut loads = Loads {
+        trial,
+        points: Vec::new(),
+        tried: &mut tried,
+    };
+    let (good, bad) = loads.bisect()?;
+    if let (Some(low), Some(high)) = (good, bad) {
+        loads.surround(low, high)?;
+    }
+    let mut points = loads.points;
+    points.sort_by(|a, b| a.load.total_cmp(&b.load));
+    Ok(Capacity {
+        load: good,
+        between: (
+            certain(&points, true).reduce(f64::max),
+            certain(&points, false).reduce(f64::min),
+        ),
+        beyond: bad.is_none() && good.is_some_and(|good| good >= search.to),
+        points,
+    })
+}
+
+/// The loads that are certainly borne, or certainly are not.
+fn certain(points: &[Point], holds: bool) -> impl Iterator<Item = f64> {
+    let points = points.iter();
+    points
+        .filter(move |point| point.is_certain && point.holds == holds)
+        .map(|point| point.load)
+}
+
+/// The loads of a search that were tried.
+struct Loads<'a> {
+    trial: Trial<'a>,
+    points: Vec<Point>,
+    tried: &'a mut dyn FnMut(&Point),
+}
+
+impl Loads<'_> {
+    /// Whether a load is borne. `None` if a run was cut.
+    fn holds(&mut self, load: f64) -> Result<Option<bool>, SimulateError> {
+        let Some(point) = self.trial.point(Some(load))? else {
             return Ok(None);
         };
-        tried(&point);
+        (self.tried)(&point);
         let holds = point.holds;
-        points.push(point);
+        self.points.push(point);
         Ok(Some(holds))
-    };
-    let (mut good, mut bad) = (None, None);
-    let mut load = search.from;
-    while bad.is_none() {
-        match measure(load)? {
-            None => break,
-            Some(false) => bad = Some(load),
-            Some(true) => {
-                good = Some(load);
-                if load >= search.to {
-                    break;
+    }
+
+    /// Finds a load that is borne and one that is not, as near to each other as is wanted.
+    fn bisect(&mut self) -> Result<(Option<f64>, Option<f64>), SimulateError> {
+        let search = self.trial.search;
+        let (mut good, mut bad) = (None, None);
+        let mut load = search.from;
+        while bad.is_none() {
+            match self.holds(load)? {
+                None => break,
+                Some(false) => bad = Some(load),
+                Some(true) => {
+                    good = Some(load);
+                    if load >= search.to {
+                        break;
+                    }
+                    load = (load * 2.0).min(search.to);
                 }
-                load = (load * 2.0).min(search.to);
             }
         }
-    }
-    while let (Some(low), Some(high)) = (good, bad) {
-        let middle = (low + high) / 2.0;
-        if high - low <= search.precision * high {
-            break;
+        while let (Some(low), Some(high)) = (good, bad) {
+            if high - low <= search.precision * high {
+                break;
+            }
+            let middle = (low + high) / 2.0;
+            match self.holds(middle)? {
+                None => break,
+                Some(true) => good = Some(middle),
+                Some(false) => bad = Some(middle),
+            }
         }
-        match measure(middle)? {
-            None => break,
-            Some(true) => good = Some(middle),
-            Some(false) => bad = Some(middle),
-        }
+        Ok((good, bad))
     }
-    points.sort_by(|a, b| a.load.total_cmp(&b.load));
-    let certain = |holds: bool| {
-        let loads = points.iter();
-        loads
-            .filter(move |point| point.is_certain && point.holds == holds)
-            .map(|point| point.load)
-    };
-    let between = (
-        certain(true).reduce(f64::max),
-        certain(false).reduce(f64::min),
-    );
-    Ok(Capacity {
-        points,
-        load: good,
-        between,
-        beyond: bad.is_none() && good.is_some_and(|good| good >= search.to),
-    })
+
+    /// Tries loads below and above the limit until some are certainly on their side of it. Those that
+    /// halving came by may be far away.
+    fn surround(&mut self, low: f64, high: f64) -> Result<(), SimulateError> {
+        for (nearest, holds, mut step) in [
+            (low, true, -self.trial.search.precision * low),
+            (high, false, self.trial.search.precision * high),
+        ] {
+            let mut load = nearest;
+            for _ in 0..WIDER {
+                let reach = (load + step - nearest).abs();
+                if certain(&self.points, holds).any(|known| (known - nearest).abs() <= reach) {
+                    break;
+                }
+                load += step;
+                step *= 2.0;
+                if load <= 0.0 || self.holds(load)?.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What one run at a load has measured.

@@ -17,6 +17,7 @@ mod image;
 use crate::definition::{
     Definition, DefinitionError, PlacesDefinition, ServiceDefinition, read_text,
 };
+use crate::input_file::read_file_text;
 use crate::nearest::did_you_mean;
 use crate::package::Package;
 use serde_json::{Map, Value};
@@ -61,7 +62,7 @@ pub enum ComposeError {
 /// # Errors
 /// See [`ComposeError`].
 pub fn compose(file: &Path, args: &str, date: &str) -> Result<Definition, ComposeError> {
-    let text = std::fs::read_to_string(file).map_err(|source| ComposeError::Unreadable {
+    let text = read_file_text(file).map_err(|source| ComposeError::Unreadable {
         file: file.to_owned(),
         source,
     })?;

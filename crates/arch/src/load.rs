@@ -266,7 +266,7 @@ fn curve(rate: &Rate, base: &Path) -> Result<Curve, String> {
             Ok(rate)
         } else {
             Err(format!(
-                "a rate of {rate} is not possible; give 0 to {MOST}"
+                "a rate of {rate:?} is not possible; give 0 to {MOST}"
             ))
         }
     };

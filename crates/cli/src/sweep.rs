@@ -115,7 +115,7 @@ fn flagged(error: SweepError) -> anyhow::Error {
         | SweepError::File {
             verb: "open" | "read",
             ..
-        } => anyhow!(error).context("--out"),
+        } => anyhow!("{error}").context("--out"),
         other => anyhow!("{}", other.to_string().trim_end()),
     }
 }

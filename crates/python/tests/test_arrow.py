@@ -13,17 +13,18 @@ def result():
     return corsair.run("lamp", duration=2, flows=True)
 
 
+def address(table, column="queue"):
+    """Where the values of a column are in memory."""
+    return pyarrow.table(table).column(column).chunk(0).buffers()[1].address
+
+
 def test_pyarrow_takes_a_table_without_a_copy(result):
     table = result.timeline
-    first, second = pyarrow.table(table), pyarrow.table(table)
+    first = pyarrow.table(table)
     assert first.column_names == table.columns and first.num_rows == len(table)
     assert first.to_pydict()["p99_seconds"] == table["p99_seconds"]
-
-    def address(of):
-        return of.column("queue").chunk(0).buffers()[1].address
-
     # Both look at the same memory, which is the table's own.
-    assert address(first) == address(second)
+    assert address(first) == address(table)
 
 
 def test_what_was_taken_outlives_the_result():
@@ -49,12 +50,18 @@ def test_polars_takes_a_table(result):
     frame = polars.DataFrame(result.timeline)
     assert frame["requests"].to_list() == result.timeline["requests"]
     assert frame["service"].cast(polars.String).to_list() == result.timeline["service"]
+    # Without a copy: its numbers are those of the table, and handed on they still are.
+    assert address(frame) == address(result.timeline)
+    assert address(frame, "requests") == address(result.timeline, "requests")
 
 
 def test_pandas_takes_a_table(result):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame.from_arrow(result.timeline)
     assert frame["service"].tolist() == result.timeline["service"]
+    # Columns of Arrow's are taken as they are; those of numpy it makes itself.
+    taken = pyarrow.table(result.timeline).to_pandas(types_mapper=pandas.ArrowDtype)
+    assert address(taken) == address(result.timeline)
 
 
 def test_duckdb_takes_a_table(result):
@@ -62,6 +69,9 @@ def test_duckdb_takes_a_table(result):
     timeline = result.timeline
     total = duckdb.sql("select sum(requests) from timeline").fetchall()[0][0]
     assert total == sum(timeline["requests"])
+    # It reads the stream itself, so that what it does not ask for is not touched.
+    rows = duckdb.sql("select service, max(queue) from timeline group by service").fetchall()
+    assert {service for service, _ in rows} == set(timeline["service"])
 
 
 def test_a_stream_that_is_asked_for_and_not_read_is_let_go(result):

@@ -4,7 +4,7 @@
 //! are fitted again: of the four cases (α and β free or held) the best one that is allowed wins, and
 //! the simplest of those that are as good.
 
-use super::{Point, Usl, UslError};
+use super::{LEAST, MOST, Point, Usl, UslError};
 
 /// Parameters: λ, α, β.
 type Three = [f64; 3];
@@ -17,12 +17,12 @@ const NOISE: f64 = 1e-10;
 const STEPS: usize = 200;
 
 pub(super) fn fit(points: &[Point]) -> Result<Usl, UslError> {
-    let positive = |value: f64| value > 0.0 && value.is_finite();
+    let in_range = |value: f64| (LEAST..=MOST).contains(&value);
     let wrong = points
         .iter()
-        .position(|point| !positive(point.load) || !positive(point.throughput));
+        .position(|point| !in_range(point.load) || !in_range(point.throughput));
     if let Some(wrong) = wrong {
-        return Err(UslError::NotPositive {
+        return Err(UslError::OutOfRange {
             number: wrong + 1,
             load: points[wrong].load,
             throughput: points[wrong].throughput,

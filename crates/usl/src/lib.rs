@@ -55,12 +55,19 @@ pub struct Usl {
     pub r_squared: f64,
 }
 
+/// The least load and throughput.
+pub const LEAST: f64 = 1e-12;
+/// The greatest load and throughput.
+pub const MOST: f64 = 1e15;
+
 /// Why nothing can be fitted.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum UslError {
-    /// A value that is no positive number.
-    #[error("point {number} is ({load}, {throughput}); loads and throughputs are above 0")]
-    NotPositive {
+    /// A value that is no number, or beyond what can be told apart from rounding.
+    #[error(
+        "point {number} is ({load:?}, {throughput:?}); loads and throughputs are numbers from {LEAST:e} to {MOST:e}"
+    )]
+    OutOfRange {
         /// Which point, from 1.
         number: usize,
         /// Its load.
@@ -91,7 +98,7 @@ impl Usl {
     /// O(points) for each of some dozen steps.
     ///
     /// # Errors
-    /// [`UslError::NotPositive`], or [`UslError::TooFew`] with fewer than three different loads.
+    /// [`UslError::OutOfRange`], or [`UslError::TooFew`] with fewer than three different loads.
     pub fn fit(points: &[Point]) -> Result<Usl, UslError> {
         fit::fit(points)
     }

@@ -3,6 +3,7 @@
 use super::check::{self, Checked, Problem};
 use super::locate::{self, Place, Step};
 use super::{BUILT_IN, Definition};
+use crate::input_file::{MOST_BYTES, read_bytes};
 use crate::nearest::{did_you_mean, nearest};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -77,7 +78,7 @@ pub(crate) fn text_of(name: &str, directory: &Path) -> Result<(String, String), 
     } else {
         directory.join(format!("{name}_arch.json"))
     };
-    match std::fs::read(&file) {
+    match read_bytes(&file, MOST_BYTES) {
         Ok(bytes) => {
             let shown = file.display().to_string();
             let text = String::from_utf8(bytes).map_err(|error| {

@@ -9,10 +9,10 @@ mod otlp;
 mod zipkin;
 
 use super::names::Names;
+use crate::input_file::read_bytes;
 use item::Documents;
 use serde::de::DeserializeSeed;
 use std::fmt;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Larger files are refused, in bytes.
@@ -32,14 +32,6 @@ pub enum TraceError {
         file: PathBuf,
         /// What the system said.
         source: std::io::Error,
-    },
-    /// The file is too large.
-    #[error(
-        "{} has more than {} MiB; give a part of it, or several smaller files", file.display(), MOST_BYTES >> 20
-    )]
-    TooLarge {
-        /// The file.
-        file: PathBuf,
     },
     /// Something in the file is no trace.
     #[error("{}:{line}: {what}", file.display())]
@@ -131,14 +123,7 @@ impl Recorded {
             file: file.to_owned(),
             source,
         };
-        let mut bytes = Vec::new();
-        let opened = std::fs::File::open(file).map_err(unreadable)?;
-        let mut limited = opened.take(MOST_BYTES + 1);
-        limited.read_to_end(&mut bytes).map_err(unreadable)?;
-        if bytes.len() as u64 > MOST_BYTES {
-            let file = file.to_owned();
-            return Err(TraceError::TooLarge { file });
-        }
+        let bytes = read_bytes(file, MOST_BYTES).map_err(unreadable)?;
         let wrong = |line: usize, what: String| TraceError::Wrong {
             file: file.to_owned(),
             line: line.max(1),

@@ -2,6 +2,7 @@
 
 use super::{Arrival, Kinds, RequestKind};
 use crate::duration_text::TimeSpan;
+use crate::input_file::read_file_text;
 use std::path::Path;
 
 /// Files with more rows are refused.
@@ -101,9 +102,8 @@ impl<'a> Row<'a> {
 
 impl Table<'_> {
     fn read(file: &Path) -> Result<Table<'_>, String> {
-        let text = std::fs::read_to_string(file)
+        let text = read_file_text(file)
             .map_err(|error| format!("cannot read {}: {error}", file.display()))?;
-        let text = text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned();
         let head = text.lines().next().unwrap_or_default();
         let head = head.split(',').map(|name| name.trim().to_lowercase());
         Ok(Table {

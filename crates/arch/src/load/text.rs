@@ -5,6 +5,7 @@ use super::Load;
 use crate::definition::{Arrivals, EntryLoad, Rate, RatePoint};
 use crate::distribution::Distribution;
 use crate::duration_text::TimeSpan;
+use crate::input_file::read_file_text;
 use crate::nearest::did_you_mean;
 use crate::package::Package;
 use crate::topology::Topology;
@@ -81,10 +82,8 @@ fn read(text: &str) -> Result<LoadText, String> {
     };
     if is_file("json") {
         let path = Path::new(text);
-        let read = std::fs::read_to_string(path);
-        let read = read.map_err(|error| format!("cannot read {text}: {error}"))?;
-        let read = read.strip_prefix('\u{feff}').unwrap_or(&read);
-        return json(read, path.parent().unwrap_or(Path::new(".")), text);
+        let read = read_file_text(path).map_err(|error| format!("cannot read {text}: {error}"))?;
+        return json(&read, path.parent().unwrap_or(Path::new(".")), text);
     }
     let entry = if is_file("csv") {
         EntryLoad {

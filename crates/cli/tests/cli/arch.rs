@@ -443,3 +443,80 @@ fn any_architecture_has_numbered_runs() {
     assert!(said.starts_with("-s"), "{said}");
     terminal.succeed("-a migration -p 50 -s 5 -d 0");
 }
+
+#[test]
+fn regions_zones_and_ranges_have_the_names_of_their_flags() {
+    let terminal = Terminal::new();
+    let names = "--region-names paris,rome --zone-names east,west --ip-ranges 10.1,10.2;10.3,10.4";
+    terminal.succeed(&format!("-a lamp -d 0 -j -w 2 {names}"));
+    let graph = terminal.read("json/lamp.json");
+    for part in [
+        r#""lamp.paris.east.webserver"#,
+        r#""lamp.rome.west.webserver"#,
+        "IP/10.1.0.",
+        "IP/10.4.0.",
+    ] {
+        assert!(graph.contains(part), "{part} is not in\n{graph}");
+    }
+    for other in ["us-east-1", "zoneA", "IP/54."] {
+        assert!(!graph.contains(other), "{other}");
+    }
+    let said = terminal.refuse(&format!("-a lamp -d 0 -w 3 {names}"));
+    assert!(said.starts_with("-w") && said.contains('2'), "{said}");
+}
+
+#[test]
+fn a_migration_of_half_the_size_answers_its_requests() {
+    let terminal = Terminal::new();
+    for step in [0, 3, 8] {
+        let half = terminal.json(&format!("-a migration -s {step} -p 50 -d 1"));
+        let whole = terminal.json(&format!("-a migration -s {step} -d 1"));
+        assert_eq!(half["errors"], 0, "step {step}");
+        assert!(
+            half["instances"].as_u64() < whole["instances"].as_u64(),
+            "step {step}"
+        );
+    }
+}
+
+#[test]
+fn a_table_of_each_kind_of_time_is_left_for_a_service() {
+    let terminal = Terminal::new();
+    terminal.succeed("-a lamp -d 1 -c");
+    for kind in ["resp", "serv", "net", "rt"] {
+        let table = terminal.read(format!("csv_metrics/lamp_webserver_{kind}.csv"));
+        assert!(table.lines().count() > 3, "{kind}: {table}");
+    }
+}
+
+#[test]
+fn files_are_dated_from_the_epoch_and_say_so_if_that_is_1970() {
+    let terminal = Terminal::new();
+    let first = || {
+        let spans: serde_json::Value =
+            serde_json::from_str(&terminal.read("json_metrics/lamp_flow.json")).unwrap();
+        let spans = spans.as_array().unwrap().iter();
+        let micros = spans.filter_map(|span| span["annotations"][0]["timestamp"].as_u64());
+        micros.min().unwrap()
+    };
+    let said = terminal.succeed("-a lamp -d 1 -c");
+    assert!(
+        said.contains("dates        begin in 1970; --epoch now begins today"),
+        "{said}"
+    );
+    let undated = first();
+    assert!(undated < 1_000_000, "{undated}");
+    let said = terminal.succeed("-a lamp -d 1 -c --epoch 2026-01-01T00:00:00Z");
+    assert!(!said.contains("1970"), "{said}");
+    assert_eq!(first(), 1_767_225_600_000_000 + undated);
+}
+
+#[test]
+fn any_broker_of_a_list_that_is_none_is_told() {
+    let terminal = Terminal::new();
+    let said = terminal.refuse("-a lamp -d 0 -c -k localhost:9092,elsewhere");
+    assert!(
+        said.starts_with("-k") && said.contains("elsewhere"),
+        "{said}"
+    );
+}

@@ -69,7 +69,9 @@ fn bad_points_are_refused_with_their_place() {
         ("usl points", "points: line 2: '2 x' is no pair"),
         ("usl nowhere", "cannot read nowhere"),
         ("usl --points 1:1,2:2", "2 different loads"),
-        ("usl --points 1:1,2:0,3:3", "point 2 is (2, 0)"),
+        ("usl --points 1:1,2:0,3:3", "point 2 is (2.0, 0.0)"),
+        ("usl --points 1:NaN,2:1,3:3", "point 1 is (1.0, NaN)"),
+        ("usl --points 1:1e308,2:1e308,3:1e308", "to 1e15"),
     ] {
         let said = terminal.refuse(args);
         assert!(said.contains(told), "{args}: {said}");

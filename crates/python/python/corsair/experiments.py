@@ -382,7 +382,7 @@ def capacity(
     seconds each, until the answer is as narrow as the share `precision`.
     """
     source = Architecture.of(arch)
-    arguments = {
+    arguments: dict[str, Any] = {
         "limit": limit,
         "errors": errors,
         "from_load": from_load,

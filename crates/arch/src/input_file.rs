@@ -1,0 +1,53 @@
+//! Files that come from outside: read whole, up to a size.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Definitions, loads and compose files are larger than this by mistake only.
+pub(crate) const MOST_BYTES: u64 = 64 << 20;
+
+/// Reads a file of at most so many bytes.
+pub(crate) fn read_bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > most {
+        true => Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it has more than {} MiB; give a part of it", most >> 20),
+        )),
+        false => Ok(bytes),
+    }
+}
+
+/// Reads a text, without the byte-order mark that some editors begin it with.
+pub(crate) fn read_file_text(path: &Path) -> io::Result<String> {
+    let bytes = read_bytes(path, MOST_BYTES)?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no UTF-8"))?;
+    match text.strip_prefix('\u{feff}') {
+        Some(rest) => Ok(rest.to_owned()),
+        None => Ok(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_never_ends_is_refused() {
+        let said = read_bytes(Path::new("/dev/zero"), 1 << 20).unwrap_err();
+        assert_eq!(said.kind(), io::ErrorKind::FileTooLarge);
+        assert!(said.to_string().contains("more than 1 MiB"), "{said}");
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_a_text() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "\u{feff}time").unwrap();
+        assert_eq!(read_file_text(file.path()).unwrap(), "time");
+        std::fs::write(file.path(), b"\xff\xfe").unwrap();
+        assert!(read_file_text(file.path()).is_err());
+    }
+}
