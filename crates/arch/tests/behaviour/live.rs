@@ -1,30 +1,42 @@
 //! The same actors by the clock, and runs that are cut.
 
-use corsair::{Config, Executor, Outcome};
-use corsair_arch::{Plan, Scale, Topology, read, simulate};
+use corsair::{Config, Executor, Outcome, Report};
+use corsair_arch::{Plan, Scale, Topology, Totals, read, simulate};
 use std::path::Path;
 use std::time::Duration;
 
 #[test]
 fn an_architecture_runs_on_every_executor() {
     for executor in [Executor::Tokio, Executor::Pool, Executor::Threads] {
-        let checked = read("lamp", Path::new("nowhere")).unwrap();
-        let topology = Topology::new(&checked, Scale::default()).unwrap();
-        // On a busy machine the load may begin before the instances have found each other: the first
-        // requests are not counted.
-        let plan = Plan {
-            duration: Duration::from_millis(700),
-            warm_up: Duration::from_millis(500),
-            poll: Duration::from_millis(50),
-            ..Plan::default()
+        let run = |millis| {
+            let checked = read("lamp", Path::new("nowhere")).unwrap();
+            let topology = Topology::new(&checked, Scale::default()).unwrap();
+            // Before the instances have found each other nothing is counted.
+            let plan = Plan {
+                duration: Duration::from_millis(millis),
+                warm_up: Duration::from_millis(millis / 2),
+                poll: Duration::from_millis(50),
+                ..Plan::default()
+            };
+            simulate(executor, &Config::default(), topology, &plan).unwrap()
         };
-        let (report, totals) = simulate(executor, &Config::default(), topology, &plan).unwrap();
-        let entry = &totals.entries["www"];
-        assert!(entry.times.len() > 3, "{executor:?}: {entry:?}");
-        assert_eq!(entry.errors, 0, "{executor:?}");
+        let is_served = |(_, totals): &(Report, Totals)| {
+            let entry = &totals.entries["www"];
+            entry.times.len() > 3 && entry.errors == 0
+        };
+        // A busy machine gets more time.
+        let mut ran = run(400);
+        for millis in [2_000, 10_000] {
+            if !is_served(&ran) {
+                ran = run(millis);
+            }
+        }
+        assert!(is_served(&ran), "{executor:?}: {ran:?}");
+        let (report, totals) = ran;
         assert_eq!(totals.goodbyes, 23, "{executor:?}");
         // There is no virtual latency, so the whole way is in the delays: four hops of 200 µs.
-        assert!(entry.times.min() > 800_000, "{executor:?}: {entry:?}");
+        let shortest = totals.entries["www"].times.min();
+        assert!(shortest > 800_000, "{executor:?}: {shortest}");
         assert_eq!(report.digest, None);
     }
 }
