@@ -52,6 +52,12 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Span {
     }
 }
 
+/// A time in seconds.
+#[pyfunction]
+pub fn seconds(time: Span) -> f64 {
+    time.0.as_secs_f64()
+}
+
 fn too_long(text: &str) -> String {
     format!("{text} is too long; time in a run ends after 584 years")
 }

@@ -13,6 +13,7 @@ mod error;
 mod interrupt;
 mod live;
 mod run;
+mod saved;
 mod search;
 mod sweep;
 mod table;
@@ -27,6 +28,8 @@ mod _corsair {
     #[pymodule_export]
     use crate::architecture::{built_in_text, built_ins, check, find, nearest_name, schema_text};
     #[pymodule_export]
+    use crate::arguments::seconds;
+    #[pymodule_export]
     use crate::entry::Entry;
     #[pymodule_export]
     use crate::error::{ArchitectureError, SimulationError};
@@ -34,6 +37,8 @@ mod _corsair {
     use crate::live::Live;
     #[pymodule_export]
     use crate::run::{Ran, simulate};
+    #[pymodule_export]
+    use crate::saved::Saved;
     #[pymodule_export]
     use crate::search::{capacity, compare, instances, learn};
     #[pymodule_export]

@@ -1,16 +1,22 @@
 //! An architecture that runs as far as it is told.
 
-use crate::arguments::{Arguments, Count, Span};
+use crate::arguments::{Arguments, Count, Seed, Span};
 use crate::error;
 use crate::interrupt::watched;
 use crate::run::{About, Job, Ran, Recorded, job};
-use corsair::{Cut, Time};
+use crate::saved::{self, Saved};
+use corsair::{Cut, Progress, Time};
 use corsair_arch::Command;
-use corsair_arch::live::{Live as World, Sending};
+use corsair_arch::live::{Live as World, ResumeError, Sending};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::time::{Duration, Instant};
+
+/// A slice of a run takes about so long between two looks at the clock.
+const SLICE: Duration = Duration::from_millis(20);
 
 /// An architecture in virtual time that goes on as far as it is told.
 #[pyclass(frozen, module = "corsair._corsair")]
@@ -21,6 +27,9 @@ pub struct Live {
     /// The service of each instance.
     services: Vec<String>,
     cut: Cut,
+    progress: Progress,
+    /// How long the load lasts, in seconds.
+    lasts: f64,
     process: u32,
 }
 
@@ -86,12 +95,15 @@ impl Live {
 
 #[pymethods]
 impl Live {
+    /// One that begins, or that goes on where it was saved.
     #[new]
     fn new(
         py: Python<'_>,
         text: &str,
         file: &str,
         arguments: &Bound<'_, PyDict>,
+        saved: Option<&Saved>,
+        reseed: Option<Seed>,
     ) -> PyResult<Live> {
         let Job {
             config,
@@ -106,14 +118,27 @@ impl Live {
         let services =
             services.map(|instance| topology.services[instance.service as usize].name.clone());
         let services = services.collect();
-        let cut = config.cut.clone();
-        let world = World::new(&config, topology, &plan).map_err(|e| error::simulate(&e))?;
+        let (cut, progress) = (config.cut.clone(), config.progress.clone());
+        let lasts = plan.duration.as_secs_f64();
+        let world = match saved {
+            None => World::new(&config, topology, &plan).map_err(|e| error::simulate(&e))?,
+            Some(saved) => {
+                let snapshot = saved.snapshot(reseed.map(|Seed(seed)| seed))?;
+                let resumed = World::resume(&config, topology, &plan, &snapshot);
+                resumed.map_err(|e| match e {
+                    ResumeError::Simulate(e) => error::simulate(&e),
+                    other => error::value(other),
+                })?
+            }
+        };
         Ok(Live {
             world: Mutex::new(Some(world)),
             about: Mutex::new(Some(about)),
             names,
             services,
             cut,
+            progress,
+            lasts,
             process: std::process::id(),
         })
     }
@@ -155,12 +180,38 @@ impl Live {
         self.with(|world| Ok(world.simulation().report().delivered()))
     }
 
-    fn run_until(&self, py: Python<'_>, time: Span) -> PyResult<bool> {
-        let cut = self.cut.clone();
+    /// Goes on until a time, or until so much time has passed by the clock.
+    fn run_until(
+        &self,
+        py: Python<'_>,
+        time: Span,
+        at_most: Option<Span>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<bool> {
+        let until = Time::ZERO.after(time.0);
+        let so_far = || (self.progress.time().elapsed().as_secs_f64() / self.lasts).min(1.0);
         self.with(|world| {
-            let until = Time::ZERO.after(time.0);
-            let simulation = world.simulation();
-            watched(py, &cut, None, || 0.0, || simulation.run_until(until))
+            let go_on = || match at_most {
+                None => world.simulation().run_until(until),
+                Some(Span(at_most)) => run_slices(world, until, at_most),
+            };
+            watched(py, &self.cut, progress, so_far, go_on)
+        })
+    }
+
+    /// Saves it below a directory, to go on later. Returns where.
+    fn checkpoint(
+        &self,
+        py: Python<'_>,
+        directory: PathBuf,
+        about: &str,
+        asked: bool,
+    ) -> PyResult<PathBuf> {
+        self.with(|world| {
+            let snapshot = py.detach(|| world.simulation().snapshot());
+            let snapshot = snapshot.map_err(error::failed)?;
+            let time = world.now();
+            py.detach(|| saved::write(&directory, time, snapshot, about, asked))
         })
     }
 
@@ -247,8 +298,8 @@ impl Live {
         })
     }
 
-    /// Goes on to the end, and leaves what a run leaves.
-    fn finish(&self, py: Python<'_>) -> PyResult<Ran> {
+    /// Goes on to the end, or ends here, and leaves what a run leaves.
+    fn finish(&self, py: Python<'_>, here: bool) -> PyResult<Ran> {
         let world = self.world()?.take();
         let about = self.about.lock().ok().and_then(|mut about| about.take());
         let (Some(world), Some(about)) = (world, about) else {
@@ -256,6 +307,9 @@ impl Live {
                 "the simulation was finished or closed",
             ));
         };
+        if here {
+            self.cut.cut();
+        }
         let finished = watched(py, &self.cut, None, || 0.0, || world.finish())?;
         let (report, totals) = finished.map_err(|e| error::simulate(&e))?;
         about.leave(py, &report, totals, Recorded::default())
@@ -273,5 +327,28 @@ fn moment(world: &World, at: Option<Span>) -> Time {
     match at {
         Some(Span(at)) => Time::ZERO.after(at),
         None => Time::from_nanos(world.now().as_nanos() + 1),
+    }
+}
+
+/// Goes on until a time, or until so much time has passed by the clock. Whether it goes on after that.
+fn run_slices(world: &mut World, until: Time, at_most: Duration) -> bool {
+    let begun = Instant::now();
+    let shortest = Duration::from_millis(1);
+    let mut slice = shortest;
+    loop {
+        let next = until.min(world.now().after(slice));
+        let looked = Instant::now();
+        if !world.simulation().run_until(next) {
+            return false;
+        }
+        if next == until || begun.elapsed() >= at_most {
+            return true;
+        }
+        let took = looked.elapsed();
+        if took < SLICE / 2 {
+            slice = slice.saturating_mul(2);
+        } else if took > SLICE * 2 {
+            slice = (slice / 2).max(shortest);
+        }
     }
 }

@@ -10,7 +10,8 @@ EXAMPLES = re.findall(r"^```python\n(.*?)^```", MANUAL.read_text(), flags=re.M |
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_an_example_of_the_manual_runs(example):
+def test_an_example_of_the_manual_runs(example, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     if "import polars" in example:
         pytest.importorskip("polars")
     exec(compile(example, str(MANUAL), "exec"), {})

@@ -484,7 +484,7 @@ fn a_table_of_each_kind_of_time_is_left_for_a_service() {
     let terminal = Terminal::new();
     terminal.succeed("-a lamp -d 1 -c");
     for kind in ["resp", "serv", "net", "rt"] {
-        let table = terminal.read(format!("csv_metrics/lamp_webserver_{kind}.csv"));
+        let table = terminal.read(&format!("csv_metrics/lamp_webserver_{kind}.csv"));
         assert!(table.lines().count() > 3, "{kind}: {table}");
     }
 }

@@ -46,8 +46,9 @@ from .definition import (
     Targets,
     TimeSpan,
 )
-from .experiments import Sweep, Time, capacity, compare, learn, run, sweep
+from .experiments import Sweep, capacity, compare, learn, resume, run, sweep
 from .result import Capacity, Comparison, Graph, Instances, Learned, Result
+from .saving import Time
 from .simulation import Actor, Address, ServiceSimulation, Simulation
 
 __all__ = [
@@ -108,6 +109,7 @@ __all__ = [
     "learn",
     "lognormal",
     "percentiles",
+    "resume",
     "run",
     "sweep",
     "uniform",

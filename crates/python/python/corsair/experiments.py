@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
 import json
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,9 +14,7 @@ from ._corsair import Table
 from ._progress import Progress, shown
 from .architecture import Architecture, Source
 from .result import Capacity, Comparison, Graph, Instances, Learned, Result
-
-Time = Union[float, str, datetime.timedelta]
-"""A span of time: a number of seconds, text with its unit such as "250ms", or a timedelta."""
+from .saving import About, Saving, Time, Times
 
 Values = Union[str, Iterable[Any]]
 """The values of a field: a list, or text as the command takes it, such as "1,2,4", "1..8" or "10..100..10"."""
@@ -42,6 +40,9 @@ def run(
     flows: bool = False,
     out: str | os.PathLike[str] | None = None,
     flow_format: FlowFormat = "otlp",
+    checkpoint_every: Time | None = None,
+    checkpoint_at: Times | None = None,
+    checkpoint_dir: str | os.PathLike[str] = "checkpoints",
     progress: Progress = None,
 ) -> Result:
     """Simulates an architecture in virtual time.
@@ -63,15 +64,67 @@ def run(
     flows       keep every request and answer between two instances
     out         a directory for the graph and the flows as files, as the command writes them
     flow_format what the file of flows is
+    checkpoint_every  save the run so often, by the clock, to go on later: see `resume`
+    checkpoint_at     save it at these points of virtual time
+    checkpoint_dir    where it is saved
     progress    show a bar: by default where there is somebody to see it; or a function of how much is done, 0 to 1
     """
     source = Architecture.of(arch)
     arguments = run_arguments(
         duration, load, seed, workers, population, regions, warm_up, interval, latency, chat, poll
     )
+    saving = Saving.of(checkpoint_every, checkpoint_at, checkpoint_dir)
+    if saving:
+        if graph or flows or out is not None:
+            raise ValueError("checkpoint_dir: a run that is saved keeps no graph and no flows; leave graph, flows and out out")
+        return _run_saved(About(*source._text(), arguments, saving), None, None, None, progress)
     arguments |= {"graph": graph, "flows": flows, "out": None if out is None else Path(out), "flow_format": flow_format}
     with shown(progress, source.arch) as call:
         return result_of(_corsair.simulate(*source._text(), arguments | {"progress": call}))
+
+
+def resume(
+    directory: str | os.PathLike[str] = "checkpoints",
+    workers: int | None = None,
+    until: Time | None = None,
+    seed_from_here: int | None = None,
+    *,
+    checkpoint_every: Time | None = None,
+    checkpoint_at: Times | None = None,
+    checkpoint_dir: str | os.PathLike[str] | None = None,
+    progress: Progress = None,
+) -> Result:
+    """Goes on with a run where it was saved last. The result is that of a run that was never saved.
+
+    directory       what `checkpoint_dir` has named, or one of the checkpoints in it
+    until           stop at this point of virtual time, and return what has happened so far
+    seed_from_here  draw the random numbers of another seed from here on: a branch
+    checkpoint_…    when and where it is saved further; as the run was told if left out
+    """
+    saved = _corsair.Saved(Path(directory))
+    about = About.of(saved, workers)
+    told = about.saving or Saving(None, [], Path(saved.below))
+    given = Saving.of(checkpoint_every, checkpoint_at, told.directory if checkpoint_dir is None else checkpoint_dir)
+    about.saving = Saving(
+        told.every if checkpoint_every is None else given.every,
+        told.at if checkpoint_at is None else given.at,
+        given.directory,
+    )
+    return _run_saved(about, saved, seed_from_here, until, progress)
+
+
+def _run_saved(
+    about: About, saved: _corsair.Saved | None, seed_from_here: int | None, until: Time | None, progress: Progress
+) -> Result:
+    """A run that is saved as it goes, from its beginning or from where it was saved."""
+    stop = math.inf if until is None else _corsair.seconds(until)
+    if saved is not None and stop < saved.time:
+        raise ValueError(f"until: the run was saved at {saved.time} s, and does not go back; give a later time")
+    live = _corsair.Live(about.text, about.file, about.arguments, saved, seed_from_here)
+    with shown(progress, "run") as call:
+        if about.saving is not None:
+            about.saving.go_on(live, about.to_json(), stop, call)
+        return result_of(live.finish(until is not None))
 
 
 def run_arguments(

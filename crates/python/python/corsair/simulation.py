@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 from typing import Any, NewType, Protocol, TypeVar
 
 from . import _corsair
 from ._corsair import Context, Table
 from ._paused import Paused
 from .architecture import Architecture, Source
-from .experiments import Time, result_of, run_arguments
+from .experiments import result_of, run_arguments
 from .result import Result
+from .saving import About, Time
 
 Address = NewType("Address", int)
 """The address of an actor: a number that no other actor of the simulation ever has."""
@@ -138,7 +141,28 @@ class ServiceSimulation(Paused[_corsair.Live]):
         arguments = run_arguments(
             duration, load, seed, workers, population, regions, warm_up, interval, latency, chat, poll
         )
-        super().__init__(_corsair.Live(*Architecture.of(arch)._text(), arguments))
+        self._begin(About(*Architecture.of(arch)._text(), arguments), None, None)
+
+    def _begin(self, about: About, saved: _corsair.Saved | None, seed_from_here: int | None) -> None:
+        super().__init__(_corsair.Live(about.text, about.file, about.arguments, saved, seed_from_here))
+        self._about = about
+
+    @classmethod
+    def restore(
+        cls,
+        directory: str | os.PathLike[str] = "checkpoints",
+        workers: int = 1,
+        seed_from_here: int | None = None,
+    ) -> ServiceSimulation:
+        """One that goes on where another was saved, in this process or another; or a branch with another seed."""
+        saved = _corsair.Saved(Path(directory))
+        made = cls.__new__(cls)
+        made._begin(About.of(saved, workers), saved, seed_from_here)
+        return made
+
+    def checkpoint(self, directory: str | os.PathLike[str] = "checkpoints") -> Path:
+        """Saves it below a directory, and returns where: `restore` and `resume` go on from there."""
+        return self._native.checkpoint(Path(directory), self._about.to_json(), True)
 
     @property
     def instances(self) -> list[str]:
@@ -162,11 +186,11 @@ class ServiceSimulation(Paused[_corsair.Live]):
 
     def run_until(self, time: Time) -> bool:
         """Goes on until all has happened that is due until a time. Whether it goes on after it."""
-        return self._native.run_until(time)
+        return self._native.run_until(time, None, None)
 
     def run_for(self, time: float) -> bool:
         """Goes on for so many seconds. Whether it goes on after them."""
-        return self._native.run_until(self.now + time)
+        return self._native.run_until(self.now + time, None, None)
 
     def state(self, instance: str) -> dict[str, Any] | None:
         """The state of an instance in numbers; None before it has begun and after it has ended."""
@@ -220,4 +244,4 @@ class ServiceSimulation(Paused[_corsair.Live]):
 
     def finish(self) -> Result:
         """Goes on to the end, and returns what the run has done."""
-        return result_of(self._native.finish())
+        return result_of(self._native.finish(False))

@@ -1,0 +1,112 @@
+"""Runs that are saved while they go on, and go on from where they were saved."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Union
+
+from . import _corsair
+
+Time = Union[float, str, datetime.timedelta]
+"""A span of time: a number of seconds, text with its unit such as "250ms", or a timedelta."""
+
+Times = Union[Time, Iterable[Time]]
+"""One time or several."""
+
+# Beyond what virtual time holds.
+NEVER = 18_446_744_072.0
+
+
+@dataclass(frozen=True)
+class Saving:
+    """When a run is saved, and where."""
+
+    every: float | None
+    """How often, by the clock, in seconds."""
+    at: list[float]
+    """At which points of virtual time, in order."""
+    directory: Path
+
+    @staticmethod
+    def of(every: Time | None, at: Times | None, directory: str | os.PathLike[str]) -> Saving:
+        """What the arguments of these names say."""
+        seconds = None if every is None else _seconds("checkpoint_every", every)
+        if seconds == 0:
+            raise ValueError(
+                "checkpoint_every: a run that does nothing but save itself gets nowhere; give 1 second or more"
+            )
+        times: Iterable[Any] = () if at is None else at  # type: ignore[assignment]
+        if isinstance(times, (str, int, float, datetime.timedelta)):
+            times = [times]
+        return Saving(seconds, sorted(_seconds("checkpoint_at", one) for one in times), Path(directory))
+
+    def __bool__(self) -> bool:
+        """Whether it is saved at all."""
+        return self.every is not None or bool(self.at)
+
+    def go_on(
+        self, live: _corsair.Live, about: str, until: float, progress: Callable[[float], object] | None
+    ) -> None:
+        """Lets a run go on to its end or to a time, and saves it as it goes."""
+        left = [at for at in self.at if at > live.now]
+        due = self._due()
+        while live.now < until:
+            target = min([until, *left[:1]])
+            at_most = None if math.isinf(due) else max(due - time.monotonic(), 0.0)
+            if not live.run_until(min(target, NEVER), at_most, progress):
+                break
+            asked = bool(left) and live.now >= left[0]
+            if asked:
+                left.pop(0)
+            if asked or time.monotonic() >= due:
+                live.checkpoint(self.directory, about, asked)
+                due = self._due()
+
+    def _due(self) -> float:
+        return math.inf if self.every is None else time.monotonic() + self.every
+
+
+def _seconds(name: str, given: Any) -> float:
+    try:
+        return _corsair.seconds(given)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from None
+
+
+@dataclass
+class About:
+    """What a checkpoint says of its run beside its state."""
+
+    text: str
+    file: str
+    arguments: dict[str, Any]
+    saving: Saving | None = None
+
+    def to_json(self) -> str:
+        """The text that is saved."""
+        file = self.file if self.file.startswith("built-in ") else os.path.abspath(self.file)
+        written: dict[str, Any] = {"arch": self.text, "file": file}
+        # The others are those of the machine that goes on.
+        written["arguments"] = {key: _plain(value) for key, value in self.arguments.items() if key != "workers"}
+        if self.saving is not None:
+            written |= {"every": self.saving.every, "at": self.saving.at}
+        return json.dumps(written)
+
+    @staticmethod
+    def of(saved: _corsair.Saved, workers: int | None) -> About:
+        """What a checkpoint says; its run goes on with so many workers."""
+        read = json.loads(saved.about)
+        saving = Saving(read["every"], read["at"], Path(saved.below)) if "every" in read else None
+        return About(read["arch"], read["file"], {**read["arguments"], "workers": workers}, saving)
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    return _corsair.seconds(value) if isinstance(value, datetime.timedelta) else value
