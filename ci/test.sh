@@ -195,6 +195,7 @@ step_stream() {
     local program="${CARGO_TARGET_DIR:-target}/debug/corsair-stream"
     ci/stream/clients.py "$program"
     ci/stream/delay.py "$program"
+    ci/stream/join.py "$program" 20000
 }
 
 # Real systems to write to; not among all steps, because it fetches 150 MB the first time.
