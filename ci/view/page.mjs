@@ -7,7 +7,7 @@
 
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -110,6 +110,26 @@ async function picture(page, name) {
   if (screenshots) await page.screenshot({ path: join(screenshots, `${name}.png`) });
 }
 
+/** How long the pictures of the next three seconds take, in a sentence. */
+async function frameTimes(page) {
+  const times = await page.evaluate(() => new Promise((done) => {
+    const times = [];
+    let before = performance.now();
+    const begun = before;
+    const next = (now) => {
+      times.push(now - before);
+      before = now;
+      if (now - begun > 3000) done(times.slice(1));
+      else requestAnimationFrame(next);
+    };
+    requestAnimationFrame(next);
+  }));
+  times.sort((a, b) => a - b);
+  const at = (part) => times[Math.floor(times.length * part)].toFixed(1);
+  const dots = await page.evaluate(() => window.corsair.graph.mostDots);
+  return `${(times.length / 3).toFixed(0)} pictures a second, half within ${at(0.5)} ms, 95 of 100 within ${at(0.95)} ms, the longest ${at(0.9999)} ms, ${dots} dots`;
+}
+
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 const runs = [];
 const held = async (...args) => {
@@ -158,8 +178,9 @@ try {
   console.log("it steps by time, by windows and by an actor's events");
 
   // One thing: state, requests, a trace, an edge.
-  const state = await anne.textContent("#one pre");
-  assert.equal(JSON.parse(state).state.is_down, false);
+  const state = JSON.parse(await anne.textContent("#one pre"));
+  assert.equal(state.state.is_down, false);
+  assert.ok(state.all.host.health && state.all.role, Object.keys(state).join());
   await anne.fill("#find", "www-elb00");
   await anne.press("#find", "Enter");
   await anne.waitForFunction(() => document.querySelector("#one h2")?.textContent.endsWith("www-elb00"));
@@ -246,6 +267,36 @@ try {
   await anne.waitForFunction((digest) => document.getElementById("digest").textContent === `digest ${digest}`, saved.digest);
   console.log("one goes back in time, to the same bits");
 
+  // A checkpoint is saved, gone back to, and dropped.
+  await anne.click("#checkpoint");
+  await anne.waitForSelector("#checkpoints li");
+  await doIt(anne, "kill", "homepage");
+  await runUntil(anne, 6.5);
+  assert.notEqual(await digest(anne), saved.digest);
+  await anne.click("#checkpoints button");
+  await anne.waitForFunction((digest) => document.getElementById("digest").textContent === `digest ${digest}`, saved.digest);
+  assert.equal(await anne.$$eval("#commands li", (items) => items.length), 4);
+  await anne.click("#checkpoints button[aria-label]");
+  await anne.waitForFunction(() => document.querySelectorAll("#checkpoints li").length === 0);
+  console.log("one goes back to a checkpoint");
+
+  // More instances than the definition has; the replay has room for them.
+  const nodes = () => anne.evaluate(() => window.corsair.graph.nodes.length);
+  const defined = await nodes();
+  await doIt(anne, "scale", "login", 25);
+  await anne.waitForFunction((defined) => window.corsair.graph.nodes.length > defined, defined);
+  await runUntil(anne, 7);
+  const [grown] = await Promise.all([anne.waitForEvent("download"), anne.click("#save")]);
+  await grown.saveAs(file);
+  assert.equal(JSON.parse(readFileSync(file, "utf8")).room.login, 25);
+  const replayed = ["1", "3"].map((cpus) => {
+    const { stdout, stderr, status } = spawnSync(resolve(program), ["--replay", file, "-cpus", cpus, "--format", "json"], { cwd: directory });
+    assert.equal(status, 0, String(stderr));
+    return JSON.parse(stdout).digest;
+  });
+  assert.equal(replayed[0], replayed[1]);
+  console.log("a service is scaled beyond its definition");
+
   // The keyboard alone.
   await anne.reload();
   await anne.waitForFunction(() => window.corsair?.graph.scene && window.corsair.pictures() > 2);
@@ -295,6 +346,35 @@ try {
   const policy = (await fetch(lamp)).headers.get("content-security-policy");
   assert.ok(policy.includes("default-src 'none'") && !policy.includes("unsafe"), policy);
   console.log("without the token there is nothing");
+
+  // 2,000 nodes and 10,000 edges with traffic, each by itself: how long pictures take. A browser without a
+  // graphics card draws on the processor that the run has, too; that is the worst case.
+  mkdirSync(join(directory, "json_arch"));
+  const services = [{ name: "www", package: "denominator", count: 0, regions: 0, dependencies: [] }];
+  for (let pair = 0; pair < 100; pair += 1) {
+    services[0].dependencies.push(`a${pair}`);
+    services.push({ name: `a${pair}`, package: "karyon", count: 10, regions: 1, dependencies: [0, 1, 2].map((step) => `b${(pair + step) % 100}`) });
+    services.push({ name: `b${pair}`, package: "store", count: 10, regions: 1, dependencies: [] });
+  }
+  const mesh = { arch: "mesh", load: { www: { rate: 20000 } }, services };
+  writeFileSync(join(directory, "json_arch", "mesh_arch.json"), JSON.stringify(mesh));
+  const [, large] = await held("-a", "mesh", "-d", "20", "--ui");
+  const busy = await visit(browser, large);
+  await runUntil(busy, 1.5);
+  const seenEdges = await busy.evaluate(() => {
+    const { graph } = window.corsair;
+    return { nodes: graph.nodes.length, edges: graph.edges.count, busy: graph.edges.busyCount };
+  });
+  assert.ok(seenEdges.nodes >= 2000 && seenEdges.edges >= 10000 && seenEdges.busy > 5000, JSON.stringify(seenEdges));
+  await busy.selectOption("#speed", "0.1");
+  await busy.click("#play");
+  const times = await frameTimes(busy);
+  console.log(`${seenEdges.nodes} nodes and ${seenEdges.edges} edges, ${seenEdges.busy} of them busy: ${times}`);
+  await busy.mouse.move(500, 400);
+  const zoomed = frameTimes(busy);
+  for (let turn = 0; turn < 20; turn += 1) await busy.mouse.wheel(0, turn < 10 ? -120 : 120);
+  console.log(`while one zooms: ${await zoomed}`);
+  await busy.context().close();
 
   // 6,000 instances: folded, and pictures keep coming.
   const [, many] = await held("-a", "netflixoss", "-p", "4000", "-w", "3", "-d", "5", "--ui");

@@ -37,7 +37,7 @@ pub(crate) fn draw(topology: &Topology, seed: u64, duration: u64) -> HashMap<u32
         for (number, fault) in (0u64..).zip(&service.faults) {
             let seed = seed ^ 0xFA_0175 ^ index << 32 ^ number << 20;
             draw_one(
-                service.instances.clone().collect(),
+                service.defined().collect(),
                 fault,
                 seed,
                 duration,
@@ -54,7 +54,8 @@ pub(crate) fn draw(topology: &Topology, seed: u64, duration: u64) -> HashMap<u32
             } else {
                 services.contains(&instance.service)
             };
-            is_meant && side.has(instance)
+            let is_there = topology.service_of(index).defined().contains(&index);
+            is_meant && is_there && side.has(instance)
         });
         let seed = seed ^ 0xFA_0176 ^ number << 20;
         draw_one(instances.collect(), fault, seed, duration, &mut drawn);

@@ -81,7 +81,7 @@ impl Keeper {
         let topology = &model.topology;
         let mut services = topology.looked_after();
         let service = services.nth(number as usize).unwrap_or_default();
-        let instances = topology.services[service as usize].instances.clone();
+        let instances = topology.services[service as usize].defined();
         let nodes = instances.map(|node| Watched {
             node,
             region: topology.instances[node as usize].at.region,

@@ -80,6 +80,8 @@ pub use script::{Endpoints, Script};
 pub use setup::{Setup, SetupError};
 pub use simulate::{KINDS, Plan, SimulateError, config, connections, memory_needed, simulate};
 pub use timeline::{MOST_SLICES, Slice, Timeline, TimelineRow};
-pub use topology::{Costs, Instance, Scale, ScaleError, Service, TimedFault, Topology, first_part};
+pub use topology::{
+    Costs, Instance, RoomError, Scale, ScaleError, Service, TimedFault, Topology, first_part,
+};
 pub use totals::{EntryTotals, Percentile, ServiceTotals, Totals};
 pub use variant::{DefinitionText, Setting};

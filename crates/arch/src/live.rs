@@ -218,12 +218,12 @@ impl Live {
     }
 
     /// What an instance has called in the interval, by the instances that it has called.
-    pub fn recent(&mut self, instance: u32, mut each: impl FnMut(u32, &Recent)) {
+    pub fn recent(&mut self, instance: u32, mut each: impl FnMut(u32, Recent<'_>)) {
         let interval = self.model.interval();
         self.look(instance, |node, _| {
-            for (&to, calls) in node.seen().into_iter().flat_map(|seen| &seen.calls) {
+            for (to, calls) in node.seen().into_iter().flat_map(|seen| &seen.calls) {
                 if calls.interval == interval {
-                    each(to, &calls.recent);
+                    each(*to, calls.recent());
                 }
             }
         });
@@ -232,8 +232,8 @@ impl Live {
     /// What an instance has called since it is watched, by the instance that it has called.
     pub fn calls(&mut self, instance: u32, mut each: impl FnMut(u32, &Calls)) {
         self.look(instance, |node, _| {
-            for (&to, calls) in node.seen().into_iter().flat_map(|seen| &seen.calls) {
-                each(to, calls);
+            for (to, calls) in node.seen().into_iter().flat_map(|seen| &seen.calls) {
+                each(*to, calls);
             }
         });
     }
@@ -255,6 +255,12 @@ impl Live {
     /// Everything about an instance; none before it has begun and after it has ended.
     pub fn details(&mut self, instance: u32) -> Option<Details> {
         self.look(instance, |node, now| node.details(now))
+    }
+
+    /// All fields of an instance, by name; none before it has begun and after it has ended.
+    pub fn fields(&mut self, instance: u32) -> Option<serde_json::Value> {
+        let who = self.address(instance)?;
+        self.simulation.inspect_value(who).ok().flatten()
     }
 
     fn look<T>(&mut self, instance: u32, look: impl FnOnce(&Node, Time) -> T) -> Option<T> {

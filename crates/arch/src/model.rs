@@ -90,14 +90,14 @@ impl Model {
             if service.package.is_ring() {
                 let zones = topology.rings(index).into_iter();
                 rings.extend(zones.map(|(at, nodes)| {
-                    let nodes = match service.scaler {
-                        None => nodes,
-                        Some(_) => spread(nodes),
+                    let nodes = match service.may_change() {
+                        false => nodes,
+                        true => spread(nodes),
                     };
                     ((index, at), Arc::new(Ring(nodes)))
                 }));
             }
-            let instances = service.instances.clone();
+            let instances = service.defined();
             present.extend(instances.map(|i| (index, topology.instances[i as usize].at)));
         }
         let measured = topology

@@ -43,6 +43,7 @@ use crate::saved::{self, Ruled, Saving, State};
 use corsair::{Actor, Context, Event, Flow, Token};
 use corsair_observe::Metric;
 use serde::de::SeqAccess;
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,6 +71,12 @@ impl State for Node {
     const FIELDS: usize = 2;
 
     fn save<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        if to.is_human_readable() {
+            let mut to = to.serialize_map(Some(Self::FIELDS))?;
+            to.serialize_entry("host", &Saving(&self.host))?;
+            to.serialize_entry("role", &self.role)?;
+            return to.end();
+        }
         (Saving(&self.host), &self.role).serialize(to)
     }
 
@@ -231,7 +238,7 @@ impl Node {
             let (source, target) = (host.index, node);
             host.log(Msg::Edge { source, target }, cx);
             let service = &host.model.topology.services[host.service as usize];
-            let is_peer = service.instances.contains(&node) && service.scaler.is_some();
+            let is_peer = service.instances.contains(&node) && service.may_change();
             if is_peer && cx.now().as_nanos() >= host.model.load_at {
                 self.role.peer_has_come(host, node, cx);
             }

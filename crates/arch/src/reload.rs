@@ -143,6 +143,7 @@ impl Topology {
                 container: None,
                 named_container: (machine.to_owned(), container.to_owned()),
                 instances: first..topology.instances.len() as u32,
+                spare: 0,
                 dependencies: Vec::new(),
                 all_regions: package.is_ring(),
                 costs: Costs::default(),

@@ -13,7 +13,7 @@ pub(crate) trait State {
     /// How many fields are written.
     const FIELDS: usize;
 
-    /// Writes these fields.
+    /// Writes these fields: one after the other, or with their names for people.
     fn save<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error>;
 
     /// Reads these fields, and leaves the others as they are.
@@ -27,7 +27,13 @@ macro_rules! state {
             const FIELDS: usize = [$(stringify!($field),)* $($(stringify!($ruled),)*)?].len();
 
             fn save<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                use serde::ser::SerializeTuple as _;
+                use serde::ser::{SerializeMap as _, SerializeTuple as _};
+                if to.is_human_readable() {
+                    let mut to = to.serialize_map(Some(<Self as $crate::saved::State>::FIELDS))?;
+                    $(to.serialize_entry(stringify!($field), &self.$field)?;)*
+                    $($(to.serialize_entry(stringify!($ruled), &self.$ruled)?;)*)?
+                    return to.end();
+                }
                 let mut to = to.serialize_tuple(<Self as $crate::saved::State>::FIELDS)?;
                 $(to.serialize_element(&self.$field)?;)*
                 $($(to.serialize_element(&self.$ruled)?;)*)?

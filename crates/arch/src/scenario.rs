@@ -255,7 +255,7 @@ impl Scene {
     fn kill_victim<C: Context<Msg>>(&self, cx: &mut C) {
         let topology = &self.model.topology;
         if let Some(victim) = topology.victim {
-            let instances = topology.services[victim as usize].instances.clone();
+            let instances = topology.services[victim as usize].defined();
             let unlucky = instances.start + cx.below(instances.end - instances.start);
             cx.send(self.actors.get(unlucky), Msg::Kill);
         }

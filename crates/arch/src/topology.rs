@@ -5,12 +5,14 @@
 
 mod fault;
 mod name;
+mod room;
 mod scale;
 mod service;
 
 pub use fault::{LinkSide, Schedule, TimedFault, TimedLink};
 pub use name::first_part;
 pub(crate) use name::{EDDA, SCENARIO};
+pub use room::RoomError;
 pub use scale::{Scale, ScaleError};
 pub use service::{Costs, HealthRules, ScalerRules, Service};
 
@@ -181,11 +183,11 @@ impl Topology {
     }
 
     /// Which part of their slots or shared processors services have used in so long, those that
-    /// have such and no autoscaler.
+    /// have such, and of which none come or go.
     pub fn utilisations(&self, totals: &Totals, measured: Duration) -> Vec<(u32, f64)> {
         let nanos = measured.as_nanos() as f64;
         let services = (0..).zip(&self.services);
-        let services = services.filter(|(_, service)| service.scaler.is_none() && nanos > 0.0);
+        let services = services.filter(|(_, service)| !service.may_change() && nanos > 0.0);
         let part = |(index, service): (u32, &Service)| {
             let done = totals.services.get(&index)?;
             let count = service.instances.len() as f64;
@@ -248,9 +250,12 @@ impl Topology {
             .map(|(index, _)| index)
     }
 
-    /// Whether an instance is idle in the beginning: an autoscaler may add it.
+    /// Whether an instance is idle in the beginning: an autoscaler or a command may add it.
     pub(crate) fn begins_idle(&self, instance: u32) -> bool {
         let service = self.service_of(instance);
+        if instance >= service.defined().end {
+            return true;
+        }
         let Some(scaler) = service.scaler else {
             return false;
         };

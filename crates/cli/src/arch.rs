@@ -17,7 +17,7 @@ use corsair::{Addr, Report};
 use corsair_arch::{KINDS, Package, Plan, SimulateError, Topology, Totals, simulate};
 use corsair_observe::checkpoint::Checkpoint;
 use corsair_observe::{Observed, Recorder, Settings};
-use corsair_view::Make;
+use corsair_view::{Make, Room};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -118,17 +118,21 @@ impl Workload for Services<'_> {
                 (service.name.clone(), is_entry)
             })
             .collect();
-        let topology = self.topology.clone();
-        let utilisations = |totals: &Totals| topology.utilisations(totals, plan.duration);
+        let mut topology = self.topology;
         let (report, totals) = match (&options.session, &options.checkpoints) {
-            (Some(held), _) => run_held(options, held, self.topology, &plan, console)?,
-            (None, Some(checkpoints)) => {
-                saved::run(options, checkpoints, self.topology, &plan, console)?
+            (Some(held), _) => {
+                let ran = run_held(options, held, &mut topology, &plan, console)?;
+                // It may have got room for more instances.
+                described = Described::new(options, &topology);
+                ran
             }
-            (None, None) => simulate(options.executor, &options.config, self.topology, &plan)
+            (None, Some(checkpoints)) => {
+                saved::run(options, checkpoints, topology.clone(), &plan, console)?
+            }
+            (None, None) => simulate(options.executor, &options.config, topology.clone(), &plan)
                 .map_err(|error| failed(&error, console))?,
         };
-        described.utilisations = utilisations(&totals);
+        described.utilisations = topology.utilisations(&totals, plan.duration);
         let mut files = Vec::new();
         let timeline = totals.timeline.clone().unwrap_or_default();
         for file in self.timelines {
@@ -143,11 +147,11 @@ impl Workload for Services<'_> {
     }
 }
 
-/// Runs an architecture in a session.
+/// Runs an architecture in a session. Its topology is what it has become there.
 fn run_held(
     options: &Options,
     held: &SessionOptions,
-    topology: Topology,
+    topology: &mut Topology,
     plan: &Plan,
     console: &Arc<Console>,
 ) -> Result<(Report, Totals)> {
@@ -157,14 +161,37 @@ fn run_held(
         || recorder.wants_flows()
         || recorder.wants_times()
         || recorder.wants_messages();
-    let make = move || corsair_view::Services::new(&config, topology.clone(), &plan);
-    let world = make().map_err(|error| failed(&error, console))?;
+    let defined = topology.clone();
+    let make = move |room: &Room| {
+        let mut topology = defined.clone();
+        topology
+            .add_room(room)
+            .map_err(|error| anyhow!("{error}"))?;
+        corsair_view::Services::new(&config, topology, &plan).map_err(|error| anyhow!(error))
+    };
+    let recorded = held.replay.as_ref();
+    let world = match make(
+        &recorded
+            .map(|replay| replay.room.clone())
+            .unwrap_or_default(),
+    ) {
+        Ok(world) => world,
+        Err(error) => {
+            return Err(match error.downcast() {
+                Ok(error) => failed(&error, console),
+                Err(error) => error.context("--replay"),
+            });
+        }
+    };
     let again: Option<Make<_>> = match writes {
         true => None,
-        false => Some(Box::new(move || make().map_err(|error| error.to_string()))),
+        false => Some(Box::new(move |room| {
+            make(room).map_err(|error| error.to_string())
+        })),
     };
-    let ran = session::run(options, held, world, again, console)?.finish();
-    ran.map_err(|error| failed(&error, console))
+    let ran = session::run(options, held, world, again, console)?;
+    topology.clone_from(ran.topology());
+    ran.finish().map_err(|error| failed(&error, console))
 }
 
 /// How the run failed, with the flag that asked for it.

@@ -182,7 +182,7 @@ fn run_held<W: Watch>(
     let make = move || corsair_view::Pirates::new(&config, scenario.clone());
     let world = make().map_err(|error| failed(&error, console))?;
     let again: Option<Make<_>> = match goes_back {
-        true => Some(Box::new(move || make().map_err(|error| error.to_string()))),
+        true => Some(Box::new(move |_| make().map_err(|error| error.to_string()))),
         false => None,
     };
     Ok(session::run(options, held, world, again, console)?.finish())

@@ -24,12 +24,12 @@ pub use condition::{Condition, Measure};
 pub use drawn::{Drawn, DrawnError};
 pub use frame::{EdgeState, Frame, Level, NodeState};
 pub use layout::{Area, Layout, Place, layout};
-pub use pirates::{Pirates, PiratesInView, Received};
+pub use pirates::{Pirates, PiratesInView};
 pub use recording::{Recording, RecordingError};
 pub use replay::{ReplayError, replay};
 pub use series::{Point, Series};
 #[cfg(feature = "server")]
 pub use server::{ServeError, Server};
 pub use services::Services;
-pub use session::{Asked, Control, Handle, Make, Session, Status, StepBy, Until, Watching};
-pub use world::{GroupSample, Sampled, Scene, SceneNode, World};
+pub use session::{Asked, Control, Handle, Make, Session, Shown, Status, StepBy, Until, Watching};
+pub use world::{GroupSample, Room, Sampled, Scene, SceneNode, World};

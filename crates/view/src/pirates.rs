@@ -7,18 +7,16 @@ use crate::command::{Action, Command};
 use crate::layout::sunflower;
 use crate::world::{GroupSample, Sampled, Scene, SceneNode, World};
 use crate::{EdgeState, NodeState};
-use corsair::fsm::{self, Form, Fsm, FsmError, Msg, Pirate, Tally, Watch, pirate_name};
-use corsair::{Addr, AddrRange, Config, Report, Simulation, Time};
+use corsair::fsm::{self, Fsm, FsmError, FsmLocal, Msg, Pirate, Tally, Watch, pirate_name};
+use corsair::{Addr, AddrRange, Config, Report, Simulation, Snapshot, Time};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::num::NonZeroU16;
 use std::sync::Arc;
-pub use watch::{PiratesInView, Received};
+pub use watch::PiratesInView;
 
 /// The most pirates that are shown, evenly spaced in the order of their names.
 const MOST_SHOWN: u32 = 2_000;
-
-type Seen<W> = Pirate<Received<<W as Watch>::Pirate>>;
 
 /// Names that were read from a file, and the pirates by them.
 #[derive(Debug)]
@@ -31,7 +29,9 @@ struct Listed {
 #[derive(Debug)]
 pub struct Pirates<W: Watch> {
     simulation: Simulation<Msg>,
+    config: Config,
     view: PiratesInView<W>,
+    local: FsmLocal<PiratesInView<W>>,
     arch: String,
     listed: Option<Listed>,
     count: u32,
@@ -39,12 +39,12 @@ pub struct Pirates<W: Watch> {
     every: u32,
     /// How long messages travel, on average, in seconds.
     latency: f64,
-    /// What those shown had received at the last sample.
+    /// What those shown had sent at the last sample.
     before: Vec<u32>,
     rates: Vec<f32>,
     delivered: u64,
     sampled_at: Time,
-    /// What those counted had received when they were counted last, and when that was.
+    /// What those counted had sent when they were counted last, and when that was.
     counted: (Vec<u32>, Time),
 }
 
@@ -54,11 +54,6 @@ impl<W: Watch> Pirates<W> {
     /// # Errors
     /// See [`FsmError`].
     pub fn new(base: &Config, scenario: Fsm<W>) -> Result<Pirates<W>, FsmError> {
-        scenario.check()?;
-        let config = Config {
-            traces: base.traces && <W::Pirate as fsm::PirateWatch>::MESSAGES,
-            ..fsm::config(base.clone())
-        };
         let (arch, count) = (scenario.arch.clone(), scenario.count());
         let listed = scenario.network.as_ref().map(|network| {
             let names = Arc::clone(network.names());
@@ -67,20 +62,18 @@ impl<W: Watch> Pirates<W> {
             Listed { names, places }
         });
         let view = PiratesInView::new(scenario.watch.clone());
-        let scenario = Fsm {
-            // What async bodies hold cannot be seen; the result is the same.
-            form: Form::Handler,
-            ..scenario.watched_by(view.clone())
-        };
-        let mut simulation = Simulation::new(&config, scenario)?;
+        // Pirates are handlers, because what async bodies hold cannot be seen; the result is the same.
+        let (mut simulation, local) = fsm::begin(base, &scenario.watched_by(view.clone()))?;
         // Pirates are made at the end of a window.
         while view.pirates().is_empty() && simulation.step() {}
-        let latency = (config.latency.min() + config.latency.max()) / 2;
+        let latency = (base.latency.min() + base.latency.max()) / 2;
         let every = count.div_ceil(MOST_SHOWN).max(1);
         let shown = count.div_ceil(every) as usize;
         Ok(Pirates {
             simulation,
+            config: base.clone(),
             view,
+            local,
             arch,
             listed,
             count,
@@ -100,7 +93,7 @@ impl<W: Watch> Pirates<W> {
     /// How the run failed.
     pub fn finish(self) -> Result<(Report, Option<Tally>), FsmError> {
         let report = self.simulation.finish()?;
-        Ok((report, self.view.tally()))
+        Ok((report, self.local.tally()))
     }
 
     fn addresses(&self) -> AddrRange {
@@ -138,9 +131,16 @@ impl<W: Watch> Pirates<W> {
         (index < all.len()).then(|| all.get(index))
     }
 
-    fn inspect<T>(&mut self, index: u32, look: impl FnOnce(&Seen<W>) -> T) -> Option<T> {
+    fn inspect<T>(&mut self, index: u32, look: impl FnOnce(&Pirate<W::Pirate>) -> T) -> Option<T> {
         let who = self.address(index)?;
         self.simulation.inspect(who, look).ok()
+    }
+
+    /// How many messages it has sent; wraps around.
+    fn sent(&mut self, index: u32) -> u32 {
+        let who = self.address(index);
+        who.and_then(|who| self.simulation.sent(who).ok())
+            .unwrap_or_default()
     }
 
     /// The numbers of those that are shown.
@@ -245,13 +245,25 @@ impl<W: Watch> World for Pirates<W> {
         done.map(drop).map_err(|error| error.to_string())
     }
 
+    fn checkpoint(&mut self) -> Result<Option<Snapshot>, String> {
+        let saved = self.simulation.snapshot();
+        saved.map(Some).map_err(|error| error.to_string())
+    }
+
+    fn restore(&mut self, snapshot: &Snapshot) -> Result<(), String> {
+        let restored = fsm::resume(&self.config, self.view.clone(), snapshot);
+        (self.simulation, self.local) = restored.map_err(|error| error.to_string())?;
+        self.counted = (Vec::new(), self.now());
+        self.rates.fill(0.0);
+        Ok(())
+    }
+
     fn watch(&mut self, _: bool) {
         self.sampled_at = self.now();
         self.delivered = self.simulation.report().delivered();
         let shown: Vec<u32> = self.shown().collect();
         for (place, index) in shown.into_iter().enumerate() {
-            let received = self.inspect(index, |pirate| pirate.watch().count());
-            self.before[place] = received.unwrap_or_default();
+            self.before[place] = self.sent(index);
         }
     }
 
@@ -283,20 +295,17 @@ impl<W: Watch> World for Pirates<W> {
                         p99: latency,
                     }));
                 }
-                (
-                    pirate.gold(),
-                    pirate.buddies().len(),
-                    pirate.watch().count(),
-                )
+                (pirate.gold(), pirate.buddies().len())
             });
-            let Some((gold, buddies, received)) = seen else {
+            let Some((gold, buddies)) = seen else {
                 nodes.push(NodeState {
                     bits: NodeState::GONE,
                     ..NodeState::default()
                 });
                 continue;
             };
-            let new = received.wrapping_sub(std::mem::replace(&mut self.before[place], received));
+            let sent = self.sent(index);
+            let new = sent.wrapping_sub(std::mem::replace(&mut self.before[place], sent));
             if seconds > 0.0 {
                 let part = 1.0 - (-seconds / 2.0).exp();
                 let rate = &mut self.rates[place];

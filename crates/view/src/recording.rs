@@ -1,6 +1,7 @@
 //! What a session was: the flags of its run, what was done in it and when, and where it ended.
 
 use crate::command::Command;
+use crate::world::Room;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::io;
@@ -20,6 +21,9 @@ pub struct Recording {
     version: String,
     /// The flags of the run, by their long names.
     pub flags: Map<String, Value>,
+    /// For how many instances of services the run has room beyond its definition.
+    #[serde(default, skip_serializing_if = "Room::is_empty")]
+    pub room: Room,
     /// What was done, in the order in which it was asked for.
     pub commands: Vec<Command>,
     /// How far the session had come, in nanoseconds.
@@ -94,6 +98,7 @@ impl Recording {
         Recording {
             version: VERSION.to_owned(),
             flags,
+            room: Room::new(),
             commands,
             until,
             digest: format!("{digest:016x}"),

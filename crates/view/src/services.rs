@@ -6,10 +6,10 @@ mod scene;
 mod targets;
 mod traffic;
 
-use crate::command::Command;
+use crate::command::{Action, Command};
 use crate::world::{GroupSample, Sampled, Scene, World};
 use crate::{Layout, NodeState};
-use corsair::{Config, Report, Time};
+use corsair::{Config, Report, Snapshot, Time};
 use corsair_arch::live::{InstanceState, Live};
 use corsair_arch::{Package, Plan, SimulateError, Topology, Totals};
 use serde_json::Value;
@@ -21,6 +21,8 @@ use traffic::Traffic;
 #[derive(Debug)]
 pub struct Services {
     live: Live,
+    config: Config,
+    plan: Plan,
     /// How often entry points without a load of their own make a request.
     chat: Duration,
     /// Instances by name.
@@ -63,8 +65,15 @@ impl Services {
             layout,
             measured,
             chat: plan.chat,
+            config: config.clone(),
+            plan: plan.clone(),
             live,
         })
+    }
+
+    /// The architecture, with all instances for which there is room.
+    pub fn topology(&self) -> &Topology {
+        self.live.topology()
     }
 
     /// Goes on to the end, and returns what the run has done.
@@ -91,15 +100,15 @@ impl Services {
         for from in 0..instances {
             let is_entry = live.topology().service_of(from).package == Package::Denominator;
             live.recent(from, |to, recent| {
-                edges.add((from, to), recent);
+                edges.add((from, to), &recent);
                 let group = |node: u32| layout.groups_of[node as usize];
-                folded_edges.add((group(from), group(to)), recent);
+                folded_edges.add((group(from), group(to)), &recent);
                 let (service, zone) = measured[to as usize];
                 let all = is_entry.then_some(0);
                 for group in [service, zone].into_iter().chain(all) {
                     groups[group].requests += recent.answered;
                     groups[group].errors += recent.errors;
-                    groups[group].times.merge(&recent.times);
+                    groups[group].times.merge(recent.times);
                 }
                 served[to as usize].0 += recent.answered;
                 served[to as usize].1 += recent.errors;
@@ -235,6 +244,30 @@ impl World for Services {
 
     fn apply(&mut self, command: &Command) -> Result<(), String> {
         self.tell(command)
+    }
+
+    fn lacks_room(&self, what: &Action) -> Option<(String, u32)> {
+        let Action::Scale { service, count } = what else {
+            return None;
+        };
+        let services = &self.live.topology().services;
+        let found = services.iter().find(|found| found.name == *service)?;
+        (*count > found.instances.len() as u32).then(|| (service.clone(), *count))
+    }
+
+    fn checkpoint(&mut self) -> Result<Option<Snapshot>, String> {
+        let saved = self.live.simulation().snapshot();
+        saved.map(Some).map_err(|error| error.to_string())
+    }
+
+    fn restore(&mut self, snapshot: &Snapshot) -> Result<(), String> {
+        let topology = self.live.topology().clone();
+        let resumed = Live::resume(&self.config, topology, &self.plan, snapshot);
+        self.live = resumed.map_err(|error| error.to_string())?;
+        self.edges = Traffic::default();
+        self.folded_edges = Traffic::default();
+        self.answered.fill((0.0, 0.0));
+        Ok(())
     }
 
     fn watch(&mut self, watch: bool) {

@@ -7,7 +7,9 @@
 //! Without a watcher nothing is remembered and nothing is published.
 
 mod advance;
+mod checkpoints;
 mod control;
+mod handle;
 
 use crate::command::Command;
 use crate::condition::Condition;
@@ -15,30 +17,34 @@ use crate::frame::Frame;
 use crate::recording::Recording;
 use crate::replay::{ReplayError, prepare};
 use crate::series::Series;
-use crate::world::{GroupSample, Scene, World};
+use crate::world::{GroupSample, Room, Scene, World};
 use advance::Pace;
+use checkpoints::Checkpoints;
+pub use checkpoints::Shown;
 pub use control::{Asked, Control, StepBy, Until};
 use corsair::{Cut, Time};
+use handle::Question;
+pub use handle::{Handle, Watching};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
 /// The most questions that wait.
 const MOST_ASKED: usize = 64;
 
 /// Frames come at most once in so long.
-const BETWEEN_FRAMES: Duration = Duration::from_millis(33);
+const BETWEEN_FRAMES: Duration = Duration::from_millis(50);
 
 /// How long a session that is paused sleeps at most before it looks whether it was cut.
 const NAP: Duration = Duration::from_millis(50);
 
-/// Makes the world as it was in the beginning.
-pub type Make<W> = Box<dyn FnMut() -> Result<W, String> + Send>;
+/// Makes the world as it was in the beginning, with room for more.
+pub type Make<W> = Box<dyn FnMut(&Room) -> Result<W, String> + Send>;
 
 /// A session with a simulation: it goes on as far as it is told, answers questions, and remembers what was
 /// done.
@@ -46,12 +52,15 @@ pub struct Session<W: World> {
     world: W,
     make: Option<Make<W>>,
     flags: Map<String, Value>,
+    /// What the world was made with room for.
+    room: Room,
     commands: Vec<Command>,
+    checkpoints: Checkpoints,
     asked: Receiver<Question>,
     frames: watch::Sender<Frame>,
     statuses: watch::Sender<Status>,
+    scenes: watch::Sender<Arc<Scene>>,
     watchers: Arc<AtomicU32>,
-    scene: Arc<Scene>,
     frame: Frame,
     series: Series,
     pace: Pace,
@@ -78,21 +87,6 @@ struct Goal {
     group: Option<usize>,
 }
 
-struct Question {
-    asked: Asked,
-    answer: oneshot::Sender<Result<Value, String>>,
-}
-
-/// How a session speaks and is spoken to. A clone is another watcher's.
-#[derive(Clone, Debug)]
-pub struct Handle {
-    asked: SyncSender<Question>,
-    frames: watch::Receiver<Frame>,
-    statuses: watch::Receiver<Status>,
-    watchers: Arc<AtomicU32>,
-    scene: Arc<Scene>,
-}
-
 /// What every watcher is told of a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Status {
@@ -116,6 +110,8 @@ pub struct Status {
     pub epoch: u32,
     /// Whether one can go back.
     pub can_go_back: bool,
+    /// What one can go back to, the oldest first.
+    pub checkpoints: Vec<Shown>,
 }
 
 impl<W: World> Session<W> {
@@ -126,13 +122,13 @@ impl<W: World> Session<W> {
         let (frames, frames_receiver) = watch::channel(Frame::default());
         let (statuses, statuses_receiver) = watch::channel(Status::default());
         let watchers = Arc::new(AtomicU32::new(0));
-        let scene = Arc::new(world.scene());
+        let (scenes, scenes_receiver) = watch::channel(Arc::new(world.scene()));
         let handle = Handle {
             asked: asked_sender,
             frames: frames_receiver,
             statuses: statuses_receiver,
+            scenes: scenes_receiver,
             watchers: Arc::clone(&watchers),
-            scene: Arc::clone(&scene),
         };
         let now = world.now();
         let stopped = match world.is_over() {
@@ -143,12 +139,14 @@ impl<W: World> Session<W> {
             world,
             make,
             flags,
+            room: Room::new(),
             commands: Vec::new(),
+            checkpoints: Checkpoints::default(),
             asked,
             frames,
             statuses,
+            scenes,
             watchers,
-            scene,
             frame: Frame::default(),
             series: Series::default(),
             pace: Pace::default(),
@@ -170,6 +168,7 @@ impl<W: World> Session<W> {
     /// The first command that does not fit.
     pub fn load(&mut self, recording: &Recording) -> Result<(), ReplayError> {
         prepare(&mut self.world, recording)?;
+        self.room.clone_from(&recording.room);
         self.commands.extend(recording.commands.iter().cloned());
         self.publish();
         Ok(())
@@ -296,6 +295,7 @@ impl<W: World> Session<W> {
             digest,
             epoch: self.frame.epoch,
             can_go_back: self.make.is_some(),
+            checkpoints: self.checkpoints.shown(),
         }
     }
 
@@ -347,7 +347,8 @@ impl<W: World> Session<W> {
 
     /// The number of a group.
     fn group(&self, name: &str) -> Result<usize, String> {
-        let groups = &self.scene.groups;
+        let scene = self.scenes.borrow();
+        let groups = &scene.groups;
         groups
             .iter()
             .position(|group| group == name)
@@ -368,69 +369,3 @@ impl<W: World> std::fmt::Debug for Session<W> {
             .finish_non_exhaustive()
     }
 }
-
-/// Counts a watcher as long as it is there.
-#[derive(Debug)]
-pub struct Watching(Arc<AtomicU32>);
-
-impl Drop for Watching {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl Handle {
-    /// What does not change.
-    pub fn scene(&self) -> &Scene {
-        &self.scene
-    }
-
-    /// Counts as a watcher until the result is dropped.
-    pub fn watch(&self) -> Watching {
-        self.watchers.fetch_add(1, Ordering::Relaxed);
-        Watching(Arc::clone(&self.watchers))
-    }
-
-    /// The newest frame, and those to come.
-    pub fn frames(&mut self) -> &mut watch::Receiver<Frame> {
-        &mut self.frames
-    }
-
-    /// The newest status, and those to come.
-    pub fn statuses(&mut self) -> &mut watch::Receiver<Status> {
-        &mut self.statuses
-    }
-
-    /// Asks for something.
-    ///
-    /// # Errors
-    /// If it cannot be done, a sentence that says why.
-    pub async fn ask(&self, asked: Asked) -> Result<Value, String> {
-        let (answer, answered) = oneshot::channel();
-        self.send(Question { asked, answer })?;
-        answered.await.unwrap_or_else(|_| Err(OVER.to_owned()))
-    }
-
-    /// The same, on a thread that may wait.
-    ///
-    /// # Errors
-    /// If it cannot be done, a sentence that says why.
-    pub fn ask_blocking(&self, asked: Asked) -> Result<Value, String> {
-        let (answer, answered) = oneshot::channel();
-        self.send(Question { asked, answer })?;
-        answered
-            .blocking_recv()
-            .unwrap_or_else(|_| Err(OVER.to_owned()))
-    }
-
-    fn send(&self, question: Question) -> Result<(), String> {
-        self.asked.try_send(question).map_err(|error| match error {
-            TrySendError::Full(_) => {
-                "the simulation is busy and too many questions wait; ask again".to_owned()
-            }
-            TrySendError::Disconnected(_) => OVER.to_owned(),
-        })
-    }
-}
-
-const OVER: &str = "the session is over";

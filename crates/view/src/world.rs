@@ -3,11 +3,15 @@
 use crate::command::Command;
 use crate::layout::Area;
 use crate::series::Point;
-use crate::{EdgeState, NodeState};
-use corsair::Time;
+use crate::{Action, EdgeState, NodeState};
+use corsair::{Snapshot, Time};
 use corsair_arch::live::Times;
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// For how many instances of services there is room, beyond those that their definitions make.
+pub type Room = BTreeMap<String, u32>;
 
 /// A simulation as a session holds it.
 ///
@@ -39,6 +43,30 @@ pub trait World: Send {
     /// # Errors
     /// A sentence about what is wrong with it.
     fn apply(&mut self, command: &Command) -> Result<(), String>;
+
+    /// What a command needs room for that this world lacks, and one that is made anew could have: a service,
+    /// and how many instances.
+    fn lacks_room(&self, what: &Action) -> Option<(String, u32)> {
+        let _ = what;
+        None
+    }
+
+    /// Writes down all of it, between two events; none if this world cannot be written down.
+    ///
+    /// # Errors
+    /// A sentence about why it cannot be now.
+    fn checkpoint(&mut self) -> Result<Option<Snapshot>, String> {
+        Ok(None)
+    }
+
+    /// Becomes what it was when it was written down.
+    ///
+    /// # Errors
+    /// If it cannot; it is as before then.
+    fn restore(&mut self, snapshot: &Snapshot) -> Result<(), String> {
+        let _ = snapshot;
+        Err("this run cannot be restored".to_owned())
+    }
 
     /// Begins or ends to remember what [`World::sample`] wants to know.
     fn watch(&mut self, watch: bool);

@@ -5,7 +5,8 @@ use corsair::fsm::Fsm;
 use corsair::{Config, Cut};
 use corsair_arch::{Plan, Scale, Topology, read, read_text};
 use corsair_view::{
-    Asked, Control, Handle, Level, Pirates, Recording, Services, Session, StepBy, World, replay,
+    Asked, Control, Handle, Level, Pirates, Recording, Room, Services, Session, StepBy, World,
+    replay,
 };
 use serde_json::{Map, Value, json};
 use std::num::NonZeroUsize;
@@ -27,9 +28,14 @@ fn plan() -> Plan {
 }
 
 fn netflix(workers: usize) -> Services {
+    netflix_with_room(workers, &Room::new()).unwrap()
+}
+
+fn netflix_with_room(workers: usize, room: &Room) -> Result<Services, String> {
     let checked = read("netflixoss", Path::new("nowhere")).unwrap();
-    let topology = Topology::new(&checked, Scale::default()).unwrap();
-    Services::new(&config(workers), topology, &plan()).unwrap()
+    let mut topology = Topology::new(&checked, Scale::default()).unwrap();
+    topology.add_room(room).map_err(|error| error.to_string())?;
+    Ok(Services::new(&config(workers), topology, &plan()).unwrap())
 }
 
 /// An entry point with 200 requests a second, and two instances with a slot each.
@@ -176,7 +182,12 @@ fn the_same_for_pirates() {
         }
         run_until(handle, 1_200);
         let seen = look(handle, json!({ "actor": name }));
-        assert!(seen["received"].as_u64().unwrap() >= 8, "{seen}");
+        assert!(seen["gold"].as_u64() >= Some(500), "{seen}");
+        let sent = (0..100).map(|number| {
+            let seen = look(handle, json!({ "actor": number.to_string() }));
+            seen["sent"].as_u64().unwrap()
+        });
+        assert!(sent.sum::<u64>() > 10);
         tell(
             handle,
             json!({ "do": { "what": { "do": "kill", "who": "9" } } }),
@@ -208,7 +219,7 @@ fn the_same_for_pirates() {
 
 #[test]
 fn one_goes_back_and_forward_to_the_same_bits() {
-    let make = || Ok(netflix(1));
+    let make = |_: &Room| Ok(netflix(1));
     let with_make = Session::new(netflix(1), Map::new(), Some(Box::new(make)));
     let (digests, _) = session(with_make, |handle| {
         let _watching = handle.watch();
@@ -233,6 +244,176 @@ fn one_goes_back_and_forward_to_the_same_bits() {
         try_tell(handle, json!({ "goto": 1 })).unwrap_err()
     });
     assert!(refused.contains("cannot go back"), "{refused}");
+}
+
+/// Saves a checkpoint, spoils what follows, goes back and does something else instead.
+fn one_branch_is_given_up<W: World>(
+    world: W,
+    make: impl FnMut(&Room) -> Result<W, String> + Send + 'static,
+    (kept, given_up): (Value, Value),
+) -> (Recording, W) {
+    let held = Session::new(world, Map::new(), Some(Box::new(make)));
+    let act = |handle: &Handle, what: &Value| {
+        tell(handle, json!({ "do": { "what": what } }));
+    };
+    session(held, |handle| {
+        let _watching = handle.watch();
+        run_until(handle, 500);
+        act(handle, &kept);
+        // Still to come when the checkpoint is saved.
+        let later = json!({ "do": { "what": kept, "at": 1_500_000_000u64 } });
+        tell(handle, later);
+        run_until(handle, 900);
+        tell(handle, json!("checkpoint"));
+        let status = handle.statuses().borrow_and_update().clone();
+        let [saved] = &status.checkpoints[..] else {
+            panic!("{status:?}");
+        };
+        assert_eq!((saved.at, saved.commands, saved.number), (0.9, 2, 1));
+        assert!(saved.bytes > 1_000, "{saved:?}");
+        assert_eq!(Some(&saved.digest), status.digest.as_ref());
+        act(handle, &given_up);
+        run_until(handle, 1_300);
+        tell(handle, json!({ "back": 1 }));
+        let status = handle.statuses().borrow_and_update().clone();
+        assert_eq!((status.commands.len(), status.epoch), (2, 1));
+        assert_eq!(status.digest.as_ref(), Some(&saved.digest));
+        // A time after the checkpoint is reached by way of it.
+        let mut digests = Vec::new();
+        for millis in [1_200, 1_600] {
+            run_until(handle, millis);
+            digests.push(save(handle).digest);
+        }
+        run_until(handle, 1_700);
+        for (millis, digest) in [1_600u64, 1_200].into_iter().zip(digests.into_iter().rev()) {
+            tell(handle, json!({ "goto": millis * 1_000_000 }));
+            assert_eq!(save(handle).digest, digest);
+        }
+        act(handle, &kept);
+        run_until(handle, 1_800);
+        let recording = save(handle);
+        tell(handle, json!({ "forget": 1 }));
+        let gone = try_tell(handle, json!({ "back": 1 })).unwrap_err();
+        assert_eq!(gone, "there is no checkpoint 1");
+        recording
+    })
+}
+
+#[test]
+fn a_session_that_went_back_to_a_checkpoint_is_the_branch_that_is_kept() {
+    let kill = |who: &str| json!({ "do": "kill", "who": who });
+    let make = |room: &Room| netflix_with_room(2, room);
+    let branches = (kill("login00"), kill("homepage"));
+    let (recording, world) = one_branch_is_given_up(netflix(2), make, branches);
+    // What was to come at 1.5 s is forgotten by going to 1.2 s.
+    assert_eq!(recording.commands.len(), 2, "{:?}", recording.commands);
+    let digest = world.finish().unwrap().0.digest;
+    for workers in [1, 2, 3] {
+        let mut again = netflix(workers);
+        replay(&mut again, &recording).unwrap();
+        assert_eq!(again.finish().unwrap().0.digest, digest, "{workers}");
+    }
+    let gold = |message: &str| json!({ "do": "send", "who": "7", "message": message });
+    let branches = (gold("gold 500"), kill("7"));
+    let make = |_: &Room| Ok(pirates(1));
+    let (recording, world) = one_branch_is_given_up(pirates(1), make, branches);
+    let (report, tally) = world.finish().unwrap();
+    assert_eq!(
+        tally.unwrap().goodbyes,
+        3_000,
+        "the branch in which one was killed is gone"
+    );
+    for workers in [1, 3] {
+        let mut again = pirates(workers);
+        replay(&mut again, &recording).unwrap();
+        assert_eq!(again.finish().unwrap().0.digest, report.digest, "{workers}");
+    }
+}
+
+#[test]
+fn checkpoints_are_refused_where_one_cannot_go_back_and_beyond_their_number() {
+    let (refused, _) = session(held(two()), |handle| {
+        try_tell(handle, json!("checkpoint")).unwrap_err()
+    });
+    assert!(refused.contains("cannot go back"), "{refused}");
+    let with_make = Session::new(two(), Map::new(), Some(Box::new(|_: &Room| Ok(two()))));
+    let (refused, _) = session(with_make, |handle| {
+        run_until(handle, 100);
+        for _ in 0..32 {
+            tell(handle, json!("checkpoint"));
+        }
+        let refused = try_tell(handle, json!("checkpoint")).unwrap_err();
+        tell(handle, json!({ "forget": 3 }));
+        tell(handle, json!("checkpoint"));
+        refused
+    });
+    assert!(refused.contains("drop one first"), "{refused}");
+}
+
+#[test]
+fn a_service_is_scaled_beyond_its_definition_and_the_replay_has_room_for_it() {
+    let make = |room: &Room| netflix_with_room(2, room);
+    let held = Session::new(netflix(2), Map::new(), Some(Box::new(make)));
+    let before = held.1.scene().nodes.len();
+    let scale = |count: u32| json!({ "do": "scale", "service": "login", "count": count });
+    let (recording, world) = session(held, |handle| {
+        let _watching = handle.watch();
+        run_until(handle, 500);
+        let kill = json!({ "do": { "what": { "do": "kill", "who": "login03" } } });
+        tell(handle, kill);
+        run_until(handle, 700);
+        tell(handle, json!("checkpoint"));
+        tell(handle, json!({ "do": { "what": scale(23) } }));
+        assert_eq!(handle.frames().borrow().now, 0.7, "it is where it was");
+        assert_eq!(handle.scene().nodes.len(), before + 5);
+        assert!(look(handle, json!({ "actor": "login03" }))["state"]["is_down"] == json!(true));
+        assert!(look(handle, json!({ "actor": "login22" }))["state"]["is_away"] == json!(true));
+        run_until(handle, 3_000);
+        let new = look(handle, json!({ "actor": "login22" }));
+        assert_eq!(
+            new["state"]["is_away"],
+            json!(false),
+            "it is in the registries"
+        );
+        assert!(new["totals"]["requests"].as_u64() > Some(0), "{new}");
+        let recording = save(handle);
+        // What was written down of the world with less room is of no use, but the way there is.
+        tell(handle, json!({ "back": 1 }));
+        assert_eq!(handle.frames().borrow_and_update().now, 0.7);
+        run_until(handle, 900);
+        tell(handle, json!({ "do": { "what": scale(5) } }));
+        recording
+    });
+    drop(world);
+    assert_eq!(recording.room, Room::from([("login".to_owned(), 23)]));
+    for workers in [1, 2, 3] {
+        let mut again = netflix_with_room(workers, &recording.room).unwrap();
+        replay(&mut again, &recording).unwrap();
+    }
+    // Without the room there is no replay, and where a session writes files there is no room.
+    assert!(replay(&mut netflix(1), &recording).is_err());
+    let (refused, _) = session(self::held(netflix(1)), |handle| {
+        try_tell(handle, json!({ "do": { "what": scale(23) } })).unwrap_err()
+    });
+    assert!(refused.contains("writes files"), "{refused}");
+}
+
+#[test]
+fn an_actor_shows_all_its_fields() {
+    let ((), _) = session(held(netflix(1)), |handle| {
+        let _watching = handle.watch();
+        run_until(handle, 1_500);
+        for node in handle.scene().nodes.clone() {
+            let seen = look(handle, json!({ "actor": node.name }));
+            let all = &seen["all"];
+            assert!(
+                all["host"]["queue"].is_object() || all["host"]["queue"].is_array(),
+                "{all}"
+            );
+            assert!(!all["role"].is_null(), "{all}");
+            assert!(all.get("unwritten").is_none(), "{}: {all}", node.name);
+        }
+    });
 }
 
 #[test]
@@ -365,7 +546,7 @@ fn what_makes_no_sense_is_refused_in_a_sentence_and_changes_nothing() {
         );
         refuse(
             json!({"do": "scale", "service": "login", "count": 1_000}),
-            "no more can be made",
+            "writes files",
         );
         refuse(
             json!({"do": "send", "who": "login", "message": "sing"}),

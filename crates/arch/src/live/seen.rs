@@ -12,11 +12,28 @@ use std::time::Duration;
 /// What an instance has done while it was watched.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    /// By the instance that was called.
-    pub(crate) calls: FxHashMap<u32, Calls>,
+    /// The instances that were called, in the order of the first call, and where each is among them.
+    pub(crate) calls: Vec<(u32, Calls)>,
+    places: FxHashMap<u32, usize>,
     pub(crate) spans: VecDeque<SpanSeen>,
     /// When, from whom, what; the oldest first.
     pub(crate) messages: VecDeque<(u64, Addr, Msg)>,
+}
+
+impl Seen {
+    /// The calls to an instance.
+    #[inline]
+    pub(crate) fn calls_to(&mut self, to: u32) -> &mut Calls {
+        let place = match self.places.get(&to) {
+            Some(&place) => place,
+            None => {
+                self.calls.push((to, Calls::default()));
+                self.places.insert(to, self.calls.len() - 1);
+                self.calls.len() - 1
+            }
+        };
+        &mut self.calls[place].1
+    }
 }
 
 /// Calls of one instance to another while it was watched.
@@ -28,15 +45,17 @@ pub struct Calls {
     pub answered: u64,
     /// Answers that were errors.
     pub errors: u64,
-    /// How long answers took.
-    pub times: Times,
-    pub(super) recent: Recent,
+    /// How long answers took before the last interval, and in it.
+    pub(super) earlier: Times,
+    pub(super) recent: Times,
     pub(super) interval: u32,
+    /// What had been counted when it began.
+    before: [u64; 3],
 }
 
 /// The same of the last interval.
-#[derive(Clone, Debug, Default)]
-pub struct Recent {
+#[derive(Clone, Copy, Debug)]
+pub struct Recent<'a> {
     /// Requests and values sent.
     pub sent: u64,
     /// Requests that were answered, errors among them.
@@ -44,17 +63,44 @@ pub struct Recent {
     /// Answers that were errors.
     pub errors: u64,
     /// How long answers took.
-    pub times: Times,
+    pub times: &'a Times,
 }
 
 impl Calls {
-    pub(crate) fn in_interval(&mut self, interval: u32) -> &mut Recent {
+    /// What happens next belongs to this interval.
+    #[inline]
+    pub(crate) fn enter(&mut self, interval: u32) {
         if self.interval != interval {
             self.interval = interval;
-            (self.recent.sent, self.recent.answered, self.recent.errors) = (0, 0, 0);
-            self.recent.times.clear();
+            self.before = [self.sent, self.answered, self.errors];
+            self.earlier.merge(&self.recent);
+            self.recent.clear();
         }
-        &mut self.recent
+    }
+
+    /// Counts an answer, after so long.
+    #[inline]
+    pub(crate) fn answer(&mut self, is_error: bool, lasted: u64) {
+        self.answered += 1;
+        self.errors += u64::from(is_error);
+        self.recent.add(lasted);
+    }
+
+    /// What the last interval has brought.
+    pub(super) fn recent(&self) -> Recent<'_> {
+        let [sent, answered, errors] = self.before;
+        Recent {
+            sent: self.sent - sent,
+            answered: self.answered - answered,
+            errors: self.errors - errors,
+            times: &self.recent,
+        }
+    }
+
+    /// Adds how long answers took to a histogram.
+    pub fn add_times(&self, to: &mut Times) {
+        to.merge(&self.earlier);
+        to.merge(&self.recent);
     }
 }
 

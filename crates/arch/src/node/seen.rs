@@ -30,8 +30,8 @@ impl Host {
     #[inline]
     pub(super) fn see_sent(&mut self, to: u32) {
         if let Some((interval, seen)) = self.watched() {
-            let calls = seen.calls.entry(to).or_default();
-            calls.in_interval(interval).sent += 1;
+            let calls = seen.calls_to(to);
+            calls.enter(interval);
             calls.sent += 1;
         }
     }
@@ -50,15 +50,9 @@ impl Host {
             return;
         };
         let lasted = now.saturating_sub(sent);
-        let calls = seen.calls.entry(server).or_default();
-        let is_error = u64::from(answer.is_error());
-        let recent = calls.in_interval(interval);
-        recent.answered += 1;
-        recent.errors += is_error;
-        recent.times.add(lasted);
-        calls.answered += 1;
-        calls.errors += is_error;
-        calls.times.add(lasted);
+        let calls = seen.calls_to(server);
+        calls.enter(interval);
+        calls.answer(answer.is_error(), lasted);
         if span != SpanId::NONE {
             let begins = job.trace == SpanId::NONE;
             let new = SpanSeen {

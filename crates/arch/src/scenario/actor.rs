@@ -10,6 +10,7 @@ use crate::saved::{self, Saving};
 use corsair::{Actor, Context, Event, Flow, Kind};
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Value, json};
 use std::fmt;
 use std::sync::Arc;
 
@@ -109,5 +110,16 @@ impl Actor<Msg> for AnyActor {
             AnyActor::Edda(edda) => edda.on(event, cx),
             AnyActor::Keeper(keeper) => keeper.on(event, cx),
         }
+    }
+
+    /// What is written of it when the run is saved, by name.
+    fn state(&self) -> Option<Value> {
+        let written = match self {
+            AnyActor::Node(node) => serde_json::to_value(Saving(&**node)),
+            AnyActor::Registry(registry) => serde_json::to_value(Saving(&**registry)),
+            AnyActor::Edda(edda) => serde_json::to_value(Saving(&**edda)),
+            AnyActor::Keeper(keeper) => serde_json::to_value(Saving(&**keeper)),
+        };
+        Some(written.unwrap_or_else(|error| json!({ "unwritten": error.to_string() })))
     }
 }

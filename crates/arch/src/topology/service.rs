@@ -37,6 +37,8 @@ pub struct Service {
     pub(crate) named_container: (String, String),
     /// The indices of its instances.
     pub instances: Range<u32>,
+    /// How many of them, the last ones, are idle until a command adds them.
+    pub(crate) spare: u32,
     /// The indices of the services that it calls.
     pub dependencies: Vec<u32>,
     /// Whether its instances know the registries of all regions.
@@ -124,6 +126,7 @@ impl Service {
             container: container(service),
             named_container: Default::default(),
             instances,
+            spare: 0,
             dependencies,
             all_regions: service.dependencies().iter().any(|name| name == "eureka"),
             costs: Costs::new(service),

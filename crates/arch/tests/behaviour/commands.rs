@@ -197,7 +197,7 @@ fn calls_spans_and_messages_are_remembered_while_watched() {
     live.simulation().run_until(millis(2000));
     assert_eq!(counts(&mut live), (150, 50));
     let mut times = corsair_arch::live::Times::default();
-    live.calls(0, |_, calls| times.merge(&calls.times));
+    live.calls(0, |_, calls| calls.add_times(&mut times));
     // A millisecond there, one of work, one back.
     let median = times.percentile(0.5).unwrap();
     assert!((2_900_000..3_200_000).contains(&median), "{median}");

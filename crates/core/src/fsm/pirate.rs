@@ -78,11 +78,6 @@ impl<W: PirateWatch> Pirate<W> {
         Some(Duration::from_millis(period.get().into()))
     }
 
-    /// What it tells.
-    pub fn watch(&self) -> &W {
-        &self.watch
-    }
-
     /// The async form.
     #[inline]
     #[expect(
@@ -122,7 +117,6 @@ impl<W: PirateWatch> Pirate<W> {
     /// Handles a message.
     #[inline(always)]
     fn hear<C: Context<Msg>>(&mut self, from: Addr, message: Msg, cx: &mut C) -> Flow {
-        self.watch.received();
         if W::MESSAGES {
             self.watch
                 .message(cx.now(), cx.me(), &message, &cx.envelope());

@@ -68,9 +68,6 @@ pub trait PirateWatch: Clone + Send + Sync + 'static {
         let _ = (at, pirate, buddy);
     }
 
-    /// A pirate was given a message, of which nothing more is told.
-    fn received(&self) {}
-
     /// If [`PirateWatch::MESSAGES`]: a pirate or the FSM was given a message. Its sender is in the
     /// envelope.
     fn message(&self, at: Time, receiver: Addr, message: &Msg, envelope: &Envelope) {

@@ -215,6 +215,7 @@ trait Actors<M: Message> {
                 kind: TypeId::of::<<Self::Form as Form<M>>::Actor>(),
                 called: type_name::<<Self::Form as Form<M>>::Actor>(),
                 place: Slot::actor(slot).cast(),
+                sent: (*slot).header.seq,
                 #[cfg(feature = "serde")]
                 value: <Self::Form as Form<M>>::state,
             })

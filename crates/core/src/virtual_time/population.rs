@@ -76,6 +76,8 @@ pub(super) struct Seen {
     pub(super) called: &'static str,
     /// Where it is.
     pub(super) place: *const (),
+    /// How many messages it has sent.
+    pub(super) sent: u32,
     /// Its state as a value, given its place, if it shows that.
     #[cfg(feature = "serde")]
     pub(super) value: unsafe fn(*const ()) -> Option<serde_json::Value>,

@@ -344,6 +344,17 @@ impl<M: Message> Simulation<M> {
         }
     }
 
+    /// How many messages an actor has sent so far, spawns that it has asked for among them; also after its end.
+    /// It is what the engine numbers them by, so that nothing is counted for this.
+    ///
+    /// # Errors
+    /// If there is no such actor.
+    pub fn sent(&mut self, who: Addr) -> Result<u32, InspectError> {
+        let mut shard = self.shard_of(who);
+        let seen = shard.look(who).ok_or(InspectError::NoActor { who })?;
+        Ok(seen.sent)
+    }
+
     /// Lets a message without a sender ([`Addr::NONE`]) arrive at a time that has not come yet. At one
     /// instant it comes after the messages of actors, and in the order of injection.
     ///

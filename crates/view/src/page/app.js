@@ -105,7 +105,8 @@ const line = new Line({
     $("digest").textContent = next.digest ? `digest ${next.digest}` : "";
     select("speed").value = next.speed === null ? "" : String(next.speed);
     $("commands").replaceChildren(...next.commands.map(([at, what]) => panels.element("li", `${seconds(at)}: ${what}`)));
-    $("back-form-p").hidden = !next.can_go_back;
+    $("back-in-time").hidden = !next.can_go_back;
+    showCheckpoints(next.checkpoints);
     showTime(next.now);
     enable();
     void draw();
@@ -151,6 +152,26 @@ function enable() {
     for (const field of $(form).querySelectorAll("button")) field.disabled = !moves;
   }
   input("goto-go").disabled = !hasControls;
+  input("checkpoint").disabled = !moves;
+  for (const button of $("checkpoints").querySelectorAll("button")) button.disabled = !hasControls;
+}
+
+/** What is shown of checkpoints: it is made anew only if they have changed. */
+let shownCheckpoints = "";
+
+/** @param {Status["checkpoints"]} checkpoints */
+function showCheckpoints(checkpoints) {
+  const text = JSON.stringify(checkpoints);
+  if (text === shownCheckpoints) return;
+  shownCheckpoints = text;
+  $("checkpoints").replaceChildren(...checkpoints.map(({ number, at, digest, commands, bytes }) => {
+    const size = bytes > 0 ? `, ${short(bytes)}B` : "";
+    const back = panels.link(`Back to ${seconds(at)}`, () => control({ back: number }));
+    back.title = `checkpoint ${number}, ${commands} commands, digest ${digest}${size}`;
+    const drop = panels.link("✕", () => control({ forget: number }));
+    drop.setAttribute("aria-label", `drop checkpoint ${number}`);
+    return panels.element("li", "", back, ` ${commands} commands${size} `, drop);
+  }));
 }
 
 /** @param {boolean} folded */
@@ -318,6 +339,7 @@ $("fold").addEventListener("click", () => setFolded(!graph.folded));
 $("fit").addEventListener("click", () => graph.fit());
 $("take").addEventListener("click", () => line.say({ take: true }));
 $("group").addEventListener("change", () => void draw());
+$("checkpoint").addEventListener("click", () => control("checkpoint"));
 $("goto-go").addEventListener("click", () => control({ goto: Math.round(Number(input("goto").value) * 1e9) }));
 
 $("until-what").addEventListener("change", () => {

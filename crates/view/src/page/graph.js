@@ -1,31 +1,32 @@
-// The graph: areas and edges on a layer that is drawn when they change, nodes and moving dots on one that is
-// drawn for each picture of the screen.
+// The graph: areas and edges, and nodes where they are many, on a layer that is drawn when they change, some of it
+// for each picture of the screen; moving dots and few nodes on one that is drawn anew for each picture.
 
+import { Edges, STYLES } from "./edges.js";
+import { drawNode, readColours } from "./node.js";
 import { BITS } from "./socket.js";
 
 /**
  * @typedef {import("./socket.js").Scene} Scene
  * @typedef {import("./socket.js").SceneNode} SceneNode
  * @typedef {import("./socket.js").Frame} Frame
- * @typedef {import("./socket.js").NodeState} NodeState
- * @typedef {import("./socket.js").EdgeState} EdgeState
  * @typedef {{ node: number } | { from: number, to: number }} Chosen
+ * @typedef {{ x: number, y: number, scale: number }} Camera
  */
 
-/** At most so many dots move. */
+/** At most and at least so many dots move; if pictures come late there are fewer. */
 const MOST_DOTS = 4000;
-/** With more edges than that they are drawn less often. */
+const FEWEST_DOTS = 250;
+/** With more edges than that they are drawn less often, and piece by piece. */
 const MANY_EDGES = 1500;
 /** More nodes than that are drawn with the edges, not for each picture. */
-const MANY_NODES = 1000;
-/** How long a dot of an edge with the usual latency takes, in seconds. */
-const USUAL = 1.2;
-
-/** @param {string} name */
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-
-/** @type {NodeState} */
-const QUIET = { place: 0, bits: BITS.gone, queue: 0, busy: 0, rate: 0, errors: 0 };
+const MANY_NODES = 400;
+/** How often many are drawn, in milliseconds, and how long for each picture. */
+const BETWEEN_BACKS = 250;
+const A_PIECE = 4;
+/** So many edges or nodes are one piece. */
+const PIECE = 128;
+/** A picture that comes later than this after the one before is late, in milliseconds. */
+const LATE = 22;
 
 export class Graph {
   /**
@@ -36,51 +37,47 @@ export class Graph {
   constructor(back, front, choose) {
     this.back = back;
     this.front = front;
+    /** What comes after the back, until all of it is drawn. */
+    this.next = document.createElement("canvas");
     this.choose = choose;
     /** @type {Scene | null} */
     this.scene = null;
     this.folded = false;
-    /** @type {NodeState[]} */
-    this.states = [];
-    /** @type {Map<string, EdgeState>} */
-    this.edges = new Map();
+    /** The nodes that are shown, and where. @type {SceneNode[]} */
+    this.nodes = [];
+    this.xs = new Float32Array(0);
+    this.ys = new Float32Array(0);
+    /** Their states. */
+    this.bits = new Uint8Array(0);
+    this.queues = new Float32Array(0);
+    this.edges = new Edges();
+    this.isDown = (/** @type {number} */ node) => !this.folded && ((this.bits[node] ?? 0) & BITS.down) !== 0;
     /** @type {Chosen | null} */
     this.chosen = null;
+    /** What is looked at, and what was when the back was drawn. @type {Camera} */
     this.camera = { x: 0, y: 0, scale: 10 };
+    this.seen = { ...this.camera };
     this.playing = false;
     this.dotTime = 0;
     this.drawnAt = 0;
     this.backAt = 0;
     this.isOld = true;
+    /** The drawing of the back that goes on. @type {Generator<void> | null} */
+    this.drawing = null;
+    this.drawingOf = { ...this.camera };
     this.pictures = 0;
-    /** Edges with traffic, and what half of them take. @type {EdgeState[]} */
-    this.busy = [];
-    this.usual = 1;
-    this.colours = this.readColours();
+    /** How many dots there may be, and how many pictures in a row came in time. */
+    this.mostDots = MOST_DOTS;
+    this.inTime = 0;
+    this.colours = readColours();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-      this.colours = this.readColours();
+      this.colours = readColours();
       this.isOld = true;
     });
     new ResizeObserver(() => this.resize()).observe(front);
     this.listen();
-    requestAnimationFrame((now) => this.draw(now));
-  }
-
-  readColours() {
-    const [gold, edge] = [colour("--gold"), colour("--edge")];
-    return {
-      ink: colour("--ink"), faint: colour("--faint"), area: colour("--area"), zone: colour("--zone"), edge,
-      warn: colour("--warn"), bad: colour("--bad"), good: colour("--good"), slow: colour("--slow"),
-      cut: colour("--cut"), dot: colour("--dot"), paper: colour("--paper"),
-      // From poor to rich.
-      gold: [0, 1, 2, 3, 4, 5, 6, 7, 8].map((part) => `color-mix(in srgb, ${gold} ${part * 12.5}%, ${edge})`),
-    };
-  }
-
-  /** The nodes that are shown. */
-  get nodes() {
-    if (!this.scene) return [];
-    return this.folded ? this.scene.folded : this.scene.nodes;
+    this.tick = (/** @type {number} */ now) => this.draw(now);
+    requestAnimationFrame(this.tick);
   }
 
   /** @param {Scene} scene */
@@ -99,12 +96,15 @@ export class Graph {
 
   /** Forgets what frames have said. */
   forget() {
-    this.states = this.nodes.map(() => QUIET);
-    this.edges = new Map();
+    this.nodes = (this.folded ? this.scene?.folded : this.scene?.nodes) ?? [];
+    this.xs = Float32Array.from(this.nodes, (node) => node.x);
+    this.ys = Float32Array.from(this.nodes, (node) => node.y);
+    this.bits = new Uint8Array(this.nodes.length).fill(BITS.gone);
+    this.queues = new Float32Array(this.nodes.length);
+    this.edges.clear();
     const quiet = this.folded ? this.scene?.folded_edges : this.scene?.edges;
-    for (const [from, to] of quiet ?? []) {
-      this.edges.set(`${from},${to}`, { from, to, rate: 0, errors: 0, p50: 0, p99: 0 });
-    }
+    for (const [from, to] of quiet ?? []) this.edges.set(from, to, 0, 0, 0, 0);
+    this.drawing = null;
     this.isOld = true;
   }
 
@@ -112,9 +112,13 @@ export class Graph {
   setFrame(frame) {
     if (frame.folded !== this.folded) return;
     this.playing = frame.playing;
-    for (const node of frame.nodes) this.states[node.place] = node;
-    for (const edge of frame.edges) this.edges.set(`${edge.from},${edge.to}`, edge);
-    if (frame.nodes.length > 0 || frame.edges.length > 0) this.isOld = true;
+    const { bits, queues, edges } = this;
+    frame.eachNode((place, bit, queue) => {
+      bits[place] = bit;
+      queues[place] = queue;
+    });
+    frame.eachEdge((from, to, rate, errors, p50, p99) => edges.set(from, to, rate, errors, p50, p99));
+    if (frame.hasNew) this.isOld = true;
   }
 
   /** Shows all. */
@@ -128,10 +132,11 @@ export class Graph {
 
   resize() {
     const ratio = window.devicePixelRatio || 1;
-    for (const canvas of [this.back, this.front]) {
+    for (const canvas of [this.back, this.front, this.next]) {
       canvas.width = Math.max(1, Math.round(this.front.clientWidth * ratio));
       canvas.height = Math.max(1, Math.round(this.front.clientHeight * ratio));
     }
+    this.drawing = null;
     this.fit();
   }
 
@@ -145,131 +150,193 @@ export class Graph {
     return [(x - camera.x) * camera.scale + front.clientWidth / 2, (y - camera.y) * camera.scale + front.clientHeight / 2];
   }
 
-  /** @param {SceneNode} node */
-  radius(node) {
+  /**
+   * @param {SceneNode} node
+   * @param {number} scale
+   */
+  radius(node, scale) {
     const size = this.folded ? 0.3 + 0.12 * Math.sqrt(node.count) : 0.3;
-    return Math.max(size * this.camera.scale, 1.5);
+    return Math.max(size * scale, 1.5);
   }
 
   /** @param {number} now */
   draw(now) {
-    requestAnimationFrame((next) => this.draw(next));
-    const passed = Math.min((now - this.drawnAt) / 1000, 0.1);
+    requestAnimationFrame(this.tick);
+    const passed = now - this.drawnAt;
     this.drawnAt = now;
-    if (this.playing) this.dotTime += passed;
+    if (this.playing) this.dotTime += Math.min(passed / 1000, 0.1);
     if (!this.scene) return;
-    const patience = this.edges.size > MANY_EDGES || this.nodes.length > MANY_NODES ? 250 : 0;
-    if (this.isOld && now - this.backAt >= patience) {
-      this.isOld = false;
-      this.backAt = now;
-      this.drawBack();
-    }
+    this.adapt(passed);
+    this.drawBack(now);
     this.drawFront();
     this.pictures += 1;
   }
 
-  /** @param {HTMLCanvasElement} canvas */
+  /**
+   * Fewer dots if pictures come late, more if they come in time for a while.
+   * @param {number} passed
+   */
+  adapt(passed) {
+    if (passed > LATE) {
+      this.inTime = 0;
+      this.mostDots = Math.max(FEWEST_DOTS, Math.round(this.mostDots * 0.85));
+    } else if ((this.inTime += 1) > 120) {
+      this.inTime = 0;
+      this.mostDots = Math.min(MOST_DOTS, Math.round(this.mostDots * 1.15));
+    }
+  }
+
+  /**
+   * The context of a canvas that is empty.
+   * @param {HTMLCanvasElement} canvas
+   */
   begin(canvas) {
     const context = canvas.getContext("2d");
     if (!context) throw new Error("this browser draws nothing on a canvas");
     const ratio = window.devicePixelRatio || 1;
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.clearRect(0, 0, canvas.width, canvas.height);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.clearRect(0, 0, canvas.clientWidth, canvas.clientHeight);
     return context;
   }
 
-  /** @param {EdgeState} edge */
-  edgeStyle(edge) {
-    const { colours, states } = this;
-    const touches = (/** @type {number} */ end) => ((states[end] ?? QUIET).bits & BITS.down) !== 0;
-    if (!this.folded && (touches(edge.to) || touches(edge.from))) return { stroke: colours.bad, width: 1.5, dashed: true };
-    if (edge.rate < 0.01) return { stroke: colours.faint, width: 0.5, dashed: false };
-    const width = Math.round(2 * (0.6 + 0.9 * Math.log10(1 + edge.rate))) / 2;
-    const stroke = edge.errors > 0.3 ? colours.bad : edge.errors > 0.01 ? colours.warn : colours.edge;
-    return { stroke, width, dashed: false };
+  /**
+   * Draws the back if it is old: few edges at once, and many a piece for each picture. Until all is drawn, what there
+   * is follows the camera.
+   * @param {number} now
+   */
+  drawBack(now) {
+    const isMuch = this.edges.count > MANY_EDGES || this.nodes.length > MANY_NODES;
+    if (!this.drawing && this.isOld && (!isMuch || now - this.backAt >= BETWEEN_BACKS)) {
+      this.isOld = false;
+      this.backAt = now;
+      this.drawingOf = { ...this.camera };
+      this.drawing = this.pieces(this.begin(this.next), this.drawingOf);
+    }
+    const until = performance.now() + (isMuch ? A_PIECE : Infinity);
+    let isDone = false;
+    while (this.drawing && !isDone) {
+      isDone = this.drawing.next().done === true;
+      if (performance.now() >= until) break;
+    }
+    if (isDone) {
+      this.drawing = null;
+      this.seen = this.drawingOf;
+      const context = this.begin(this.back);
+      context.setTransform(1, 0, 0, 1, 0, 0);
+      context.drawImage(this.next, 0, 0);
+    }
+    const { camera, seen } = this;
+    const [x, y] = [(seen.x - camera.x) * camera.scale, (seen.y - camera.y) * camera.scale];
+    const grown = camera.scale / seen.scale;
+    const isHere = x === 0 && y === 0 && grown === 1;
+    const moved = isHere ? "" : `translate(${x}px, ${y}px) scale(${grown})`;
+    if (this.back.style.transform !== moved) this.back.style.transform = moved;
   }
 
-  drawBack() {
-    const context = this.begin(this.back);
-    const { scene, colours, nodes } = this;
+  /**
+   * Draws the back, and rests after each piece.
+   * @param {CanvasRenderingContext2D} context
+   * @param {Camera} camera
+   * @returns {Generator<void>}
+   */
+  *pieces(context, camera) {
+    const { scene, colours, nodes, edges, xs, ys } = this;
     if (!scene) return;
+    const { clientWidth: width, clientHeight: height } = this.front;
+    const { scale } = camera;
+    const [left, top] = [width / 2 - camera.x * scale, height / 2 - camera.y * scale];
     context.font = "12px system-ui, sans-serif";
     context.textBaseline = "top";
+    context.textAlign = "left";
     for (const area of scene.areas) {
-      const [x, y] = this.toScreen(area.at[0], area.at[1]);
-      const [width, height] = [area.at[2] * this.camera.scale, area.at[3] * this.camera.scale];
+      const [x, y] = [area.at[0] * scale + left, area.at[1] * scale + top];
+      const [wide, high] = [area.at[2] * scale, area.at[3] * scale];
       context.fillStyle = area.is_zone ? colours.zone : colours.area;
       context.beginPath();
-      context.roundRect(x, y, width, height, 6);
+      context.roundRect(x, y, wide, high, 6);
       context.fill();
       context.fillStyle = colours.ink;
-      if (width > 40 && height > 14) context.fillText(area.name, x + 6, y + 2);
+      if (wide > 40 && high > 14) context.fillText(area.name, x + 6, y + 2);
     }
-    // One path for all edges of a style.
-    /** @type {Map<string, { style: { stroke: string, width: number, dashed: boolean }, path: Path2D }>} */
-    const paths = new Map();
-    for (const edge of this.edges.values()) {
-      const [from, to] = [nodes[edge.from], nodes[edge.to]];
-      if (!from || !to) continue;
-      const style = this.edgeStyle(edge);
-      const key = `${style.stroke} ${style.width} ${style.dashed}`;
-      const { path } = paths.get(key) ?? { path: new Path2D() };
-      paths.set(key, { style, path });
-      path.moveTo(...this.toScreen(from.x, from.y));
-      path.lineTo(...this.toScreen(to.x, to.y));
-    }
-    for (const { style, path } of [...paths.values()].sort((a, b) => a.style.width - b.style.width)) {
-      context.strokeStyle = style.stroke;
-      context.lineWidth = style.width;
-      context.setLineDash(style.dashed ? [5, 4] : []);
-      context.stroke(path);
+    edges.arrange(this.isDown, nodes.length);
+    yield;
+    const { begins, order, from, to } = edges;
+    const strokes = [colours.edge, colours.warn, colours.bad];
+    for (let turn = 0; turn < STYLES.count; turn += 1) {
+      // Those of what is down come last, above all others.
+      const style = turn === 0 ? STYLES.quiet : turn === STYLES.count - 1 ? STYLES.down : turn + 1;
+      const [begin, end] = [begins[style] ?? 0, begins[style + 1] ?? 0];
+      if (begin === end) continue;
+      const number = style - STYLES.first;
+      context.strokeStyle = (style === STYLES.quiet ? colours.faint : style === STYLES.down ? colours.bad : strokes[number % 3]) ?? "";
+      context.lineWidth = style === STYLES.quiet ? 0.5 : style === STYLES.down ? 1.5 : Math.floor(number / 3) / 2;
+      context.setLineDash(style === STYLES.down ? [5, 4] : []);
+      for (let at = begin; at < end; ) {
+        context.beginPath();
+        for (const stop = Math.min(end, at + PIECE); at < stop; at += 1) {
+          const a = from[order[at] ?? 0] ?? 0;
+          const b = to[order[at] ?? 0] ?? 0;
+          const ax = (xs[a] ?? 0) * scale + left;
+          const ay = (ys[a] ?? 0) * scale + top;
+          const bx = (xs[b] ?? 0) * scale + left;
+          const by = (ys[b] ?? 0) * scale + top;
+          if ((ax < 0 && bx < 0) || (ay < 0 && by < 0) || (ax > width && bx > width) || (ay > height && by > height)) continue;
+          context.moveTo(ax, ay);
+          context.lineTo(bx, by);
+        }
+        context.stroke();
+        yield;
+      }
     }
     context.setLineDash([]);
     if (this.chosen && "from" in this.chosen) {
-      const [from, to] = [nodes[this.chosen.from], nodes[this.chosen.to]];
-      if (from && to) {
-        context.strokeStyle = colours.ink;
-        context.lineWidth = 3;
-        context.beginPath();
-        context.moveTo(...this.toScreen(from.x, from.y));
-        context.lineTo(...this.toScreen(to.x, to.y));
-        context.stroke();
-      }
+      const { from: a, to: b } = this.chosen;
+      context.strokeStyle = colours.ink;
+      context.lineWidth = 3;
+      context.beginPath();
+      context.moveTo((xs[a] ?? 0) * scale + left, (ys[a] ?? 0) * scale + top);
+      context.lineTo((xs[b] ?? 0) * scale + left, (ys[b] ?? 0) * scale + top);
+      context.stroke();
     }
-    this.busy = [...this.edges.values()].filter((edge) => edge.rate >= 0.01 && edge.p50 > 0);
-    const latencies = this.busy.map((edge) => edge.p50).sort((a, b) => a - b);
-    this.usual = latencies[latencies.length >> 1] ?? 1;
-    if (nodes.length > MANY_NODES) this.drawNodes(context, -1);
-    context.textAlign = "left";
+    if (nodes.length <= MANY_NODES) return;
+    for (let at = 0; at < nodes.length; at += PIECE) {
+      this.drawNodes(context, camera, at, Math.min(nodes.length, at + PIECE));
+      yield;
+    }
   }
 
   drawFront() {
     const context = this.begin(this.front);
     this.drawDots(context);
     const chosen = this.chosen && "node" in this.chosen ? this.chosen.node : -1;
-    if (this.nodes.length <= MANY_NODES) this.drawNodes(context, -1);
-    else if (chosen >= 0) this.drawNodes(context, chosen);
+    if (this.nodes.length <= MANY_NODES) this.drawNodes(context, this.camera, 0, this.nodes.length);
+    else if (chosen >= 0) this.drawNodes(context, this.camera, chosen, chosen + 1);
   }
 
   /**
-   * Draws all nodes, or one of them.
+   * Draws some nodes.
    * @param {CanvasRenderingContext2D} context
-   * @param {number} only
+   * @param {Camera} camera
+   * @param {number} begin
+   * @param {number} end
    */
-  drawNodes(context, only) {
-    const { colours, nodes, front } = this;
+  drawNodes(context, camera, begin, end) {
+    const { colours, nodes, xs, ys } = this;
+    const { clientWidth: width, clientHeight: height } = this.front;
+    const { scale } = camera;
+    const [left, top] = [width / 2 - camera.x * scale, height / 2 - camera.y * scale];
     context.textAlign = "center";
     context.textBaseline = "top";
     context.font = "11px system-ui, sans-serif";
-    const labels = this.camera.scale * (this.folded ? 2 : 1) > 26;
+    const labels = scale * (this.folded ? 2 : 1) > 26;
     const chosen = this.chosen && "node" in this.chosen ? this.chosen.node : -1;
-    for (const [place, node] of nodes.entries()) {
-      if (only >= 0 && place !== only) continue;
-      const [x, y] = this.toScreen(node.x, node.y);
-      if (x < -20 || y < -20 || x > front.clientWidth + 20 || y > front.clientHeight + 20) continue;
-      const state = this.states[place] ?? QUIET;
-      const radius = this.radius(node);
-      this.drawNode(context, x, y, radius, state);
+    for (let place = begin; place < end; place += 1) {
+      const node = nodes[place];
+      const [x, y] = [(xs[place] ?? 0) * scale + left, (ys[place] ?? 0) * scale + top];
+      if (!node || x < -20 || y < -20 || x > width + 20 || y > height + 20) continue;
+      const radius = this.radius(node, scale);
+      drawNode(context, colours, this.scene?.kind, { x, y, radius, bits: this.bits[place] ?? 0, queue: this.queues[place] ?? 0 });
       if (place === chosen) {
         context.strokeStyle = colours.ink;
         context.lineWidth = 2;
@@ -286,90 +353,37 @@ export class Graph {
   }
 
   /**
+   * The dots of all edges, or an even part of them if they are too many.
    * @param {CanvasRenderingContext2D} context
-   * @param {number} x
-   * @param {number} y
-   * @param {number} radius
-   * @param {NodeState} state
    */
-  drawNode(context, x, y, radius, state) {
-    const { colours } = this;
-    const is = (/** @type {number} */ bit) => (state.bits & bit) !== 0;
-    if (state.queue > 0 && this.scene?.kind === "services") {
-      context.fillStyle = colours.warn;
-      context.globalAlpha = 0.35;
-      context.beginPath();
-      context.arc(x, y, radius * (1.2 + 0.35 * Math.log2(1 + state.queue)), 0, 2 * Math.PI);
-      context.fill();
-      context.globalAlpha = 1;
-    }
-    context.beginPath();
-    context.arc(x, y, radius, 0, 2 * Math.PI);
-    if (is(BITS.gone) || is(BITS.away)) {
-      context.fillStyle = colours.paper;
-      context.fill();
-      context.strokeStyle = is(BITS.gone) ? colours.faint : colours.good;
-      context.lineWidth = 1;
-      context.stroke();
-    } else {
-      context.fillStyle = is(BITS.down) ? colours.bad : is(BITS.paused) ? colours.faint : is(BITS.slow) ? colours.slow : this.goodColour(state);
-      context.fill();
-    }
-    context.strokeStyle = is(BITS.down) ? colours.paper : colours.ink;
-    context.lineWidth = Math.max(radius / 5, 1);
-    const arm = radius * 0.5;
-    if (is(BITS.down)) {
-      // A cross, and for a pause two bars: colours alone say nothing.
-      context.beginPath();
-      context.moveTo(x - arm, y - arm);
-      context.lineTo(x + arm, y + arm);
-      context.moveTo(x + arm, y - arm);
-      context.lineTo(x - arm, y + arm);
-      context.stroke();
-    } else if (is(BITS.paused)) {
-      context.beginPath();
-      context.moveTo(x - arm / 2, y - arm);
-      context.lineTo(x - arm / 2, y + arm);
-      context.moveTo(x + arm / 2, y - arm);
-      context.lineTo(x + arm / 2, y + arm);
-      context.stroke();
-    }
-    if (is(BITS.cutOff)) {
-      context.strokeStyle = colours.cut;
-      context.setLineDash([3, 3]);
-      context.beginPath();
-      context.arc(x, y, radius + 2, 0, 2 * Math.PI);
-      context.stroke();
-      context.setLineDash([]);
-    }
-  }
-
-  /** @param {NodeState} state */
-  goodColour(state) {
-    if (this.scene?.kind !== "pirates") return this.colours.good;
-    // Richer pirates are more golden.
-    return this.colours.gold[Math.min(8, Math.round(Math.log2(1 + state.queue)))] ?? this.colours.good;
-  }
-
-  /** @param {CanvasRenderingContext2D} context */
   drawDots(context) {
-    const { nodes, colours, busy, usual } = this;
-    let left = MOST_DOTS;
+    const { camera, colours, edges, xs, ys, dotTime } = this;
+    const { busy, busyCount, dots, takes, from, to } = edges;
+    const { clientWidth: width, clientHeight: height } = this.front;
+    const { scale } = camera;
+    const size = Math.min(4, Math.max(2, scale / 6));
+    const [left, top] = [width / 2 - camera.x * scale - size / 2, height / 2 - camera.y * scale - size / 2];
     context.fillStyle = colours.dot;
-    const size = Math.min(4, Math.max(2, this.camera.scale / 6));
-    for (const edge of busy) {
-      const [from, to] = [nodes[edge.from], nodes[edge.to]];
-      const dots = Math.min(5, Math.ceil(Math.log2(1 + edge.rate)));
-      if (!from || !to) continue;
-      if ((left -= dots) < 0) break;
-      const takes = Math.min(8, Math.max(0.25, (USUAL * edge.p50) / usual));
-      const [x, y] = this.toScreen(from.x, from.y);
-      const [endX, endY] = this.toScreen(to.x, to.y);
+    const share = Math.min(1, this.mostDots / Math.max(edges.allDots, 1));
+    let due = 0;
+    for (let n = 0; n < busyCount; n += 1) {
+      due += (dots[n] ?? 0) * share;
+      const count = Math.floor(due);
+      if (count === 0) continue;
+      due -= count;
+      const a = from[busy[n] ?? 0] ?? 0;
+      const b = to[busy[n] ?? 0] ?? 0;
+      const x = (xs[a] ?? 0) * scale + left;
+      const y = (ys[a] ?? 0) * scale + top;
+      const wide = (xs[b] ?? 0) * scale + left - x;
+      const high = (ys[b] ?? 0) * scale + top - y;
       // Each edge begins at a moment of its own.
-      const begin = ((edge.from * 7919 + edge.to * 104729) % 1000) / 1000;
-      for (let dot = 0; dot < dots; dot += 1) {
-        const part = (this.dotTime / takes + begin + dot / dots) % 1;
-        context.fillRect(x + (endX - x) * part - size / 2, y + (endY - y) * part - size / 2, size, size);
+      const begin = dotTime / (takes[n] ?? 1) + ((a * 7919 + b * 104729) % 1000) / 1000;
+      for (let dot = 0; dot < count; dot += 1) {
+        const part = (begin + dot / count) % 1;
+        const dotX = x + wide * part;
+        const dotY = y + high * part;
+        if (dotX > -size && dotY > -size && dotX < width && dotY < height) context.fillRect(dotX, dotY, size, size);
       }
     }
   }
@@ -391,7 +405,7 @@ export class Graph {
     let [best, distance] = [-1, 12];
     for (const [place, node] of this.nodes.entries()) {
       const [nodeX, nodeY] = this.toScreen(node.x, node.y);
-      const away = Math.hypot(nodeX - x, nodeY - y) - this.radius(node);
+      const away = Math.hypot(nodeX - x, nodeY - y) - this.radius(node, this.camera.scale);
       if (away < distance && away < 4) [best, distance] = [place, away];
     }
     if (best >= 0) return { node: best };

@@ -70,7 +70,7 @@ export function actor(seen, act) {
     ["service", seen.service], ["package", seen.package ?? ""], ["state", state ? words.join(", ") || "up" : ""],
     ["queue", state?.queue ?? null], ["working on", state ? Math.max(state.busy, state.in_progress) : null],
     ["slots", seen.concurrency ?? ""], ["pace", state && state.slow_percent !== 100 ? `${state.slow_percent} % of the usual times` : ""],
-    ["gold", seen.gold ?? null], ["received", seen.received ?? null],
+    ["gold", seen.gold ?? null], ["sent", seen.sent ?? null],
   ]));
   if (state || seen.requests_in_flows > 0) made.append(link("Its last requests", () => act.requests(short_name)));
   made.append(

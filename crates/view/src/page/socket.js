@@ -11,12 +11,13 @@
  * @typedef {{
  *   now: number, is_playing: boolean, is_over: boolean, speed: number | null, until: string | null, stopped: string,
  *   commands: [number, string][], digest: string | null, epoch: number, can_go_back: boolean,
+ *   checkpoints: { number: number, at: number, digest: string, commands: number, bytes: number }[],
  * }} Status
- * @typedef {{ place: number, bits: number, queue: number, busy: number, rate: number, errors: number }} NodeState
- * @typedef {{ from: number, to: number, rate: number, errors: number, p50: number, p99: number }} EdgeState
+ * @typedef {(place: number, bits: number, queue: number, busy: number, rate: number, errors: number) => void} HearNode
+ * @typedef {(from: number, to: number, rate: number, errors: number, p50: number, p99: number) => void} HearEdge
  * @typedef {{
  *   playing: boolean, over: boolean, folded: boolean, epoch: number, version: number, now: number, speed: number,
- *   nodes: NodeState[], edges: EdgeState[],
+ *   hasNew: boolean, eachNode: (hear: HearNode) => void, eachEdge: (hear: HearEdge) => void,
  * }} Frame
  * @typedef {{
  *   scene: (scene: Scene) => void, status: (status: Status) => void, frame: (frame: Frame) => void,
@@ -31,7 +32,7 @@ const HEAD = 40;
 const RECORD = 24;
 
 /**
- * Reads a frame; see crates/view/src/frame.rs.
+ * Reads a frame; see crates/view/src/frame.rs. Nodes and edges are read where they lie, and nothing is made of them.
  * @param {ArrayBuffer} bytes
  * @returns {Frame}
  */
@@ -39,24 +40,23 @@ export function readFrame(bytes) {
   const view = new DataView(bytes);
   const bits = view.getUint8(1);
   const [nodeCount, edgeCount, epoch] = [view.getUint32(4, true), view.getUint32(8, true), view.getUint32(12, true)];
-  /** @type {NodeState[]} */
-  const nodes = [];
-  /** @type {EdgeState[]} */
-  const edges = [];
-  let at = HEAD;
-  const number = (/** @type {number} */ field) => view.getFloat32(at + 8 + 4 * field, true);
-  for (let n = 0; n < nodeCount; n += 1, at += RECORD) {
-    const place = view.getUint32(at, true);
-    nodes.push({ place, bits: view.getUint8(at + 4), queue: number(0), busy: number(1), rate: number(2), errors: number(3) });
-  }
-  for (let n = 0; n < edgeCount; n += 1, at += RECORD) {
-    const [from, to] = [view.getUint32(at, true), view.getUint32(at + 4, true)];
-    edges.push({ from, to, rate: number(0), errors: number(1), p50: number(2), p99: number(3) });
-  }
+  const word = (/** @type {number} */ at) => view.getUint32(at, true);
+  const number = (/** @type {number} */ at) => view.getFloat32(at, true);
   const real = (/** @type {number} */ field) => view.getFloat64(16 + 8 * field, true);
+  const edges = HEAD + nodeCount * RECORD;
   return {
     playing: (bits & 1) !== 0, over: (bits & 2) !== 0, folded: (bits & 4) !== 0, epoch,
-    version: real(0), now: real(1), speed: real(2), nodes, edges,
+    version: real(0), now: real(1), speed: real(2), hasNew: nodeCount + edgeCount > 0,
+    eachNode(hear) {
+      for (let at = HEAD; at < edges; at += RECORD) {
+        hear(word(at), view.getUint8(at + 4), number(at + 8), number(at + 12), number(at + 16), number(at + 20));
+      }
+    },
+    eachEdge(hear) {
+      for (let at = edges; at < edges + edgeCount * RECORD; at += RECORD) {
+        hear(word(at), word(at + 4), number(at + 8), number(at + 12), number(at + 16), number(at + 20));
+      }
+    },
   };
 }
 

@@ -45,19 +45,19 @@ impl<W: Watch> Pirates<W> {
                 pirate.buddies().iter().map(|&b| all.index_of(b)).collect();
             let (given, others) = pirate.given();
             let period = pirate.period().map(|period| period.as_secs_f64());
-            let (gold, received) = (pirate.gold(), pirate.watch().count());
-            (buddies, given.to_vec(), others, period, gold, received)
+            (buddies, given.to_vec(), others, period, pirate.gold())
         });
-        let Some((buddies, given, others, period, gold, received)) = seen else {
+        let Some((buddies, given, others, period, gold)) = seen else {
             return Err(format!("{name} has not begun, or has ended"));
         };
+        let sent = self.sent(index);
         let buddies = buddies.into_iter().zip(given).map(|(buddy, gold)| {
             let name = buddy.map_or("fsm".to_owned(), |index| self.name(index));
             json!({ "name": name, "gold": gold })
         });
         Ok(json!({
             "name": name, "service": "pirate", "gold": gold, "chats_every": period,
-            "received": received, "given_by_others": others,
+            "sent": sent, "given_by_others": others,
             "buddies": buddies.collect::<Vec<_>>(),
         }))
     }
@@ -72,18 +72,13 @@ impl<W: Watch> Pirates<W> {
         let (mut gold, mut rates) = (vec![0u32; BUCKETS], vec![0u32; BUCKETS]);
         // Degree by gold, as a map.
         let mut both = vec![vec![0u32; BUCKETS]; MAX_BUDDIES + 1];
-        let mut received = Vec::new();
+        let mut sent = Vec::new();
         let mut counted = 0u32;
         for (place, index) in (0..self.count).step_by(every as usize).enumerate() {
-            let seen = self.inspect(index, |pirate| {
-                (
-                    pirate.buddies().len(),
-                    pirate.gold(),
-                    pirate.watch().count(),
-                )
-            });
-            let Some((degree, pieces, count)) = seen else {
-                received.push(0);
+            let count = self.sent(index);
+            sent.push(count);
+            let seen = self.inspect(index, |pirate| (pirate.buddies().len(), pirate.gold()));
+            let Some((degree, pieces)) = seen else {
                 continue;
             };
             counted += 1;
@@ -92,14 +87,13 @@ impl<W: Watch> Pirates<W> {
             both[degree][bucket(pieces.into())] += 1;
             let earlier = before.get(place).copied().unwrap_or_default();
             if seconds > 0.0 {
-                // In tenths, as most pirates receive a few in a second.
+                // In tenths, as most pirates send a few in a second.
                 let rate = f64::from(count.wrapping_sub(earlier)) / seconds;
                 rates[bucket(rate * 10.0)] += 1;
             }
-            received.push(count);
         }
         // Asked twice at one time, it has the rates until then in both.
-        self.counted = (received, now);
+        self.counted = (sent, now);
         json!({
             "counted": counted, "of": self.count, "degree": degrees, "gold": gold,
             "tenths_per_second": rates, "degree_by_gold": both,

@@ -22,8 +22,10 @@ pub(super) fn file(name: &str) -> Option<File> {
         "style.css" => ("text/css; charset=utf-8", include_str!("../page/style.css")),
         "app.js" => (SCRIPT, include_str!("../page/app.js")),
         "socket.js" => (SCRIPT, include_str!("../page/socket.js")),
+        "edges.js" => (SCRIPT, include_str!("../page/edges.js")),
         "graph.js" => (SCRIPT, include_str!("../page/graph.js")),
         "charts.js" => (SCRIPT, include_str!("../page/charts.js")),
+        "node.js" => (SCRIPT, include_str!("../page/node.js")),
         "panels.js" => (SCRIPT, include_str!("../page/panels.js")),
         _ => return None,
     })

@@ -7,9 +7,11 @@
 use super::Seat;
 use crate::frame::Level;
 use crate::session::Asked;
+use crate::world::Scene;
 use axum::extract::ws::{Message, WebSocket};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -47,10 +49,10 @@ pub(super) async fn watch(socket: WebSocket, seat: Seat) {
     let mut holder = seat.shared.holder.subscribe();
     let mut statuses = handle.statuses().clone();
     statuses.mark_changed();
+    let mut scenes = handle.scenes().clone();
     let frames = handle.frames();
     frames.mark_changed();
     holder.mark_changed();
-    let scene = json!({ "type": "scene", "scene": seat.shared.handle.scene() });
     let mut watcher = Watcher {
         socket,
         seat,
@@ -59,7 +61,8 @@ pub(super) async fn watch(socket: WebSocket, seat: Seat) {
         epoch: 0,
         is_drawing: false,
     };
-    let mut goes_on = watcher.text(&scene).await;
+    let scene = Arc::clone(&scenes.borrow_and_update());
+    let mut goes_on = watcher.scene(&scene).await;
     while goes_on {
         goes_on = tokio::select! {
             said = watcher.socket.recv() => match said {
@@ -67,6 +70,11 @@ pub(super) async fn watch(socket: WebSocket, seat: Seat) {
                 Some(Ok(Message::Close(_)) | Err(_)) | None => false,
                 Some(Ok(_)) => true,
             },
+            changed = scenes.changed() => {
+                let scene = Arc::clone(&scenes.borrow_and_update());
+                watcher.known = 0;
+                changed.is_ok() && watcher.scene(&scene).await
+            }
             changed = statuses.changed() => {
                 let status = json!({ "type": "status", "status": &*statuses.borrow_and_update() });
                 changed.is_ok() && watcher.text(&status).await
@@ -102,6 +110,10 @@ impl Watcher {
 
     async fn text(&mut self, value: &Value) -> bool {
         self.send(Message::Text(value.to_string().into())).await
+    }
+
+    async fn scene(&mut self, scene: &Scene) -> bool {
+        self.text(&json!({ "type": "scene", "scene": scene })).await
     }
 
     async fn tell_controls(&mut self) -> bool {

@@ -12,10 +12,11 @@ impl Services {
         let text = |key: &str| question.get(key).and_then(Value::as_str);
         if let Some(name) = text("actor") {
             let instance = self.instance(name)?;
-            return match self.live.details(instance) {
-                Some(details) => serde_json::to_value(details).map_err(|e| e.to_string()),
-                None => Err(format!("{name} has not begun, or has ended")),
-            };
+            let gone = || format!("{name} has not begun, or has ended");
+            let details = self.live.details(instance).ok_or_else(gone)?;
+            let mut shown = serde_json::to_value(details).map_err(|e| e.to_string())?;
+            shown["all"] = self.live.fields(instance).unwrap_or_default();
+            return Ok(shown);
         }
         if let (Some(from), Some(to)) = (text("from"), text("to")) {
             let (from, to) = (from.to_owned(), to.to_owned());
@@ -76,7 +77,7 @@ impl Services {
                     sent += calls.sent;
                     answered += calls.answered;
                     errors += calls.errors;
-                    times.merge(&calls.times);
+                    calls.add_times(&mut times);
                 }
             });
         }

@@ -110,7 +110,7 @@ impl Services {
         let most = service.instances.len() as u32;
         if count > most {
             return Err(format!(
-                "{name} has {most} instances, and no more can be made while it runs; give up to {most}, or its definition an autoscaler with more"
+                "{name} has {most} instances, and this run has no room for more; give up to {most}"
             ));
         }
         let instances = service.instances.clone();

@@ -34,7 +34,7 @@ struct Edge {
 
 impl Traffic {
     /// Adds what an interval has brought.
-    pub(super) fn add(&mut self, (from, to): (u32, u32), recent: &Recent) {
+    pub(super) fn add(&mut self, (from, to): (u32, u32), recent: &Recent<'_>) {
         let place = *self.places.entry((from, to)).or_insert_with(|| {
             self.edges.push(Edge {
                 state: EdgeState {
@@ -50,7 +50,7 @@ impl Traffic {
         edge.new.0 += recent.sent;
         edge.new.1 += recent.answered;
         edge.new.2 += recent.errors;
-        edge.times.merge(&recent.times);
+        edge.times.merge(recent.times);
     }
 
     /// An interval of `seconds` has ended.

@@ -51,6 +51,12 @@ pub enum Control {
     },
     /// Go to a time in nanoseconds, also one that has passed: what was done later is forgotten.
     Goto(u64),
+    /// Save how things are, to go back to.
+    Checkpoint,
+    /// Go back to the checkpoint of this number: what was done since is forgotten.
+    Back(u32),
+    /// Drop the checkpoint of this number.
+    Forget(u32),
 }
 
 /// How far a step goes.
@@ -108,14 +114,15 @@ impl<W: World> Session<W> {
                 self.world.run_until(now);
                 let digest = self.world.digest();
                 let (flags, commands) = (self.flags.clone(), self.commands.clone());
-                let recording = Recording::new(flags, commands, now.as_nanos(), digest);
+                let mut recording = Recording::new(flags, commands, now.as_nanos(), digest);
+                recording.room.clone_from(&self.room);
                 self.is_new = true;
                 serde_json::to_value(recording).map_err(|error| error.to_string())
             }
         }
     }
 
-    fn control(&mut self, control: Control) -> Result<(), String> {
+    pub(super) fn control(&mut self, control: Control) -> Result<(), String> {
         self.is_new = true;
         match control {
             Control::Play => self.play(),
@@ -148,17 +155,20 @@ impl<W: World> Session<W> {
             }
             Control::Do { what, at } => self.act(what, at),
             Control::Goto(time) => self.go_to(Time::from_nanos(time)),
+            Control::Checkpoint => self.save_checkpoint(),
+            Control::Back(number) => self.go_back(number),
+            Control::Forget(number) => self.checkpoints.forget(number),
         }
     }
 
-    fn check_alive(&self) -> Result<(), String> {
+    pub(super) fn check_alive(&self) -> Result<(), String> {
         if self.world.is_over() {
             return Err("the run is over".to_owned());
         }
         Ok(())
     }
 
-    fn play(&mut self) -> Result<(), String> {
+    pub(super) fn play(&mut self) -> Result<(), String> {
         self.check_alive()?;
         self.is_playing = true;
         self.pace.restart();
@@ -209,47 +219,11 @@ impl<W: World> Session<W> {
                 self.world.now()
             ));
         }
+        if let Some((service, count)) = self.world.lacks_room(&command.what) {
+            self.make_room(service, count)?;
+        }
         self.world.apply(&command)?;
         self.commands.push(command);
-        Ok(())
-    }
-
-    /// Goes to a time. To one that has passed it goes by beginning anew.
-    fn go_to(&mut self, time: Time) -> Result<(), String> {
-        if time > self.world.now() {
-            return self.control(Control::Until(Until::Time(time.as_nanos())));
-        }
-        let Some(make) = &mut self.make else {
-            return Err(
-                "one cannot go back in a run that writes files; leave out what writes them"
-                    .to_owned(),
-            );
-        };
-        let mut world = make()?;
-        let mut commands = std::mem::take(&mut self.commands);
-        commands.retain(|command| command.time() <= time);
-        for command in &commands {
-            world.apply(command)?;
-        }
-        self.commands = commands;
-        self.world = world;
-        self.frame.begin_anew();
-        self.series = Default::default();
-        self.sampled_at = self.world.now();
-        self.is_watched = false;
-        self.stop("gone back");
-        self.watch();
-        if time > self.world.now() {
-            self.begin(Until::Time(time.as_nanos()))?;
-            let factor = self.pace.factor();
-            self.pace.set(None);
-            self.is_playing = true;
-            while self.is_playing {
-                self.advance();
-            }
-            self.pace.set(factor);
-            self.stop("gone back");
-        }
         Ok(())
     }
 }

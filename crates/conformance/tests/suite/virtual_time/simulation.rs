@@ -1,6 +1,7 @@
 //! A run that its caller holds in the hand. That pauses change nothing is the fuzzer's to show.
 
 use super::{MS, Note, config};
+use corsair::fsm::{self, Fsm};
 use corsair::{
     Actor, Addr, AsyncContext, Config, Context, Event, Flow, InjectError, InspectError, Outcome,
     RunError, Scenario, Simulation, Spawn, Time, Token,
@@ -175,6 +176,44 @@ fn only_the_future_takes_messages() {
         entries(&mut simulation, who).is_empty(),
         "seen after the end"
     );
+}
+
+#[test]
+fn what_an_actor_has_sent_is_known_at_any_time_and_what_the_report_says() {
+    for workers in [1, 3] {
+        let base = Config {
+            per_actor: true,
+            ..config(workers)
+        };
+        let scenario = Fsm {
+            population: 50,
+            talk: Duration::from_secs(1),
+            ..Fsm::default()
+        };
+        let mut simulation = Simulation::new(&fsm::config(base), scenario).unwrap();
+        simulation.run_until(at(500_000_000));
+        let half: u64 = sent_by_all(&mut simulation);
+        while simulation.run_until(simulation.now().after(Duration::from_secs(1))) {}
+        assert!(half > 0 && sent_by_all(&mut simulation) > half);
+        let nobody = Addr::from_u32(1 << 30);
+        let error = simulation.sent(nobody).unwrap_err();
+        assert_eq!(error, InspectError::NoActor { who: nobody });
+    }
+}
+
+/// What all actors have sent, each of which says the same as the report.
+fn sent_by_all(simulation: &mut Simulation<fsm::Msg>) -> u64 {
+    let told = simulation.report().per_actor;
+    let sent = told.iter().map(|actor| {
+        let sent = simulation.sent(actor.who).unwrap();
+        // Spawns that it has asked for are numbered with them.
+        assert!(
+            u64::from(sent).abs_diff(actor.sent) <= 1,
+            "{actor:?} {sent}"
+        );
+        actor.sent
+    });
+    sent.sum()
 }
 
 #[test]

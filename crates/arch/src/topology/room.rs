@@ -1,0 +1,250 @@
+//! Room for more instances than a definition makes: they are there from the beginning, idle, until a
+//! [`Command::Serve`](crate::Command::Serve) adds them to the registries. Nothing else of the run asks for them.
+
+use super::{Instance, Service, Topology};
+use crate::geography::Zone;
+use crate::nearest;
+use crate::package::Package;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// The most instances of a service for which there can be room.
+const MOST: u32 = 100_000;
+
+/// Why there is no room for so many instances.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RoomError {
+    /// There is no such service.
+    #[error("there is no service '{service}'{}", near.as_ref().map(|near| format!("; did you mean {near}?")).unwrap_or_default())]
+    NoService {
+        /// The name.
+        service: String,
+        /// The nearest one.
+        near: Option<String>,
+    },
+    /// More than anybody means.
+    #[error("{service} cannot have {count} instances; {MOST} are the most")]
+    TooMany {
+        /// The service.
+        service: String,
+        /// How many were wanted.
+        count: u32,
+    },
+    /// A graph says who calls whom, and nothing of others.
+    #[error(
+        "{service} is of a graph, which says who calls whom: others than its instances would be called by none"
+    )]
+    Graph {
+        /// The service.
+        service: String,
+    },
+    /// A load is divided among the entry points that there are.
+    #[error(
+        "{service} is an entry point, of which a run has as many as its definition; change the load instead"
+    )]
+    EntryPoint {
+        /// The service.
+        service: String,
+    },
+}
+
+impl Topology {
+    /// Makes room for so many instances of some services, those that they have among them. What has
+    /// as many or more stays as it is. A run with other room is another run: its actors have other numbers.
+    ///
+    /// ```
+    /// use corsair_arch::{Scale, Topology, read};
+    /// use std::collections::BTreeMap;
+    /// use std::path::Path;
+    ///
+    /// let mut topology = Topology::new(&read("netflixoss", Path::new(""))?, Scale::default())?;
+    /// let before = topology.len();
+    /// topology.add_room(&BTreeMap::from([("login".to_owned(), 20)]))?;
+    /// assert_eq!(topology.len(), before + 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// See [`RoomError`].
+    pub fn add_room(&mut self, room: &BTreeMap<String, u32>) -> Result<(), RoomError> {
+        for (service, &count) in room {
+            self.may_grow(service, count)?;
+        }
+        let zones = self.zones();
+        let old = std::mem::take(&mut self.instances);
+        for (index, service) in (0..).zip(&mut self.services) {
+            let defined = &old[service.instances.start as usize..service.instances.end as usize];
+            let wanted = room.get(&service.name).copied().unwrap_or_default();
+            let more = wanted.saturating_sub(defined.len() as u32);
+            let first = self.instances.len() as u32;
+            self.instances.extend_from_slice(defined);
+            self.instances
+                .extend(spares(index, defined, zones).take(more as usize));
+            service.instances = first..self.instances.len() as u32;
+            service.spare += more;
+        }
+        Ok(())
+    }
+
+    /// Whether there can be room for so many instances of a service.
+    ///
+    /// # Errors
+    /// See [`RoomError`].
+    fn may_grow(&self, name: &str, count: u32) -> Result<(), RoomError> {
+        let service = || name.to_owned();
+        let Some(found) = self.services.iter().find(|service| service.name == name) else {
+            let near = nearest(
+                name,
+                self.services.iter().map(|service| service.name.as_str()),
+            );
+            let near = near.map(str::to_owned);
+            return Err(RoomError::NoService {
+                service: service(),
+                near,
+            });
+        };
+        if found.package == Package::Denominator {
+            return Err(RoomError::EntryPoint { service: service() });
+        }
+        if self.edges.is_some() {
+            return Err(RoomError::Graph { service: service() });
+        }
+        if count > MOST {
+            return Err(RoomError::TooMany {
+                service: service(),
+                count,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Instances that go on where those of a service end: their numbers count on, zone after zone, and they are
+/// dealt out to the regions in which the service is.
+fn spares(service: u32, defined: &[Instance], zones: u32) -> impl Iterator<Item = Instance> {
+    let last = defined.iter().filter_map(|instance| instance.number).max();
+    let mut places: Vec<Zone> = defined.iter().map(|instance| instance.at).collect();
+    places.sort_unstable();
+    places.dedup_by_key(|at| at.region);
+    let first = last.map_or(0, |last| last + 1);
+    (first..)
+        .zip((0..places.len()).cycle())
+        .map(move |(number, place)| {
+            let at = places[place];
+            Instance {
+                service,
+                number: Some(number),
+                at: Zone {
+                    zone: at.zone.map(|_| (number % zones) as u8),
+                    ..at
+                },
+            }
+        })
+}
+
+impl Service {
+    /// The instances that its definition makes, without those for which there is only room.
+    pub(crate) fn defined(&self) -> Range<u32> {
+        self.instances.start..self.instances.end - self.spare
+    }
+
+    /// Whether instances may come and go while it runs.
+    pub(crate) fn may_change(&self) -> bool {
+        self.scaler.is_some() || self.spare > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Scale, read};
+    use std::path::Path;
+
+    fn netflix(regions: u32) -> Topology {
+        let checked = read("netflixoss", Path::new("")).unwrap();
+        let scale = Scale {
+            regions,
+            ..Scale::default()
+        };
+        Topology::new(&checked, scale).unwrap()
+    }
+
+    fn room(service: &str, count: u32) -> BTreeMap<String, u32> {
+        BTreeMap::from([(service.to_owned(), count)])
+    }
+
+    #[test]
+    fn spare_instances_have_new_names_and_begin_idle_in_the_zones_of_the_others() {
+        for regions in [1, 2] {
+            let plain = netflix(regions);
+            let mut topology = plain.clone();
+            let service = |topology: &Topology| {
+                let login = topology
+                    .services
+                    .iter()
+                    .find(|service| service.name == "login");
+                login.unwrap().clone()
+            };
+            let before = service(&plain).instances.len() as u32;
+            topology.add_room(&room("login", before + 7)).unwrap();
+            let login = service(&topology);
+            assert_eq!(login.instances.len() as u32, before + 7);
+            assert_eq!(login.defined().len() as u32, before);
+            let labels = login.instances.clone().map(|i| topology.label(i));
+            let mut names: Vec<String> = labels.collect();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(
+                names.len(),
+                login.instances.len(),
+                "each has a name of its own"
+            );
+            for instance in login.instances.clone() {
+                let is_spare = !login.defined().contains(&instance);
+                assert_eq!(topology.begins_idle(instance), is_spare);
+                let at = topology.instances[instance as usize];
+                assert_eq!(u32::from(at.at.zone.unwrap()), at.number.unwrap() % 3);
+            }
+            // The others are as before, and the room that there is is enough.
+            let others = |topology: &Topology| {
+                let all = (0..topology.len()).filter(|&i| topology.service_of(i).spare == 0);
+                let about = all.map(|i| (topology.full_name(i), topology.begins_idle(i)));
+                about.collect::<Vec<_>>()
+            };
+            let mut before = others(&plain);
+            before.retain(|(name, _)| !name.contains(".login"));
+            assert_eq!(others(&topology), before);
+            let len = topology.len();
+            topology.add_room(&room("login", 3)).unwrap();
+            assert_eq!(topology.len(), len);
+        }
+    }
+
+    #[test]
+    fn there_is_no_room_where_it_makes_no_sense() {
+        let mut topology = netflix(1);
+        let mut refused = |service: &str, count| {
+            topology
+                .add_room(&room(service, count))
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(refused("logn", 5).contains("did you mean login"));
+        assert!(refused("login", 1 << 20).contains("100000 are the most"));
+        assert!(
+            refused("www", 5).contains("entry point"),
+            "{}",
+            refused("www", 5)
+        );
+        assert_eq!(topology.len(), netflix(1).len());
+        topology.edges = Some(Vec::new());
+        assert!(
+            topology
+                .add_room(&room("login", 50))
+                .unwrap_err()
+                .to_string()
+                .contains("graph")
+        );
+    }
+}

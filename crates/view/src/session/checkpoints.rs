@@ -1,0 +1,237 @@
+//! Going back: to a checkpoint, or to a time that has passed. Where the world can be written down it is, and
+//! is restored; otherwise it is made anew and does what was done until then once more, to the same bits.
+
+use super::{Session, Until};
+use crate::command::Command;
+use crate::session::Control;
+use crate::world::World;
+use corsair::{Snapshot, Time};
+use serde::Serialize;
+
+/// The most checkpoints, and the most bytes of all of them.
+const MOST: usize = 32;
+const MOST_BYTES: u64 = 1 << 30;
+
+/// How things were at a time.
+#[derive(Debug)]
+struct Checkpoint {
+    number: u32,
+    at: Time,
+    digest: u64,
+    /// What had been done by then, some of it still to come.
+    commands: Vec<Command>,
+    /// All that the world was. Without it one goes back by beginning anew.
+    state: Option<Snapshot>,
+}
+
+/// Where one can go back to.
+#[derive(Debug, Default)]
+pub(super) struct Checkpoints {
+    saved: Vec<Checkpoint>,
+    last: u32,
+}
+
+/// A checkpoint as watchers are told of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Shown {
+    /// By which it is asked for.
+    pub number: u32,
+    /// Its virtual time in seconds.
+    pub at: f64,
+    /// The digest of all that had happened: 16 hexadecimal digits.
+    pub digest: String,
+    /// How many commands had been given.
+    pub commands: usize,
+    /// The size of what was written down; 0: one goes back by beginning anew.
+    pub bytes: u64,
+}
+
+fn size(checkpoint: &Checkpoint) -> u64 {
+    checkpoint.state.as_ref().map_or(0, Snapshot::bytes)
+}
+
+impl Checkpoints {
+    pub(super) fn shown(&self) -> Vec<Shown> {
+        let shown = self.saved.iter().map(|checkpoint| Shown {
+            number: checkpoint.number,
+            at: checkpoint.at.elapsed().as_secs_f64(),
+            digest: format!("{:016x}", checkpoint.digest),
+            commands: checkpoint.commands.len(),
+            bytes: size(checkpoint),
+        });
+        shown.collect()
+    }
+
+    pub(super) fn forget(&mut self, number: u32) -> Result<(), String> {
+        let place = self.find(number)?;
+        self.saved.remove(place);
+        Ok(())
+    }
+
+    fn find(&self, number: u32) -> Result<usize, String> {
+        let found = self.saved.iter().position(|saved| saved.number == number);
+        found.ok_or_else(|| format!("there is no checkpoint {number}"))
+    }
+
+    /// The world was made anew with more room, and what was written down of it does not fit any more.
+    fn drop_states(&mut self) {
+        for checkpoint in &mut self.saved {
+            checkpoint.state = None;
+        }
+    }
+
+    /// The latest state from which a time can be reached when these are the commands until then.
+    fn before(&self, time: Time, commands: &[Command]) -> Option<&Checkpoint> {
+        let fits = |saved: &&Checkpoint| {
+            saved.state.is_some() && saved.at <= time && commands.starts_with(&saved.commands)
+        };
+        self.saved.iter().filter(fits).max_by_key(|saved| saved.at)
+    }
+}
+
+const WRITES: &str = "one cannot go back in a run that writes files; leave out what writes them";
+
+impl<W: World> Session<W> {
+    /// Saves how things are.
+    pub(super) fn save_checkpoint(&mut self) -> Result<(), String> {
+        if self.make.is_none() {
+            return Err(WRITES.to_owned());
+        }
+        self.check_alive()?;
+        if self.checkpoints.saved.len() == MOST {
+            return Err(format!("there are {MOST} checkpoints; drop one first"));
+        }
+        // After a step of one actor, others have still to handle what is due now.
+        let now = self.world.now();
+        self.world.run_until(now);
+        let state = self.world.checkpoint()?;
+        let bytes: u64 = self.checkpoints.saved.iter().map(size).sum();
+        let bytes = bytes + state.as_ref().map_or(0, Snapshot::bytes);
+        if bytes > MOST_BYTES {
+            return Err(format!(
+                "all checkpoints would have {bytes} bytes, and {MOST_BYTES} are the most; drop one first"
+            ));
+        }
+        self.checkpoints.last += 1;
+        let checkpoint = Checkpoint {
+            number: self.checkpoints.last,
+            at: now,
+            digest: self.world.digest(),
+            commands: self.commands.clone(),
+            state,
+        };
+        self.checkpoints.saved.push(checkpoint);
+        Ok(())
+    }
+
+    /// Goes back to a checkpoint, with what was still to come then.
+    pub(super) fn go_back(&mut self, number: u32) -> Result<(), String> {
+        let place = self.checkpoints.find(number)?;
+        let checkpoint = &self.checkpoints.saved[place];
+        let (at, commands) = (checkpoint.at, checkpoint.commands.clone());
+        match &checkpoint.state {
+            Some(state) => self.world.restore(state)?,
+            None => self.world = self.begun_anew(&commands)?,
+        }
+        self.commands = commands;
+        self.has_gone_back();
+        self.run_quietly(at)
+    }
+
+    /// Goes to a time. To one that has passed it goes by way of a checkpoint, or by beginning anew; what was
+    /// to be done later is forgotten.
+    pub(super) fn go_to(&mut self, time: Time) -> Result<(), String> {
+        if time > self.world.now() {
+            return self.control(Control::Until(Until::Time(time.as_nanos())));
+        }
+        let mut commands = self.commands.clone();
+        commands.retain(|command| command.time() <= time);
+        match self.checkpoints.before(time, &commands) {
+            Some(checkpoint) => {
+                let known = checkpoint.commands.len();
+                let state = checkpoint.state.as_ref();
+                self.world.restore(state.ok_or("there is no state")?)?;
+                for command in &commands[known..] {
+                    self.world.apply(command)?;
+                }
+            }
+            None => self.world = self.begun_anew(&commands)?,
+        }
+        self.commands = commands;
+        self.has_gone_back();
+        self.run_quietly(time)
+    }
+
+    /// Makes the world anew with room for more instances of a service, and lets all happen in it that was
+    /// done, until now. The actors have other numbers, so that it is not the same run to the last bit.
+    pub(super) fn make_room(&mut self, service: String, count: u32) -> Result<(), String> {
+        if self.make.is_none() {
+            return Err(format!(
+                "{service} has no room for {count} instances, and a run that writes files cannot be begun anew with more; leave out what writes them, or give its definition more"
+            ));
+        }
+        let room = self.room.clone();
+        self.room.insert(service, count);
+        let commands = self.commands.clone();
+        let (now, is_playing) = (self.world.now(), self.is_playing);
+        let until = self.goal.take().map(|goal| goal.until);
+        match self.begun_anew(&commands) {
+            Ok(world) => self.world = world,
+            Err(error) => {
+                self.room = room;
+                if let Some(until) = until {
+                    self.begin(until)?;
+                }
+                return Err(error);
+            }
+        }
+        self.checkpoints.drop_states();
+        self.scenes.send_replace(self.world.scene().into());
+        self.has_gone_back();
+        self.run_quietly(now)?;
+        self.stopped = "begun anew, with room for more instances".to_owned();
+        if !is_playing {
+            return Ok(());
+        }
+        if let Some(until) = until {
+            self.begin(until)?;
+        }
+        self.play()
+    }
+
+    /// The world as it was in the beginning, in which this is to be done.
+    fn begun_anew(&mut self, commands: &[Command]) -> Result<W, String> {
+        let make = self.make.as_mut().ok_or(WRITES)?;
+        let mut world = make(&self.room)?;
+        for command in commands {
+            world.apply(command)?;
+        }
+        Ok(world)
+    }
+
+    /// What was seen of the world before is of no use any more.
+    fn has_gone_back(&mut self) {
+        self.frame.begin_anew();
+        self.series = Default::default();
+        self.sampled_at = self.world.now();
+        self.is_watched = false;
+        self.stop("gone back");
+        self.watch();
+    }
+
+    /// Goes on until a time as fast as it goes, and shows nothing meanwhile.
+    fn run_quietly(&mut self, time: Time) -> Result<(), String> {
+        if time > self.world.now() {
+            self.begin(Until::Time(time.as_nanos()))?;
+            let factor = self.pace.factor();
+            self.pace.set(None);
+            self.is_playing = true;
+            while self.is_playing {
+                self.advance();
+            }
+            self.pace.set(factor);
+            self.stop("gone back");
+        }
+        Ok(())
+    }
+}
