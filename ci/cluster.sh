@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # One run over several real processes: the same digest as one, and a clear end whatever happens to one of them.
 #
-#   ci/cluster.sh          a few seeds
-#   ci/cluster.sh all      20 seeds, 2 to 4 processes with 1 and 2 workers each
+#   ci/cluster.sh quick    one seed, files, and a checkpoint: seconds
+#   ci/cluster.sh          a few seeds, and processes that are killed, stopped and cut off
+#   ci/cluster.sh all      the same with 20 seeds, 2 to 4 processes with 1 and 2 workers each
 #
 # The part in network namespaces needs root and `ip`; it is left out with a line that says so.
 set -euo pipefail
@@ -29,20 +30,72 @@ digest() {
 }
 
 seeds=3 all_processes="2 3" all_workers="1 2"
-if [ "${1:-}" = all ]; then seeds=20 all_processes="2 3 4"; fi
-model=(-a fsm -p 3000 -d 500ms -kv chat:20ms)
-for seed in $(seq "$seeds"); do
-    alone=$(digest "${model[@]}" --seed "$seed" --workers 1)
-    [ -n "$alone" ] || fail "no digest of seed $seed"
-    for processes in $all_processes; do
-        for workers in $all_workers; do
-            together=$(digest "${model[@]}" --seed "$seed" --processes "$processes" --workers "$workers")
-            [ "$alone" = "$together" ] ||
-                fail "seed $seed: $alone alone, $together on $processes processes with $workers workers"
+case "${1:-}" in
+    all) seeds=20 all_processes="2 3 4" ;;
+    quick) seeds=1 all_processes=2 all_workers=1 ;;
+esac
+
+# These flags make the same run on one process and on several, with $seeds seeds.
+same() {
+    local seed processes workers alone together
+    for seed in $(seq "$seeds"); do
+        alone=$(digest "$@" --seed "$seed" --workers 1)
+        [ -n "$alone" ] || fail "no digest of seed $seed of $*"
+        for processes in $all_processes; do
+            for workers in $all_workers; do
+                together=$(digest "$@" --seed "$seed" --processes "$processes" --workers "$workers")
+                [ "$alone" = "$together" ] ||
+                    fail "$* with seed $seed: $alone alone, $together on $processes processes with $workers workers"
+            done
         done
     done
+    echo "cluster: $2: $seeds seeds have one digest on $all_processes processes with $all_workers workers"
+}
+model=(-a fsm -p 3000 -d 500ms -kv chat:20ms)
+services=(-a netflixoss -d 1)
+same "${model[@]}"
+same "${services[@]}"
+
+# What is written is what one process writes, byte for byte, but for how it was asked to.
+files() {
+    local name=$1
+    shift
+    "$corsair" "$@" --out "$work/$name" >"$work/$name.said"
+    # The summary has times of the clock, and where files are.
+    grep -vE '^corsair: [0-9]|^fsm: Delivered|^  (messages|time|peak memory|process|file) ' "$work/$name.said" >"$work/$name.log"
+}
+for run in "${model[*]} -g -j -m --per-actor" "${services[*]} -g -j -c --per-actor"; do
+    read -ra flags <<<"$run"
+    files one "${flags[@]}" "$work/actors.one"
+    for processes in $all_processes; do
+        files many "${flags[@]}" "$work/actors.many" --processes "$processes"
+        diff -r "$work/one" "$work/many" >/dev/null || fail "$run writes other files on $processes processes"
+        cmp "$work/actors.one" "$work/actors.many"
+        cmp "$work/one.log" "$work/many.log"
+        rm -r "$work/many"
+    done
+    rm -r "$work/one"
 done
-echo "cluster: $seeds seeds have one digest on $all_processes processes with $all_workers workers"
+echo "cluster: files on $all_processes processes are those of one, byte for byte"
+
+# A checkpoint of several processes goes on over one, and over others.
+saved=("${model[@]}" -j --out "$work/saved" --checkpoint-dir "$work/checkpoints")
+alone=$(digest "${model[@]}" -j --out "$work/alone")
+together=$(digest "${saved[@]}" --processes 2 --workers 1 --checkpoint-at 200ms,350ms)
+[ "$alone" = "$together" ] || fail "saved on the way the digest is $together, not $alone"
+for checkpoint in 000001-asked 000002-asked; do
+    for over in "" "--processes 2" "--processes 3 --workers 2"; do
+        # shellcheck disable=SC2086
+        resumed=$("$corsair" resume "$work/checkpoints/$checkpoint" $over --format json --out "$work/resumed" |
+            sed -n 's/.*"digest":"\([0-9a-f]*\)".*/\1/p')
+        [ "$alone" = "$resumed" ] || fail "$checkpoint resumed with '$over': $resumed, not $alone"
+        cmp "$work/alone/json/fsm.json" "$work/resumed/json/fsm.json"
+    done
+done
+leftover=$(find "$work/checkpoints" "$work/saved" -name '.*' | head -3)
+[ -z "$leftover" ] || fail "left: $leftover"
+echo "cluster: a checkpoint of two processes goes on over one, two and three"
+[ "${1:-}" != quick ] || exit 0
 
 # Ports of this machine that are free now.
 ports() {
@@ -87,7 +140,7 @@ ends() {
     [ "$code" = 2 ] || fail "process $process ended with $code: $(cat "$work/said.$process")"
     grep -Eq "$says" "$work/said.$process" || fail "process $process says $(cat "$work/said.$process"), not $says"
     [ "$(wc -l < "$work/said.$process")" = 1 ] || fail "process $process says more: $(cat "$work/said.$process")"
-    [ ! -s "$work/out.$process" ] || fail "process $process printed $(cat "$work/out.$process")"
+    ! grep -q digest "$work/out.$process" || fail "process $process printed $(cat "$work/out.$process")"
 }
 
 for victim in 0 1 2; do
@@ -138,6 +191,47 @@ member 1 --seed 5
 ends 0 10 "different flags"
 ends 1 10 "different flags"
 echo "cluster: another secret and other flags are told"
+
+# A process is lost, and the run goes on from its last checkpoint.
+mend=(-a fsm -p 3000 -d 60 -kv chat:10ms --workers 1 -j)
+alone=$(digest "${mend[@]}" --out "$work/alone")
+for blow in KILL STOP; do
+    rm -rf "$work/checkpoints"
+    "$corsair" "${mend[@]}" --out "$work/mended" --processes 2 --checkpoint-every 500ms \
+        --checkpoint-dir "$work/checkpoints" --restarts 2 --format json >"$work/out" 2>"$work/said" &
+    parent=$!
+    started+=("$parent")
+    until [ -d "$work/checkpoints/000001" ] || ! kill -0 "$parent" 2>/dev/null; do sleep 0.1; done
+    victim=$(pgrep -P "$parent" | tail -1)
+    kill "-$blow" "$victim" || fail "the run was over before a process was lost"
+    wait "$parent" || fail "after $blow: $(cat "$work/said")"
+    grep -q "going on from $work/checkpoints/0.* (restart 1 of 2)" "$work/said" || fail "after $blow: $(cat "$work/said")"
+    grep -q "the last checkpoint is $work/checkpoints/0" "$work/said" || fail "after $blow: $(cat "$work/said")"
+    together=$(sed -n 's/.*"digest":"\([0-9a-f]*\)".*/\1/p' "$work/out")
+    [ "$alone" = "$together" ] || fail "after $blow the digest is $together, not $alone"
+    cmp "$work/alone/json/fsm.json" "$work/mended/json/fsm.json"
+done
+echo "cluster: a run that loses a process goes on from its last checkpoint"
+
+# The same over hosts: one is killed and comes again, the others wait for it.
+begin
+rm -rf "$work/checkpoints"
+again=("${mend[@]}" --out "$work/mended" --checkpoint-every 500ms --checkpoint-dir "$work/checkpoints" --restarts 2 --format json)
+for process in 0 1 2; do
+    "$corsair" "${again[@]}" --hosts "$work/hosts" --process "$process" --secret-file "$work/secret" \
+        >"$work/out.$process" 2>"$work/said.$process" &
+    pids[process]=$!
+    started+=("$!")
+done
+until [ -d "$work/checkpoints/000001" ] || ! kill -0 "${pids[0]}" 2>/dev/null; do sleep 0.1; done
+kill -KILL "$(pgrep -P "${pids[2]}")" "${pids[2]}"
+"$corsair" "${again[@]}" --hosts "$work/hosts" --process 2 --secret-file "$work/secret" 2>"$work/said.2" >/dev/null &
+pids[2]=$!
+for process in 0 1 2; do wait "${pids[process]}" || fail "process $process: $(cat "$work/said.$process")"; done
+together=$(sed -n 's/.*"digest":"\([0-9a-f]*\)".*/\1/p' "$work/out.0")
+[ "$alone" = "$together" ] || fail "after one came again the digest is $together, not $alone"
+cmp "$work/alone/json/fsm.json" "$work/mended/json/fsm.json"
+echo "cluster: a process of many machines that is lost comes again, and all go on from the last checkpoint"
 
 # Strays knock while processes meet and run.
 begin

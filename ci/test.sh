@@ -155,6 +155,7 @@ step_features() {
     done
     cargo clippy -p corsair-stream --lib --bins --features tls -- -D warnings
     cargo clippy -p corsair-cli --bins --features ui,cluster -- -D warnings
+    ci/cluster.sh quick
 }
 
 # What would be published is complete; without building it once more from what is packed.

@@ -3,6 +3,8 @@
 mod saved;
 pub mod source;
 mod spent;
+#[cfg(feature = "cluster")]
+mod spread;
 mod summary;
 mod timeline;
 
@@ -32,6 +34,9 @@ pub struct Services<'a> {
     from: Option<Arc<Checkpoint>>,
     /// Where it is written what happens over time.
     timelines: Vec<timeline::File>,
+    /// What is told of it when several processes have run it.
+    #[cfg(feature = "cluster")]
+    described: Option<Described>,
 }
 
 impl<'a> Services<'a> {
@@ -48,7 +53,45 @@ impl<'a> Services<'a> {
             topology,
             from: (options.checkpoints.as_ref()).and_then(|saved| saved.from.clone()),
             timelines: timeline::File::begin_all(&services.timelines)?,
+            #[cfg(feature = "cluster")]
+            described: None,
         })
+    }
+}
+
+impl Services<'_> {
+    fn plan(&self, options: &Options, recorder: Recorder) -> Plan {
+        let plan = Plan {
+            duration: options.duration,
+            poll: self.options.poll,
+            collapse: self.options.collapse,
+            interval: (!self.timelines.is_empty())
+                .then(|| self.options.interval.unwrap_or(slice_of(options.duration))),
+            recorder,
+            ..Plan::default()
+        };
+        Plan {
+            chat: options.chat.unwrap_or(plan.chat),
+            ..plan
+        }
+    }
+
+    /// Warns of what will not be as one may expect.
+    fn warn(&self, options: &Options, plan: &Plan) {
+        let sent = [
+            &self.options.kafka,
+            &self.options.otlp,
+            &self.options.zipkin,
+        ];
+        if sent.iter().any(|sent| sent.is_some()) && summary::is_undated(options) {
+            complain(
+                "flows are dated from 1970, where a search for the last hours does not look; \
+                 --epoch now dates them from now on",
+            );
+        }
+        for late in self.topology.faults_after(plan.duration) {
+            complain(&late);
+        }
     }
 }
 
@@ -83,33 +126,8 @@ impl Workload for Services<'_> {
         console: &Arc<Console>,
     ) -> Result<(Report, ServiceResults)> {
         console.talking(options.duration);
-        let plan = Plan {
-            duration: options.duration,
-            poll: self.options.poll,
-            collapse: self.options.collapse,
-            interval: (!self.timelines.is_empty())
-                .then(|| self.options.interval.unwrap_or(slice_of(options.duration))),
-            recorder,
-            ..Plan::default()
-        };
-        let plan = Plan {
-            chat: options.chat.unwrap_or(plan.chat),
-            ..plan
-        };
-        let sent = [
-            &self.options.kafka,
-            &self.options.otlp,
-            &self.options.zipkin,
-        ];
-        if sent.iter().any(|sent| sent.is_some()) && summary::is_undated(options) {
-            complain(
-                "flows are dated from 1970, where a search for the last hours does not look; \
-                 --epoch now dates them from now on",
-            );
-        }
-        for late in self.topology.faults_after(plan.duration) {
-            complain(&late);
-        }
+        let plan = self.plan(options, recorder);
+        self.warn(options, &plan);
         let mut described = Described::new(options, &self.topology);
         let names = self.topology.services.iter();
         let names: Vec<(String, bool)> = names

@@ -1,12 +1,12 @@
 //! A run that is saved while it goes on: when, and where to.
 
-mod signal;
+pub(crate) mod signal;
 
-use crate::config_file;
 use crate::console::{Console, complain};
 use crate::flags::values::Values;
 use crate::options::{Options, What};
 use crate::text::{self, GoDuration};
+use crate::{cluster, config_file};
 use anyhow::{Context, Result, bail};
 use corsair::fsm::Form;
 use corsair::{Config, Executor, Message, Simulation, Snapshot, SnapshotError, Time};
@@ -68,7 +68,9 @@ pub fn options(values: &Values, options: &Options) -> Result<Option<Checkpoints>
         every,
         at,
         directory: PathBuf::from(values.text("checkpoint-dir")),
-        flags: config_file::as_json(values, &options.arch, |flag| !KEPT_OUT.contains(&flag.name)),
+        flags: config_file::as_json(values, &options.arch, |flag| {
+            !KEPT_OUT.contains(&flag.name) && !cluster::FLAGS.contains(&flag.name)
+        }),
         from: None,
         until: None,
         reseed: None,
@@ -126,7 +128,7 @@ fn times(given: &str) -> Result<Vec<Time>, String> {
 }
 
 /// What a checkpoint calls the state of what writes a run's files.
-const RECORDER: &str = "recorder.json";
+pub const RECORDER: &str = "recorder.json";
 
 /// The saved run in a checkpoint.
 ///

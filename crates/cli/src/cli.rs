@@ -93,7 +93,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
             view::run(&ViewArgs::from_arg_matches(given)?)?;
             Ok(ExitCode::SUCCESS)
         }
-        Some(("resume", given)) => resume::run(&ResumeArgs::from_arg_matches(given)?),
+        Some(("resume", args)) => resume::run(&ResumeArgs::from_arg_matches(args)?, &given),
         Some(("usl", given)) => {
             usl::run(&UslArgs::from_arg_matches(given)?)?;
             Ok(ExitCode::SUCCESS)

@@ -1,7 +1,11 @@
 //! `--hosts` and `--processes`: one run over several processes.
 
 #[cfg(feature = "cluster")]
+mod lineage;
+#[cfg(feature = "cluster")]
 pub mod member;
+#[cfg(feature = "cluster")]
+mod saving;
 #[cfg(feature = "cluster")]
 mod start;
 
@@ -14,36 +18,18 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Flags that only runs over several processes have.
-const FLAGS: [&str; 6] = [
+pub const FLAGS: [&str; 7] = [
     "hosts",
     "process",
     "processes",
     "secret-file",
     "meet-within",
     "window-within",
+    "restarts",
 ];
 
-/// Flags that save the run, hold it or write what actors tell, for which all actors must be in one process.
-const ONE_PROCESS: [&str; 18] = [
-    "checkpoint-every",
-    "checkpoint-at",
-    "checkpoint-dir",
-    "ui",
-    "replay",
-    "graphjson",
-    "msglog",
-    "graphml",
-    "neo4j",
-    "collect",
-    "kafka",
-    "flow-format",
-    "otlp",
-    "zipkin",
-    "metrics",
-    "timeline",
-    "per-actor",
-    "cpuprofile",
-];
+/// Flags that hold the run, or look at the process in which it is.
+const ONE_PROCESS: [&str; 5] = ["ui", "replay", "metrics", "timeline", "cpuprofile"];
 
 /// Starts the processes or joins the others, if the flags ask for that; then this is what the process ends with.
 ///
@@ -65,13 +51,27 @@ pub fn run(values: &Values, options: &Options, args: &[OsString]) -> Result<Opti
     let refused = ONE_PROCESS.into_iter().find(|name| refused(name));
     if let Some(flag) = refused.and_then(named) {
         bail!(
-            "{} and {} do not go together: what it needs is on several processes; leave one of them out",
+            "{} and {} do not go together: what it looks at is in several processes; leave one of them out",
             flag.spelled(),
             asked.spelled()
         );
     }
     #[cfg(feature = "cluster")]
-    return start::run(values, options, args).map(Some);
+    {
+        let mut options = options.clone();
+        if options.checkpoints.is_none() {
+            options.checkpoints = crate::checkpoint::options(values, &options)?;
+        }
+        if let (crate::options::What::Services(_), Some(_)) = (&options.what, &options.checkpoints)
+        {
+            bail!(
+                "checkpoints of {} are of one process: leave out --checkpoint-every, --checkpoint-at and --checkpoint-dir, or {}",
+                options.arch,
+                asked.spelled()
+            );
+        }
+        start::run(values, options, args).map(Some)
+    }
     #[cfg(not(feature = "cluster"))]
     {
         let words: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).collect();

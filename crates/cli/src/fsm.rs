@@ -3,7 +3,9 @@
 mod names;
 mod network;
 mod saved;
-pub mod summary;
+#[cfg(feature = "cluster")]
+mod spread;
+mod summary;
 mod watch;
 
 use crate::checkpoint;
@@ -31,6 +33,9 @@ pub struct Pirates {
     names: Names,
     /// Where they go on from.
     from: Option<Arc<Checkpoint>>,
+    /// What they have done in this process, of several.
+    #[cfg(feature = "cluster")]
+    done: Option<PirateResults>,
 }
 
 /// What pirates have done.
@@ -82,15 +87,9 @@ impl Pirates {
             names: Names::new(&options.arch, listed),
             scenario,
             from: (options.checkpoints.as_ref()).and_then(|saved| saved.from.clone()),
+            #[cfg(feature = "cluster")]
+            done: None,
         })
-    }
-}
-
-#[cfg(feature = "cluster")]
-impl Pirates {
-    /// What is to be run.
-    pub fn into_scenario(self) -> Fsm {
-        self.scenario
     }
 }
 

@@ -3,11 +3,12 @@
 use crate::checkpoint::{self, Checkpoints};
 use crate::flags::values::Values;
 use crate::options::Options;
-use crate::{cli, config_file, simulation, text};
+use crate::{cli, cluster, config_file, simulation, text};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use corsair::Time;
 use serde_json::{Map, Value};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -39,6 +40,27 @@ pub struct ResumeArgs {
     /// Write files below this directory [default: as the run was told]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Go on over N processes of this machine (--features cluster)
+    #[arg(long, value_name = "N")]
+    processes: Option<String>,
+    /// Go on over many machines, a line HOST or HOST:PORT for each
+    #[arg(long, value_name = "FILE")]
+    hosts: Option<String>,
+    /// With --hosts: which line this process is, from 0
+    #[arg(long, value_name = "I")]
+    process: Option<String>,
+    /// With --hosts: what all processes know and nothing else does
+    #[arg(long, value_name = "FILE")]
+    secret_file: Option<String>,
+    /// How long processes wait for each other before the run [default: 60s]
+    #[arg(long, value_name = "TIME")]
+    meet_within: Option<String>,
+    /// How long a window may take on several processes [default: 300s]
+    #[arg(long, value_name = "TIME")]
+    window_within: Option<String>,
+    /// Go on so often from the last checkpoint if a process of the run is lost
+    #[arg(long, value_name = "N")]
+    restarts: Option<String>,
     /// Lines, or one JSON object [default: as the run was told]
     #[arg(long, value_name = "text|json")]
     format: Option<String>,
@@ -48,7 +70,7 @@ pub struct ResumeArgs {
 ///
 /// # Errors
 /// If there is nothing to go on from, a value is wrong, or the run fails.
-pub fn run(args: &ResumeArgs) -> Result<ExitCode> {
+pub fn run(args: &ResumeArgs, given_args: &[OsString]) -> Result<ExitCode> {
     let checkpoint = checkpoint::read(&args.directory)?;
     let flags = checkpoint.manifest.details.get("flags");
     let flags = flags
@@ -88,6 +110,9 @@ pub fn run(args: &ResumeArgs) -> Result<ExitCode> {
         reseed,
         ..saved
     });
+    if let Some(code) = cluster::run(&values, &options, given_args)? {
+        return Ok(code);
+    }
     simulation::run(&options, &cli::described(&values))
 }
 
@@ -101,6 +126,13 @@ fn given(args: &ResumeArgs, values: &mut Values, directory: &std::path::Path) ->
         ("checkpoint-dir", path(&args.checkpoint_dir)),
         ("out", path(&args.out)),
         ("format", args.format.clone()),
+        ("processes", args.processes.clone()),
+        ("hosts", args.hosts.clone()),
+        ("process", args.process.clone()),
+        ("secret-file", args.secret_file.clone()),
+        ("meet-within", args.meet_within.clone()),
+        ("window-within", args.window_within.clone()),
+        ("restarts", args.restarts.clone()),
     ];
     for (name, text) in anew {
         if let Some(text) = text {

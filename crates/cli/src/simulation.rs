@@ -6,11 +6,11 @@ use crate::fsm::Pirates;
 use crate::options::{Options, What};
 use crate::profile::Profile;
 use crate::progress::{Bar, Measure};
-use crate::summary::Summary;
-use crate::workload::{Results as _, Workload};
+use crate::summary::{ProcessSummary, Summary};
+use crate::workload::{Results, Workload};
 use crate::{interrupt, observed, per_actor};
 use anyhow::{Context, Result};
-use corsair::{Executor, Outcome};
+use corsair::{Executor, Outcome, Report};
 use corsair_observe::{Clock, GraphFormat, Observer, Replacement, Resumed, Settings};
 use jiff::Timestamp;
 use std::io;
@@ -70,11 +70,37 @@ fn simulate(options: &Options, args: &str, workload: impl Workload) -> Result<Ex
             return Err(failed);
         }
     };
-    let observed = observer
-        .finish()
-        .map_err(|error| observed::with_flag(options, error))?;
+    let ending = Ending {
+        observer,
+        per_actor,
+        processes: Vec::new(),
+    };
+    tell(options, &console, &report, results, ending)
+}
+
+/// What is left of a run to be closed.
+pub struct Ending {
+    pub observer: Observer,
+    pub per_actor: Option<Replacement>,
+    /// What each process had to do with others, if there are several.
+    pub processes: Vec<ProcessSummary>,
+}
+
+/// Writes what is left to be written, and tells what a run has done.
+///
+/// # Errors
+/// What could not be written.
+pub fn tell(
+    options: &Options,
+    console: &Console,
+    report: &Report,
+    results: impl Results,
+    ending: Ending,
+) -> Result<ExitCode> {
+    let observed =
+        (ending.observer.finish()).map_err(|error| observed::with_flag(options, error))?;
     let mut files = observed::tell(&observed);
-    if let (Some(file), Some(path)) = (per_actor, &options.per_actor) {
+    if let (Some(file), Some(path)) = (ending.per_actor, &options.per_actor) {
         let totals = report.per_actor.iter().enumerate();
         let names = totals.map(|(place, totals)| results.name(place, totals.who));
         per_actor::write(file, names, &report.per_actor).context("--per-actor")?;
@@ -86,8 +112,8 @@ fn simulate(options: &Options, args: &str, workload: impl Workload) -> Result<Ex
     for panic in &report.panics {
         complain(panic);
     }
-    let (subject, before) = results.summary(&report, &observed);
-    let summary = Summary::new(options, &report, subject, files);
+    let (subject, before) = results.summary(report, &observed);
+    let summary = Summary::new(options, report, subject, files).over(ending.processes);
     console.print(|out| {
         if options.json {
             serde_json::to_writer(&mut *out, &summary).map_err(io::Error::from)?;
@@ -102,7 +128,10 @@ fn simulate(options: &Options, args: &str, workload: impl Workload) -> Result<Ex
 }
 
 /// What is to be written about the run.
-fn settings(options: &Options, args: &str, workload: &impl Workload) -> Result<Settings> {
+///
+/// # Errors
+/// If the workload cannot say what it has of its own.
+pub fn settings(options: &Options, args: &str, workload: &impl Workload) -> Result<Settings> {
     let clock = match options.executor {
         Executor::Virtual => Clock::Virtual(options.config.progress.clone()),
         _ => Clock::Wall,

@@ -123,7 +123,6 @@ impl<S: Subject> Summary<S> {
     }
 }
 
-#[cfg(feature = "cluster")]
 impl<S> Summary<S> {
     /// The summary of a run over several processes.
     pub fn over(mut self, processes: Vec<ProcessSummary>) -> Summary<S> {

@@ -7,7 +7,7 @@
 
 use crate::stream::{InUse, Socket, Traffic};
 use crate::supervisor::Health;
-use crate::{ClusterError, Mesh, Supervisor};
+use crate::{ClusterError, Mesh, Origin, RelaySocket, Supervisor};
 use corsair::cluster::{Carrier, Lost};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -240,6 +240,9 @@ pub struct ClusterRun {
     supervisor: Supervisor,
     traffic: Arc<Traffic>,
     times: Receiver<ExchangeTime>,
+    relays: Vec<RelaySocket>,
+    session: u64,
+    origin: Option<Origin>,
 }
 
 /// What the workers of one process had to do with others.
@@ -272,6 +275,12 @@ impl Mesh {
         });
         let sockets: Vec<_> = sockets.collect();
         let processes = sockets.len();
+        let relays = self.relays.into_iter().enumerate();
+        let relays = relays.filter_map(|(process, stream)| {
+            let name = &self.names[process];
+            Some(RelaySocket::new(process, stream?, name, health.clone()))
+        });
+        let relays = relays.collect();
         let refill = BytesRefill {
             logic: Arc::new(|size| Box::new(vec![0_u8; size]) as Box<dyn DerefMut<Target = [u8]>>),
             limit: Some(KEPT),
@@ -305,6 +314,9 @@ impl Mesh {
             supervisor: self.supervisor,
             traffic,
             times,
+            relays,
+            session: self.session,
+            origin: self.origin,
         };
         Ok((builders, run))
     }
@@ -329,6 +341,22 @@ impl ClusterRun {
     /// What watches over the other processes.
     pub fn supervisor(&self) -> &Supervisor {
         &self.supervisor
+    }
+
+    /// A number that the processes of this run have in common, and no other run.
+    pub fn session(&self) -> u64 {
+        self.session
+    }
+
+    /// Where all processes go on from.
+    pub fn origin(&self) -> Option<&Origin> {
+        self.origin.as_ref()
+    }
+
+    /// The connections for what is relayed, if there are any: in the first process one from each other, in each other one
+    /// to the first.
+    pub fn take_relays(&mut self) -> Vec<RelaySocket> {
+        std::mem::take(&mut self.relays)
     }
 
     /// What its workers had to do with others; to be asked once, when they are gone.

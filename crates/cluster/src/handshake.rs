@@ -12,14 +12,16 @@
 //! Until the proof, a connector costs the listener 116 bytes and five seconds at most, and learns its version.
 
 use crate::ClusterError;
+use crate::rendezvous::Origin;
 use crate::secret::{Nonces, Secret, Side, random};
 use crate::wire::{Deadline, FrameReader, FrameWriter, frames, read_by, write_by};
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::TcpStream;
 use std::time::Duration;
 
 /// The version of all that processes say to each other.
-pub(crate) const PROTOCOL: u32 = 1;
+pub(crate) const PROTOCOL: u32 = 2;
 /// What every connection begins with.
 const MAGIC: [u8; 16] = *b"corsair cluster\n";
 const OPENING: usize = MAGIC.len() + 4 + 32;
@@ -27,18 +29,22 @@ const OPENING: usize = MAGIC.len() + 4 + 32;
 const MOST_TIME: Duration = Duration::from_secs(5);
 /// The longest description of a program.
 const LONGEST_PROGRAM: usize = 200;
+/// The longest name of a saved run.
+const LONGEST_PLACE: usize = 4096;
 
 /// What a connection is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Purpose {
     /// From each process to the first: who is there, who still is, results.
     Control,
     /// Between each two: votes and events.
     Data,
+    /// From each process to the first: what actors tell.
+    Relay,
 }
 
 /// What a process says of itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hello {
     pub(crate) purpose: Purpose,
     pub(crate) process: u32,
@@ -48,39 +54,22 @@ pub(crate) struct Hello {
     pub(crate) session: u64,
     pub(crate) configuration: [u8; 32],
     pub(crate) program: String,
+    /// Whether it has something to relay to the first process.
+    pub(crate) relays: bool,
+    /// Where it knows of that the run goes on from.
+    pub(crate) origin: Option<Origin>,
 }
 
 impl Hello {
     fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = vec![self.purpose as u8];
-        for number in [self.process, self.processes, self.workers] {
-            bytes.extend_from_slice(&number.to_le_bytes());
-        }
-        bytes.extend_from_slice(&self.session.to_le_bytes());
-        bytes.extend_from_slice(&self.configuration);
-        bytes.extend_from_slice(self.program.as_bytes());
-        bytes
+        postcard::to_allocvec(self).expect("a hello can be written")
     }
 
     fn read(bytes: &[u8]) -> Option<Hello> {
-        let (purpose, rest) = bytes.split_first()?;
-        let number = |at: usize| Some(u32::from_le_bytes(rest.get(at..at + 4)?.try_into().ok()?));
-        let program = rest
-            .get(52..)
-            .filter(|text| text.len() <= LONGEST_PROGRAM)?;
-        Some(Hello {
-            purpose: match purpose {
-                0 => Purpose::Control,
-                1 => Purpose::Data,
-                _ => return None,
-            },
-            process: number(0)?,
-            processes: number(4)?,
-            workers: number(8)?,
-            session: u64::from_le_bytes(rest.get(12..20)?.try_into().ok()?),
-            configuration: rest.get(20..52)?.try_into().ok()?,
-            program: String::from_utf8(program.to_vec()).ok()?,
-        })
+        let (hello, rest): (Hello, &[u8]) = postcard::take_from_bytes(bytes).ok()?;
+        let place = hello.origin.as_ref().map_or(0, |origin| origin.place.len());
+        let fits = hello.program.len() <= LONGEST_PROGRAM && place <= LONGEST_PLACE;
+        (fits && rest.is_empty()).then_some(hello)
     }
 
     /// Why a process that says this does not belong to one that says `self`.
@@ -103,7 +92,7 @@ impl Hello {
                 other.process, other.workers, self.process, self.workers
             ));
         }
-        if other.configuration != self.configuration {
+        if other.configuration != self.configuration || other.relays != self.relays {
             return Some(format!(
                 "processes {} and {} have different flags or definitions; give the same everywhere",
                 self.process, other.process
@@ -282,14 +271,23 @@ mod tests {
             session: 77,
             configuration: [9; 32],
             program: "corsair 0.1.0".to_owned(),
+            relays: true,
+            origin: Some(Origin {
+                time: 3,
+                place: "saved/000003".to_owned(),
+            }),
         };
         let bytes = hello.to_bytes();
-        assert_eq!(Hello::read(&bytes), Some(hello));
-        for length in 0..53 {
+        for length in 0..bytes.len() {
             assert_eq!(Hello::read(&bytes[..length]), None);
         }
-        assert_eq!(Hello::read(&[&bytes[..53], &[b'a'; 201]].concat()), None);
-        assert_eq!(Hello::read(&[&bytes[..53], &[255]].concat()), None);
-        assert_eq!(Hello::read(&[&[2][..], &bytes[1..]].concat()), None);
+        assert_eq!(Hello::read(&[&bytes[..], &[0]].concat()), None);
+        assert_eq!(Hello::read(&[&[3][..], &bytes[1..]].concat()), None);
+        let long = Hello {
+            program: "a".repeat(LONGEST_PROGRAM + 1),
+            ..hello.clone()
+        };
+        assert_eq!(Hello::read(&long.to_bytes()), None);
+        assert_eq!(Hello::read(&bytes), Some(hello));
     }
 }

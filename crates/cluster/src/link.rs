@@ -1,6 +1,8 @@
 //! What the first process and each other one say to each other, over a connection of their own.
 
+use crate::rendezvous::Origin;
 use crate::wire::{Deadline, FrameReader, FrameWriter, LONGEST};
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::mpsc::Sender;
@@ -12,13 +14,16 @@ pub(crate) const FRAME_TIME: Duration = Duration::from_secs(10);
 /// The longest sentence that another process is believed.
 const LONGEST_SENTENCE: usize = 2000;
 /// The content of the longest part of a result.
-pub(crate) const PART: usize = LONGEST - 2;
+pub(crate) const PART: usize = LONGEST - 8;
 
 /// What they say.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Frame {
-    /// From the first: all are there; connect with each other for this session.
-    Start { session: u64 },
+    /// From the first: all are there; connect with each other for this session, in which the run goes on from here.
+    Start {
+        session: u64,
+        origin: Option<Origin>,
+    },
     /// To the first: connected with all.
     Ready,
     /// From the first: so are all others.
@@ -27,6 +32,8 @@ pub(crate) enum Frame {
     Beat { windows: u64, waits: bool },
     /// It is over, and why.
     Failed(String),
+    /// To the first: something for who listens there.
+    Told(Vec<u8>),
     /// To the first: a part of what a process has to tell at the end.
     Part { last: bool, bytes: Vec<u8> },
     /// From here on nothing is wrong if the connection ends.
@@ -35,57 +42,26 @@ pub(crate) enum Frame {
 
 impl Frame {
     fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        match self {
-            Frame::Start { session } => {
-                bytes.push(0);
-                bytes.extend_from_slice(&session.to_le_bytes());
-            }
-            Frame::Ready => bytes.push(1),
-            Frame::Go => bytes.push(2),
-            Frame::Beat { windows, waits } => {
-                bytes.push(3);
-                bytes.extend_from_slice(&windows.to_le_bytes());
-                bytes.push(u8::from(*waits));
-            }
-            Frame::Failed(why) => {
-                bytes.push(4);
+        let shortened = match self {
+            Frame::Failed(why) if why.len() > LONGEST_SENTENCE => {
                 let most = why.floor_char_boundary(LONGEST_SENTENCE);
-                bytes.extend_from_slice(&why.as_bytes()[..most]);
+                Some(Frame::Failed(why[..most].to_owned()))
             }
-            Frame::Part { last, bytes: part } => {
-                bytes.extend_from_slice(&[5, u8::from(*last)]);
-                bytes.extend_from_slice(part);
-            }
-            Frame::Done => bytes.push(6),
-        }
-        bytes
+            _ => None,
+        };
+        postcard::to_allocvec(shortened.as_ref().unwrap_or(self)).expect("frames can be written")
     }
 
     fn read(bytes: &[u8]) -> Option<Frame> {
-        let (tag, rest) = bytes.split_first()?;
-        let number = || Some(u64::from_le_bytes(rest.get(..8)?.try_into().ok()?));
-        Some(match (tag, rest.len()) {
-            (0, 8) => Frame::Start { session: number()? },
-            (1, 0) => Frame::Ready,
-            (2, 0) => Frame::Go,
-            (3, 9) => Frame::Beat {
-                windows: number()?,
-                waits: rest[8] != 0,
-            },
-            (4, ..=LONGEST_SENTENCE) => Frame::Failed(
-                String::from_utf8_lossy(rest)
-                    .chars()
-                    .filter(|c| !c.is_control())
-                    .collect(),
-            ),
-            (5, 1..) => Frame::Part {
-                last: rest[0] != 0,
-                bytes: rest[1..].to_vec(),
-            },
-            (6, 0) => Frame::Done,
-            _ => return None,
-        })
+        match postcard::take_from_bytes(bytes) {
+            Ok((Frame::Failed(why), [])) if why.len() > LONGEST_SENTENCE => None,
+            Ok((Frame::Failed(why), [])) => {
+                let why = why.chars().filter(|c| !c.is_control());
+                Some(Frame::Failed(why.collect()))
+            }
+            Ok((frame, [])) => Some(frame),
+            _ => None,
+        }
     }
 }
 
@@ -189,7 +165,18 @@ mod tests {
     #[test]
     fn frames_come_out_as_they_went_in() {
         for frame in [
-            Frame::Start { session: 7 },
+            Frame::Start {
+                session: 7,
+                origin: None,
+            },
+            Frame::Start {
+                session: 7,
+                origin: Some(Origin {
+                    time: 5,
+                    place: "saved/000001".to_owned(),
+                }),
+            },
+            Frame::Told(vec![3, 2, 1]),
             Frame::Ready,
             Frame::Go,
             Frame::Beat {
@@ -209,7 +196,7 @@ mod tests {
         ] {
             assert_eq!(Frame::read(&frame.to_bytes()), Some(frame));
         }
-        for bytes in [&[][..], &[7], &[0, 1], &[1, 1], &[5], &[4; 3000]] {
+        for bytes in [&[][..], &[8], &[0, 1], &[1, 1], &[5], &[4; 3000]] {
             assert_eq!(Frame::read(bytes), None, "{bytes:?}");
         }
         let long = Frame::Failed("ä".repeat(3000)).to_bytes();

@@ -4,17 +4,23 @@
 //! input of the process, so that no port is free for a moment and taken by something else.
 
 use crate::secret::random;
-use crate::{ClusterError, Host, Hosts, MOST_PROCESSES, Secret};
+use crate::{ClusterError, Host, Hosts, MOST_PROCESSES, Origin, Secret};
 use std::ffi::OsString;
 use std::io::Read;
 use std::net::{Ipv4Addr, TcpListener};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// What a process is told: its number, the one that has started it, and all addresses.
 const CLUSTER: &str = "CORSAIR_CLUSTER";
+/// The process that has started it, if that starts it again when the run is lost.
+const PARENT: &str = "CORSAIR_CLUSTER_PARENT";
+/// Where it goes on from: a time, a space, a place.
+const ORIGIN: &str = "CORSAIR_CLUSTER_ORIGIN";
+/// With what a process ends that another one has started, if the run is lost because of a process.
+pub const LOST: u8 = 75;
 /// And the secret.
 const SECRET: &str = "CORSAIR_CLUSTER_SECRET";
 /// How long the others may go on when one has failed: they hear of it, and notice it within five seconds.
@@ -78,6 +84,28 @@ impl Inherited {
     }
 }
 
+/// What a process knows of the one that has started it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lineage {
+    /// Who that is. If the run is lost, it is told by the exit code [`LOST`].
+    pub parent: u32,
+    /// Where the run goes on from, because it was lost before.
+    pub origin: Option<Origin>,
+}
+
+impl Lineage {
+    /// What this process has been told; none if it was started by hand.
+    pub fn take() -> Option<Lineage> {
+        let parent = std::env::var(PARENT).ok()?.parse().ok()?;
+        let origin = std::env::var(ORIGIN).ok().and_then(|text| {
+            let (time, place) = text.split_once(' ')?;
+            let (time, place) = (time.parse().ok()?, place.to_owned());
+            Some(Origin { time, place })
+        });
+        Some(Lineage { parent, origin })
+    }
+}
+
 /// The standard input, if it listens there.
 #[cfg(unix)]
 fn inherited_listener(host: &Host) -> Option<TcpListener> {
@@ -112,20 +140,44 @@ struct LocalProcess {
 pub struct Ended {
     /// The exit code of the first that was not successful, or 0.
     pub code: u8,
+    /// Processes have ended, or lost others, and none has failed by itself: the run may go on from where it was saved.
+    pub is_lost: bool,
     /// What is to be told of the others than the first, which has told for itself.
     pub complaints: Vec<String>,
 }
 
 impl LocalProcesses {
+    /// Starts one process of a program with these arguments, which say which process of the run it is.
+    ///
+    /// # Errors
+    /// If it cannot be started.
+    pub fn one(
+        program: &Path,
+        args: &[OsString],
+        origin: Option<&Origin>,
+    ) -> Result<LocalProcesses, ClusterError> {
+        let mut command = descendant(program, args, origin);
+        let started = command.stdin(Stdio::null()).spawn();
+        let child = started.map_err(ClusterError::system("a process cannot be started"))?;
+        Ok(LocalProcesses {
+            children: vec![LocalProcess {
+                child,
+                said: None,
+                ended: None,
+            }],
+        })
+    }
+
     /// Starts so many processes of a program with these arguments. The output of the first is shown, and
-    /// what the others complain of if it has not.
+    /// what the others complain of if it has not. The run goes on from where it was saved, if it was.
     ///
     /// # Errors
     /// If there are too many, or one cannot be started.
     pub fn start(
-        program: PathBuf,
+        program: &Path,
         args: &[OsString],
         processes: usize,
+        origin: Option<&Origin>,
     ) -> Result<LocalProcesses, ClusterError> {
         if !(1..=MOST_PROCESSES).contains(&processes) {
             return Err(ClusterError::Lost(format!(
@@ -152,8 +204,8 @@ impl LocalProcesses {
             children: Vec::new(),
         };
         for (process, listener) in listeners.into_iter().enumerate() {
-            let mut command = Command::new(&program);
-            command.args(args).env(SECRET, &secret);
+            let mut command = descendant(program, args, origin);
+            command.env(SECRET, &secret);
             command.env(CLUSTER, format!("{process} {}{hosts}", std::process::id()));
             command.stdin(input(listener));
             if process > 0 {
@@ -226,6 +278,7 @@ impl LocalProcesses {
 
     fn ended(&mut self) -> Ended {
         let mut code = 0;
+        let mut has_failed = false;
         let mut complaints = Vec::new();
         let first_failed = self.children[0].ended.and_then(|status| status.code());
         let mut has_told = first_failed.is_some_and(|code| code != 0);
@@ -234,8 +287,9 @@ impl LocalProcesses {
                 continue;
             };
             let failed = status.code().and_then(|code| u8::try_from(code).ok());
+            has_failed |= failed.is_some_and(|code| code != LOST);
             if code == 0 {
-                code = failed.unwrap_or(2);
+                code = failed.filter(|code| *code != LOST).unwrap_or(2);
             }
             if failed.is_none() {
                 complaints.push(format!("process {number}: {status}"));
@@ -246,7 +300,11 @@ impl LocalProcesses {
                 complaints.push(said);
             }
         }
-        Ended { code, complaints }
+        Ended {
+            code,
+            is_lost: code != 0 && !has_failed,
+            complaints,
+        }
     }
 }
 
@@ -260,6 +318,17 @@ impl Drop for LocalProcesses {
             }
         }
     }
+}
+
+/// A process of which this one is the parent.
+fn descendant(program: &Path, args: &[OsString], origin: Option<&Origin>) -> Command {
+    let mut command = Command::new(program);
+    command.args(args);
+    command.env(PARENT, std::process::id().to_string());
+    if let Some(Origin { time, place }) = origin {
+        command.env(ORIGIN, format!("{time} {place}"));
+    }
+    command
 }
 
 #[cfg(unix)]

@@ -57,6 +57,8 @@ pub fn measure_exchange() -> Result<ExchangeCost, ClusterError> {
         listener: Some(listener),
         parent: None,
         limits: Limits::default(),
+        origin: None,
+        relays: false,
     };
     let members = listeners.into_iter().enumerate().map(member);
     let run = |member: Membership| {

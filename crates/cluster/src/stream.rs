@@ -54,15 +54,18 @@ pub(crate) struct Socket {
     pub(crate) zeros: usize,
 }
 
+/// The connection with a process is broken: says so if nothing else does.
+pub(crate) fn said_broken(health: &Health, name: &str, why: &str) {
+    let until = Instant::now() + VERDICT;
+    while health.lost().is_none() && Instant::now() < until {
+        thread::sleep(Duration::from_millis(5));
+    }
+    health.fail(format!("the connection with {name} broke: {why}"));
+}
+
 impl Socket {
-    /// The connection is broken: says so if nothing else does.
     fn broken(&self, why: &str) {
-        let until = Instant::now() + VERDICT;
-        while self.health.lost().is_none() && Instant::now() < until {
-            thread::sleep(Duration::from_millis(5));
-        }
-        self.health
-            .fail(format!("the connection with {} broke: {why}", self.name));
+        said_broken(&self.health, &self.name, why);
     }
 }
 

@@ -24,6 +24,9 @@ const LEAVING: Duration = Duration::from_secs(5);
 /// The most bytes of what a process has to tell at the end.
 const MOST_RESULT: usize = 1 << 30;
 
+/// How much is kept that was told before anybody listened.
+const MOST_UNHEARD: usize = 4096;
+
 /// What the threads of a run know of its processes.
 #[derive(Clone)]
 pub struct Health(Arc<Shared>);
@@ -83,6 +86,9 @@ impl fmt::Debug for Health {
 /// What is done with a process whose run does not notice that it is over.
 type OnHang = Box<dyn FnOnce(&str) + Send>;
 
+/// Who listens to what processes tell the first one during the run: which, and what.
+type OnTold = Box<dyn Fn(usize, Vec<u8>) + Send>;
+
 /// Who waits for what all processes have told, in the order of their numbers.
 type Answer = Sender<Vec<Vec<u8>>>;
 
@@ -112,6 +118,9 @@ pub(crate) enum Order {
         answer: Answer,
     },
     OnHang(OnHang),
+    /// Something for who listens in the first process.
+    Tell(Vec<u8>),
+    OnTold(OnTold),
 }
 
 /// What is watched over.
@@ -125,7 +134,7 @@ pub(crate) struct Watched {
     /// The first process has one to each other; each other has one to the first.
     pub(crate) links: Vec<Option<Link>>,
     /// Closed if the run is lost, so that nothing waits for what they carry.
-    pub(crate) data: Vec<Option<TcpStream>>,
+    pub(crate) streams: Vec<Option<TcpStream>>,
     pub(crate) listening: Listening,
     /// The process that has started this one, without which it does not go on.
     pub(crate) parent: Option<u32>,
@@ -165,12 +174,14 @@ impl Supervisor {
                 .into_iter()
                 .map(|link| link.map(other))
                 .collect(),
-            data: watched.data,
+            streams: watched.streams,
             _listening: watched.listening,
             parent: watched.parent,
             health: health.clone(),
             finish: None,
             on_hang: None,
+            on_told: None,
+            unheard: Vec::new(),
             least: 0,
             moved: now,
         };
@@ -199,6 +210,23 @@ impl Supervisor {
         let _ = self
             .orders
             .send(Event::Ordered(Order::OnHang(Box::new(act))));
+    }
+
+    /// What tells something, at most a mebibyte each time, to who [listens](Supervisor::on_told) in the first process.
+    pub fn teller(&self) -> impl Fn(Vec<u8>) + Send + use<> {
+        let orders = self.orders.clone();
+        move |what| {
+            // Without a supervisor the run is over, and nothing matters any more.
+            let _ = orders.send(Event::Ordered(Order::Tell(what)));
+        }
+    }
+
+    /// Says who listens in the first process to what processes tell during the run. It is called by the thread of the
+    /// supervisor, and must return at once.
+    pub fn on_told(&self, listen: impl Fn(usize, Vec<u8>) + Send + 'static) {
+        let order = Order::OnTold(Box::new(listen));
+        // As above.
+        let _ = self.orders.send(Event::Ordered(order));
     }
 
     /// The run is over here, with something to be told to the first process. Waits until it is over
@@ -258,13 +286,16 @@ struct Watch {
     names: Vec<String>,
     limits: Limits,
     others: Vec<Option<Other>>,
-    data: Vec<Option<TcpStream>>,
+    streams: Vec<Option<TcpStream>>,
     /// Who comes too late is told so.
     _listening: Listening,
     parent: Option<u32>,
     health: Health,
     finish: Option<(Vec<u8>, Answer)>,
     on_hang: Option<OnHang>,
+    on_told: Option<OnTold>,
+    /// What was told before there was anybody who listens.
+    unheard: Vec<(usize, Vec<u8>)>,
     /// The window of who is last, and since when.
     least: u64,
     moved: Instant,
@@ -325,6 +356,7 @@ impl Watch {
                             self.health.fail(format!("{} {what}", self.names[from]));
                         }
                     }
+                    Frame::Told(what) => self.told(from, what),
                     Frame::Done => other.is_done = true,
                     Frame::Start { .. } | Frame::Ready | Frame::Go => {
                         self.health
@@ -348,6 +380,17 @@ impl Watch {
                 ));
             }
             Event::Ordered(Order::OnHang(act)) => self.on_hang = Some(act),
+            Event::Ordered(Order::Tell(what)) => match self.process {
+                0 => self.told(0, what),
+                _ => self.tell_first(&Frame::Told(what)),
+            },
+            Event::Ordered(Order::OnTold(listen)) => {
+                let unheard = std::mem::take(&mut self.unheard);
+                unheard
+                    .into_iter()
+                    .for_each(|(from, what)| listen(from, what));
+                self.on_told = Some(listen);
+            }
             Event::Ordered(Order::Finish { part, answer }) => {
                 for (number, bytes) in part.chunks(PART).enumerate() {
                     let last = (number + 1) * PART >= part.len();
@@ -365,6 +408,17 @@ impl Watch {
             | Event::Connected(..)
             | Event::NotConnected(_)
             | Event::Woken => {}
+        }
+    }
+
+    fn told(&mut self, from: usize, what: Vec<u8>) {
+        match &self.on_told {
+            Some(listen) => listen(from, what),
+            None if self.unheard.len() < MOST_UNHEARD => self.unheard.push((from, what)),
+            None => {
+                let what = "says more than this one hears";
+                self.health.fail(format!("{} {what}", self.names[from]));
+            }
         }
     }
 
@@ -470,7 +524,7 @@ impl Watch {
         for other in self.others.iter_mut().flatten() {
             other.link.send(&failed);
         }
-        for stream in self.data.iter().flatten() {
+        for stream in self.streams.iter().flatten() {
             // What is closed already is closed.
             let _ = stream.shutdown(Shutdown::Both);
         }

@@ -7,4 +7,6 @@
 //!
 //! All actors are spawned [by kind](crate::Kind), and messages can be serialized.
 
-pub use crate::virtual_time::{Carrier, Lost, Part, conclude_parts, course, run_part};
+pub use crate::virtual_time::{
+    Beginning, Carrier, Lost, Part, SavedPart, Saving, conclude_parts, course, run_part,
+};

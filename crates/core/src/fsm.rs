@@ -166,6 +166,10 @@ pub enum FsmError {
     /// The executor failed.
     #[error(transparent)]
     Run(#[from] RunError),
+    /// It cannot go on from where it was saved.
+    #[cfg(feature = "serde")]
+    #[error(transparent)]
+    Saved(crate::SnapshotError),
 }
 
 /// The configuration with what this scenario needs: coins that arrive after a pirate's end are

@@ -56,7 +56,9 @@ mod wheel;
 use crate::contract::{Config, Executor, Message, Report, RunError, Scenario};
 use crate::sync::Stopwatch;
 #[cfg(feature = "serde")]
-pub use across::{Carrier, Lost, Part, conclude_parts, course, run_part};
+pub use across::{
+    Beginning, Carrier, Lost, Part, SavedPart, Saving, conclude_parts, course, run_part,
+};
 use conclusion::conclude;
 #[cfg(feature = "tracing")]
 pub(crate) use context::running;

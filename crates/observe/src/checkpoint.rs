@@ -2,7 +2,7 @@
 //! there.
 //!
 //! A checkpoint is a directory below the one that the user names: `000007`, or `000007-asked` if it was asked for
-//! by hand, which is never removed. It is written under another name beside its place, every file is
+//! by hand, which is never removed. It is written under another name beside its place ([`Staging`]), every file is
 //! synced, the manifest is written last, and then the directory takes its name. So what can be found is whole,
 //! whenever the process was killed. Every file has its length and its CRC-32 in the manifest, and the manifest has
 //! its own.
@@ -72,67 +72,154 @@ pub struct Checkpoint {
 ///
 /// # Errors
 /// If it cannot be written; then it is not there.
-pub fn write(below: &Path, draft: Draft) -> Result<PathBuf, CheckpointError> {
-    fs::create_dir_all(below).map_err(|error| cannot(below, error))?;
-    let number = all(below)?.last().map_or(1, |last| last.number + 1);
-    let name = match draft.asked {
-        true => format!("{number:06}-asked"),
-        false => format!("{number:06}"),
-    };
-    let beside = below.join(format!(".{name}.{}", std::process::id()));
-    // What an earlier process of that number has left.
-    let _ = fs::remove_dir_all(&beside);
-    fs::create_dir(&beside).map_err(|error| cannot(&beside, error))?;
-    let written = write_all(&beside, draft);
-    let place = below.join(name);
-    let placed = written.and_then(|()| {
-        fs::rename(&beside, &place).map_err(|error| cannot(&place, error))?;
-        sync(below)
-    });
-    if let Err(error) = placed {
-        let _ = fs::remove_dir_all(&beside);
-        return Err(error);
-    }
-    prune(below)?;
-    Ok(place)
+pub fn write(below: &Path, mut draft: Draft) -> Result<PathBuf, CheckpointError> {
+    remove_left(below);
+    let mut staging = Staging::new(below, &std::process::id().to_string());
+    staging.create()?;
+    // No other process takes it for one that was left.
+    staging.hold();
+    let files = std::mem::take(&mut draft.files).into_iter();
+    let files = files.map(|(name, contents)| staging.write(name, &contents));
+    let placed = files
+        .collect::<Result<_, _>>()
+        .and_then(|files| staging.complete(files, draft));
+    placed.inspect_err(|_| staging.remove())
 }
 
-fn write_all(directory: &Path, draft: Draft) -> Result<(), CheckpointError> {
-    let mut manifest = Manifest {
-        format: FORMAT,
-        program: draft.program,
-        version: draft.version,
-        configuration: draft.configuration,
-        time: draft.time,
-        details: draft.details,
-        files: Vec::new(),
-        outputs: Vec::new(),
-    };
-    for (name, contents) in draft.files {
-        let path = directory.join(&name);
-        write_file(&path, &contents).map_err(|error| cannot(&path, error))?;
-        manifest.files.push(SavedFile {
+/// What the directories of checkpoints that are being written are called, up to what tells them apart.
+const STAGING: &str = ".staging-";
+
+/// A checkpoint that is being written, by one process or by several that see the same directory. It is none until it is
+/// complete.
+#[derive(Debug)]
+pub struct Staging {
+    below: PathBuf,
+    path: PathBuf,
+    held: Option<File>,
+}
+
+impl Staging {
+    /// One below this directory, which all processes that write it call alike.
+    pub fn new(below: &Path, name: &str) -> Staging {
+        Staging {
+            below: below.to_owned(),
+            path: below.join(format!("{STAGING}{name}")),
+            held: None,
+        }
+    }
+
+    /// Makes its directory, unless another process has.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn create(&self) -> Result<(), CheckpointError> {
+        fs::create_dir_all(&self.path).map_err(|error| cannot(&self.path, error))
+    }
+
+    fn hold(&mut self) {
+        // Where directories cannot be locked, none is taken for one that was left.
+        let locked = File::open(&self.path).and_then(|held| {
+            held.try_lock()?;
+            Ok(held)
+        });
+        self.held = locked.ok();
+    }
+
+    /// Writes a file of it.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(&self, name: String, contents: &[u8]) -> Result<SavedFile, CheckpointError> {
+        let path = self.path.join(&name);
+        // Of an earlier process of the same name.
+        let _ = fs::remove_file(&path);
+        write_file(&path, contents).map_err(|error| cannot(&path, error))?;
+        Ok(SavedFile {
             name,
             bytes: contents.len() as u64,
-            crc32: crc32fast::hash(&contents),
-        });
+            crc32: crc32fast::hash(contents),
+        })
     }
-    for output in draft.outputs {
-        let path = directory.join(&output.name);
-        // The same file under a second name, which stays when the first is given to another.
-        fs::hard_link(&output.source, &path)
-            .or_else(|_| copy_begin(&output.source, &path, output.bytes))
-            .map_err(|error| cannot(&path, error))?;
-        manifest.outputs.push(SavedFile {
-            name: output.name,
-            bytes: output.bytes,
-            crc32: output.crc32,
-        });
+
+    /// All these files are there: makes a checkpoint of them and what the draft has beside files, and removes the oldest of
+    /// those that were not asked for. Returns where it is.
+    ///
+    /// # Errors
+    /// If a file is not there as a whole, or it cannot be written; then there is no checkpoint.
+    pub fn complete(
+        &self,
+        files: Vec<SavedFile>,
+        draft: Draft,
+    ) -> Result<PathBuf, CheckpointError> {
+        for file in &files {
+            let path = self.path.join(&file.name);
+            let bytes = match fs::metadata(&path) {
+                Ok(metadata) => metadata.len(),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Err(CheckpointError::Elsewhere { path });
+                }
+                Err(error) => return Err(CheckpointError::Read { path, error }),
+            };
+            if bytes != file.bytes {
+                let saved = file.bytes;
+                return Err(CheckpointError::Length { path, bytes, saved });
+            }
+        }
+        let number = all(&self.below)?.last().map_or(1, |last| last.number + 1);
+        let name = match draft.asked {
+            true => format!("{number:06}-asked"),
+            false => format!("{number:06}"),
+        };
+        self.seal(files, draft)?;
+        let place = self.below.join(name);
+        fs::rename(&self.path, &place).map_err(|error| cannot(&place, error))?;
+        sync(&self.below)?;
+        prune(&self.below)?;
+        Ok(place)
     }
-    let path = directory.join(MANIFEST);
-    let text = write_manifest(&manifest).map_err(|error| cannot(&path, error.into()))?;
-    write_file(&path, &text).map_err(|error| cannot(&path, error))?;
-    sync(directory)
+
+    /// Writes the manifest, and gives outputs their second names.
+    fn seal(&self, files: Vec<SavedFile>, draft: Draft) -> Result<(), CheckpointError> {
+        let mut manifest = Manifest {
+            format: FORMAT,
+            program: draft.program,
+            version: draft.version,
+            configuration: draft.configuration,
+            time: draft.time,
+            details: draft.details,
+            files,
+            outputs: Vec::new(),
+        };
+        for output in draft.outputs {
+            let path = self.path.join(&output.name);
+            let _ = fs::remove_file(&path);
+            // The same file under a second name, which stays when the first is given to another.
+            fs::hard_link(&output.source, &path)
+                .or_else(|_| copy_begin(&output.source, &path, output.bytes))
+                .map_err(|error| cannot(&path, error))?;
+            manifest.outputs.push(SavedFile {
+                name: output.name,
+                bytes: output.bytes,
+                crc32: output.crc32,
+            });
+        }
+        let path = self.path.join(MANIFEST);
+        let _ = fs::remove_file(&path);
+        let text = write_manifest(&manifest).map_err(|error| cannot(&path, error.into()))?;
+        write_file(&path, &text).map_err(|error| cannot(&path, error))?;
+        sync(&self.path)
+    }
+
+    /// It will not be complete.
+    pub fn remove(&self) {
+        // What cannot be removed now is removed as something that was left.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Removes what processes have left below this directory that were killed while they wrote.
+pub fn remove_left(below: &Path) {
+    crate::replacement::remove_left(below, |name| name.starts_with(STAGING));
 }
 
 fn write_file(path: &Path, contents: &[u8]) -> io::Result<()> {
@@ -206,6 +293,14 @@ fn prune(below: &Path) -> Result<(), CheckpointError> {
         fs::remove_dir_all(&old.path).map_err(|error| cannot(&old.path, error))?;
     }
     Ok(())
+}
+
+/// What the checkpoint that this directory is says of itself.
+///
+/// # Errors
+/// If it cannot be read, or is not what was written.
+pub fn manifest(directory: &Path) -> Result<Manifest, CheckpointError> {
+    read_manifest(&directory.join(MANIFEST))
 }
 
 /// The newest checkpoint below this directory, or the one that it is.

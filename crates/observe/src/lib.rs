@@ -26,6 +26,7 @@ mod node;
 mod observer;
 mod places;
 mod recorder;
+mod relay;
 #[cfg_attr(
     not(any(feature = "http", feature = "kafka")),
     allow(dead_code, reason = "used where flows are sent")
@@ -44,6 +45,7 @@ pub use node::{Container, Exit, Node, Population};
 pub use observer::{Loss, Observed, Observer, WrittenFile};
 pub use places::{Places, PlacesError, REGIONS, ZONES};
 pub use recorder::{Clock, Metric, Payload, Recorder, ServiceId};
+pub use relay::{Relay, RelayError, Source};
 pub use replacement::{FileError, Replacement};
 pub use resumed::{Resumed, SavedOutputs};
 pub use settings::{FlowFormat, GraphFormat, Guess, Neo4j, Settings, SpanSink};

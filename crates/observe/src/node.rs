@@ -52,7 +52,7 @@ pub trait Population: fmt::Debug + Send + Sync {
 }
 
 /// How an actor ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub enum Exit {
     /// It was told that the run is over.
     #[default]

@@ -13,7 +13,7 @@ use crate::Clock;
 use crate::recorder::Wanted;
 use crate::recorder::lane::{Lanes, Next};
 use crate::times::{csv, guess};
-use crate::{ObserveError, Recorder, SavedOutputs, ServiceTimes, Settings};
+use crate::{ObserveError, Recorder, SavedOutputs, ServiceTimes, Settings, Source};
 use corsair::Cut;
 use merge::Merge;
 use sinks::Sinks;
@@ -101,12 +101,9 @@ impl Observer {
         if kinds > crate::recorder::NO_KIND {
             return Err(ObserveError::Kinds(kinds));
         }
+        let wanted = Wanted::of(&settings);
         let (mut sinks, measured) = Sinks::open(&mut settings)?;
-        let wanted = Wanted {
-            times: settings.times || settings.metrics.is_some(),
-            ..sinks.wanted()
-        };
-        let lanes = Arc::new(Lanes::new(settings.clock.clone(), wanted));
+        let lanes = Arc::new(Lanes::new(settings.clock.clone(), wanted, settings.sources));
         lanes.times.resume(measured);
         #[cfg(feature = "metrics")]
         let server = settings
@@ -141,6 +138,12 @@ impl Observer {
     /// What actors tell their records to.
     pub fn recorder(&self) -> Recorder {
         Recorder::on(Arc::clone(&self.lanes))
+    }
+
+    /// What other processes of the run tell, one for each of [`Settings::sources`].
+    pub fn sources(&self) -> Vec<Source> {
+        let source = |number| Source::new(Arc::clone(&self.lanes), number);
+        (0..self.settings.sources).map(source).collect()
     }
 
     /// Where metrics are served, if they are: the port is the real one if 0 was asked for.

@@ -24,10 +24,13 @@
 pub(crate) mod lane;
 pub(crate) mod record;
 
-use crate::{Exchange, Exit, Node, ObserveError, Population, SavedOutputs, Status, TraceContext};
+use crate::{
+    Exchange, Exit, Node, ObserveError, Population, SavedOutputs, Settings, Status, TraceContext,
+};
 use corsair::{Addr, AddrRange, Progress, Time};
 use lane::Lanes;
 use record::{Annotation, What};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
@@ -82,7 +85,7 @@ impl Metric {
 }
 
 /// What a message says, as the log of messages shows it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Payload {
     /// Text.
     Text(Box<str>),
@@ -118,6 +121,32 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
+    /// What is to be told for these settings to be met.
+    pub(crate) fn of(settings: &Settings) -> Wanted {
+        let Settings {
+            flows,
+            kafka,
+            otlp,
+            zipkin,
+            spans,
+            neo4j,
+            ..
+        } = settings;
+        let sent = [kafka, otlp, zipkin].iter().any(|to| to.is_some());
+        let to_database = neo4j.as_ref().is_some_and(|neo4j| neo4j.flows);
+        Wanted {
+            graph: !settings.graphs.is_empty() || neo4j.is_some(),
+            flows: !flows.is_empty() || sent || spans.is_some() || to_database,
+            times: settings.times || settings.metrics.is_some(),
+            messages: settings.messages.is_some(),
+        }
+    }
+
+    /// Whether anything is wanted.
+    pub(crate) fn any(&self) -> bool {
+        self.names() || self.times
+    }
+
     /// Whether any record is wanted that names an actor.
     fn names(&self) -> bool {
         self.graph || self.flows || self.messages

@@ -1,7 +1,9 @@
 //! Files that appear whole or not at all.
 //!
 //! A file is written beside its place, under another name, and takes its place when it is done.
-//! Until then an older file of that name stays as it was; if the run fails, nothing is left.
+//! Until then an older file of that name stays as it was; if the run fails, nothing is left. What a process leaves that is
+//! killed is removed by the next one that writes the file: a process locks what it writes, so what can be locked belongs
+//! to none.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -54,9 +56,15 @@ impl Replacement {
         }
         let name = path.file_name().filter(|_| !path.is_dir());
         let name = name.ok_or_else(|| cannot(path, io::Error::other("it is a directory")))?;
-        let beside = format!(".{}.{}", name.to_string_lossy(), std::process::id());
-        let beside = path.with_file_name(beside);
-        let file = File::create(&beside).map_err(|error| cannot(path, error))?;
+        let prefix = format!(".{}.", name.to_string_lossy());
+        let directory = directory.unwrap_or(Path::new("."));
+        remove_left(directory, |name| {
+            let number = name.strip_prefix(&prefix).unwrap_or_default();
+            !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+        });
+        let beside = path.with_file_name(format!("{prefix}{}", std::process::id()));
+        // Not what is there already: it may be part of a checkpoint as well.
+        let file = create_locked(&beside).map_err(|error| cannot(path, error))?;
         let file = Some(BufWriter::with_capacity(1 << 18, file));
         Ok(Replacement {
             path: path.to_owned(),
@@ -111,6 +119,52 @@ impl Replacement {
     }
 }
 
+/// Creates a file that no other process takes for one that was left.
+fn create_locked(path: &Path) -> io::Result<File> {
+    let mut tries = 0;
+    loop {
+        match File::create_new(path) {
+            Ok(file) => {
+                // Where files cannot be locked, none is taken for one that was left.
+                let _ = file.try_lock();
+                // Another process may have locked and removed it before.
+                if path.exists() {
+                    return Ok(file);
+                }
+            }
+            // Of an earlier process with the same number, or another file of this one.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                std::fs::remove_file(path)?;
+            }
+            Err(error) => return Err(error),
+        }
+        tries += 1;
+        if tries == 10 {
+            return Err(io::Error::other(
+                "another process removes it again and again",
+            ));
+        }
+    }
+}
+
+/// Removes the files and directories with such names, if the processes that have written them are gone.
+pub(crate) fn remove_left(directory: &Path, is_one: impl Fn(&str) -> bool) {
+    let Ok(entries) = std::fs::read_dir(directory) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let (name, path) = (entry.file_name(), entry.path());
+        let is_left = || File::open(&path).is_ok_and(|file| file.try_lock().is_ok());
+        if name.to_str().is_some_and(&is_one) && is_left() {
+            // What another process has removed meanwhile is gone, too.
+            let _ = match path.is_dir() {
+                true => std::fs::remove_dir_all(&path),
+                false => std::fs::remove_file(&path),
+            };
+        }
+    }
+}
+
 impl Write for Replacement {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.writer().write(bytes)
@@ -155,6 +209,44 @@ mod tests {
             std::fs::read_dir(path.parent().unwrap()).unwrap().count(),
             1
         );
+    }
+
+    #[test]
+    fn what_a_killed_process_has_left_is_removed_and_what_another_one_writes_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("graph.json");
+        let beside = |name: &str| directory.path().join(name);
+        for left in [
+            ".graph.json.1",
+            ".graph.json.4000000",
+            ".other.json.1",
+            ".graph.json.x",
+        ] {
+            std::fs::write(beside(left), "left").unwrap();
+        }
+        let written = File::create(beside(".graph.json.2")).unwrap();
+        written.lock().unwrap();
+        // One with this process's number, which is part of a checkpoint as well.
+        let own = beside(&format!(".graph.json.{}", std::process::id()));
+        std::fs::write(&own, "begun").unwrap();
+        std::fs::hard_link(&own, beside("checkpoint")).unwrap();
+        let mut file = Replacement::begin(&path).unwrap();
+        file.writer().write_all(b"new").unwrap();
+        file.finish().unwrap();
+        let mut names: Vec<_> = std::fs::read_dir(directory.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        let stay = [
+            ".graph.json.2",
+            ".graph.json.x",
+            ".other.json.1",
+            "checkpoint",
+            "graph.json",
+        ];
+        assert_eq!(names, stay);
+        assert_eq!(std::fs::read(beside("checkpoint")).unwrap(), b"begun");
     }
 
     #[test]

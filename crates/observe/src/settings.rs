@@ -1,5 +1,6 @@
 //! What an observer is to write, and where.
 
+use crate::recorder::Wanted;
 use crate::{Clock, Places, Replacement, Resumed, SeenSpan};
 use corsair::Cut;
 use jiff::Timestamp;
@@ -62,6 +63,8 @@ pub struct Settings {
     pub cut: Option<Cut>,
     /// Threads that marshal flows, beside those of the run.
     pub workers: usize,
+    /// How many other processes of the run [relay](crate::Relay) what their actors tell.
+    pub sources: usize,
     /// Go on with what a saved run has written.
     pub resumed: Option<Resumed>,
 }
@@ -95,8 +98,14 @@ impl Settings {
             messages: None,
             cut: None,
             workers: 1,
+            sources: 0,
             resumed: None,
         }
+    }
+
+    /// Whether anything is to be told by actors.
+    pub fn wants_records(&self) -> bool {
+        Wanted::of(self).any()
     }
 
     /// The name of the architecture and the step, as files have it.

@@ -151,7 +151,7 @@ impl Times {
         times.map(|(name, times)| (name, times.save())).collect()
     }
 
-    /// Goes on with those of a saved run.
+    /// And these: of a saved run, or of another process.
     pub(crate) fn resume(&self, saved: Vec<(String, SavedTimes)>) {
         for (name, times) in saved {
             let service = self.service(&name);

@@ -101,7 +101,7 @@ pub enum Exchange {
 }
 
 /// How an exchange went.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default, Serialize, Deserialize)]
 pub enum Status {
     /// As it should.
     #[default]

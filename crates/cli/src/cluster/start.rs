@@ -1,22 +1,35 @@
 //! Which process of a run this is: the one that starts the others, or one of them.
 
+use super::lineage::Newest;
 use super::member::{self, Member};
 use crate::console::complain;
 use crate::flags::values::Values;
-use crate::interrupt;
 use crate::options::Options;
-use crate::text;
+use crate::{cli, interrupt, text};
 use anyhow::{Context, Result, anyhow, bail};
 use corsair::Cut;
-use corsair_cluster::{Hosts, Inherited, Limits, LocalProcesses, MOST_PROCESSES, Secret};
+use corsair_cluster::{
+    ClusterError, Hosts, Inherited, Limits, Lineage, LocalProcesses, MOST_PROCESSES, Origin, Secret,
+};
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::ExitCode;
 
 /// See [`super::run`].
-pub fn run(values: &Values, options: &Options, args: &[OsString]) -> Result<ExitCode> {
-    let limits = limits(values)?;
+pub fn run(values: &Values, options: Options, args: &[OsString]) -> Result<ExitCode> {
+    let (limits, described) = (limits(values)?, cli::described(values));
+    if options
+        .checkpoints
+        .as_ref()
+        .is_some_and(|saved| saved.until.is_some())
+    {
+        bail!(
+            "--until is for one process; leave it out, or resume without --processes and --hosts"
+        );
+    }
+    let lineage = Lineage::take();
+    let origin = lineage.as_ref().and_then(|lineage| lineage.origin.clone());
     if let Some(inherited) = Inherited::take()? {
         let inherited_processes = inherited.hosts.len();
         let member = Member {
@@ -25,14 +38,22 @@ pub fn run(values: &Values, options: &Options, args: &[OsString]) -> Result<Exit
             secret: inherited.secret,
             listener: inherited.listener,
             parent: Some(inherited.parent),
+            is_local: true,
             workers: workers(values, inherited_processes),
             limits,
+            origin,
         };
-        return member::run(options, member);
+        return member::run(options, &described, member);
     }
     let most = MOST_PROCESSES as u64;
     let processes = values.read("processes", |text| text::whole(text, 1, most))?;
     let process = values.read("process", |text| text::whole(text, 0, most - 1))?;
+    let restarts = values.read("restarts", |text| text::whole(text, 0, 1_000_000))?;
+    if restarts.is_some() && options.checkpoints.is_none() {
+        bail!(
+            "--restarts goes on from checkpoints, and none is made; add --checkpoint-every 60s --checkpoint-dir DIR"
+        );
+    }
     let (hosts, secret) = (values.given("hosts"), values.given("secret-file"));
     if let Some(processes) = processes {
         if hosts.is_some() || process.is_some() || secret.is_some() {
@@ -40,8 +61,10 @@ pub fn run(values: &Values, options: &Options, args: &[OsString]) -> Result<Exit
                 "--processes starts all processes on this machine, and --hosts, --process and --secret-file are for one of many; leave out the one or the others"
             );
         }
-        member::check(options)?;
-        return start(processes as usize, args);
+        let start = |program: &Path, origin: Option<&Origin>| {
+            LocalProcesses::start(program, args, processes as usize, origin)
+        };
+        return begin(&options, restarts, start);
     }
     let Some(hosts) = hosts else {
         bail!(
@@ -61,11 +84,50 @@ pub fn run(values: &Values, options: &Options, args: &[OsString]) -> Result<Exit
         process: process as usize,
         secret: Secret::read(Path::new(secret)).context("--secret-file")?,
         listener: None,
-        parent: None,
+        parent: lineage.as_ref().map(|lineage| lineage.parent),
+        is_local: false,
         workers: workers(values, 1),
         limits,
+        origin,
     };
-    member::run(options, member)
+    if restarts.is_some() && lineage.is_none() {
+        return begin(&options, restarts, |program, origin| {
+            LocalProcesses::one(program, args, origin)
+        });
+    }
+    member::run(options, &described, member)
+}
+
+/// Starts processes of this machine, and again if the run is lost and may go on; ends as they end.
+fn begin(
+    options: &Options,
+    restarts: Option<u64>,
+    start: impl Fn(&Path, Option<&Origin>) -> Result<LocalProcesses, ClusterError>,
+) -> Result<ExitCode> {
+    let program = std::env::current_exe()
+        .map_err(|error| anyhow!("cannot find this program again: {error}"))?;
+    // Ctrl-C reaches them, too, and ends the run; who waits for them has only to outlive them.
+    let cut = Cut::default();
+    interrupt::on_ctrl_c(cut.clone());
+    let newest = options.checkpoints.as_ref().map(Newest::since_now);
+    let all = restarts.unwrap_or(0);
+    let mut origin = None;
+    for restart in 1.. {
+        let ended = start(&program, origin.as_ref())?.wait();
+        for complaint in &ended.complaints {
+            complain(complaint.strip_prefix("corsair: ").unwrap_or(complaint));
+        }
+        if !ended.is_lost || restart > all || cut.is_cut() {
+            return Ok(ExitCode::from(ended.code));
+        }
+        origin = newest.as_ref().and_then(Newest::origin);
+        let from = match &origin {
+            Some(origin) => format!("going on from {}", origin.place),
+            None => "nothing was saved, beginning again".to_owned(),
+        };
+        complain(format_args!("{from} (restart {restart} of {all})"));
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// How many workers each process has: those of this machine are shared by so many of them.
@@ -94,17 +156,4 @@ fn limits(values: &Values) -> Result<Limits> {
         stall: values.read("window-within", time)?.unwrap_or(default.stall),
         ..default
     })
-}
-
-/// Starts processes of this machine, and ends as they end.
-fn start(processes: usize, args: &[OsString]) -> Result<ExitCode> {
-    let program = std::env::current_exe()
-        .map_err(|error| anyhow!("cannot find this program again: {error}"))?;
-    // Ctrl-C reaches them, too, and ends the run; who waits for them has only to outlive them.
-    interrupt::on_ctrl_c(Cut::default());
-    let ended = LocalProcesses::start(program, args, processes)?.wait();
-    for complaint in ended.complaints {
-        complain(complaint.strip_prefix("corsair: ").unwrap_or(&complaint));
-    }
-    Ok(ExitCode::from(ended.code))
 }

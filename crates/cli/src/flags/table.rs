@@ -299,6 +299,13 @@ pub static FLAGS: &[Flag] = &[
         ..PLAIN
     },
     Flag {
+        name: "restarts",
+        value: Value::One("N"),
+        group: Group::Execution,
+        help: "Go on so often from the last checkpoint if a process of the run is lost",
+        ..PLAIN
+    },
+    Flag {
         name: "strict",
         group: Group::Execution,
         help: "Messages to actors that have ended, and actors left waiting, are errors",

@@ -5,15 +5,46 @@ use crate::checkpoint::{self, Checkpoints, Ended};
 use crate::options::Options;
 use anyhow::{Context, Result};
 use corsair::fsm::{self, Fsm, FsmError, PirateWatch, Tally};
-use corsair::{Addr, AddrRange, Report, RunError, SnapshotError};
-use corsair_observe::Recorder;
+use corsair::{Addr, AddrRange, Report, RunError, SnapshotError, Time};
+use corsair_observe::checkpoint::Checkpoint;
+use corsair_observe::{Recorder, SavedOutputs};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// What is saved beside the simulation itself.
 #[derive(Debug, Serialize, Deserialize)]
 struct Details {
     /// The addresses of the FSM, of the first pirate, and how many there are.
     addresses: Option<(u32, u32, u32)>,
+}
+
+/// What is saved beside the simulation, and what has been written until the run was paused at this time.
+///
+/// # Errors
+/// If something is written that cannot be gone on with.
+pub(super) fn outputs(
+    stages: &Stages,
+    recorder: &Recorder,
+    time: Time,
+) -> Result<(Value, SavedOutputs)> {
+    let addresses = stages.addresses().map(|(fsm, pirates)| {
+        let first = pirates.iter().next().unwrap_or(Addr::NONE);
+        (fsm.as_u32(), first.as_u32(), pirates.len())
+    });
+    let details = serde_json::to_value(Details { addresses })?;
+    Ok((details, recorder.save(time)?))
+}
+
+/// The stages go on where they were in this checkpoint.
+///
+/// # Errors
+/// If that says nothing of pirates.
+pub(super) fn go_on(stages: &Stages, from: &Checkpoint) -> Result<()> {
+    if let Some((fsm, first, count)) = checkpoint::details::<Details>(from)?.addresses {
+        let pirates = AddrRange::new(Addr::from_u32(first), count);
+        stages.go_on(Addr::from_u32(fsm), pirates);
+    }
+    Ok(())
 }
 
 /// Runs them to the end, or to where they are to stop.
@@ -38,10 +69,7 @@ pub(super) fn run<P: PirateWatch>(
             if let Some(seed) = checkpoints.reseed {
                 snapshot.reseed(seed)?;
             }
-            if let Some((fsm, first, count)) = checkpoint::details::<Details>(from)?.addresses {
-                let pirates = AddrRange::new(Addr::from_u32(first), count);
-                stages.go_on(Addr::from_u32(fsm), pirates);
-            }
+            go_on(stages, from)?;
             match fsm::resume(config, scenario.watch, &snapshot) {
                 Ok(resumed) => resumed,
                 Err(SnapshotError::Run(error)) => return Ok(Err(error.into())),
@@ -51,14 +79,7 @@ pub(super) fn run<P: PirateWatch>(
             }
         }
     };
-    let outputs = |time| {
-        let addresses = stages.addresses().map(|(fsm, pirates)| {
-            let first = pirates.iter().next().unwrap_or(Addr::NONE);
-            (fsm.as_u32(), first.as_u32(), pirates.len())
-        });
-        let details = serde_json::to_value(Details { addresses })?;
-        Ok((details, recorder.save(time)?))
-    };
+    let outputs = |time| outputs(stages, recorder, time);
     let ended = checkpoint::run(
         &mut simulation,
         checkpoints,

@@ -30,6 +30,8 @@ pub fn members(processes: usize) -> (Vec<SocketAddr>, Vec<Membership>) {
         listener: Some(listener),
         parent: None,
         limits: LIMITS,
+        origin: None,
+        relays: false,
     };
     (at, listeners.into_iter().enumerate().map(member).collect())
 }

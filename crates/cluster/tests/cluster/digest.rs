@@ -30,9 +30,16 @@ fn run(
     let one = |mesh: Mesh| {
         let (builders, run) = mesh.connect().unwrap();
         let carriers = builders.into_iter().map(|builder| move || builder.build());
-        let (told, tally) =
-            fsm::run_part(config, part(run.process()), scenario, carriers.collect()).unwrap();
-        (run.end(told).unwrap(), tally)
+        let (told, tally) = fsm::run_part(
+            config,
+            part(run.process()),
+            scenario,
+            None,
+            carriers.collect(),
+            None,
+        )
+        .unwrap();
+        (run.end(told, Vec::new()).unwrap(), tally)
     };
     let mut ends = thread::scope(|scope| {
         let meets = start(all)

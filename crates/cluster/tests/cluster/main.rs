@@ -3,4 +3,5 @@
 mod cluster;
 mod digest;
 mod rendezvous;
+mod saving;
 mod supervision;

@@ -1,25 +1,39 @@
 //! Pirates in several processes.
 
-use super::{Fsm, FsmError, FsmLocal, FsmParameters, Monster, Msg, Tally, configured, kinds};
-use crate::cluster::{self, Carrier, Part};
+use super::{
+    Fsm, FsmError, FsmLocal, FsmParameters, Monster, Msg, Tally, Watch, configured, kinds,
+};
+use crate::cluster::{self, Beginning, Carrier, Part, Saving};
 use crate::contract::Config;
+use crate::{Snapshot, SnapshotError};
 
 /// Runs the part of a run of pirates that one process has, as [`cluster::run_part`] does, with pirates as
-/// handlers, whatever the scenario says. The first process gets the tally, unless the run was cut.
+/// handlers, whatever the scenario says; from its beginning, or from where it was saved. The first process gets the
+/// tally, unless the run was cut.
 ///
 /// # Errors
 /// See [`FsmError`].
-pub fn run_part<C: Carrier>(
+pub fn run_part<W: Watch, C: Carrier>(
     base: &Config,
     part: Part,
-    fsm: &Fsm,
+    fsm: &Fsm<W>,
+    from: Option<&Snapshot>,
     carriers: Vec<impl FnOnce() -> C + Send>,
+    saving: Option<&dyn Saving>,
 ) -> Result<(Vec<u8>, Option<Tally>), FsmError> {
     fsm.check()?;
-    let local = FsmLocal::new(());
-    let root = (FsmParameters::from(fsm), local.clone());
-    let config = configured::<()>(base);
-    let told = cluster::run_part::<Msg, Monster, C>(&config, part, &kinds(&local), root, carriers)?;
+    let local = FsmLocal::new(fsm.watch.clone());
+    let beginning = match from {
+        None => Beginning::Root(FsmParameters::from(fsm), local.clone()),
+        Some(snapshot) => Beginning::Saved(snapshot),
+    };
+    let (config, kinds) = (configured::<W>(base), kinds(&local));
+    let told =
+        cluster::run_part::<Msg, Monster<W>, C>(&config, part, &kinds, beginning, carriers, saving);
+    let told = told.map_err(|error| match error {
+        SnapshotError::Run(error) => FsmError::Run(error),
+        error => FsmError::Saved(error),
+    })?;
     Ok((told, local.tally()))
 }
 

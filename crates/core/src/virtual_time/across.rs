@@ -7,9 +7,11 @@
 
 mod part;
 mod pieces;
+mod saving;
 mod told;
 
-pub use part::{Part, conclude_parts, course, run_part};
+pub use part::{Beginning, Part, conclude_parts, course, run_part};
+pub use saving::{SavedPart, Saving};
 
 use super::buffer::Pool;
 use super::exchange::{Exchange, Matrix, Port, Vote};
@@ -17,7 +19,8 @@ use super::lending::Lent;
 use super::parcel::Parcel;
 use super::shard::Shard;
 use super::travel::Kinds;
-use crate::contract::Message;
+use crate::contract::{Message, Progress};
+use saving::Saves;
 use std::ops::Range;
 
 /// Takes pieces of bytes between one worker and the workers of other processes.
@@ -62,6 +65,11 @@ struct Across<'a, M: Message, C> {
     /// Memory for the events of other processes.
     pool: Pool<M>,
     is_lost: bool,
+    /// What all shards agreed on when they met last.
+    agreed: Vote,
+    /// Told by the first shard of the process, if the root's is in another one.
+    progress: Option<(Progress, u32)>,
+    saves: Saves<'a>,
 }
 
 impl<M: Message, C: Carrier> Across<'_, M, C> {
@@ -85,6 +93,8 @@ impl<M: Message, C: Carrier> Exchange<Cargo<M>> for Across<'_, M, C> {
         if self.is_lost {
             return Vote { halt: true, ..vote };
         }
+        let pause = self.saves.is_wanted();
+        let vote = Vote { pause, ..vote };
         self.carrier.begin();
         for to in self.others(out.len()) {
             if let Err(why) = self.send(to, vote, &mut out[to]) {
@@ -104,6 +114,12 @@ impl<M: Message, C: Carrier> Exchange<Cargo<M>> for Across<'_, M, C> {
             }
         }
         self.carrier.end();
+        self.agreed = agreed;
+        if let Some((progress, window_bits)) = &self.progress
+            && agreed.next != u64::MAX
+        {
+            progress.reached(agreed.next << window_bits);
+        }
         agreed
     }
 

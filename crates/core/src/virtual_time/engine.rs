@@ -226,7 +226,10 @@ impl<M: Message> Engine<M> {
         }
         self.absorb();
         let begin = agreed.next << bits;
-        if begin > pause.before() || begin == pause.before() && pause.also().is_none() {
+        if agreed.pause
+            || begin > pause.before()
+            || begin == pause.before() && pause.also().is_none()
+        {
             return Some(End::Paused);
         }
         self.run_window(agreed.next, pause);
@@ -303,6 +306,7 @@ impl<M: Message> Engine<M> {
             next,
             end: shard.counters.root_end,
             halt: failed || config.cut.is_cut(),
+            pause: false,
             busy,
             events,
             last: shard.counters.last,

@@ -31,6 +31,8 @@ pub(super) struct Vote {
     pub(super) end: u64,
     /// The run is to stop now.
     pub(super) halt: bool,
+    /// The run is to pause before the next window.
+    pub(super) pause: bool,
     /// Something happened in the last window.
     pub(super) busy: bool,
     /// The most events that a shard had in the last window.
@@ -45,6 +47,7 @@ impl Vote {
         next: u64::MAX,
         end: u64::MAX,
         halt: false,
+        pause: false,
         busy: false,
         events: 0,
         last: 0,
@@ -57,6 +60,7 @@ impl Vote {
             next: self.next.min(other.next),
             end: self.end.min(other.end),
             halt: self.halt | other.halt,
+            pause: self.pause | other.pause,
             busy: self.busy | other.busy,
             events: self.events.max(other.events),
             last: self.last.max(other.last),
@@ -282,6 +286,7 @@ mod tests {
                             next: round * 100 + me as u64,
                             end: u64::MAX - me as u64,
                             halt: me == 1,
+                            pause: me == 1,
                             busy: me == 0,
                             events: me as u64,
                             last: 0,
@@ -289,7 +294,7 @@ mod tests {
                         let agreed = port.exchange(vote, &mut out, &mut inbox);
                         assert_eq!(agreed.next, round * 100);
                         assert_eq!(agreed.end, u64::MAX - (shards as u64 - 1));
-                        assert!(agreed.halt && agreed.busy);
+                        assert!(agreed.halt && agreed.pause && agreed.busy);
                         for (from, parcel) in inbox.iter_mut().enumerate() {
                             if from != me {
                                 assert_eq!(
@@ -374,6 +379,7 @@ mod tests {
             next: 0,
             end: 0,
             halt: false,
+            pause: false,
             busy: false,
             events: 0,
             last: 0,
@@ -411,6 +417,7 @@ mod loom_tests {
                         next: round + me as u64,
                         end: 9,
                         halt: false,
+                        pause: false,
                         busy: false,
                         events: 0,
                         last: 0,

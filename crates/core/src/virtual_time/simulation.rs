@@ -13,6 +13,8 @@ use super::shard::LoggedEvent;
 use crate::contract::{Addr, Config, Message, Outcome, Report, RunError, Scenario, SpanId, Time};
 use crate::sync::{Stopwatch, lock};
 pub use error::{InjectError, InspectError};
+#[cfg(feature = "serde")]
+pub(super) use saved::restored;
 use std::any::{TypeId, type_name};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};

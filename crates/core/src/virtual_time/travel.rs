@@ -16,5 +16,6 @@ pub(super) use events::{read_spawn, write_spawn};
 pub use kinds::Kinds;
 pub use snapshot::Snapshot;
 pub(super) use snapshot::{
-    Common, GroupShare, Head, Part, SavedBatch, SavedGroup, SavedOrigin, Share, settings, shares,
+    Common, GroupShare, Head, Part, SavedBatch, SavedGroup, SavedOrigin, Share, encoded, settings,
+    shares,
 };

@@ -29,6 +29,15 @@ pub enum CheckpointError {
         /// Where.
         path: PathBuf,
     },
+    /// A file that another process has written.
+    #[error(
+        "{} is not there: another process has written it elsewhere; --checkpoint-dir must be a directory that all machines of the run share",
+        .path.display()
+    )]
+    Elsewhere {
+        /// Which file.
+        path: PathBuf,
+    },
     /// A file is shorter or longer than it was.
     #[error(
         "{} has {bytes} bytes of the {saved} that were written; resume from an older checkpoint, or from a copy",

@@ -157,6 +157,41 @@ fn the_begin_of_an_output_stays_when_more_is_written_and_when_it_is_replaced() {
 }
 
 #[test]
+fn what_a_killed_process_was_writing_is_removed_by_the_next_checkpoint() {
+    let directory = tempfile::tempdir().unwrap();
+    let left = Staging::new(directory.path(), "4000000");
+    left.create().unwrap();
+    left.write("part-1".to_owned(), b"p").unwrap();
+    let mut held = Staging::new(directory.path(), "5");
+    held.create().unwrap();
+    held.hold();
+    write(directory.path(), draft(&[("head", b"h")])).unwrap();
+    assert!(!left.path.exists() && held.path.exists());
+}
+
+#[test]
+fn files_that_another_process_has_written_elsewhere_make_no_checkpoint() {
+    let directory = tempfile::tempdir().unwrap();
+    let (here, there) = (
+        directory.path().join("here"),
+        directory.path().join("there"),
+    );
+    let (first, second) = (Staging::new(&here, "1"), Staging::new(&there, "1"));
+    first.create().unwrap();
+    second.create().unwrap();
+    let one = first.write("part-1".to_owned(), b"a").unwrap();
+    let other = second.write("part-2".to_owned(), b"b").unwrap();
+    let said = first
+        .complete(vec![one.clone(), other], draft(&[]))
+        .unwrap_err()
+        .to_string();
+    assert!(said.contains("part-2") && said.contains("share"), "{said}");
+    assert!(find(&here).is_err());
+    first.complete(vec![one], draft(&[])).unwrap();
+    assert!(find(&here).is_ok());
+}
+
+#[test]
 fn a_manifest_cannot_name_files_elsewhere() {
     let directory = tempfile::tempdir().unwrap();
     let secret = directory.path().join("secret");

@@ -4,7 +4,6 @@ use super::Observed;
 use crate::directory::{Directory, Named, Shown};
 use crate::flows::{End, Flows};
 use crate::graph::GraphSink;
-use crate::recorder::Wanted;
 use crate::recorder::record::{Record, What};
 use crate::resumed::SavedState;
 use crate::times::SavedTimes;
@@ -123,16 +122,6 @@ impl Sinks {
             saved.lines = log.lines;
         }
         Ok(saved)
-    }
-
-    /// Which records these sinks want.
-    pub(crate) fn wanted(&self) -> Wanted {
-        Wanted {
-            graph: self.graph.is_some(),
-            flows: self.flows.is_some(),
-            times: false,
-            messages: self.log.is_some(),
-        }
     }
 
     /// Writes the next records, in their order.

@@ -30,6 +30,8 @@ pub(crate) struct Lanes {
     pub(crate) wanted: Wanted,
     pub(crate) times: Times,
     clock: Clock,
+    /// For each other process of the run: all that it has told earlier than this lies in a lane.
+    sources: Box<[AtomicU64]>,
     lanes: Box<[CachePadded<Mutex<Records>>]>,
     /// Records told, in whole blocks per lane.
     told: AtomicU64,
@@ -91,8 +93,12 @@ pub(crate) fn number() -> usize {
 }
 
 impl Lanes {
-    pub(crate) fn new(clock: Clock, wanted: Wanted) -> Lanes {
-        Lanes::with_backlog(clock, wanted, BACKLOG)
+    pub(crate) fn new(clock: Clock, wanted: Wanted, sources: usize) -> Lanes {
+        let sources = (0..sources).map(|_| AtomicU64::new(0)).collect();
+        Lanes {
+            sources,
+            ..Lanes::with_backlog(clock, wanted, BACKLOG)
+        }
     }
 
     pub(crate) fn with_backlog(clock: Clock, wanted: Wanted, backlog: u64) -> Lanes {
@@ -100,6 +106,7 @@ impl Lanes {
             wanted,
             times: Times::default(),
             clock,
+            sources: Box::default(),
             lanes: (0..LANES).map(|_| CachePadded::default()).collect(),
             told: AtomicU64::new(0),
             backlog,
@@ -111,11 +118,15 @@ impl Lanes {
 
     #[inline]
     pub(crate) fn push(&self, at: Time, actor: Addr, what: What) {
-        let record = Record {
+        self.push_record(Record {
             at: at.as_nanos(),
             actor: actor.as_u32(),
             what,
-        };
+        });
+    }
+
+    #[inline]
+    pub(crate) fn push_record(&self, record: Record) {
         let mut lane = self.lanes[number() % LANES].lock();
         lane.records.push(record);
         lane.told += 1;
@@ -145,8 +156,31 @@ impl Lanes {
         }
     }
 
-    /// Everything earlier than this has been told. There is no such time on the wall clock.
+    /// Another process has told everything that is earlier than this.
+    pub(crate) fn reached(&self, source: usize, time: u64) {
+        self.sources[source].store(time, Ordering::Release);
+        let mut gate = self.gate.lock();
+        // Whoever waits to save waits for this.
+        if gate.saving.is_some() {
+            gate.called = true;
+            self.work.notify_one();
+        }
+    }
+
+    /// Everything earlier than this has been told by all processes.
     pub(crate) fn watermark(&self) -> Option<u64> {
+        let all = self.told_by_sources();
+        self.own_watermark().map(|own| own.min(all))
+    }
+
+    fn told_by_sources(&self) -> u64 {
+        let sources = self.sources.iter();
+        let times = sources.map(|time| time.load(Ordering::Acquire));
+        times.min().unwrap_or(u64::MAX)
+    }
+
+    /// Everything earlier than this has been told in this process. There is no such time on the wall clock.
+    fn own_watermark(&self) -> Option<u64> {
         match &self.clock {
             // The store of this time comes after the meeting of all shards, and so after every
             // record of earlier windows. A thread that reads the time and locks a lane afterwards finds
@@ -185,9 +219,11 @@ impl Lanes {
         answered.recv().ok()
     }
 
-    /// What was asked, if it was: once.
+    /// What was asked, if it was and other processes have told as much: once.
     pub(crate) fn asked_to_save(&self) -> Option<Saving> {
-        self.gate.lock().saving.take()
+        let all = self.told_by_sources();
+        let saving = &mut self.gate.lock().saving;
+        saving.take_if(|saving| saving.until < all)
     }
 
     /// Moves the records of all lanes behind those in `to`, in the order of lanes. `spare` is an

@@ -1,10 +1,11 @@
 //! What a lane holds: who tells what, and when.
 
 use crate::{Exit, Node, Payload, Population, Status, TraceContext};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// One thing that was told.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Record {
     /// When, in nanoseconds of the run.
     pub(crate) at: u64,
@@ -15,15 +16,10 @@ pub(crate) struct Record {
 }
 
 /// What was told. Small, because a run may tell millions of them a second.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum What {
     /// The actor has appeared.
     Node(Box<Node>),
-    /// It has appeared, and the actors after it, `count` of them together.
-    Population {
-        count: u32,
-        population: Arc<dyn Population>,
-    },
     /// The name of the actor, which no graph shows.
     Name(Box<str>),
     /// It knows the actor with this number.
@@ -47,10 +43,17 @@ pub(crate) enum What {
     },
     /// A line of its own in the log of messages.
     Note(Box<str>),
+    /// It has appeared, and the actors after it, `count` of them together. It goes to no other process; a node for each
+    /// does.
+    #[serde(skip)]
+    Population {
+        count: u32,
+        population: Arc<dyn Population>,
+    },
 }
 
 /// Which end of an exchange, and which way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Annotation {
     /// Client send, of a message without a response.
     Tell,

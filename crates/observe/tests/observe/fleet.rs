@@ -175,12 +175,16 @@ impl Actor<Msg> for Server {
 struct Harbour {
     fleet: Fleet,
     recorder: Recorder,
+    servers: Recorder,
 }
 
 impl Scenario<Msg> for Harbour {
     async fn root<C: AsyncContext<Msg>>(self, mut cx: C) {
-        let Harbour { fleet, recorder } = self;
-        let told = recorder.clone();
+        let Harbour {
+            fleet,
+            recorder,
+            servers: told,
+        } = self;
         let service = told.service("server");
         let make = move |index| Server {
             recorder: told.clone(),
@@ -253,9 +257,21 @@ impl Fleet {
     /// Runs while `observer` listens.
     pub fn run(self, executor: Executor, config: &Config, observer: &Observer) -> Report {
         let recorder = observer.recorder();
+        self.run_told_apart(executor, config, recorder.clone(), recorder)
+    }
+
+    /// Runs with servers that tell another recorder.
+    pub fn run_told_apart(
+        self,
+        executor: Executor,
+        config: &Config,
+        recorder: Recorder,
+        servers: Recorder,
+    ) -> Report {
         let harbour = Harbour {
             fleet: self,
             recorder,
+            servers,
         };
         run(executor, config, harbour).unwrap()
     }

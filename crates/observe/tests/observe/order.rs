@@ -2,7 +2,7 @@
 
 use crate::fleet::{Fleet, config, everything};
 use corsair::Executor;
-use corsair_observe::{Clock, Observer, Settings};
+use corsair_observe::{Clock, Observer, Relay, Settings};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -34,6 +34,65 @@ const FLEET: Fleet = Fleet {
     servers: 700,
     requests: 20,
 };
+
+#[test]
+fn what_another_process_relays_is_written_as_if_it_were_told_here() {
+    let alone = tempfile::tempdir().unwrap();
+    FLEET.observed(1, alone.path());
+    let directory = tempfile::tempdir().unwrap();
+    let config = config(2);
+    let clock = Clock::Virtual(config.progress.clone());
+    let settings = Settings {
+        sources: 1,
+        ..everything(directory.path(), clock)
+    };
+    let (tell, told) = std::sync::mpsc::sync_channel::<Vec<u8>>(2);
+    let relay = Relay::start(&settings, move |batch| {
+        tell.send(batch.to_vec()).map_err(io::Error::other)
+    });
+    let relay = relay.unwrap();
+    let observer = Observer::start(settings).unwrap();
+    let mut source = observer.sources().pop().unwrap();
+    let listens = std::thread::spawn(move || {
+        let mut batches = told.into_iter();
+        while !source.receive(&batches.next().unwrap()).unwrap() {}
+    });
+    FLEET.run_told_apart(
+        Executor::Virtual,
+        &config,
+        observer.recorder(),
+        relay.recorder(),
+    );
+    relay.finish().unwrap();
+    listens.join().unwrap();
+    observer.finish().unwrap();
+    let (one, two) = (bytes(alone.path()), bytes(directory.path()));
+    assert_eq!(one.len(), two.len());
+    for (path, bytes) in &one {
+        assert!(two[path] == *bytes, "{}", path.display());
+    }
+}
+
+#[test]
+fn a_batch_that_is_cut_or_has_more_than_it_says_is_refused() {
+    let settings = Settings {
+        sources: 1,
+        ..Settings::new("fleet", Clock::Wall)
+    };
+    let (tell, told) = std::sync::mpsc::channel();
+    let relay = Relay::start(&settings, move |batch| {
+        tell.send(batch.to_vec()).map_err(io::Error::other)
+    });
+    relay.unwrap().finish().unwrap();
+    let batch: Vec<u8> = told.recv().unwrap();
+    let observer = Observer::start(settings).unwrap();
+    let mut source = observer.sources().pop().unwrap();
+    for length in 0..batch.len() {
+        assert!(source.receive(&batch[..length]).is_err(), "{length}");
+    }
+    assert!(source.receive(&[&batch[..], &[0]].concat()).is_err());
+    assert!(source.receive(&batch).unwrap());
+}
 
 #[test]
 fn files_are_the_same_for_any_number_of_workers() {

@@ -1,18 +1,22 @@
 //! The part of a run that one process has, and the parts put together.
 
+use super::saving::{Saves, Saving};
 use super::{Across, Cargo, Carrier};
-use crate::contract::{Config, Kind, Message, Report, RunError, Script};
+use crate::contract::{Config, Kind, Message, Report, RunError, Script, Time};
 use crate::sync::lock;
 use crate::virtual_time::buffer::Pool;
 use crate::virtual_time::conclusion::conclude;
 use crate::virtual_time::context::scripts;
-use crate::virtual_time::engine::{self, Outcome};
-use crate::virtual_time::exchange::Matrix;
+use crate::virtual_time::engine::{End, Outcome, PausableShard};
+use crate::virtual_time::exchange::{Matrix, Vote};
 use crate::virtual_time::on_threads;
+use crate::virtual_time::pause::Before;
 use crate::virtual_time::population::Blueprint;
 use crate::virtual_time::shard::Shard;
-use crate::virtual_time::travel::{CodecError, Kinds, put, settings};
+use crate::virtual_time::simulation::restored;
+use crate::virtual_time::travel::{CodecError, Kinds, Snapshot, SnapshotError, put, settings};
 use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -37,15 +41,27 @@ impl Part {
     }
 }
 
-/// Runs the part of a run that one process has, from its beginning to its end, and returns what
-/// [`conclude_parts`] is to be told of it, in the first process. The root is a script of kind `S`; `config.workers`
-/// does not matter.
+/// Where the part of a run begins.
+#[allow(
+    missing_debug_implementations,
+    reason = "what a kind has need not have one"
+)]
+pub enum Beginning<'a, S: Kind> {
+    /// With its root, a script of kind `S`.
+    Root(S::Parameters, S::Local),
+    /// Where it was saved, by any number of workers in any number of processes.
+    Saved(&'a Snapshot),
+}
+
+/// Runs the part of a run that one process has to its end, and returns what [`conclude_parts`] is to be told of it, in
+/// the first process; `config.workers` does not matter.
 ///
-/// Each worker makes its carrier on its own thread, all at once.
+/// Each worker makes its carrier on its own thread, all at once. If somebody is `saving` the run, somebody is in every
+/// process.
 ///
 /// # Errors
-/// [`RunError::Config`] if the configuration contradicts itself, [`RunError::Thread`] if the system refuses a
-/// thread.
+/// [`SnapshotError::Run`] if the configuration contradicts itself or the system refuses a thread; another
+/// [`SnapshotError`] if the run cannot go on from where it was saved.
 ///
 /// # Panics
 /// If there is not a carrier for each worker.
@@ -53,33 +69,46 @@ pub fn run_part<M: Message, S: Kind + Script<M>, C: Carrier>(
     config: &Config,
     part: Part,
     kinds: &Kinds<M>,
-    (parameters, local): (S::Parameters, S::Local),
+    beginning: Beginning<'_, S>,
     carriers: Vec<impl FnOnce() -> C + Send>,
-) -> Result<Vec<u8>, RunError> {
+    saving: Option<&dyn Saving>,
+) -> Result<Vec<u8>, SnapshotError> {
     let config = &part.configure(config);
-    config.check()?;
+    config.check().map_err(RunError::from)?;
     let own = part.workers.get();
     assert_eq!(carriers.len(), own, "each worker has a carrier");
-    let root: Root<M> = Arc::new(scripts::<M, S>(Some(parameters), local));
     let first = part.process * own;
+    let begun = begin(config, first..first + own, kinds, beginning)?;
     let matrix = Matrix::<Cargo<M>>::new(own);
-    let carriers: Vec<_> = carriers
-        .into_iter()
-        .map(|make| Mutex::new(Some(make)))
-        .collect();
+    let workers = carriers.into_iter().zip(begun.shards);
+    let workers: Vec<_> = workers.map(|one| Mutex::new(Some(one))).collect();
     let work = |index: usize| {
-        let make = lock(&carriers[index]).take();
-        let across = Across {
+        let (make, mut shard) = lock(&workers[index]).take().expect("each is taken once");
+        // The shard that has the root tells it by itself.
+        let progress = (index == 0 && first > 0)
+            .then(|| (config.progress.clone(), config.lookahead_nanos().ilog2()));
+        let mut across = Across {
             local: matrix.port(index),
             own: first..first + own,
             me: first + index,
-            carrier: make.expect("each worker takes its own carrier")(),
+            carrier: make(),
             kinds: kinds.clone(),
             piece: Vec::new(),
             pool: Pool::new(),
             is_lost: false,
+            agreed: Vote::NONE,
+            progress,
+            saves: Saves::new(saving, begun.now),
         };
-        engine::run_shard(config, first + index, across, Arc::clone(&root))
+        let end = loop {
+            let set = across.saves.next();
+            let time = set.map_or(u64::MAX, |set| set.as_nanos() + 1);
+            match shard.go(config, &mut across, Before { time, also: None }) {
+                End::Paused => across.save(config, begun.stream_seed, &mut shard, set),
+                end => break end,
+            }
+        };
+        shard.finish(config, end)
     };
     let outcomes = on_threads(config, own, || matrix.abandon(), work)?;
     let mut told = Vec::new();
@@ -91,6 +120,41 @@ pub fn run_part<M: Message, S: Kind + Script<M>, C: Carrier>(
             what: error.to_string(),
         })?;
     Ok(told)
+}
+
+/// The shards of a process, before they run.
+struct Begun<M: Message> {
+    shards: Vec<PausableShard<M>>,
+    now: Time,
+    /// From which random numbers derive.
+    stream_seed: u64,
+}
+
+fn begin<M: Message, S: Kind + Script<M>>(
+    config: &Config,
+    own: Range<usize>,
+    kinds: &Kinds<M>,
+    beginning: Beginning<'_, S>,
+) -> Result<Begun<M>, SnapshotError> {
+    match beginning {
+        Beginning::Root(parameters, local) => {
+            let root: Root<M> = Arc::new(scripts::<M, S>(Some(parameters), local));
+            let shard = |index| PausableShard::new(config, index, Arc::clone(&root));
+            Ok(Begun {
+                shards: own.map(shard).collect(),
+                now: Time::ZERO,
+                stream_seed: config.seed,
+            })
+        }
+        Beginning::Saved(snapshot) => {
+            let head = snapshot.read_head()?;
+            Ok(Begun {
+                shards: restored(config, kinds, snapshot, own)?,
+                now: Time::from_nanos(head.now),
+                stream_seed: head.stream_seed,
+            })
+        }
+    }
 }
 
 /// All that decides the result of a run, as bytes that all processes of it must have alike. What they have

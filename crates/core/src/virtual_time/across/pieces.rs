@@ -159,6 +159,7 @@ fn write_vote(vote: Vote, to: &mut Vec<u8>) {
         next,
         end,
         halt,
+        pause,
         busy,
         events,
         last,
@@ -166,7 +167,7 @@ fn write_vote(vote: Vote, to: &mut Vec<u8>) {
     for number in [next, end, events, last] {
         to.extend_from_slice(&number.to_le_bytes());
     }
-    to.push(u8::from(halt) | u8::from(busy) << 1);
+    to.push(u8::from(halt) | u8::from(busy) << 1 | u8::from(pause) << 2);
 }
 
 /// Writes an event as it lies in a buffer, and leaves it there.
@@ -263,7 +264,7 @@ fn read_piece<M: Message>(
         (vote.next, vote.end) = (take_u64(from)?, take_u64(from)?);
         (vote.events, vote.last) = (take_u64(from)?, take_u64(from)?);
         let [bits] = take(from)?;
-        (vote.halt, vote.busy) = (bits & 1 != 0, bits & 2 != 0);
+        (vote.halt, vote.busy, vote.pause) = (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
     }
     while !from.is_empty() {
         match take(from)? {

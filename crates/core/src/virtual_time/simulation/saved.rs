@@ -11,6 +11,7 @@ use crate::virtual_time::places::Places;
 use crate::virtual_time::population::Blueprint;
 use crate::virtual_time::shard::Shard;
 use crate::virtual_time::travel::{Head, Kinds, Share, Snapshot, SnapshotError, shares};
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 /// What a simulation needs to be saved.
@@ -127,25 +128,11 @@ impl<M: Message> Simulation<M> {
         let config = &config.with_network();
         let started = Stopwatch::start();
         let head = snapshot.read_head()?;
-        head.check::<M>(config)?;
-        let count = config.workers.get();
-        let places = Places::new(0, count);
-        let shares = shares(snapshot, kinds, count, |address| places.owner(address))?;
-        let shares: Vec<_> = shares
+        let shards = restored(config, kinds, snapshot, 0..config.workers.get())?;
+        let shards: Vec<_> = shards
             .into_iter()
-            .map(|share| Mutex::new(Some(share)))
+            .map(|shard| Arc::new(Mutex::new(shard)))
             .collect();
-        let make = |index: usize| {
-            let share: Option<Share<'_, M>> = lock(&shares[index]).take();
-            let share = share.expect("each shard takes its own share");
-            PausableShard::restored(config, index, &head, kinds, share)
-        };
-        let made = on_threads(config, count, || (), make)?;
-        let shards = (1..).zip(made).map(|(part, shard)| match shard {
-            Ok(shard) => Ok(Arc::new(Mutex::new(shard))),
-            Err(error) => Err(SnapshotError::corrupt(part, error)),
-        });
-        let shards: Vec<_> = shards.collect::<Result<_, _>>()?;
         let workers = WorkerThreads::new(config, &shards)?;
         Ok(Simulation {
             config: config.clone(),
@@ -162,4 +149,30 @@ impl<M: Message> Simulation<M> {
             }),
         })
     }
+}
+
+/// These of as many shards as there are workers, as they were saved by any number of them.
+pub(in super::super) fn restored<M: Message>(
+    config: &Config,
+    kinds: &Kinds<M>,
+    snapshot: &Snapshot,
+    wanted: Range<usize>,
+) -> Result<Vec<PausableShard<M>>, SnapshotError> {
+    let head = snapshot.read_head()?;
+    head.check::<M>(config)?;
+    let count = config.workers.get();
+    let places = Places::new(0, count);
+    let shares = shares(snapshot, kinds, count, |address| places.owner(address))?;
+    let shares = shares.into_iter().skip(wanted.start).take(wanted.len());
+    let shares: Vec<_> = shares.map(|share| Mutex::new(Some(share))).collect();
+    let make = |index: usize| {
+        let share: Option<Share<'_, M>> = lock(&shares[index]).take();
+        let share = share.expect("each shard takes its own share");
+        PausableShard::restored(config, wanted.start + index, &head, kinds, share)
+    };
+    let made = on_threads(config, wanted.len(), || (), make)?;
+    let shards = (1..).zip(made);
+    let shards =
+        shards.map(|(part, shard)| shard.map_err(|error| SnapshotError::corrupt(part, error)));
+    shards.collect()
 }

@@ -29,9 +29,8 @@ pub struct Snapshot {
 
 impl Snapshot {
     pub(in super::super) fn new(head: &Head, parts: Vec<Vec<u8>>) -> Result<Snapshot, CodecError> {
-        let mut bytes = Vec::new();
-        super::put(&mut bytes, head)?;
-        Ok(Snapshot { head: bytes, parts })
+        let head = encoded(head)?;
+        Ok(Snapshot { head, parts })
     }
 
     /// A snapshot from what [`Snapshot::head`] and [`Snapshot::parts`] have returned.
@@ -113,6 +112,13 @@ impl fmt::Debug for Snapshot {
             .field("bytes", &self.bytes())
             .finish_non_exhaustive()
     }
+}
+
+/// A head as it is in a snapshot.
+pub(in super::super) fn encoded(head: &Head) -> Result<Vec<u8>, CodecError> {
+    let mut bytes = Vec::new();
+    super::put(&mut bytes, head)?;
+    Ok(bytes)
 }
 
 /// What all shards agree on.

@@ -1,0 +1,71 @@
+//! An architecture in several processes.
+
+use super::summary::Described;
+use super::{ServiceResults, Services, failed};
+use crate::cluster::member::{PartRun, Spread};
+use crate::options::Options;
+use anyhow::{Context, Result, anyhow};
+use corsair::cluster::{Part, conclude_parts};
+use corsair::{Report, RunError};
+use corsair_arch::live::ResumeError;
+use corsair_arch::{Msg, Totals};
+use corsair_observe::Recorder;
+use std::time::Duration;
+
+impl Spread for Services<'_> {
+    fn course(&self, options: &Options) -> Result<Vec<u8>> {
+        let plan = self.plan(options, Recorder::off());
+        let course = corsair_arch::course(&options.config, self.topology.clone(), &plan);
+        course.map_err(|error| anyhow!("{error}"))
+    }
+
+    fn run_part(&mut self, mut run: PartRun<'_>) -> Result<(Vec<u8>, Vec<u8>)> {
+        let options = run.options;
+        let plan = self.plan(options, run.recorder.clone());
+        if run.part.process == 0 {
+            run.console.talking(options.duration);
+            self.warn(options, &plan);
+        }
+        self.described = Some(Described::new(options, &self.topology));
+        let carriers = std::mem::take(&mut run.carriers);
+        let (topology, config, part) = (self.topology.clone(), &options.config, run.part);
+        // What its actors have done in other processes is in no checkpoint: it is refused before.
+        let ran = corsair_arch::run_part(config, part, topology, &plan, None, carriers, None);
+        let (told, totals) = ran.map_err(|error| match error {
+            ResumeError::Simulate(error) => failed(&error, run.console),
+            error => anyhow!("{error}"),
+        })?;
+        Ok((told, serde_json::to_vec(&totals)?))
+    }
+
+    fn conclude(
+        &self,
+        options: &Options,
+        part: Part,
+        told: &[Vec<u8>],
+        wall: Duration,
+    ) -> Result<Report, RunError> {
+        conclude_parts::<Msg>(&options.config, part, told, wall)
+    }
+
+    fn into_results(self, options: &Options, beside: &[Vec<u8>]) -> Result<ServiceResults> {
+        let mut sum: Option<Totals> = None;
+        for told in beside {
+            let totals: Totals =
+                serde_json::from_slice(told).context("what a process has done makes no sense")?;
+            match &mut sum {
+                None => sum = Some(totals),
+                Some(sum) => sum.merge(totals),
+            }
+        }
+        let (totals, mut described) = sum
+            .zip(self.described)
+            .ok_or_else(|| anyhow!("services have not been run"))?;
+        described.utilisations = self.topology.utilisations(&totals, options.duration);
+        Ok(ServiceResults {
+            described,
+            totals,
+            files: Vec::new(),
+        })
+    }
+}

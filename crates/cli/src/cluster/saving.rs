@@ -1,0 +1,406 @@
+//! A run over several processes is saved: every process writes the parts of its workers, and the first one makes a
+//! checkpoint of them when all are there.
+
+use super::lineage::Newest;
+use crate::checkpoint::signal::Signals;
+use crate::checkpoint::{self, Checkpoints, PROGRAM, RECORDER, VERSION};
+use crate::console::{Console, complain};
+use crate::text::{self, GoDuration};
+use anyhow::{Result, anyhow};
+use corsair::Time;
+use corsair::cluster::{SavedPart, Saving};
+use corsair_observe::SavedOutputs;
+use corsair_observe::checkpoint::{Draft, SavedFile, Staging};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Between two looks whether it is time to save the run.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What else is saved with a run, and what it has written: asked for once each time, when all workers of this process have
+/// paused at this point of virtual time.
+pub type Outputs<'a> = dyn Fn(Time) -> Result<(Value, SavedOutputs)> + Sync + 'a;
+
+/// What a process tells the first one of a checkpoint.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Told {
+    number: u64,
+    /// The files that it has written, or why it has not.
+    files: Result<Vec<(String, u64, u32)>, String>,
+}
+
+/// What the thread that writes is told.
+enum Event {
+    /// All workers of this process have saved their parts.
+    Saved(Set),
+    /// A process has told this.
+    Told(usize, Told),
+}
+
+/// The parts of this process, and in the first one all that belongs to the whole.
+struct Set {
+    number: u64,
+    time: Time,
+    asked: bool,
+    paused: Duration,
+    parts: Vec<(usize, Vec<u8>)>,
+    head: Option<Vec<u8>>,
+    details: Value,
+    outputs: SavedOutputs,
+}
+
+/// What workers have saved so far.
+#[derive(Default)]
+struct Pausing {
+    parts: Vec<SavedPart>,
+    since: Option<Instant>,
+}
+
+/// Saves the part of this process.
+pub struct Keeper<'a> {
+    checkpoints: &'a Checkpoints,
+    workers: usize,
+    outputs: &'a Outputs<'a>,
+    /// Ends the run of all processes, for this reason.
+    fail: &'a (dyn Fn(String) + Sync),
+    pausing: Mutex<Pausing>,
+    shared: Arc<Shared>,
+    events: Mutex<Sender<Event>>,
+}
+
+struct Shared {
+    /// See [`Saving::wanted`].
+    wanted: AtomicU64,
+    /// How many times the run has been saved here.
+    number: AtomicU64,
+    /// It was asked for by hand.
+    asked: AtomicBool,
+    /// One is being written.
+    is_writing: AtomicBool,
+    is_over: AtomicBool,
+}
+
+/// The threads of a [`Keeper`], which outlive the run.
+pub struct Writer {
+    shared: Arc<Shared>,
+    events: Sender<Event>,
+    timer: JoinHandle<()>,
+    writer: JoinHandle<()>,
+}
+
+/// Who this process is among those that write.
+pub struct Place {
+    pub process: usize,
+    pub processes: usize,
+    pub session: u64,
+}
+
+impl Writer {
+    /// Begins to watch the clock and the signal. `tell` tells the first process.
+    pub fn start(
+        checkpoints: &Checkpoints,
+        place: Place,
+        console: Arc<Console>,
+        tell: impl Fn(Vec<u8>) + Send + 'static,
+    ) -> Result<Writer> {
+        let shared = Arc::new(Shared {
+            wanted: AtomicU64::new(0),
+            number: AtomicU64::new(0),
+            asked: AtomicBool::new(false),
+            is_writing: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
+        });
+        let (events, told) = channel();
+        // The clock is that of the first process.
+        let every = checkpoints.every.filter(|_| place.process == 0);
+        let watch = {
+            let shared = Arc::clone(&shared);
+            move || watch_clock(&shared, every)
+        };
+        let flags = Value::Object(checkpoints.flags.clone());
+        let files = Files {
+            directory: checkpoints.directory.clone(),
+            configuration: checkpoint::configuration(&checkpoints.flags),
+            flags,
+            place,
+            console,
+            shared: Arc::clone(&shared),
+        };
+        let named = |name: &str| thread::Builder::new().name(name.to_owned());
+        Ok(Writer {
+            timer: named("checkpoints").spawn(watch)?,
+            writer: named("checkpoint").spawn(move || files.write_all(&told, &tell))?,
+            shared,
+            events,
+        })
+    }
+
+    /// Who listens in the first process to what others tell.
+    pub fn listener(&self) -> impl Fn(usize, Vec<u8>) + Send + use<> {
+        let events = self.events.clone();
+        move |from, told: Vec<u8>| {
+            // What makes no sense is of no checkpoint; without a writer there is none.
+            if let Ok(told) = serde_json::from_slice(&told) {
+                let _ = events.send(Event::Told(from, told));
+            }
+        }
+    }
+
+    /// What workers save their parts with.
+    pub fn keeper<'a>(
+        &self,
+        checkpoints: &'a Checkpoints,
+        workers: usize,
+        outputs: &'a Outputs<'a>,
+        fail: &'a (dyn Fn(String) + Sync),
+    ) -> Keeper<'a> {
+        Keeper {
+            checkpoints,
+            workers,
+            outputs,
+            fail,
+            pausing: Mutex::default(),
+            shared: Arc::clone(&self.shared),
+            events: Mutex::new(self.events.clone()),
+        }
+    }
+
+    /// Nothing more is saved here: waits until what was saved is written.
+    pub fn finish(self) {
+        self.shared.is_over.store(true, Ordering::Relaxed);
+        drop(self.events);
+        for thread in [self.timer, self.writer] {
+            if let Err(panic) = thread.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    }
+}
+
+/// Asks for the next checkpoint when it is time.
+fn watch_clock(shared: &Shared, every: Option<Duration>) {
+    let signals = Signals::new();
+    let mut last = Instant::now();
+    let mut seen = 0;
+    while !shared.is_over.load(Ordering::Relaxed) {
+        thread::sleep(LOOK);
+        let number = shared.number.load(Ordering::Relaxed);
+        if number != seen {
+            (seen, last) = (number, Instant::now());
+        }
+        let is_asked = signals.asked();
+        let is_due = every.is_some_and(|every| last.elapsed() >= every)
+            && !shared.is_writing.load(Ordering::Relaxed);
+        if is_asked {
+            shared.asked.store(true, Ordering::Relaxed);
+        }
+        if is_asked || is_due {
+            shared.wanted.store(number + 1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Saving for Keeper<'_> {
+    fn wanted(&self) -> u64 {
+        self.shared.wanted.load(Ordering::Relaxed)
+    }
+
+    fn times(&self) -> &[Time] {
+        &self.checkpoints.at
+    }
+
+    fn save(&self, saved: SavedPart) {
+        let lock = || self.pausing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pausing = lock();
+        let since = *pausing.since.get_or_insert_with(Instant::now);
+        pausing.parts.push(saved);
+        // The last worker of this process: none has anything to tell before it goes on.
+        if pausing.parts.len() < self.workers {
+            return;
+        }
+        let parts = std::mem::take(&mut *pausing).parts;
+        drop(pausing);
+        if let Err(error) = self.hand_over(parts, since) {
+            (self.fail)(format!("the run cannot be saved: {error:#}"));
+        }
+    }
+}
+
+impl Keeper<'_> {
+    fn hand_over(&self, saved: Vec<SavedPart>, since: Instant) -> Result<()> {
+        let first = &saved[0];
+        let (number, time) = (first.number, first.time);
+        let asked = first.is_at_its_time || self.shared.asked.swap(false, Ordering::Relaxed);
+        let (details, outputs) = (self.outputs)(time)?;
+        let mut head = None;
+        let mut parts = Vec::new();
+        for part in saved {
+            head = head.or(part.head);
+            parts.push((part.worker, part.part?));
+        }
+        parts.sort_by_key(|(worker, _)| *worker);
+        self.shared.is_writing.store(true, Ordering::Relaxed);
+        self.shared.number.store(number, Ordering::Relaxed);
+        let set = Set {
+            number,
+            time,
+            asked,
+            paused: since.elapsed(),
+            parts,
+            head,
+            details,
+            outputs,
+        };
+        let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let sent = events.send(Event::Saved(set));
+        sent.map_err(|_| anyhow!("what writes checkpoints has failed"))
+    }
+}
+
+/// Writes the files of a process.
+struct Files {
+    directory: PathBuf,
+    configuration: String,
+    flags: Value,
+    place: Place,
+    console: Arc<Console>,
+    shared: Arc<Shared>,
+}
+
+/// A checkpoint that is not complete yet, in the first process.
+#[derive(Default)]
+struct Open {
+    own: Option<Set>,
+    files: BTreeMap<usize, Vec<SavedFile>>,
+    failed: Option<String>,
+}
+
+impl Files {
+    fn write_all(&self, events: &Receiver<Event>, tell: &impl Fn(Vec<u8>)) {
+        let mut open: BTreeMap<u64, Open> = BTreeMap::new();
+        for event in events {
+            let number = match event {
+                Event::Saved(mut set) => {
+                    let number = set.number;
+                    let files = self.write(&mut set).map_err(|error| error.to_string());
+                    if self.place.process == 0 {
+                        open.entry(number).or_default().own = Some(set);
+                    } else {
+                        self.shared.is_writing.store(false, Ordering::Relaxed);
+                    }
+                    let told = serde_json::to_vec(&Told { number, files });
+                    tell(told.unwrap_or_default());
+                    continue;
+                }
+                Event::Told(from, told) => {
+                    let one = open.entry(told.number).or_default();
+                    let files = match told.files {
+                        Ok(files) => files,
+                        Err(why) => {
+                            one.failed.get_or_insert(why);
+                            Vec::new()
+                        }
+                    };
+                    let file = |(name, bytes, crc32)| SavedFile { name, bytes, crc32 };
+                    one.files
+                        .insert(from, files.into_iter().map(file).collect());
+                    told.number
+                }
+            };
+            let all = open
+                .get(&number)
+                .is_some_and(|one| one.files.len() == self.place.processes && one.own.is_some());
+            if all && let Some(one) = open.remove(&number) {
+                self.complete(number, one);
+                self.shared
+                    .is_writing
+                    .store(!open.is_empty(), Ordering::Relaxed);
+            }
+        }
+        // What not all processes have written is none.
+        for number in open.into_keys() {
+            self.staging(number).remove();
+        }
+    }
+
+    fn staging(&self, number: u64) -> Staging {
+        let Place { session, .. } = self.place;
+        Staging::new(&self.directory, &format!("{session:016x}-{number}"))
+    }
+
+    /// Writes the files of this process beside the place of the checkpoint.
+    fn write(&self, set: &mut Set) -> Result<Vec<(String, u64, u32)>> {
+        let staging = self.staging(set.number);
+        staging.create()?;
+        let head = set.head.take().map(|head| ("head".to_owned(), head));
+        let part = |(worker, part)| (format!("part-{:04}", worker + 1), part);
+        let parts = std::mem::take(&mut set.parts).into_iter().map(part);
+        // Who has the head writes what all have told.
+        let is_first = head.is_some();
+        let outputs = &mut set.outputs;
+        let state = is_first.then(|| (RECORDER.to_owned(), std::mem::take(&mut outputs.state)));
+        let copies = std::mem::take(&mut outputs.copies);
+        let mut files = Vec::new();
+        for (name, contents) in head.into_iter().chain(parts).chain(state).chain(copies) {
+            let SavedFile { name, bytes, crc32 } = staging.write(name, &contents)?;
+            files.push((name, bytes, crc32));
+        }
+        Ok(files)
+    }
+
+    /// All processes have written their files.
+    fn complete(&self, number: u64, one: Open) {
+        let Open { own, files, failed } = one;
+        let Some(set) = own else { return };
+        let files: Vec<SavedFile> = files.into_values().flatten().collect();
+        let size: u64 = files.iter().map(|file| file.bytes).sum();
+        let draft = Draft {
+            program: PROGRAM.to_owned(),
+            version: VERSION.to_owned(),
+            configuration: self.configuration.clone(),
+            time: set.time.as_nanos(),
+            asked: set.asked,
+            details: json!({ "flags": self.flags, "run": set.details }),
+            files: Vec::new(),
+            outputs: set.outputs.files,
+        };
+        let staging = self.staging(number);
+        let written = match failed {
+            Some(why) => Err(anyhow!("{why}")),
+            None => staging
+                .complete(files, draft)
+                .map_err(|error| anyhow!("{error}")),
+        };
+        match written {
+            Ok(place) => self.console.line(format_args!(
+                "corsair: saved to {} at {}: {}, a pause of {}",
+                place.display(),
+                set.time,
+                text::bytes(size),
+                GoDuration::rounded(set.paused)
+            )),
+            Err(error) => {
+                staging.remove();
+                complain(format_args!("--checkpoint-dir: {error}"));
+            }
+        }
+    }
+}
+
+/// What is to be said of a run that is lost: where it can go on.
+pub fn advice(newest: Option<&Newest>) -> String {
+    newest.map_or_else(String::new, |newest| match newest.origin() {
+        Some(origin) => format!(
+            "; the last checkpoint is {}, go on with `corsair resume {0}`",
+            origin.place
+        ),
+        None => "; nothing was saved before".to_owned(),
+    })
+}

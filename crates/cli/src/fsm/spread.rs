@@ -1,0 +1,78 @@
+//! Pirates in several processes.
+
+use super::watch::{Recorded, Stages};
+use super::{PirateResults, Pirates, failed, saved};
+use crate::cluster::member::{PartRun, Spread};
+use crate::options::Options;
+use anyhow::{Result, anyhow};
+use corsair::cluster::{Part, Saving, conclude_parts};
+use corsair::fsm::{self, Fsm, Msg, Watch};
+use corsair::{Report, RunError};
+use std::time::Duration;
+
+impl Spread for Pirates {
+    fn course(&self, options: &Options) -> Result<Vec<u8>> {
+        Ok(fsm::course(&options.config, &self.scenario))
+    }
+
+    fn run_part(&mut self, run: PartRun<'_>) -> Result<(Vec<u8>, Vec<u8>)> {
+        let stages = Stages::new(run.console, &run.recorder, &self.names);
+        if let Some(from) = &self.from {
+            saved::go_on(&stages, from)?;
+        }
+        let (form, pirates) = (self.scenario.form, self.scenario.count());
+        let (scenario, recorder) = (self.scenario.clone(), run.recorder.clone());
+        let (told, tally) = if recorder.wants_graph() || recorder.wants_messages() {
+            let watch = stages.with(Recorded(recorder));
+            run_watched(run, &scenario.watched_by(watch), &stages)?
+        } else {
+            run_watched(run, &scenario.watched_by(stages.with(())), &stages)?
+        };
+        self.done = Some(PirateResults {
+            form,
+            pirates,
+            delivered: stages.delivered(),
+            tally,
+            names: self.names.clone().at(stages.pirates()),
+        });
+        Ok((told, Vec::new()))
+    }
+
+    fn conclude(
+        &self,
+        options: &Options,
+        part: Part,
+        told: &[Vec<u8>],
+        wall: Duration,
+    ) -> Result<Report, RunError> {
+        conclude_parts::<Msg>(&fsm::config(options.config.clone()), part, told, wall)
+    }
+
+    fn into_results(self, _: &Options, _: &[Vec<u8>]) -> Result<PirateResults> {
+        self.done
+            .ok_or_else(|| anyhow!("pirates have not been run"))
+    }
+}
+
+fn run_watched<W: Watch>(
+    mut run: PartRun<'_>,
+    scenario: &Fsm<W>,
+    stages: &Stages,
+) -> Result<(Vec<u8>, Option<fsm::Tally>)> {
+    let carriers = std::mem::take(&mut run.carriers);
+    let recorder = run.recorder.clone();
+    let outputs = |time| saved::outputs(stages, &recorder, time);
+    let fail = run.fail();
+    let keeper = run.keeper(&outputs, &fail);
+    let saving = keeper.as_ref().map(|keeper| keeper as &dyn Saving);
+    let from = run.snapshot.as_ref();
+    let ran = fsm::run_part(
+        &run.options.config,
+        run.part,
+        scenario,
+        from,
+        carriers,
+        saving,
+    );
+    ran.map_err(|error| failed(&error, run.console))
+}

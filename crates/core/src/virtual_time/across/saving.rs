@@ -1,0 +1,113 @@
+//! A run over several processes is saved while it goes on.
+//!
+//! A worker that wants it says so at a meeting, so that all shards know of it at once: each pauses before the next
+//! window, writes what it has, and goes on. At points of virtual time that were set before the run they pause
+//! without a word. Either way the parts are of one moment, because nothing is on its way between shards then.
+
+use super::{Across, Carrier};
+use crate::contract::{Config, Message, Time};
+use crate::virtual_time::engine::PausableShard;
+use crate::virtual_time::travel::{Head, SnapshotError, encoded};
+
+/// Who saves the part of a run that one process has.
+pub trait Saving: Sync {
+    /// How many times the run should have been saved by now. Each worker asks before each meeting; if it is more than
+    /// there were, at any worker, the run is saved.
+    fn wanted(&self) -> u64;
+
+    /// The points of virtual time at which it is saved besides, in order: the same in all processes.
+    fn times(&self) -> &[Time];
+
+    /// A worker has written its part of the run, and goes on when this returns.
+    fn save(&self, saved: SavedPart);
+}
+
+/// What one worker has of a run that is saved.
+#[derive(Debug)]
+pub struct SavedPart {
+    /// How many times the run has been saved with this, counted alike by all workers.
+    pub number: u64,
+    /// All that is due until then has happened, and nothing later.
+    pub time: Time,
+    /// It is one of [`Saving::times`].
+    pub is_at_its_time: bool,
+    /// The worker's number among those of all processes.
+    pub worker: usize,
+    /// What all parts have in common, from the first worker of all: [`Snapshot::head`](crate::Snapshot::head).
+    pub head: Option<Vec<u8>>,
+    /// The part, or why it cannot be written.
+    pub part: Result<Vec<u8>, SnapshotError>,
+}
+
+/// When the next part is to be written.
+pub(super) struct Saves<'a> {
+    by: Option<&'a dyn Saving>,
+    /// How many times the run has been saved.
+    number: u64,
+    now: Time,
+}
+
+impl<'a> Saves<'a> {
+    /// For a run that begins, or goes on, at this point of virtual time.
+    pub(super) fn new(by: Option<&'a dyn Saving>, now: Time) -> Saves<'a> {
+        let number = 0;
+        Saves { by, number, now }
+    }
+
+    #[inline]
+    pub(super) fn is_wanted(&self) -> bool {
+        self.by.is_some_and(|by| by.wanted() > self.number)
+    }
+
+    /// The next point of virtual time at which the run pauses by itself.
+    pub(super) fn next(&self) -> Option<Time> {
+        let times = self.by.map_or(&[][..], |by| by.times());
+        times.iter().copied().find(|&time| time > self.now)
+    }
+}
+
+impl<M: Message, C: Carrier> Across<'_, M, C> {
+    /// The shard has paused: writes its part. `set` is where it was to pause by itself.
+    pub(super) fn save(
+        &mut self,
+        config: &Config,
+        stream_seed: u64,
+        shard: &mut PausableShard<M>,
+        set: Option<Time>,
+    ) {
+        let Some(by) = self.saves.by else {
+            return;
+        };
+        let window_bits = config.lookahead_nanos().ilog2();
+        let begin = self
+            .agreed
+            .next
+            .checked_shl(window_bits)
+            .unwrap_or(u64::MAX);
+        // Before the next window begins, if all were asked to pause there.
+        let time = match set {
+            Some(set) if !self.agreed.pause || begin > set.as_nanos() => set,
+            _ => Time::from_nanos(begin.saturating_sub(1)).max(self.saves.now),
+        };
+        self.saves.number += 1;
+        self.saves.now = time;
+        let head = (self.me == 0).then(|| {
+            let common = shard.common();
+            let head = Head::new::<M>(config, time.as_nanos(), 0, stream_seed, common);
+            encoded(&head)
+        });
+        let part = shard.save(&self.kinds.codec());
+        let (head, part) = match head.transpose() {
+            Ok(head) => (head, part),
+            Err(error) => (None, Err(SnapshotError::corrupt(0, error))),
+        };
+        by.save(SavedPart {
+            number: self.saves.number,
+            time,
+            is_at_its_time: set == Some(time),
+            worker: self.me,
+            head,
+            part,
+        });
+    }
+}

@@ -1,0 +1,206 @@
+//! What actors of other processes tell.
+//!
+//! Of a run over several processes the first one writes the files. Each other one has a [`Relay`]: its actors tell a
+//! recorder as ever, and what they tell goes to the first process in batches, each with the time up to which that
+//! is all. There it comes out of a [`Source`] into the lanes of the observer, which writes what all processes have
+//! told. So the files are those of one process, byte for byte.
+//!
+//! Memory is bounded as in one process: whoever tells faster than can be written waits, and a relay that waits lets the
+//! actors of its process wait.
+
+use crate::recorder::Wanted;
+use crate::recorder::lane::{Lanes, Next};
+use crate::recorder::record::{Record, What};
+use crate::times::SavedTimes;
+use crate::{Recorder, SavedOutputs, Settings};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// A batch ends with the record with which it gets longer than this.
+const LONG: usize = 1 << 18;
+
+/// What comes before the records of a batch.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Header {
+    /// Everything earlier than this is in this batch or in one before it.
+    reached: u64,
+    records: u32,
+    /// With the last batch: the times that were measured.
+    times: Option<Vec<(String, SavedTimes)>>,
+}
+
+/// Sends what the actors of this process tell to the process that writes it.
+#[derive(Debug)]
+pub struct Relay {
+    lanes: Arc<Lanes>,
+    sender: JoinHandle<io::Result<()>>,
+}
+
+impl Relay {
+    /// Sends what an observer with these settings would write; `send` takes a batch to a [`Source`], and waits as long as
+    /// that takes.
+    ///
+    /// # Errors
+    /// If there is no thread for it.
+    pub fn start(
+        settings: &Settings,
+        send: impl FnMut(&[u8]) -> io::Result<()> + Send + 'static,
+    ) -> io::Result<Relay> {
+        let lanes = Arc::new(Lanes::new(settings.clock.clone(), Wanted::of(settings), 0));
+        let taken = Arc::clone(&lanes);
+        let sender = std::thread::Builder::new().name("relay".to_owned());
+        let sender = sender.spawn(move || {
+            let sent = Batches::new(send).send_all(&taken);
+            // No thread waits for one that is gone.
+            taken.close();
+            sent
+        })?;
+        Ok(Relay { lanes, sender })
+    }
+
+    /// What actors tell their records to.
+    pub fn recorder(&self) -> Recorder {
+        Recorder::on(Arc::clone(&self.lanes))
+    }
+
+    /// The run is over here: sends what is left.
+    ///
+    /// # Errors
+    /// What could not be sent, now or while the run went on.
+    pub fn finish(self) -> io::Result<()> {
+        self.lanes.close();
+        let panicked = |_| Err(io::Error::other("what sends records has failed"));
+        self.sender.join().unwrap_or_else(panicked)
+    }
+}
+
+/// Writes batches.
+struct Batches<S> {
+    send: S,
+    header: Header,
+    records: Vec<u8>,
+    batch: Vec<u8>,
+}
+
+impl<S: FnMut(&[u8]) -> io::Result<()>> Batches<S> {
+    fn new(send: S) -> Batches<S> {
+        Batches {
+            send,
+            header: Header::default(),
+            records: Vec::new(),
+            batch: Vec::new(),
+        }
+    }
+
+    fn send_all(&mut self, lanes: &Lanes) -> io::Result<()> {
+        let (mut records, mut spare) = (Vec::new(), Vec::new());
+        let mut told = 0;
+        loop {
+            let next = lanes.next();
+            let saving = lanes.asked_to_save();
+            let reached = match (next, &saving) {
+                (Next::Last, _) => u64::MAX,
+                (Next::Look, Some(saving)) => saving.until.saturating_add(1),
+                (Next::Look, None) => lanes.watermark().unwrap_or(0),
+            };
+            lanes.take(&mut records, &mut spare);
+            let count = records.len() as u64;
+            records
+                .drain(..)
+                .try_for_each(|record| self.record(record))?;
+            if next == Next::Last {
+                self.header.times = Some(lanes.times.save());
+            }
+            if count > 0 || reached != told || next == Next::Last {
+                self.header.reached = reached;
+                self.batch()?;
+                told = reached;
+            }
+            lanes.wrote(count, reached);
+            if let Some(saving) = saving {
+                // Whoever has asked may have gone.
+                let _ = saving.answer.send(Ok(SavedOutputs::default()));
+            }
+            if next == Next::Last {
+                return Ok(());
+            }
+        }
+    }
+
+    fn record(&mut self, record: Record) -> io::Result<()> {
+        if let What::Population { count, population } = &record.what {
+            let node = |index| Record {
+                at: record.at,
+                actor: record.actor + index,
+                what: What::Node(Box::new(population.node(index))),
+            };
+            return (0..*count).try_for_each(|index| self.record(node(index)));
+        }
+        let records = std::mem::take(&mut self.records);
+        self.records = postcard::to_extend(&record, records).map_err(io::Error::other)?;
+        self.header.records += 1;
+        match self.records.len() {
+            ..LONG => Ok(()),
+            _ => self.batch(),
+        }
+    }
+
+    fn batch(&mut self) -> io::Result<()> {
+        self.batch.clear();
+        let header = std::mem::take(&mut self.header);
+        let batch = std::mem::take(&mut self.batch);
+        self.batch = postcard::to_extend(&header, batch).map_err(io::Error::other)?;
+        self.batch.append(&mut self.records);
+        (self.send)(&self.batch)
+    }
+}
+
+/// What another process of the run tells, in the process that writes it.
+#[derive(Debug)]
+pub struct Source {
+    lanes: Arc<Lanes>,
+    number: usize,
+}
+
+/// A batch that no [`Relay`] has sent.
+#[derive(Debug, thiserror::Error)]
+#[error("what another process tells makes no sense: {0}")]
+pub struct RelayError(postcard::Error);
+
+impl Source {
+    pub(crate) fn new(lanes: Arc<Lanes>, number: usize) -> Source {
+        Source { lanes, number }
+    }
+
+    /// Takes in a batch, and waits if too much is unwritten. Whether it was the last one.
+    ///
+    /// # Errors
+    /// If it makes no sense.
+    pub fn receive(&mut self, batch: &[u8]) -> Result<bool, RelayError> {
+        let (header, mut rest): (Header, &[u8]) =
+            postcard::take_from_bytes(batch).map_err(RelayError)?;
+        for _ in 0..header.records {
+            let (record, behind) = postcard::take_from_bytes(rest).map_err(RelayError)?;
+            rest = behind;
+            self.lanes.push_record(record);
+        }
+        if !rest.is_empty() {
+            return Err(RelayError(postcard::Error::SerdeDeCustom));
+        }
+        if header.reached > 0 {
+            self.lanes.reached(self.number, header.reached);
+        }
+        let is_last = header.times.is_some();
+        self.lanes.times.resume(header.times.unwrap_or_default());
+        Ok(is_last)
+    }
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        // It tells nothing more, and is waited for no longer.
+        self.lanes.reached(self.number, u64::MAX);
+    }
+}
