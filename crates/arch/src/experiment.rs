@@ -2,11 +2,12 @@
 
 use crate::simulate::{Plan, SimulateError, simulate};
 use crate::topology::Topology;
-use crate::totals::EntryTotals;
+use crate::totals::{EntryTotals, Totals};
 use corsair::{Config, Executor, Outcome};
 use parking_lot::Mutex;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// What one run has measured. Times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,24 +78,29 @@ pub fn measure(
     if report.outcome == Outcome::Cut {
         return Ok(None);
     }
+    let counted = plan.duration.saturating_sub(plan.warm_up);
+    Ok(Some(measured(&totals, counted)))
+}
+
+/// What a run has measured in the time in which its requests were counted.
+pub fn measured(totals: &Totals, counted: Duration) -> Measured {
     let mut all = EntryTotals::default();
     for entry in totals.entries.values() {
         all.add(entry);
     }
-    let measured = plan.duration.saturating_sub(plan.warm_up).as_secs_f64();
     let at = |part| all.percentile(part).time.as_secs_f64();
     let failed = all.errors + all.unanswered();
     let answered = all.times.len() - (all.errors - all.unrouted).min(all.times.len());
-    Ok(Some(Measured {
+    Measured {
         requests: all.requests + all.puts,
-        throughput: (answered + all.puts) as f64 / measured.max(1e-9),
+        throughput: (answered + all.puts) as f64 / counted.as_secs_f64().max(1e-9),
         errors: failed as f64 / all.requests.max(1) as f64,
         mean: all.times.mean() / 1e9,
         p50: at(0.5),
         p90: at(0.9),
         p99: at(0.99),
         p999: at(0.999),
-    }))
+    }
 }
 
 /// Calls `work` with every number below `count`, on `threads` threads, and returns what it gave in
@@ -176,20 +182,24 @@ pub fn compare(
         let seed = config.seed.wrapping_add((number / 2) as u64);
         measure(config, topologies[number % 2], plan, seed)
     });
-    let mut values: [Vec<[f64; 8]>; 2] = Default::default();
-    let mut names = [""; 8];
+    let mut measured: [Vec<Measured>; 2] = Default::default();
     for (number, run) in runs.into_iter().enumerate() {
-        let Some(measured) = run? else {
+        let Some(run) = run? else {
             return Ok(None);
         };
-        let columns = measured.columns();
-        names = columns.map(|(name, _)| name);
-        values[number % 2].push(columns.map(|(_, value)| value));
+        measured[number % 2].push(run);
     }
-    let compared = names.into_iter().enumerate().map(|(column, name)| {
-        let [a, b]: [Vec<f64>; 2] = [0, 1].map(|of: usize| {
-            let rows: &Vec<[f64; 8]> = &values[of];
-            rows.iter().map(|row| row[column]).collect()
+    let [a, b] = measured;
+    Ok(Some(compared(&a, &b)))
+}
+
+/// What was measured of two, from the same seeds in the same order.
+pub fn compared(a: &[Measured], b: &[Measured]) -> Vec<Compared> {
+    let columns = Measured::NAMES.into_iter().enumerate();
+    let compare = columns.map(|(column, name)| {
+        let [a, b] = [a, b].map(|runs| -> Vec<f64> {
+            let values = runs.iter().map(|run| run.columns()[column].1);
+            values.collect()
         });
         let differences: Vec<f64> = a.iter().zip(&b).map(|(a, b)| b - a).collect();
         Compared {
@@ -198,7 +208,7 @@ pub fn compare(
             difference: Estimate::of(&differences),
         }
     });
-    Ok(Some(compared.collect()))
+    compare.collect()
 }
 
 #[cfg(test)]

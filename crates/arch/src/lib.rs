@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod branch;
 mod buckets;
 mod capacity;
 #[cfg(feature = "compose")]
@@ -50,6 +51,7 @@ mod topology;
 mod totals;
 mod variant;
 
+pub use branch::{Branch, ChangeError};
 pub use capacity::{Capacity, CapacityError, Point, Search, Sized, capacity, instances};
 #[cfg(feature = "compose")]
 pub use compose::{ComposeError, compose};
@@ -64,7 +66,9 @@ pub use definition::{
 };
 pub use distribution::{Distribution, DistributionError, Sampler};
 pub use duration_text::{TimeSpan, duration};
-pub use experiment::{Compared, Estimate, Measured, compare, in_parallel, measure};
+pub use experiment::{
+    Compared, Estimate, Measured, compare, compared, in_parallel, measure, measured,
+};
 pub use geography::{Geography, Places, PlacesError, Zone};
 pub use learn::{LearnError, Learned, Quantile, Resemblance, TraceError, learn};
 pub use load::{Load, LoadText, LoadTextError};

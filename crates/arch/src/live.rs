@@ -10,6 +10,7 @@ mod times;
 pub use seen::{Calls, Details, InstanceState, MessageSeen, Recent, RequestSeen, SpanSeen};
 pub use times::Times;
 
+use crate::branch::ChangeError;
 use crate::message::{Call, Command, Key, Msg};
 use crate::model::{LEAST_TRAVEL, Model};
 use crate::node::Node;
@@ -61,6 +62,12 @@ pub enum ResumeError {
     /// The architecture cannot be run.
     #[error(transparent)]
     Simulate(#[from] SimulateError),
+    /// It cannot go on so.
+    #[error(transparent)]
+    Change(#[from] ChangeError),
+    /// It cannot be told what is to be done.
+    #[error(transparent)]
+    Inject(#[from] InjectError),
     /// The saved run cannot be read, or is another one's.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
@@ -107,7 +114,15 @@ impl Live {
         snapshot: &Snapshot,
     ) -> Result<Live, ResumeError> {
         let (config, model, _) = prepare(Executor::Virtual, base, topology, plan)?;
-        let simulation = Simulation::restore(&config, &kinds(&model), snapshot)?;
+        Live::restored(&config, model, snapshot)
+    }
+
+    pub(crate) fn restored(
+        config: &Config,
+        model: Arc<Model>,
+        snapshot: &Snapshot,
+    ) -> Result<Live, ResumeError> {
+        let simulation = Simulation::restore(config, &kinds(&model), snapshot)?;
         Ok(Live { simulation, model })
     }
 

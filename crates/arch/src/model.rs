@@ -50,6 +50,10 @@ pub(crate) struct Model {
     present: HashSet<(u32, Zone)>,
     /// The faults of each instance that has any.
     faults: HashMap<u32, Vec<Occurrence>>,
+    /// Faults that a saved run had and its branch has not, by instance and number: they do not begin.
+    pub(crate) revoked: HashSet<(u32, u32)>,
+    /// Where a branch of a saved run begins, if this is one.
+    pub(crate) turn: Option<Turn>,
     /// The links that go wrong.
     links: Vec<Link>,
     /// The services that may call themselves, perhaps by way of others.
@@ -64,6 +68,19 @@ pub(crate) struct Model {
     pub(crate) watched: AtomicU32,
     /// What the actors have done that are gone.
     pub(crate) totals: Mutex<Totals>,
+}
+
+/// Where a branch of a saved run begins.
+#[derive(Clone, Debug)]
+pub(crate) struct Turn {
+    /// When, in nanoseconds.
+    pub(crate) at: u64,
+    /// Whose random numbers are drawn from there on, if others.
+    pub(crate) seed: Option<u64>,
+    /// Whether requests are counted anew.
+    pub(crate) counts: bool,
+    /// The services that have another load from there on.
+    pub(crate) loads: Vec<u32>,
 }
 
 /// The settings of a run beside its topology.
@@ -119,6 +136,8 @@ impl Model {
             introduced,
             connections,
             circular: circular(&topology),
+            revoked: HashSet::new(),
+            turn: None,
             faults: faults::draw(&topology, settings.seed, settings.duration),
             links: Link::draw(&topology, settings.seed, load_at, settings.duration),
             load_at,
@@ -221,6 +240,16 @@ impl Model {
     #[inline]
     pub(crate) fn is_circular(&self, service: u32) -> bool {
         self.circular[service as usize]
+    }
+
+    /// Whether requests come in at an instance from outside.
+    pub(crate) fn is_entry_point(&self, instance: u32) -> bool {
+        self.package(instance) == Package::Denominator
+    }
+
+    /// The faults are those of another model.
+    pub(crate) fn keep_faults_of(&mut self, other: &Model) {
+        self.faults.clone_from(&other.faults);
     }
 
     /// What goes wrong with an instance.

@@ -83,6 +83,9 @@ impl State for Node {
     fn load<'de, A: SeqAccess<'de>>(&mut self, from: &mut A) -> Result<(), A::Error> {
         saved::load_next(from, &mut self.host)?;
         self.role.take_over(saved::next(from)?);
+        if let (Some(turn), Role::EntryPoint(entry)) = (&self.host.model.turn, &mut self.role) {
+            entry.turn(&self.host, turn);
+        }
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! `-a` anything but fsm: an architecture of services, simulated and observed.
 
-mod saved;
+pub mod saved;
 pub mod source;
 mod spent;
 #[cfg(feature = "cluster")]
@@ -60,22 +60,6 @@ impl<'a> Services<'a> {
 }
 
 impl Services<'_> {
-    fn plan(&self, options: &Options, recorder: Recorder) -> Plan {
-        let plan = Plan {
-            duration: options.duration,
-            poll: self.options.poll,
-            collapse: self.options.collapse,
-            interval: (!self.timelines.is_empty())
-                .then(|| self.options.interval.unwrap_or(slice_of(options.duration))),
-            recorder,
-            ..Plan::default()
-        };
-        Plan {
-            chat: options.chat.unwrap_or(plan.chat),
-            ..plan
-        }
-    }
-
     /// Warns of what will not be as one may expect.
     fn warn(&self, options: &Options, plan: &Plan) {
         let sent = [
@@ -126,7 +110,7 @@ impl Workload for Services<'_> {
         console: &Arc<Console>,
     ) -> Result<(Report, ServiceResults)> {
         console.talking(options.duration);
-        let plan = self.plan(options, recorder);
+        let plan = plan(options, self.options, recorder);
         self.warn(options, &plan);
         let mut described = Described::new(options, &self.topology);
         let names = self.topology.services.iter();
@@ -162,6 +146,21 @@ impl Workload for Services<'_> {
             files,
         };
         Ok((report, results))
+    }
+}
+
+/// How long an architecture runs, how much load there is, and what records it.
+pub fn plan(options: &Options, services: &ServiceOptions, recorder: Recorder) -> Plan {
+    let plan = Plan::default();
+    let slice = services.interval.unwrap_or(slice_of(options.duration));
+    Plan {
+        duration: options.duration,
+        chat: options.chat.unwrap_or(plan.chat),
+        poll: services.poll,
+        collapse: services.collapse,
+        interval: (!services.timelines.is_empty()).then_some(slice),
+        recorder,
+        ..plan
     }
 }
 

@@ -10,8 +10,9 @@ use crate::{cluster, config_file};
 use anyhow::{Context, Result, bail};
 use corsair::fsm::Form;
 use corsair::{Config, Executor, Message, Simulation, Snapshot, SnapshotError, Time};
+use corsair_arch::Setting;
 use corsair_observe::checkpoint::{self, Checkpoint, CheckpointError, Draft};
-use corsair_observe::{Population, Resumed, SavedOutputs};
+use corsair_observe::{Population, Recorder, Resumed};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use signal::Signals;
@@ -28,8 +29,8 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// How a run is saved, or goes on from where it was.
 #[derive(Clone, Debug)]
 pub struct Checkpoints {
-    /// How often, by the clock.
-    pub every: Option<Duration>,
+    /// How often.
+    pub every: Option<Every>,
     /// At which points of virtual time, in order.
     pub at: Vec<Time>,
     /// Below which directory.
@@ -42,6 +43,41 @@ pub struct Checkpoints {
     pub until: Option<Time>,
     /// From where on its random numbers are those of another seed.
     pub reseed: Option<u64>,
+    /// Fields that are changed from there on.
+    pub set: Vec<Setting>,
+}
+
+/// How often a run is saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Every {
+    /// By the clock.
+    Time(Duration),
+    /// Whenever it has written so many bytes to files.
+    Bytes(u64),
+}
+
+/// `10s` or `1GB`.
+fn every(text: &str) -> Result<Every, String> {
+    const UNITS: [(&str, u64); 6] = [
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+        ("kB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+    ];
+    for (unit, bytes) in UNITS {
+        if let Some(number) = text.strip_suffix(unit) {
+            let number = text::whole(number.trim(), 1, 1_000_000)?;
+            return Ok(Every::Bytes(number * bytes));
+        }
+    }
+    match text::duration(text)? {
+        Duration::ZERO => {
+            Err("a run that does nothing but save itself gets nowhere; give 1s or more".to_owned())
+        }
+        time => Ok(Every::Time(time)),
+    }
 }
 
 /// Flags that say what is done with a run beside running it, and so are none of it.
@@ -52,18 +88,21 @@ const KEPT_OUT: [&str; 6] = ["config", "saveconfig", "ui", "open", "replay", "cp
 /// # Errors
 /// The first value that is wrong, or that asks for what cannot be saved.
 pub fn options(values: &Values, options: &Options) -> Result<Option<Checkpoints>> {
-    let every = values.read("checkpoint-every", text::duration)?;
+    let every = values.read("checkpoint-every", every)?;
     let at = values.read("checkpoint-at", times)?.unwrap_or_default();
     let asked = ["checkpoint-every", "checkpoint-at", "checkpoint-dir"];
     let Some(flag) = asked.into_iter().find(|name| values.given(name).is_some()) else {
         return Ok(None);
     };
-    if every.is_some_and(|every| every.is_zero()) {
+    refuse(options, flag)?;
+    if let Some(Every::Bytes(_)) = every
+        && !writes(options)
+    {
         bail!(
-            "--checkpoint-every: a run that does nothing but save itself gets nowhere; give 1s or more"
+            "--checkpoint-every {}: bytes are those that the run writes to its graph and its flows, and it writes none; add -j or -c, or give a time",
+            values.text("checkpoint-every")
         );
     }
-    refuse(options, flag)?;
     Ok(Some(Checkpoints {
         every,
         at,
@@ -74,7 +113,17 @@ pub fn options(values: &Values, options: &Options) -> Result<Option<Checkpoints>
         from: None,
         until: None,
         reseed: None,
+        set: Vec::new(),
     }))
+}
+
+/// Whether it writes to files while it goes on.
+fn writes(options: &Options) -> bool {
+    let flows = match &options.what {
+        What::Services(services) => !services.flows.is_empty(),
+        What::Pirates(_) => false,
+    };
+    options.graph_json || flows
 }
 
 /// What cannot be saved.
@@ -190,10 +239,11 @@ pub fn run<M: Message>(
     checkpoints: &Checkpoints,
     config: &Config,
     console: &Console,
-    mut outputs: impl FnMut(Time) -> Result<(Value, SavedOutputs)>,
+    recorder: &Recorder,
+    mut details: impl FnMut() -> Result<Value>,
 ) -> Result<Ended> {
     let signals = Signals::new();
-    let mut keeper = Keeper::new(checkpoints, console);
+    let mut keeper = Keeper::new(checkpoints, console, recorder);
     let mut at = checkpoints.at.iter().copied().peekable();
     while at.next_if(|&time| time <= simulation.now()).is_some() {}
     let stop = checkpoints.until.unwrap_or(Time::MAX);
@@ -231,7 +281,7 @@ pub fn run<M: Message>(
         }
         let asked = at.next_if(|&time| time <= simulation.now()).is_some() || signals.asked();
         if asked || keeper.is_due() {
-            keeper.save(simulation, asked, &mut outputs)?;
+            keeper.save(simulation, asked, details()?)?;
         }
     };
     keeper.finish();
@@ -242,18 +292,25 @@ pub fn run<M: Message>(
 struct Keeper<'a> {
     checkpoints: &'a Checkpoints,
     console: &'a Console,
-    last: Instant,
+    recorder: &'a Recorder,
+    /// When the last one was made, and how much had been written by then.
+    last: (Instant, u64),
     writing: Option<JoinHandle<Result<PathBuf, CheckpointError>>>,
     /// What is said of it when it is written.
     about: String,
 }
 
 impl<'a> Keeper<'a> {
-    fn new(checkpoints: &'a Checkpoints, console: &'a Console) -> Keeper<'a> {
+    fn new(
+        checkpoints: &'a Checkpoints,
+        console: &'a Console,
+        recorder: &'a Recorder,
+    ) -> Keeper<'a> {
         Keeper {
             checkpoints,
             console,
-            last: Instant::now(),
+            recorder,
+            last: (Instant::now(), recorder.written()),
             writing: None,
             about: String::new(),
         }
@@ -264,15 +321,20 @@ impl<'a> Keeper<'a> {
         if self.writing.as_ref().is_some_and(JoinHandle::is_finished) {
             self.finish();
         }
-        let every = self.checkpoints.every;
-        self.writing.is_none() && every.is_some_and(|every| self.last.elapsed() >= every)
+        let (at, written) = self.last;
+        let is_time = match self.checkpoints.every {
+            Some(Every::Time(time)) => at.elapsed() >= time,
+            Some(Every::Bytes(bytes)) => self.recorder.written() - written >= bytes,
+            None => false,
+        };
+        self.writing.is_none() && is_time
     }
 
     fn save<M: Message>(
         &mut self,
         simulation: &mut Simulation<M>,
         asked: bool,
-        outputs: &mut impl FnMut(Time) -> Result<(Value, SavedOutputs)>,
+        details: Value,
     ) -> Result<()> {
         self.finish();
         let begun = Instant::now();
@@ -281,7 +343,7 @@ impl<'a> Keeper<'a> {
             Err(SnapshotError::Over) => return Ok(()),
             other => other?,
         };
-        let (details, outputs) = outputs(time)?;
+        let outputs = self.recorder.save(time)?;
         let paused = GoDuration::rounded(begun.elapsed());
         let size = text::bytes(snapshot.bytes());
         self.about = format!("at {time}: {size}, a pause of {paused}");
@@ -296,7 +358,7 @@ impl<'a> Keeper<'a> {
             files: files(snapshot, outputs.state, outputs.copies),
             outputs: outputs.files,
         };
-        self.last = Instant::now();
+        self.last = (Instant::now(), self.recorder.written());
         let directory = self.checkpoints.directory.clone();
         let write = move || checkpoint::write(&directory, draft);
         let thread = std::thread::Builder::new().name("checkpoint".to_owned());

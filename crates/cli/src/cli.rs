@@ -10,6 +10,7 @@ use crate::diff::{self, DiffArgs};
 use crate::flags::command::{Purpose, command};
 use crate::flags::values::Values;
 use crate::flags::{Value, normalise, refusal};
+use crate::fork::{self, ForkArgs};
 use crate::learn::{self, LearnArgs};
 use crate::marshal::{self, MarshalArgs};
 use crate::options::{self, Options};
@@ -91,6 +92,10 @@ pub fn main(args: impl Iterator<Item = OsString>) -> Result<ExitCode> {
         Some(("diff", given)) => diff::run(&DiffArgs::from_arg_matches(given)?),
         Some(("view", given)) => {
             view::run(&ViewArgs::from_arg_matches(given)?)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(("fork", given)) => {
+            fork::run(&ForkArgs::from_arg_matches(given)?)?;
             Ok(ExitCode::SUCCESS)
         }
         Some(("resume", args)) => resume::run(&ResumeArgs::from_arg_matches(args)?, &given),

@@ -92,7 +92,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
 }
 
 /// A number with its interval, in the unit that people read it in.
-fn shown(name: &str, of: Estimate) -> String {
+pub fn shown(name: &str, of: Estimate) -> String {
     let within = of.within.unwrap_or(0.0);
     if name.ends_with("_seconds") {
         format!("{:.3} ± {:.3} ms", of.mean * 1e3, within * 1e3)

@@ -11,6 +11,7 @@ mod config_file;
 mod console;
 mod diff;
 mod flags;
+mod fork;
 mod format;
 mod fsm;
 mod interrupt;

@@ -2,12 +2,14 @@
 
 use crate::checkpoint::{self, Checkpoints};
 use crate::flags::values::Values;
-use crate::options::Options;
-use crate::{cli, cluster, config_file, simulation, text};
+use crate::options::{Options, What};
+use crate::{cli, cluster, config_file, simulation, text, variants};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use corsair::Time;
-use serde_json::{Map, Value};
+use corsair_arch::Setting;
+use corsair_observe::checkpoint::Checkpoint;
+use serde_json::Value;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,8 +30,12 @@ pub struct ResumeArgs {
     /// From here on, draw the random numbers of another seed
     #[arg(long, value_name = "N")]
     seed_from_here: Option<String>,
-    /// Go on saving so often, by the clock [default: as the run was told]
-    #[arg(long, value_name = "TIME")]
+    /// A field of the definition that is set from here on, as `corsair sweep` has them, or load=N% of what comes
+    /// in; may be given several times
+    #[arg(long = "set", value_name = "FIELD=VALUE", value_parser = variants::setting)]
+    set: Vec<Setting>,
+    /// Go on saving so often [default: as the run was told]
+    #[arg(long, value_name = "TIME|SIZE")]
     checkpoint_every: Option<String>,
     /// Save at these points of virtual time [default: as the run was told]
     #[arg(long, value_name = "TIME,…")]
@@ -72,21 +78,17 @@ pub struct ResumeArgs {
 /// If there is nothing to go on from, a value is wrong, or the run fails.
 pub fn run(args: &ResumeArgs, given_args: &[OsString]) -> Result<ExitCode> {
     let checkpoint = checkpoint::read(&args.directory)?;
-    let flags = checkpoint.manifest.details.get("flags");
-    let flags = flags
-        .and_then(Value::as_object)
-        .cloned()
-        .unwrap_or_default();
     let mut values = Values::default();
     given(args, &mut values, &checkpoint.directory)?;
-    // Workers are those of this machine unless told.
-    let flags: Map<String, Value> = flags
-        .into_iter()
-        .filter(|(name, _)| name != "workers" && name != "cpus")
-        .collect();
+    add_flags(&checkpoint, &mut values)?;
     let manifest = checkpoint.directory.join("manifest.json");
-    config_file::add(&mut values, flags, &manifest, "corsair resume")?;
     let mut options = Options::read(&values)?;
+    if let (What::Pirates(_), [first, ..]) = (&options.what, &args.set[..]) {
+        bail!(
+            "--set {}: pirates have no fields that could be set; give --seed-from-here",
+            first.path
+        );
+    }
     let saved = checkpoint::options(&values, &options)?;
     let saved = saved.ok_or_else(|| {
         anyhow!(
@@ -108,12 +110,27 @@ pub fn run(args: &ResumeArgs, given_args: &[OsString]) -> Result<ExitCode> {
         from: Some(Arc::new(checkpoint)),
         until,
         reseed,
+        set: args.set.clone(),
         ..saved
     });
     if let Some(code) = cluster::run(&values, &options, given_args)? {
         return Ok(code);
     }
     simulation::run(&options, &cli::described(&values))
+}
+
+/// Adds the flags of a saved run to those that are given anew.
+///
+/// # Errors
+/// If they are none of this program's.
+pub fn add_flags(checkpoint: &Checkpoint, values: &mut Values) -> Result<()> {
+    let flags = checkpoint.manifest.details.get("flags");
+    let flags = flags.and_then(Value::as_object).into_iter().flatten();
+    // Workers are those of this machine unless told.
+    let flags = flags.filter(|(name, _)| *name != "workers" && *name != "cpus");
+    let flags = flags.map(|(name, value)| (name.clone(), value.clone()));
+    let manifest = checkpoint.directory.join("manifest.json");
+    config_file::add(values, flags.collect(), &manifest, "corsair resume")
 }
 
 /// Flags that are given anew.

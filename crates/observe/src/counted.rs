@@ -25,6 +25,11 @@ impl<W: Write> Counted<W> {
         Ok((self.bytes, self.sum.clone().finalize()))
     }
 
+    /// How many bytes were written through it.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     pub(crate) fn get(&self) -> &W {
         &self.out
     }

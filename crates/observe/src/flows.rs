@@ -102,6 +102,11 @@ impl Flows {
         }))
     }
 
+    /// How many bytes of files have been written.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.outlets.iter().map(Outlet::bytes).sum()
+    }
+
     /// What it takes to go on from here: `to` gets the files.
     pub(crate) fn save(&mut self, to: &mut SavedOutputs) -> Result<SavedFlows, ObserveError> {
         let (open, order) = self.join.save();

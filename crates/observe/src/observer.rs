@@ -240,6 +240,7 @@ fn write(lanes: &Lanes, sinks: &mut Sinks, cut: Option<&Cut>) -> Result<(), Obse
         } else {
             drop(ready);
         }
+        lanes.set_bytes(sinks.bytes());
         lanes.wrote(count, watermark);
         if let Some(saving) = saving {
             let saved = match (&outcome, merge.is_empty()) {

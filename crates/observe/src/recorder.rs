@@ -330,6 +330,11 @@ impl Recorder {
         }
     }
 
+    /// How many bytes of graphs and flows have been written to files so far, about.
+    pub fn written(&self) -> u64 {
+        self.0.as_ref().map_or(0, |lanes| lanes.bytes())
+    }
+
     /// The run is paused at this time, and is being saved: writes all that it has told until then, and says what it
     /// takes to go on from there.
     ///

@@ -78,6 +78,21 @@ impl Curve {
         Ok(Curve { pieces })
     }
 
+    /// How many requests are due until a time in seconds.
+    pub(crate) fn due(&self, at: f64) -> f64 {
+        let place = self.pieces.partition_point(|piece| piece.to <= at);
+        let Some(piece) = self.pieces.get(place).filter(|piece| piece.from <= at) else {
+            return self.pieces.last().map_or(0.0, |last| last.before);
+        };
+        let after = at - piece.from;
+        let slope = if piece.to.is_infinite() {
+            0.0
+        } else {
+            (piece.last - piece.first) / (piece.to - piece.from)
+        };
+        piece.before + after * (piece.first + slope * after / 2.0)
+    }
+
     /// The time in seconds until which this many requests are due; none if there never are.
     pub(crate) fn time_of(&self, requests: f64) -> Option<f64> {
         let is_before = |piece: &Piece| piece.before + piece.requests() < requests;
@@ -127,6 +142,18 @@ mod tests {
         let times: Vec<f64> = (0..=70).map(|n| curve.time_of(n.into()).unwrap()).collect();
         assert!(times.is_sorted());
         assert!(times[1] > 1.0);
+    }
+
+    #[test]
+    fn what_is_due_at_a_time_is_due_until_it() {
+        let points = [(1.0, 10.0, false), (3.0, 30.0, true), (4.0, 5.0, false)];
+        let curve = Curve::new(&points).unwrap();
+        for requests in [0.5, 3.0, 17.0, 40.0, 69.0, 75.0, 1e6] {
+            let at = curve.time_of(requests).unwrap();
+            let due = curve.due(at);
+            assert!((due - requests).abs() < 1e-6 * requests, "{due} {requests}");
+        }
+        assert_eq!(curve.due(0.5), 0.0);
     }
 
     #[test]

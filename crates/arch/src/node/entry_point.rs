@@ -8,7 +8,7 @@ use crate::definition::Arrivals;
 use crate::distribution::unit;
 use crate::load::{Load, RequestKind, Source};
 use crate::message::{Answer, Key, Msg};
-use crate::model::LEAST_TRAVEL;
+use crate::model::{LEAST_TRAVEL, Turn};
 use crate::saved::Ruled;
 use crate::totals::EntryTotals;
 use corsair::{Context, Random};
@@ -23,6 +23,14 @@ const UNROUTED_PAUSE: u64 = 1_000_000;
 /// in so many nanoseconds.
 const LEAST_PERIOD: u64 = 1_000;
 
+/// Draws what comes in at an entry point.
+fn arrivals(host: &Host, seed: u64) -> Random {
+    let service = &host.model.topology.services[host.service as usize];
+    let number = u64::from(host.index - service.instances.start);
+    let name = u64::from(crc32fast::hash(service.name.as_bytes()));
+    Random::new(seed ^ 0x10AD ^ name << 24 ^ number)
+}
+
 /// An entry point, and how its requests were answered.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct EntryPoint {
@@ -36,6 +44,8 @@ pub(crate) struct EntryPoint {
     period: u64,
     /// How many per cent of the load come in.
     percent: u32,
+    /// How many users of a closed loop there are.
+    users: u32,
     /// When the load has begun, in nanoseconds; none before and after it.
     began: Option<u64>,
     /// How many instances share the load, and which of them this is.
@@ -66,13 +76,10 @@ impl EntryPoint {
         EntryPoint {
             routes: Routes::default(),
             load: service.load.clone(),
-            random: {
-                let number = u64::from(host.index - service.instances.start);
-                let name = u64::from(crc32fast::hash(service.name.as_bytes()));
-                Random::new(host.model.seed ^ 0x10AD ^ name << 24 ^ number)
-            },
+            random: arrivals(host, host.model.seed),
             period: 0,
             percent: 100,
+            users: 0,
             began: None,
             share: (
                 service.instances.len() as u32,
@@ -83,6 +90,36 @@ impl EntryPoint {
             put: 1,
             totals: vec![EntryTotals::default(); kinds],
         }
+    }
+
+    /// A branch of a saved run begins here.
+    pub(super) fn turn(&mut self, host: &Host, turn: &Turn) {
+        if let Some(seed) = turn.seed {
+            self.random = arrivals(host, seed);
+        }
+        if turn.counts {
+            self.totals.fill_with(EntryTotals::default);
+        }
+        let (Some(began), Some(load)) = (self.began, &self.load) else {
+            return;
+        };
+        if let Source::Open { curve, arrivals } = &load.source
+            && turn.loads.contains(&host.service)
+        {
+            // What would have been due until now by the new curve is not made up for.
+            let seconds = turn.at.saturating_sub(began) as f64 / 1e9;
+            let (of, number) = (f64::from(self.share.0), f64::from(self.share.1));
+            self.due = curve.due(seconds);
+            if *arrivals == Arrivals::Constant {
+                self.due = libm::floor(self.due / of) * of + number + 1.0;
+            }
+        }
+    }
+
+    /// How many users of a closed loop are its own.
+    fn own_users(&self, users: u32) -> u32 {
+        let (of, number) = self.share;
+        users / of + u32::from(number < users % of)
     }
 
     /// The load begins, without one of its own with a request every `period` nanoseconds; 0: it
@@ -97,9 +134,8 @@ impl EntryPoint {
         match self.load.as_ref().map(|load| &load.source) {
             None => cx.timer(Duration::from_nanos(period), TO_TALK),
             Some(Source::Closed { users, think }) => {
-                let (of, number) = self.share;
-                let mine = users / of + u32::from(number < users % of);
-                for _ in 0..mine {
+                self.users = self.own_users(*users);
+                for _ in 0..self.users {
                     let thinks = think.sample(|| self.random.bits());
                     cx.timer(Duration::from_nanos(thinks), TO_TALK);
                 }
@@ -134,6 +170,12 @@ impl EntryPoint {
         if self.began.is_none() {
             return;
         }
+        if let Some(Source::Closed { users, .. }) = self.load.as_ref().map(|load| &load.source)
+            && let users = *users
+            && self.leaves(users, cx)
+        {
+            return;
+        }
         let works = !host.health.is_down() && !host.health.is_paused() && self.percent > 0;
         match self.load.as_ref().map(|load| &load.source) {
             None => {
@@ -162,6 +204,22 @@ impl EntryPoint {
                 self.set_timer(cx);
             }
         }
+    }
+
+    /// A user has thought enough: whether it leaves, because there are more of them than there should be now. If
+    /// there are fewer, others come and begin to think.
+    #[inline]
+    fn leaves<C: Context<Msg>>(&mut self, users: u32, cx: &mut C) -> bool {
+        let wanted = self.own_users(users);
+        if self.users > wanted {
+            self.users -= 1;
+            return true;
+        }
+        while self.users < wanted {
+            self.users += 1;
+            self.think(0, cx);
+        }
+        false
     }
 
     /// Sets the timer for the next arrival of an open loop, if there is one.

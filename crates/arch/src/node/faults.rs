@@ -15,6 +15,9 @@ impl Node {
         let Some(&fault) = host.model.faults(host.index).get(number as usize) else {
             return;
         };
+        if !ends && host.model.revoked.contains(&(host.index, number)) {
+            return;
+        }
         match (fault.effect, ends) {
             (Effect::Kill, false) => self.kill(cx),
             (Effect::Kill, true) => host.revive(cx),

@@ -9,7 +9,6 @@ use crate::live::seen::Seen;
 use crate::message::{Answer, Call, Msg};
 use crate::model::Model;
 use crate::ordered::Ordered;
-use crate::package::Package;
 use crate::policy::Bucket;
 use crate::saved::state;
 use crate::timeline::Track;
@@ -105,7 +104,7 @@ impl Host {
     }
 
     pub(super) fn is_entry_point(&self) -> bool {
-        self.model.package(self.index) == Package::Denominator
+        self.model.is_entry_point(self.index)
     }
 
     /// The address of an actor, by its number.

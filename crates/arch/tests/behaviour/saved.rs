@@ -2,7 +2,9 @@
 
 use corsair::{Config, Report, Snapshot, Time};
 use corsair_arch::live::Live;
-use corsair_arch::{EntryTotals, Plan, Scale, Topology, Totals, read, read_text, simulate, step};
+use corsair_arch::{
+    Branch, EntryTotals, Plan, Scale, Topology, Totals, read, read_text, simulate, step,
+};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
@@ -139,4 +141,24 @@ fn a_saved_run_is_none_of_another_architecture() {
     let resumed = Live::resume(&config(1), named("lamp", 1), &plan(), &snapshot);
     let said = resumed.unwrap_err().to_string();
     assert!(said.contains("part"), "{said}");
+}
+
+#[test]
+fn a_branch_that_changes_nothing_is_the_run_that_was_saved() {
+    let topology = named("everything", 1);
+    let (end, expected) = without_a_stop(&topology);
+    let snapshot = saved_at(&topology, end / 2);
+    let branch = |seed| {
+        let branch = Branch {
+            topology: topology.clone(),
+            seed,
+            load_percent: None,
+            counts_from_here: false,
+        };
+        let live = Live::branch(&config(2), &topology, &branch, &plan(), &snapshot).unwrap();
+        told(&topology, live.finish().unwrap())
+    };
+    assert_eq!(branch(None), expected);
+    assert_ne!(branch(Some(1)), expected);
+    assert_eq!(branch(Some(1)), branch(Some(1)));
 }

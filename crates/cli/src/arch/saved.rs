@@ -1,12 +1,14 @@
 //! Architectures that are saved as they run, or go on from where they were.
 
+use super::source;
 use crate::checkpoint::{self, Checkpoints, Ended};
 use crate::console::Console;
-use crate::options::{self, Options};
+use crate::options::{self, Options, What};
+use crate::text;
 use anyhow::{Context, Result, bail};
 use corsair::{Report, SnapshotError};
 use corsair_arch::live::{Live, ResumeError};
-use corsair_arch::{Plan, Topology, Totals};
+use corsair_arch::{Branch, Plan, Setting, Topology, Totals};
 use corsair_observe::checkpoint::Checkpoint;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +22,23 @@ struct Details {
 /// What tells an architecture from others.
 fn checksum(topology: &Topology) -> String {
     format!("{:08x}", topology.checksum())
+}
+
+/// Checks that a topology is that of a saved run.
+///
+/// # Errors
+/// If it is not.
+pub fn check(options: &Options, from: &Checkpoint, topology: &Topology) -> Result<()> {
+    let saved = checkpoint::details::<Details>(from)?.architecture;
+    let given = checksum(topology);
+    if saved != given {
+        bail!(
+            "{}: {} is not what it was when the run was saved (checksum {given}, not {saved}); put the definition, the graph or the load back that it was begun with",
+            from.directory.display(),
+            options.arch
+        );
+    }
+    Ok(())
 }
 
 /// Runs it to the end, or to where it is to stop.
@@ -42,13 +61,13 @@ pub(super) fn run(
         }
         Some(from) => resume(options, checkpoints, from, topology, plan, console)?,
     };
-    let outputs = |time| {
-        let details = Details {
+    let details = || {
+        Ok(serde_json::to_value(Details {
             architecture: architecture.clone(),
-        };
-        Ok((serde_json::to_value(details)?, plan.recorder.save(time)?))
+        })?)
     };
-    let ended = checkpoint::run(live.simulation(), checkpoints, &config, console, outputs)?;
+    let (simulation, recorder) = (live.simulation(), &plan.recorder);
+    let ended = checkpoint::run(simulation, checkpoints, &config, console, recorder, details)?;
     match ended {
         Ended::Until => Ok(live.stop()),
         Ended::Over => live
@@ -66,25 +85,58 @@ fn resume(
     plan: &Plan,
     console: &Console,
 ) -> Result<Live> {
-    let saved = checkpoint::details::<Details>(from)?.architecture;
-    let given = checksum(&topology);
-    if saved != given {
-        bail!(
-            "{}: {} is not what it was when the run was saved (checksum {given}, not {saved}); put the definition, the graph or the load back that it was begun with",
-            from.directory.display(),
-            options.arch
-        );
-    }
-    let mut snapshot = checkpoint::snapshot_of(from)?;
-    if let Some(seed) = checkpoints.reseed {
-        snapshot.reseed(seed)?;
-    }
-    match Live::resume(&options.config, topology, plan, &snapshot) {
+    check(options, from, &topology)?;
+    let snapshot = checkpoint::snapshot_of(from)?;
+    let resumed = match (&checkpoints.set[..], checkpoints.reseed) {
+        ([], None) => Live::resume(&options.config, topology, plan, &snapshot),
+        (set, seed) => {
+            let branch = branch(options, &topology, set, seed)?;
+            Live::branch(&options.config, &topology, &branch, plan, &snapshot)
+        }
+    };
+    match resumed {
         Ok(live) => Ok(live),
         Err(ResumeError::Simulate(error)) => Err(super::failed(&error, console)),
         Err(ResumeError::Snapshot(SnapshotError::Run(error))) => {
             Err(options::failed(&error, &error, console))
         }
+        Err(ResumeError::Change(error)) => Err(error).context("--set"),
         Err(error) => Err(error).with_context(|| from.directory.display().to_string()),
     }
+}
+
+/// The branch of a saved run in which some fields are set.
+///
+/// # Errors
+/// If there is no such field, or it cannot have such a value.
+pub fn branch(
+    options: &Options,
+    saved: &Topology,
+    set: &[Setting],
+    seed: Option<u64>,
+) -> Result<Branch> {
+    let What::Services(services) = &options.what else {
+        bail!("pirates have no fields that could be set; give --seed-from-here");
+    };
+    let (mut fields, mut load_percent) = (Vec::new(), None);
+    for setting in set {
+        let typed = setting.typed();
+        match (setting.path.as_str(), typed.strip_suffix('%')) {
+            ("load", Some(percent)) => {
+                let read = text::whole(percent, 0, 100_000);
+                load_percent = Some(read.map_err(anyhow::Error::msg).context("load")? as u32);
+            }
+            _ => fields.push(setting.clone()),
+        }
+    }
+    let topology = match fields.is_empty() {
+        true => saved.clone(),
+        false => source::changed(options, services, &fields)?,
+    };
+    Ok(Branch {
+        topology,
+        seed,
+        load_percent,
+        counts_from_here: false,
+    })
 }

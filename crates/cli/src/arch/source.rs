@@ -3,7 +3,8 @@
 use crate::options::{Options, ServiceOptions};
 use anyhow::{Context, Result, anyhow};
 use corsair_arch::{
-    Checked, Geography, MigrationError, PlacesDefinition, Scale, ScaleError, Topology,
+    Checked, DefinitionText, Geography, MigrationError, PlacesDefinition, Scale, ScaleError,
+    Setting, Topology,
 };
 use corsair_observe::graph;
 use std::fmt;
@@ -25,13 +26,48 @@ pub fn topology(options: &Options, services: &ServiceOptions) -> Result<Topology
             &services.places,
         )?,
     };
+    flags(services, &mut topology)?;
+    Ok(topology)
+}
+
+/// The topology that the options ask for, with some fields of the definition set.
+///
+/// # Errors
+/// What is wrong with a field, or with the definition then.
+pub fn changed(
+    options: &Options,
+    services: &ServiceOptions,
+    fields: &[Setting],
+) -> Result<Topology> {
+    if options.reload.is_some() || options.arch == "migration" {
+        return Err(anyhow!(
+            "{} has no definition whose fields could be set; set load=N%, or give --seed-from-here",
+            options.arch
+        ));
+    }
+    let text = of_flag(
+        "-a",
+        DefinitionText::find(&options.arch, &services.directory),
+    )?;
+    let checked = text.with(fields).map_err(|error| anyhow!("{error}"))?;
+    let checked = match services.places.is_empty() {
+        true => checked,
+        false => of_flag("-a", checked.with_places(&services.places))?,
+    };
+    let mut topology = named(&options.arch, scaled(&checked, services.scale)?);
+    flags(services, &mut topology)?;
+    Ok(topology)
+}
+
+/// What flags say of a topology.
+fn flags(services: &ServiceOptions, topology: &mut Topology) -> Result<()> {
     if let Some(latency) = &services.latency {
         topology.geography = Geography::same_everywhere(latency);
     }
     if let Some(load) = &services.load {
-        of_flag("--load", load.apply(&mut topology))?;
+        of_flag("--load", load.apply(topology))?;
     }
-    Ok(topology)
+    Ok(())
 }
 
 /// The topology of a graph file.
@@ -81,12 +117,15 @@ pub fn defined(
         return scaled(&placed(checked)?, scale);
     }
     let checked = placed(of_flag("-a", corsair_arch::read(arch, directory))?)?;
-    let mut topology = scaled(&checked, scale)?;
-    // Names begin with what the command calls the architecture, as spigo's do.
+    Ok(named(arch, scaled(&checked, scale)?))
+}
+
+/// Names begin with what the command calls the architecture, as spigo's do.
+fn named(arch: &str, mut topology: Topology) -> Topology {
     if !arch.ends_with(".json") {
         topology.arch = corsair_arch::first_part(arch);
     }
-    Ok(topology)
+    topology
 }
 
 /// The topology of a definition at a scale. Errors are blamed on the flag that asks for too much.

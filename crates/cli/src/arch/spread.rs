@@ -14,14 +14,14 @@ use std::time::Duration;
 
 impl Spread for Services<'_> {
     fn course(&self, options: &Options) -> Result<Vec<u8>> {
-        let plan = self.plan(options, Recorder::off());
+        let plan = super::plan(options, self.options, Recorder::off());
         let course = corsair_arch::course(&options.config, self.topology.clone(), &plan);
         course.map_err(|error| anyhow!("{error}"))
     }
 
     fn run_part(&mut self, mut run: PartRun<'_>) -> Result<(Vec<u8>, Vec<u8>)> {
         let options = run.options;
-        let plan = self.plan(options, run.recorder.clone());
+        let plan = super::plan(options, self.options, run.recorder.clone());
         if run.part.process == 0 {
             run.console.talking(options.duration);
             self.warn(options, &plan);

@@ -3,10 +3,10 @@
 
 use super::lineage::Newest;
 use crate::checkpoint::signal::Signals;
-use crate::checkpoint::{self, Checkpoints, PROGRAM, RECORDER, VERSION};
+use crate::checkpoint::{self, Checkpoints, Every, PROGRAM, RECORDER, VERSION};
 use crate::console::{Console, complain};
 use crate::text::{self, GoDuration};
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use corsair::Time;
 use corsair::cluster::{SavedPart, Saving};
 use corsair_observe::SavedOutputs;
@@ -119,7 +119,16 @@ impl Writer {
         });
         let (events, told) = channel();
         // The clock is that of the first process.
-        let every = checkpoints.every.filter(|_| place.process == 0);
+        let every = match checkpoints.every.filter(|_| place.process == 0) {
+            None => None,
+            Some(Every::Time(time)) => Some(time),
+            Some(Every::Bytes(_)) => bail!(
+                "--checkpoint-every: several processes are saved by the clock; give a time such as 10s"
+            ),
+        };
+        if !checkpoints.set.is_empty() {
+            bail!("--set is for one process; leave it out, or the processes");
+        }
         let watch = {
             let shared = Arc::clone(&shared);
             move || watch_clock(&shared, every)

@@ -5,6 +5,7 @@ use crate::capacity::CapacityArgs;
 use crate::compare::CompareArgs;
 use crate::compose::ComposeArgs;
 use crate::diff::DiffArgs;
+use crate::fork::ForkArgs;
 use crate::learn::LearnArgs;
 use crate::marshal::MarshalArgs;
 use crate::plan::PlanArgs;
@@ -32,7 +33,7 @@ pub fn command(purpose: Purpose) -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("Simulates actors that talk: pirates, and architectures of services")
         .override_usage(
-            "corsair -a NAME [FLAGS]\n       corsair capacity -a NAME [FLAGS]\n       corsair compare A [B] [FLAGS] | corsair sweep -a NAME [FLAGS]\n       corsair sweep merge FILES\n       corsair learn TRACES | corsair compose2arch FILE | corsair schema\n       corsair diff RUN_A RUN_B | corsair view FILE|DIR | corsair usl FILE\n       corsair resume DIR [FLAGS]\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair completions SHELL | corsair man",
+            "corsair -a NAME [FLAGS]\n       corsair capacity -a NAME [FLAGS]\n       corsair compare A [B] [FLAGS] | corsair sweep -a NAME [FLAGS]\n       corsair sweep merge FILES\n       corsair learn TRACES | corsair compose2arch FILE | corsair schema\n       corsair diff RUN_A RUN_B | corsair view FILE|DIR | corsair usl FILE\n       corsair resume DIR [FLAGS] | corsair fork DIR --branches FILE [FLAGS]\n       corsair marshal [FLAGS] [FILE]\n       corsair sum [FLAGS]\n       corsair completions SHELL | corsair man",
         )
         .after_help(AFTER_HELP)
         .args_override_self(true)
@@ -86,6 +87,9 @@ pub fn command(purpose: Purpose) -> Command {
         ))
         .subcommand(ResumeArgs::augment_args(
             Command::new("resume").about("Go on with a run where it was saved (--checkpoint-every)"),
+        ))
+        .subcommand(ForkArgs::augment_args(
+            Command::new("fork").about("Go on with a saved run in many ways at once, and compare them"),
         ))
         .subcommand(UslArgs::augment_args(
             Command::new("usl").about("Fit the universal scalability law to measured throughputs"),

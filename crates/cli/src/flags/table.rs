@@ -236,9 +236,9 @@ pub static FLAGS: &[Flag] = &[
     },
     Flag {
         name: "checkpoint-every",
-        value: Value::One("TIME"),
+        value: Value::One("TIME|SIZE"),
         group: Group::Execution,
-        help: "Save the run so often, by the clock, to go on later: see `corsair resume`",
+        help: "Save the run so often by the clock (10s), or whenever it has written so much to its graph and its flows (1GB): see `corsair resume`",
         ..PLAIN
     },
     Flag {

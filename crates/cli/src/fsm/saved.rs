@@ -5,9 +5,9 @@ use crate::checkpoint::{self, Checkpoints, Ended};
 use crate::options::Options;
 use anyhow::{Context, Result};
 use corsair::fsm::{self, Fsm, FsmError, PirateWatch, Tally};
-use corsair::{Addr, AddrRange, Report, RunError, SnapshotError, Time};
+use corsair::{Addr, AddrRange, Report, RunError, SnapshotError};
+use corsair_observe::Recorder;
 use corsair_observe::checkpoint::Checkpoint;
-use corsair_observe::{Recorder, SavedOutputs};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -22,17 +22,22 @@ struct Details {
 ///
 /// # Errors
 /// If something is written that cannot be gone on with.
+#[cfg(feature = "cluster")]
 pub(super) fn outputs(
     stages: &Stages,
     recorder: &Recorder,
-    time: Time,
-) -> Result<(Value, SavedOutputs)> {
+    time: corsair::Time,
+) -> Result<(Value, corsair_observe::SavedOutputs)> {
+    Ok((details(stages)?, recorder.save(time)?))
+}
+
+/// What is saved of pirates beside the simulation.
+fn details(stages: &Stages) -> Result<Value> {
     let addresses = stages.addresses().map(|(fsm, pirates)| {
         let first = pirates.iter().next().unwrap_or(Addr::NONE);
         (fsm.as_u32(), first.as_u32(), pirates.len())
     });
-    let details = serde_json::to_value(Details { addresses })?;
-    Ok((details, recorder.save(time)?))
+    Ok(serde_json::to_value(Details { addresses })?)
 }
 
 /// The stages go on where they were in this checkpoint.
@@ -79,13 +84,14 @@ pub(super) fn run<P: PirateWatch>(
             }
         }
     };
-    let outputs = |time| outputs(stages, recorder, time);
+    let details = || details(stages);
     let ended = checkpoint::run(
         &mut simulation,
         checkpoints,
         config,
         stages.console(),
-        outputs,
+        recorder,
+        details,
     )?;
     Ok(match ended {
         Ended::Until => Ok((simulation.report(), None)),

@@ -233,6 +233,7 @@ fn what_cannot_be_saved_is_refused_with_what_to_leave_out() {
             "--executor",
         ),
         ("-a fsm --checkpoint-every 0s", "--checkpoint-every"),
+        ("-a fsm --checkpoint-every 1GB", "it writes none"),
         ("-a fsm --checkpoint-at soon", "--checkpoint-at"),
         ("resume nowhere", "nowhere"),
     ] {
@@ -350,4 +351,93 @@ fn an_architecture_that_has_changed_since_it_was_saved_is_refused() {
     );
     terminal.write("x_arch.json", &definition("2ms"));
     terminal.succeed("resume c");
+}
+
+/// An entry point with a load in front of a service with work, saved at 1 s of 2.
+fn saved_service() -> Terminal {
+    let terminal = Terminal::new();
+    let definition = r#"{"arch": "x",
+        "load": { "www": { "rate": 200, "arrivals": "poisson", "requests": { "web.get": 1 } } },
+        "services": [
+        {"name": "www", "package": "denominator", "count": 1, "regions": 0, "dependencies": ["web"]},
+        {"name": "web", "package": "service", "count": 3, "regions": 1, "concurrency": 2,
+         "endpoints": [{"name": "get", "steps": [{"work": "2ms"}]}]}]}"#;
+    terminal.write("x_arch.json", definition);
+    terminal.succeed("-a ./x_arch.json -d 4 --seed 3 --checkpoint-at 1s --checkpoint-dir c");
+    terminal
+}
+
+#[test]
+fn what_is_set_counts_from_there_on() {
+    let terminal = saved_service();
+    let requests = |flags: &str| {
+        let said = terminal.json(&format!("resume c {flags}"));
+        said["requests"]
+            .as_u64()
+            .unwrap_or_else(|| panic!("{said}"))
+    };
+    let as_saved = requests("");
+    // Three of four seconds have twice as many.
+    for set in ["load=200%", "load.www.rate=400"] {
+        let more = requests(&format!("--set {set}"));
+        let factor = more as f64 / as_saved as f64;
+        assert!((factor - 1.75).abs() < 0.15, "{set}: {factor}");
+        assert_eq!(requests(&format!("--set {set} --workers 3")), more, "{set}");
+    }
+    let slower = terminal.json("resume c --set services.web.endpoints.get.steps.0.work=9ms");
+    assert_eq!(slower["requests"].as_u64(), Some(as_saved));
+    let killed = r#"resume c --set services.web.faults=[{"kind":"kill","at":"2s","for":"1s"}]"#;
+    let killed = terminal.json(killed);
+    assert!(killed["errors"].as_u64() > Some(100), "{killed}");
+    for (set, said) in [
+        ("services.wbe.concurrency=3", "did you mean web?"),
+        ("services.web.concurency=3", "concurrency"),
+        (
+            "services.web.count=6",
+            "cannot be changed in a run that goes on",
+        ),
+        ("load=many%", "many"),
+        (
+            r#"services.web.faults=[{"kind":"kill","at":"1ms"}]"#,
+            "give a later time",
+        ),
+    ] {
+        let refused = terminal.refuse(&format!("resume c --set {set}"));
+        assert!(refused.contains(said), "{set}: {refused}");
+    }
+}
+
+#[test]
+fn branches_of_a_saved_run_are_compared_with_it() {
+    let terminal = saved_service();
+    terminal.write(
+        "branches",
+        "# what if\nsame: services.web.concurrency=2\nmore: load=200%\nslow: services.web.endpoints.get.steps.0.work=4ms load=100%\n",
+    );
+    let fork = "fork c --branches branches --seeds 4";
+    let said: Value = json(&terminal.succeed(&format!("{fork} --format json")));
+    let row = |branch: &str, name: &str| {
+        let rows = said[branch].as_array().unwrap();
+        let row = rows.iter().find(|row| row["name"] == name);
+        row.unwrap().clone()
+    };
+    assert_eq!(row("same", "mean_seconds")["difference"], 0.0);
+    let more = row("more", "requests");
+    assert_eq!(more["is_clear"], true, "{more}");
+    let factor = more["b"].as_f64().unwrap() / more["a"].as_f64().unwrap();
+    assert!((factor - 2.0).abs() < 0.2, "{more}");
+    let slow = row("slow", "mean_seconds");
+    assert!(slow["difference"].as_f64() > Some(0.0015), "{slow}");
+    let table = terminal.succeed(&format!("{fork} --workers 1"));
+    assert!(table.contains("as saved") && table.contains('*'), "{table}");
+    for (branches, said) in [
+        ("", "has no branches"),
+        ("more: laod=200%", "--branches: more"),
+        ("a: load=1%\na: load=2%", "two branches 'a'"),
+        ("nameless", ":1"),
+    ] {
+        terminal.write("branches", branches);
+        let refused = terminal.refuse(fork);
+        assert!(refused.contains(said), "{branches}: {refused}");
+    }
 }

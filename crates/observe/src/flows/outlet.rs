@@ -112,6 +112,14 @@ impl Outlet {
         Ok((SavedOutlet { begun, elements }, output))
     }
 
+    /// How many bytes of its file have been written.
+    pub(crate) fn bytes(&self) -> u64 {
+        match &self.to {
+            To::File(file) => file.bytes(),
+            To::Remote(..) => 0,
+        }
+    }
+
     fn new(format: FlowFormat, to: To) -> Outlet {
         Outlet {
             format,

@@ -149,6 +149,11 @@ impl GraphSink {
         })
     }
 
+    /// How many bytes of the graph in JSON have been written.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.json.as_ref().map_or(0, |json| json.out().bytes())
+    }
+
     /// The date of a time; the last possible one for times beyond the calendar.
     fn date(&self, at: u64) -> Timestamp {
         let date = self.epoch.checked_add(Duration::from_nanos(at));

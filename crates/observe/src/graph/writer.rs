@@ -137,6 +137,11 @@ impl<W: Write> GraphWriter<W> {
         }
     }
 
+    /// What it writes to.
+    pub(crate) fn out(&self) -> &W {
+        &self.out
+    }
+
     /// Writes all events that there are. Returns what they are written to.
     ///
     /// # Errors

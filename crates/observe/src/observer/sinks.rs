@@ -105,6 +105,12 @@ impl Sinks {
         Ok((sinks, times))
     }
 
+    /// How many bytes of graphs and flows have been written.
+    pub(crate) fn bytes(&self) -> u64 {
+        let graph = self.graph.as_ref().map_or(0, GraphSink::bytes);
+        graph + self.flows.as_ref().map_or(0, Flows::bytes)
+    }
+
     /// Writes all that has been told, and says what it takes to go on from here: `to` gets the files.
     pub(crate) fn save(&mut self, to: &mut SavedOutputs) -> Result<SavedState, ObserveError> {
         let mut saved = SavedState {

@@ -35,6 +35,8 @@ pub(crate) struct Lanes {
     lanes: Box<[CachePadded<Mutex<Records>>]>,
     /// Records told, in whole blocks per lane.
     told: AtomicU64,
+    /// Bytes of files written.
+    bytes: AtomicU64,
     backlog: u64,
     gate: Mutex<Gate>,
     /// The writer waits here for records.
@@ -109,6 +111,7 @@ impl Lanes {
             sources: Box::default(),
             lanes: (0..LANES).map(|_| CachePadded::default()).collect(),
             told: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
             backlog,
             gate: Mutex::default(),
             work: Condvar::new(),
@@ -253,6 +256,15 @@ impl Lanes {
         gate.caught_up = time;
         drop(gate);
         self.room.notify_all();
+    }
+
+    /// The writer has written so many bytes of files.
+    pub(crate) fn set_bytes(&self, bytes: u64) {
+        self.bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
     }
 
     /// No thread waits any longer, and the writer looks for the last time.

@@ -1,0 +1,276 @@
+//! What-if: a saved run goes on with an architecture that differs in some fields.
+
+use crate::faults::{Effect, Occurrence};
+use crate::live::{Live, ResumeError};
+use crate::load::{Load, Source};
+use crate::message::Command;
+use crate::model::{LEAST_TRAVEL, Model, Turn};
+use crate::script::{Operation, Script};
+use crate::simulate::{Plan, prepare};
+use crate::topology::Topology;
+use corsair::{Config, Executor, Snapshot, Time};
+use std::mem::discriminant;
+use std::sync::Arc;
+
+/// How a saved run goes on.
+#[derive(Clone, Debug)]
+pub struct Branch {
+    /// The architecture from here on.
+    pub topology: Topology,
+    /// From here on, draw the random numbers of this seed.
+    pub seed: Option<u64>,
+    /// From here on, so many per cent of the load come in.
+    pub load_percent: Option<u32>,
+    /// Count requests from here on only, so that branches can be compared.
+    pub counts_from_here: bool,
+}
+
+/// What cannot be changed in a run that goes on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChangeError {
+    /// A field on which the saved state depends.
+    #[error(
+        "{0} cannot be changed in a run that goes on; begin another run with it, or change a load, a fault, a policy, a limit or a time"
+    )]
+    State(String),
+    /// A fault that would have been before.
+    #[error(
+        "a fault of {instance} at {at:?} of the load would have been before the run was saved; give a later time"
+    )]
+    Past {
+        /// Whose.
+        instance: String,
+        /// When, after the load has begun.
+        at: std::time::Duration,
+    },
+    /// There is no load that could be more or less.
+    #[error(
+        "the run was saved before its load begins or after it has ended; save it while there is one"
+    )]
+    NoLoad,
+}
+
+impl Live {
+    /// Goes on where an architecture was saved, as this branch of it. `saved` is the topology of the saved run,
+    /// and the plan is that with which it was begun.
+    ///
+    /// Faults that are new happen as commands do; those that have begun end as they would have.
+    ///
+    /// # Errors
+    /// [`ResumeError::Change`] if the state cannot go on with the branch's topology.
+    pub fn branch(
+        base: &Config,
+        saved: &Topology,
+        branch: &Branch,
+        plan: &Plan,
+        snapshot: &Snapshot,
+    ) -> Result<Live, ResumeError> {
+        let now = snapshot.time()?;
+        can_follow(&branch.topology, saved)?;
+        let (config, before, _) = prepare(Executor::Virtual, base, saved.clone(), plan)?;
+        let (_, mut model, _) = prepare(Executor::Virtual, base, branch.topology.clone(), plan)?;
+        let changed = Arc::get_mut(&mut model).expect("nobody else has it yet");
+        let mut commands = changed.follow(&before, now.as_nanos())?;
+        changed.turn = Some(Turn {
+            at: now.as_nanos(),
+            seed: branch.seed,
+            counts: branch.counts_from_here,
+            loads: other_loads(&branch.topology, saved),
+        });
+        if branch.counts_from_here {
+            changed.count_from = now.as_nanos();
+        }
+        let just_after = now.as_nanos() + 1;
+        if let Some(percent) = branch.load_percent {
+            if !(model.load_at..model.load_ends).contains(&now.as_nanos()) {
+                return Err(ChangeError::NoLoad.into());
+            }
+            let entries = (0..model.topology.len()).filter(|&i| model.is_entry_point(i));
+            commands.extend(entries.map(|i| (just_after, i, Command::Load(percent))));
+        }
+        commands.sort_by_key(|&(at, instance, _)| (at, instance));
+        let mut snapshot = snapshot.clone();
+        if let Some(seed) = branch.seed {
+            snapshot.reseed(seed)?;
+        }
+        let mut live = Live::restored(&config, model, &snapshot)?;
+        for (at, instance, command) in commands {
+            let at = Time::from_nanos(at.max(just_after));
+            live.command(at, instance, command)?;
+        }
+        Ok(live)
+    }
+}
+
+/// The services whose load is another.
+fn other_loads(new: &Topology, saved: &Topology) -> Vec<u32> {
+    let services = new.services.iter().zip(&saved.services);
+    let differ =
+        |one: &Option<Load>, other: &Option<Load>| format!("{one:?}") != format!("{other:?}");
+    let loads = (0..).zip(services);
+    loads
+        .filter(|(_, (new, saved))| differ(&new.load, &saved.load))
+        .map(|(service, _)| service)
+        .collect()
+}
+
+/// Whether a state of one topology makes sense in another.
+fn can_follow(new: &Topology, saved: &Topology) -> Result<(), ChangeError> {
+    let refused = |what: &str| Err(ChangeError::State(what.to_owned()));
+    let names = |topology: &Topology| -> Vec<String> {
+        let services = topology.services.iter();
+        services.map(|service| service.name.clone()).collect()
+    };
+    if names(new) != names(saved) {
+        return refused("which services there are");
+    }
+    if new.instances != saved.instances || new.edges != saved.edges {
+        return refused("how many instances there are, and where");
+    }
+    if new.regions != saved.regions || new.places != saved.places {
+        return refused("regions and zones");
+    }
+    if new.least_latency(LEAST_TRAVEL) < saved.least_latency(LEAST_TRAVEL) {
+        return refused("the shortest latency, if that is to be shorter,");
+    }
+    for (new, saved) in new.services.iter().zip(&saved.services) {
+        let refused = |what: &str| Err(ChangeError::State(format!("{what} of {}", saved.name)));
+        if new.package != saved.package {
+            return refused("the package");
+        }
+        if new.dependencies != saved.dependencies {
+            return refused("the dependencies");
+        }
+        if new.costs.processors.is_some() != saved.costs.processors.is_some() {
+            return refused("whether processors are shared, a matter");
+        }
+        let pools = new.policies.iter().zip(&saved.policies);
+        let mut pools = pools.map(|(new, saved)| [new, saved].map(|p| p.connections.is_some()));
+        if new.policies.len() != saved.policies.len() || pools.any(|[new, saved]| new != saved) {
+            return refused("whether connections are limited, a matter");
+        }
+        if new.script.as_deref().map(shape) != saved.script.as_deref().map(shape) {
+            return refused("the steps of the endpoints");
+        }
+        if new.scaler.is_some() != saved.scaler.is_some()
+            || new.health_check.is_some() != saved.health_check.is_some()
+        {
+            return refused("whether there is an autoscaler or a health check, a matter");
+        }
+        if !same_form(new.load.as_ref(), saved.load.as_ref()) {
+            return refused("the form of the load and its kinds of requests");
+        }
+    }
+    Ok(())
+}
+
+/// What the places of tasks in a script mean.
+#[derive(PartialEq)]
+struct Shape {
+    first: u16,
+    endpoints: Vec<u32>,
+    operations: Vec<[u32; 4]>,
+    branches: Vec<u32>,
+    caches: usize,
+    routes: Vec<u32>,
+}
+
+fn shape(script: &Script) -> Shape {
+    let operation = |operation: &Operation| match *operation {
+        Operation::Work(_) => [0, 0, 0, 0],
+        Operation::Chance { skip, .. } => [1, skip, 0, 0],
+        Operation::Call { fallback, .. } => [2, fallback, 0, 0],
+        Operation::Send { .. } => [3, 0, 0, 0],
+        Operation::Fork {
+            first,
+            branches,
+            fallback,
+            ..
+        } => [4, first, branches, fallback],
+        Operation::Cache { number, found } => [5, number.into(), found, 0],
+        Operation::Jump(to) => [6, to, 0, 0],
+        Operation::End => [7, 0, 0, 0],
+    };
+    Shape {
+        first: script.first,
+        endpoints: script.endpoints.iter().map(|&(begins, _)| begins).collect(),
+        operations: script.operations.iter().map(operation).collect(),
+        branches: script.branches.clone(),
+        caches: script.caches.len(),
+        routes: script.routes.clone(),
+    }
+}
+
+/// Whether a load may take the place of another: what comes in is counted by its kinds, and users and timers of
+/// one form are none of another.
+fn same_form(new: Option<&Load>, saved: Option<&Load>) -> bool {
+    let (Some(new), Some(saved)) = (new, saved) else {
+        return new.is_none() && saved.is_none();
+    };
+    let names =
+        |load: &Load| -> Vec<String> { load.kinds.iter().map(|kind| kind.name.clone()).collect() };
+    let recorded = |load: &Load| match &load.source {
+        Source::Replay(arrivals) => Some(arrivals.to_vec()),
+        _ => None,
+    };
+    discriminant(&new.source) == discriminant(&saved.source)
+        && names(new) == names(saved)
+        && recorded(new) == recorded(saved)
+}
+
+/// What is done to an instance at a time, in nanoseconds.
+type Order = (u64, u32, Command);
+
+impl Model {
+    /// Goes on with a run of another model that was saved at a time: what has been decided before stays so.
+    /// Returns what is to be done to instances for faults that this model alone has.
+    fn follow(&mut self, before: &Model, now: u64) -> Result<Vec<Order>, ChangeError> {
+        self.settled = before.settled;
+        self.introduced = before.introduced;
+        self.load_at = before.load_at;
+        self.load_ends = before.load_ends;
+        self.count_from = before.count_from;
+        let mut orders = Vec::new();
+        for instance in 0..self.topology.len() {
+            let (new, old) = (self.faults(instance), before.faults(instance));
+            let mut left: Vec<Occurrence> = new.to_vec();
+            let mut revoked = Vec::new();
+            for (number, fault) in (0..).zip(old) {
+                match left.iter().position(|other| other == fault) {
+                    Some(place) => drop(left.swap_remove(place)),
+                    None => revoked.push((instance, number)),
+                }
+            }
+            for fault in left {
+                let begins = self.load_at.saturating_add(fault.at);
+                if begins <= now {
+                    return Err(ChangeError::Past {
+                        instance: self.topology.short_name(instance),
+                        at: std::time::Duration::from_nanos(fault.at),
+                    });
+                }
+                let [begin, end] = as_commands(fault.effect);
+                orders.push((begins, instance, begin));
+                if let Some(lasting) = fault.lasting {
+                    orders.push((begins.saturating_add(lasting), instance, end));
+                }
+            }
+            self.revoked.extend(revoked);
+        }
+        // Timers that are set count through the faults of the run that was saved.
+        self.keep_faults_of(before);
+        Ok(orders)
+    }
+}
+
+/// What does the same as a fault when it begins and when it ends.
+fn as_commands(effect: Effect) -> [Command; 2] {
+    match effect {
+        Effect::Kill => [Command::Kill, Command::Revive],
+        Effect::Pause => [Command::Pause, Command::Resume],
+        Effect::Slow(factor) => [Command::Slow((factor * 100.0) as u32), Command::Slow(100)],
+        Effect::Partition => [Command::Partition, Command::Rejoin],
+        Effect::Leave => [Command::Serve(false), Command::Serve(true)],
+    }
+}

@@ -1,0 +1,311 @@
+//! `corsair fork DIR --branches FILE`: many branches of one saved run, side by side.
+
+use crate::arch::{self, saved, source};
+use crate::checkpoint;
+use crate::compare::shown;
+use crate::console::Console;
+use crate::flags::values::Values;
+use crate::format::Format;
+use crate::options::{Options, ServiceOptions, What};
+use crate::{interrupt, resume, text, variants};
+use anyhow::{Context, Result, anyhow, bail};
+use clap::Args;
+use corsair::{Config, Outcome, Snapshot, Time};
+use corsair_arch::live::Live;
+use corsair_arch::summary::ComparedRow;
+use corsair_arch::{
+    Branch, Compared, Measured, Plan, Setting, Topology, compared, in_parallel, measured,
+};
+use serde_json::{Map, Value};
+use std::io::{self};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The most branches of one saved run.
+const MOST_BRANCHES: usize = 1_000;
+
+/// The arguments of `corsair fork`.
+#[derive(Args, Clone, Debug)]
+pub struct ForkArgs {
+    /// What --checkpoint-dir has named, or one of the checkpoints in it
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// A line for each branch: NAME: FIELD=VALUE FIELD=VALUE, with fields as `corsair sweep` has them, or load=N% of
+    /// what comes in
+    #[arg(long, value_name = "FILE")]
+    branches: PathBuf,
+    /// How often each is run, the first time with the random numbers of the saved run, and then with others
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    seeds: usize,
+    /// Up to this point of virtual time [default: the end of the load]
+    #[arg(long, value_name = "TIME", value_parser = text::duration)]
+    until: Option<Duration>,
+    /// How many runs are made at once; one for each core if left out
+    #[arg(long, value_name = "N")]
+    workers: Option<NonZeroUsize>,
+    /// Lines, or one JSON object
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+/// A branch by its name, and what it sets.
+#[derive(Clone, Debug, PartialEq)]
+struct Named {
+    name: String,
+    set: Vec<Setting>,
+}
+
+/// Runs all branches, and tells how they differ from the run as it was saved.
+///
+/// # Errors
+/// What is wrong with the saved run, the file or a branch, or that a run failed.
+pub fn run(args: &ForkArgs) -> Result<()> {
+    if !(1..=10_000).contains(&args.seeds) {
+        bail!("--seeds: {} are no sample; give 1 to 10000", args.seeds);
+    }
+    let mut branches = vec![Named {
+        name: "as saved".to_owned(),
+        set: Vec::new(),
+    }];
+    branches.extend(read(&args.branches)?);
+    let from = checkpoint::read(&args.directory)?;
+    let mut values = Values::default();
+    resume::add_flags(&from, &mut values)?;
+    let options = Options::read(&values)?;
+    let What::Services(services) = &options.what else {
+        bail!(
+            "{}: pirates have no fields that branches could set; see `corsair resume --seed-from-here`",
+            from.directory.display()
+        );
+    };
+    let topology = source::topology(&options, services)?;
+    saved::check(&options, &from, &topology)?;
+    let forks = Forks {
+        snapshot: checkpoint::snapshot_of(&from)?,
+        plan: plan(&options, services),
+        config: Config {
+            workers: NonZeroUsize::MIN,
+            ..options.config.clone()
+        },
+        topology,
+        until: args.until.map(|until| Time::ZERO.after(until)),
+    };
+    let made = branches.iter().map(|named| {
+        let branch = saved::branch(&options, &forks.topology, &named.set, None);
+        let branch = branch.and_then(|branch| forks.check(branch));
+        branch.with_context(|| format!("--branches: {}", named.name))
+    });
+    let made = made.collect::<Result<Vec<Branch>>>()?;
+    interrupt::on_ctrl_c(options.config.cut.clone());
+    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let workers = args.workers.unwrap_or(cores).get();
+    let runs = in_parallel(workers, made.len() * args.seeds, |number| {
+        let (branch, repeat) = (number / args.seeds, number % args.seeds);
+        // Branches have their random numbers in common: what they have by chance does not matter.
+        let seed = (repeat > 0).then(|| options.config.seed.wrapping_add(repeat as u64));
+        let branch = Branch {
+            seed,
+            ..made[branch].clone()
+        };
+        forks.measure(&branch)
+    });
+    let mut rows: Vec<Vec<Measured>> = vec![Vec::new(); made.len()];
+    for (number, run) in runs.into_iter().enumerate() {
+        let Some(run) = run? else {
+            bail!("stopped before all branches were run");
+        };
+        rows[number / args.seeds].push(run);
+    }
+    tell(args, &branches, &rows);
+    Ok(())
+}
+
+/// One saved run, of which all branches are made.
+struct Forks {
+    snapshot: Snapshot,
+    plan: Plan,
+    config: Config,
+    topology: Topology,
+    until: Option<Time>,
+}
+
+impl Forks {
+    /// Begins a branch, in which requests are counted from there on.
+    fn begin(&self, branch: &Branch) -> Result<Live> {
+        let live = Live::branch(
+            &self.config,
+            &self.topology,
+            branch,
+            &self.plan,
+            &self.snapshot,
+        );
+        live.map_err(|error| anyhow!("{error}"))
+    }
+
+    /// Checks that a branch can be run, before any is.
+    fn check(&self, branch: Branch) -> Result<Branch> {
+        let branch = Branch {
+            counts_from_here: true,
+            ..branch
+        };
+        let live = self.begin(&branch)?;
+        if self.counted(&live).is_zero() {
+            let (_, ends) = live.load();
+            let (now, until) = (live.now(), self.until.unwrap_or(ends).min(ends));
+            bail!("there is no load from {now}, when the run was saved, to {until}");
+        }
+        Ok(branch)
+    }
+
+    /// How long requests are counted.
+    fn counted(&self, live: &Live) -> Duration {
+        let (begins, ends) = live.load();
+        let until = self.until.unwrap_or(ends).min(ends);
+        let from = begins.max(self.snapshot.time().unwrap_or(Time::ZERO));
+        until.max(from).since(from)
+    }
+
+    /// What a branch measures; none if it was cut.
+    fn measure(&self, branch: &Branch) -> Result<Option<Measured>> {
+        let mut live = self.begin(branch)?;
+        let counted = self.counted(&live);
+        let (report, totals) = match self.until {
+            Some(until) if until < live.load().1 => {
+                live.simulation().run_until(until);
+                live.stop()
+            }
+            _ => live.finish()?,
+        };
+        let is_cut = report.outcome == Outcome::Cut || self.config.cut.is_cut();
+        Ok((!is_cut).then(|| measured(&totals, counted)))
+    }
+}
+
+/// How the saved run was planned, without what it records.
+fn plan(options: &Options, services: &ServiceOptions) -> Plan {
+    Plan {
+        interval: None,
+        ..arch::plan(options, services, corsair_observe::Recorder::off())
+    }
+}
+
+/// Reads the branches of a file.
+fn read(path: &Path) -> Result<Vec<Named>> {
+    let text = std::fs::read_to_string(path);
+    let text = text.with_context(|| format!("--branches: {}", path.display()))?;
+    let mut branches: Vec<Named> = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let place = || format!("--branches: {}:{number}", path.display());
+        let branch = branch(line).map_err(|wrong| anyhow!("{wrong}"));
+        let branch = branch.with_context(place)?;
+        if branches.iter().any(|other| other.name == branch.name) {
+            bail!("{}: there are two branches '{}'", place(), branch.name);
+        }
+        branches.push(branch);
+    }
+    match branches.len() {
+        0 => bail!(
+            "--branches: {} has no branches; write a line such as more: load=150%",
+            path.display()
+        ),
+        MOST_BRANCHES.. => bail!(
+            "--branches: {} has {} branches; make it at most {MOST_BRANCHES}",
+            path.display(),
+            branches.len()
+        ),
+        _ => Ok(branches),
+    }
+}
+
+/// Reads `slow: services.db.service_time=4ms load=150%`.
+fn branch(line: &str) -> Result<Named, String> {
+    let (name, rest) = line
+        .split_once(':')
+        .filter(|(name, _)| !name.trim().is_empty() && !name.contains('='))
+        .ok_or_else(|| format!("'{line}' has no name; write NAME: FIELD=VALUE"))?;
+    let set = rest.split_whitespace().map(variants::setting);
+    let set = set.collect::<Result<Vec<Setting>, String>>()?;
+    if set.is_empty() {
+        return Err(format!("'{name}' sets nothing; write NAME: FIELD=VALUE"));
+    }
+    Ok(Named {
+        name: name.trim().to_owned(),
+        set,
+    })
+}
+
+/// Tells what was measured of each branch, and how it differs from the first.
+fn tell(args: &ForkArgs, branches: &[Named], rows: &[Vec<Measured>]) {
+    let [base, others @ ..] = rows else {
+        return;
+    };
+    let tables: Vec<(&Named, Vec<Compared>)> = (branches[1..].iter())
+        .zip(others)
+        .map(|(branch, row)| (branch, compared(base, row)))
+        .collect();
+    let console = Console::new(true);
+    if args.format == Format::Json {
+        let tables = tables.iter().map(|(branch, table)| {
+            let rows: Vec<ComparedRow> = table.iter().map(ComparedRow::new).collect();
+            (branch.name.clone(), serde_json::json!(rows))
+        });
+        let tables: Map<String, Value> = tables.collect();
+        return console.print(|out| {
+            serde_json::to_writer(&mut *out, &tables).map_err(io::Error::from)?;
+            writeln!(out)
+        });
+    }
+    let mut head = format!("{:<11} {:>22}", "", branches[0].name);
+    for (branch, _) in &tables {
+        head += &format!(" {:>24}", branch.name);
+    }
+    console.line(head);
+    for (place, name) in Measured::NAMES.into_iter().enumerate() {
+        let first = tables[0].1[place].of[0];
+        let mut line = format!(
+            "{:<11} {:>22}",
+            name.trim_end_matches("_seconds"),
+            shown(name, first)
+        );
+        for (_, table) in &tables {
+            let row = &table[place];
+            let mark = if row.difference.is_clear() { "*" } else { " " };
+            line += &format!(" {:>22} {mark}", shown(name, row.of[1]));
+        }
+        console.line(line.trim_end());
+    }
+    console.line(format_args!(
+        "corsair: 95 % intervals from {} run{} of each branch; * where it differs from the run as it was saved",
+        args.seeds,
+        if args.seeds == 1 { "" } else { "s" }
+    ));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_a_name_and_what_is_set() {
+        let read = branch("slow db: services.db.service_time=4ms load=150%").unwrap();
+        let set: Vec<_> = read
+            .set
+            .iter()
+            .map(|one| (&*one.path, one.typed()))
+            .collect();
+        assert_eq!(read.name, "slow db");
+        let expected = [
+            ("services.db.service_time", "4ms".to_owned()),
+            ("load", "150%".to_owned()),
+        ];
+        assert_eq!(set, expected);
+        for wrong in ["load=3", "a:", "a: b", ": load=3"] {
+            assert!(branch(wrong).is_err(), "{wrong}");
+        }
+    }
+}
