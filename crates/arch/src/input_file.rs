@@ -5,10 +5,13 @@ use std::io::{self, Read};
 use std::path::Path;
 
 /// Definitions, loads and compose files are larger than this by mistake only.
-pub(crate) const MOST_BYTES: u64 = 64 << 20;
+pub const MOST_BYTES: u64 = 64 << 20;
 
 /// Reads a file of at most so many bytes.
-pub(crate) fn read_bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+///
+/// # Errors
+/// If it cannot be read, or is longer.
+pub fn read_bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
     match bytes.len() as u64 > most {
@@ -20,8 +23,11 @@ pub(crate) fn read_bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Reads a text, without the byte-order mark that some editors begin it with.
-pub(crate) fn read_file_text(path: &Path) -> io::Result<String> {
+/// Reads a text of at most [`MOST_BYTES`], without the byte-order mark that some editors begin it with.
+///
+/// # Errors
+/// If it cannot be read, is longer, or is no UTF-8.
+pub fn read_file_text(path: &Path) -> io::Result<String> {
     let bytes = read_bytes(path, MOST_BYTES)?;
     let text = String::from_utf8(bytes)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no UTF-8"))?;

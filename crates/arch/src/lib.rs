@@ -20,7 +20,7 @@ mod edda;
 mod experiment;
 mod faults;
 mod geography;
-mod input_file;
+pub mod input_file;
 mod keeper;
 mod learn;
 pub mod live;

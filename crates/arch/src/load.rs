@@ -265,8 +265,13 @@ fn curve(rate: &Rate, base: &Path) -> Result<Curve, String> {
         if (0.0..=MOST).contains(&rate) {
             Ok(rate)
         } else {
+            // As people write it: not 300 digits.
+            let rate = match rate.abs() {
+                ..1e15 => rate.to_string(),
+                _ => format!("{rate:e}"),
+            };
             Err(format!(
-                "a rate of {rate:?} is not possible; give 0 to {MOST}"
+                "a rate of {rate} is not possible; give 0 to {MOST}"
             ))
         }
     };

@@ -23,6 +23,7 @@ mod spigo;
 use crate::flags::values::Values;
 use crate::flags::{FLAGS, Flag, named, nearest};
 use anyhow::{Context, Result, anyhow, bail};
+use corsair_arch::input_file::read_file_text;
 use corsair_observe::Replacement;
 use serde_json::{Map, Value};
 use std::io::Write;
@@ -107,7 +108,7 @@ fn find(name: &str, out: &Path) -> Result<(PathBuf, String)> {
         ]
     };
     for path in &places {
-        match std::fs::read_to_string(path) {
+        match read_file_text(path) {
             Ok(text) => return Ok((path.clone(), text)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => bail!("-config: cannot read {}: {error}", path.display()),

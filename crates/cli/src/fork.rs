@@ -11,6 +11,7 @@ use crate::{interrupt, resume, text, variants};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use corsair::{Config, Outcome, Snapshot, Time};
+use corsair_arch::input_file::read_file_text;
 use corsair_arch::live::Live;
 use corsair_arch::summary::ComparedRow;
 use corsair_arch::{
@@ -192,7 +193,7 @@ fn plan(options: &Options, services: &ServiceOptions) -> Plan {
 
 /// Reads the branches of a file.
 fn read(path: &Path) -> Result<Vec<Named>> {
-    let text = std::fs::read_to_string(path);
+    let text = read_file_text(path);
     let text = text.with_context(|| format!("--branches: {}", path.display()))?;
     let mut branches: Vec<Named> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -213,10 +214,10 @@ fn read(path: &Path) -> Result<Vec<Named>> {
             "--branches: {} has no branches; write a line such as more: load=150%",
             path.display()
         ),
-        MOST_BRANCHES.. => bail!(
+        more if more > MOST_BRANCHES => bail!(
             "--branches: {} has {} branches; make it at most {MOST_BRANCHES}",
             path.display(),
-            branches.len()
+            more
         ),
         _ => Ok(branches),
     }

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
+use corsair_arch::input_file::read_file_text;
 use corsair_observe::Replacement;
 use corsair_usl::{Point, Usl, parse, parse_pairs, plot};
 use std::fmt::Write;
@@ -42,7 +43,7 @@ pub struct UslArgs {
 pub fn run(args: &UslArgs) -> Result<()> {
     let points = match (&args.file, &args.points) {
         (Some(path), _) => {
-            let text = std::fs::read_to_string(path).map_err(|error| {
+            let text = read_file_text(path).map_err(|error| {
                 anyhow!(
                     "cannot read {}: {error}; give a file with a load and a throughput on each line",
                     path.display()

@@ -238,7 +238,7 @@ pub static FLAGS: &[Flag] = &[
         name: "checkpoint-every",
         value: Value::One("TIME|SIZE"),
         group: Group::Execution,
-        help: "Save the run so often by the clock (10s), or whenever it has written so much to its graph and its flows (1GB): see `corsair resume`",
+        help: "Save the run so often (10s), or after so much output (1GB)",
         ..PLAIN
     },
     Flag {

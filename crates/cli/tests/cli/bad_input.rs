@@ -27,6 +27,14 @@ fn a_service_that_is_a_program_of_its_own_is_told_with_how_to_run_it() {
 }
 
 #[test]
+fn files_that_never_end() {
+    refused(&[
+        ("usl /dev/zero", &["/dev/zero", "more than 64 MiB"]),
+        ("-config /dev/../dev/zero", &["-config", "more than 64 MiB"]),
+    ]);
+}
+
+#[test]
 fn numbers_out_of_range_or_unreadable() {
     refused(&[
         ("-a fsm -p 1", &["-p", "at least 2"]),

@@ -440,4 +440,6 @@ fn branches_of_a_saved_run_are_compared_with_it() {
         let refused = terminal.refuse(fork);
         assert!(refused.contains(said), "{branches}: {refused}");
     }
+    let endless = terminal.refuse("fork c --branches /dev/zero");
+    assert!(endless.contains("more than 64 MiB"), "{endless}");
 }
