@@ -6,7 +6,7 @@ use crate::totals::ServiceTotals;
 use corsair::Addr;
 use rustc_hash::FxHashMap;
 use serde::{Serialize, Serializer};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// What an instance has done while it was watched.
@@ -15,23 +15,62 @@ pub(crate) struct Seen {
     /// The instances that were called, in the order of the first call, and where each is among them.
     pub(crate) calls: Vec<(u32, Calls)>,
     places: FxHashMap<u32, usize>,
-    pub(crate) spans: VecDeque<SpanSeen>,
-    /// When, from whom, what; the oldest first.
-    pub(crate) messages: VecDeque<(u64, Addr, Msg)>,
+    pub(crate) spans: Last<SpanSeen, SPANS>,
+    /// When, from whom, what.
+    pub(crate) messages: Last<(u64, Addr, Msg), MESSAGES>,
+}
+
+/// How many of the last answers and messages of an instance are kept: few, because those of all instances pass
+/// through the processor's caches again and again.
+const SPANS: usize = 32;
+const MESSAGES: usize = 16;
+
+/// The last so many of what was told, a power of two.
+#[derive(Debug)]
+pub(crate) struct Last<T, const N: usize> {
+    kept: Vec<T>,
+    /// How many there were.
+    told: usize,
+}
+
+impl<T, const N: usize> Default for Last<T, N> {
+    fn default() -> Last<T, N> {
+        const { assert!(N.is_power_of_two()) };
+        let kept = Vec::new();
+        Last { kept, told: 0 }
+    }
+}
+
+impl<T, const N: usize> Last<T, N> {
+    #[inline]
+    pub(crate) fn keep(&mut self, new: T) {
+        match self.kept.get_mut(self.told % N) {
+            Some(oldest) => *oldest = new,
+            None => self.kept.push(new),
+        }
+        self.told = self.told.wrapping_add(1);
+    }
+
+    /// What is kept, the oldest first.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
+        let oldest = if self.kept.len() < N {
+            0
+        } else {
+            self.told % N
+        };
+        let (later, earlier) = self.kept.split_at(oldest);
+        earlier.iter().chain(later)
+    }
 }
 
 impl Seen {
     /// The calls to an instance.
     #[inline]
     pub(crate) fn calls_to(&mut self, to: u32) -> &mut Calls {
-        let place = match self.places.get(&to) {
-            Some(&place) => place,
-            None => {
-                self.calls.push((to, Calls::default()));
-                self.places.insert(to, self.calls.len() - 1);
-                self.calls.len() - 1
-            }
-        };
+        let place = *self.places.entry(to).or_insert_with(|| {
+            self.calls.push((to, Calls::default()));
+            self.calls.len() - 1
+        });
         &mut self.calls[place].1
     }
 }
@@ -212,4 +251,31 @@ fn nanos<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Erro
 /// Numbers beyond 2^53 are not those of JavaScript.
 fn hex<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&format_args!("{number:016x}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_ones_are_kept_in_order() {
+        let mut last = Last::<u32, 4>::default();
+        for told in 0..11 {
+            assert!(last.iter().copied().eq((told.max(4) - 4)..told), "{told}");
+            last.keep(told);
+        }
+        assert!(last.iter().rev().copied().eq([10, 9, 8, 7]));
+    }
+
+    #[test]
+    fn calls_are_told_apart_by_whom_they_go_to() {
+        let mut seen = Seen::default();
+        for to in [7, 7, 3, 7, 3, 9] {
+            seen.calls_to(to).sent += 1;
+        }
+        let sent: Vec<_> = (seen.calls.iter())
+            .map(|(to, calls)| (*to, calls.sent))
+            .collect();
+        assert_eq!(sent, [(7, 3), (3, 2), (9, 1)]);
+    }
 }

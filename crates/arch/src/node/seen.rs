@@ -6,18 +6,6 @@ use super::job::Job;
 use crate::live::seen::{Seen, SpanSeen};
 use crate::message::{Answer, Msg};
 use corsair::{Context, SpanId};
-use std::collections::VecDeque;
-
-/// How many of the last spans and messages are kept.
-const SPANS: usize = 128;
-const MESSAGES: usize = 24;
-
-fn keep<T>(last: &mut VecDeque<T>, most: usize, new: T) {
-    if last.len() == most {
-        last.pop_front();
-    }
-    last.push_back(new);
-}
 
 impl Host {
     /// The number of the interval that is watched, and where to remember what happens in it.
@@ -64,7 +52,7 @@ impl Host {
                 received: now,
                 answer,
             };
-            keep(&mut seen.spans, SPANS, new);
+            seen.spans.keep(new);
         }
     }
 
@@ -73,7 +61,7 @@ impl Host {
     pub(super) fn see_message<C: Context<Msg>>(&mut self, message: &Msg, cx: &C) {
         if let Some((_, seen)) = self.watched() {
             let new = (cx.now().as_nanos(), cx.envelope().from, *message);
-            keep(&mut seen.messages, MESSAGES, new);
+            seen.messages.keep(new);
         }
     }
 }
