@@ -73,12 +73,7 @@ async def attempt(program, reserve):
 
 async def rounds(running, disk, reserve):
     client = Client([running])
-    anne, mary = [
-        await client.until_done("POST", "/users", {"name": name, "password": "correct horse"})
-        for name in ("anne", "mary")
-    ]
-    room = await client.until_done("POST", "/conversations", {"recipients": [mary["user"]]}, anne["token"])
-    path = f"/conversations/{room['id']}/messages"
+    anne, mary, path = await client.two_in_a_conversation()
     acknowledged, sentences, waited = {}, set(), []
     pid = running.child.pid
 

@@ -52,12 +52,7 @@ async def main():
             try:
                 await running.ready()
                 client = Client([running])
-                anne, mary = [
-                    await client.until_done("POST", "/users", {"name": name, "password": "correct horse"})
-                    for name in ("anne", "mary")
-                ]
-                room = await client.until_done("POST", "/conversations", {"recipients": [mary["user"]]}, anne["token"])
-                path = f"/conversations/{room['id']}/messages"
+                anne, mary, path = await client.two_in_a_conversation()
                 over, acknowledged, kills = asyncio.Event(), {}, 0
                 posting = [
                     asyncio.create_task(post(running, poster, path, anne["token"], over, acknowledged))

@@ -95,6 +95,15 @@ class Client:
                 raise Refused(answer.status, text)
             return json.loads(text) if text else None
 
+    async def two_in_a_conversation(self):
+        """Two new users, and the path of their messages."""
+        one, other = [
+            await self.until_done("POST", "/users", {"name": name, "password": "correct horse"})
+            for name in ("anne", "mary")
+        ]
+        room = await self.until_done("POST", "/conversations", {"recipients": [other["user"]]}, one["token"])
+        return one, other, f"/conversations/{room['id']}/messages"
+
     async def until_done(self, *arguments, **named):
         """Repeats until the service says yes or no."""
         while True:

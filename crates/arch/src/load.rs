@@ -19,7 +19,7 @@ use std::sync::Arc;
 const MOST: f64 = 1_000_000.0;
 
 /// The load of an entry point.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Load {
     pub(crate) source: Source,
     pub(crate) mix: Mix,
@@ -30,7 +30,7 @@ pub struct Load {
 }
 
 /// A kind of request by its name.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Kind {
     pub(crate) name: String,
     /// Where the name was read, if that is not where the load is.
@@ -40,7 +40,7 @@ pub(crate) struct Kind {
 }
 
 /// When requests come in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Source {
     /// Open loop.
     Open {
@@ -111,7 +111,7 @@ impl Kinds {
 }
 
 /// Which kinds of requests come in, by weight.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Mix {
     /// spigo's: one third each.
     Thirds,

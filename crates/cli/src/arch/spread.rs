@@ -5,14 +5,12 @@ use super::{ServiceResults, Services, failed};
 use crate::cluster::member::{PartRun, Spread};
 use crate::options::Options;
 use anyhow::{Context, Result, anyhow};
-use corsair::cluster::{Part, conclude_parts};
-use corsair::{Report, RunError};
-use corsair_arch::live::ResumeError;
 use corsair_arch::{Msg, Totals};
 use corsair_observe::Recorder;
-use std::time::Duration;
 
 impl Spread for Services<'_> {
+    type Message = Msg;
+
     fn course(&self, options: &Options) -> Result<Vec<u8>> {
         let plan = super::plan(options, self.options, Recorder::off());
         let course = corsair_arch::course(&options.config, self.topology.clone(), &plan);
@@ -29,23 +27,9 @@ impl Spread for Services<'_> {
         self.described = Some(Described::new(options, &self.topology));
         let carriers = std::mem::take(&mut run.carriers);
         let (topology, config, part) = (self.topology.clone(), &options.config, run.part);
-        // What its actors have done in other processes is in no checkpoint: it is refused before.
-        let ran = corsair_arch::run_part(config, part, topology, &plan, None, carriers, None);
-        let (told, totals) = ran.map_err(|error| match error {
-            ResumeError::Simulate(error) => failed(&error, run.console),
-            error => anyhow!("{error}"),
-        })?;
+        let ran = corsair_arch::run_part(config, part, topology, &plan, carriers);
+        let (told, totals) = ran.map_err(|error| failed(&error, run.console))?;
         Ok((told, serde_json::to_vec(&totals)?))
-    }
-
-    fn conclude(
-        &self,
-        options: &Options,
-        part: Part,
-        told: &[Vec<u8>],
-        wall: Duration,
-    ) -> Result<Report, RunError> {
-        conclude_parts::<Msg>(&options.config, part, told, wall)
     }
 
     fn into_results(self, options: &Options, beside: &[Vec<u8>]) -> Result<ServiceResults> {

@@ -13,9 +13,9 @@ use crate::summary::ProcessSummary;
 use crate::workload::Workload;
 use crate::{interrupt, observed};
 use anyhow::{Context, Result, anyhow, bail};
-use corsair::cluster::Part;
+use corsair::cluster::{Part, conclude_parts};
 use corsair::fsm::Form;
-use corsair::{Report, RunError, Snapshot};
+use corsair::{Config, Message, Snapshot};
 use corsair_cluster::{
     ClusterError, ClusterRun, Health, Hosts, LOST, Limits, Membership, Origin, ProcessEnd,
     RelaySocket, Secret, TimelyCarrier,
@@ -47,6 +47,9 @@ pub struct Member {
 
 /// A workload of which several processes have a part each.
 pub trait Spread: Workload {
+    /// What its actors say to each other.
+    type Message: Message;
+
     /// All that decides the result of the run.
     ///
     /// # Errors
@@ -59,17 +62,10 @@ pub trait Spread: Workload {
     /// How it failed.
     fn run_part(&mut self, run: PartRun<'_>) -> Result<(Vec<u8>, Vec<u8>)>;
 
-    /// How the run of all parts ended.
-    ///
-    /// # Errors
-    /// If it failed.
-    fn conclude(
-        &self,
-        options: &Options,
-        part: Part,
-        told: &[Vec<u8>],
-        wall: Duration,
-    ) -> Result<Report, RunError>;
+    /// The configuration that its parts are run with.
+    fn config(&self, options: &Options) -> Config {
+        options.config.clone()
+    }
 
     /// What has been done, in the first process: `beside` is what the actors of all processes have told.
     ///
@@ -230,7 +226,8 @@ fn spread<W: Spread>(
     let parts: Vec<Vec<u8>> = ends.iter().map(|end| end.part.clone()).collect();
     let beside: Vec<Vec<u8>> = ends.iter().map(|end| end.beside.clone()).collect();
     let console = attended.console;
-    let report = workload.conclude(&options, part, &parts, attended.wall);
+    let config = workload.config(&options);
+    let report = conclude_parts::<W::Message>(&config, part, &parts, attended.wall);
     let report = report.map_err(|error| failed(&error, &error, &console))?;
     let processes = ends.iter();
     let processes = processes.map(|end| process(end, attended.wall, part.workers));

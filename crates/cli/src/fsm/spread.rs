@@ -5,12 +5,13 @@ use super::{PirateResults, Pirates, failed, saved};
 use crate::cluster::member::{PartRun, Spread};
 use crate::options::Options;
 use anyhow::{Result, anyhow};
-use corsair::cluster::{Part, Saving, conclude_parts};
+use corsair::Config;
+use corsair::cluster::Saving;
 use corsair::fsm::{self, Fsm, Msg, Watch};
-use corsair::{Report, RunError};
-use std::time::Duration;
 
 impl Spread for Pirates {
+    type Message = Msg;
+
     fn course(&self, options: &Options) -> Result<Vec<u8>> {
         Ok(fsm::course(&options.config, &self.scenario))
     }
@@ -38,14 +39,8 @@ impl Spread for Pirates {
         Ok((told, Vec::new()))
     }
 
-    fn conclude(
-        &self,
-        options: &Options,
-        part: Part,
-        told: &[Vec<u8>],
-        wall: Duration,
-    ) -> Result<Report, RunError> {
-        conclude_parts::<Msg>(&fsm::config(options.config.clone()), part, told, wall)
+    fn config(&self, options: &Options) -> Config {
+        fsm::config(options.config.clone())
     }
 
     fn into_results(self, _: &Options, _: &[Vec<u8>]) -> Result<PirateResults> {

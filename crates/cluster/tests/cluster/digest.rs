@@ -1,80 +1,15 @@
 //! The result of a run over several processes is that of one.
 
-use crate::cluster::{members, start};
-use corsair::cluster::{Part, conclude_parts};
-use corsair::fsm::{self, Fsm, Msg, Tally};
-use corsair::{Config, Executor, Latency, Report, RunError, Time};
-use corsair_cluster::{Mesh, ProcessEnd};
-use std::num::NonZeroUsize;
-use std::thread;
+use crate::pirates::{result, run};
+use corsair::fsm::{self, Fsm};
+use corsair::{Config, Executor, Latency, Time};
 use std::time::Duration;
-
-/// Runs pirates over so many processes, which are threads here, with so many workers each.
-fn run(
-    config: &Config,
-    scenario: &Fsm,
-    processes: usize,
-    workers: usize,
-) -> (Result<Report, RunError>, Option<Tally>, Vec<ProcessEnd>) {
-    let (_, mut all) = members(processes);
-    for member in &mut all {
-        member.workers = workers;
-        member.configuration = corsair_cluster::hash(&fsm::course(config, scenario));
-    }
-    let number = |number| NonZeroUsize::new(number).unwrap();
-    let part = |process| Part {
-        process,
-        processes: number(processes),
-        workers: number(workers),
-    };
-    let one = |mesh: Mesh| {
-        let (builders, run) = mesh.connect().unwrap();
-        let carriers = builders.into_iter().map(|builder| move || builder.build());
-        let (told, tally) = fsm::run_part(
-            config,
-            part(run.process()),
-            scenario,
-            None,
-            carriers.collect(),
-            None,
-        )
-        .unwrap();
-        (run.end(told, Vec::new()).unwrap(), tally)
-    };
-    let mut ends = thread::scope(|scope| {
-        let meets = start(all)
-            .into_iter()
-            .map(|meets| meets.join().unwrap().unwrap());
-        let runs: Vec<_> = meets.map(|mesh| scope.spawn(|| one(mesh))).collect();
-        let ends: Vec<_> = runs.into_iter().map(|run| run.join().unwrap()).collect();
-        ends
-    });
-    for (others, tally) in &ends[1..] {
-        assert!(others.is_empty() && tally.is_none());
-    }
-    let (ends, tally) = ends.swap_remove(0);
-    let parts: Vec<Vec<u8>> = ends.iter().map(|end| end.part.clone()).collect();
-    let config = fsm::config(config.clone());
-    let report = conclude_parts::<Msg>(&config, part(0), &parts, Duration::from_secs(1));
-    (report, tally, ends)
-}
 
 fn seeded(seed: u64) -> Config {
     Config {
         seed,
         ..Config::default()
     }
-}
-
-/// All of a report that does not depend on the clock or the machine.
-fn result(report: &Report) -> String {
-    let result = Report {
-        workers: 0,
-        wall: Duration::ZERO,
-        peak_memory: None,
-        ..report.clone()
-    };
-    format!("{result:?}")
 }
 
 fn pirates(population: u32, talk: Duration) -> Fsm {

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod digest;
+mod pirates;
 mod rendezvous;
 mod saving;
 mod supervision;

@@ -1,14 +1,13 @@
 //! A run over several processes that is saved, and goes on over others.
 
 use crate::cluster::{members, met, start};
-use corsair::cluster::{Part, SavedPart, Saving, conclude_parts};
-use corsair::fsm::{self, Fsm, Msg};
-use corsair::{Config, Executor, Report, Snapshot, Time};
-use corsair_cluster::{Mesh, Origin};
-use std::num::NonZeroUsize;
+use crate::pirates::{result, run_from};
+use corsair::cluster::{SavedPart, Saving};
+use corsair::fsm::{self, Fsm};
+use corsair::{Config, Executor, Snapshot, Time};
+use corsair_cluster::Origin;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use std::time::Duration;
 
 /// Keeps in memory what all processes have saved.
@@ -58,47 +57,6 @@ impl Kept {
     }
 }
 
-fn number(number: usize) -> NonZeroUsize {
-    NonZeroUsize::new(number).unwrap()
-}
-
-fn run(
-    config: &Config,
-    scenario: &Fsm,
-    (processes, workers): (usize, usize),
-    from: Option<&Snapshot>,
-    saving: Option<&Kept>,
-) -> Report {
-    let (_, mut all) = members(processes);
-    all.iter_mut().for_each(|member| member.workers = workers);
-    let part = |process| Part {
-        process,
-        processes: number(processes),
-        workers: number(workers),
-    };
-    let one = |mesh: Mesh| {
-        let (builders, run) = mesh.connect().unwrap();
-        let carriers = builders.into_iter().map(|builder| move || builder.build());
-        let saving = saving.map(|saving| saving as &dyn Saving);
-        let part = part(run.process());
-        let ran = fsm::run_part(config, part, scenario, from, carriers.collect(), saving);
-        run.end(ran.unwrap().0, Vec::new()).unwrap()
-    };
-    let mut ends = thread::scope(|scope| {
-        let runs = met(start(all)).into_iter();
-        let runs: Vec<_> = runs.map(|mesh| scope.spawn(|| one(mesh))).collect();
-        let ends: Vec<_> = runs.into_iter().map(|run| run.join().unwrap()).collect();
-        ends
-    });
-    let parts: Vec<Vec<u8>> = ends
-        .swap_remove(0)
-        .into_iter()
-        .map(|end| end.part)
-        .collect();
-    let config = fsm::config(config.clone());
-    conclude_parts::<Msg>(&config, part(0), &parts, Duration::ZERO).unwrap()
-}
-
 fn scenario() -> Fsm {
     Fsm {
         population: 2000,
@@ -106,17 +64,6 @@ fn scenario() -> Fsm {
         chat: Some(Duration::from_millis(20)),
         ..Fsm::default()
     }
-}
-
-/// What does not depend on how it was run.
-fn result(report: &Report) -> String {
-    let result = Report {
-        workers: 0,
-        wall: Duration::ZERO,
-        peak_memory: None,
-        ..report.clone()
-    };
-    format!("{result:?}")
 }
 
 #[test]
@@ -128,8 +75,8 @@ fn a_run_over_processes_is_saved_and_goes_on_over_any_number_of_them() {
         times: vec![millis(30), millis(90)],
         ..Kept::default()
     };
-    let saved = run(&config, &scenario, (2, 2), None, Some(&kept));
-    assert_eq!(result(&saved), result(&alone));
+    let (saved, ..) = run_from(&config, &scenario, (2, 2), None, Some(&kept));
+    assert_eq!(result(&saved.unwrap()), result(&alone));
     let snapshots = kept.snapshots(4);
     // Twice because that was wanted, and when it was set.
     let times: Vec<Time> = snapshots.iter().map(|(time, _)| *time).collect();
@@ -140,15 +87,15 @@ fn a_run_over_processes_is_saved_and_goes_on_over_any_number_of_them() {
         "{times:?}"
     );
     for ((_, snapshot), over) in snapshots.iter().zip([(1, 1), (3, 1), (2, 1), (2, 2)]) {
-        let resumed = run(&config, &scenario, over, Some(snapshot), None);
-        assert_eq!(result(&resumed), result(&alone), "over {over:?}");
+        let (resumed, ..) = run_from(&config, &scenario, over, Some(snapshot), None);
+        assert_eq!(result(&resumed.unwrap()), result(&alone), "over {over:?}");
     }
     // And what one process has saved.
     let (mut simulation, _) = fsm::begin(&config, &scenario).unwrap();
     simulation.run_until(millis(50));
     let snapshot = simulation.snapshot().unwrap();
-    let resumed = run(&config, &scenario, (2, 1), Some(&snapshot), None);
-    assert_eq!(result(&resumed), result(&alone));
+    let (resumed, ..) = run_from(&config, &scenario, (2, 1), Some(&snapshot), None);
+    assert_eq!(result(&resumed.unwrap()), result(&alone));
 }
 
 #[test]
