@@ -62,14 +62,6 @@ pub fn run(values: &Values, options: &Options, args: &[OsString]) -> Result<Opti
         if options.checkpoints.is_none() {
             options.checkpoints = crate::checkpoint::options(values, &options)?;
         }
-        if let (crate::options::What::Services(_), Some(_)) = (&options.what, &options.checkpoints)
-        {
-            bail!(
-                "checkpoints of {} are of one process: leave out --checkpoint-every, --checkpoint-at and --checkpoint-dir, or {}",
-                options.arch,
-                asked.spelled()
-            );
-        }
         start::run(values, options, args).map(Some)
     }
     #[cfg(not(feature = "cluster"))]

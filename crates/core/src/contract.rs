@@ -39,7 +39,7 @@ pub use error::RunError;
 pub use event::{Envelope, Event, Reason, SpanId, Ticket, TimerHandle, Token};
 pub use fingerprint::Fingerprint;
 #[cfg(feature = "serde")]
-pub use kind::Kind;
+pub use kind::{Kind, ProcessState};
 pub use message::Message;
 pub use probes::{Gauge, Histogram, Interval, Probes, Sample, Series};
 pub use random::Random;

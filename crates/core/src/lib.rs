@@ -77,8 +77,6 @@ mod readme {}
 // So that derive macros, which name the crate, also work within it.
 extern crate self as corsair;
 
-#[cfg(feature = "serde")]
-pub use contract::Kind;
 pub use contract::{
     Actor, ActorTotals, Addr, AddrRange, AskError, AsyncContext, Config, ConfigError, Context, Cut,
     DeadLetters, Distribution, DistributionError, Envelope, Event, Executor, Fingerprint, Flow,
@@ -86,6 +84,8 @@ pub use contract::{
     Panics, Probes, Progress, Random, Reason, Report, RunError, Scenario, Script, Select, Series,
     SpanId, Spawn, Ticket, Time, TimerHandle, Token, Wait, Waiting, WaitingActor, drive, perform,
 };
+#[cfg(feature = "serde")]
+pub use contract::{Kind, ProcessState};
 #[doc(hidden)]
 pub use contract::{Own, Sample};
 pub use determinism::{Difference, NotDeterministic, check_determinism};

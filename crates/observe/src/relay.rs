@@ -27,8 +27,10 @@ struct Header {
     /// Everything earlier than this is in this batch or in one before it.
     reached: u64,
     records: u32,
-    /// With the last batch: the times that were measured.
-    times: Option<Vec<(String, SavedTimes)>>,
+    /// The times that were measured since the batch before that had any: when the run is saved, and at its end.
+    times: Vec<(String, SavedTimes)>,
+    /// There is no batch after this one.
+    is_last: bool,
 }
 
 /// Sends what the actors of this process tell to the process that writes it.
@@ -110,10 +112,11 @@ impl<S: FnMut(&[u8]) -> io::Result<()>> Batches<S> {
             records
                 .drain(..)
                 .try_for_each(|record| self.record(record))?;
-            if next == Next::Last {
-                self.header.times = Some(lanes.times.save());
+            self.header.is_last = next == Next::Last;
+            if saving.is_some() || self.header.is_last {
+                self.header.times = lanes.times.take();
             }
-            if count > 0 || reached != told || next == Next::Last {
+            if count > 0 || reached != told || saving.is_some() || self.header.is_last {
                 self.header.reached = reached;
                 self.batch()?;
                 told = reached;
@@ -189,12 +192,12 @@ impl Source {
         if !rest.is_empty() {
             return Err(RelayError(postcard::Error::SerdeDeCustom));
         }
+        // Before it says how far it has come: a run that is saved waits for that.
+        self.lanes.times.resume(header.times);
         if header.reached > 0 {
             self.lanes.reached(self.number, header.reached);
         }
-        let is_last = header.times.is_some();
-        self.lanes.times.resume(header.times.unwrap_or_default());
-        Ok(is_last)
+        Ok(header.is_last)
     }
 }
 

@@ -151,6 +151,13 @@ impl Times {
         times.map(|(name, times)| (name, times.save())).collect()
     }
 
+    /// All times, which are forgotten here.
+    pub(crate) fn take(&self) -> Vec<(String, SavedTimes)> {
+        let saved = self.save();
+        self.sets.iter().for_each(|set| set.lock().clear());
+        saved
+    }
+
     /// And these: of a saved run, or of another process.
     pub(crate) fn resume(&self, saved: Vec<(String, SavedTimes)>) {
         for (name, times) in saved {

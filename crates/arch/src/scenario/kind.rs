@@ -4,7 +4,7 @@ use super::{AnyActor, Farewell, Scene, Stage};
 use crate::message::Msg;
 use crate::model::Model;
 use crate::totals::Totals;
-use corsair::{AddrRange, Kind, Kinds};
+use corsair::{AddrRange, Kind, Kinds, ProcessState};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,15 +23,36 @@ pub(crate) struct SceneParameters {
     pub(crate) collapse: bool,
 }
 
-/// The state of the root, and what those actors of its process have handed in that are gone.
+/// The state of the root.
 #[derive(Serialize, Deserialize)]
 struct Saved {
     parameters: SceneParameters,
     actors: AddrRange,
     stage: Stage,
     farewell: Farewell,
+}
+
+/// What those actors of a process have handed in that are gone, and the messages that were lost there.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct HandedIn {
     totals: Totals,
     dropped: u64,
+}
+
+impl ProcessState for Model {
+    type Saved = HandedIn;
+
+    fn save(&self) -> HandedIn {
+        HandedIn {
+            totals: self.totals.lock().clone(),
+            dropped: self.dropped.load(Ordering::Relaxed),
+        }
+    }
+
+    fn add(&self, saved: HandedIn) {
+        self.totals.lock().merge(saved.totals);
+        self.dropped.fetch_add(saved.dropped, Ordering::Relaxed);
+    }
 }
 
 impl Kind for Scene {
@@ -49,16 +70,12 @@ impl Kind for Scene {
             actors: self.actors,
             stage: self.stage,
             farewell: self.farewell.clone(),
-            totals: self.model.totals.lock().clone(),
-            dropped: self.model.dropped.load(Ordering::Relaxed),
         };
         saved.serialize(to)
     }
 
     fn restore<'de, D: Deserializer<'de>>(from: D, model: &Arc<Model>) -> Result<Scene, D::Error> {
         let saved = Saved::deserialize(from)?;
-        *model.totals.lock() = saved.totals;
-        model.dropped.store(saved.dropped, Ordering::Relaxed);
         if !saved.actors.is_empty() {
             let _ = model.first.set(saved.actors.get(0).as_u32());
         }
@@ -77,4 +94,5 @@ pub(crate) fn kinds(model: &Arc<Model>) -> Kinds<Msg> {
     Kinds::new()
         .with_script::<Scene>(Arc::clone(model))
         .with::<AnyActor>(Arc::clone(model))
+        .with_state(Arc::clone(model))
 }

@@ -5,18 +5,29 @@ use crate::checkpoint::{self, Checkpoints, Ended};
 use crate::console::Console;
 use crate::options::{self, Options, What};
 use crate::text;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use corsair::{Report, SnapshotError};
 use corsair_arch::live::{Live, ResumeError};
 use corsair_arch::{Branch, Plan, Setting, Topology, Totals};
 use corsair_observe::checkpoint::Checkpoint;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::Path;
 
 /// What is saved beside the simulation itself.
 #[derive(Debug, Serialize, Deserialize)]
 struct Details {
     /// A checksum of the architecture, which may come from files that change.
     architecture: String,
+}
+
+/// What is saved beside the simulation itself.
+///
+/// # Errors
+/// If it cannot be written.
+pub(super) fn details(topology: &Topology) -> Result<Value> {
+    let architecture = checksum(topology);
+    Ok(serde_json::to_value(Details { architecture })?)
 }
 
 /// What tells an architecture from others.
@@ -53,7 +64,7 @@ pub(super) fn run(
     console: &Console,
 ) -> Result<(Report, Totals)> {
     let config = corsair_arch::config(&topology, options.config.clone());
-    let architecture = checksum(&topology);
+    let saved = details(&topology)?;
     let mut live = match &checkpoints.from {
         None => {
             let begun = Live::new(&options.config, topology, plan);
@@ -61,11 +72,7 @@ pub(super) fn run(
         }
         Some(from) => resume(options, checkpoints, from, topology, plan, console)?,
     };
-    let details = || {
-        Ok(serde_json::to_value(Details {
-            architecture: architecture.clone(),
-        })?)
-    };
+    let details = || Ok(saved.clone());
     let (simulation, recorder) = (live.simulation(), &plan.recorder);
     let ended = checkpoint::run(simulation, checkpoints, &config, console, recorder, details)?;
     match ended {
@@ -94,14 +101,18 @@ fn resume(
             Live::branch(&options.config, &topology, &branch, plan, &snapshot)
         }
     };
-    match resumed {
-        Ok(live) => Ok(live),
-        Err(ResumeError::Simulate(error)) => Err(super::failed(&error, console)),
-        Err(ResumeError::Snapshot(SnapshotError::Run(error))) => {
-            Err(options::failed(&error, &error, console))
+    resumed.map_err(|error| failed(error, &from.directory, console))
+}
+
+/// Why a run cannot go on from the checkpoint in this directory, or how it failed.
+pub(super) fn failed(error: ResumeError, directory: &Path, console: &Console) -> anyhow::Error {
+    match error {
+        ResumeError::Simulate(error) => super::failed(&error, console),
+        ResumeError::Snapshot(SnapshotError::Run(error)) => {
+            options::failed(&error, &error, console)
         }
-        Err(ResumeError::Change(error)) => Err(error).context("--set"),
-        Err(error) => Err(error).with_context(|| from.directory.display().to_string()),
+        ResumeError::Change(error) => anyhow!(error).context("--set"),
+        error => anyhow!(error).context(directory.display().to_string()),
     }
 }
 

@@ -1,12 +1,14 @@
 //! An architecture in several processes.
 
 use super::summary::Described;
-use super::{ServiceResults, Services, failed};
+use super::{ServiceResults, Services, saved};
 use crate::cluster::member::{PartRun, Spread};
 use crate::options::Options;
 use anyhow::{Context, Result, anyhow};
+use corsair::cluster::Saving;
 use corsair_arch::{Msg, Totals};
 use corsair_observe::Recorder;
+use std::path::Path;
 
 impl Spread for Services<'_> {
     type Message = Msg;
@@ -25,10 +27,28 @@ impl Spread for Services<'_> {
             self.warn(options, &plan);
         }
         self.described = Some(Described::new(options, &self.topology));
+        if let Some(from) = &self.from {
+            saved::check(options, from, &self.topology)?;
+        }
         let carriers = std::mem::take(&mut run.carriers);
-        let (topology, config, part) = (self.topology.clone(), &options.config, run.part);
-        let ran = corsair_arch::run_part(config, part, topology, &plan, carriers);
-        let (told, totals) = ran.map_err(|error| failed(&error, run.console))?;
+        let details = saved::details(&self.topology)?;
+        let outputs = |time| Ok((details.clone(), run.recorder.save(time)?));
+        let fail = run.fail();
+        let keeper = run.keeper(&outputs, &fail);
+        let ran = corsair_arch::run_part(
+            &options.config,
+            run.part,
+            self.topology.clone(),
+            &plan,
+            run.snapshot.as_ref(),
+            carriers,
+            keeper.as_ref().map(|keeper| keeper as &dyn Saving),
+        );
+        let (told, totals) = ran.map_err(|error| {
+            let from = self.from.as_ref();
+            let directory = from.map_or(Path::new(""), |from| &from.directory);
+            saved::failed(error, directory, run.console)
+        })?;
         Ok((told, serde_json::to_vec(&totals)?))
     }
 

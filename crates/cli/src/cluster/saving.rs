@@ -230,7 +230,7 @@ impl Saving for Keeper<'_> {
         let mut pausing = lock();
         let since = *pausing.since.get_or_insert_with(Instant::now);
         pausing.parts.push(saved);
-        // The last worker of this process: none has anything to tell before it goes on.
+        // The others of this process wait for the last one, so that nothing is told in between.
         if pausing.parts.len() < self.workers {
             return;
         }

@@ -52,3 +52,17 @@ pub trait Kind: Sized + Send + 'static {
     /// If it is not a state of this kind.
     fn restore<'de, D: Deserializer<'de>>(from: D, local: &Self::Local) -> Result<Self, D::Error>;
 }
+
+/// What actors of a process change together beside their own states, such as totals that they hand in as they end. It is
+/// written once for each process when a run is saved, and that of all processes is added up in one of those that go on
+/// ([`Kinds::with_state`](crate::Kinds::with_state)). What actors do never depends on it.
+pub trait ProcessState: Send + Sync + 'static {
+    /// What is written of it.
+    type Saved: Serialize + DeserializeOwned;
+
+    /// What there is now.
+    fn save(&self) -> Self::Saved;
+
+    /// Adds what there was in a process of the run that was saved.
+    fn add(&self, saved: Self::Saved);
+}

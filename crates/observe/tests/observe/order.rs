@@ -1,12 +1,13 @@
 //! What is written does not depend on how many threads have told it.
 
 use crate::fleet::{Fleet, config, everything};
-use corsair::Executor;
-use corsair_observe::{Clock, Observer, Relay, Settings};
+use corsair::{Executor, Time};
+use corsair_observe::{Clock, Metric, Observer, Relay, Settings};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// All files below a directory and what is in them.
 fn bytes(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
@@ -71,6 +72,52 @@ fn what_another_process_relays_is_written_as_if_it_were_told_here() {
     for (path, bytes) in &one {
         assert!(two[path] == *bytes, "{}", path.display());
     }
+}
+
+/// Saving a run of several processes needs the times of all of them, and the end only those that came later.
+#[test]
+fn times_that_another_process_has_measured_are_there_when_the_run_is_saved_and_counted_once() {
+    let config = config(1);
+    let settings = || Settings {
+        sources: 1,
+        times: true,
+        ..Settings::new("fleet", Clock::Virtual(config.progress.clone()))
+    };
+    let (tell, told) = std::sync::mpsc::channel::<Vec<u8>>();
+    let relay = Relay::start(&settings(), move |batch| {
+        tell.send(batch.to_vec()).map_err(io::Error::other)
+    });
+    let relay = relay.unwrap();
+    let observer = Observer::start(settings()).unwrap();
+    let mut source = observer.sources().pop().unwrap();
+    let counted = || {
+        let times = observer.times();
+        let www = times
+            .get("www")
+            .and_then(|www| www.histogram(Metric::Response));
+        www.map_or(0, |histogram| histogram.len())
+    };
+    let recorder = relay.recorder();
+    let www = recorder.service("www");
+    recorder.sample(www, Metric::Response, 5);
+    let until = Time::ZERO.after(Duration::from_secs(1));
+    recorder.save(until).unwrap();
+    let listens = std::thread::spawn(move || {
+        let mut said = Vec::new();
+        for batch in told {
+            said.push(source.receive(&batch).unwrap());
+        }
+        said
+    });
+    // It is answered when the other process has told all until then.
+    observer.recorder().save(until).unwrap();
+    assert_eq!(counted(), 1);
+    recorder.sample(www, Metric::Response, 7);
+    relay.finish().unwrap();
+    let said = listens.join().unwrap();
+    assert_eq!(counted(), 2);
+    assert_eq!(said.iter().filter(|is_last| **is_last).count(), 1);
+    observer.finish().unwrap();
 }
 
 #[test]

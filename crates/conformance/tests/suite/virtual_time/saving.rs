@@ -4,13 +4,14 @@ use corsair::fsm::{self, Form, Fsm, FsmError};
 use corsair::network::{Duplicating, Fifo, Jitter, Lossy};
 use corsair::{
     Actor, Addr, AddrRange, AsyncContext, Config, Context, DeadLetters, Event, Flow, Kind, Kinds,
-    Latency, Message, Panics, Random, Report, RunError, Scenario, Script, Simulation, Snapshot,
-    SnapshotError, Spawn, Ticket, Time, TimerHandle, Token, Wait,
+    Latency, Message, Panics, ProcessState, Random, Report, RunError, Scenario, Script, Simulation,
+    Snapshot, SnapshotError, Spawn, Ticket, Time, TimerHandle, Token, Wait,
 };
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 const MS: Duration = Duration::from_millis(1);
@@ -588,6 +589,42 @@ fn a_run_that_is_over_and_a_configuration_that_differs_are_refused() {
         said.contains("does not know the kind of actors `busy`"),
         "{said}"
     );
+}
+
+#[test]
+fn what_actors_of_a_process_change_together_is_saved_once_and_added_up() {
+    struct Sum(AtomicU64);
+
+    impl ProcessState for Sum {
+        type Saved = u64;
+
+        fn save(&self) -> u64 {
+            self.0.load(Ordering::Relaxed)
+        }
+
+        fn add(&self, saved: u64) {
+            self.0.fetch_add(saved, Ordering::Relaxed);
+        }
+    }
+
+    let with_sum = |sum: u64| {
+        let sum = Arc::new(Sum(AtomicU64::new(sum)));
+        (kinds().with_state(Arc::clone(&sum)), sum)
+    };
+    for (saved, restored) in [(1, 2), (2, 1), (3, 2)] {
+        let of = |count| Config {
+            workers: workers(count),
+            ..config(1, 3)
+        };
+        let (kinds, _) = with_sum(5);
+        let root = Overseer::new(700);
+        let mut run = Simulation::with_kinds::<Overseer>(&of(saved), &kinds, root, ()).unwrap();
+        run.run_until(at(60 * MS));
+        let snapshot = run.snapshot().unwrap();
+        let (kinds, sum) = with_sum(2);
+        drop(Simulation::restore(&of(restored), &kinds, &snapshot).unwrap());
+        assert_eq!(sum.0.load(Ordering::Relaxed), 7);
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@
 use super::{Across, Carrier};
 use crate::contract::{Config, Message, Time};
 use crate::virtual_time::engine::PausableShard;
+use crate::virtual_time::exchange::{Exchange as _, Vote};
 use crate::virtual_time::travel::{Head, SnapshotError, encoded};
 
 /// Who saves the part of a run that one process has.
@@ -18,7 +19,7 @@ pub trait Saving: Sync {
     /// The points of virtual time at which it is saved besides, in order: the same in all processes.
     fn times(&self) -> &[Time];
 
-    /// A worker has written its part of the run, and goes on when this returns.
+    /// A worker has written its part of the run. Those of this process go on when this has returned to all of them.
     fn save(&self, saved: SavedPart);
 }
 
@@ -67,6 +68,13 @@ impl<'a> Saves<'a> {
 }
 
 impl<M: Message, C: Carrier> Across<'_, M, C> {
+    /// Waits until all shards of this process have come so far. False if one will never come; the next meeting ends the
+    /// run then.
+    fn meet_own(&mut self) -> bool {
+        self.local.exchange(Vote::NONE, &mut [], &mut []);
+        !self.local.is_broken()
+    }
+
     /// The shard has paused: writes its part. `set` is where it was to pause by itself.
     pub(super) fn save(
         &mut self,
@@ -96,7 +104,11 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
             let head = Head::new::<M>(config, time.as_nanos(), 0, stream_seed, common);
             encoded(&head)
         });
-        let part = shard.save(&self.kinds.codec());
+        // What actors of this process change together is written while none of them runs.
+        if self.kinds.has_state() && !self.meet_own() {
+            return;
+        }
+        let part = shard.save(&self.kinds, self.me == self.own.start);
         let (head, part) = match head.transpose() {
             Ok(head) => (head, part),
             Err(error) => (None, Err(SnapshotError::corrupt(0, error))),
@@ -109,5 +121,7 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
             head,
             part,
         });
+        // What is saved beside the parts is of this moment, too.
+        self.meet_own();
     }
 }

@@ -13,7 +13,7 @@ use crate::virtual_time::scheduled::{Head, Kind, Label, Scheduled};
 use crate::virtual_time::shard::{LoggedEvent, ROOT, Shard};
 use crate::virtual_time::stored::Stored;
 #[cfg(feature = "serde")]
-use crate::virtual_time::travel::{Codec, Common, SnapshotError};
+use crate::virtual_time::travel::{Common, Kinds, SnapshotError};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
@@ -180,10 +180,14 @@ impl<M: Message> PausableShard<M> {
         self.0.common()
     }
 
-    /// Writes all that this shard has.
+    /// Writes all that this shard has, and what its process has if that is not another shard's to write.
     #[cfg(feature = "serde")]
-    pub(in super::super) fn save(&mut self, codec: &Codec<M>) -> Result<Vec<u8>, SnapshotError> {
-        self.as_running(|engine| engine.save(codec))
+    pub(in super::super) fn save(
+        &mut self,
+        kinds: &Kinds<M>,
+        with_state: bool,
+    ) -> Result<Vec<u8>, SnapshotError> {
+        self.as_running(|engine| engine.save(kinds, with_state))
     }
 
     /// The actors of this shard that have begun and not ended, in the order of addresses.

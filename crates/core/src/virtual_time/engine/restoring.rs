@@ -56,6 +56,9 @@ impl<M: Message> Engine<M> {
         shard.places.add_forgotten_names(share.names);
         shard.take_over(share.notes);
         shard.spawns = share.spawns;
+        for state in share.states {
+            kinds.add_state(&state)?;
+        }
         for group in share.groups.into_values() {
             self.restore_group(group, kinds)?;
         }

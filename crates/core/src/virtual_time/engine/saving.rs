@@ -7,8 +7,8 @@ use crate::virtual_time::parcel::RING;
 use crate::virtual_time::places::addresses_of;
 use crate::virtual_time::scheduled::{Head as EventHead, Kind, Scheduled, TIMER_FROM, TIMER_SEQ};
 use crate::virtual_time::travel::{
-    Codec, CodecError, Common, Part, SavedBatch, SavedGroup, SavedOrigin, SnapshotError, put,
-    put_number, write_spawn,
+    Codec, CodecError, Common, Kinds, Part, SavedBatch, SavedGroup, SavedOrigin, SnapshotError,
+    put, put_number, write_spawn,
 };
 
 /// How many of some actors have not ended, and how many of those have begun.
@@ -33,8 +33,17 @@ impl<M: Message> Engine<M> {
         }
     }
 
-    /// Writes all that this shard has. Nothing changes.
-    pub(super) fn save(&mut self, codec: &Codec<M>) -> Result<Vec<u8>, SnapshotError> {
+    /// Writes all that this shard has, and what actors of its process change together if that is not another shard's
+    /// to write. Nothing changes.
+    pub(super) fn save(
+        &mut self,
+        kinds: &Kinds<M>,
+        with_state: bool,
+    ) -> Result<Vec<u8>, SnapshotError> {
+        let state = match with_state {
+            true => kinds.save_state(),
+            false => Ok(Vec::new()),
+        };
         let mut to = Vec::new();
         let busy = self.busy;
         let shard = self.shard();
@@ -44,12 +53,13 @@ impl<M: Message> Engine<M> {
             notes: shard.notes(),
             names: shard.places.forgotten_names().to_vec(),
             closed: shard.places.closed_pages(),
+            state: state.map_err(|error| written("what a process has", error))?,
         };
         put(&mut to, &part).map_err(|error| written("what a shard has counted", error))?;
         self.save_groups(&mut to)?;
         self.save_batches(&mut to)?;
         self.save_spawns(&mut to)?;
-        self.save_events(codec, &mut to)
+        self.save_events(&kinds.codec(), &mut to)
             .map_err(|error| written("a message", error))?;
         Ok(to)
     }

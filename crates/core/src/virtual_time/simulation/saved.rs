@@ -103,11 +103,10 @@ impl<M: Message> Simulation<M> {
             let name = self.name(who);
             return Err(SnapshotError::NoKind { who, name });
         };
-        let codec = saving.kinds.codec();
         let common = lock(&self.shards[0]).common();
         let (now, injected) = (self.now.as_nanos(), self.injected);
         let head = Head::new::<M>(&self.config, now, injected, saving.stream_seed, common);
-        let save = |index: usize| lock(&self.shards[index]).save(&codec);
+        let save = |index: usize| lock(&self.shards[index]).save(&saving.kinds, index == 0);
         let parts = on_threads(&self.config, self.shards.len(), || (), save)?;
         let parts = parts.into_iter().collect::<Result<_, _>>()?;
         Snapshot::new(&head, parts).map_err(|error| SnapshotError::corrupt(0, error))

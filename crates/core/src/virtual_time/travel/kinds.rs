@@ -1,7 +1,7 @@
 //! Which kinds of actors a program knows.
 
-use super::{Codec, CodecError, Input};
-use crate::contract::{Actor, Kind, Message, Script};
+use super::{Codec, CodecError, Input, get, put};
+use crate::contract::{Actor, Kind, Message, ProcessState, Script};
 use crate::virtual_time::context::{handlers, read_parameters, scripts};
 use crate::virtual_time::population::Blueprint;
 use crate::virtual_time::shard::Shard;
@@ -42,6 +42,24 @@ type Read<M> = Arc<dyn Fn(&mut Input<'_>) -> Result<AnyBlueprint<M>, CodecError>
 pub struct Kinds<M: Message> {
     codec: Codec<M>,
     known: BTreeMap<&'static str, Read<M>>,
+    state: Option<Arc<dyn AnyState>>,
+}
+
+/// [`ProcessState`] as bytes.
+trait AnyState: Send + Sync {
+    fn save(&self, to: &mut Vec<u8>) -> Result<(), CodecError>;
+    fn add(&self, from: &mut Input<'_>) -> Result<(), CodecError>;
+}
+
+impl<S: ProcessState> AnyState for S {
+    fn save(&self, to: &mut Vec<u8>) -> Result<(), CodecError> {
+        put(to, &ProcessState::save(self))
+    }
+
+    fn add(&self, from: &mut Input<'_>) -> Result<(), CodecError> {
+        ProcessState::add(self, get(from)?);
+        Ok(())
+    }
 }
 
 impl<M: Message> Clone for Kinds<M> {
@@ -49,6 +67,7 @@ impl<M: Message> Clone for Kinds<M> {
         Kinds {
             codec: self.codec,
             known: self.known.clone(),
+            state: self.state.clone(),
         }
     }
 }
@@ -71,6 +90,7 @@ impl<M: Message + Serialize + DeserializeOwned> Kinds<M> {
         Kinds {
             codec: Codec::new(),
             known: BTreeMap::new(),
+            state: None,
         }
     }
 }
@@ -102,6 +122,13 @@ impl<M: Message> Kinds<M> {
         self.add(K::NAME, Arc::new(read))
     }
 
+    /// And what actors of this process change together: it is saved and restored with them.
+    #[must_use]
+    pub fn with_state(self, state: Arc<impl ProcessState>) -> Kinds<M> {
+        let state: Option<Arc<dyn AnyState>> = Some(state);
+        Kinds { state, ..self }
+    }
+
     fn add(mut self, name: &'static str, read: Read<M>) -> Kinds<M> {
         let before = self.known.insert(name, read);
         assert!(before.is_none(), "two kinds of actors are called `{name}`");
@@ -111,6 +138,28 @@ impl<M: Message> Kinds<M> {
     /// The names of the kinds, in order.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.known.keys().copied()
+    }
+
+    /// Whether actors of a process change anything together.
+    pub(in super::super) fn has_state(&self) -> bool {
+        self.state.is_some()
+    }
+
+    /// What they have changed together; nothing if they do not.
+    pub(in super::super) fn save_state(&self) -> Result<Vec<u8>, CodecError> {
+        let mut saved = Vec::new();
+        match &self.state {
+            Some(state) => state.save(&mut saved).map(|()| saved),
+            None => Ok(saved),
+        }
+    }
+
+    /// Adds what [`Kinds::save_state`] has written, if it has.
+    pub(in super::super) fn add_state(&self, mut saved: Input<'_>) -> Result<(), CodecError> {
+        match &self.state {
+            Some(state) if !saved.is_empty() => state.add(&mut saved),
+            _ => Ok(()),
+        }
     }
 
     pub(in super::super) fn codec(&self) -> Codec<M> {

@@ -16,7 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// How parts are written. Another way is another number.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// A run in virtual time that was saved while it was paused: [`Simulation::snapshot`](crate::Simulation::snapshot).
 ///
@@ -208,6 +208,8 @@ pub(in super::super) struct Part {
     pub(in super::super) names: Vec<NamedRange>,
     /// Pages that get no more actors.
     pub(in super::super) closed: Vec<u32>,
+    /// In one part of each process: what its actors change together.
+    pub(in super::super) state: Vec<u8>,
 }
 
 /// What actors that were spawned together are made from.
@@ -265,6 +267,8 @@ pub(in super::super) struct Share<'a, M: Message> {
     pub(in super::super) groups: BTreeMap<u32, GroupShare<'a>>,
     pub(in super::super) batches: Vec<(SavedBatch, &'a [u8])>,
     pub(in super::super) closed: Vec<u32>,
+    /// What actors of processes have changed together.
+    pub(in super::super) states: Vec<Vec<u8>>,
     pub(in super::super) notes: Notes,
     pub(in super::super) names: Vec<NamedRange>,
     pub(in super::super) spawns: Vec<SpawnRequest<M, Shard<M>>>,
@@ -321,6 +325,7 @@ impl<M: Message> Share<'_, M> {
             groups: BTreeMap::new(),
             batches: Vec::new(),
             closed: Vec::new(),
+            states: Vec::new(),
             notes: Notes::default(),
             names: Vec::new(),
             spawns: Vec::new(),
@@ -416,6 +421,7 @@ fn deal_notes<M: Message>(part: Part, shares: &mut [Share<'_, M>], owner: &impl 
         notes,
         names,
         closed,
+        state,
     } = part;
     let notes = notes.deal(shares.len(), owner);
     for (share, notes) in shares.iter_mut().zip(notes) {
@@ -427,6 +433,7 @@ fn deal_notes<M: Message>(part: Part, shares: &mut [Share<'_, M>], owner: &impl 
     let first = &mut shares[0];
     first.busy |= busy;
     first.names.extend(names);
+    first.states.push(state);
     match &mut first.counters {
         None => first.counters = Some(counters),
         Some(sum) => sum.add(counters),
