@@ -1,7 +1,6 @@
 //! From arguments to the call that they ask for.
 
 use crate::capacity::{self, CapacityArgs};
-use crate::checkpoint;
 use crate::cluster;
 use crate::compare::{self, CompareArgs};
 use crate::compose::{self, ComposeArgs};
@@ -9,11 +8,11 @@ use crate::console::Console;
 use crate::diff::{self, DiffArgs};
 use crate::flags::command::{Purpose, command};
 use crate::flags::values::Values;
-use crate::flags::{Value, normalise, refusal};
+use crate::flags::{normalise, refusal};
 use crate::fork::{self, ForkArgs};
 use crate::learn::{self, LearnArgs};
 use crate::marshal::{self, MarshalArgs};
-use crate::options::{self, Options};
+use crate::options::{self, Options, checkpoints};
 use crate::plan::{self, PlanArgs};
 use crate::resume::{self, ResumeArgs};
 use crate::sum::{self, SumArgs};
@@ -28,9 +27,6 @@ use clap::{ArgMatches, Command, FromArgMatches};
 use clap_complete::Shell;
 use std::ffi::OsString;
 use std::process::ExitCode;
-
-/// The exit code where something was refused, or a run failed.
-pub const REFUSED: u8 = 2;
 
 /// Services that are programs of their own, and the packages that build them.
 const PROGRAMS: [(&str, &str); 2] = [("stream", "corsair-stream"), ("courier", "corsair-courier")];
@@ -125,9 +121,9 @@ fn simulate(matches: &ArgMatches, args: &[OsString]) -> Result<ExitCode> {
     if let Some(code) = cluster::run(&values, &options, args)? {
         return Ok(code);
     }
-    options.checkpoints = checkpoint::options(&values, &options)?;
+    options.checkpoints = checkpoints::read(&values, &options)?;
     save(&values, &options.arch, options.json)?;
-    simulation::run(&options, &described(&values))
+    simulation::run(&options, &values.described())
 }
 
 /// Writes the flags to a file, if that was asked for.
@@ -136,24 +132,6 @@ fn save(values: &Values, arch: &str, json: bool) -> Result<()> {
         Console::new(!json).line(format_args!("corsair: flags saved to {}", path.display()));
     }
     Ok(())
-}
-
-/// The flags on which the run depends, as graph files quote them: the same for the same run.
-pub fn described(values: &Values) -> String {
-    let mut args = format!("[corsair -a {}", values.text("arch"));
-    for (flag, text) in values
-        .differing()
-        .filter(|(flag, _)| flag.shapes && flag.name != "arch")
-    {
-        args.push(' ');
-        args.push_str(&flag.spelled());
-        if flag.value != Value::Switch && text != "true" {
-            args.push(' ');
-            args.push_str(text);
-        }
-    }
-    args.push(']');
-    args
 }
 
 /// The program or subcommand that was called, as far as there is one.

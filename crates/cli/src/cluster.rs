@@ -9,24 +9,13 @@ mod saving;
 #[cfg(feature = "cluster")]
 mod start;
 
-use crate::flags::named;
 use crate::flags::values::Values;
-use crate::options::Options;
+use crate::flags::{FLAGS, Group, named};
+use crate::options::{Options, checkpoints};
 use anyhow::{Result, bail};
 use corsair::Executor;
 use std::ffi::OsString;
 use std::process::ExitCode;
-
-/// Flags that only runs over several processes have.
-pub const FLAGS: [&str; 7] = [
-    "hosts",
-    "process",
-    "processes",
-    "secret-file",
-    "meet-within",
-    "window-within",
-    "restarts",
-];
 
 /// Flags that hold the run, or look at the process in which it is.
 const ONE_PROCESS: [&str; 5] = ["ui", "replay", "metrics", "timeline", "cpuprofile"];
@@ -36,8 +25,8 @@ const ONE_PROCESS: [&str; 5] = ["ui", "replay", "metrics", "timeline", "cpuprofi
 /// # Errors
 /// The first flag that is wrong or does not go with another, and how the run failed.
 pub fn run(values: &Values, options: &Options, args: &[OsString]) -> Result<Option<ExitCode>> {
-    let asked = FLAGS.iter().find(|name| values.given(name).is_some());
-    let Some(asked) = asked.and_then(|name| named(name)) else {
+    let mut flags = FLAGS.iter().filter(|flag| flag.group == Group::Processes);
+    let Some(asked) = flags.find(|flag| values.given(flag.name).is_some()) else {
         return Ok(None);
     };
     if options.executor != Executor::Virtual {
@@ -60,7 +49,7 @@ pub fn run(values: &Values, options: &Options, args: &[OsString]) -> Result<Opti
     {
         let mut options = options.clone();
         if options.checkpoints.is_none() {
-            options.checkpoints = crate::checkpoint::options(values, &options)?;
+            options.checkpoints = checkpoints::read(values, &options)?;
         }
         start::run(values, options, args).map(Some)
     }

@@ -54,6 +54,8 @@ pub enum Group {
     Simulation,
     /// How it is executed.
     Execution,
+    /// Where it is executed, if not in one process.
+    Processes,
     /// What is written, and where to.
     Output,
     /// Flags kept in files.
@@ -66,6 +68,7 @@ impl Group {
         match self {
             Group::Simulation => "What to simulate",
             Group::Execution => "How to run it",
+            Group::Processes => "How to run it over several processes or machines",
             Group::Output => "What to write",
             Group::Files => "Flags in files",
         }

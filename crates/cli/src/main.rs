@@ -10,6 +10,7 @@ mod compose;
 mod config_file;
 mod console;
 mod diff;
+mod exit_code;
 mod flags;
 mod fork;
 mod format;
@@ -41,6 +42,6 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     cli::main(std::env::args_os().skip(1)).unwrap_or_else(|error| {
         console::complain(format_args!("{error:#}"));
-        ExitCode::from(cli::REFUSED)
+        ExitCode::from(exit_code::REFUSED)
     })
 }

@@ -1,9 +1,9 @@
 //! What the flags mean: every value read and checked, the first that is wrong told in a sentence.
 
+pub mod checkpoints;
 mod services;
 pub mod session;
 
-use crate::checkpoint::Checkpoints;
 use crate::console::Console;
 use crate::flags::refusal::not_one_of;
 use crate::flags::values::Values;
@@ -19,6 +19,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use checkpoints::Checkpoints;
 pub use services::ServiceOptions;
 pub use session::SessionOptions;
 

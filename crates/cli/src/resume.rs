@@ -1,9 +1,9 @@
 //! `corsair resume DIR`: a run goes on where it was saved.
 
-use crate::checkpoint::{self, Checkpoints};
+use crate::checkpoint;
 use crate::flags::values::Values;
-use crate::options::{Options, What};
-use crate::{cli, cluster, config_file, simulation, text, variants};
+use crate::options::{Checkpoints, Options, What, checkpoints};
+use crate::{cluster, config_file, simulation, text, variants};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use corsair::Time;
@@ -89,7 +89,7 @@ pub fn run(args: &ResumeArgs, given_args: &[OsString]) -> Result<ExitCode> {
             first.path
         );
     }
-    let saved = checkpoint::options(&values, &options)?;
+    let saved = checkpoints::read(&values, &options)?;
     let saved = saved.ok_or_else(|| {
         anyhow!(
             "{} does not say where its run was to be saved; name another with --checkpoint-dir",
@@ -116,7 +116,7 @@ pub fn run(args: &ResumeArgs, given_args: &[OsString]) -> Result<ExitCode> {
     if let Some(code) = cluster::run(&values, &options, given_args)? {
         return Ok(code);
     }
-    simulation::run(&options, &cli::described(&values))
+    simulation::run(&options, &values.described())
 }
 
 /// Adds the flags of a saved run to those that are given anew.

@@ -1,9 +1,9 @@
 //! Architectures that are saved as they run, or go on from where they were.
 
 use super::source;
-use crate::checkpoint::{self, Checkpoints, Ended};
+use crate::checkpoint::{self, Ended};
 use crate::console::Console;
-use crate::options::{self, Options, What};
+use crate::options::{self, Checkpoints, Options, What};
 use crate::text;
 use anyhow::{Context, Result, anyhow, bail};
 use corsair::{Report, SnapshotError};

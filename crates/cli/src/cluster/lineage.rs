@@ -1,6 +1,6 @@
 //! Where a run goes on from: what was saved since it began.
 
-use crate::checkpoint::Checkpoints;
+use crate::options::Checkpoints;
 use corsair_cluster::Origin;
 use corsair_observe::checkpoint;
 use std::path::PathBuf;

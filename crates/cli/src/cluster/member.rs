@@ -3,15 +3,15 @@
 use super::lineage::Newest;
 use super::saving::{Keeper, Outputs, Place, Writer, advice};
 use crate::arch::Services;
-use crate::checkpoint::{self, Checkpoints};
+use crate::checkpoint;
 use crate::console::{Console, complain};
 use crate::fsm::Pirates;
-use crate::options::{Options, What, failed};
+use crate::options::{Checkpoints, Options, What, failed};
 use crate::progress::{Bar, Measure};
 use crate::simulation::{self, Ending};
 use crate::summary::ProcessSummary;
 use crate::workload::Workload;
-use crate::{interrupt, observed};
+use crate::{exit_code, interrupt, observed};
 use anyhow::{Context, Result, anyhow, bail};
 use corsair::cluster::{Part, conclude_parts};
 use corsair::fsm::Form;
@@ -177,7 +177,7 @@ fn spread<W: Spread>(
                 .as_ref()
                 .map_or_else(String::new, |it| advice(Some(it)));
             complain(format_args!("{why}{advice}"));
-            if is_child { LOST } else { crate::cli::REFUSED }
+            if is_child { LOST } else { exit_code::REFUSED }
         }
     };
     let on_hang = lost.clone();

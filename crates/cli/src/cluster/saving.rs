@@ -3,8 +3,9 @@
 
 use super::lineage::Newest;
 use crate::checkpoint::signal::Signals;
-use crate::checkpoint::{self, Checkpoints, Every, PROGRAM, RECORDER, VERSION};
+use crate::checkpoint::{self, PROGRAM, RECORDER, VERSION};
 use crate::console::{Console, complain};
+use crate::options::checkpoints::{Checkpoints, Every};
 use crate::text::{self, GoDuration};
 use anyhow::{Result, anyhow, bail};
 use corsair::Time;

@@ -5,7 +5,7 @@ use super::member::{self, Member};
 use crate::console::complain;
 use crate::flags::values::Values;
 use crate::options::Options;
-use crate::{cli, interrupt, text};
+use crate::{interrupt, text};
 use anyhow::{Context, Result, anyhow, bail};
 use corsair::Cut;
 use corsair_cluster::{
@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 /// See [`super::run`].
 pub fn run(values: &Values, options: Options, args: &[OsString]) -> Result<ExitCode> {
-    let (limits, described) = (limits(values)?, cli::described(values));
+    let (limits, described) = (limits(values)?, values.described());
     if options
         .checkpoints
         .as_ref()

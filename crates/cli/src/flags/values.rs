@@ -2,7 +2,7 @@
 //!
 //! What is given on the command line wins over what a file says, and that over the default.
 
-use super::{FLAGS, Flag, named};
+use super::{FLAGS, Flag, Value, named};
 use anyhow::{Result, anyhow};
 use clap::ArgMatches;
 use std::collections::BTreeMap;
@@ -128,6 +128,24 @@ impl Values {
             let same = text == flag.default || flag.default.is_empty() && text == "false";
             (!same).then_some((flag, text))
         })
+    }
+
+    /// The flags on which the run depends, as graph files quote them: the same for the same run.
+    pub fn described(&self) -> String {
+        let mut args = format!("[corsair -a {}", self.text("arch"));
+        for (flag, text) in self
+            .differing()
+            .filter(|(flag, _)| flag.shapes && flag.name != "arch")
+        {
+            args.push(' ');
+            args.push_str(&flag.spelled());
+            if flag.value != Value::Switch && text != "true" {
+                args.push(' ');
+                args.push_str(text);
+            }
+        }
+        args.push(']');
+        args
     }
 }
 

@@ -1,8 +1,8 @@
 //! Pirates that are saved as they run, or go on from where they were.
 
 use super::watch::{FsmWatch, Stages};
-use crate::checkpoint::{self, Checkpoints, Ended};
-use crate::options::Options;
+use crate::checkpoint::{self, Ended};
+use crate::options::{Checkpoints, Options};
 use anyhow::{Context, Result};
 use corsair::fsm::{self, Fsm, FsmError, PirateWatch, Tally};
 use corsair::{Addr, AddrRange, Report, RunError, SnapshotError};

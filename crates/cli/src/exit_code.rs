@@ -1,0 +1,4 @@
+//! What the process ends with.
+
+/// Something was refused, or a run failed.
+pub const REFUSED: u8 = 2;

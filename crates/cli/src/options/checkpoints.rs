@@ -1,0 +1,166 @@
+//! What the flags ask for of checkpoints: `--checkpoint-every`, `--checkpoint-at` and `--checkpoint-dir`.
+
+use super::{Options, What};
+use crate::config_file;
+use crate::flags::Group;
+use crate::flags::values::Values;
+use crate::text;
+use anyhow::{Result, bail};
+use corsair::fsm::Form;
+use corsair::{Executor, Time};
+use corsair_arch::Setting;
+use corsair_observe::checkpoint::Checkpoint;
+use serde_json::{Map, Value};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How a run is saved, or goes on from where it was.
+#[derive(Clone, Debug)]
+pub struct Checkpoints {
+    /// How often.
+    pub every: Option<Every>,
+    /// At which points of virtual time, in order.
+    pub at: Vec<Time>,
+    /// Below which directory.
+    pub directory: PathBuf,
+    /// The flags of the run, which are saved with it.
+    pub flags: Map<String, Value>,
+    /// Where the run goes on from.
+    pub from: Option<Arc<Checkpoint>>,
+    /// Where it is to stop, if that is before its end.
+    pub until: Option<Time>,
+    /// From where on its random numbers are those of another seed.
+    pub reseed: Option<u64>,
+    /// Fields that are changed from there on.
+    pub set: Vec<Setting>,
+}
+
+/// How often a run is saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Every {
+    /// By the clock.
+    Time(Duration),
+    /// Whenever it has written so many bytes to files.
+    Bytes(u64),
+}
+
+/// `10s` or `1GB`.
+fn every(text: &str) -> Result<Every, String> {
+    const UNITS: [(&str, u64); 6] = [
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+        ("kB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+    ];
+    for (unit, bytes) in UNITS {
+        if let Some(number) = text.strip_suffix(unit) {
+            let number = text::whole(number.trim(), 1, 1_000_000)?;
+            return Ok(Every::Bytes(number * bytes));
+        }
+    }
+    match text::duration(text)? {
+        Duration::ZERO => {
+            Err("a run that does nothing but save itself gets nowhere; give 1s or more".to_owned())
+        }
+        time => Ok(Every::Time(time)),
+    }
+}
+
+/// Flags that say what is done with a run beside running it, and so are none of it.
+const KEPT_OUT: [&str; 6] = ["config", "saveconfig", "ui", "open", "replay", "cpuprofile"];
+
+/// Whether and how the run is to be saved.
+///
+/// # Errors
+/// The first value that is wrong, or that asks for what cannot be saved.
+pub fn read(values: &Values, options: &Options) -> Result<Option<Checkpoints>> {
+    let every = values.read("checkpoint-every", every)?;
+    let at = values.read("checkpoint-at", times)?.unwrap_or_default();
+    let asked = ["checkpoint-every", "checkpoint-at", "checkpoint-dir"];
+    let Some(flag) = asked.into_iter().find(|name| values.given(name).is_some()) else {
+        return Ok(None);
+    };
+    refuse(options, flag)?;
+    if let Some(Every::Bytes(_)) = every
+        && !writes(options)
+    {
+        bail!(
+            "--checkpoint-every {}: bytes are those that the run writes to its graph and its flows, and it writes none; add -j or -c, or give a time",
+            values.text("checkpoint-every")
+        );
+    }
+    Ok(Some(Checkpoints {
+        every,
+        at,
+        directory: PathBuf::from(values.text("checkpoint-dir")),
+        flags: config_file::as_json(values, &options.arch, |flag| {
+            !KEPT_OUT.contains(&flag.name) && flag.group != Group::Processes
+        }),
+        from: None,
+        until: None,
+        reseed: None,
+        set: Vec::new(),
+    }))
+}
+
+/// Whether it writes to files while it goes on.
+fn writes(options: &Options) -> bool {
+    let flows = match &options.what {
+        What::Services(services) => !services.flows.is_empty(),
+        What::Pirates(_) => false,
+    };
+    options.graph_json || flows
+}
+
+/// What cannot be saved.
+fn refuse(options: &Options, flag: &str) -> Result<()> {
+    if options.executor != Executor::Virtual {
+        bail!(
+            "--{flag} is for virtual time, which can be stopped and gone on with; leave out --executor"
+        );
+    }
+    match &options.what {
+        What::Pirates(pirates) if pirates.form == Form::Async => {
+            bail!(
+                "--{flag}: async bodies cannot be saved; leave out --form async, the result is the same"
+            )
+        }
+        What::Pirates(_) => {}
+        What::Services(services) => {
+            let sent = [
+                (services.kafka.is_some(), "-k"),
+                (services.otlp.is_some(), "--otlp"),
+                (services.zipkin.is_some(), "--zipkin"),
+            ];
+            if let Some((_, output)) = sent.iter().find(|(asked, _)| *asked) {
+                bail!(
+                    "--{flag} and {output} do not go together: what another system has taken it would get again; leave one of them out, or write a file with -c"
+                );
+            }
+        }
+    }
+    let outputs = [
+        (options.neo4j.is_some(), "-n"),
+        (options.profile.is_some(), "-cpuprofile"),
+    ];
+    if let Some((_, output)) = outputs.iter().find(|(asked, _)| *asked) {
+        bail!(
+            "--{flag} and {output} do not go together: what {output} writes cannot be gone on with; leave one of them out"
+        );
+    }
+    Ok(())
+}
+
+/// `10s` or `10s,20s`, in order.
+fn times(given: &str) -> Result<Vec<Time>, String> {
+    let times = given.split(',').map(|one| {
+        let time = text::duration(one.trim())?;
+        Ok(Time::ZERO.after(time))
+    });
+    let mut times = times.collect::<Result<Vec<_>, String>>()?;
+    times.sort_unstable();
+    Ok(times)
+}
