@@ -136,3 +136,51 @@ pub fn run_on<M: Message>(
     config.check()?;
     crate::wall::tokio::run_on(runtime, config, scenario)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::AsyncContext;
+
+    struct Nothing;
+
+    impl Message for Nothing {
+        const KINDS: &'static [&'static str] = &["Nothing"];
+        fn kind(&self) -> usize {
+            0
+        }
+        fn fingerprint(&self) -> u64 {
+            0
+        }
+    }
+
+    struct Rest;
+
+    impl Scenario<Nothing> for Rest {
+        async fn root<C: AsyncContext<Nothing>>(self, _: C) {}
+    }
+
+    #[test]
+    fn an_executor_that_was_not_built_is_refused_with_its_feature() {
+        let executors = [
+            (Executor::Virtual, true, ""),
+            (Executor::Tokio, cfg!(feature = "tokio"), "tokio"),
+            (Executor::Threads, cfg!(feature = "threads"), "threads"),
+            (Executor::Pool, cfg!(feature = "threads"), "threads"),
+        ];
+        for (executor, built, feature) in executors {
+            match run(executor, &Config::default(), Rest) {
+                Ok(_) => assert!(built, "{executor:?}"),
+                Err(error) => {
+                    assert!(!built, "{executor:?}: {error}");
+                    assert!(error.report().is_none());
+                    let said = error.to_string();
+                    assert!(
+                        said.ends_with(&format!("its feature is `{feature}`")),
+                        "{said}"
+                    );
+                }
+            }
+        }
+    }
+}
