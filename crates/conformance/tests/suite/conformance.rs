@@ -29,6 +29,7 @@ const LONG: Duration = Duration::from_secs(60);
 on_every_executor! {
     two_actors_play_ping_pong
     messages_of_a_pair_keep_their_order
+    messages_sent_together_come_one_after_the_other
     a_selective_receive_keeps_what_it_skips_in_order
     a_question_is_answered
     a_passed_on_question_is_answered_by_somebody_else
@@ -122,6 +123,22 @@ async fn ended<C: AsyncContext<Note>>(cx: &mut C, whom: Addr) -> Reason {
         Event::Down { reason, .. } => reason,
         other => panic!("the end of an actor was expected, not {other:?}"),
     }
+}
+
+fn messages_sent_together_come_one_after_the_other(executor: Executor) {
+    scenario!(Together { log: Log }, cx, {
+        let me = cx.me();
+        cx.send(me, Note::Number(0));
+        cx.send_all(me, [1, 2, 3].map(Note::Number));
+        cx.send_all(me, []);
+        cx.send(me, Note::Number(4));
+        for _ in 0..5 {
+            say(&log, number(&cx.recv().await));
+        }
+    });
+    let (report, seen) = completes(executor, &config(), |log| Together { log });
+    assert_eq!(seen, ["0", "1", "2", "3", "4"]);
+    assert_eq!(report.delivered(), 5);
 }
 
 fn two_actors_play_ping_pong(executor: Executor) {

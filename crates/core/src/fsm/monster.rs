@@ -147,18 +147,23 @@ impl<W: Watch> Monster<W> {
         let others = pirates.len().saturating_sub(1);
         for index in chunk {
             let pirate = pirates.get(index);
-            cx.send(pirate, Msg::Hello { name: index });
-            if others > 0 {
-                for _ in 0..2 {
-                    let other = self.gifts.random.below(others);
-                    let other = other + u32::from(other >= index);
-                    let buddy = pirates.get(other);
-                    cx.send(pirate, Msg::NameDrop { buddy });
-                }
-                sent += 2;
+            let hello = Msg::Hello { name: index };
+            if others == 0 {
+                cx.send(pirate, hello);
+                self.gifts.send(pirate, cx);
+                sent += 3;
+                continue;
             }
-            self.gifts.send(pirate, cx);
-            sent += 3;
+            let other = |random: &mut Random| {
+                let other = random.below(others);
+                let buddy = pirates.get(other + u32::from(other >= index));
+                Msg::NameDrop { buddy }
+            };
+            let random = &mut self.gifts.random;
+            let (first, second) = (other(random), other(random));
+            let [gold, chat] = self.gifts.draw();
+            cx.send_all(pirate, [hello, first, second, gold, chat]);
+            sent += 5;
         }
         self.sent += sent;
     }
@@ -282,15 +287,17 @@ impl Gifts {
     /// Sends gold and a period to chat at.
     #[inline]
     fn send<C: Context<Msg>>(&mut self, to: Addr, cx: &mut C) {
+        let gifts = self.draw();
+        cx.send_all(to, gifts);
+    }
+
+    /// Draws gold and a period to chat at.
+    #[inline]
+    fn draw(&mut self) -> [Msg; 2] {
         let gold = self.random.below(100);
         self.minted += u64::from(gold);
-        cx.send(to, Msg::GoldCoin(gold));
         let random = SHORTEST.saturating_add(self.random.below(9_900) as u16);
-        cx.send(
-            to,
-            Msg::Chat {
-                period_ms: self.period_ms.unwrap_or(random),
-            },
-        );
+        let period_ms = self.period_ms.unwrap_or(random);
+        [Msg::GoldCoin(gold), Msg::Chat { period_ms }]
     }
 }

@@ -106,13 +106,12 @@ trait Actors<M: Message> {
         order: &[*mut Stored<M>],
         mut at: usize,
     ) -> usize {
-        // SAFETY: the events of `order` are valid, by the contract.
-        let receiver = |place: usize| unsafe { (*order[place]).label.to };
-        while at < order.len() {
-            let actor = receiver(at);
-            // SAFETY: events are only given to the shard that has their receivers' addresses. The
-            // rest is the contract.
+        while let Some(&first) = order.get(at) {
+            // SAFETY: the events of `order` are valid, and only given to the shard that has their
+            // receivers' addresses. The rest is the contract.
             unsafe {
+                let mut event = first;
+                let actor = (*event).label.to;
                 let Some(slot) = self.slot(shard, actor) else {
                     break;
                 };
@@ -123,21 +122,22 @@ trait Actors<M: Message> {
                     // In the order of addresses the processor sees for itself what comes next.
                     if (*shard).window.scattered
                         && let Some(&ahead) = order.get(at + AHEAD)
+                        && (*ahead).label.to != actor
                     {
                         self.prefetch(shard, (*ahead).label.to);
                     }
                     (*shard).window.cursor = at;
-                    self.deliver(shard, slot, order[at]);
+                    self.deliver(shard, slot, event);
                     at += 1;
-                    let more = at < order.len() && receiver(at) == actor;
+                    let next = order.get(at).copied();
+                    let next = next.filter(|&next| (*next).label.to == actor);
                     let near: &Near = &(*shard).turn.near;
                     if !near.is_empty() {
-                        let next = more.then(|| (*order[at]).label.offset());
-                        self.run_near(shard, slot, next);
+                        let until = next.map(|next| (*next).label.offset());
+                        self.run_near(shard, slot, until);
                     }
-                    if !more {
-                        break;
-                    }
+                    let Some(next) = next else { break };
+                    event = next;
                 }
             }
         }
@@ -239,15 +239,33 @@ trait Actors<M: Message> {
         unsafe {
             (*shard).turn.now = (*shard).window.base + (*event).label.offset() as u64;
             (*shard).turn.current = event;
-            if (*slot).header.state == State::Live && (*event).label.is_message() {
-                (*shard).turn.arrived = event;
-                count_message(shard, event);
-            } else {
-                match self.prepare(shard, slot, event) {
-                    Ready::Yes => {}
-                    Ready::No => return,
-                    Ready::Ends(reason) => return self.end(shard, slot, reason),
-                }
+            if (*slot).header.state != State::Live || !(*event).label.is_message() {
+                return self.deliver_other(shard, slot, event);
+            }
+            count_message(shard, event);
+            if Self::Form::receive(Slot::actor(slot), shard, event) == Flow::Stop {
+                self.end(shard, slot, Reason::Returned);
+            }
+        }
+    }
+
+    /// The same for what is not a message for an actor that has begun.
+    ///
+    /// # Safety
+    /// As for [`Actors::deliver`]; time and event of the shard's turn are set.
+    #[inline(never)]
+    unsafe fn deliver_other(
+        &self,
+        shard: *mut Shard<M>,
+        slot: *mut Slot<M, Self::Form>,
+        event: *mut Stored<M>,
+    ) {
+        // SAFETY: as in `deliver`.
+        unsafe {
+            match self.prepare(shard, slot, event) {
+                Ready::Yes => {}
+                Ready::No => return,
+                Ready::Ends(reason) => return self.end(shard, slot, reason),
             }
             if Self::Form::handle(Slot::actor(slot), shard) == Flow::Stop {
                 self.end(shard, slot, Reason::Returned);
@@ -255,11 +273,11 @@ trait Actors<M: Message> {
         }
     }
 
-    /// Prepares the delivery of what is not a message for an actor that has begun.
+    /// Prepares the delivery of such an event.
     ///
     /// # Safety
-    /// As for [`Actors::deliver`].
-    #[inline(never)]
+    /// As for [`Actors::deliver_other`].
+    #[inline(always)]
     unsafe fn prepare(
         &self,
         shard: *mut Shard<M>,
@@ -359,24 +377,10 @@ trait Actors<M: Message> {
             } else {
                 self.unmake(slot);
             }
-            drop_kept(shard);
+            if (*shard).has_kept() {
+                drop_kept(shard);
+            }
         }
-    }
-
-    /// As [`Actors::deliver`], for where it is rare: the handler is inlined only once.
-    ///
-    /// # Safety
-    /// As for [`Actors::deliver`].
-    #[cold]
-    #[inline(never)]
-    unsafe fn deliver_rarely(
-        &self,
-        shard: *mut Shard<M>,
-        slot: *mut Slot<M, Self::Form>,
-        event: *mut Stored<M>,
-    ) {
-        // SAFETY: passed on.
-        unsafe { self.deliver(shard, slot, event) }
     }
 
     /// Runs the timers that the actor has set within the window and that are due before its next
@@ -413,7 +417,9 @@ trait Actors<M: Message> {
                     (*near).clear();
                     return;
                 }
-                self.deliver_rarely(shard, slot, event);
+                (*shard).turn.now = timer.time;
+                (*shard).turn.current = event;
+                self.deliver_other(shard, slot, event);
             }
         }
     }
@@ -531,6 +537,8 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
 ///
 /// # Safety
 /// The shard is valid and no reference to it is held; the actor being run has ended.
+#[cold]
+#[inline(never)]
 unsafe fn drop_kept<M: Message>(shard: *mut Shard<M>) {
     // SAFETY: the contract. References to the shard end before an event is dropped.
     unsafe {

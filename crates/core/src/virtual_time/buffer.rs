@@ -3,11 +3,11 @@
 //! A buffer grows by a chunk, so that no event moves once it is written, and is handed from shard
 //! to shard as a whole. What buffers take depends on what is in them, not on what once was.
 
-use super::scheduled::Scheduled;
+use super::scheduled::{Label, Scheduled};
 use super::stored::Stored;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
-use std::mem::needs_drop;
+use std::mem::{ManuallyDrop, needs_drop};
 use std::ptr::null_mut;
 
 /// The begin of a chunk. Events follow.
@@ -31,10 +31,8 @@ pub(super) struct Buffer<M> {
     last: *mut Chunk,
     /// The event written last.
     newest: *mut Stored<M>,
-    /// How many events, from the first one on, are in the order in which they are to be run.
-    sorted: usize,
-    /// All of them are.
-    in_order: bool,
+    /// The first event that is not to be run after the one before it; null if there is none.
+    unsorted: *mut Stored<M>,
     /// All events have the same size, that of one without a cause.
     even: bool,
     _events: PhantomData<Stored<M>>,
@@ -75,24 +73,15 @@ impl<M> Buffer<M> {
             first: null_mut(),
             last: null_mut(),
             newest: null_mut(),
-            sorted: 0,
-            in_order: true,
+            unsorted: null_mut(),
             even: true,
             _events: PhantomData,
         }
     }
 
-    /// How many events, from the first one on, are in the order in which they are to be run, and
-    /// whether those are all.
-    pub(super) fn sorted(&self) -> (usize, bool) {
-        (self.sorted, self.in_order)
-    }
-
-    /// The first event and the last one, if there are any.
-    pub(super) fn ends(&self) -> Option<(*mut Stored<M>, *mut Stored<M>)> {
-        // SAFETY: the first chunk of a buffer is valid, and has an event.
-        let first = || unsafe { self.first.cast::<u8>().add(Self::FIRST).cast() };
-        (!self.newest.is_null()).then(|| (first(), self.newest))
+    /// The first event that is not to be run after the one before it, if there is one.
+    pub(super) fn unsorted(&self) -> Option<*mut Stored<M>> {
+        (!self.unsorted.is_null()).then_some(self.unsorted)
     }
 
     fn layout() -> Layout {
@@ -114,20 +103,70 @@ impl<M> Buffer<M> {
         }
         let size = write(self.at);
         let event = self.at.cast::<Stored<M>>();
-        if self.in_order {
-            // SAFETY: both are events of this buffer.
-            self.in_order =
-                self.newest.is_null() || unsafe { Stored::is_before(self.newest, event) };
-            self.sorted += usize::from(self.in_order);
-        }
+        // SAFETY: it was written just now.
+        unsafe { self.note_order(event) };
         self.newest = event;
         self.even &= size == size_of::<Stored<M>>();
         // SAFETY: an event takes no more than `MOST` bytes, which are there.
         self.at = unsafe { self.at.add(size) };
     }
 
+    /// Adds messages of one sender to one receiver, which are due at one time and follow each other. The
+    /// first has this label.
+    #[inline(always)]
+    pub(super) fn push_row<const N: usize>(
+        &mut self,
+        pool: &mut Pool<M>,
+        label: Label,
+        bodies: [M; N],
+    ) {
+        let labels = |index: usize| label.later(index as u32);
+        if self.limit.addr() - self.at.addr() < N * size_of::<Stored<M>>() {
+            for (index, body) in bodies.into_iter().enumerate() {
+                // SAFETY: one event is written.
+                unsafe {
+                    self.push_with(pool, |place| {
+                        Stored::write_plain(place, labels(index), body)
+                    });
+                }
+            }
+            return;
+        }
+        if N == 0 {
+            return;
+        }
+        let first = self.at.cast::<Stored<M>>();
+        let bodies = ManuallyDrop::new(bodies);
+        // SAFETY: there is room for all, and events are written one behind the other; each body is moved
+        // out once. Behind the first event all are in order.
+        unsafe {
+            for index in 0..N {
+                let body = bodies.as_ptr().add(index).read();
+                Stored::write_plain(first.add(index).cast(), labels(index), body);
+            }
+            self.note_order(first);
+            self.newest = first.add(N - 1);
+            self.at = first.add(N).cast();
+        }
+    }
+
+    /// Notes whether an event is to be run after the one written before it.
+    ///
+    /// # Safety
+    /// It is an event of this buffer, and `newest` is still the one before it.
+    #[inline(always)]
+    unsafe fn note_order(&mut self, event: *mut Stored<M>) {
+        if self.unsorted.is_null()
+            && !self.newest.is_null()
+            // SAFETY: the contract; the newest event is one of this buffer, too.
+            && unsafe { !Stored::is_before(self.newest, event) }
+        {
+            self.unsorted = event;
+        }
+    }
+
     /// Adds an event.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, pool: &mut Pool<M>, event: Scheduled<M>) {
         // SAFETY: there is room for any event, and chunks are aligned for events, whose sizes are
         // multiples of their alignment.
@@ -154,32 +193,48 @@ impl<M> Buffer<M> {
         }
     }
 
-    /// Hands out all events in order. What each does with them is its own affair.
+    /// Hands out the first place of each chunk and the end of its events.
     #[inline]
-    pub(super) fn for_each(&self, mut each: impl FnMut(*mut Stored<M>)) {
+    fn for_each_chunk(&self, mut each: impl FnMut(*mut u8, *mut u8)) {
         let mut chunk = self.first;
         while !chunk.is_null() {
-            // SAFETY: the chunks of a buffer are valid, and there are events from the first place
-            // to the end.
+            // SAFETY: the chunks of a buffer are valid.
             unsafe {
                 let end = if chunk == self.last {
                     self.at
                 } else {
                     (*chunk).end
                 };
-                let mut at = chunk.cast::<u8>().add(Self::FIRST);
-                while self.even && at < end {
-                    each(at.cast::<Stored<M>>());
-                    at = at.add(size_of::<Stored<M>>());
-                }
-                while at < end {
-                    let event = at.cast::<Stored<M>>();
-                    at = at.add(Stored::<M>::size(&(*event).label));
-                    each(event);
-                }
+                each(chunk.cast::<u8>().add(Self::FIRST), end);
                 chunk = (*chunk).next;
             }
         }
+    }
+
+    /// Hands out all events in order. What each does with them is its own affair.
+    #[inline]
+    pub(super) fn for_each(&self, mut each: impl FnMut(*mut Stored<M>)) {
+        self.for_each_chunk(|mut at, end| {
+            while at < end {
+                let event = at.cast::<Stored<M>>();
+                // SAFETY: from the first place of a chunk to the end there are events.
+                at = unsafe { at.add(Stored::<M>::size(&(*event).label)) };
+                each(event);
+            }
+        });
+    }
+
+    /// Adds the places of all events in order.
+    #[inline]
+    pub(super) fn append_to(&self, places: &mut Vec<*mut Stored<M>>) {
+        if !self.even {
+            return self.for_each(|event| places.push(event));
+        }
+        self.for_each_chunk(|at, end| {
+            let first = at.cast::<Stored<M>>();
+            let count = (end.addr() - at.addr()) / size_of::<Stored<M>>();
+            places.extend((0..count).map(|index| first.wrapping_add(index)));
+        });
     }
 
     /// The memory of a buffer, whose events are dropped.
@@ -332,6 +387,38 @@ mod tests {
             assert_eq!((seq, Arc::strong_count(&body)), (count, 1), "round {round}");
             pool.put(std::mem::replace(&mut buffer, Buffer::new()).into_spent());
         }
+    }
+
+    #[test]
+    fn rows_of_messages_cross_chunks_and_their_order_is_noted() {
+        let body = Arc::new(3);
+        let (mut pool, mut buffer) = (Pool::new(), Buffer::new());
+        let rows = if cfg!(miri) { 100 } else { 400 };
+        let label = |to: u32, seq: u32| Head::new(5, Kind::Plain, to, 2, seq, 0).label;
+        for row in 0..rows {
+            let bodies = [(); 3].map(|()| Arc::clone(&body));
+            buffer.push_row(&mut pool, label(row, 3 * row), bodies);
+            buffer.push_row(&mut pool, label(row, 3 * row), []);
+        }
+        assert_eq!(buffer.unsorted(), None, "by receiver and sequence");
+        buffer.push_row(&mut pool, label(0, 7), [Arc::clone(&body)]);
+        let mut places = Vec::new();
+        buffer.append_to(&mut places);
+        assert_eq!(
+            buffer.unsorted(),
+            places.last().copied(),
+            "back to receiver 0"
+        );
+        let mut walked = Vec::new();
+        buffer.for_each(|event| walked.push(event));
+        assert_eq!(places, walked);
+        // SAFETY: the events are there.
+        let labels = places.iter().map(|&event| unsafe { (*event).label });
+        let expected = (0..3 * rows).map(|seq| (seq / 3, seq)).chain([(0, 7)]);
+        assert!(labels.map(|label| (label.to, label.seq)).eq(expected));
+        assert_eq!(Arc::strong_count(&body), 3 * rows as usize + 2);
+        drop(buffer);
+        assert_eq!(Arc::strong_count(&body), 1);
     }
 
     #[test]

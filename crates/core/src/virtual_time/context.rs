@@ -196,6 +196,11 @@ impl<M: Message, R: ShardAccess<M>> Context<M> for VirtualContext<M, R> {
         self.post(Kind::Message, to.0, 0, 0, body)
     }
 
+    #[inline(always)]
+    fn send_all<const N: usize>(&mut self, to: Addr, bodies: [M; N]) {
+        self.post_all(to.0, bodies);
+    }
+
     #[inline]
     fn send_after(&mut self, delay: Duration, to: Addr, body: M) -> SpanId {
         self.post(Kind::Message, to.0, nanos(delay), 0, body)
@@ -401,6 +406,8 @@ mod tests {
     struct Tireless {
         sent: u32,
         sends: u32,
+        /// Three at a time.
+        together: bool,
     }
 
     impl Scenario<Ping> for Tireless {
@@ -411,9 +418,14 @@ mod tests {
             unsafe { (*(*shard.cast::<Shard<Ping>>()).turn.header).seq = self.sent };
             let me = cx.me();
             for _ in 0..self.sends {
-                cx.send(me, Ping);
+                if self.together {
+                    cx.send_all(me, [Ping, Ping, Ping]);
+                } else {
+                    cx.send(me, Ping);
+                }
             }
-            for _ in 0..self.sends {
+            let messages = if self.together { 3 } else { 1 };
+            for _ in 0..messages * self.sends {
                 cx.recv().await;
             }
         }
@@ -421,20 +433,27 @@ mod tests {
 
     #[test]
     fn an_actor_that_runs_out_of_sequence_numbers_ends_the_run() {
-        let run = |sends| {
-            let sent = u32::MAX - 10;
-            crate::run(
-                Executor::Virtual,
-                &Config::default(),
-                Tireless { sent, sends },
-            )
+        let run = |sends, together, left| {
+            let config = Config {
+                traces: false,
+                ..Config::default()
+            };
+            let tireless = Tireless {
+                sent: u32::MAX - left,
+                sends,
+                together,
+            };
+            crate::run(Executor::Virtual, &config, tireless)
         };
-        assert_eq!(run(10).unwrap().delivered(), 10);
-        match run(11).unwrap_err() {
-            RunError::TooManySends { name, time, .. } => {
-                assert_eq!((name.as_str(), time), ("root", Time::ZERO));
+        assert_eq!(run(10, false, 10).unwrap().delivered(), 10);
+        assert_eq!(run(4, true, 12).unwrap().delivered(), 12);
+        for error in [run(11, false, 10), run(4, true, 11), run(4, true, 10)] {
+            match error.unwrap_err() {
+                RunError::TooManySends { name, time, .. } => {
+                    assert_eq!((name.as_str(), time), ("root", Time::ZERO));
+                }
+                other => panic!("{other}"),
             }
-            other => panic!("{other}"),
         }
     }
 }

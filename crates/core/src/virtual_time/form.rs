@@ -2,6 +2,7 @@
 
 use super::header::{Header, State};
 use super::shard::Shard;
+use super::stored::Stored;
 #[cfg(feature = "serde")]
 use super::travel::CodecError;
 use crate::contract::{Flow, Message, Reason};
@@ -30,6 +31,26 @@ pub(super) trait Form<M>: Send + Sync + 'static {
     /// # Safety
     /// As for [`Form::begin`].
     unsafe fn handle(actor: *mut Self::Actor, shard: *mut Shard<M>) -> Flow;
+
+    /// Lets an actor that has begun handle a message.
+    ///
+    /// # Safety
+    /// As for [`Form::begin`]; `message` has not been moved out, and is from here on.
+    #[inline(always)]
+    unsafe fn receive(
+        actor: *mut Self::Actor,
+        shard: *mut Shard<M>,
+        message: *mut Stored<M>,
+    ) -> Flow
+    where
+        M: Message,
+    {
+        // SAFETY: passed on.
+        unsafe {
+            (*shard).turn.arrived = message;
+            Self::handle(actor, shard)
+        }
+    }
 
     /// The name of the kind of its actors, if they are of one.
     #[cfg(feature = "serde")]

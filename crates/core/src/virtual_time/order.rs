@@ -54,19 +54,24 @@ impl<M> Order<M> {
     /// Adds the events of a buffer, which outlive what is done with their order.
     #[inline]
     pub(super) fn add(&mut self, buffer: &Buffer<M>) {
-        let Some((first, _)) = buffer.ends() else {
+        let from = self.events.len();
+        buffer.append_to(&mut self.events);
+        let (before, added) = self.events.split_at(from);
+        if !self.in_order || added.is_empty() {
             return;
-        };
-        if self.in_order {
-            let last = self.events.last();
-            // SAFETY: the events of buffers are valid.
-            let joins = last.is_none_or(|&last| unsafe { Stored::is_before(last, first) });
-            let (sorted, all) = buffer.sorted();
-            self.sorted += if joins { sorted } else { 0 };
-            self.in_order = joins && all;
         }
-        let events = &mut self.events;
-        buffer.for_each(|event| events.push(event));
+        // SAFETY: the events of buffers are valid.
+        let joins = before
+            .last()
+            .is_none_or(|&last| unsafe { Stored::is_before(last, added[0]) });
+        let unsorted = if joins {
+            buffer.unsorted()
+        } else {
+            Some(added[0])
+        };
+        let sorted = unsorted.and_then(|first| added.iter().position(|&event| event == first));
+        self.in_order = unsorted.is_none();
+        self.sorted = from + sorted.unwrap_or(added.len());
     }
 
     /// The events, buffer after buffer.

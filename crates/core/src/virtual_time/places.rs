@@ -336,6 +336,7 @@ impl Places {
     }
 
     /// An actor of this shard has ended. Returns whose it was.
+    #[inline]
     pub(super) fn ended(&mut self, addr: u32) -> Option<Lineage> {
         let (living, lineage) = match self.page(addr >> PAGE_BITS) {
             Page::None => return None,

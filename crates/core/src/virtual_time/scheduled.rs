@@ -135,6 +135,13 @@ impl Label {
         self.key >> KIND_BITS
     }
 
+    /// The label of the event that its sender sends so many events later.
+    #[inline(always)]
+    pub(super) fn later(self, events: u32) -> Label {
+        let seq = self.seq + events;
+        Label { seq, ..self }
+    }
+
     /// Moves the event within its window.
     #[inline(always)]
     pub(super) fn set_offset(&mut self, offset: u32) {

@@ -12,6 +12,83 @@ const US: Duration = Duration::from_micros(1);
 /// Two pages of addresses and a bit, or what miri has patience for.
 const CROWD: u32 = if cfg!(miri) { 4 } else { 600 };
 
+/// Sends numbers to a crowd, together or one by one; whoever gets one tells when and of what.
+#[derive(Clone)]
+struct Batches {
+    together: bool,
+    seen: Seen,
+}
+
+impl Scenario<Number> for Batches {
+    async fn root<C: AsyncContext<Number>>(self, mut cx: C) {
+        let Batches { together, seen } = self;
+        let crowd = Spawn::many(CROWD, "listener", "");
+        let crowd = cx
+            .spawn(crowd, move |mut cx: C, _| {
+                let seen = seen.clone();
+                async move {
+                    loop {
+                        let event = cx.recv().await;
+                        let (now, envelope) = (cx.now(), cx.envelope());
+                        seen.note(format!("{:?} {now:?} {event:?} {envelope:?}", cx.me()));
+                    }
+                }
+            })
+            .await;
+        for round in 0..3 {
+            for (index, to) in crowd.iter().enumerate() {
+                let numbers =
+                    [1, 2, 3, 4, 5].map(|n| Number(round * 10_000 + index as u64 * 5 + n));
+                if together {
+                    cx.send_all(to, numbers);
+                } else {
+                    for number in numbers {
+                        cx.send(to, number);
+                    }
+                }
+            }
+            cx.sleep(MS).await;
+        }
+        cx.settle().await;
+    }
+}
+
+#[test]
+fn sending_together_is_sending_one_after_the_other() {
+    use corsair::network::{Constant, Jitter, Lossy};
+    let network = |which: u32| -> Option<Arc<dyn corsair::network::Network>> {
+        let jitter = || Jitter::new(MS, MS * 4).unwrap();
+        match which {
+            0 => None,
+            1 => Some(Arc::new(Lossy::new(jitter(), 0.2).unwrap())),
+            _ => Some(Arc::new(Constant::new(MS).unwrap())),
+        }
+    };
+    for (traces, which) in [(true, 0), (false, 0), (false, 1), (true, 2)] {
+        let run_of = |workers, lookahead: Option<Duration>, together| {
+            let seen = Seen::default();
+            let batches = Batches {
+                together,
+                seen: seen.clone(),
+            };
+            let config = Config {
+                traces,
+                lookahead,
+                network: network(which),
+                ..config(workers)
+            };
+            let report = run(&config, batches).unwrap();
+            (report.digest, report.delivered(), seen.take())
+        };
+        let one_by_one = run_of(1, None, false);
+        assert!(one_by_one.1 > 0);
+        for (workers, lookahead) in [(1, None), (2, None), (3, Some(US * 10))] {
+            // Windows of 10 us: what is sent now is due beyond the ring.
+            assert_eq!(run_of(workers, lookahead, true), one_by_one);
+        }
+    }
+}
+
 /// What actors saw, in lines that are sorted before they are compared.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<Vec<String>>>);

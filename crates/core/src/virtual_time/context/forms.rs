@@ -1,9 +1,10 @@
 //! The two forms of actors, as a population runs them.
 
 use super::{ForBody, ForEvent, VirtualContext};
-use crate::contract::{Actor, Flow, Message, Waiting};
+use crate::contract::{Actor, Addr, Event, Flow, Message, Waiting};
 use crate::virtual_time::form::Form;
 use crate::virtual_time::shard::Shard;
+use crate::virtual_time::stored::Stored;
 #[cfg(feature = "serde")]
 use crate::virtual_time::travel::CodecError;
 use crate::virtual_time::waker;
@@ -59,6 +60,7 @@ pub(super) struct Handlers<A, F> {
 impl<M: Message, A: Actor<M>, F: Maker<A>> Form<M> for Handlers<A, F> {
     type Actor = A;
 
+    #[inline(always)]
     fn make(&self, _: *mut Shard<M>, index: u32) -> A {
         self.make.make(index)
     }
@@ -95,6 +97,18 @@ impl<M: Message, A: Actor<M>, F: Maker<A>> Form<M> for Handlers<A, F> {
         unsafe {
             let Some(event) = (*shard).take_event() else {
                 return Flow::Continue;
+            };
+            (*actor).on(event, &mut VirtualContext::new(ForEvent(shard)))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn receive(actor: *mut A, shard: *mut Shard<M>, message: *mut Stored<M>) -> Flow {
+        // SAFETY: as in `handle`; a message has a body.
+        unsafe {
+            let event = Event::Message {
+                from: Addr((*message).label.from),
+                body: Stored::body(message).read(),
             };
             (*actor).on(event, &mut VirtualContext::new(ForEvent(shard)))
         }

@@ -16,6 +16,18 @@ impl<M: Message, R: ShardAccess<M>> VirtualContext<M, R> {
         self.post_by_network(kind, to, delay, answers, body)
     }
 
+    /// Sends messages to one receiver, one after the other.
+    #[inline(always)]
+    pub(super) fn post_all<const N: usize>(&self, to: u32, bodies: [M; N]) {
+        let shard = self.shard();
+        if shard.settings.network.is_none() {
+            return shard.post_all(to, bodies);
+        }
+        for body in bodies {
+            self.post_by_network(Kind::Message, to, 0, 0, body);
+        }
+    }
+
     /// The network is code of the user's, as are the copy and the end of a message: no reference to the
     /// shard is held while they run.
     #[cold]

@@ -51,6 +51,11 @@ impl<M: Message> Shard<M> {
         event
     }
 
+    /// Whether the actor being run may have kept an event, or sent itself one.
+    pub(in super::super) fn has_kept(&mut self) -> bool {
+        self.header().kept != 0 || !self.own.is_empty()
+    }
+
     /// Takes what the actor being run, which has ended, had sent itself.
     pub(in super::super) fn take_any_own(&mut self) -> Option<Scheduled<M>> {
         if self.own.is_empty() {

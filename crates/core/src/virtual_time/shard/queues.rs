@@ -1,7 +1,7 @@
 //! What is to happen: events on their way and timers, until their window is run.
 
 use super::timer::Timer;
-use crate::virtual_time::buffer::Pool;
+use crate::virtual_time::buffer::{Buffer, Pool};
 use crate::virtual_time::parcel::{Far, Outbox, RING, next_pending};
 use crate::virtual_time::wheel::Wheel;
 
@@ -26,22 +26,13 @@ impl<M> Queues<M> {
         }
     }
 
-    /// Writes an event to where `window`, one of the next 63, will find it.
-    ///
-    /// # Safety
-    /// As for [`Buffer::push_with`](crate::virtual_time::buffer::Buffer::push_with).
+    /// Where an event is written for `window`, one of the next 63, and memory for it. It is written.
     #[inline(always)]
-    pub(super) unsafe fn push_near(
-        &mut self,
-        to: usize,
-        window: u64,
-        write: impl FnOnce(*mut u8) -> usize,
-    ) {
+    pub(super) fn near(&mut self, to: usize, window: u64) -> (&mut Buffer<M>, &mut Pool<M>) {
         let out = &mut self.out[to];
         let place = window % RING;
         out.pending |= 1 << place;
-        // SAFETY: passed on.
-        unsafe { out.ring[place as usize].push_with(&mut self.pool, write) }
+        (&mut out.ring[place as usize], &mut self.pool)
     }
 
     /// Puts an event that is due beyond the ring on its way; `own`: to an actor of this shard.

@@ -2,34 +2,26 @@
 
 use super::Shard;
 use super::counters::FailureCause;
-use super::turn::Route;
 use crate::contract::{Addr, Message};
 use crate::virtual_time::parcel::{Far, RING};
 use crate::virtual_time::scheduled::{Head, Kind, Scheduled};
 use crate::virtual_time::stored::Stored;
 
 impl<M: Message> Shard<M> {
+    /// How long messages travel from one actor to another, where there is no network.
+    #[inline(always)]
+    fn latency(&self, from: u32, to: u32) -> u64 {
+        let key = self.settings.latency_key;
+        self.settings.latency.of(key, Addr(from), Addr(to))
+    }
+
     /// When what is sent now from one actor to another arrives.
     #[inline(always)]
     pub(super) fn arrival(&self, from: u32, to: u32) -> u64 {
         if self.settings.network.is_some() {
             return self.arrival_by_network();
         }
-        let key = self.settings.latency_key;
-        let latency = self.settings.latency.of(key, Addr(from), Addr(to));
-        self.turn.now.saturating_add(latency)
-    }
-
-    /// The same for the actor being run, which often sends several messages to one receiver.
-    #[inline(always)]
-    pub(super) fn arrival_at(&mut self, to: u32) -> u64 {
-        let pair = (self.turn.me, to);
-        if self.turn.route.pair != pair {
-            let key = self.settings.latency_key;
-            let latency = self.settings.latency.of(key, Addr(pair.0), Addr(to));
-            self.turn.route = Route::new(pair, latency);
-        }
-        self.turn.now.saturating_add(self.turn.route.latency)
+        self.turn.now.saturating_add(self.latency(from, to))
     }
 
     /// Sends a message of the actor being run. Returns its span.
@@ -42,23 +34,32 @@ impl<M: Message> Shard<M> {
         answers: u64,
         body: M,
     ) -> u64 {
+        let transit = self.latency(self.turn.me, to);
+        self.post_in(transit.saturating_add(delay), kind, to, answers, body)
+    }
+
+    /// The same for a message that arrives so long from now.
+    #[inline(always)]
+    pub(super) fn post_in(
+        &mut self,
+        after: u64,
+        kind: Kind,
+        to: u32,
+        answers: u64,
+        body: M,
+    ) -> u64 {
         let header = self.header();
         if header.seq == u32::MAX {
             return self.refuse(kind, to, body);
         }
         header.seq += 1;
         let seq = header.seq;
+        let time = self.turn.now.saturating_add(after);
         if kind == Kind::Message && !self.settings.traces {
-            let route = &self.turn.route;
-            if route.sent == self.turn.now && route.pair == (self.turn.me, to) && delay == 0 {
-                return self.post_the_same_way(seq, body);
-            }
-            let time = self.arrival_at(to).saturating_add(delay);
             let head = Head::new(0, Kind::Plain, to, self.turn.me, seq, self.turn.now);
             self.schedule_plain(time, head, body);
             return head.span();
         }
-        let time = self.arrival_at(to).saturating_add(delay);
         let mut head = Head::new(0, kind, to, self.turn.me, seq, self.turn.now);
         let span = head.span();
         let current = self.current();
@@ -74,26 +75,26 @@ impl<M: Message> Shard<M> {
         span
     }
 
-    /// Sends a message to the receiver of the one before, at the same time and with the same latency.
+    /// Sends messages of the actor being run to one receiver, one after the other.
     #[inline(always)]
-    fn post_the_same_way(&mut self, seq: u32, body: M) -> u64 {
-        let Route {
-            pair: (from, to),
-            shard,
-            place,
-            offset,
-            ..
-        } = self.turn.route;
-        let head = Head::new(offset, Kind::Plain, to, from, seq, self.turn.now);
-        let queues = &mut self.queues;
-        let buffer = &mut queues.out[shard as usize].ring[(place % RING as u32) as usize];
-        // SAFETY: one event is written.
-        unsafe {
-            buffer.push_with(&mut queues.pool, |place| {
-                Stored::write_plain(place, head.label, body)
-            });
-        }
-        head.span()
+    pub(in super::super) fn post_all<const N: usize>(&mut self, to: u32, bodies: [M; N]) {
+        let (from, now) = (self.turn.me, self.turn.now);
+        let time = now.saturating_add(self.latency(from, to));
+        let window = time >> self.settings.window_bits;
+        let near = window - self.window.number < RING && time != u64::MAX;
+        let last = u32::try_from(N).ok();
+        let last = last.and_then(|count| self.header().seq.checked_add(count));
+        let Some(last) = last.filter(|_| N > 0 && near && !self.settings.traces) else {
+            for body in bodies {
+                self.post(Kind::Message, to, 0, 0, body);
+            }
+            return;
+        };
+        let first = std::mem::replace(&mut self.header().seq, last) + 1;
+        let head = Head::new(self.offset(time), Kind::Plain, to, from, first, now);
+        let shard = self.places.owner(to);
+        let (buffer, pool) = self.queues.near(shard, window);
+        buffer.push_row(pool, head.label, bodies);
     }
 
     /// The actor being run has used up its sequence numbers: the run fails.
@@ -141,11 +142,8 @@ impl<M: Message> Shard<M> {
             return self.schedule_far(time, event);
         }
         let to = self.places.owner(event.head.to);
-        // SAFETY: one event is written.
-        unsafe {
-            let write = |place| Stored::write(place, event);
-            self.queues.push_near(to, window, write);
-        }
+        let (buffer, pool) = self.queues.near(to, window);
+        buffer.push(pool, event);
     }
 
     /// The same for a message of which nothing is known but its sender.
@@ -158,14 +156,9 @@ impl<M: Message> Shard<M> {
             return self.schedule_far(time, Scheduled::with_body(head, body));
         }
         let to = self.places.owner(head.to);
-        let route = &mut self.turn.route;
-        (route.sent, route.shard) = (self.turn.now, to as u32);
-        (route.place, route.offset) = ((window % RING) as u32, offset);
+        let (buffer, pool) = self.queues.near(to, window);
         // SAFETY: one event is written.
-        unsafe {
-            let write = |place| Stored::write_plain(place, head.label, body);
-            self.queues.push_near(to, window, write);
-        }
+        unsafe { buffer.push_with(pool, |place| Stored::write_plain(place, head.label, body)) }
     }
 
     /// Nanoseconds from the begin of its window to this time.

@@ -1,7 +1,6 @@
 //! Messages that travel as a network says.
 
 use super::Shard;
-use super::turn::Route;
 use crate::contract::random::mix;
 use crate::contract::{Addr, Message, Random, Time};
 use crate::network::Way;
@@ -46,9 +45,7 @@ impl<M: Message> Shard<M> {
         if delay == 0 && network.is_some_and(|network| network.keeps_order()) {
             transit = self.wait_for_last(to, transit);
         }
-        // The latency of a pair is looked up once for several messages; so it is of this one.
-        self.turn.route = Route::new((self.turn.me, to), transit);
-        self.post(kind, to, delay, answers, body)
+        self.post_in(transit.saturating_add(delay), kind, to, answers, body)
     }
 
     /// How long the message being sent travels if it is not to overtake the last one to this actor.

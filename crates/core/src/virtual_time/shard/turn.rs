@@ -60,47 +60,12 @@ pub(in super::super) struct Turn<M> {
     pub(in super::super) resumed: Head,
     /// The event, until it is taken.
     pub(in super::super) arrived: *mut Stored<M>,
-    pub(super) route: Route,
     /// The kind of the message last delivered.
     pub(in super::super) kind: usize,
     pub(in super::super) near: Near,
     /// What the actor being asked says it waits for.
     pub(in super::super) waiting: Waiting,
     pub(super) scratch: Scratch<M>,
-}
-
-/// How the message sent last has travelled: often more follow to the same receiver.
-#[derive(Clone, Copy)]
-pub(super) struct Route {
-    /// The sender and the receiver.
-    pub(super) pair: (u32, u32),
-    pub(super) latency: u64,
-    /// When it was sent, if it went straight into one of the next windows' buffers; no time of a
-    /// run if not.
-    pub(super) sent: u64,
-    /// That buffer: the receiver's shard, and the place on the ring.
-    pub(super) shard: u32,
-    pub(super) place: u32,
-    /// When it arrives, within that window.
-    pub(super) offset: u32,
-}
-
-impl Route {
-    /// No actor has this address or sends from it.
-    const NONE: Route = Route::new((u32::MAX, u32::MAX), 0);
-
-    /// Between these actors messages travel so long.
-    #[inline(always)]
-    pub(super) const fn new(pair: (u32, u32), latency: u64) -> Route {
-        Route {
-            pair,
-            latency,
-            sent: u64::MAX,
-            shard: 0,
-            place: 0,
-            offset: 0,
-        }
-    }
 }
 
 impl<M> Turn<M> {
@@ -118,7 +83,6 @@ impl<M> Turn<M> {
             current: std::ptr::null(),
             resumed: Turn::<M>::nothing(),
             arrived: std::ptr::null_mut(),
-            route: Route::NONE,
             kind: 0,
             near: Near::default(),
             waiting: Waiting::Other,

@@ -120,6 +120,7 @@ impl Waits {
 
     /// The token and the period of a timer that is due and that its actor can cancel. One without a
     /// period is forgotten.
+    #[inline]
     pub(super) fn handle_due(&mut self, actor: u32, own: u32) -> Option<(Token, Option<u64>)> {
         if self.handles.is_empty() {
             return None;
@@ -134,6 +135,7 @@ impl Waits {
     }
 
     /// Forgets the timers of an actor that has ended.
+    #[inline]
     pub(super) fn forget_handles(&mut self, actor: u32) {
         if !self.handles.is_empty() {
             self.handles.remove(&actor);
@@ -150,6 +152,7 @@ impl Waits {
     }
 
     /// Whether the timer that is due was cancelled; it is over now.
+    #[inline]
     pub(super) fn take_cancelled(&mut self, actor: u32, token: u32) -> bool {
         !self.cancelled.is_empty() && self.cancelled.remove(&key(actor, token))
     }
@@ -189,6 +192,7 @@ impl Waits {
     }
 
     /// Takes the waker that a combinator gave to the wait of an actor.
+    #[inline]
     pub(in super::super) fn take_relay(&mut self, actor: u32) -> Option<Waker> {
         if self.relays.is_empty() {
             return None;
