@@ -1,6 +1,6 @@
 //! What an exchange costs on this machine, measured where it will be used.
 
-use crate::{CarrierBuilder, ClusterError, Host, Hosts, Limits, Membership, Secret, TimelyCarrier};
+use crate::{CarrierBuilder, ClusterError, Host, Hosts, Limits, Membership, Secret, ClusterCarrier};
 use corsair::cluster::Carrier;
 use std::net::{Ipv4Addr, TcpListener};
 use std::thread;
@@ -87,7 +87,7 @@ pub fn measure_exchange() -> Result<ExchangeCost, ClusterError> {
 }
 
 /// Exchanges with the other one.
-fn measure(carrier: &mut TimelyCarrier, other: usize) -> Option<ExchangeCost> {
+fn measure(carrier: &mut ClusterCarrier, other: usize) -> Option<ExchangeCost> {
     let mut piece = Vec::new();
     let mut median = |windows: usize, pieces: usize, bytes: usize| {
         let mut times = Vec::new();
@@ -110,7 +110,7 @@ fn measure(carrier: &mut TimelyCarrier, other: usize) -> Option<ExchangeCost> {
 
 /// A window in which each sends the other so many pieces of so many bytes; none if the connection broke.
 fn exchange(
-    carrier: &mut TimelyCarrier,
+    carrier: &mut ClusterCarrier,
     other: usize,
     pieces: usize,
     bytes: usize,

@@ -1,6 +1,6 @@
 //! Connections for what goes to the first process while the run goes on, beside votes and events.
 
-use crate::stream::said_broken;
+use crate::lines::said_broken;
 use crate::supervisor::Health;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;

@@ -18,7 +18,7 @@ use corsair::fsm::Form;
 use corsair::{Config, Message, Snapshot};
 use corsair_cluster::{
     ClusterError, ClusterRun, Health, Hosts, LOST, Limits, Membership, Origin, ProcessEnd,
-    RelaySocket, Secret, TimelyCarrier,
+    RelaySocket, Secret, ClusterCarrier,
 };
 use corsair_observe::{Observer, Recorder, Relay, Replacement, Resumed, Settings, Source};
 use std::net::TcpListener;
@@ -82,7 +82,7 @@ pub struct PartRun<'a> {
     pub console: &'a Arc<Console>,
     /// Where it goes on from.
     pub snapshot: Option<Snapshot>,
-    pub carriers: Vec<Box<dyn FnOnce() -> TimelyCarrier + Send>>,
+    pub carriers: Vec<Box<dyn FnOnce() -> ClusterCarrier + Send>>,
     writer: Option<&'a Writer>,
     health: Health,
 }
@@ -183,7 +183,7 @@ fn spread<W: Spread>(
     let on_hang = lost.clone();
     (cluster.supervisor()).on_hang(move |why| std::process::exit(on_hang(why).into()));
     let carriers = builders.into_iter().map(|builder| {
-        let make: Box<dyn FnOnce() -> TimelyCarrier + Send> = Box::new(move || builder.build());
+        let make: Box<dyn FnOnce() -> ClusterCarrier + Send> = Box::new(move || builder.build());
         make
     });
     let carriers = carriers.collect();
@@ -294,7 +294,7 @@ fn attend<W: Spread>(
     workload: &mut W,
     part: Part,
     cluster: &mut ClusterRun,
-    carriers: Vec<Box<dyn FnOnce() -> TimelyCarrier + Send>>,
+    carriers: Vec<Box<dyn FnOnce() -> ClusterCarrier + Send>>,
 ) -> Result<Attended> {
     let is_first = part.process == 0;
     let console = Arc::new(Console::new(!options.json && is_first));
