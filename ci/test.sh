@@ -7,6 +7,7 @@
 #   ci/test.sh package    must be asked for: whether the libraries can be published, asks the registry
 #   ci/test.sh observe    must be asked for: a real Kafka and a real Neo4j
 #   ci/test.sh cluster    must be asked for: runs over several real processes, which are killed and stopped
+#   ci/test.sh mpi        must be asked for: runs over the processes of mpirun, which it installs
 #   ci/test.sh courier    must be asked for: a real NATS server, and nodes that are killed
 #   ci/test.sh checkpoint must be asked for: runs that are killed 100 times and go on
 #   ci/test.sh ui         must be asked for: the live view in Chromium
@@ -172,6 +173,11 @@ step_courier() {
 # Real processes of one run are killed, stopped and cut off; not among all steps, because that takes minutes.
 step_cluster() {
     ci/cluster.sh
+}
+
+# Events over MPI; not among all steps, because it installs an MPI library.
+step_mpi() {
+    ci/mpi.sh
 }
 
 # Runs of pirates are killed at random moments and gone on with; not among all steps, because it takes minutes.

@@ -1,4 +1,4 @@
-//! `--hosts` and `--processes`: one run over several processes.
+//! `--hosts`, `--processes` and `--mpi`: one run over several processes.
 
 #[cfg(feature = "cluster")]
 mod lineage;
@@ -10,7 +10,7 @@ mod saving;
 mod start;
 
 use crate::flags::values::Values;
-use crate::flags::{FLAGS, Group, named};
+use crate::flags::{Group, named};
 use crate::options::{Options, checkpoints};
 use anyhow::{Result, bail};
 use corsair::Executor;
@@ -25,8 +25,8 @@ const ONE_PROCESS: [&str; 5] = ["ui", "replay", "metrics", "timeline", "cpuprofi
 /// # Errors
 /// The first flag that is wrong or does not go with another, and how the run failed.
 pub fn run(values: &Values, options: &Options, args: &[OsString]) -> Result<Option<ExitCode>> {
-    let mut flags = FLAGS.iter().filter(|flag| flag.group == Group::Processes);
-    let Some(asked) = flags.find(|flag| values.given(flag.name).is_some()) else {
+    let mut flags = values.differing().map(|(flag, _)| flag);
+    let Some(asked) = flags.find(|flag| flag.group == Group::Processes) else {
         return Ok(None);
     };
     if options.executor != Executor::Virtual {
@@ -55,9 +55,13 @@ pub fn run(values: &Values, options: &Options, args: &[OsString]) -> Result<Opti
     }
     #[cfg(not(feature = "cluster"))]
     {
+        let feature = match values.switch("mpi")? {
+            true => "mpi",
+            false => "cluster",
+        };
         let words: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).collect();
         bail!(
-            "this build runs in one process; type: cargo run --features cluster -- {}",
+            "this build runs in one process; type: cargo run --features {feature} -- {}",
             words.join(" ")
         );
     }

@@ -2,7 +2,7 @@
 //!
 //! What a worker sends is written from where it was serialized, and what it gets is read where it was received.
 
-use crate::lines::{Lines, Readers};
+use crate::lines::{Lines, Readers, Wire};
 use crate::supervisor::Health;
 use crate::tcp::Tcp;
 use crate::{ClusterError, Mesh, Origin, RelaySocket, Supervisor};
@@ -191,16 +191,28 @@ impl Mesh {
     ///
     /// # Errors
     /// If the system refuses it.
-    pub fn connect(self) -> Result<(Vec<CarrierBuilder>, ClusterRun), ClusterError> {
-        let health = self.supervisor.health();
+    pub fn connect(mut self) -> Result<(Vec<CarrierBuilder>, ClusterRun), ClusterError> {
         let mut wires = Vec::new();
-        for (process, stream) in self.data.into_iter().enumerate() {
-            let wire = stream.map(Tcp::new).transpose();
+        for stream in &mut self.data {
+            let wire = stream.take().map(Tcp::new).transpose();
             let wire = wire.map_err(ClusterError::system("cannot connect the workers"))?;
-            wires.push(wire.map(|wire| (Box::new(wire) as Box<_>, self.names[process].clone())));
+            wires.push(wire.map(|wire| Box::new(wire) as Box<dyn Wire>));
         }
+        Ok(self.connect_over(wires))
+    }
+
+    /// The same over these connections, by the number of the other process.
+    pub(crate) fn connect_over(
+        self,
+        wires: Vec<Option<Box<dyn Wire>>>,
+    ) -> (Vec<CarrierBuilder>, ClusterRun) {
+        let health = self.supervisor.health();
         let processes = wires.len();
-        let lines = Arc::new(Lines::new(wires, self.process, self.workers, health.clone()));
+        let named = wires.into_iter().zip(&self.names);
+        let named = named.map(|(wire, name)| Some((wire?, name.clone())));
+        let (process, workers) = (self.process, self.workers);
+        let lines = Lines::new(named.collect(), process, workers, health.clone());
+        let lines = Arc::new(lines);
         let relays = self.relays.into_iter().enumerate();
         let relays = relays.filter_map(|(process, stream)| {
             let name = &self.names[process];
@@ -226,7 +238,7 @@ impl Mesh {
             session: self.session,
             origin: self.origin,
         };
-        Ok((builders, run))
+        (builders, run)
     }
 }
 

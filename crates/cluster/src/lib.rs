@@ -14,15 +14,19 @@ mod lines;
 mod link;
 mod local;
 mod measure;
+#[cfg(feature = "mpi")]
+mod mpi;
 mod relay;
 mod rendezvous;
 mod secret;
-mod tcp;
 mod supervisor;
+mod tcp;
 mod told;
 mod wire;
 
-pub use carrier::{CarrierBuilder, ClusterRun, ExchangeReport, ExchangeTime, ClusterCarrier};
+#[cfg(feature = "mpi")]
+pub use self::mpi::{Introduction, Mpi};
+pub use carrier::{CarrierBuilder, ClusterCarrier, ClusterRun, ExchangeReport, ExchangeTime};
 pub use error::ClusterError;
 pub use hosts::{DEFAULT_PORT, Host, Hosts, MOST_PROCESSES};
 pub use local::{Ended, Inherited, LOST, Lineage, LocalProcesses};

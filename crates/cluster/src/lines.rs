@@ -260,26 +260,22 @@ impl Lines {
         arrived: &mut [VecDeque<Bytes>],
     ) {
         let (process, line) = self.line(from);
-        match line.turn.try_lock() {
-            Ok(_turn) => self.read(line, me, &mut readers.0[process], arrived),
-            Err(TryLockError::Poisoned(_)) => self.broken(line, "a worker that read it has panicked"),
-            Err(TryLockError::WouldBlock) => {}
+        let turn = line.turn.try_lock();
+        // Before anything that was sent later.
+        for (source, piece) in lock(&self.inboxes[me - self.first]).drain(..) {
+            arrived[source].push_back(piece);
         }
-        if self.inboxes.len() > 1 {
-            for (source, piece) in lock(&self.inboxes[me - self.first]).drain(..) {
-                arrived[source].push_back(piece);
+        match turn {
+            Ok(_turn) => self.read(line, me, &mut readers.0[process], arrived),
+            Err(TryLockError::Poisoned(_)) => {
+                self.broken(line, "a worker that read it has panicked")
             }
+            Err(TryLockError::WouldBlock) => {}
         }
     }
 
     /// Reads all that has come, up to the end of a piece.
-    fn read(
-        &self,
-        line: &Line,
-        me: usize,
-        slab: &mut BytesSlab,
-        arrived: &mut [VecDeque<Bytes>],
-    ) {
+    fn read(&self, line: &Line, me: usize, slab: &mut BytesSlab, arrived: &mut [VecDeque<Bytes>]) {
         while self.health.lost().is_none() {
             slab.ensure_capacity(1);
             let room = slab.empty().len();
@@ -343,5 +339,91 @@ impl Lines {
         let alone = self.inboxes.len() == 1 && !self.lines.iter().flatten().any(unwritten);
         let most = if alone { SLEEP } else { SHORT_SLEEP };
         line.wire.sleep(unwritten(line), most);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What one side writes the other reads, `most` bytes at a time.
+    struct Pipe {
+        bytes: Arc<Mutex<VecDeque<u8>>>,
+        most: usize,
+    }
+
+    impl Wire for Pipe {
+        fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+            let bytes = parts.iter().flat_map(|part| part.iter().copied());
+            let mut pipe = lock(&self.bytes);
+            let before = pipe.len();
+            pipe.extend(bytes.take(self.most));
+            Ok(pipe.len() - before)
+        }
+
+        fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+            let mut pipe = lock(&self.bytes);
+            let count = buffer.len().min(self.most).min(pipe.len());
+            if count == 0 {
+                return Err(ErrorKind::WouldBlock.into());
+            }
+            buffer[..count].fill_with(|| pipe.pop_front().expect("it has so many"));
+            Ok(count)
+        }
+
+        fn sleep(&self, _: bool, _: Duration) {}
+    }
+
+    /// Two processes of two workers each, of which the second one sends and the first one receives.
+    fn processes(most: usize) -> [Lines; 2] {
+        let bytes = Arc::default();
+        [1, 0].map(|other| {
+            let wire = |_| -> (Box<dyn Wire>, String) {
+                let bytes = Arc::clone(&bytes);
+                (Box::new(Pipe { bytes, most }), format!("process {other}"))
+            };
+            let wires = (0..2).map(|process| (process == other).then(|| wire(process)));
+            Lines::new(wires.collect(), 1 - other, 2, Health::alone())
+        })
+    }
+
+    fn texts(arrived: &[VecDeque<Bytes>]) -> Vec<String> {
+        let text = |piece: &Bytes| String::from_utf8(piece.to_vec()).unwrap();
+        arrived.iter().flatten().map(text).collect()
+    }
+
+    #[test]
+    fn pieces_come_in_their_order_whichever_worker_reads_them() {
+        for most in [1, 7, 1 << 20] {
+            let [first, second] = processes(most);
+            let mut arrived = [(); 2].map(|()| (first.readers(), vec![VecDeque::new(); 4]));
+            let mut look = |me: usize| {
+                let (readers, arrived) = &mut arrived[me];
+                // Who has read a whole piece need not look for more.
+                (0..4).for_each(|_| first.look(me, 2, readers, arrived));
+                texts(arrived)
+            };
+            let send = |from, to, text: &str| {
+                second.send(from, to, &mut text.as_bytes().to_vec());
+                assert!(second.flush());
+            };
+            send(2, 1, "one");
+            send(2, 0, "for the other");
+            assert_eq!(look(0), ["for the other"]);
+            send(2, 1, "two");
+            send(3, 1, "three");
+            assert_eq!(look(1), ["one", "two", "three"], "{most} at a time");
+        }
+    }
+
+    #[test]
+    fn a_piece_for_nobody_loses_the_run() {
+        let [first, second] = processes(100);
+        second.send(0, 1, &mut vec![5]);
+        second.flush();
+        let mut arrived = vec![VecDeque::new(); 4];
+        first.look(0, 2, &mut first.readers(), &mut arrived);
+        let lost = first.health.lost().unwrap_or_default();
+        assert!(lost.contains("process 1 sent a piece from"), "{lost}");
     }
 }

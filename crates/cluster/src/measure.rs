@@ -1,6 +1,8 @@
 //! What an exchange costs on this machine, measured where it will be used.
 
-use crate::{CarrierBuilder, ClusterError, Host, Hosts, Limits, Membership, Secret, ClusterCarrier};
+use crate::{
+    CarrierBuilder, ClusterCarrier, ClusterError, Host, Hosts, Limits, Membership, Secret,
+};
 use corsair::cluster::Carrier;
 use std::net::{Ipv4Addr, TcpListener};
 use std::thread;

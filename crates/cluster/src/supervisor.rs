@@ -42,6 +42,23 @@ struct Shared {
 }
 
 impl Health {
+    /// Of a process that nobody supervises.
+    #[cfg(test)]
+    pub(crate) fn alone() -> Health {
+        Health::new(1, channel().0)
+    }
+
+    fn new(workers: usize, wake: Sender<Event>) -> Health {
+        Health(Arc::new(Shared {
+            lost: OnceLock::new(),
+            windows: AtomicU64::new(0),
+            meeting: AtomicUsize::new(0),
+            workers,
+            left: AtomicBool::new(false),
+            wake,
+        }))
+    }
+
     /// Why the run is over, if it is because of a process or a connection.
     pub fn lost(&self) -> Option<&str> {
         self.0.lost.get().map(String::as_str)
@@ -147,14 +164,7 @@ impl Supervisor {
         events: Receiver<Event>,
     ) -> Result<Supervisor, ClusterError> {
         let name = watched.names[watched.process].clone();
-        let health = Health(Arc::new(Shared {
-            lost: OnceLock::new(),
-            windows: AtomicU64::new(0),
-            meeting: AtomicUsize::new(0),
-            workers: watched.workers,
-            left: AtomicBool::new(false),
-            wake: tell.clone(),
-        }));
+        let health = Health::new(watched.workers, tell.clone());
         let now = Instant::now();
         let other = |link| Other {
             link,

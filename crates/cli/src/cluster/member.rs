@@ -17,8 +17,8 @@ use corsair::cluster::{Part, conclude_parts};
 use corsair::fsm::Form;
 use corsair::{Config, Message, Snapshot};
 use corsair_cluster::{
-    ClusterError, ClusterRun, Health, Hosts, LOST, Limits, Membership, Origin, ProcessEnd,
-    RelaySocket, Secret, ClusterCarrier,
+    CarrierBuilder, ClusterCarrier, ClusterError, ClusterRun, Health, Hosts, LOST, Limits,
+    Membership, Mesh, Origin, ProcessEnd, RelaySocket, Secret,
 };
 use corsair_observe::{Observer, Recorder, Relay, Replacement, Resumed, Settings, Source};
 use std::net::TcpListener;
@@ -43,7 +43,12 @@ pub struct Member {
     pub limits: Limits,
     /// Where the run goes on from, because it was lost before.
     pub origin: Option<Origin>,
+    /// What workers of different processes have for each other goes this way.
+    pub connect: Connect,
 }
+
+/// [`Mesh::connect`], or another way.
+pub type Connect = fn(Mesh) -> Result<(Vec<CarrierBuilder>, ClusterRun), ClusterError>;
 
 /// A workload of which several processes have a part each.
 pub trait Spread: Workload {
@@ -162,7 +167,7 @@ fn spread<W: Spread>(
         relays: simulation::settings(&options, described, &workload)?.wants_records(),
     };
     interrupt::on_ctrl_c(options.config.cut.clone());
-    let (builders, mut cluster) = membership.meet()?.connect()?;
+    let (builders, mut cluster) = (member.connect)(membership.meet()?)?;
     if let Some(origin) = cluster.origin() {
         go_on(&mut options, origin, resumed.as_ref())?;
         // What it has opened is opened again.

@@ -9,7 +9,8 @@ use crate::{interrupt, text};
 use anyhow::{Context, Result, anyhow, bail};
 use corsair::Cut;
 use corsair_cluster::{
-    ClusterError, Hosts, Inherited, Limits, Lineage, LocalProcesses, MOST_PROCESSES, Origin, Secret,
+    ClusterError, Hosts, Inherited, Limits, Lineage, LocalProcesses, MOST_PROCESSES, Mesh, Origin,
+    Secret,
 };
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -42,6 +43,7 @@ pub fn run(values: &Values, options: Options, args: &[OsString]) -> Result<ExitC
             workers: workers(values, inherited_processes),
             limits,
             origin,
+            connect: Mesh::connect,
         };
         return member::run(options, &described, member);
     }
@@ -53,6 +55,15 @@ pub fn run(values: &Values, options: Options, args: &[OsString]) -> Result<ExitC
         bail!(
             "--restarts goes on from checkpoints, and none is made; add --checkpoint-every 60s --checkpoint-dir DIR"
         );
+    }
+    if values.switch("mpi")? {
+        let others = ["hosts", "process", "processes", "secret-file", "restarts"];
+        if let Some(other) = others.into_iter().find(|name| values.given(name).is_some()) {
+            bail!(
+                "--mpi is for processes that mpirun or srun has started and will not start again; leave out --{other}"
+            );
+        }
+        return over_mpi(values, options, &described, limits);
     }
     let (hosts, secret) = (values.given("hosts"), values.given("secret-file"));
     if let Some(processes) = processes {
@@ -89,6 +100,7 @@ pub fn run(values: &Values, options: Options, args: &[OsString]) -> Result<ExitC
         workers: workers(values, 1),
         limits,
         origin,
+        connect: Mesh::connect,
     };
     if restarts.is_some() && lineage.is_none() {
         return begin(&options, restarts, |program, origin| {
@@ -96,6 +108,47 @@ pub fn run(values: &Values, options: Options, args: &[OsString]) -> Result<ExitC
         });
     }
     member::run(options, &described, member)
+}
+
+/// One of the processes that MPI has started.
+#[cfg(feature = "mpi")]
+fn over_mpi(
+    values: &Values,
+    options: Options,
+    described: &str,
+    limits: Limits,
+) -> Result<ExitCode> {
+    let mpi = corsair_cluster::Mpi::begin()?;
+    let run = || {
+        let introduction = mpi.introduce()?;
+        let member = Member {
+            hosts: introduction.hosts,
+            process: introduction.process,
+            secret: introduction.secret,
+            listener: Some(introduction.listener),
+            parent: None,
+            is_local: introduction.is_local,
+            // As many as MPI has left to this process.
+            workers: workers(values, 1),
+            limits,
+            origin: None,
+            connect: Mesh::connect_by_mpi,
+        };
+        member::run(options, described, member)
+    };
+    let ended = run();
+    match ended {
+        Ok(ExitCode::SUCCESS) => drop(mpi),
+        _ => mpi.leave(),
+    }
+    ended
+}
+
+#[cfg(not(feature = "mpi"))]
+fn over_mpi(_: &Values, _: Options, _: &str, _: Limits) -> Result<ExitCode> {
+    bail!(
+        "this build has no MPI; install an MPI library and libclang, and build it with --features mpi"
+    );
 }
 
 /// Starts processes of this machine, and again if the run is lost and may go on; ends as they end.

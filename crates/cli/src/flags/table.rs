@@ -285,6 +285,12 @@ pub static FLAGS: &[Flag] = &[
         ..PLAIN
     },
     Flag {
+        name: "mpi",
+        group: Group::Processes,
+        help: "Run on the processes that mpirun has started, and let MPI carry events (--features mpi)",
+        ..PLAIN
+    },
+    Flag {
         name: "meet-within",
         value: Value::One("TIME"),
         group: Group::Processes,
