@@ -70,7 +70,7 @@ fn two_workers_need_little_more_memory_than_one_and_it_does_not_grow() {
         let peaks = Peaks::default();
         let scenario = Phold {
             count: 200_000,
-            rounds: 120,
+            rounds: 60,
             peaks: peaks.clone(),
         };
         let config = Config {
