@@ -166,7 +166,7 @@ impl Actor<Job> for Server {
 
 impl Scenario<Job> for Queue {
     async fn root<C: AsyncContext<Job>>(self, mut cx: C) {
-        // Pages go to the workers in turn: the root and its neighbour are on two.
+        // The root and the first actor that it spawns are on one worker.
         let server = Spawn::one("server");
         let server = cx.spawn_actors(server, |_| Server {
             waiting: 0,

@@ -332,8 +332,12 @@ impl<M: Message> Engine<M> {
                 let buffer = std::mem::replace(&mut out.ring[place as usize], Buffer::new());
                 parcel.windows.push((next, buffer));
             }
-            parcel.far.append(&mut out.far);
-            parcel.spawns.extend(shard.ready_spawns().cloned());
+            if !out.far.is_empty() {
+                parcel.far.append(&mut out.far);
+            }
+            if !shard.spawns.is_empty() {
+                parcel.spawns.extend(shard.ready_spawns().cloned());
+            }
         }
     }
 
@@ -341,7 +345,10 @@ impl<M: Message> Engine<M> {
     fn absorb(&mut self) {
         // SAFETY: as in `shard`; the inbox is not part of the shard.
         let shard = unsafe { &mut *self.shard };
-        let mut spawns = shard.take_ready_spawns();
+        let mut spawns = Vec::new();
+        if !shard.spawns.is_empty() {
+            spawns = shard.take_ready_spawns();
+        }
         for (from, parcel) in self.inbox.iter_mut().enumerate() {
             if parcel.is_empty() && parcel.spent.is_empty() {
                 continue;

@@ -118,8 +118,10 @@ impl Places {
         Places {
             index,
             shards,
-            owners: (0..ROUND)
-                .map(|page| (page as usize % shards) as u16)
+            // The root and the first actor that it spawns are together: where there are no others, they
+            // talk to each other.
+            owners: (0..ROUND as usize)
+                .map(|page| (page.saturating_sub(1) % shards) as u16)
                 .collect(),
             addresses: Addresses::new(),
             directory: Vec::new(),

@@ -264,7 +264,11 @@ impl<M: Message> Shard<M> {
 
     /// A window in which something is due that was held back; not the current one, which is over
     /// then.
+    #[inline]
     pub(super) fn window_beyond(&self) -> u64 {
+        if self.held.is_empty() {
+            return u64::MAX;
+        }
         match self.beyond() {
             u64::MAX => u64::MAX,
             time => (time >> self.settings.window_bits).max(self.window.number + 1),
@@ -310,6 +314,7 @@ impl<M: Message> Shard<M> {
 
     /// The first window after the current one in which something is to happen, or the current one if
     /// a pause has left something of it, as far as this shard knows: at its own actors, or at others to which it has sent.
+    #[inline]
     pub(super) fn next_window(&self) -> u64 {
         if !self.rest.is_empty() || self.has_waiting_spawns() {
             return self.window.number;

@@ -177,8 +177,7 @@ unsafe fn run_on<M: Message, P: Pause>(
     let (mut last, mut busy) = (None, 0);
     let vote = loop {
         let vote = engine.prepare_vote(config);
-        let mut agreed = vote.and(others);
-        agreed.halt |= config.cut.is_cut();
+        let agreed = vote.and(others);
         let meets = vote.next >= others.next
             || vote.events > THIN
             || !engine.is_ordinary(&agreed, pause)

@@ -97,9 +97,9 @@ impl<M: Message> Engine<M> {
             self.set_aside(pause);
         }
         // From here on the events are moved out one by one. If that is cut short they are leaked.
-        let spent = self.events.drain(..);
-        self.spent
-            .extend(spent.map(|(from, buffer)| (from, buffer.into_spent())));
+        while let Some((from, buffer)) = self.events.pop() {
+            self.spent.push((from, buffer.into_spent()));
+        }
         let (order, scattered) = self.order.arrange();
         // SAFETY: as in `shard`.
         unsafe { (*self.shard).window.scattered = scattered };
@@ -138,7 +138,7 @@ impl<M: Message> Engine<M> {
         self.forget_ended();
         // SAFETY: as in `shard`; parcels are not part of the shard.
         let shard = unsafe { &mut *self.shard };
-        for (from, spent) in self.spent.drain(..) {
+        while let Some((from, spent)) = self.spent.pop() {
             if from == shard.index {
                 shard.queues.pool.put(spent);
             } else {

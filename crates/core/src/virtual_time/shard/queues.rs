@@ -47,6 +47,7 @@ impl<M> Queues<M> {
     }
 
     /// The first window after `window` for which there is anything.
+    #[inline]
     pub(super) fn next_window(&self, window: u64, window_bits: u32) -> u64 {
         let out = self.out.iter().map(|out| {
             let far = out.far.iter().map(|far| far.time >> window_bits).min();
