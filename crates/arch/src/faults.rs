@@ -3,7 +3,7 @@
 use crate::definition::FaultKind;
 use crate::topology::{Instance, TimedFault, TimedLink, Topology};
 use corsair::Random;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// What an instance has.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,8 +31,12 @@ pub(crate) struct Occurrence {
 const SHARE_NOISE: f64 = 1e-6;
 
 /// What each instance has, in the order in which definitions say it.
-pub(crate) fn draw(topology: &Topology, seed: u64, duration: u64) -> HashMap<u32, Vec<Occurrence>> {
-    let mut drawn: HashMap<u32, Vec<Occurrence>> = HashMap::new();
+pub(crate) fn draw(
+    topology: &Topology,
+    seed: u64,
+    duration: u64,
+) -> FxHashMap<u32, Vec<Occurrence>> {
+    let mut drawn: FxHashMap<u32, Vec<Occurrence>> = FxHashMap::default();
     for (index, service) in (0u64..).zip(&topology.services) {
         for (number, fault) in (0u64..).zip(&service.faults) {
             let seed = seed ^ 0xFA_0175 ^ index << 32 ^ number << 20;
@@ -68,7 +72,7 @@ fn draw_one(
     fault: &TimedFault,
     seed: u64,
     duration: u64,
-    drawn: &mut HashMap<u32, Vec<Occurrence>>,
+    drawn: &mut FxHashMap<u32, Vec<Occurrence>>,
 ) {
     if all.is_empty() {
         return;

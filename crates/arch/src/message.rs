@@ -65,7 +65,7 @@ impl Key {
     pub fn token(self) -> u32 {
         let mut text = [0u8; 40];
         let mut begin = text.len();
-        let mut digits = |mut number: u128, begin: &mut usize| loop {
+        let mut digits = |mut number: u64, begin: &mut usize| loop {
             *begin -= 1;
             text[*begin] = b'0' + (number % 10) as u8;
             number /= 10;
@@ -77,7 +77,7 @@ impl Key {
             0 => return crc32fast::hash(b"why?"),
             key => {
                 // Numbers are at most 32 bits, and their squares 64: 3 + 10 + 20 characters.
-                let number = u128::from(key - 1);
+                let number = key - 1;
                 digits(number * number, &mut begin);
                 digits(number, &mut begin);
             }

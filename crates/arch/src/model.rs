@@ -9,7 +9,8 @@ use crate::totals::Totals;
 use corsair::Addr;
 use corsair_observe::{Recorder, ServiceId};
 use parking_lot::Mutex;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -45,13 +46,13 @@ pub(crate) struct Model {
     /// How long the slices of the timeline are, in nanoseconds, if one is kept.
     pub(crate) interval: Option<u64>,
     /// The rings of tokens, by service and zone.
-    rings: HashMap<(u32, Zone), Arc<Ring>>,
+    rings: FxHashMap<(u32, Zone), Arc<Ring>>,
     /// The zones in which services have instances.
-    present: HashSet<(u32, Zone)>,
+    present: FxHashSet<(u32, Zone)>,
     /// The faults of each instance that has any.
-    faults: HashMap<u32, Vec<Occurrence>>,
+    faults: FxHashMap<u32, Vec<Occurrence>>,
     /// Faults that a saved run had and its branch has not, by instance and number: they do not begin.
-    pub(crate) revoked: HashSet<(u32, u32)>,
+    pub(crate) revoked: FxHashSet<(u32, u32)>,
     /// Where a branch of a saved run begins, if this is one.
     pub(crate) turn: Option<Turn>,
     /// The links that go wrong.
@@ -101,8 +102,8 @@ pub(crate) struct Settings {
 
 impl Model {
     pub(crate) fn new(topology: Topology, settings: Settings) -> Model {
-        let mut rings = HashMap::new();
-        let mut present = HashSet::new();
+        let mut rings = FxHashMap::default();
+        let mut present = FxHashSet::default();
         for (index, service) in (0..).zip(&topology.services) {
             if service.package.is_ring() {
                 let zones = topology.rings(index).into_iter();
@@ -136,7 +137,7 @@ impl Model {
             introduced,
             connections,
             circular: circular(&topology),
-            revoked: HashSet::new(),
+            revoked: FxHashSet::default(),
             turn: None,
             faults: faults::draw(&topology, settings.seed, settings.duration),
             links: Link::draw(&topology, settings.seed, load_at, settings.duration),
@@ -311,7 +312,7 @@ impl Model {
 }
 
 /// See [`Model::may_call`]; `present` are the zones in which services have instances.
-fn may_call(topology: &Topology, present: &HashSet<(u32, Zone)>, caller: u32, node: u32) -> bool {
+fn may_call(topology: &Topology, present: &FxHashSet<(u32, Zone)>, caller: u32, node: u32) -> bool {
     let [from, to] = [caller, node].map(|index| topology.instances[index as usize]);
     let service = topology.service_of(caller);
     if caller == node {
@@ -328,12 +329,12 @@ fn may_call(topology: &Topology, present: &HashSet<(u32, Zone)>, caller: u32, no
 }
 
 /// How many pairs there are of an instance and one that it may call. O(services² · zones²).
-fn connections(topology: &Topology, present: &HashSet<(u32, Zone)>) -> u64 {
+fn connections(topology: &Topology, present: &FxHashSet<(u32, Zone)>) -> u64 {
     if let Some(edges) = &topology.edges {
         return edges.len() as u64;
     }
     // How many instances of a service there are in a zone, and one of them for all.
-    let mut zones: HashMap<u32, BTreeMap<Zone, (u64, u32)>> = HashMap::new();
+    let mut zones: FxHashMap<u32, BTreeMap<Zone, (u64, u32)>> = FxHashMap::default();
     for (index, instance) in (0..).zip(&topology.instances) {
         let here = zones.entry(instance.service).or_default();
         here.entry(instance.at).or_insert((0, index)).0 += 1;
@@ -374,7 +375,7 @@ fn introduced(instances: u32, connections: u64, settled: u64) -> (u32, u64) {
 /// The services that pass requests on and may get them again. O(services · dependencies).
 fn circular(topology: &Topology) -> Vec<bool> {
     let services = &topology.services;
-    let mut calls: Vec<HashSet<u32>> = (services.iter())
+    let mut calls: Vec<FxHashSet<u32>> = (services.iter())
         .map(|service| service.dependencies.iter().copied().collect())
         .collect();
     for &(source, target) in topology.edges.iter().flatten() {

@@ -37,7 +37,7 @@ use role::Role;
 use work::{InProgress, Piece};
 
 use crate::log;
-use crate::message::{Call, Msg, kind};
+use crate::message::{Answer, Call, Msg, kind};
 use crate::model::Model;
 use crate::saved::{self, Ruled, Saving, State};
 use corsair::{Actor, Context, Event, Flow, Token};
@@ -112,11 +112,11 @@ impl Node {
             Msg::Replicate(call) => self.take(Operation::Copy, call, 0, cx),
             Msg::ReplicateRegion(call) => self.take(Operation::CopyRegion, call, 0, cx),
             Msg::GetResponse { id, travel, answer } => {
-                let response = Held::Response { id, travel, answer };
                 if self.host.health.is_paused() {
+                    let response = Held::Response { id, travel, answer };
                     self.host.health.hold(response);
                 } else {
-                    self.handle_held(response, cx);
+                    self.answered(id, travel, answer, cx);
                 }
             }
             control => return self.control(control, cx),
@@ -150,34 +150,49 @@ impl Node {
             recorder.server_receive(now, cx.me(), context, call.key.operation(kind));
         }
         recorder.sample(self.host.measured(), Metric::Network, call.travel.into());
-        let held = Held::Job(job, call.travel);
         if self.host.health.is_paused() {
-            self.host.health.hold(held);
+            self.host.health.hold(Held::Job(job, call.travel));
         } else {
-            self.handle_held(held, cx);
+            self.handle(job, call.travel, cx);
         }
     }
 
-    /// Handles what has arrived, now or during a pause.
+    /// Handles what has arrived during a pause.
     fn handle_held<C: Context<Msg>>(&mut self, held: Held, cx: &mut C) {
         match held {
-            Held::Job(job, travel) => {
-                if let Some(job) = self.host.admit(job, travel, cx) {
-                    cx.continue_trace(job.trace, job.span);
-                    self.begin(job, cx);
-                }
-            }
-            Held::Response { id, travel, answer } => {
-                if let Some(request) = self.host.take_answered(id, travel, answer, cx) {
-                    self.role.resume(&mut self.host, request, answer, cx);
-                }
-            }
+            Held::Job(job, travel) => self.handle(job, travel, cx),
+            Held::Response { id, travel, answer } => self.answered(id, travel, answer, cx),
+        }
+    }
+
+    /// Handles a job that has travelled so long.
+    #[inline]
+    fn handle<C: Context<Msg>>(&mut self, job: Job, travel: u32, cx: &mut C) {
+        if let Some(job) = self.host.admit(job, travel, cx) {
+            cx.continue_trace(job.trace, job.span);
+            self.begin(job, cx);
+        }
+        self.begin_queued(cx);
+    }
+
+    /// Goes on with the job on whose behalf a request was made that is answered.
+    #[inline]
+    fn answered<C: Context<Msg>>(&mut self, id: u32, travel: u32, answer: Answer, cx: &mut C) {
+        if let Some(request) = self.host.take_answered(id, travel, answer, cx) {
+            self.role.resume(&mut self.host, request, answer, cx);
         }
         self.begin_queued(cx);
     }
 
     /// Begins the jobs of the queue for which there are slots.
+    #[inline]
     fn begin_queued<C: Context<Msg>>(&mut self, cx: &mut C) {
+        if !self.host.queue.is_empty() {
+            self.begin_waiting(cx);
+        }
+    }
+
+    fn begin_waiting<C: Context<Msg>>(&mut self, cx: &mut C) {
         while let Some(job) = self.host.next_in_queue(cx) {
             cx.continue_trace(job.trace, job.span);
             self.begin(job, cx);

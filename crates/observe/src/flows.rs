@@ -118,6 +118,7 @@ impl Flows {
             spans: self.spans,
             incomplete: self.incomplete,
         };
+        to.spans = self.spans;
         for outlet in &mut self.outlets {
             let (outlet, output) = outlet.save()?;
             saved.outlets.push(outlet);

@@ -24,6 +24,7 @@
 pub(crate) mod lane;
 pub(crate) mod record;
 
+use crate::times::Times;
 use crate::{
     Exchange, Exit, Node, ObserveError, Population, SavedOutputs, Settings, Status, TraceContext,
 };
@@ -284,13 +285,17 @@ impl Recorder {
         annotation: Annotation,
         status: Status,
     ) {
-        let what = What::Span {
-            context,
-            kind: kind.min(NO_KIND) as u16,
-            annotation,
-            status,
-        };
-        self.push_if(|w| w.flows, at, actor, what);
+        if let Some(lanes) = &self.0
+            && lanes.wanted.flows
+        {
+            let what = What::Span {
+                context,
+                kind: kind.min(NO_KIND) as u16,
+                annotation,
+                status,
+            };
+            lanes.push(at, actor, what);
+        }
     }
 
     /// A message was received: a line of the log of messages. `payload` is asked only if there is
@@ -361,21 +366,24 @@ impl Recorder {
     /// A time was measured at a service.
     #[inline]
     pub fn sample(&self, service: ServiceId, metric: Metric, nanos: u64) {
-        if let Some(lanes) = &self.0
-            && lanes.wanted.times
-        {
-            lanes.times.sample(lane::number(), service, metric, nanos);
+        if let Some(times) = self.times() {
+            times.sample(lane::number(), service, metric, nanos);
         }
     }
 
     /// A request to a service has failed.
     #[inline]
     pub fn error(&self, service: ServiceId) {
-        if let Some(lanes) = &self.0
-            && lanes.wanted.times
-        {
-            lanes.times.error(lane::number(), service);
+        if let Some(times) = self.times() {
+            times.error(lane::number(), service);
         }
+    }
+
+    /// Where times go, if they are wanted.
+    #[inline]
+    fn times(&self) -> Option<&Times> {
+        let lanes = self.0.as_ref().filter(|lanes| lanes.wanted.times);
+        lanes.map(|lanes| &lanes.times)
     }
 }
 

@@ -21,6 +21,9 @@ pub struct SavedOutputs {
     pub files: Vec<Output>,
     /// What is kept of files that change in the middle.
     pub copies: Vec<(String, Vec<u8>)>,
+    /// How many spans [`Settings::spans`](crate::Settings::spans) was told of. A run that goes on from here tells of
+    /// those that follow.
+    pub spans: u64,
 }
 
 /// Where the output of a run goes on.

@@ -12,9 +12,11 @@ mod entry;
 mod error;
 mod interrupt;
 mod live;
+mod recording;
 mod run;
 mod saved;
 mod search;
+mod spans;
 mod sweep;
 mod table;
 

@@ -3,16 +3,17 @@
 use crate::arguments::{Arguments, Count, Seed, Span};
 use crate::error;
 use crate::interrupt::watched;
-use crate::run::{About, Job, Ran, Recorded, job};
+use crate::recording::Recording;
+use crate::run::{About, Job, Ran, job};
 use crate::saved::{self, Saved};
 use corsair::{Cut, Progress, Time};
-use corsair_arch::Command;
 use corsair_arch::live::{Live as World, ResumeError, Sending};
+use corsair_arch::{Command, Plan};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 /// A slice of a run takes about so long between two looks at the clock.
@@ -23,6 +24,7 @@ const SLICE: Duration = Duration::from_millis(20);
 pub struct Live {
     world: Mutex<Option<World>>,
     about: Mutex<Option<About>>,
+    recording: Mutex<Option<Recording>>,
     names: Vec<String>,
     /// The service of each instance.
     services: Vec<String>,
@@ -40,6 +42,9 @@ impl Drop for Live {
             && let Ok(world) = self.world.get_mut()
         {
             std::mem::forget(world.take());
+            if let Ok(recording) = self.recording.get_mut() {
+                std::mem::forget(recording.take());
+            }
         }
     }
 }
@@ -110,6 +115,11 @@ impl Live {
             topology,
             plan,
         } = job(py, text, file, &Arguments(arguments))?;
+        let recording = Recording::new(&Arguments(arguments), &topology, &config, saved)?;
+        let plan = Plan {
+            recorder: recording.recorder(),
+            ..plan
+        };
         let about = About::new(&topology, &plan);
         let names = (0..topology.len())
             .map(|instance| topology.label(instance))
@@ -134,6 +144,7 @@ impl Live {
         Ok(Live {
             world: Mutex::new(Some(world)),
             about: Mutex::new(Some(about)),
+            recording: Mutex::new(Some(recording)),
             names,
             services,
             cut,
@@ -211,7 +222,13 @@ impl Live {
             let snapshot = py.detach(|| world.simulation().snapshot());
             let snapshot = snapshot.map_err(error::failed)?;
             let time = world.now();
-            py.detach(|| saved::write(&directory, time, snapshot, about, asked))
+            py.detach(|| {
+                let recording = self.recording.lock();
+                let recording = recording.unwrap_or_else(PoisonError::into_inner);
+                let recorded = recording.as_ref().map(|recording| recording.save(time));
+                let recorded = recorded.transpose()?.unwrap_or_default();
+                saved::write(&directory, time, snapshot, recorded, about, asked)
+            })
         })
     }
 
@@ -312,12 +329,22 @@ impl Live {
         }
         let finished = watched(py, &self.cut, None, || 0.0, || world.finish())?;
         let (report, totals) = finished.map_err(|e| error::simulate(&e))?;
-        about.leave(py, &report, totals, Recorded::default())
+        let recording = self.recording.lock();
+        let recording = recording.unwrap_or_else(PoisonError::into_inner).take();
+        let recorded = recording.map(|recording| py.detach(|| recording.finish()));
+        about.leave(
+            py,
+            &report,
+            totals,
+            recorded.transpose()?.unwrap_or_default(),
+        )
     }
 
     /// Ends it without an answer.
     fn close(&self) -> PyResult<()> {
         drop(self.world()?.take());
+        let recording = self.recording.lock();
+        drop(recording.unwrap_or_else(PoisonError::into_inner).take());
         Ok(())
     }
 }

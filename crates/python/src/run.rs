@@ -4,24 +4,24 @@ use crate::arguments::{Arguments, Span, config, scale};
 use crate::entry::Entry;
 use crate::error;
 use crate::interrupt::watched;
+use crate::recording::{Recorded, Recording};
+use crate::spans::Spans;
 use crate::table::Table;
 use arrow_array::builder::StringDictionaryBuilder;
 use arrow_array::types::UInt32Type;
-use arrow_array::{ArrayRef, BooleanArray, Float64Array, UInt64Array};
+use arrow_array::{ArrayRef, Float64Array, UInt64Array};
 use corsair::{Config, Executor, Outcome, Report};
 use corsair_arch::summary::{Named, ServicesSummary};
 use corsair_arch::{
-    DefinitionText, Distribution, Geography, KINDS, LEAST_TRAVEL, LoadText, Package, Places, Plan,
-    Scale, Timeline, Topology, Totals, picture, simulate as simulate_topology,
+    DefinitionText, Distribution, Geography, LEAST_TRAVEL, LoadText, Package, Places, Plan, Scale,
+    Timeline, Topology, Totals, picture, simulate as simulate_topology,
 };
-use corsair_observe::{Clock, FlowFormat, GraphFormat, Observed, Observer, SeenSpan, Settings};
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What a run has done, in the names of the command.
@@ -191,9 +191,9 @@ pub fn simulate(
         topology,
         plan,
     } = job(py, text, file, &arguments)?;
-    let recording = Recording::new(&arguments, &topology, &config)?;
+    let recording = Recording::new(&arguments, &topology, &config, None)?;
     let plan = Plan {
-        recorder: recording.observer.recorder(),
+        recorder: recording.recorder(),
         ..plan
     };
     let about = About::new(&topology, &plan);
@@ -308,187 +308,6 @@ fn summary(arch: &str, report: &Report, services: ServicesSummary) -> PyResult<S
         digest: report.digest.map(|digest| format!("{digest:016x}")),
     };
     serde_json::to_string(&summary).map_err(error::failed)
-}
-
-/// What records beside the totals.
-struct Recording {
-    observer: Observer,
-    /// Where the graph is written, if it is wanted and no directory was named.
-    directory: Option<tempfile::TempDir>,
-    graph: bool,
-    spans: Option<Arc<Mutex<Spans>>>,
-}
-
-/// What was recorded beside the totals.
-#[derive(Default)]
-pub struct Recorded {
-    observed: Observed,
-    graph: Option<String>,
-    spans: Option<Spans>,
-}
-
-impl Recording {
-    fn new(
-        arguments: &Arguments<'_, '_>,
-        topology: &Topology,
-        config: &Config,
-    ) -> PyResult<Recording> {
-        let clock = Clock::Virtual(config.progress.clone());
-        let mut settings = Settings::new(topology.arch.clone(), clock);
-        settings.places = Arc::clone(&topology.places);
-        settings.kinds = KINDS;
-        settings.operations = topology.operations();
-        settings.guesses = topology.guesses();
-        settings.cut = Some(config.cut.clone());
-        settings.times = false;
-        let out: Option<PathBuf> = arguments.maybe("out")?;
-        let format: String = arguments.get("flow_format")?;
-        let format = match format.as_str() {
-            "otlp" => FlowFormat::Otlp,
-            "zipkin1" => FlowFormat::ZipkinV1,
-            "zipkin2" => FlowFormat::ZipkinV2,
-            other => {
-                return Err(PyValueError::new_err(format!(
-                    "flow_format: '{other}' is none; there are otlp, zipkin1 and zipkin2"
-                )));
-            }
-        };
-        let graph = arguments.get("graph")?;
-        let mut directory = None;
-        match &out {
-            Some(out) => {
-                settings.out.clone_from(out);
-                settings.graphs.push(GraphFormat::Json);
-                settings.flows.push(format);
-            }
-            None if graph => {
-                let made = tempfile::tempdir().map_err(|error| {
-                    PyOSError::new_err(format!("graph: no directory for it can be made: {error}"))
-                })?;
-                settings.out = made.path().to_owned();
-                settings.graphs.push(GraphFormat::Json);
-                directory = Some(made);
-            }
-            None => {}
-        }
-        let mut spans = None;
-        if arguments.get("flows")? {
-            let kept = Arc::new(Mutex::new(Spans::default()));
-            let kept_by = Arc::clone(&kept);
-            settings.spans = Some(Box::new(move |span| {
-                kept_by
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .add(span);
-            }));
-            spans = Some(kept);
-        }
-        let observer = Observer::start(settings).map_err(|e| PyOSError::new_err(e.to_string()))?;
-        Ok(Recording {
-            observer,
-            directory,
-            graph,
-            spans,
-        })
-    }
-
-    fn finish(self) -> PyResult<Recorded> {
-        let failed = |error: &dyn std::fmt::Display| PyOSError::new_err(error.to_string());
-        let mut observed = self.observer.finish().map_err(|e| failed(&e))?;
-        let is_graph = |path: &std::path::Path| {
-            path.parent()
-                .is_some_and(|directory| directory.ends_with("json"))
-        };
-        let written = observed.files.iter().find(|file| is_graph(&file.path));
-        let graph = match written {
-            Some(file) if self.graph => {
-                Some(std::fs::read_to_string(&file.path).map_err(|e| failed(&e))?)
-            }
-            _ => None,
-        };
-        if self.directory.is_some() {
-            observed.files.clear();
-        }
-        let spans = self.spans.map(|spans| {
-            std::mem::take(&mut *spans.lock().unwrap_or_else(PoisonError::into_inner))
-        });
-        Ok(Recorded {
-            observed,
-            graph,
-            spans,
-        })
-    }
-}
-
-/// The spans of a run, column by column.
-#[derive(Default)]
-struct Spans {
-    ids: [Vec<u64>; 2],
-    parents: Vec<Option<u64>>,
-    names: [StringDictionaryBuilder<UInt32Type>; 5],
-    times: [Vec<Option<f64>>; 4],
-    one_way: Vec<bool>,
-    failed: Vec<bool>,
-}
-
-impl Spans {
-    fn add(&mut self, span: &SeenSpan<'_>) {
-        self.ids[0].push(span.trace);
-        self.ids[1].push(span.span);
-        self.parents.push(span.parent);
-        let names = [
-            span.client,
-            span.client_service,
-            span.server,
-            span.server_service,
-            span.operation,
-        ];
-        for (column, name) in self.names.iter_mut().zip(names) {
-            column.append_value(name);
-        }
-        let times = [
-            span.client_send,
-            span.server_receive,
-            span.server_send,
-            span.client_receive,
-        ];
-        for (column, time) in self.times.iter_mut().zip(times) {
-            column.push(time.map(|nanos| nanos as f64 / 1e9));
-        }
-        self.one_way.push(span.one_way);
-        self.failed.push(span.failed);
-    }
-
-    fn table(mut self) -> PyResult<Table> {
-        let [trace, span] = self
-            .ids
-            .map(|ids| Arc::new(UInt64Array::from(ids)) as ArrayRef);
-        let names = self
-            .names
-            .each_mut()
-            .map(|names| Arc::new(names.finish()) as ArrayRef);
-        let [client, client_service, server, server_service, operation] = names;
-        let times = self
-            .times
-            .map(|times| Arc::new(Float64Array::from(times)) as ArrayRef);
-        let [client_send, server_receive, server_send, client_receive] = times;
-        Table::of(vec![
-            ("trace", trace),
-            ("span", span),
-            ("parent", Arc::new(UInt64Array::from(self.parents))),
-            ("client", client),
-            ("client_service", client_service),
-            ("server", server),
-            ("server_service", server_service),
-            ("operation", operation),
-            ("client_send_seconds", client_send),
-            ("server_receive_seconds", server_receive),
-            ("server_send_seconds", server_send),
-            ("client_receive_seconds", client_receive),
-            ("one_way", Arc::new(BooleanArray::from(self.one_way))),
-            ("failed", Arc::new(BooleanArray::from(self.failed))),
-        ])
-    }
 }
 
 /// What happened over time, by service and zone, in the columns of the command's CSV.

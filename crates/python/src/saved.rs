@@ -1,8 +1,10 @@
 //! Checkpoints: runs that go on where they were saved, in this process or another.
 
 use crate::error;
+use crate::spans::Spans;
 use corsair::{Snapshot, Time};
 use corsair_observe::checkpoint::{self, Checkpoint, CheckpointError, Draft};
+use corsair_observe::{Resumed, SavedOutputs};
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::json;
@@ -12,6 +14,12 @@ use std::path::{Path, PathBuf};
 /// What writes these checkpoints. The command's are its own: it saves flags.
 const PROGRAM: &str = "corsair for Python";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The files of a checkpoint: the run, and what goes on with what it has recorded.
+const HEAD: &str = "head";
+const PART: &str = "part-";
+const RECORDER: &str = "recorder.json";
+const SPANS: &str = "spans";
 
 /// Why a run cannot be saved, or a checkpoint not be read.
 fn failed(error: &CheckpointError) -> PyErr {
@@ -36,12 +44,15 @@ pub fn write(
     directory: &Path,
     time: Time,
     snapshot: Snapshot,
+    (outputs, spans): (SavedOutputs, Option<Vec<u8>>),
     about: &str,
     asked: bool,
 ) -> PyResult<PathBuf> {
     let (head, parts) = snapshot.into_parts();
     let parts = (1..).zip(parts);
-    let parts = parts.map(|(number, part)| (format!("part-{number:04}"), part));
+    let parts = parts.map(|(number, part)| (format!("{PART}{number:04}"), part));
+    let recorded = [(RECORDER.to_owned(), outputs.state)].into_iter();
+    let spans = spans.map(|spans| (SPANS.to_owned(), spans));
     let draft = Draft {
         program: PROGRAM.to_owned(),
         version: VERSION.to_owned(),
@@ -49,10 +60,11 @@ pub fn write(
         time: time.as_nanos(),
         asked,
         details: json!(about),
-        files: std::iter::once(("head".to_owned(), head))
+        files: std::iter::once((HEAD.to_owned(), head))
             .chain(parts)
+            .chain(recorded.chain(outputs.copies).chain(spans))
             .collect(),
-        outputs: Vec::new(),
+        outputs: outputs.files,
     };
     checkpoint::write(directory, draft).map_err(|e| failed(&e))
 }
@@ -102,15 +114,46 @@ impl Saved {
 }
 
 impl Saved {
+    fn file(&self, name: &str) -> Option<&[u8]> {
+        let mut files = self.checkpoint.files.iter();
+        let found = files.find(|(known, _)| known == name);
+        found.map(|(_, contents)| contents.as_slice())
+    }
+
+    /// Where what the run has recorded goes on; none if nothing was.
+    pub fn outputs(&self) -> Option<Resumed> {
+        let state = self.file(RECORDER)?.to_vec();
+        Some(Resumed {
+            directory: self.checkpoint.directory.clone(),
+            state,
+            population: None,
+        })
+    }
+
+    /// The spans that were kept in memory.
+    ///
+    /// # Errors
+    /// If they were not.
+    pub fn spans(&self) -> PyResult<Spans> {
+        let spans = self.file(SPANS).and_then(Spans::from_bytes);
+        spans.ok_or_else(|| {
+            PyValueError::new_err(format!(
+                "{} has no flows; resume from an older checkpoint",
+                self.checkpoint.directory.display()
+            ))
+        })
+    }
+
     /// The saved run, whose random numbers are those of another seed from here on, if one is given.
     ///
     /// # Errors
     /// If it is none.
     pub fn snapshot(&self, reseed: Option<u64>) -> PyResult<Snapshot> {
         let files = self.checkpoint.files.iter();
-        let mut files = files.map(|(_, contents)| contents.clone());
-        let head = files.next().unwrap_or_default();
-        let mut snapshot = Snapshot::from_parts(head, files.collect()).map_err(error::value)?;
+        let parts = files.filter(|(name, _)| name.starts_with(PART));
+        let parts = parts.map(|(_, contents)| contents.clone()).collect();
+        let head = self.file(HEAD).unwrap_or_default().to_vec();
+        let mut snapshot = Snapshot::from_parts(head, parts).map_err(error::value)?;
         if let Some(seed) = reseed {
             snapshot.reseed(seed).map_err(error::value)?;
         }

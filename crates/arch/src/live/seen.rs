@@ -14,7 +14,7 @@ use std::time::Duration;
 pub(crate) struct Seen {
     /// The instances that were called, in the order of the first call, and where each is among them.
     pub(crate) calls: Vec<(u32, Calls)>,
-    places: FxHashMap<u32, usize>,
+    places: FxHashMap<u32, u32>,
     pub(crate) spans: Last<SpanSeen, SPANS>,
     /// When, from whom, what.
     pub(crate) messages: Last<(u64, Addr, Msg), MESSAGES>,
@@ -64,14 +64,24 @@ impl<T, const N: usize> Last<T, N> {
 }
 
 impl Seen {
-    /// The calls to an instance.
+    /// Where the calls to an instance are counted.
     #[inline]
-    pub(crate) fn calls_to(&mut self, to: u32) -> &mut Calls {
-        let place = *self.places.entry(to).or_insert_with(|| {
+    pub(crate) fn place_of(&mut self, to: u32) -> u32 {
+        *self.places.entry(to).or_insert_with(|| {
             self.calls.push((to, Calls::default()));
-            self.calls.len() - 1
-        });
-        &mut self.calls[place].1
+            self.calls.len() as u32 - 1
+        })
+    }
+
+    /// The calls to an instance, which are at this place unless they were made before it was watched.
+    #[inline]
+    pub(crate) fn calls_at(&mut self, place: u32, to: u32) -> &mut Calls {
+        let known = self
+            .calls
+            .get(place as usize)
+            .is_some_and(|calls| calls.0 == to);
+        let place = if known { place } else { self.place_of(to) };
+        &mut self.calls[place as usize].1
     }
 }
 
@@ -271,11 +281,14 @@ mod tests {
     fn calls_are_told_apart_by_whom_they_go_to() {
         let mut seen = Seen::default();
         for to in [7, 7, 3, 7, 3, 9] {
-            seen.calls_to(to).sent += 1;
+            let place = seen.place_of(to);
+            seen.calls_at(place, to).sent += 1;
+            // As of a request that was made before.
+            seen.calls_at(u32::MAX, to).answered += 1;
         }
         let sent: Vec<_> = (seen.calls.iter())
-            .map(|(to, calls)| (*to, calls.sent))
+            .map(|(to, calls)| (*to, calls.sent, calls.answered))
             .collect();
-        assert_eq!(sent, [(7, 3), (3, 2), (9, 1)]);
+        assert_eq!(sent, [(7, 3, 3), (3, 2, 2), (9, 1, 1)]);
     }
 }

@@ -349,8 +349,7 @@ impl Host {
         if matches!(answer, Answer::Refused | Answer::Lost) {
             recorder.error(measured);
         }
-        let about = (request.server, request.sent, request.span);
-        self.see_answered(about, &request.job, answer, cx);
+        self.see_answered(&request, answer, cx);
         request.job.waited += lasted;
         Some(request)
     }

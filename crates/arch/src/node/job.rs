@@ -127,6 +127,9 @@ pub(crate) struct PendingRequest {
     pub(crate) travelled: u64,
     /// True if the instance was killed after it had made the request: the response is dropped.
     pub(crate) is_abandoned: bool,
+    /// Where calls to the server are counted while they are watched.
+    #[serde(skip)]
+    pub(crate) seen_at: u32,
 }
 
 /// The requests of an instance that have no response yet, by number.

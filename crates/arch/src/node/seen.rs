@@ -2,7 +2,7 @@
 //! visible to actors, so that a run that is watched is the same to the last bit.
 
 use super::host::Host;
-use super::job::Job;
+use super::job::PendingRequest;
 use crate::live::seen::{Seen, SpanSeen};
 use crate::message::{Answer, Msg};
 use corsair::{Context, SpanId};
@@ -14,22 +14,24 @@ impl Host {
         (interval > 0).then(|| (interval, &mut **self.seen.get_or_insert_default()))
     }
 
-    /// The instance has called another.
+    /// The instance has called another. Returns where that is counted.
     #[inline]
-    pub(super) fn see_sent(&mut self, to: u32) {
-        if let Some((interval, seen)) = self.watched() {
-            let calls = seen.calls_to(to);
-            calls.enter(interval);
-            calls.sent += 1;
-        }
+    pub(super) fn see_sent(&mut self, to: u32) -> u32 {
+        let Some((interval, seen)) = self.watched() else {
+            return 0;
+        };
+        let place = seen.place_of(to);
+        let calls = seen.calls_at(place, to);
+        calls.enter(interval);
+        calls.sent += 1;
+        place
     }
 
     /// Another has answered, after so long.
     #[inline]
     pub(super) fn see_answered<C: Context<Msg>>(
         &mut self,
-        (server, sent, span): (u32, u64, SpanId),
-        job: &Job,
+        request: &PendingRequest,
         answer: Answer,
         cx: &C,
     ) {
@@ -37,8 +39,16 @@ impl Host {
         let Some((interval, seen)) = self.watched() else {
             return;
         };
+        let PendingRequest {
+            ref job,
+            server,
+            sent,
+            span,
+            seen_at,
+            ..
+        } = *request;
         let lasted = now.saturating_sub(sent);
-        let calls = seen.calls_to(server);
+        let calls = seen.calls_at(seen_at, server);
         calls.enter(interval);
         calls.answer(answer.is_error(), lasted);
         if span != SpanId::NONE {

@@ -94,7 +94,7 @@ impl Host {
         cx: &mut C,
     ) {
         let sent = cx.now();
-        self.see_sent(to);
+        let seen_at = self.see_sent(to);
         let id = self.pending.reserve();
         let fate = self.fate(to, cx);
         let (mut second, mut travelled) = (None, 0);
@@ -129,6 +129,7 @@ impl Host {
             stage,
             travelled,
             is_abandoned: false,
+            seen_at,
         };
         self.pending.insert(id, request);
         if let Some(second) = second {

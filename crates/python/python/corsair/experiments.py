@@ -73,12 +73,10 @@ def run(
     arguments = run_arguments(
         duration, load, seed, workers, population, regions, warm_up, interval, latency, chat, poll
     )
+    arguments |= recorded_arguments(graph, flows, out, flow_format)
     saving = Saving.of(checkpoint_every, checkpoint_at, checkpoint_dir)
     if saving:
-        if graph or flows or out is not None:
-            raise ValueError("checkpoint_dir: a run that is saved keeps no graph and no flows; leave graph, flows and out out")
         return _run_saved(About(*source._text(), arguments, saving), None, None, None, progress)
-    arguments |= {"graph": graph, "flows": flows, "out": None if out is None else Path(out), "flow_format": flow_format}
     with shown(progress, source.arch) as call:
         return result_of(_corsair.simulate(*source._text(), arguments | {"progress": call}))
 
@@ -153,6 +151,18 @@ def run_arguments(
         "latency": latency,
         "chat": chat,
         "poll": poll,
+    }
+
+
+def recorded_arguments(
+    graph: bool, flows: bool, out: str | os.PathLike[str] | None, flow_format: FlowFormat
+) -> dict[str, Any]:
+    """The same of what is recorded beside the totals."""
+    return {
+        "graph": graph,
+        "flows": flows,
+        "out": None if out is None else os.path.abspath(out),
+        "flow_format": flow_format,
     }
 
 

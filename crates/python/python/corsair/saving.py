@@ -104,7 +104,9 @@ class About:
         """What a checkpoint says; its run goes on with so many workers."""
         read = json.loads(saved.about)
         saving = Saving(read["every"], read["at"], Path(saved.below)) if "every" in read else None
-        return About(read["arch"], read["file"], {**read["arguments"], "workers": workers}, saving)
+        # Older versions recorded nothing of runs that are saved.
+        recorded = {"graph": False, "flows": False, "out": None, "flow_format": "otlp"}
+        return About(read["arch"], read["file"], {**recorded, **read["arguments"], "workers": workers}, saving)
 
 
 def _plain(value: Any) -> Any:

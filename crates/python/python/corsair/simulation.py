@@ -11,7 +11,7 @@ from . import _corsair
 from ._corsair import Context, Table
 from ._paused import Paused
 from .architecture import Architecture, Source
-from .experiments import result_of, run_arguments
+from .experiments import FlowFormat, recorded_arguments, result_of, run_arguments
 from .result import Result
 from .saving import About, Time
 
@@ -137,10 +137,15 @@ class ServiceSimulation(Paused[_corsair.Live]):
         latency: Time | None = None,
         chat: Time | None = None,
         poll: Time | None = None,
+        graph: bool = False,
+        flows: bool = False,
+        out: str | os.PathLike[str] | None = None,
+        flow_format: FlowFormat = "otlp",
     ) -> None:
         arguments = run_arguments(
             duration, load, seed, workers, population, regions, warm_up, interval, latency, chat, poll
         )
+        arguments |= recorded_arguments(graph, flows, out, flow_format)
         self._begin(About(*Architecture.of(arch)._text(), arguments), None, None)
 
     def _begin(self, about: About, saved: _corsair.Saved | None, seed_from_here: int | None) -> None:

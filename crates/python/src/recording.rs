@@ -1,0 +1,159 @@
+//! What is kept of a run beside its totals: who called whom, and every exchange.
+
+use crate::arguments::Arguments;
+use crate::error;
+use crate::saved::Saved;
+use crate::spans::Spans;
+use corsair::{Config, Time};
+use corsair_arch::{KINDS, Topology};
+use corsair_observe::{
+    Clock, FlowFormat, GraphFormat, Observed, Observer, Recorder, SavedOutputs, Settings,
+};
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What records beside the totals.
+pub struct Recording {
+    /// None if nothing is asked for: then actors tell nothing.
+    observer: Option<Observer>,
+    /// Where the graph is written, if it is wanted and no directory was named.
+    directory: Option<tempfile::TempDir>,
+    graph: bool,
+    spans: Option<Arc<Mutex<Spans>>>,
+}
+
+/// What was recorded beside the totals.
+#[derive(Default)]
+pub struct Recorded {
+    pub observed: Observed,
+    pub graph: Option<String>,
+    pub spans: Option<Spans>,
+}
+
+impl Recording {
+    /// What the arguments ask for, from the beginning or from where a run was saved.
+    ///
+    /// # Errors
+    /// The first argument that is wrong, or that files cannot be written.
+    pub fn new(
+        arguments: &Arguments<'_, '_>,
+        topology: &Topology,
+        config: &Config,
+        saved: Option<&Saved>,
+    ) -> PyResult<Recording> {
+        let clock = Clock::Virtual(config.progress.clone());
+        let mut settings = Settings::new(topology.arch.clone(), clock);
+        settings.places = Arc::clone(&topology.places);
+        settings.kinds = KINDS;
+        settings.operations = topology.operations();
+        settings.guesses = topology.guesses();
+        settings.cut = Some(config.cut.clone());
+        settings.times = false;
+        settings.resumed = saved.and_then(Saved::outputs);
+        let out: Option<PathBuf> = arguments.maybe("out")?;
+        let format: String = arguments.get("flow_format")?;
+        let format = match format.as_str() {
+            "otlp" => FlowFormat::Otlp,
+            "zipkin1" => FlowFormat::ZipkinV1,
+            "zipkin2" => FlowFormat::ZipkinV2,
+            other => {
+                return Err(PyValueError::new_err(format!(
+                    "flow_format: '{other}' is none; there are otlp, zipkin1 and zipkin2"
+                )));
+            }
+        };
+        let graph = arguments.get("graph")?;
+        let mut directory = None;
+        match &out {
+            Some(out) => {
+                settings.out.clone_from(out);
+                settings.graphs.push(GraphFormat::Json);
+                settings.flows.push(format);
+            }
+            None if graph => {
+                let made = tempfile::tempdir().map_err(|error| {
+                    PyOSError::new_err(format!("graph: no directory for it can be made: {error}"))
+                })?;
+                settings.out = made.path().to_owned();
+                settings.graphs.push(GraphFormat::Json);
+                directory = Some(made);
+            }
+            None => {}
+        }
+        let mut spans = None;
+        if arguments.get("flows")? {
+            let begun = saved.map_or_else(|| Ok(Spans::default()), Saved::spans)?;
+            let kept = Arc::new(Mutex::new(begun));
+            let kept_by = Arc::clone(&kept);
+            settings.spans = Some(Box::new(move |span| {
+                kept_by
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .add(span);
+            }));
+            spans = Some(kept);
+        }
+        let is_wanted = settings.wants_records();
+        let observer = is_wanted.then(|| Observer::start(settings)).transpose();
+        Ok(Recording {
+            observer: observer.map_err(failed)?,
+            directory,
+            graph,
+            spans,
+        })
+    }
+
+    /// What actors tell.
+    pub fn recorder(&self) -> Recorder {
+        let observer = self.observer.as_ref();
+        observer.map_or(Recorder::off(), Observer::recorder)
+    }
+
+    /// What it takes to go on from this time, at which the run is paused, and the spans until then as bytes.
+    ///
+    /// # Errors
+    /// If what is recorded cannot be written.
+    pub fn save(&self, time: Time) -> PyResult<(SavedOutputs, Option<Vec<u8>>)> {
+        let outputs = self.recorder().save(time).map_err(failed)?;
+        let spans = self.spans.as_ref().map(|spans| {
+            let spans = spans.lock().unwrap_or_else(PoisonError::into_inner);
+            spans.to_bytes(outputs.spans)
+        });
+        Ok((outputs, spans.transpose().map_err(error::failed)?))
+    }
+
+    /// What was recorded, when the run is over.
+    ///
+    /// # Errors
+    /// If it could not be written.
+    pub fn finish(self) -> PyResult<Recorded> {
+        let observed = self.observer.map(Observer::finish).transpose();
+        let mut observed = observed.map_err(failed)?.unwrap_or_default();
+        let is_graph = |path: &std::path::Path| {
+            path.parent()
+                .is_some_and(|directory| directory.ends_with("json"))
+        };
+        let written = observed.files.iter().find(|file| is_graph(&file.path));
+        let graph = match written {
+            Some(file) if self.graph => Some(std::fs::read_to_string(&file.path).map_err(failed)?),
+            _ => None,
+        };
+        if self.directory.is_some() {
+            observed.files.clear();
+        }
+        let spans = self.spans.map(|spans| {
+            std::mem::take(&mut *spans.lock().unwrap_or_else(PoisonError::into_inner))
+        });
+        Ok(Recorded {
+            observed,
+            graph,
+            spans,
+        })
+    }
+}
+
+fn failed(error: impl ToString) -> PyErr {
+    PyOSError::new_err(error.to_string())
+}
