@@ -78,6 +78,49 @@ def test_a_simulation_is_saved_with_what_it_was_told(tmp_path):
     same(again.finish().summary, simulation.finish().summary)
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_graph_and_the_flows_of_a_saved_run_are_those_of_a_run_that_was_never_saved(tmp_path, workers):
+    run = {"duration": 3, "load": LOAD, "seed": 3, "graph": True, "flows": True}
+    whole = corsair.run("lamp", **run)
+    saved = corsair.run("lamp", **run, checkpoint_at=[1, "1.7s"], checkpoint_dir=tmp_path)
+    assert len(whole.flows["span"]) > 100 and saved.flows == whole.flows and saved.graph.json == whole.graph.json
+    for checkpoint in sorted(tmp_path.iterdir()):
+        again = corsair.resume(checkpoint, workers=workers)
+        assert again.flows == whole.flows and again.graph.json == whole.graph.json
+        same(again.summary, whole.summary)
+
+
+def test_a_simulation_that_was_saved_goes_on_with_its_graph_and_flows(tmp_path):
+    made = {"duration": 3, "seed": 5, "graph": True, "flows": True}
+    simulation = ServiceSimulation("lamp", **made)
+    simulation.run_until(1.5)
+    saved = simulation.checkpoint(tmp_path)
+    simulation.run_until(2)
+    # A checkpoint leaves what goes on as it is, and can be gone on with twice.
+    results = [simulation.finish(), ServiceSimulation.restore(saved).finish(), ServiceSimulation.restore(saved).finish()]
+    whole = corsair.run("lamp", **made)
+    for result in results:
+        assert result.flows == whole.flows and result.graph.json == whole.graph.json
+
+
+@pytest.mark.parametrize("form", ["otlp", "zipkin1", "zipkin2"])
+def test_the_files_of_a_saved_run_are_those_of_a_run_that_was_never_saved(tmp_path, form):
+    def files(directory):
+        return {str(one.relative_to(directory)): one.read_bytes() for one in directory.rglob("*") if one.is_file()}
+
+    ours, theirs, checkpoints = tmp_path / "ours", tmp_path / "theirs", tmp_path / "checkpoints"
+    run = {"duration": 3, "load": LOAD, "seed": 3, "flow_format": form}
+    corsair.run("lamp", **run, out=theirs)
+    wanted = files(theirs)
+    assert len(wanted) == 2
+    corsair.run("lamp", **run, out=ours, checkpoint_at=1.2, checkpoint_dir=checkpoints)
+    assert files(ours) == wanted
+    for one in ours.rglob("*.*"):
+        one.unlink()
+    again = corsair.resume(checkpoints)
+    assert files(ours) == wanted and len(again.files) == 2
+
+
 def test_a_run_stops_early_and_goes_on(tmp_path):
     whole = corsair.run("lamp", duration=4, checkpoint_at=1, checkpoint_dir=tmp_path)
     early = corsair.resume(tmp_path, until=2, checkpoint_at=1.5)
@@ -105,7 +148,8 @@ def test_a_branch_has_other_random_numbers_from_there_on(tmp_path):
         ({"checkpoint_every": "soon"}, ValueError, "checkpoint_every: 'soon' is no time"),
         ({"checkpoint_at": [1, "x"]}, ValueError, "checkpoint_at: 'x' is no time"),
         ({"checkpoint_at": [None]}, TypeError, "checkpoint_at: a time is"),
-        ({"checkpoint_at": 1, "flows": True}, ValueError, "leave graph, flows and out out"),
+        ({"checkpoint_at": 1, "out": "/proc/nowhere"}, OSError, "/proc/nowhere"),
+        ({"checkpoint_at": 1, "flow_format": "x"}, ValueError, "flow_format: 'x' is none"),
         ({"checkpoint_at": 0.5, "checkpoint_dir": "/proc/nowhere"}, OSError, "/proc/nowhere"),
     ],
 )
@@ -152,3 +196,25 @@ def test_command_and_module_go_on_to_the_same_end(tmp_path, command):
     resumed = json.loads(command("resume", str(theirs), "--format", "json"))
     again = corsair.resume(ours).summary
     same(again, {key: value for key, value in resumed.items() if key in again})
+
+
+def test_command_and_module_go_on_with_the_same_graph_and_flows(tmp_path, command):
+    def files(directory):
+        return {str(one.relative_to(directory)): one.read_bytes() for one in directory.rglob("*") if one.is_file()}
+
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    for directory in (ours, theirs):
+        (directory / "out").mkdir(parents=True)
+    flags = ["-a", "lamp", "-d", "3", "--seed", "5", "--load", LOAD, "-j", "-c", "--flow-format", "zipkin2"]
+    command(*flags, "--checkpoint-at", "1s", "--checkpoint-dir", str(theirs / "saved"), cwd=theirs / "out")
+    corsair.run(
+        "lamp", duration=3, seed=5, load=LOAD, out=ours / "out", flow_format="zipkin2", checkpoint_at=1, checkpoint_dir=ours / "saved"
+    )
+    command("resume", str(theirs / "saved"), cwd=theirs / "out")
+    corsair.resume(ours / "saved")
+    ours, theirs = files(ours / "out"), files(theirs / "out")
+    (flows,) = (name for name in ours if "flow" in name)
+    assert ours[flows] == theirs[flows]
+    # The file of the graph quotes the flags.
+    (graph,) = set(ours) - {flows}
+    assert json.loads(ours[graph])["graph"] == json.loads(theirs[graph])["graph"]
