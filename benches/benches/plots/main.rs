@@ -4,6 +4,7 @@
 //! cargo bench --bench plots                # draw
 //! cargo bench --bench plots -- --measure   # measure first, about ten minutes
 //! cargo bench --bench plots -- --collect   # take what `cargo bench` has measured
+//! cargo bench --bench plots -- --machines  # plan and run over processes, some minutes
 //! ```
 //!
 //! `--measure` runs `benches/versus` and the criterion benchmarks `chat` and `fork_join`, and writes
@@ -11,6 +12,7 @@
 
 mod architecture;
 mod bars;
+mod machines;
 mod measured;
 mod metastable;
 mod rates;
@@ -35,9 +37,11 @@ fn draw_all() -> Result<(), Box<dyn Error>> {
         match argument.as_str() {
             "--measure" => measured::measure(&folder)?,
             "--collect" => measured::collect(&folder)?,
+            "--machines" => measured::measure_machines(&folder)?,
             "--bench" => {} // added by cargo
             other => {
-                return Err(format!("no option {other}; there are --measure and --collect").into());
+                let options = "--measure, --collect and --machines";
+                return Err(format!("no option {other}; there are {options}").into());
             }
         }
     }
@@ -47,6 +51,9 @@ fn draw_all() -> Result<(), Box<dyn Error>> {
     if let Some(rows) = measured::criterion(&folder)? {
         save(&folder, "fork_join", &bars::fork_join(&rows)?)?;
         save(&folder, "chat", &rates::chat(&rows)?)?;
+    }
+    if let Some(machines) = measured::machines(&folder)? {
+        save(&folder, "machines", &machines::draw(&machines)?)?;
     }
     let architecture = architecture::draw("netflixoss", 2)?;
     save(&folder, "architecture", &architecture)?;

@@ -26,6 +26,38 @@ pub struct Benchmark {
     pub nanoseconds: f64,
 }
 
+/// What is gained by running pirates over so many cores.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct Gain {
+    pub pirates: u64,
+    pub lookahead_micros: u64,
+    pub cores: u32,
+    /// Against one core.
+    pub speed_up: f64,
+}
+
+/// What runs over many machines gain.
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub struct Machines {
+    /// By `corsair plan`, with machines of [`CORES`] cores.
+    pub expected: Vec<Gain>,
+    /// With processes of this machine.
+    pub measured: Vec<Gain>,
+}
+
+/// The cores of a machine, as `corsair plan` is told.
+const CORES: u32 = 10;
+const MILLION: u64 = 1_000_000;
+/// Pirates and lookaheads for which there is a curve.
+const PLANS: [(u64, u64); 6] = [
+    (MILLION, 1_000),
+    (MILLION, 10_000),
+    (100 * MILLION, 1_000),
+    (100 * MILLION, 10_000),
+    (1_000 * MILLION, 1_000),
+    (1_000 * MILLION, 10_000),
+];
+
 /// The groups that are drawn.
 const GROUPS: [&str; 2] = ["chat", "fork_join/sum"];
 
@@ -45,7 +77,93 @@ pub fn criterion(folder: &Path) -> Result<Option<Vec<Benchmark>>, Box<dyn Error>
     read(&folder.join("criterion.json"))
 }
 
-fn read<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Option<Vec<T>>, Box<dyn Error>> {
+/// What runs over many machines gain; none if it was not measured.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn machines(folder: &Path) -> Result<Option<Machines>, Box<dyn Error>> {
+    read(&folder.join("machines.json"))
+}
+
+/// Runs `corsair plan` and two processes of this machine, and writes what they gain into `folder`.
+///
+/// # Errors
+/// If a run fails, or the file cannot be written.
+pub fn measure_machines(folder: &Path) -> Result<(), Box<dyn Error>> {
+    let mut machines = Machines::default();
+    for (pirates, lookahead_micros) in PLANS {
+        let gain = |cores, speed_up| Gain {
+            pirates,
+            lookahead_micros,
+            cores,
+            speed_up,
+        };
+        let population = pirates.to_string();
+        let latency = format!("{lookahead_micros}us..{}us", 2 * lookahead_micros);
+        let model = ["-p", &population, "--latency", &latency];
+        let workers = CORES.to_string();
+        let mut plan = vec![
+            "plan",
+            "-a",
+            "fsm",
+            "--hosts",
+            "1024",
+            "--workers",
+            &workers,
+        ];
+        // What a switch of a cluster takes, and talk enough that it matters more than introductions.
+        plan.extend(["--round-trip", "20us", "-d", "600"]);
+        let plan = corsair(plan.iter().chain(&model))?;
+        // The plan compares with one machine, of whose cores each does as much as one alone.
+        for expected in plan["expected"].as_array().into_iter().flatten() {
+            let number = |name: &str| expected[name].as_f64().unwrap_or(0.0);
+            let hosts = number("hosts") as u32;
+            let speed_up = number("speed_up") * f64::from(CORES);
+            machines.expected.push(gain(hosts * CORES, speed_up));
+        }
+        if pirates > MILLION {
+            // They do not fit into every machine.
+            continue;
+        }
+        let run = ["-a", "fsm", "--workers", "1"];
+        let seconds = |more: &[&str]| -> Result<f64, Box<dyn Error>> {
+            let report = corsair(run.iter().chain(&model).chain(more))?;
+            let wall = report["wall_seconds"].as_f64();
+            Ok(wall.ok_or("the report has no time")?)
+        };
+        let (one, two) = (seconds(&[])?, seconds(&["--processes", "2"])?);
+        machines.measured.push(gain(2, one / two));
+    }
+    let text = serde_json::to_string_pretty(&machines)? + "\n";
+    Ok(fs::write(folder.join("machines.json"), text)?)
+}
+
+/// What the command says as JSON.
+fn corsair<'a>(
+    args: impl Iterator<Item = &'a &'a str>,
+) -> Result<serde_json::Value, Box<dyn Error>> {
+    let mut command = Command::new("cargo");
+    command.args([
+        "run",
+        "--release",
+        "--bin",
+        "corsair",
+        "--features",
+        "cluster",
+        "--",
+    ]);
+    command.args(args).args(["--format", "json"]);
+    let output = command
+        .current_dir(workspace())
+        .stderr(std::process::Stdio::inherit())
+        .output()?;
+    match output.status.success() {
+        true => Ok(serde_json::from_slice(&output.stdout)?),
+        false => Err(format!("{command:?}: {}", output.status).into()),
+    }
+}
+
+fn read<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Option<T>, Box<dyn Error>> {
     if !path.exists() {
         eprintln!("plots: {} is missing; --measure writes it", path.display());
         return Ok(None);
