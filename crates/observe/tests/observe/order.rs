@@ -77,10 +77,11 @@ fn what_another_process_relays_is_written_as_if_it_were_told_here() {
 /// Saving a run of several processes needs the times of all of them, and the end only those that came later.
 #[test]
 fn times_that_another_process_has_measured_are_there_when_the_run_is_saved_and_counted_once() {
-    let config = config(1);
+    let (config, directory) = (config(1), tempfile::tempdir().unwrap());
     let settings = || Settings {
         sources: 1,
         times: true,
+        directory: directory.path().to_owned(),
         ..Settings::new("fleet", Clock::Virtual(config.progress.clone()))
     };
     let (tell, told) = std::sync::mpsc::channel::<Vec<u8>>();
