@@ -81,7 +81,7 @@ fn times_that_another_process_has_measured_are_there_when_the_run_is_saved_and_c
     let settings = || Settings {
         sources: 1,
         times: true,
-        directory: directory.path().to_owned(),
+        out: directory.path().to_owned(),
         ..Settings::new("fleet", Clock::Virtual(config.progress.clone()))
     };
     let (tell, told) = std::sync::mpsc::channel::<Vec<u8>>();
