@@ -64,14 +64,16 @@ files() {
     # The summary has times of the clock, and where files are.
     grep -vE '^corsair: [0-9]|^fsm: Delivered|^  (messages|time|peak memory|process|file) ' "$work/$name.said" >"$work/$name.log"
 }
-for run in "${model[*]} -g -j -m --per-actor" "${services[*]} -g -j -c --per-actor"; do
+for run in "${model[*]} -g -j -m --per-actor" "${services[*]} -g -j -c -m --timeline $work/t.csv --per-actor"; do
     read -ra flags <<<"$run"
     files one "${flags[@]}" "$work/actors.one"
+    [ ! -e "$work/t.csv" ] || mv "$work/t.csv" "$work/t.one"
     for processes in $all_processes; do
         files many "${flags[@]}" "$work/actors.many" --processes "$processes"
         diff -r "$work/one" "$work/many" >/dev/null || fail "$run writes other files on $processes processes"
         cmp "$work/actors.one" "$work/actors.many"
         cmp "$work/one.log" "$work/many.log"
+        [ ! -e "$work/t.one" ] || cmp "$work/t.one" "$work/t.csv"
         rm -r "$work/many"
     done
     rm -r "$work/one"
@@ -87,16 +89,24 @@ leave_out = ("wall", "workers", "peak", "delivered", "per_second", "files", "pro
 print(json.dumps({k: v for k, v in said.items() if not any(part in k for part in leave_out)}, sort_keys=True))'
 }
 
+# What is written of time is what one process has written, if it was asked for.
+over_time() {
+    [ ! -e "$work/t.one" ] || cmp "$work/t.one" "$work/t.csv" || fail "another timeline"
+}
+
 # A run of several processes is saved, and goes on over one and over others; one of one process goes on over several.
 saved_runs() {
     local at=$1 over resumed alone from
     shift
+    rm -f "$work/t.csv" "$work/t.one"
     alone=$("$corsair" "$@" --out "$work/alone" --format json | essence)
+    [ ! -e "$work/t.csv" ] || mv "$work/t.csv" "$work/t.one"
     for from in "--processes 2 --workers 1" "--processes 3 --workers 2" "--workers 2"; do
         # shellcheck disable=SC2086
         resumed=$("$corsair" "$@" $from --out "$work/saved" --checkpoint-dir "$work/checkpoints" --checkpoint-at "$at" \
             --format json | essence)
         [ "$alone" = "$resumed" ] || fail "$* $from, saved on the way: $resumed, not $alone"
+        over_time
         diff -r "$work/alone" "$work/saved" >/dev/null || fail "$* $from, saved on the way, writes other files"
         for checkpoint in "$work"/checkpoints/0*-asked; do
             for over in "" "--processes 2" "--processes 3 --workers 2"; do
@@ -104,6 +114,7 @@ saved_runs() {
                 # shellcheck disable=SC2086
                 resumed=$("$corsair" resume "$checkpoint" $over --format json --out "$work/resumed" | essence)
                 [ "$alone" = "$resumed" ] || fail "$* $from, $checkpoint resumed with '$over': $resumed, not $alone"
+                over_time
                 diff -r "$work/alone" "$work/resumed" >/dev/null || fail "$* $from, $checkpoint resumed with '$over', writes other files"
                 rm -r "$work/resumed"
             done
@@ -115,8 +126,50 @@ saved_runs() {
     rm -r "$work/alone"
     echo "cluster: $2: checkpoints of one, two and three processes go on over one, two and three, and so do their files"
 }
+# A part with a byte that has changed is refused by its name, by whichever process needs it, and so is one that is missing.
+refused() {
+    local said
+    if said=$("$corsair" resume "$work/checkpoints" --processes 2 --format json 2>&1); then
+        fail "$1 was not noticed: $said"
+    fi
+    grep -q "$2" <<<"$said" || fail "$1: $said"
+}
+"$corsair" "${model[@]}" --checkpoint-at 200ms --checkpoint-dir "$work/checkpoints" --workers 2 >/dev/null
+part=$work/checkpoints/000001-asked/part-0002
+cp "$part" "$work/good"
+bytes=$(stat -c %s "$part")
+for place in 0 1000 $((bytes / 3)) $((bytes - 3000)) $((bytes - 5)) $((bytes - 1)); do
+    byte=$(od -An -tu1 -j "$place" -N1 "$part")
+    printf "\\x$(printf %x $((byte ^ 16)))" | dd of="$part" bs=1 seek="$place" conv=notrunc status=none
+    refused "a changed byte at $place" part-0002
+    cp "$work/good" "$part"
+done
+truncate -s -1 "$part"
+refused "a byte less" part-0002
+rm "$part"
+refused "a missing part" part-0002
+rm -r "$work/checkpoints"
+echo "cluster: parts that are cut or changed are refused by their names"
+
 saved_runs 200ms,350ms "${model[@]}" -g -j
-saved_runs 700ms,1400ms "${services[@]}" -g -j -c
+saved_runs 700ms,1400ms "${services[@]}" -g -j -c --timeline "$work/t.csv"
+
+# A log of messages goes on behind the line that is named.
+logged() { grep -E '^([0-9]|fsm: (Delivered|Shutdown|Exit))' "$1" | sed 's/^fsm: Delivered.*/fsm: Delivered/' || true; }
+for run in "${model[*]}" "${services[*]}"; do
+    read -ra flags <<<"$run"
+    "$corsair" "${flags[@]}" -m >"$work/all"
+    "$corsair" "${flags[@]}" -m --processes 2 --checkpoint-at 300ms --checkpoint-dir "$work/checkpoints" >/dev/null
+    for over in "--processes 2" "--processes 3" ""; do
+        # shellcheck disable=SC2086
+        "$corsair" resume "$work/checkpoints" $over >"$work/rest"
+        line=$(sed -n 's/.*goes on behind line \([0-9]*\).*/\1/p' "$work/rest")
+        [ -n "$line" ] || fail "$run: no line is named: $(head -3 "$work/rest")"
+        cmp <(logged "$work/all" | tail -n +$((line + 1))) <(logged "$work/rest") || fail "$run: another log with '$over'"
+    done
+    rm -r "$work/checkpoints"
+done
+echo "cluster: logs of messages go on behind the line that is named"
 [ "${1:-}" != quick ] || exit 0
 
 # Ports of this machine that are free now.
@@ -215,45 +268,54 @@ ends 1 10 "different flags"
 echo "cluster: another secret and other flags are told"
 
 # A process is lost, and the run goes on from its last checkpoint.
-mend=(-a fsm -p 3000 -d 60 -kv chat:10ms --workers 1 -j)
-alone=$(digest "${mend[@]}" --out "$work/alone")
-for blow in KILL STOP; do
-    rm -rf "$work/checkpoints"
+mended() {
+    local parent victim
+    rm -rf "$work/checkpoints" "$work/mended"
     "$corsair" "${mend[@]}" --out "$work/mended" --processes 2 --checkpoint-every 500ms \
         --checkpoint-dir "$work/checkpoints" --restarts 2 --format json >"$work/out" 2>"$work/said" &
     parent=$!
     started+=("$parent")
     until [ -d "$work/checkpoints/000001" ] || ! kill -0 "$parent" 2>/dev/null; do sleep 0.1; done
-    victim=$(pgrep -P "$parent" | tail -1)
-    kill "-$blow" "$victim" || fail "the run was over before a process was lost"
-    wait "$parent" || fail "after $blow: $(cat "$work/said")"
-    grep -q "going on from $work/checkpoints/0.* (restart 1 of 2)" "$work/said" || fail "after $blow: $(cat "$work/said")"
-    grep -q "the last checkpoint is $work/checkpoints/0" "$work/said" || fail "after $blow: $(cat "$work/said")"
-    together=$(sed -n 's/.*"digest":"\([0-9a-f]*\)".*/\1/p' "$work/out")
-    [ "$alone" = "$together" ] || fail "after $blow the digest is $together, not $alone"
-    cmp "$work/alone/json/fsm.json" "$work/mended/json/fsm.json"
-done
-echo "cluster: a run that loses a process goes on from its last checkpoint"
+    victim=$(pgrep -P "$parent" | "$2" -1)
+    kill "-$1" "$victim" || fail "the run was over before a process was lost"
+    wait "$parent" || fail "after $1: $(cat "$work/said")"
+    grep -q "going on from $work/checkpoints/0.* (restart 1 of 2)" "$work/said" || fail "after $1: $(cat "$work/said")"
+    grep -q "the last checkpoint is $work/checkpoints/0" "$work/said" || fail "after $1: $(cat "$work/said")"
+    [ "$alone" = "$(essence <"$work/out")" ] || fail "after $1: $(cat "$work/out"), not $alone"
+    diff -r "$work/alone" "$work/mended" || fail "after $1 there are other files"
+}
 
 # The same over hosts: one is killed and comes again, the others wait for it.
-begin
-rm -rf "$work/checkpoints"
-again=("${mend[@]}" --out "$work/mended" --checkpoint-every 500ms --checkpoint-dir "$work/checkpoints" --restarts 2 --format json)
-for process in 0 1 2; do
-    "$corsair" "${again[@]}" --hosts "$work/hosts" --process "$process" --secret-file "$work/secret" \
-        >"$work/out.$process" 2>"$work/said.$process" &
-    pids[process]=$!
-    started+=("$!")
+mended_over_hosts() {
+    local again process
+    begin
+    rm -rf "$work/checkpoints" "$work/mended"
+    again=("${mend[@]}" --out "$work/mended" --checkpoint-every 500ms --checkpoint-dir "$work/checkpoints" --restarts 2 --format json)
+    for process in 0 1 2; do
+        "$corsair" "${again[@]}" --hosts "$work/hosts" --process "$process" --secret-file "$work/secret" \
+            >"$work/out.$process" 2>"$work/said.$process" &
+        pids[process]=$!
+        started+=("$!")
+    done
+    until [ -d "$work/checkpoints/000001" ] || ! kill -0 "${pids[0]}" 2>/dev/null; do sleep 0.1; done
+    kill -KILL "$(pgrep -P "${pids[2]}")" "${pids[2]}"
+    "$corsair" "${again[@]}" --hosts "$work/hosts" --process 2 --secret-file "$work/secret" 2>"$work/said.2" >/dev/null &
+    pids[2]=$!
+    for process in 0 1 2; do wait "${pids[process]}" || fail "process $process: $(cat "$work/said.$process")"; done
+    [ "$alone" = "$(essence <"$work/out.0")" ] || fail "after one came again: $(cat "$work/out.0"), not $alone"
+    diff -r "$work/alone" "$work/mended" || fail "after one came again there are other files"
+}
+
+for run in "${model[*]} -d 60 -j" "${services[*]} -d 120 -j -c"; do
+    read -ra mend <<<"$run --workers 1"
+    alone=$("$corsair" "${mend[@]}" --out "$work/alone" --format json | essence)
+    mended KILL tail
+    mended KILL head
+    mended STOP tail
+    mended_over_hosts
+    rm -r "$work/alone"
+    echo "cluster: ${mend[1]}: a run that loses a process goes on from its last checkpoint, on one machine and over many"
 done
-until [ -d "$work/checkpoints/000001" ] || ! kill -0 "${pids[0]}" 2>/dev/null; do sleep 0.1; done
-kill -KILL "$(pgrep -P "${pids[2]}")" "${pids[2]}"
-"$corsair" "${again[@]}" --hosts "$work/hosts" --process 2 --secret-file "$work/secret" 2>"$work/said.2" >/dev/null &
-pids[2]=$!
-for process in 0 1 2; do wait "${pids[process]}" || fail "process $process: $(cat "$work/said.$process")"; done
-together=$(sed -n 's/.*"digest":"\([0-9a-f]*\)".*/\1/p' "$work/out.0")
-[ "$alone" = "$together" ] || fail "after one came again the digest is $together, not $alone"
-cmp "$work/alone/json/fsm.json" "$work/mended/json/fsm.json"
-echo "cluster: a process of many machines that is lost comes again, and all go on from the last checkpoint"
 
 # Strays knock while processes meet and run.
 begin
@@ -301,24 +363,26 @@ for n in 0 1 2; do
     ip -n "corsair-ci-$n" link set lo up
     echo "10.117.0.$((n + 1))" >> "$work/hosts"
 done
-pids=()
-for n in 0 1 2; do
-    ip netns exec "corsair-ci-$n" "$corsair" "${short[@]}" --hosts "$work/hosts" --process "$n" \
-        --secret-file "$work/secret" --format json >"$work/out.$n" 2>"$work/said.$n" &
-    pids[n]=$!
-done
+# Runs these flags in all three.
+in_namespaces() {
+    local n
+    pids=()
+    for n in 0 1 2; do
+        ip netns exec "corsair-ci-$n" "$corsair" "$@" --hosts "$work/hosts" --process "$n" \
+            --secret-file "$work/secret" >"$work/out.$n" 2>"$work/said.$n" &
+        pids[n]=$!
+        started+=("$!")
+    done
+}
+
+in_namespaces "${short[@]}" --format json
 for n in 0 1 2; do wait "${pids[n]}" || fail "process $n: $(cat "$work/said.$n")"; done
 together=$(sed -n 's/.*"digest":"\([0-9a-f]*\)".*/\1/p' "$work/out.0")
 [ "$alone" = "$together" ] || fail "in namespaces the digest is $together, not $alone"
 echo "cluster: the same digest in three network namespaces"
 
 # A cable is pulled.
-for n in 0 1 2; do
-    ip netns exec "corsair-ci-$n" "$corsair" "${long[@]}" --hosts "$work/hosts" --process "$n" \
-        --secret-file "$work/secret" >"$work/out.$n" 2>"$work/said.$n" &
-    pids[n]=$!
-    started+=("$!")
-done
+in_namespaces "${long[@]}"
 sleep 3
 ip link set corsair-ci-2 down
 for n in 0 1; do ends "$n" 20 "process 2 at 10.117.0.3:7351 has not been heard of for 10s"; done

@@ -138,6 +138,28 @@ impl<T: Ruled> Ruled for Vec<T> {
     }
 }
 
+/// A map as its pairs: JSON has none with other keys than strings.
+pub(crate) mod pairs {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::collections::BTreeMap;
+
+    pub(crate) fn serialize<K: Serialize, V: Serialize, S: Serializer>(
+        map: &BTreeMap<K, V>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        to.collect_seq(map)
+    }
+
+    pub(crate) fn deserialize<'de, K, V, D>(from: D) -> Result<BTreeMap<K, V>, D::Error>
+    where
+        K: Deserialize<'de> + Ord,
+        V: Deserialize<'de>,
+        D: Deserializer<'de>,
+    {
+        Ok(Vec::deserialize(from)?.into_iter().collect())
+    }
+}
+
 /// A histogram as a value of each of its buckets and the count there: none of it gets lost.
 pub(crate) mod histogram {
     use hdrhistogram::Histogram;

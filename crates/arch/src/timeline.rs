@@ -67,6 +67,7 @@ pub struct Timeline {
     /// How long each slice is.
     pub interval: Duration,
     /// The slices, from when the load began.
+    #[serde(with = "crate::saved::pairs")]
     pub slices: BTreeMap<(u32, Zone), Vec<Slice>>,
 }
 

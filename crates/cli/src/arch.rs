@@ -16,7 +16,7 @@ use crate::session;
 use crate::workload::{Results, Workload};
 use anyhow::{Context, Result, anyhow};
 use corsair::{Addr, Report};
-use corsair_arch::{KINDS, Package, Plan, SimulateError, Topology, Totals, simulate};
+use corsair_arch::{KINDS, Plan, SimulateError, Topology, Totals, simulate};
 use corsair_observe::checkpoint::Checkpoint;
 use corsair_observe::{Observed, Recorder, Settings};
 use corsair_view::{Make, Room};
@@ -32,11 +32,9 @@ pub struct Services<'a> {
     topology: Topology,
     /// Where it goes on from.
     from: Option<Arc<Checkpoint>>,
-    /// Where it is written what happens over time.
-    timelines: Vec<timeline::File>,
-    /// What is told of it when several processes have run it.
+    /// What is told of it when several processes have run it, and where it is written what happened over time.
     #[cfg(feature = "cluster")]
-    described: Option<Described>,
+    spread: Option<(Described, Vec<timeline::File>)>,
 }
 
 impl<'a> Services<'a> {
@@ -52,9 +50,8 @@ impl<'a> Services<'a> {
             options: services,
             topology,
             from: (options.checkpoints.as_ref()).and_then(|saved| saved.from.clone()),
-            timelines: timeline::File::begin_all(&services.timelines)?,
             #[cfg(feature = "cluster")]
-            described: None,
+            spread: None,
         })
     }
 }
@@ -113,13 +110,7 @@ impl Workload for Services<'_> {
         let plan = plan(options, self.options, recorder);
         self.warn(options, &plan);
         let mut described = Described::new(options, &self.topology);
-        let names = self.topology.services.iter();
-        let names: Vec<(String, bool)> = names
-            .map(|service| {
-                let is_entry = service.package == Package::Denominator;
-                (service.name.clone(), is_entry)
-            })
-            .collect();
+        let timelines = timeline::File::begin_all(&self.options.timelines)?;
         let mut topology = self.topology;
         let (report, totals) = match (&options.session, &options.checkpoints) {
             (Some(held), _) => {
@@ -135,11 +126,7 @@ impl Workload for Services<'_> {
                 .map_err(|error| failed(&error, console))?,
         };
         described.utilisations = topology.utilisations(&totals, plan.duration);
-        let mut files = Vec::new();
-        let timeline = totals.timeline.clone().unwrap_or_default();
-        for file in self.timelines {
-            files.push(file.write(&options.arch, &timeline, &names, &topology.places)?);
-        }
+        let files = timeline::write_all(timelines, &options.arch, &topology, &totals)?;
         let results = ServiceResults {
             described,
             totals,

@@ -30,15 +30,7 @@ pub const RECORDER: &str = "recorder.json";
 /// # Errors
 /// If it is none.
 pub fn snapshot_of(checkpoint: &Checkpoint) -> Result<Snapshot> {
-    let (mut head, mut parts) = (Vec::new(), Vec::new());
-    for (name, contents) in &checkpoint.files {
-        match name.as_str() {
-            "head" => head.clone_from(contents),
-            part if part.starts_with("part-") => parts.push(contents.clone()),
-            _ => {}
-        }
-    }
-    let snapshot = Snapshot::from_parts(head, parts);
+    let snapshot = checkpoint.snapshot();
     snapshot.with_context(|| checkpoint.directory.display().to_string())
 }
 
@@ -194,6 +186,9 @@ impl<'a> Keeper<'a> {
         let size = text::bytes(snapshot.bytes());
         self.about = format!("at {time}: {size}, a pause of {paused}");
         let flags = Value::Object(self.checkpoints.flags.clone());
+        let mut files = checkpoint::files_of(snapshot)?;
+        files.push((RECORDER.to_owned(), outputs.state));
+        files.extend(outputs.copies);
         let draft = Draft {
             program: PROGRAM.to_owned(),
             version: VERSION.to_owned(),
@@ -201,7 +196,7 @@ impl<'a> Keeper<'a> {
             time: time.as_nanos(),
             asked,
             details: json!({ "flags": flags, "run": details }),
-            files: files(snapshot, outputs.state, outputs.copies),
+            files,
             outputs: outputs.files,
         };
         self.last = (Instant::now(), self.recorder.written());
@@ -233,22 +228,6 @@ impl Drop for Keeper<'_> {
     fn drop(&mut self) {
         self.finish();
     }
-}
-
-/// The files of a saved run: a head, a part for each worker, and what goes on with its files.
-fn files(
-    snapshot: Snapshot,
-    state: Vec<u8>,
-    copies: Vec<(String, Vec<u8>)>,
-) -> Vec<(String, Vec<u8>)> {
-    let (head, parts) = snapshot.into_parts();
-    let parts = (1..).zip(parts);
-    let parts = parts.map(|(number, part)| (format!("part-{number:04}"), part));
-    std::iter::once(("head".to_owned(), head))
-        .chain(parts)
-        .chain([(RECORDER.to_owned(), state)])
-        .chain(copies)
-        .collect()
 }
 
 /// What tells a configuration from others: a checksum of the flags that shape the run.

@@ -18,7 +18,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Flags that hold the run, or look at the process in which it is.
-const ONE_PROCESS: [&str; 5] = ["ui", "replay", "metrics", "timeline", "cpuprofile"];
+const ONE_PROCESS: [&str; 4] = ["ui", "replay", "metrics", "cpuprofile"];
 
 /// Starts the processes or joins the others, if the flags ask for that; then this is what the process ends with.
 ///

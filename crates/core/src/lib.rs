@@ -100,4 +100,4 @@ pub use run::{run, run_on_wall_clock, simulate};
 pub use supervision::{RestartPolicy, Strategy, Supervised, Supervisor, Then, restarting};
 pub use virtual_time::{InjectError, InspectError, Simulation, most_workers};
 #[cfg(feature = "serde")]
-pub use virtual_time::{Kinds, Snapshot, SnapshotError};
+pub use virtual_time::{Kinds, Snapshot, SnapshotError, StoredPart};

@@ -70,7 +70,7 @@ pub use simulation::{InjectError, InspectError, Simulation};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 #[cfg(feature = "serde")]
-pub use travel::{Kinds, Snapshot, SnapshotError};
+pub use travel::{Kinds, Snapshot, SnapshotError, StoredPart};
 
 /// The most workers of which each has some of a number of actors, if those are spawned at once: actors
 /// are given to workers in pages of 256.

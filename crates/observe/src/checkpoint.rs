@@ -9,15 +9,19 @@
 
 mod error;
 mod manifest;
+mod stored;
 
 pub use error::CheckpointError;
 pub use manifest::{Manifest, SavedFile};
 
+use corsair::{Snapshot, SnapshotError, StoredPart};
 use manifest::{FORMAT, MANIFEST, read_manifest, write_manifest};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use stored::StoredFile;
 
 /// Checkpoints that were not asked for by hand are kept up to this number, the newest ones.
 const KEPT: usize = 2;
@@ -57,14 +61,60 @@ pub struct Output {
 }
 
 /// A checkpoint that was read, and found to be whole.
-#[derive(Debug)]
 pub struct Checkpoint {
     /// Where it is.
     pub directory: PathBuf,
     /// What it says of itself.
     pub manifest: Manifest,
-    /// The saved run, in the order in which it was written.
+    /// The small files of the saved run, in the order in which they were written.
     pub files: Vec<(String, Vec<u8>)>,
+    /// Those that are as large as the run: they stay where they are, and whoever restores some of it reads what that needs.
+    parts: Vec<Arc<dyn StoredPart>>,
+}
+
+impl std::fmt::Debug for Checkpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Checkpoint")
+            .field("directory", &self.directory)
+            .field("manifest", &self.manifest)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Checkpoint {
+    /// The saved run.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn snapshot(&self) -> Result<Snapshot, SnapshotError> {
+        let head = self.files.iter().find(|(name, _)| name == HEAD);
+        let head = head.map(|(_, head)| head.clone()).unwrap_or_default();
+        Snapshot::stored_in(head, self.parts.clone())
+    }
+}
+
+/// What the file of a saved run is called that all its parts have in common.
+pub const HEAD: &str = "head";
+
+/// What the names of its parts begin with.
+const PART: &str = "part-";
+
+/// What the part of this worker is called, counted from 0.
+pub fn part_name(worker: usize) -> String {
+    format!("{PART}{:04}", worker + 1)
+}
+
+/// The files of a saved run.
+///
+/// # Errors
+/// If a part of it cannot be read that is elsewhere.
+pub fn files_of(snapshot: Snapshot) -> Result<Vec<(String, Vec<u8>)>, SnapshotError> {
+    let (head, parts) = snapshot.into_parts()?;
+    let parts = (0..).zip(parts);
+    let parts = parts.map(|(worker, part)| (part_name(worker), part));
+    Ok(std::iter::once((HEAD.to_owned(), head))
+        .chain(parts)
+        .collect())
 }
 
 /// Writes a checkpoint below this directory, which is made if it is missing, and removes the oldest of those that
@@ -321,7 +371,8 @@ pub fn find(directory: &Path) -> Result<PathBuf, CheckpointError> {
         })
 }
 
-/// Reads a checkpoint that this version of this program has written, and checks that all of it is as it was written.
+/// Reads a checkpoint that this version of this program has written, and checks that it is as it was written. Of the parts of the
+/// run, and of what the run had written, only the lengths are checked; their contents are when they are used.
 ///
 /// # Errors
 /// The first file that is not, by its name; or both versions, if it is another program's.
@@ -337,19 +388,28 @@ pub fn read(directory: &Path, program: &str, version: &str) -> Result<Checkpoint
             ours: format!("{program} {version} (format {FORMAT})"),
         });
     }
-    let mut files = Vec::new();
+    let (mut files, mut parts) = (Vec::new(), Vec::new());
     for file in &manifest.files {
         let path = directory.join(&file.name);
-        files.push((file.name.clone(), whole(&path, file)?));
+        if file.name.starts_with(PART) {
+            parts.push((file.name.clone(), StoredFile::open(path, file)?));
+        } else {
+            files.push((file.name.clone(), whole(&path, file)?));
+        }
     }
     for output in &manifest.outputs {
-        let path = directory.join(&output.name);
-        begin_of(&path, output, &mut io::sink())?;
+        stored::check_length(&directory.join(&output.name), output.bytes, u64::ge)?;
     }
+    // Several processes have written theirs in any order.
+    parts.sort_by(|(one, _), (other, _)| one.len().cmp(&other.len()).then(one.cmp(other)));
+    let parts = parts.into_iter();
     Ok(Checkpoint {
         directory: directory.to_owned(),
         manifest,
         files,
+        parts: parts
+            .map(|(_, part)| Arc::new(part) as Arc<dyn StoredPart>)
+            .collect(),
     })
 }
 

@@ -29,6 +29,8 @@ struct Header {
     records: u32,
     /// The times that were measured since the batch before that had any: when the run is saved, and at its end.
     times: Vec<(String, SavedTimes)>,
+    /// How many times the run was saved here; what was measured until then is in this batch or in one before it.
+    saves: u64,
     /// There is no batch after this one.
     is_last: bool,
 }
@@ -82,6 +84,8 @@ impl Relay {
 struct Batches<S> {
     send: S,
     header: Header,
+    /// How many times the run was saved.
+    saves: u64,
     records: Vec<u8>,
     batch: Vec<u8>,
 }
@@ -91,6 +95,7 @@ impl<S: FnMut(&[u8]) -> io::Result<()>> Batches<S> {
         Batches {
             send,
             header: Header::default(),
+            saves: 0,
             records: Vec::new(),
             batch: Vec::new(),
         }
@@ -113,6 +118,7 @@ impl<S: FnMut(&[u8]) -> io::Result<()>> Batches<S> {
                 .drain(..)
                 .try_for_each(|record| self.record(record))?;
             self.header.is_last = next == Next::Last;
+            self.saves += u64::from(saving.is_some());
             if saving.is_some() || self.header.is_last {
                 self.header.times = lanes.times.take();
             }
@@ -152,7 +158,10 @@ impl<S: FnMut(&[u8]) -> io::Result<()>> Batches<S> {
 
     fn batch(&mut self) -> io::Result<()> {
         self.batch.clear();
-        let header = std::mem::take(&mut self.header);
+        let header = Header {
+            saves: self.saves,
+            ..std::mem::take(&mut self.header)
+        };
         let batch = std::mem::take(&mut self.batch);
         self.batch = postcard::to_extend(&header, batch).map_err(io::Error::other)?;
         self.batch.append(&mut self.records);
@@ -195,7 +204,8 @@ impl Source {
         // Before it says how far it has come: a run that is saved waits for that.
         self.lanes.times.resume(header.times);
         if header.reached > 0 {
-            self.lanes.reached(self.number, header.reached);
+            let Header { reached, saves, .. } = header;
+            self.lanes.reached(self.number, reached, saves);
         }
         Ok(header.is_last)
     }
@@ -204,6 +214,6 @@ impl Source {
 impl Drop for Source {
     fn drop(&mut self) {
         // It tells nothing more, and is waited for no longer.
-        self.lanes.reached(self.number, u64::MAX);
+        self.lanes.reached(self.number, u64::MAX, u64::MAX);
     }
 }

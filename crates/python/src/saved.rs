@@ -15,9 +15,7 @@ use std::path::{Path, PathBuf};
 const PROGRAM: &str = "corsair for Python";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The files of a checkpoint: the run, and what goes on with what it has recorded.
-const HEAD: &str = "head";
-const PART: &str = "part-";
+/// The files of a checkpoint beside the run: what goes on with what it has recorded.
 const RECORDER: &str = "recorder.json";
 const SPANS: &str = "spans";
 
@@ -48,11 +46,10 @@ pub fn write(
     about: &str,
     asked: bool,
 ) -> PyResult<PathBuf> {
-    let (head, parts) = snapshot.into_parts();
-    let parts = (1..).zip(parts);
-    let parts = parts.map(|(number, part)| (format!("{PART}{number:04}"), part));
-    let recorded = [(RECORDER.to_owned(), outputs.state)].into_iter();
-    let spans = spans.map(|spans| (SPANS.to_owned(), spans));
+    let mut files = checkpoint::files_of(snapshot).map_err(error::value)?;
+    files.push((RECORDER.to_owned(), outputs.state));
+    files.extend(outputs.copies);
+    files.extend(spans.map(|spans| (SPANS.to_owned(), spans)));
     let draft = Draft {
         program: PROGRAM.to_owned(),
         version: VERSION.to_owned(),
@@ -60,10 +57,7 @@ pub fn write(
         time: time.as_nanos(),
         asked,
         details: json!(about),
-        files: std::iter::once((HEAD.to_owned(), head))
-            .chain(parts)
-            .chain(recorded.chain(outputs.copies).chain(spans))
-            .collect(),
+        files,
         outputs: outputs.files,
     };
     checkpoint::write(directory, draft).map_err(|e| failed(&e))
@@ -149,11 +143,7 @@ impl Saved {
     /// # Errors
     /// If it is none.
     pub fn snapshot(&self, reseed: Option<u64>) -> PyResult<Snapshot> {
-        let files = self.checkpoint.files.iter();
-        let parts = files.filter(|(name, _)| name.starts_with(PART));
-        let parts = parts.map(|(_, contents)| contents.clone()).collect();
-        let head = self.file(HEAD).unwrap_or_default().to_vec();
-        let mut snapshot = Snapshot::from_parts(head, parts).map_err(error::value)?;
+        let mut snapshot = self.checkpoint.snapshot().map_err(error::value)?;
         if let Some(seed) = reseed {
             snapshot.reseed(seed).map_err(error::value)?;
         }

@@ -1,6 +1,7 @@
 //! An architecture in several processes.
 
 use super::summary::Described;
+use super::timeline::{File, write_all};
 use super::{ServiceResults, Services, saved};
 use crate::cluster::member::{PartRun, Spread};
 use crate::options::Options;
@@ -26,7 +27,11 @@ impl Spread for Services<'_> {
             run.console.talking(options.duration);
             self.warn(options, &plan);
         }
-        self.described = Some(Described::new(options, &self.topology));
+        let timelines = match run.part.process {
+            0 => File::begin_all(&self.options.timelines)?,
+            _ => Vec::new(),
+        };
+        self.spread = Some((Described::new(options, &self.topology), timelines));
         if let Some(from) = &self.from {
             saved::check(options, from, &self.topology)?;
         }
@@ -62,14 +67,14 @@ impl Spread for Services<'_> {
                 Some(sum) => sum.merge(totals),
             }
         }
-        let (totals, mut described) = sum
-            .zip(self.described)
+        let (totals, (mut described, timelines)) = sum
+            .zip(self.spread)
             .ok_or_else(|| anyhow!("services have not been run"))?;
         described.utilisations = self.topology.utilisations(&totals, options.duration);
         Ok(ServiceResults {
             described,
+            files: write_all(timelines, &options.arch, &self.topology, &totals)?,
             totals,
-            files: Vec::new(),
         })
     }
 }

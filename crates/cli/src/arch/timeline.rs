@@ -1,7 +1,7 @@
 //! What happened over time and by zone, as CSV or as a picture.
 
 use anyhow::{Context, Result, anyhow};
-use corsair_arch::{Places, Timeline, picture};
+use corsair_arch::{Package, Places, Timeline, Topology, Totals, picture};
 use corsair_observe::Replacement;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ impl File {
     ///
     /// # Errors
     /// That it cannot be written.
-    pub fn write(
+    fn write(
         self,
         title: &str,
         timeline: &Timeline,
@@ -54,6 +54,26 @@ impl File {
         file.finish().context(FLAG)?;
         Ok(path.display().to_string())
     }
+}
+
+/// Writes what happened into all these files, and returns their names.
+///
+/// # Errors
+/// That one cannot be written.
+pub fn write_all(
+    files: Vec<File>,
+    title: &str,
+    topology: &Topology,
+    totals: &Totals,
+) -> Result<Vec<String>> {
+    let services = topology.services.iter().map(|service| {
+        let is_entry = service.package == Package::Denominator;
+        (service.name.clone(), is_entry)
+    });
+    let services: Vec<(String, bool)> = services.collect();
+    let timeline = totals.timeline.clone().unwrap_or_default();
+    let write = |file: File| file.write(title, &timeline, &services, &topology.places);
+    files.into_iter().map(write).collect()
 }
 
 fn is_picture(path: &Path) -> bool {

@@ -11,7 +11,7 @@ use anyhow::{Result, anyhow, bail};
 use corsair::Time;
 use corsair::cluster::{SavedPart, Saving};
 use corsair_observe::SavedOutputs;
-use corsair_observe::checkpoint::{Draft, SavedFile, Staging};
+use corsair_observe::checkpoint::{Draft, HEAD, SavedFile, Staging, part_name};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -296,34 +296,33 @@ impl Files {
     fn write_all(&self, events: &Receiver<Event>, tell: &impl Fn(Vec<u8>)) {
         let mut open: BTreeMap<u64, Open> = BTreeMap::new();
         for event in events {
-            let number = match event {
+            let (from, told) = match event {
                 Event::Saved(mut set) => {
                     let number = set.number;
                     let files = self.write(&mut set).map_err(|error| error.to_string());
-                    if self.place.process == 0 {
-                        open.entry(number).or_default().own = Some(set);
-                    } else {
+                    let told = Told { number, files };
+                    if self.place.process > 0 {
                         self.shared.is_writing.store(false, Ordering::Relaxed);
+                        tell(serde_json::to_vec(&told).unwrap_or_default());
+                        continue;
                     }
-                    let told = serde_json::to_vec(&Told { number, files });
-                    tell(told.unwrap_or_default());
-                    continue;
+                    open.entry(number).or_default().own = Some(set);
+                    (0, told)
                 }
-                Event::Told(from, told) => {
-                    let one = open.entry(told.number).or_default();
-                    let files = match told.files {
-                        Ok(files) => files,
-                        Err(why) => {
-                            one.failed.get_or_insert(why);
-                            Vec::new()
-                        }
-                    };
-                    let file = |(name, bytes, crc32)| SavedFile { name, bytes, crc32 };
-                    one.files
-                        .insert(from, files.into_iter().map(file).collect());
-                    told.number
+                Event::Told(from, told) => (from, told),
+            };
+            let Told { number, files } = told;
+            let one = open.entry(number).or_default();
+            let files = match files {
+                Ok(files) => files,
+                Err(why) => {
+                    one.failed.get_or_insert(why);
+                    Vec::new()
                 }
             };
+            let file = |(name, bytes, crc32)| SavedFile { name, bytes, crc32 };
+            one.files
+                .insert(from, files.into_iter().map(file).collect());
             let all = open
                 .get(&number)
                 .is_some_and(|one| one.files.len() == self.place.processes && one.own.is_some());
@@ -349,8 +348,8 @@ impl Files {
     fn write(&self, set: &mut Set) -> Result<Vec<(String, u64, u32)>> {
         let staging = self.staging(set.number);
         staging.create()?;
-        let head = set.head.take().map(|head| ("head".to_owned(), head));
-        let part = |(worker, part)| (format!("part-{:04}", worker + 1), part);
+        let head = set.head.take().map(|head| (HEAD.to_owned(), head));
+        let part = |(worker, part)| (part_name(worker), part);
         let parts = std::mem::take(&mut set.parts).into_iter().map(part);
         // Who has the head writes what all have told.
         let is_first = head.is_some();

@@ -4,10 +4,11 @@ use crate::cluster::{members, met, start};
 use crate::pirates::{result, run_from};
 use corsair::cluster::{SavedPart, Saving};
 use corsair::fsm::{self, Fsm};
-use corsair::{Config, Executor, Snapshot, Time};
+use corsair::{Config, Executor, Snapshot, StoredPart, Time};
 use corsair_cluster::Origin;
-use std::sync::Mutex;
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Keeps in memory what all processes have saved.
@@ -96,6 +97,54 @@ fn a_run_over_processes_is_saved_and_goes_on_over_any_number_of_them() {
     let snapshot = simulation.snapshot().unwrap();
     let (resumed, ..) = run_from(&config, &scenario, (2, 1), Some(&snapshot), None);
     assert_eq!(result(&resumed.unwrap()), result(&alone));
+}
+
+/// A part that counts how much is read of it.
+struct Watched {
+    part: Vec<u8>,
+    read: Arc<AtomicU64>,
+}
+
+impl StoredPart for Watched {
+    fn name(&self) -> String {
+        "watched".to_owned()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.part.len() as u64
+    }
+
+    fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
+        self.read.fetch_add(into.len() as u64, Ordering::Relaxed);
+        into.copy_from_slice(&self.part[at as usize..][..into.len()]);
+        Ok(())
+    }
+}
+
+#[test]
+fn each_process_reads_of_a_saved_run_what_its_own_shards_need() {
+    let config = Config::default();
+    let scenario = Fsm {
+        population: 20_000,
+        ..scenario()
+    };
+    let (mut simulation, _) = fsm::begin(&config, &scenario).unwrap();
+    simulation.run_until(Time::ZERO.after(Duration::from_millis(50)));
+    let (head, parts) = simulation.snapshot().unwrap().into_parts().unwrap();
+    let alone = simulation.finish().unwrap();
+    let read = Arc::new(AtomicU64::new(0));
+    let bytes: usize = parts.iter().map(Vec::len).sum();
+    let watched = parts.into_iter().map(|part| {
+        let read = Arc::clone(&read);
+        Arc::new(Watched { part, read }) as Arc<dyn StoredPart>
+    });
+    let snapshot = Snapshot::stored_in(head, watched.collect()).unwrap();
+    let (resumed, ..) = run_from(&config, &scenario, (4, 1), Some(&snapshot), None);
+    assert_eq!(resumed.unwrap().digest, alone.digest);
+    let read = read.load(Ordering::Relaxed);
+    // All of it once, and the index once for each process.
+    assert!(read >= bytes as u64, "{read} of {bytes}");
+    assert!(read < bytes as u64 * 11 / 10, "{read} of {bytes}");
 }
 
 #[test]

@@ -66,7 +66,13 @@ struct Shared {
 const LEAF_BITS: u32 = if cfg!(miri) { 4 } else { 10 };
 
 /// Pages in a row that are given out to the shards before it begins anew.
-const ROUND: u32 = if cfg!(miri) { 16 } else { 1024 };
+pub(super) const ROUND: u32 = if cfg!(miri) { 16 } else { 1024 };
+
+/// The page of an address modulo [`ROUND`]: pages that have it in common are one shard's, however many shards there are.
+#[inline(always)]
+pub(super) fn residue(address: u32) -> usize {
+    ((address >> PAGE_BITS) % ROUND) as usize
+}
 
 /// Names of actors that have ended are kept if their addresses are below this: enough for what
 /// people read, and bounded for what runs for long.
@@ -139,7 +145,7 @@ impl Places {
         if self.shards == 1 {
             return 0;
         }
-        self.owners[(to >> PAGE_BITS) as usize % ROUND as usize] as usize
+        self.owners[residue(to)] as usize
     }
 
     /// Whether this shard has the address.

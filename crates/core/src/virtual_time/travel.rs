@@ -8,14 +8,18 @@ mod codec;
 mod error;
 mod events;
 mod kinds;
+mod part;
+mod shares;
 mod snapshot;
 
 pub(super) use codec::{Codec, CodecError, Input, get, put, put_number};
 pub use error::SnapshotError;
 pub(super) use events::{read_spawn, write_spawn};
 pub use kinds::Kinds;
-pub use snapshot::Snapshot;
-pub(super) use snapshot::{
-    Common, GroupShare, Head, Part, SavedBatch, SavedGroup, SavedOrigin, Share, encoded, settings,
-    shares,
+pub use part::StoredPart;
+pub(super) use part::{
+    Counted, Extent, Index, Noted, Rests, SavedBatch, SavedGroup, SavedOrigin, SavedPage,
 };
+pub(super) use shares::{GroupShare, Share, shares};
+pub use snapshot::Snapshot;
+pub(super) use snapshot::{Common, Head, encoded, settings};

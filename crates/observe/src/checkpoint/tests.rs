@@ -33,14 +33,14 @@ fn names(below: &Path) -> Vec<String> {
 #[test]
 fn what_was_written_is_read() {
     let directory = tempfile::tempdir().unwrap();
-    let place = write(directory.path(), draft(&[("head", b"h"), ("part-1", b"")])).unwrap();
+    let place = write(directory.path(), draft(&[("head", b"h"), ("state", b"")])).unwrap();
     assert_eq!(find(directory.path()).unwrap(), place);
     let read = read(&place, "corsair", "1.2.3").unwrap();
     assert_eq!(
         read.files,
         [
             ("head".to_owned(), b"h".to_vec()),
-            ("part-1".to_owned(), Vec::new())
+            ("state".to_owned(), Vec::new())
         ]
     );
     assert_eq!(
@@ -88,10 +88,10 @@ fn a_file_that_is_cut_or_changed_is_refused_by_its_name() {
     let directory = tempfile::tempdir().unwrap();
     let place = write(
         directory.path(),
-        draft(&[("head", b"abc"), ("part-1", b"defg")]),
+        draft(&[("head", b"abc"), ("state", b"defg")]),
     )
     .unwrap();
-    for name in ["head", "part-1", "manifest.json"] {
+    for name in ["head", "state", "manifest.json"] {
         let path = place.join(name);
         let good = fs::read(&path).unwrap();
         let refused = |bad: &[u8], how: &str| {
@@ -110,6 +110,13 @@ fn a_file_that_is_cut_or_changed_is_refused_by_its_name() {
         fs::write(&path, &good).unwrap();
     }
     assert!(read(&place, "corsair", "1.2.3").is_ok());
+    // A part is opened and not read: its contents are checked by who restores it.
+    let place = write(directory.path(), draft(&[("part-0001", b"defg")])).unwrap();
+    for cut in [&b""[..], b"def", b"defgh"] {
+        fs::write(place.join("part-0001"), cut).unwrap();
+        let said = read(&place, "corsair", "1.2.3").unwrap_err().to_string();
+        assert!(said.contains("part-0001"), "{said}");
+    }
 }
 
 #[test]

@@ -30,8 +30,8 @@ pub(crate) struct Lanes {
     pub(crate) wanted: Wanted,
     pub(crate) times: Times,
     clock: Clock,
-    /// For each other process of the run: all that it has told earlier than this lies in a lane.
-    sources: Box<[AtomicU64]>,
+    /// The other processes of the run.
+    sources: Box<[Told]>,
     lanes: Box<[CachePadded<Mutex<Records>>]>,
     /// Records told, in whole blocks per lane.
     told: AtomicU64,
@@ -43,6 +43,15 @@ pub(crate) struct Lanes {
     work: Condvar,
     /// Threads wait here for the writer.
     room: Condvar,
+}
+
+/// What another process of the run has told.
+#[derive(Debug, Default)]
+struct Told {
+    /// All that is earlier than this lies in a lane.
+    until: AtomicU64,
+    /// How many times it has told the times that it had measured when the run was saved.
+    saves: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -64,6 +73,8 @@ struct Gate {
     closed: bool,
     /// The run is paused, and is being saved.
     saving: Option<Saving>,
+    /// How many times that was asked for.
+    saves: u64,
 }
 
 /// A run that is being saved: all that it has told until this time is to be written.
@@ -96,7 +107,7 @@ pub(crate) fn number() -> usize {
 
 impl Lanes {
     pub(crate) fn new(clock: Clock, wanted: Wanted, sources: usize) -> Lanes {
-        let sources = (0..sources).map(|_| AtomicU64::new(0)).collect();
+        let sources = (0..sources).map(|_| Told::default()).collect();
         Lanes {
             sources,
             ..Lanes::with_backlog(clock, wanted, BACKLOG)
@@ -159,9 +170,12 @@ impl Lanes {
         }
     }
 
-    /// Another process has told everything that is earlier than this.
-    pub(crate) fn reached(&self, source: usize, time: u64) {
-        self.sources[source].store(time, Ordering::Release);
+    /// Another process has told everything that is earlier than this, and what it had measured when the run was saved so
+    /// many times.
+    pub(crate) fn reached(&self, source: usize, time: u64, saves: u64) {
+        let source = &self.sources[source];
+        source.until.store(time, Ordering::Release);
+        source.saves.store(saves, Ordering::Release);
         let mut gate = self.gate.lock();
         // Whoever waits to save waits for this.
         if gate.saving.is_some() {
@@ -178,7 +192,7 @@ impl Lanes {
 
     fn told_by_sources(&self) -> u64 {
         let sources = self.sources.iter();
-        let times = sources.map(|time| time.load(Ordering::Acquire));
+        let times = sources.map(|source| source.until.load(Ordering::Acquire));
         times.min().unwrap_or(u64::MAX)
     }
 
@@ -216,17 +230,22 @@ impl Lanes {
             return None;
         }
         gate.saving = Some(Saving { until, answer });
+        gate.saves += 1;
         gate.called = true;
         drop(gate);
         self.work.notify_one();
         answered.recv().ok()
     }
 
-    /// What was asked, if it was and other processes have told as much: once.
+    /// What was asked, if it was and other processes have told as much and saved as often: once.
     pub(crate) fn asked_to_save(&self) -> Option<Saving> {
         let all = self.told_by_sources();
-        let saving = &mut self.gate.lock().saving;
-        saving.take_if(|saving| saving.until < all)
+        let saves = self.sources.iter();
+        let saves = saves.map(|source| source.saves.load(Ordering::Acquire));
+        let saves = saves.min().unwrap_or(u64::MAX);
+        let mut gate = self.gate.lock();
+        let is_told = saves >= gate.saves;
+        gate.saving.take_if(|saving| is_told && saving.until < all)
     }
 
     /// Moves the records of all lanes behind those in `to`, in the order of lanes. `spare` is an

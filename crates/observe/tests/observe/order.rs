@@ -2,7 +2,7 @@
 
 use crate::fleet::{Fleet, config, everything};
 use corsair::{Executor, Time};
-use corsair_observe::{Clock, Metric, Observer, Relay, Settings};
+use corsair_observe::{Clock, Metric, Observer, Recorder, Relay, Settings};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -78,6 +78,11 @@ fn what_another_process_relays_is_written_as_if_it_were_told_here() {
 #[test]
 fn times_that_another_process_has_measured_are_there_when_the_run_is_saved_and_counted_once() {
     let (config, directory) = (config(1), tempfile::tempdir().unwrap());
+    let few = Fleet {
+        requests: 1,
+        ..FLEET
+    };
+    few.run_told_apart(Executor::Virtual, &config, Recorder::off(), Recorder::off());
     let settings = || Settings {
         sources: 1,
         times: true,
@@ -101,9 +106,13 @@ fn times_that_another_process_has_measured_are_there_when_the_run_is_saved_and_c
     let recorder = relay.recorder();
     let www = recorder.service("www");
     recorder.sample(www, Metric::Response, 5);
-    let until = Time::ZERO.after(Duration::from_secs(1));
+    // The next window begins later than the run is saved: that is told before what was measured is.
+    let until = Time::ZERO.after(Duration::from_nanos(1));
+    let early = told.recv().unwrap();
+    assert!(!source.receive(&early).unwrap());
     recorder.save(until).unwrap();
     let listens = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(50));
         let mut said = Vec::new();
         for batch in told {
             said.push(source.receive(&batch).unwrap());

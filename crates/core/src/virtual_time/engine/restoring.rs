@@ -10,7 +10,8 @@ use crate::virtual_time::population::{Blueprint, Pages};
 use crate::virtual_time::scheduled::{Kind, Scheduled};
 use crate::virtual_time::shard::{NETWORK, Shard, Timer};
 use crate::virtual_time::travel::{
-    CodecError, GroupShare, Head, Input, Kinds, SavedBatch, SavedOrigin, Share, get,
+    CodecError, GroupShare, Head, Input, Kinds, SavedBatch, SavedOrigin, Share, SnapshotError, get,
+    read_spawn,
 };
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
@@ -22,8 +23,8 @@ impl<M: Message> PausableShard<M> {
         index: usize,
         head: &Head,
         kinds: &Kinds<M>,
-        share: Share<'_, M>,
-    ) -> Result<PausableShard<M>, CodecError> {
+        share: Share,
+    ) -> Result<PausableShard<M>, SnapshotError> {
         let shard = Box::into_raw(Shard::new(config, index));
         // What is dropped if this fails half-way is dropped as a paused shard is.
         let mut paused = PausableShard(ManuallyDrop::new(Engine::new(shard, config.workers.get())));
@@ -37,8 +38,9 @@ impl<M: Message> Engine<M> {
         &mut self,
         head: &Head,
         kinds: &Kinds<M>,
-        share: Share<'_, M>,
-    ) -> Result<(), CodecError> {
+        share: Share,
+    ) -> Result<(), SnapshotError> {
+        let corrupt = |error| SnapshotError::corrupt(0, error);
         self.spawned = head.common.spawned;
         self.windows = head.common.windows;
         self.counted = head.common.counted;
@@ -52,30 +54,28 @@ impl<M: Message> Engine<M> {
         shard.queues.far.advance(head.common.window);
         shard.spawns_wait_from = head.common.spawns_wait_from;
         let addresses = Addresses::restore(&head.common.addresses);
-        shard.places.addresses = addresses.ok_or(CodecError::Number(0, "address"))?;
+        shard.places.addresses =
+            addresses.ok_or_else(|| corrupt(CodecError::Number(0, "address")))?;
         shard.places.add_forgotten_names(share.names);
         shard.take_over(share.notes);
-        shard.spawns = share.spawns;
         for state in share.states {
-            kinds.add_state(&state)?;
+            kinds.add_state(&state).map_err(corrupt)?;
         }
+        let mut buffer = Vec::new();
         for group in share.groups.into_values() {
-            self.restore_group(group, kinds)?;
+            self.restore_group(group, kinds, &mut buffer)?;
         }
-        for (batch, contents) in share.batches {
-            self.restore_batch(batch, contents, kinds)?;
+        for rest in share.rests {
+            rest.read(&mut buffer)?;
+            let mut from = buffer.as_slice();
+            self.restore_rest(&mut from, kinds)
+                .and_then(|()| expect_end(from, "end of what pages have"))
+                .map_err(|error| rest.corrupt(error))?;
         }
         for page in share.closed {
             self.shard().places.close_page(page);
         }
-        self.restore_events(share.events)?;
-        for (actor, event) in share.kept {
-            self.keep_for(actor, event)?;
-        }
         let shard = self.shard();
-        for (actor, token, event) in share.own {
-            shard.add_own(actor, token, event);
-        }
         let received = std::mem::take(&mut shard.counters.received);
         if let Some(counters) = share.counters {
             shard.counters = counters;
@@ -84,6 +84,44 @@ impl<M: Message> Engine<M> {
         }
         shard.counters.received = received;
         Ok(())
+    }
+
+    /// What belongs to some pages beside the actors of groups.
+    fn restore_rest(&mut self, from: &mut Input<'_>, kinds: &Kinds<M>) -> Result<(), CodecError> {
+        let codec = kinds.codec();
+        for _ in 0..get::<u64>(from)? {
+            let batch: SavedBatch = get(from)?;
+            self.restore_batch(batch, from, kinds)?;
+        }
+        for _ in 0..get::<u64>(from)? {
+            let spawn = read_spawn(kinds, from)?;
+            self.shard().spawns.push(spawn);
+        }
+        for _ in 0..get::<u64>(from)? {
+            let (time, event) = codec.read_event(from)?;
+            self.check_owns(event.head.to)?;
+            self.restore_event(time, event)?;
+        }
+        for _ in 0..get::<u64>(from)? {
+            let actor: u32 = get(from)?;
+            let (_, event) = codec.read_event(from)?;
+            self.keep_for(actor, event)?;
+        }
+        for _ in 0..get::<u64>(from)? {
+            let (actor, token): (u32, u32) = get(from)?;
+            let (_, event) = codec.read_event(from)?;
+            self.check_owns(actor)?;
+            self.shard().add_own(actor, token, event);
+        }
+        Ok(())
+    }
+
+    /// Checks that an actor is this shard's.
+    fn check_owns(&mut self, actor: u32) -> Result<(), CodecError> {
+        match self.shard().places.owns(actor) {
+            true => Ok(()),
+            false => Err(CodecError::Number(actor.into(), "actor of this page")),
+        }
     }
 
     fn blueprint(
@@ -95,18 +133,32 @@ impl<M: Message> Engine<M> {
         kinds.blueprint(&origin.kind, &mut &*parameters)
     }
 
-    fn restore_group(&mut self, share: GroupShare<'_>, kinds: &Kinds<M>) -> Result<(), CodecError> {
+    fn restore_group(
+        &mut self,
+        share: GroupShare,
+        kinds: &Kinds<M>,
+        buffer: &mut Vec<u8>,
+    ) -> Result<(), SnapshotError> {
         let GroupShare { group, pages } = share;
+        // There is a page of it, or it would be no share.
+        let part = pages.values().next().map(|(_, part)| part.clone());
+        let corrupt = |error| match &part {
+            Some(part) => part.corrupt(error),
+            None => SnapshotError::corrupt(0, error),
+        };
         let (first, count) = (group.first, group.spawn.count());
         let page = first >> PAGE_BITS;
         if first.checked_add(count).is_none() {
-            return Err(CodecError::Number(count.into(), "number of actors"));
+            return Err(corrupt(CodecError::Number(
+                count.into(),
+                "number of actors",
+            )));
         }
-        let living: u32 = pages.values().map(|page| u32::from(page.living)).sum();
+        let living: u32 = pages.values().map(|(page, _)| u32::from(page.living)).sum();
         let places = &mut self.shard().places;
         let numbers = page..page.saturating_add(count.div_ceil(PAGE));
         if first % PAGE != 0 || pages.keys().any(|number| !numbers.contains(number)) {
-            return Err(CodecError::Number(first.into(), "spawn"));
+            return Err(corrupt(CodecError::Number(first.into(), "spawn")));
         }
         let own: Vec<_> = numbers
             .filter(|number| places.owns(number << PAGE_BITS))
@@ -123,7 +175,7 @@ impl<M: Message> Engine<M> {
             return Ok(());
         }
         let in_page = |number: u32| addresses_of(number, first, count).len() as u32;
-        let blueprint = Self::blueprint(kinds, &group.origin)?;
+        let blueprint = Self::blueprint(kinds, &group.origin).map_err(corrupt)?;
         let population = self.populations.insert(
             blueprint.build(&Pages {
                 first,
@@ -138,11 +190,20 @@ impl<M: Message> Engine<M> {
         let places = &mut self.shard().places;
         places.add_group(page, group.parent, group.spawn.clone(), living, population);
         for number in own {
-            let mut contents = pages.get(&number).map(|page| page.contents);
-            for actor in addresses_of(number, first, count) {
-                self.restore_actor(population, actor, contents.as_mut())?;
-            }
-            expect_end(contents)?;
+            let mut actors = addresses_of(number, first, count);
+            let Some((_, place)) = pages.get(&number) else {
+                // All of them had ended.
+                actors
+                    .try_for_each(|actor| self.restore_actor(population, actor, None))
+                    .map_err(corrupt)?;
+                continue;
+            };
+            place.read(buffer)?;
+            let mut from = buffer.as_slice();
+            actors
+                .try_for_each(|actor| self.restore_actor(population, actor, Some(&mut from)))
+                .and_then(|()| expect_end(from, "end of a page"))
+                .map_err(|error| place.corrupt(error))?;
         }
         Ok(())
     }
@@ -150,12 +211,13 @@ impl<M: Message> Engine<M> {
     fn restore_batch(
         &mut self,
         batch: SavedBatch,
-        contents: Input<'_>,
+        from: &mut Input<'_>,
         kinds: &Kinds<M>,
     ) -> Result<(), CodecError> {
         let (first, count) = (batch.first, batch.count);
         let last = first.checked_add(u32::from(count).saturating_sub(1));
         let within = last.is_some_and(|last| last >> PAGE_BITS == first >> PAGE_BITS);
+        self.check_owns(first)?;
         if count == 0 || !within || self.shard().places.population(first).is_some() {
             return Err(CodecError::Number(first.into(), "spawn"));
         }
@@ -168,11 +230,8 @@ impl<M: Message> Engine<M> {
         let places = &mut self.shard().places;
         let population = places.population(first).unwrap_or(u32::MAX);
         places.set_living(first, batch.living);
-        let mut contents = Some(contents);
-        for actor in first..first + u32::from(count) {
-            self.restore_actor(population, actor, contents.as_mut())?;
-        }
-        expect_end(contents)
+        let mut actors = first..first + u32::from(count);
+        actors.try_for_each(|actor| self.restore_actor(population, actor, Some(from)))
     }
 
     /// An actor as it was written; one that was not had ended.
@@ -208,28 +267,26 @@ impl<M: Message> Engine<M> {
         Ok(())
     }
 
-    /// What is to happen, in the order in which it was written.
-    fn restore_events(&mut self, events: Vec<(u64, Scheduled<M>)>) -> Result<(), CodecError> {
+    /// What is to happen at a time that has not come.
+    fn restore_event(&mut self, time: u64, mut event: Scheduled<M>) -> Result<(), CodecError> {
         let shard = self.shard();
         let (number, bits) = (shard.window.number, shard.settings.window_bits);
-        for (time, mut event) in events {
-            let window = time >> bits;
-            if window < number || time == u64::MAX {
-                return Err(CodecError::Number(time, "time to come"));
-            }
-            if window == number {
-                let offset = shard.offset(time);
-                event.head.label.set_offset(offset);
-                shard.rest.push(event);
-            } else if event.head.kind() == Kind::Timer {
-                shard.queues.timers.push(Timer {
-                    time,
-                    actor: event.head.to,
-                    token: event.head.cause.parent as u32,
-                });
-            } else {
-                shard.schedule(time, event);
-            }
+        let window = time >> bits;
+        if window < number || time == u64::MAX {
+            return Err(CodecError::Number(time, "time to come"));
+        }
+        if window == number {
+            let offset = shard.offset(time);
+            event.head.label.set_offset(offset);
+            shard.rest.push(event);
+        } else if event.head.kind() == Kind::Timer {
+            shard.queues.timers.push(Timer {
+                time,
+                actor: event.head.to,
+                token: event.head.cause.parent as u32,
+            });
+        } else {
+            shard.schedule(time, event);
         }
         Ok(())
     }
@@ -256,9 +313,9 @@ impl<M: Message> Engine<M> {
 }
 
 /// All has been read.
-fn expect_end(contents: Option<Input<'_>>) -> Result<(), CodecError> {
-    match contents.map_or(0, <[u8]>::len) {
+fn expect_end(from: &[u8], what: &'static str) -> Result<(), CodecError> {
+    match from.len() {
         0 => Ok(()),
-        left => Err(CodecError::Number(left as u64, "end of a page")),
+        left => Err(CodecError::Number(left as u64, what)),
     }
 }

@@ -7,8 +7,8 @@ use crate::virtual_time::parcel::RING;
 use crate::virtual_time::places::addresses_of;
 use crate::virtual_time::scheduled::{Head as EventHead, Kind, Scheduled, TIMER_FROM, TIMER_SEQ};
 use crate::virtual_time::travel::{
-    Codec, CodecError, Common, Kinds, Part, SavedBatch, SavedGroup, SavedOrigin, SnapshotError,
-    put, put_number, write_spawn,
+    Codec, CodecError, Common, Counted, Extent, Index, Kinds, Noted, Rests, SavedBatch, SavedGroup,
+    SavedOrigin, SavedPage, SnapshotError, put, put_number, write_spawn,
 };
 
 /// How many of some actors have not ended, and how many of those have begun.
@@ -47,7 +47,7 @@ impl<M: Message> Engine<M> {
         let mut to = Vec::new();
         let busy = self.busy;
         let shard = self.shard();
-        let part = Part {
+        let noted = Noted {
             busy,
             counters: shard.counters.clone(),
             notes: shard.notes(),
@@ -55,22 +55,30 @@ impl<M: Message> Engine<M> {
             closed: shard.places.closed_pages(),
             state: state.map_err(|error| written("what a process has", error))?,
         };
-        put(&mut to, &part).map_err(|error| written("what a shard has counted", error))?;
-        self.save_groups(&mut to)?;
-        self.save_batches(&mut to)?;
-        self.save_spawns(&mut to)?;
-        self.save_events(&kinds.codec(), &mut to)
+        let mut rests = Rests::new();
+        self.save_batches(&mut rests)?;
+        self.save_spawns(&mut rests)?;
+        self.save_events(&kinds.codec(), &mut rests)
             .map_err(|error| written("a message", error))?;
+        let index = Index {
+            noted,
+            groups: self.save_groups(&mut to)?,
+            rests: rests.write(&mut to),
+        };
+        let sealed = index.seal(&mut to);
+        sealed.map_err(|error| written("what a shard has counted", error))?;
         Ok(to)
     }
 
     /// The actors that have pages of their own, page by page.
-    fn save_groups(&mut self, to: &mut Vec<u8>) -> Result<(), SnapshotError> {
+    fn save_groups(
+        &mut self,
+        to: &mut Vec<u8>,
+    ) -> Result<Vec<(SavedGroup, Vec<SavedPage>)>, SnapshotError> {
         // SAFETY: as in `shard`; nothing is changed, and no actor runs but to be written.
         let places = unsafe { &(*self.shard).places };
-        let groups = places.groups();
-        put_number(to, groups.len() as u64);
-        for group in groups {
+        let mut saved_groups = Vec::new();
+        for group in places.groups() {
             let (first, count) = (group.first, group.spawn.count());
             let actors = group.pages.iter();
             let actors = actors.flat_map(|&page| addresses_of(page, first, count));
@@ -81,31 +89,30 @@ impl<M: Message> Engine<M> {
                 spawn: group.spawn.clone(),
                 origin,
             };
-            put(to, &saved).map_err(|error| written("a spawn", error))?;
-            put_number(to, group.pages.len() as u64);
+            let mut pages = Vec::with_capacity(group.pages.len());
             for page in group.pages {
-                let mut contents = Vec::with_capacity(16 * 1024);
+                let begin = to.len();
                 let mut census = Census::default();
                 for actor in addresses_of(page, first, count) {
-                    self.save_actor(group.population, actor, &mut census, &mut contents)?;
+                    self.save_actor(group.population, actor, &mut census, to)?;
                 }
-                put_number(to, page.into());
-                put_number(to, census.living.into());
-                put_number(to, census.live.into());
-                put_number(to, contents.len() as u64);
-                to.extend_from_slice(&contents);
+                pages.push(SavedPage {
+                    page,
+                    living: census.living as u16,
+                    live: census.live as u16,
+                    actors: Extent::since(begin, to),
+                });
             }
+            saved_groups.push((saved, pages));
         }
-        Ok(())
+        Ok(saved_groups)
     }
 
     /// The actors that share pages with others, by spawn.
-    fn save_batches(&mut self, to: &mut Vec<u8>) -> Result<(), SnapshotError> {
+    fn save_batches(&mut self, rests: &mut Rests) -> Result<(), SnapshotError> {
         // SAFETY: as in `save_groups`.
         let places = unsafe { &(*self.shard).places };
-        let batches = places.batches();
-        put_number(to, batches.len() as u64);
-        for batch in batches {
+        for batch in places.batches() {
             let actors = batch.first..batch.first + u32::from(batch.count);
             let mut contents = Vec::new();
             let mut census = Census::default();
@@ -116,15 +123,16 @@ impl<M: Message> Engine<M> {
                 first: batch.first,
                 count: batch.count,
                 living: batch.living,
-                live: census.live as u8,
                 parent: batch.parent,
                 watched: batch.watched,
                 names: batch.names,
                 origin: self.origin_of(batch.population, actors)?,
             };
+            let rest = rests.of(batch.first);
+            rest.live += census.live;
+            let to = counted(&mut rest.batches);
             put(to, &saved).map_err(|error| written("a spawn", error))?;
-            put_number(to, contents.len() as u64);
-            to.extend_from_slice(&contents);
+            to.append(&mut contents);
         }
         Ok(())
     }
@@ -220,10 +228,9 @@ impl<M: Message> Engine<M> {
     }
 
     /// The spawns that were asked for and have not been carried out.
-    fn save_spawns(&mut self, to: &mut Vec<u8>) -> Result<(), SnapshotError> {
-        let spawns = &self.shard().spawns;
-        put_number(to, spawns.len() as u64);
-        for asked in spawns {
+    fn save_spawns(&mut self, rests: &mut Rests) -> Result<(), SnapshotError> {
+        for asked in &self.shard().spawns {
+            let to = counted(&mut rests.of(asked.parent).spawns);
             write_spawn(asked, to).map_err(|error| match error {
                 CodecError::NoKind => SnapshotError::NoKind {
                     who: Addr::NONE,
@@ -236,40 +243,20 @@ impl<M: Message> Engine<M> {
     }
 
     /// All that is to happen, and what is kept for later receives.
-    fn save_events(&mut self, codec: &Codec<M>, to: &mut Vec<u8>) -> Result<(), CodecError> {
+    fn save_events(&mut self, codec: &Codec<M>, rests: &mut Rests) -> Result<(), CodecError> {
         // SAFETY: as in `save_groups`; buffers are not part of the shard.
         let shard = unsafe { &*self.shard };
-        let mut events = Vec::new();
-        let mut count = 0;
         let mut done = Ok(());
-        for event in &shard.rest {
-            count += 1;
-            let time = shard.window.base + u64::from(event.head.offset());
-            codec.write_event(time, event, &mut events)?;
-        }
-        let next = shard.window.number + 1;
-        let outs = shard.queues.out.iter();
-        let rings = outs.flat_map(|out| out.ring.iter().enumerate());
-        let inbound = self.inbound.iter().enumerate();
-        let inbound =
-            inbound.flat_map(|(place, all)| all.iter().map(move |(_, buffer)| (place, buffer)));
-        for (place, buffer) in rings.chain(inbound) {
-            let ahead = (place as u64).wrapping_sub(next) % RING;
-            let base = (next + ahead) << shard.settings.window_bits;
-            buffer.for_each(|event| {
-                count += 1;
-                if done.is_ok() {
-                    // SAFETY: the events of buffers are there, and stay.
-                    done = unsafe { codec.write_stored(base, event, &mut events) };
-                }
-            });
-        }
         let mut write = |time: u64, event: &Scheduled<M>| {
-            count += 1;
+            let to = counted(&mut rests.of(event.head.to).events);
             if done.is_ok() {
-                done = codec.write_event(time, event, &mut events);
+                done = codec.write_event(time, event, to);
             }
         };
+        for event in &shard.rest {
+            let time = shard.window.base + u64::from(event.head.offset());
+            write(time, event);
+        }
         let outs = shard.queues.out.iter();
         outs.flat_map(|out| &out.far)
             .for_each(|one| write(one.time, &one.event));
@@ -280,16 +267,40 @@ impl<M: Message> Engine<M> {
             write(timer.time, &Scheduled::bare(head));
         });
         done?;
-        put_number(to, count);
-        to.append(&mut events);
-        self.save_kept(codec, to)
+        self.save_buffers(codec, rests)?;
+        self.save_kept(codec, rests)
     }
 
-    fn save_kept(&mut self, codec: &Codec<M>, to: &mut Vec<u8>) -> Result<(), CodecError> {
+    /// What lies in buffers for the windows that come.
+    fn save_buffers(&mut self, codec: &Codec<M>, rests: &mut Rests) -> Result<(), CodecError> {
+        // SAFETY: as in `save_events`.
+        let shard = unsafe { &*self.shard };
+        let next = shard.window.number + 1;
+        let outs = shard.queues.out.iter();
+        let rings = outs.flat_map(|out| out.ring.iter().enumerate());
+        let inbound = self.inbound.iter().enumerate();
+        let inbound =
+            inbound.flat_map(|(place, all)| all.iter().map(move |(_, buffer)| (place, buffer)));
+        let mut done = Ok(());
+        for (place, buffer) in rings.chain(inbound) {
+            let ahead = (place as u64).wrapping_sub(next) % RING;
+            let base = (next + ahead) << shard.settings.window_bits;
+            buffer.for_each(|event| {
+                // SAFETY: the events of buffers are there, and stay.
+                let actor = unsafe { (*event).label.to };
+                let to = counted(&mut rests.of(actor).events);
+                if done.is_ok() {
+                    // SAFETY: as above.
+                    done = unsafe { codec.write_stored(base, event, to) };
+                }
+            });
+        }
+        done
+    }
+
+    fn save_kept(&mut self, codec: &Codec<M>, rests: &mut Rests) -> Result<(), CodecError> {
         // SAFETY: as in `save_groups`.
         let shard = unsafe { &*self.shard };
-        let mut kept = Vec::new();
-        let mut count = 0;
         for (actor, population) in shard.places.actors() {
             let Some(population) = self.populations.get(population) else {
                 continue;
@@ -299,24 +310,27 @@ impl<M: Message> Engine<M> {
             let mut at = shard.kept.first_after(list, 0);
             while let Some(entry) = at {
                 if let Some(event) = shard.kept.event(entry) {
-                    count += 1;
-                    put_number(&mut kept, actor.into());
-                    codec.write_event(0, event, &mut kept)?;
+                    let to = counted(&mut rests.of(actor).kept);
+                    put_number(to, actor.into());
+                    codec.write_event(0, event, to)?;
                 }
                 at = shard.kept.next(list, entry);
             }
         }
-        put_number(to, count);
-        to.append(&mut kept);
-        let own = shard.own_messages();
-        put_number(to, own.len() as u64);
-        for (actor, token, event) in own {
+        for (actor, token, event) in shard.own_messages() {
+            let to = counted(&mut rests.of(actor).own);
             put_number(to, actor.into());
             put_number(to, token.into());
             codec.write_event(0, event, to)?;
         }
         Ok(())
     }
+}
+
+/// Where one thing more is written.
+fn counted(to: &mut Counted) -> &mut Vec<u8> {
+    to.count += 1;
+    &mut to.bytes
 }
 
 /// What could not be written.

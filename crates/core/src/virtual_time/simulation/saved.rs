@@ -161,17 +161,14 @@ pub(in super::super) fn restored<M: Message>(
     head.check::<M>(config)?;
     let count = config.workers.get();
     let places = Places::new(0, count);
-    let shares = shares(snapshot, kinds, count, |address| places.owner(address))?;
-    let shares = shares.into_iter().skip(wanted.start).take(wanted.len());
+    let shares = shares(snapshot, count, wanted.clone(), |at| places.owner(at))?;
+    let shares = shares.into_iter();
     let shares: Vec<_> = shares.map(|share| Mutex::new(Some(share))).collect();
     let make = |index: usize| {
-        let share: Option<Share<'_, M>> = lock(&shares[index]).take();
+        let share: Option<Share> = lock(&shares[index]).take();
         let share = share.expect("each shard takes its own share");
         PausableShard::restored(config, wanted.start + index, &head, kinds, share)
     };
     let made = on_threads(config, wanted.len(), || (), make)?;
-    let shards = (1..).zip(made);
-    let shards =
-        shards.map(|(part, shard)| shard.map_err(|error| SnapshotError::corrupt(part, error)));
-    shards.collect()
+    made.into_iter().collect()
 }

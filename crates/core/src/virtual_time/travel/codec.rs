@@ -17,6 +17,12 @@ pub(in super::super) enum CodecError {
     /// The bytes mean nothing.
     #[error("{0}")]
     Postcard(#[from] postcard::Error),
+    /// What holds the bytes does not give them.
+    #[error("{0}: {1}")]
+    Unread(String, std::io::Error),
+    /// They are others than were written.
+    #[error("{0} is not what was written: a checksum or a length differs")]
+    Changed(String),
     /// A number that stands for nothing.
     #[error("{0} is no {1}")]
     Number(u64, &'static str),

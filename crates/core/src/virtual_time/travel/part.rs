@@ -1,0 +1,287 @@
+//! What one shard writes of a run.
+//!
+//! ```text
+//! part     contents, one after the other, then the index, then its length (8 bytes) and its CRC-32 (4 bytes)
+//! content  the actors of a page, or what else belongs to the pages of one number modulo `ROUND`
+//! ```
+//!
+//! The index says where each content is, with its length and its CRC-32. So whoever restores some shards reads the index
+//! and what those shards need, and no byte is believed that was not checked.
+
+use super::{CodecError, Input, get, put};
+use crate::contract::Spawn;
+use crate::contract::spawn::Names;
+use crate::virtual_time::places::{NamedRange, ROUND, residue};
+use crate::virtual_time::shard::{Counters, Notes};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::sync::Arc;
+
+/// What comes behind the index.
+const TRAILER: u64 = 12;
+
+/// A part of a saved run that is kept elsewhere than in memory, such as in a file.
+pub trait StoredPart: Send + Sync {
+    /// What it is called, for people.
+    fn name(&self) -> String;
+
+    /// How many bytes it has.
+    fn bytes(&self) -> u64;
+
+    /// Reads the bytes from this place on; all of `into` is filled.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()>;
+}
+
+/// A part, wherever it is.
+#[derive(Clone)]
+pub(super) enum AnyPart {
+    Memory(Arc<Vec<u8>>),
+    Stored(Arc<dyn StoredPart>),
+}
+
+impl AnyPart {
+    pub(super) fn bytes(&self) -> u64 {
+        match self {
+            AnyPart::Memory(part) => part.len() as u64,
+            AnyPart::Stored(part) => part.bytes(),
+        }
+    }
+
+    pub(super) fn into_bytes(self) -> Result<Vec<u8>, CodecError> {
+        match self {
+            AnyPart::Memory(part) => Ok(Arc::unwrap_or_clone(part)),
+            AnyPart::Stored(_) => {
+                let mut bytes = Vec::new();
+                self.read_at(0, self.bytes(), &mut bytes)?;
+                Ok(bytes)
+            }
+        }
+    }
+
+    /// Reads so many bytes from a place on into a buffer, if there are so many.
+    fn read_at(&self, at: u64, bytes: u64, into: &mut Vec<u8>) -> Result<(), CodecError> {
+        let end = at.checked_add(bytes).filter(|&end| end <= self.bytes());
+        let length = usize::try_from(bytes).ok();
+        let (Some(_), Some(length)) = (end, length) else {
+            return Err(self.changed());
+        };
+        into.clear();
+        match self {
+            AnyPart::Memory(part) => into.extend_from_slice(&part[at as usize..][..length]),
+            AnyPart::Stored(part) => {
+                into.resize(length, 0);
+                let failed = |error| CodecError::Unread(part.name(), error);
+                part.read(at, into).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// It is not what was written.
+    fn changed(&self) -> CodecError {
+        match self {
+            AnyPart::Memory(_) => CodecError::Changed("it".to_owned()),
+            AnyPart::Stored(part) => CodecError::Changed(part.name()),
+        }
+    }
+
+    fn check(&self, contents: &[u8], crc32: u32) -> Result<(), CodecError> {
+        match crc32fast::hash(contents) == crc32 {
+            true => Ok(()),
+            false => Err(self.changed()),
+        }
+    }
+
+    /// Reads what lies there, if it is as it was written.
+    pub(super) fn read(&self, extent: &Extent, into: &mut Vec<u8>) -> Result<(), CodecError> {
+        self.read_at(extent.at, extent.bytes, into)?;
+        self.check(into, extent.crc32)
+    }
+
+    pub(super) fn index(&self) -> Result<Index, CodecError> {
+        let mut bytes = Vec::new();
+        let end = self.bytes().checked_sub(TRAILER);
+        let end = end.ok_or_else(|| self.changed())?;
+        self.read_at(end, TRAILER, &mut bytes)?;
+        let (length, crc32) = bytes.split_at(8);
+        let length = u64::from_le_bytes(length.try_into().unwrap_or_default());
+        let crc32 = u32::from_le_bytes(crc32.try_into().unwrap_or_default());
+        let at = end.checked_sub(length).ok_or_else(|| self.changed())?;
+        self.read_at(at, length, &mut bytes)?;
+        self.check(&bytes, crc32)?;
+        let from: &mut Input<'_> = &mut bytes.as_slice();
+        let index = get(from)?;
+        match from.len() {
+            0 => Ok(index),
+            left => Err(CodecError::Number(left as u64, "end of an index")),
+        }
+    }
+}
+
+/// Where something lies in a part, and its CRC-32.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(in super::super) struct Extent {
+    at: u64,
+    bytes: u64,
+    crc32: u32,
+}
+
+impl Extent {
+    /// Of what was written from there on.
+    pub(in super::super) fn since(begin: usize, to: &[u8]) -> Extent {
+        let contents = &to[begin..];
+        Extent {
+            at: begin as u64,
+            bytes: contents.len() as u64,
+            crc32: crc32fast::hash(contents),
+        }
+    }
+}
+
+/// What there is in a part, and where.
+#[derive(Serialize, Deserialize)]
+pub(in super::super) struct Index {
+    pub(in super::super) noted: Noted,
+    pub(in super::super) groups: Vec<(SavedGroup, Vec<SavedPage>)>,
+    pub(in super::super) rests: Vec<SavedRest>,
+}
+
+impl Index {
+    /// Ends a part, whose contents are written.
+    pub(in super::super) fn seal(&self, to: &mut Vec<u8>) -> Result<(), CodecError> {
+        let begin = to.len();
+        put(to, self)?;
+        let Extent { bytes, crc32, .. } = Extent::since(begin, to);
+        to.extend_from_slice(&bytes.to_le_bytes());
+        to.extend_from_slice(&crc32.to_le_bytes());
+        Ok(())
+    }
+}
+
+/// The small things of a part.
+#[derive(Serialize, Deserialize)]
+pub(in super::super) struct Noted {
+    pub(in super::super) busy: bool,
+    pub(in super::super) counters: Counters,
+    pub(in super::super) notes: Notes,
+    /// The names of actors that were forgotten.
+    pub(in super::super) names: Vec<NamedRange>,
+    /// Pages that get no more actors.
+    pub(in super::super) closed: Vec<u32>,
+    /// In one part of each process: what its actors change together.
+    pub(in super::super) state: Vec<u8>,
+}
+
+/// What actors that were spawned together are made from.
+#[derive(Serialize, Deserialize)]
+pub(in super::super) struct SavedOrigin {
+    /// The name of their kind.
+    pub(in super::super) kind: String,
+    /// From when on those are there that have not begun.
+    pub(in super::super) born: u64,
+    /// Of those, if there are any.
+    pub(in super::super) parameters: Option<Vec<u8>>,
+}
+
+/// Actors that have pages of their own.
+#[derive(Serialize, Deserialize)]
+pub(in super::super) struct SavedGroup {
+    pub(in super::super) first: u32,
+    pub(in super::super) parent: u32,
+    pub(in super::super) spawn: Spawn,
+    pub(in super::super) origin: SavedOrigin,
+}
+
+/// The actors of a page of a group.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(in super::super) struct SavedPage {
+    pub(in super::super) page: u32,
+    /// How many have not ended.
+    pub(in super::super) living: u16,
+    /// How many of those have begun.
+    pub(in super::super) live: u16,
+    pub(in super::super) actors: Extent,
+}
+
+/// A few actors that share a page with others.
+#[derive(Serialize, Deserialize)]
+pub(in super::super) struct SavedBatch {
+    pub(in super::super) first: u32,
+    pub(in super::super) count: u8,
+    pub(in super::super) living: u8,
+    pub(in super::super) parent: u32,
+    pub(in super::super) watched: bool,
+    pub(in super::super) names: Names,
+    pub(in super::super) origin: SavedOrigin,
+}
+
+/// What else belongs to actors of some pages.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(in super::super) struct SavedRest {
+    /// The numbers of the pages modulo [`ROUND`]: all of them are one shard's.
+    pub(in super::super) residue: u16,
+    /// How many actors of batches have begun and not ended.
+    pub(in super::super) live: u32,
+    /// Counts and contents of batches, spawns, events, kept events, and messages of actors to themselves.
+    pub(in super::super) contents: Extent,
+}
+
+/// So many things, one after the other.
+#[derive(Default)]
+pub(in super::super) struct Counted {
+    pub(in super::super) count: u64,
+    pub(in super::super) bytes: Vec<u8>,
+}
+
+/// A [`SavedRest`] that is being written.
+#[derive(Default)]
+pub(in super::super) struct Rest {
+    pub(in super::super) live: u32,
+    pub(in super::super) batches: Counted,
+    pub(in super::super) spawns: Counted,
+    pub(in super::super) events: Counted,
+    pub(in super::super) kept: Counted,
+    pub(in super::super) own: Counted,
+}
+
+/// All that is being written beside the actors of groups.
+pub(in super::super) struct Rests(Vec<Rest>);
+
+impl Rests {
+    pub(in super::super) fn new() -> Rests {
+        Rests((0..ROUND).map(|_| Rest::default()).collect())
+    }
+
+    /// That of an actor.
+    #[inline]
+    pub(in super::super) fn of(&mut self, actor: u32) -> &mut Rest {
+        &mut self.0[residue(actor)]
+    }
+
+    /// Writes all.
+    pub(in super::super) fn write(self, to: &mut Vec<u8>) -> Vec<SavedRest> {
+        let mut saved = Vec::new();
+        for (residue, rest) in (0..).zip(self.0) {
+            let Rest { live, .. } = rest;
+            let begin = to.len();
+            let all = [rest.batches, rest.spawns, rest.events, rest.kept, rest.own];
+            if all.iter().all(|one| one.count == 0) {
+                continue;
+            }
+            for one in all {
+                super::put_number(to, one.count);
+                to.extend_from_slice(&one.bytes);
+            }
+            let contents = Extent::since(begin, to);
+            saved.push(SavedRest {
+                residue,
+                live,
+                contents,
+            });
+        }
+        saved
+    }
+}

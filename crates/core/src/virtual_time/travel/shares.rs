@@ -1,0 +1,159 @@
+//! What each shard gets of a saved run, whatever the number of shards that have written it.
+
+use super::part::{AnyPart, Extent, Noted, SavedGroup, SavedPage};
+use super::{CodecError, Snapshot, SnapshotError};
+use crate::virtual_time::addresses::PAGE_BITS;
+use crate::virtual_time::places::{NamedRange, ROUND};
+use crate::virtual_time::shard::{Counters, Notes};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Where something is: in which part, and where in it.
+#[derive(Clone)]
+pub(in super::super) struct Whereabouts {
+    number: usize,
+    part: AnyPart,
+    extent: Extent,
+}
+
+impl Whereabouts {
+    /// Reads it.
+    pub(in super::super) fn read(&self, into: &mut Vec<u8>) -> Result<(), SnapshotError> {
+        let read = self.part.read(&self.extent, into);
+        read.map_err(|error| self.corrupt(error))
+    }
+
+    /// What is there means nothing.
+    pub(in super::super) fn corrupt(&self, error: CodecError) -> SnapshotError {
+        SnapshotError::corrupt(self.number, error)
+    }
+}
+
+/// The pages of a group that a shard gets.
+pub(in super::super) struct GroupShare {
+    pub(in super::super) group: Arc<SavedGroup>,
+    /// By number.
+    pub(in super::super) pages: BTreeMap<u32, (SavedPage, Whereabouts)>,
+}
+
+/// What a shard gets of all parts.
+#[derive(Default)]
+pub(in super::super) struct Share {
+    pub(in super::super) groups: BTreeMap<u32, GroupShare>,
+    pub(in super::super) rests: Vec<Whereabouts>,
+    pub(in super::super) closed: Vec<u32>,
+    /// What actors of processes have changed together.
+    pub(in super::super) states: Vec<Vec<u8>>,
+    pub(in super::super) notes: Notes,
+    pub(in super::super) names: Vec<NamedRange>,
+    pub(in super::super) counters: Option<Counters>,
+    pub(in super::super) busy: bool,
+    /// How many of its actors have begun and not ended.
+    pub(in super::super) live: u64,
+}
+
+/// Deals the parts of a saved run out to shards, of which some are wanted; `owner` says whose an address is.
+pub(in super::super) fn shares(
+    snapshot: &Snapshot,
+    shards: usize,
+    wanted: Range<usize>,
+    owner: impl Fn(u32) -> usize,
+) -> Result<Vec<Share>, SnapshotError> {
+    let mut shares: Vec<Share> = (0..shards).map(|_| Share::default()).collect();
+    for (number, part) in (1..).zip(snapshot.stored()) {
+        let corrupt = |error| SnapshotError::corrupt(number, error);
+        let index = part.index().map_err(corrupt)?;
+        let whereabouts = |extent| Whereabouts {
+            number,
+            part: part.clone(),
+            extent,
+        };
+        deal_notes(index.noted, &mut shares, &owner);
+        for (group, pages) in index.groups {
+            let group = Arc::new(group);
+            for page in pages {
+                let to = checked_page(page.page).map_err(corrupt)?;
+                let to = owner(to);
+                let share = &mut shares[to];
+                share.live += u64::from(page.live);
+                if !wanted.contains(&to) {
+                    continue;
+                }
+                let entry = share.groups.entry(group.first);
+                let entry = entry.or_insert_with(|| GroupShare {
+                    group: Arc::clone(&group),
+                    pages: BTreeMap::new(),
+                });
+                // Only parts in which some have not begun have what those are made from.
+                if entry.group.origin.parameters.is_none() {
+                    entry.group = Arc::clone(&group);
+                }
+                let place = (page, whereabouts(page.actors));
+                entry.pages.insert(page.page, place);
+            }
+        }
+        for rest in index.rests {
+            if u32::from(rest.residue) >= ROUND {
+                let residue = rest.residue.into();
+                return Err(corrupt(CodecError::Number(residue, "number of pages")));
+            }
+            let to = owner(u32::from(rest.residue) << PAGE_BITS);
+            shares[to].live += u64::from(rest.live);
+            if wanted.contains(&to) {
+                shares[to].rests.push(whereabouts(rest.contents));
+            }
+        }
+    }
+    // The first shard has all counters; the others count who lives on them.
+    let live: u64 = shares.iter().map(|share| share.live).sum();
+    let others = live - shares[0].live;
+    let counters = shares[0].counters.as_mut();
+    let counters = counters.filter(|counted| {
+        let all = counted.begun.checked_add(counted.never);
+        all.is_some() && all == live.checked_add(counted.ended)
+    });
+    let Some(counters) = counters else {
+        let source = CodecError::Number(live, "number of actors that live");
+        return Err(SnapshotError::corrupt(1, source));
+    };
+    counters.begun = counters.begun.saturating_sub(others);
+    shares.truncate(wanted.end);
+    shares.drain(..wanted.start.min(wanted.end));
+    Ok(shares)
+}
+
+/// The first address of a page, if there can be one.
+fn checked_page(page: u32) -> Result<u32, CodecError> {
+    match page >> (u32::BITS - PAGE_BITS) {
+        0 => Ok(page << PAGE_BITS),
+        _ => Err(CodecError::Number(page.into(), "page")),
+    }
+}
+
+/// Deals out what has the address of an actor beside it; the rest is the first shard's.
+fn deal_notes(noted: Noted, shares: &mut [Share], owner: &impl Fn(u32) -> usize) {
+    let Noted {
+        busy,
+        counters,
+        notes,
+        names,
+        closed,
+        state,
+    } = noted;
+    let notes = notes.deal(shares.len(), owner);
+    for (share, notes) in shares.iter_mut().zip(notes) {
+        share.notes.add(notes);
+    }
+    for page in closed {
+        shares[owner(page << PAGE_BITS)].closed.push(page);
+    }
+    let first = &mut shares[0];
+    first.busy |= busy;
+    first.names.extend(names);
+    first.states.push(state);
+    match &mut first.counters {
+        None => first.counters = Some(counters),
+        Some(sum) => sum.add(counters),
+    }
+}

@@ -1,0 +1,63 @@
+//! A part of a saved run that stays in its file.
+
+use super::{CheckpointError, SavedFile};
+use corsair::StoredPart;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// A file that is read piece by piece. It stays open, so that it can be read when its name has gone.
+pub(super) struct StoredFile {
+    path: PathBuf,
+    bytes: u64,
+    file: Mutex<File>,
+}
+
+impl StoredFile {
+    /// Opens a file, if it has the length that was written.
+    pub(super) fn open(path: PathBuf, saved: &SavedFile) -> Result<StoredFile, CheckpointError> {
+        check_length(&path, saved.bytes, u64::eq)?;
+        match File::open(&path) {
+            Ok(file) => Ok(StoredFile {
+                path,
+                bytes: saved.bytes,
+                file: Mutex::new(file),
+            }),
+            Err(error) => Err(CheckpointError::Read { path, error }),
+        }
+    }
+}
+
+/// Checks that a file is there, and how its length compares with the one that was written.
+pub(super) fn check_length(
+    path: &Path,
+    saved: u64,
+    fits: impl Fn(&u64, &u64) -> bool,
+) -> Result<(), CheckpointError> {
+    let path = path.to_owned();
+    match fs::metadata(&path) {
+        Ok(found) if fits(&found.len(), &saved) => Ok(()),
+        Ok(found) => {
+            let bytes = found.len();
+            Err(CheckpointError::Length { path, bytes, saved })
+        }
+        Err(error) => Err(CheckpointError::Read { path, error }),
+    }
+}
+
+impl StoredPart for StoredFile {
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn read(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.seek(SeekFrom::Start(at))?;
+        file.read_exact(into)
+    }
+}
