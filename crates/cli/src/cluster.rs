@@ -11,7 +11,7 @@ mod start;
 
 use crate::flags::values::Values;
 use crate::flags::{Group, named};
-use crate::options::{Options, checkpoints};
+use crate::options::Options;
 use anyhow::{Result, bail};
 use corsair::Executor;
 use std::ffi::OsString;
@@ -49,7 +49,7 @@ pub fn run(values: &Values, options: &Options, args: &[OsString]) -> Result<Opti
     {
         let mut options = options.clone();
         if options.checkpoints.is_none() {
-            options.checkpoints = checkpoints::read(values, &options)?;
+            options.checkpoints = crate::options::checkpoints::read(values, &options)?;
         }
         start::run(values, options, args).map(Some)
     }

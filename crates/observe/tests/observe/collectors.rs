@@ -4,8 +4,7 @@ use crate::collector::Collector;
 use crate::fleet::{Fleet, config};
 use corsair::Executor;
 use corsair_observe::{Clock, ObserveError, Observed, Observer, Settings};
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::path::Path;
 
 const FLEET: Fleet = Fleet {
@@ -105,6 +104,9 @@ fn somebody_else_at_the_address_is_told_before_the_run() {
 #[test]
 #[cfg(feature = "metrics")]
 fn metrics_are_served_while_the_run_goes_on() {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
     let config = config(1);
     let observer = Observer::start(Settings {
         metrics: Some("127.0.0.1:0".parse().unwrap()),
