@@ -119,12 +119,12 @@ async fn writes_that_wait_for_room_and_are_cancelled_give_back_their_memory_and_
     let hung = crate::sinks::Hung::new();
     let text = format!("stream | from('m') | http_post('{}')", hung.1);
     service.task("t", &text).await;
-    // Until the task has no room.
+    // Until the task has no room. A second is long enough for a write that has some, on a busy machine too.
     let free = || {
         let request = Request::post("/write?db=db&precision=s");
         let request = request.body(in_pieces("m v=1 1\n")).unwrap();
         let answer = router(service.engine.clone()).oneshot(request);
-        tokio::time::timeout(std::time::Duration::from_millis(100), answer)
+        tokio::time::timeout(std::time::Duration::from_secs(1), answer)
     };
     let mut taken = 0;
     while free().await.is_ok() {
