@@ -156,13 +156,16 @@ impl Model {
         }
     }
 
-    /// The width of windows from which on two machines take less time than one.
-    fn least_window(&self, machines: &Machines) -> f64 {
+    /// The width of windows from which on two machines take less time than one. There is none if carrying an event takes
+    /// longer than the other machine saves.
+    fn least_window(&self, machines: &Machines) -> Option<Duration> {
         let work_of_event = self.event_seconds / machines.workers / 2.0;
         let bytes_of_event = EVENT_BYTES / 4.0 * machines.cost.byte;
         let gain = work_of_event - bytes_of_event;
-        let events = machines.meeting(2.0) / gain.max(f64::MIN_POSITIVE);
-        self.window_seconds * events / (self.events / self.windows)
+        let events = machines.meeting(2.0) / gain;
+        let least = self.window_seconds * events / (self.events / self.windows);
+        let least = Duration::try_from_secs_f64(least).ok();
+        least.filter(|_| gain > 0.0)
     }
 }
 
@@ -263,13 +266,18 @@ fn advice(hosts: u32, model: &Model, machines: &Machines, fastest: u32, needed: 
             ),
         });
     }
-    let least = Duration::from_secs_f64(model.least_window(machines).clamp(0.0, 1e6));
+    let way_out = match model.least_window(machines) {
+        Some(least) => format!(
+            "run it on one, or with a lookahead of {} or more",
+            GoDuration::rounded(least)
+        ),
+        None => "run it on one: to carry an event takes longer here than to handle it".to_owned(),
+    };
     memory(format!(
-        "the lookahead is too small for more than one machine: a window has {:.0} events, which take {}, and a meeting takes {}; run it on one, or with a lookahead of {} or more",
+        "the lookahead is too small for more than one machine: a window has {:.0} events, which take {}, and a meeting takes {}; {way_out}",
         model.events / model.windows,
         short(model.work() / machines.workers),
         short(machines.meeting(f64::from(hosts.max(2)))),
-        GoDuration::rounded(least)
     ))
 }
 
@@ -373,12 +381,25 @@ mod tests {
             "{said}"
         );
         // With that lookahead two machines are as fast as one.
-        let factor = small.least_window(&machines) / small.window_seconds;
+        let least = small.least_window(&machines).unwrap();
+        let factor = least.as_secs_f64() / small.window_seconds;
         let enough = model(10.0 * factor).on(2, &machines);
         assert!((enough.speed_up - 1.0).abs() < 0.02, "{enough:?}");
         let said = advice(2, &model(100_000.0), &machines, 7, 3);
         assert!(
             said.contains("needs 3 machines") && said.contains("fastest on 7"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn where_no_lookahead_helps_none_is_advised() {
+        let mut machines = machines(Duration::from_micros(50));
+        machines.cost.byte = 1e-6;
+        assert_eq!(model(10.0).least_window(&machines), None);
+        let said = advice(2, &model(10.0), &machines, 1, 1);
+        assert!(
+            said.ends_with("to carry an event takes longer here than to handle it"),
             "{said}"
         );
     }

@@ -34,7 +34,8 @@ pub struct SavedPart {
     pub is_at_its_time: bool,
     /// The worker's number among those of all processes.
     pub worker: usize,
-    /// What all parts have in common, from the first worker of all: [`Snapshot::head`](crate::Snapshot::head).
+    /// What all parts have in common, from the first worker of all: what
+    /// [`Snapshot::from_parts`](crate::Snapshot::from_parts) takes first.
     pub head: Option<Vec<u8>>,
     /// The part, or why it cannot be written.
     pub part: Result<Vec<u8>, SnapshotError>,

@@ -2,9 +2,9 @@
 //! that takes every frame and asks for curves twice a second. All end with the same digest.
 //!
 //! ```text
-//! cargo run --release -p corsair-view --example cost
-//! cargo run --release -p corsair-view --example cost -- pirates 15
-//! valgrind --tool=callgrind target/release/examples/cost services 1 free
+//! cargo bench -p corsair-view --bench cost
+//! cargo bench -p corsair-view --bench cost -- pirates 15
+//! valgrind --tool=callgrind target/release/deps/cost-* services 1 free
 //! ```
 //!
 //! Measured is the processor time of the thread that runs the simulation, and the frames are made on it. The three
@@ -135,7 +135,9 @@ fn pirates(way: Way) -> Option<u64> {
 type Run = fn(Way) -> Option<u64>;
 
 fn main() {
-    let given: Vec<String> = std::env::args().skip(1).collect();
+    // Cargo adds a flag of its own.
+    let given = std::env::args().skip(1).filter(|given| given != "--bench");
+    let given: Vec<String> = given.collect();
     let only = given.first().map(String::as_str);
     let rounds: usize = given.get(1).map_or(11, |n| n.parse().expect("a number"));
     let way = given.get(2).map(String::as_str);
