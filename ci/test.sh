@@ -10,7 +10,6 @@
 #   ci/test.sh mpi        must be asked for: runs over the processes of mpirun, which it installs
 #   ci/test.sh courier    must be asked for: a real NATS server, and nodes that are killed
 #   ci/test.sh checkpoint must be asked for: runs that are killed 100 times and go on
-#   ci/test.sh ui         must be asked for: the live view in Chromium
 #   ci/test.sh python     must be asked for: the Python module, with what it needs from PyPI
 #   ci/test.sh stream     must be asked for: clients of InfluxDB from pip, and hung receivers
 #
@@ -23,7 +22,7 @@ export CARGO_TERM_COLOR="${CARGO_TERM_COLOR:-never}"
 # The steps build once; incremental caches would only cost time and space.
 export CARGO_INCREMENTAL=0
 
-all_steps=(toolchain fmt lean clippy tests docs examples benches versus readme semantics features loom deny)
+all_steps=(toolchain fmt lean clippy tests docs examples benches versus readme semantics features ui loom deny)
 
 # The toolchain of rust-toolchain.toml with its components.
 step_toolchain() {
@@ -185,7 +184,7 @@ step_checkpoint() {
     ci/checkpoint.sh
 }
 
-# The live view in a real browser; not among all steps, because it installs one.
+# The live view in a real browser, where one is or can be installed.
 step_ui() {
     ci/view.sh
 }

@@ -30,9 +30,15 @@ while [ "$#" -gt 0 ]; do
 done
 [ "${#steps[@]}" -gt 0 ] || steps=(types page)
 
+# Whether there is this program, by the system's package of its name if need be.
+program() {
+    command -v "$1" >/dev/null ||
+        { apt-get update -qq && apt-get install -y -qq --no-install-recommends "$1"; } >/dev/null 2>&1
+}
+
 # Whether node has this package.
 package() {
-    command -v node >/dev/null && command -v npm >/dev/null &&
+    program npm && command -v node >/dev/null &&
         PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm install --silent --no-save --prefix "$modules" "$@"
 }
 
@@ -51,7 +57,7 @@ step_page() {
         echo "left out: the live view in a browser (it needs node, npm and the package playwright-core)"
         return 0
     fi
-    if ! { command -v chromium >/dev/null || apt-get install -y -qq --no-install-recommends chromium; } >/dev/null 2>&1; then
+    if ! program chromium; then
         echo "left out: the live view in a browser (apt-get install chromium)"
         return 0
     fi

@@ -2,8 +2,8 @@
 //! that takes every frame and asks for curves twice a second. All end with the same digest.
 //!
 //! ```text
-//! cargo bench -p corsair-view --bench cost
-//! cargo bench -p corsair-view --bench cost -- pirates 15
+//! cargo bench --profile release -p corsair-view --bench cost
+//! cargo bench --profile release -p corsair-view --bench cost -- pirates 15
 //! valgrind --tool=callgrind target/release/deps/cost-* services 1 free
 //! ```
 //!
@@ -96,7 +96,8 @@ fn services(way: Way) -> Option<u64> {
     let topology = Topology::new(&checked, Scale::default()).expect("it fits");
     let config = config();
     let plan = Plan {
-        duration: Duration::from_secs(60),
+        // Half a second of real time: what is done once hardly shows.
+        duration: Duration::from_secs(300),
         chat: Duration::from_millis(1),
         ..Plan::default()
     };
@@ -116,7 +117,7 @@ fn pirates(way: Way) -> Option<u64> {
     let config = config();
     let scenario = Fsm {
         population: 100_000,
-        talk: Duration::from_secs(10),
+        talk: Duration::from_secs(60),
         ..Fsm::default()
     };
     if way == Way::Free {
