@@ -1,6 +1,7 @@
 //! When one run over many machines makes sense: what it gains over their number, by actors and lookahead.
 
 use crate::bars::INK;
+use crate::legend;
 use crate::measured::{Gain, Machines};
 use plotters::prelude::*;
 use std::error::Error;
@@ -68,9 +69,7 @@ pub fn draw(machines: &Machines) -> Result<String, Box<dyn Error>> {
             chart
                 .draw_series(LineSeries::new(expected, colour.stroke_width(2)))?
                 .label(name)
-                .legend(move |(x, y)| {
-                    PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(3))
-                });
+                .legend(legend::line(colour));
             let measured = of_curve(&machines.measured);
             chart.draw_series(
                 measured
@@ -78,12 +77,7 @@ pub fn draw(machines: &Machines) -> Result<String, Box<dyn Error>> {
                     .map(|at| Circle::new(at, 5, colour.filled())),
             )?;
         }
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperLeft)
-            .background_style(WHITE.mix(0.9))
-            .label_font(text)
-            .draw()?;
+        legend::draw(&mut chart, SeriesLabelPosition::UpperLeft)?;
         area.present()?;
     }
     Ok(svg)

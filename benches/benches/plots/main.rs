@@ -12,6 +12,7 @@
 
 mod architecture;
 mod bars;
+mod legend;
 mod machines;
 mod measured;
 mod metastable;

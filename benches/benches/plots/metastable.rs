@@ -2,6 +2,7 @@
 //! retries with which it recovers.
 
 use crate::bars::INK;
+use crate::legend;
 use corsair::{Config, Executor};
 use corsair_arch::{DefinitionText, Plan, Scale, Setting, Slice, Topology, simulate};
 use plotters::prelude::*;
@@ -121,16 +122,9 @@ pub fn draw() -> Result<String, Box<dyn Error>> {
                         colour.filled().stroke_width(2),
                     ))?
                     .label(name)
-                    .legend(move |(x, y)| {
-                        PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(3))
-                    });
+                    .legend(legend::line(colour));
             }
-            chart
-                .configure_series_labels()
-                .position(SeriesLabelPosition::MiddleRight)
-                .background_style(WHITE.mix(0.9))
-                .label_font(text)
-                .draw()?;
+            legend::draw(&mut chart, SeriesLabelPosition::MiddleRight)?;
         }
         area.present()?;
     }

@@ -1,6 +1,7 @@
 //! Rates over the number of actors.
 
 use crate::bars::INK;
+use crate::legend;
 use crate::measured::Benchmark;
 use plotters::prelude::*;
 use std::error::Error;
@@ -71,16 +72,9 @@ pub fn chat(rows: &[Benchmark]) -> Result<String, Box<dyn Error>> {
                     LineSeries::new(points(id), colour.filled().stroke_width(2)).point_size(4),
                 )?
                 .label(name)
-                .legend(move |(x, y)| {
-                    PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(3))
-                });
+                .legend(legend::line(colour));
         }
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperLeft)
-            .background_style(WHITE.mix(0.9))
-            .label_font(text)
-            .draw()?;
+        legend::draw(&mut chart, SeriesLabelPosition::UpperLeft)?;
         area.present()?;
     }
     Ok(svg)

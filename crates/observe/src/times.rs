@@ -17,6 +17,7 @@ use hdrhistogram::Histogram;
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::Deref;
 
 /// Sets of histograms. Threads beyond that many share; a set may have megabytes.
 const SETS: usize = 8;
@@ -147,15 +148,14 @@ impl ServiceTimes {
 impl Times {
     /// All times by the names of services, as they are saved.
     pub(crate) fn save(&self) -> Vec<(String, SavedTimes)> {
-        let times = self.by_service().into_iter();
-        times.map(|(name, times)| (name, times.save())).collect()
+        saved(self.by_service())
     }
 
-    /// All times, which are forgotten here.
+    /// All times, which are forgotten here. What is measured meanwhile is in these or in those of the next call.
     pub(crate) fn take(&self) -> Vec<(String, SavedTimes)> {
-        let saved = self.save();
-        self.sets.iter().for_each(|set| set.lock().clear());
-        saved
+        let sets = self.sets.iter().map(|set| std::mem::take(&mut *set.lock()));
+        let sets: Vec<Vec<ServiceTimes>> = sets.collect();
+        saved(self.summed(sets.iter()))
     }
 
     /// And these: of a saved run, or of another process.
@@ -203,16 +203,28 @@ impl Times {
 
     /// The times measured so far, by the names of services.
     pub(crate) fn by_service(&self) -> BTreeMap<String, ServiceTimes> {
+        self.summed(self.sets.iter().map(|set| set.lock()))
+    }
+
+    fn summed(
+        &self,
+        sets: impl Iterator<Item = impl Deref<Target = Vec<ServiceTimes>>>,
+    ) -> BTreeMap<String, ServiceTimes> {
         let names = self.names.read();
         let mut sums = vec![ServiceTimes::default(); names.len()];
-        for set in &self.sets {
+        for set in sets {
             // `sums` ends with the services that had a name a moment ago.
-            for (sum, times) in sums.iter_mut().zip(set.lock().iter()) {
+            for (sum, times) in sums.iter_mut().zip(set.iter()) {
                 sum.add(times);
             }
         }
         names.iter().cloned().zip(sums).collect()
     }
+}
+
+fn saved(times: BTreeMap<String, ServiceTimes>) -> Vec<(String, SavedTimes)> {
+    let times = times.into_iter();
+    times.map(|(name, times)| (name, times.save())).collect()
 }
 
 #[cfg(test)]

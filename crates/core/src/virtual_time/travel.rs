@@ -12,7 +12,7 @@ mod part;
 mod shares;
 mod snapshot;
 
-pub(super) use codec::{Codec, CodecError, Input, get, put, put_number};
+pub(super) use codec::{Codec, CodecError, Input, expect_end, get, put, put_number};
 pub use error::SnapshotError;
 pub(super) use events::{read_spawn, write_spawn};
 pub use kinds::Kinds;

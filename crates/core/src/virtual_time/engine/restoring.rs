@@ -10,8 +10,8 @@ use crate::virtual_time::population::{Blueprint, Pages};
 use crate::virtual_time::scheduled::{Kind, Scheduled};
 use crate::virtual_time::shard::{NETWORK, Shard, Timer};
 use crate::virtual_time::travel::{
-    CodecError, GroupShare, Head, Input, Kinds, SavedBatch, SavedOrigin, Share, SnapshotError, get,
-    read_spawn,
+    CodecError, GroupShare, Head, Input, Kinds, SavedBatch, SavedOrigin, Share, SnapshotError,
+    expect_end, get, read_spawn,
 };
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
@@ -309,13 +309,5 @@ impl<M: Message> Engine<M> {
             (*self.shard).kept.push(&mut (*header).kept, event);
         }
         Ok(())
-    }
-}
-
-/// All has been read.
-fn expect_end(from: &[u8], what: &'static str) -> Result<(), CodecError> {
-    match from.len() {
-        0 => Ok(()),
-        left => Err(CodecError::Number(left as u64, what)),
     }
 }

@@ -70,6 +70,14 @@ pub(in super::super) fn get<T: DeserializeOwned>(from: &mut Input<'_>) -> Result
     Ok(value)
 }
 
+/// All has been read, and this is the end.
+pub(in super::super) fn expect_end(from: Input<'_>, end: &'static str) -> Result<(), CodecError> {
+    match from.len() {
+        0 => Ok(()),
+        left => Err(CodecError::Number(left as u64, end)),
+    }
+}
+
 /// Writes a number of at most seven bits a byte.
 #[inline]
 pub(in super::super) fn put_number(to: &mut Vec<u8>, mut number: u64) {

@@ -8,7 +8,7 @@
 //! The index says where each content is, with its length and its CRC-32. So whoever restores some shards reads the index
 //! and what those shards need, and no byte is believed that was not checked.
 
-use super::{CodecError, Input, get, put};
+use super::{CodecError, Input, expect_end, get, put};
 use crate::contract::Spawn;
 use crate::contract::spawn::Names;
 use crate::virtual_time::places::{NamedRange, ROUND, residue};
@@ -114,10 +114,7 @@ impl AnyPart {
         self.check(&bytes, crc32)?;
         let from: &mut Input<'_> = &mut bytes.as_slice();
         let index = get(from)?;
-        match from.len() {
-            0 => Ok(index),
-            left => Err(CodecError::Number(left as u64, "end of an index")),
-        }
+        expect_end(from, "end of an index").map(|()| index)
     }
 }
 
