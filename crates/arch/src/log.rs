@@ -9,12 +9,17 @@ use std::time::Duration;
 /// Tells the log, if there is one, of the message that the actor has just received.
 #[inline]
 pub(crate) fn received<C: Context<Msg>>(model: &Model, message: &Msg, cx: &C) {
-    let recorder = &model.recorder;
-    if recorder.wants_messages() {
-        let (now, from) = (cx.now(), cx.envelope().from);
-        let payload = || message.payload(&model.topology);
-        recorder.message(now, cx.me(), from, message.kind(), payload);
+    if model.recorder.wants_messages() {
+        record(model, message, cx);
     }
+}
+
+#[inline(never)]
+fn record<C: Context<Msg>>(model: &Model, message: &Msg, cx: &C) {
+    let (now, from) = (cx.now(), cx.envelope().from);
+    let payload = || message.payload(&model.topology);
+    let recorder = &model.recorder;
+    recorder.message(now, cx.me(), from, message.kind(), payload);
 }
 
 impl Msg {

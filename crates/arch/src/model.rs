@@ -23,6 +23,8 @@ pub const LEAST_TRAVEL: u64 = 10_000;
 pub(crate) struct Model {
     pub(crate) topology: Topology,
     pub(crate) recorder: Recorder,
+    /// Messages have their cause.
+    pub(crate) traces: bool,
     /// Where all random numbers come from.
     pub(crate) seed: u64,
     /// The services as the recorder numbers them.
@@ -97,6 +99,8 @@ pub(crate) struct Settings {
     pub(crate) warm_up: u64,
     /// How long the slices of the timeline are, if one is kept.
     pub(crate) interval: Option<u64>,
+    /// Whether messages have their cause, which flows and the live view show.
+    pub(crate) traces: bool,
     pub(crate) recorder: Recorder,
 }
 
@@ -126,11 +130,12 @@ impl Model {
         let farthest = topology.geography.all(topology.regions);
         let farthest = farthest.map(|times| times.typical()).max().unwrap_or(0);
         // Hello, registered, asked, answered, and its edges logged: six ways at most.
-        let settled = 8 * farthest.max(LEAST_TRAVEL) + 32 * settings.base;
+        let ways = farthest.max(LEAST_TRAVEL).saturating_mul(8);
+        let settled = ways.saturating_add(settings.base.saturating_mul(32));
         let connections = connections(&topology, &present);
         let introduced = introduced(topology.len(), connections, settled);
         let pauses = u64::from(topology.len().div_ceil(introduced.0).saturating_sub(1));
-        let load_at = settled + pauses * introduced.1;
+        let load_at = settled.saturating_add(pauses.saturating_mul(introduced.1));
         Model {
             measured,
             settled,
@@ -148,6 +153,7 @@ impl Model {
             topology,
             seed: settings.seed,
             recorder: settings.recorder,
+            traces: settings.traces,
             base: settings.base,
             poll: settings.poll,
             patience: settings.patience,
@@ -267,13 +273,18 @@ impl Model {
     /// What becomes of a message from one actor to another, counted as instances are.
     #[inline]
     pub(crate) fn fate(&self, from: u32, to: u32, now: u64, bits: impl FnMut() -> u64) -> Fate {
+        match self.has_links() {
+            false => Fate::default(),
+            true => self.fate_by_links(from, to, now, bits),
+        }
+    }
+
+    #[inline(never)]
+    fn fate_by_links(&self, from: u32, to: u32, now: u64, mut bits: impl FnMut() -> u64) -> Fate {
         let mut fate = Fate::default();
-        if self.has_links() {
-            let mut bits = bits;
-            let ends = (self.end(from), self.end(to));
-            for link in &self.links {
-                link.decide(ends, now, &mut fate, &mut bits);
-            }
+        let ends = (self.end(from), self.end(to));
+        for link in &self.links {
+            link.decide(ends, now, &mut fate, &mut bits);
         }
         fate
     }
@@ -449,6 +460,7 @@ mod tests {
             duration: 0,
             warm_up: 0,
             interval: None,
+            traces: true,
             recorder: Recorder::off(),
         };
         Model::new(topology, settings)

@@ -141,7 +141,9 @@ impl Node {
             return self.host.reject(&job, answer, cx);
         }
         let recorder = &self.host.model.recorder;
-        if let Some(context) = job.context() {
+        if recorder.wants_flows()
+            && let Some(context) = job.context()
+        {
             let kind = match operation {
                 Operation::Get => kind::GET_REQUEST,
                 Operation::Put | Operation::PutOwned => kind::PUT,
@@ -169,7 +171,7 @@ impl Node {
     #[inline]
     fn handle<C: Context<Msg>>(&mut self, job: Job, travel: u32, cx: &mut C) {
         if let Some(job) = self.host.admit(job, travel, cx) {
-            cx.continue_trace(job.trace, job.span);
+            self.host.on_account_of(&job, cx);
             self.begin(job, cx);
         }
         self.begin_queued(cx);
@@ -179,7 +181,7 @@ impl Node {
     #[inline]
     fn answered<C: Context<Msg>>(&mut self, id: u32, travel: u32, answer: Answer, cx: &mut C) {
         if let Some(request) = self.host.take_answered(id, travel, answer, cx) {
-            self.role.resume(&mut self.host, request, answer, cx);
+            self.role.resume(&mut self.host, &request, answer, cx);
         }
         self.begin_queued(cx);
     }
@@ -194,7 +196,7 @@ impl Node {
 
     fn begin_waiting<C: Context<Msg>>(&mut self, cx: &mut C) {
         while let Some(job) = self.host.next_in_queue(cx) {
-            cx.continue_trace(job.trace, job.span);
+            self.host.on_account_of(&job, cx);
             self.begin(job, cx);
         }
     }
@@ -295,7 +297,7 @@ impl Node {
     fn piece_done<C: Context<Msg>>(&mut self, piece: Piece, cx: &mut C) {
         match piece {
             Piece::Job(job, fails) => {
-                cx.continue_trace(job.trace, job.span);
+                self.host.on_account_of(&job, cx);
                 self.end(job, fails, cx);
             }
             Piece::Task(task) => self.role.work_done(&mut self.host, task, cx),

@@ -55,6 +55,10 @@ impl Default for Plan {
     }
 }
 
+/// The longest that messages may usually travel. Some ways are gone before the load begins, and all
+/// times are below 584 years.
+const LONGEST_TRAVEL: Duration = Duration::from_secs(100 * 24 * 3_600);
+
 /// Why an architecture did not run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -68,6 +72,11 @@ pub enum SimulateError {
     /// More slices of time than can be kept.
     #[error("intervals of {0:?} are more than {MOST_SLICES}; give longer ones")]
     Interval(Duration),
+    /// Messages that would arrive beyond the end of time.
+    #[error(
+        "messages that travel {0:?} are not there when the load begins; give at most {LONGEST_TRAVEL:?}"
+    )]
+    Latency(Duration),
     /// The executor failed.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -84,6 +93,7 @@ pub fn connections(topology: &Topology) -> u64 {
         duration: 0,
         warm_up: 0,
         interval: None,
+        traces: false,
         recorder: Recorder::off(),
     };
     Model::new(topology.clone(), settings).connections
@@ -119,7 +129,12 @@ pub fn simulate(
     topology: Topology,
     plan: &Plan,
 ) -> Result<(Report, Totals), SimulateError> {
-    let (config, model, parameters) = prepare(executor, base, topology, plan)?;
+    // Only flows show what messages were sent for.
+    let base = Config {
+        traces: base.traces && plan.recorder.wants_flows(),
+        ..base.clone()
+    };
+    let (config, model, parameters) = prepare(executor, &base, topology, plan)?;
     let scene = Scene::new(Arc::clone(&model), parameters);
     let report = corsair::run(executor, &config, scene)?;
     Ok((report, totals(&model)))
@@ -150,6 +165,12 @@ pub(crate) fn prepare(
     {
         return Err(SimulateError::Interval(interval));
     }
+    let ways = topology.geography.all(topology.regions);
+    let longest = ways.map(|times| times.typical()).max().unwrap_or(0);
+    let longest = Duration::from_nanos(longest);
+    if longest > LONGEST_TRAVEL {
+        return Err(SimulateError::Latency(longest));
+    }
     let config = match executor {
         Executor::Virtual => config(&topology, base.clone()),
         _ => base.clone(),
@@ -166,6 +187,7 @@ pub(crate) fn prepare(
         duration: nanos(plan.duration),
         warm_up: nanos(plan.warm_up),
         interval: plan.interval.map(nanos),
+        traces: config.traces,
         recorder: plan.recorder.clone(),
     };
     let model = Arc::new(Model::new(topology, settings));

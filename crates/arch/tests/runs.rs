@@ -66,6 +66,23 @@ fn same_on_any_number_of_workers(name: &str, topology: &Topology) {
     }
     assert_eq!(first.dead(), 0, "{name}: {:?}", first.dead_letters);
     assert!(files.len() >= 6, "{name}: {:?}", files.keys());
+    let plan = Plan {
+        duration: Duration::from_secs(1),
+        interval: Some(Duration::from_millis(50)),
+        ..Plan::default()
+    };
+    let unobserved = simulate(
+        Executor::Virtual,
+        &Config::default(),
+        topology.clone(),
+        &plan,
+    );
+    let (report, same) = unobserved.unwrap();
+    assert_eq!(
+        report.digest, first.digest,
+        "{name}, of which nothing is told"
+    );
+    assert_eq!(format!("{same:?}"), format!("{totals:?}"), "{name}");
     for workers in [2, 4] {
         let (again, same, others) = run(topology.clone(), workers);
         assert_eq!(again.digest, first.digest, "{name} on {workers} workers");

@@ -204,6 +204,7 @@ fn failed(error: &SimulateError, console: &Console) -> anyhow::Error {
         SimulateError::Chat(_) => anyhow!("-kv: {error}"),
         SimulateError::Poll(_) => anyhow!("-u: {error}"),
         SimulateError::Interval(_) => anyhow!("--interval: {error}"),
+        SimulateError::Latency(_) => anyhow!("--latency, or the network: {error}"),
         SimulateError::Run(run) => options::failed(error, run, console),
         _ => anyhow!("{}", error.to_string().trim_end()),
     }

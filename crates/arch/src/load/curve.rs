@@ -99,11 +99,11 @@ impl Curve {
         let place = self.pieces.partition_point(is_before);
         let piece = self.pieces.get(place)?;
         let left = (requests - piece.before).max(0.0);
-        let slope = if piece.to.is_infinite() {
-            0.0
-        } else {
-            (piece.last - piece.first) / (piece.to - piece.from)
-        };
+        if piece.first == piece.last {
+            let after = if left == 0.0 { 0.0 } else { left / piece.first };
+            return Some((piece.from + after).min(piece.to));
+        }
+        let slope = (piece.last - piece.first) / (piece.to - piece.from);
         // Where the area under the line is what is left, written so that nothing cancels.
         let root = (piece.first * piece.first + 2.0 * slope * left)
             .max(0.0)

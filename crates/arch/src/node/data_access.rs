@@ -64,14 +64,14 @@ impl DataAccess {
     pub(super) fn resume<C: Context<Msg>>(
         &mut self,
         host: &mut Host,
-        request: PendingRequest,
+        request: &PendingRequest,
         answer: Answer,
         cx: &mut C,
     ) {
         if answer == Answer::Found {
             return host.finish(request.job, answer, cx);
         }
-        cx.continue_trace(request.job.trace, request.job.span);
+        host.on_account_of(&request.job, cx);
         self.ask_from(host, request.job, request.stage as usize + 1, answer, cx);
     }
 

@@ -127,6 +127,14 @@ impl Host {
         &self.model.topology.services[self.service as usize].costs
     }
 
+    /// From here on, what is sent is on account of a job.
+    #[inline]
+    pub(super) fn on_account_of<C: Context<Msg>>(&self, job: &Job, cx: &mut C) {
+        if self.model.traces {
+            cx.continue_trace(job.trace, job.span);
+        }
+    }
+
     /// Takes a slot for a job, queues it if every slot is taken, or refuses it. Returns the job if
     /// it can begin.
     pub(super) fn admit<C: Context<Msg>>(
@@ -200,11 +208,14 @@ impl Host {
 
     /// True if the client is a peer of this ring. Requests of peers bypass the concurrency limit:
     /// each peer already holds a slot of its own, so queueing them could deadlock.
+    #[inline]
     fn is_ring_peer(&self, client: Addr) -> bool {
-        let instances = &self.model.topology.instances;
-        let client = instances.get(self.number(client) as usize);
-        self.model.package(self.index).is_ring()
-            && client.is_some_and(|client| client.service == self.service)
+        let topology = &self.model.topology;
+        if !topology.services[self.service as usize].package.is_ring() {
+            return false;
+        }
+        let client = topology.instances.get(self.number(client) as usize);
+        client.is_some_and(|client| client.service == self.service)
     }
 
     /// Starts to work on a job. Returns it if it takes no time; `true` beside it means that it
@@ -290,7 +301,9 @@ impl Host {
             self.totals.requests += 1;
             self.totals.nanos += lasted.saturating_sub(job.waited);
             let recorder = &self.model.recorder;
-            if let Some(context) = job.context() {
+            if recorder.wants_flows()
+                && let Some(context) = job.context()
+            {
                 recorder.server_send(now, cx.me(), context, status(answer));
             }
             recorder.sample(self.measured(), Metric::Service, lasted);
@@ -326,14 +339,27 @@ impl Host {
         let now = cx.now();
         let lasted = now.as_nanos().saturating_sub(request.sent);
         let recorder = &self.model.recorder;
-        if let Some(context) = request.job.child_context(request.span) {
+        if recorder.wants_flows()
+            && let Some(context) = request.job.child_context(request.span)
+        {
             recorder.client_receive(now, cx.me(), context, status(answer));
         }
+        if recorder.wants_times() {
+            self.measure_answer(&request, (lasted, u64::from(travel)), answer);
+        }
+        self.see_answered(&request, answer, cx);
+        request.job.waited += lasted;
+        Some(request)
+    }
+
+    /// Records how long a request took, and how much of that its answer travelled.
+    fn measure_answer(&self, request: &PendingRequest, took: (u64, u64), answer: Answer) {
+        let recorder = &self.model.recorder;
         let server = self.model.instance(request.server).service as usize;
         let measured = self.model.measured[server];
+        let (lasted, travel) = took;
         recorder.sample(measured, Metric::Response, lasted);
         if travel > 0 {
-            let travel = u64::from(travel);
             recorder.sample(measured, Metric::Network, travel);
             if request.travelled > 0 {
                 let round_trip = request.travelled + travel;
@@ -349,9 +375,6 @@ impl Host {
         if matches!(answer, Answer::Refused | Answer::Lost) {
             recorder.error(measured);
         }
-        self.see_answered(&request, answer, cx);
-        request.job.waited += lasted;
-        Some(request)
     }
 
     /// Drops everything that the instance was doing, because it is killed: clients are refused.

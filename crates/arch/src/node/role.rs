@@ -149,14 +149,14 @@ impl Role {
     pub(super) fn resume<C: Context<Msg>>(
         &mut self,
         host: &mut Host,
-        request: PendingRequest,
+        request: &PendingRequest,
         answer: Answer,
         cx: &mut C,
     ) {
         match self {
-            Role::EntryPoint(entry) => entry.resume(host, &request, answer, cx),
+            Role::EntryPoint(entry) => entry.resume(host, request, answer, cx),
             Role::DataAccess(data) => data.resume(host, request, answer, cx),
-            Role::Service(service) => service.resume(host, &request, answer, cx),
+            Role::Service(service) => service.resume(host, request, answer, cx),
             _ => host.finish(request.job, answer, cx),
         }
     }

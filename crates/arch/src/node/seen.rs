@@ -17,6 +17,14 @@ impl Host {
     /// The instance has called another. Returns where that is counted.
     #[inline]
     pub(super) fn see_sent(&mut self, to: u32) -> u32 {
+        match self.model.interval() {
+            0 => 0,
+            _ => self.count_sent(to),
+        }
+    }
+
+    #[inline(never)]
+    fn count_sent(&mut self, to: u32) -> u32 {
         let Some((interval, seen)) = self.watched() else {
             return 0;
         };
@@ -35,6 +43,13 @@ impl Host {
         answer: Answer,
         cx: &C,
     ) {
+        if self.model.interval() > 0 {
+            self.keep_answered(request, answer, cx);
+        }
+    }
+
+    #[inline(never)]
+    fn keep_answered<C: Context<Msg>>(&mut self, request: &PendingRequest, answer: Answer, cx: &C) {
         let now = cx.now().as_nanos();
         let Some((interval, seen)) = self.watched() else {
             return;
@@ -69,6 +84,13 @@ impl Host {
     /// A message has arrived.
     #[inline]
     pub(super) fn see_message<C: Context<Msg>>(&mut self, message: &Msg, cx: &C) {
+        if self.model.interval() > 0 {
+            self.keep_message(message, cx);
+        }
+    }
+
+    #[inline(never)]
+    fn keep_message<C: Context<Msg>>(&mut self, message: &Msg, cx: &C) {
         if let Some((_, seen)) = self.watched() {
             let new = (cx.now().as_nanos(), cx.envelope().from, *message);
             seen.messages.keep(new);

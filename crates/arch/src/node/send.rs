@@ -31,6 +31,7 @@ impl Host {
     }
 
     /// Sends a message that arrives after a delay in nanoseconds.
+    #[inline]
     fn post<C: Context<Msg>>(&self, to: u32, after: u64, message: Msg, cx: &mut C) -> SpanId {
         let delay = Duration::from_nanos(after.saturating_sub(self.model.base));
         cx.send_after(delay, self.address(to), message)
@@ -116,8 +117,10 @@ impl Host {
             }
             self.post(to, travel, Msg::GetRequest(call, left), cx)
         };
-        if let Some(context) = job.child_context(span) {
-            let recorder = &self.model.recorder;
+        let recorder = &self.model.recorder;
+        if recorder.wants_flows()
+            && let Some(context) = job.child_context(span)
+        {
             let operation = key.operation(kind::GET_REQUEST);
             recorder.client_send(sent, cx.me(), context, operation, Exchange::Request);
         }
@@ -144,6 +147,7 @@ impl Host {
     }
 
     /// What links do to a message to another instance.
+    #[inline]
     fn fate<C: Context<Msg>>(&self, to: u32, cx: &mut C) -> Fate {
         let now = cx.now().as_nanos();
         self.model.fate(self.index, to, now, || cx.random())
@@ -171,8 +175,10 @@ impl Host {
             self.post(to, travel, message, cx);
         }
         let span = self.post(to, travel, message, cx);
-        if let Some(context) = job.child_context(span) {
-            let recorder = &self.model.recorder;
+        let recorder = &self.model.recorder;
+        if recorder.wants_flows()
+            && let Some(context) = job.child_context(span)
+        {
             recorder.client_send(cx.now(), cx.me(), context, kind, Exchange::OneWay);
         }
     }
@@ -239,6 +245,7 @@ impl Host {
     }
 
     /// True if a fault cuts this instance off from an actor: they are in different zones.
+    #[inline]
     fn is_cut_off_from(&self, other: u32) -> bool {
         self.health.is_cut_off() && self.model.place(self.index) != self.model.place(other)
     }

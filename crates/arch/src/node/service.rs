@@ -237,7 +237,7 @@ impl Service {
         let Some(task) = &mut self.tasks[id as usize] else {
             return false;
         };
-        cx.continue_trace(task.job.trace, task.job.span);
+        host.on_account_of(&task.job, cx);
         match &self.script.operations[task.next as usize] {
             Operation::Work(times) => {
                 let work = host.health.slowed(times.sample(|| cx.random()));

@@ -1,7 +1,9 @@
 //! The same actors by the clock, and runs that are cut.
 
 use corsair::{Config, Executor, Outcome, Report};
-use corsair_arch::{Plan, Scale, Topology, Totals, read, simulate};
+use corsair_arch::{
+    Distribution, Geography, Plan, Scale, SimulateError, Topology, Totals, read, simulate,
+};
 use std::path::Path;
 use std::time::Duration;
 
@@ -39,6 +41,29 @@ fn an_architecture_runs_on_every_executor() {
         assert!(shortest > 800_000, "{executor:?}: {shortest}");
         assert_eq!(report.digest, None);
     }
+}
+
+#[test]
+fn ways_that_reach_beyond_all_time_are_refused() {
+    let run = |seconds| {
+        let checked = read("lamp", Path::new("nowhere")).unwrap();
+        let mut topology = Topology::new(&checked, Scale::default()).unwrap();
+        let travel = Duration::from_secs(seconds);
+        topology.geography = Geography::same_everywhere(&Distribution::uniform(travel, travel));
+        assert!(corsair_arch::connections(&topology) > 0);
+        simulate(
+            Executor::Virtual,
+            &Config::default(),
+            topology,
+            &Plan::default(),
+        )
+    };
+    for seconds in [9_000_000, 10_000_000_000] {
+        let refused = run(seconds).unwrap_err();
+        assert!(matches!(refused, SimulateError::Latency(_)), "{refused}");
+    }
+    let (_, totals) = run(3_600).unwrap();
+    assert!(totals.requests() > 0);
 }
 
 #[test]

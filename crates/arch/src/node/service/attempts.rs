@@ -347,7 +347,7 @@ impl Service {
             self.todo.push(Todo::Serve(number));
             if let Some(task) = &mut self.tasks[id as usize] {
                 task.calling.waiting &= !bit(tag);
-                cx.continue_trace(task.job.trace, task.job.span);
+                host.on_account_of(&task.job, cx);
             }
             self.launch(host, id, tag, opening, cx);
         }
@@ -384,7 +384,7 @@ impl Service {
                 break;
             };
             if let Some(task) = &self.tasks[task as usize] {
-                cx.continue_trace(task.job.trace, task.job.span);
+                host.on_account_of(&task.job, cx);
             }
             match what {
                 What::TimeOut => self.timed_out(host, task, tag, cx),
