@@ -7,6 +7,7 @@
 
 use corsair::{Config, Executor, Report};
 use corsair_arch::{KINDS, Plan, Scale, Topology, read, read_text, simulate};
+use corsair_benches::measuring;
 use corsair_observe::{Clock, FlowFormat, GraphFormat, Observer, Settings};
 use criterion::{
     BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main,
@@ -78,14 +79,10 @@ fn run(
 
 fn load(c: &mut Criterion) {
     let mut group = c.benchmark_group("arch-load");
-    group
-        .sample_size(10)
-        .sampling_mode(SamplingMode::Flat)
-        .warm_up_time(Duration::from_millis(300))
-        .measurement_time(Duration::from_secs(2));
+    group.sampling_mode(SamplingMode::Flat);
     // A request every ten microseconds: 100,000 a second, about ten messages each.
-    let (duration, chat) = (Duration::from_secs(2), Duration::from_micros(10));
-    for percent in [100, 1_000, 10_000] {
+    let (duration, chat) = (Duration::from_secs(1), Duration::from_micros(10));
+    for percent in [100, 10_000] {
         let topology = topology(percent);
         for (name, written) in [("plain", Written::Nothing), ("flows", Written::Flows)] {
             let loaded = || run(&topology, 1, duration, chat, written);
@@ -136,11 +133,7 @@ fn chain_of_ten() -> Topology {
 
 fn chain(c: &mut Criterion) {
     let mut group = c.benchmark_group("arch-chain");
-    group
-        .sample_size(10)
-        .sampling_mode(SamplingMode::Flat)
-        .warm_up_time(Duration::from_millis(300))
-        .measurement_time(Duration::from_secs(2));
+    group.sampling_mode(SamplingMode::Flat);
     let topology = chain_of_ten();
     let duration = Duration::from_secs(1);
     let ran = || run(&topology, 1, duration, duration, Written::Nothing);
@@ -158,11 +151,7 @@ fn chain(c: &mut Criterion) {
 
 fn whole(c: &mut Criterion) {
     let mut group = c.benchmark_group("arch-whole");
-    group
-        .sample_size(10)
-        .sampling_mode(SamplingMode::Flat)
-        .warm_up_time(Duration::from_millis(300))
-        .measurement_time(Duration::from_secs(2));
+    group.sampling_mode(SamplingMode::Flat);
     let topology = topology(10_000);
     assert!(topology.len() > 6_000);
     let (duration, chat) = (Duration::from_secs(10), Duration::from_millis(10));
@@ -177,5 +166,9 @@ fn whole(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, load, chain, whole);
+criterion_group! {
+    name = benches;
+    config = measuring::for_about(10, Duration::from_secs(1));
+    targets = load, chain, whole
+}
 criterion_main!(benches);

@@ -7,7 +7,7 @@
 use corsair::fsm::{Form, Fsm};
 use corsair::{Config, Executor};
 use corsair_benches::event_heap::Simulation;
-use corsair_benches::phases;
+use corsair_benches::{measuring, phases};
 use criterion::measurement::WallTime;
 use criterion::{
     BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group,
@@ -20,11 +20,7 @@ const TALK: Duration = Duration::from_secs(10);
 
 fn chat(c: &mut Criterion) {
     let mut group = c.benchmark_group("chat");
-    group
-        .sample_size(10)
-        .sampling_mode(SamplingMode::Flat)
-        .warm_up_time(Duration::from_millis(300))
-        .measurement_time(Duration::from_secs(2));
+    group.sampling_mode(SamplingMode::Flat);
     for population in [1_000, 10_000, 100_000, 1_000_000] {
         for (name, form) in [("handler", Form::Handler), ("async", Form::Async)] {
             for workers in [1, 2] {
@@ -106,5 +102,9 @@ fn bench_heap(
     });
 }
 
-criterion_group!(benches, chat);
+criterion_group! {
+    name = benches;
+    config = measuring::for_about(10, Duration::from_secs(1));
+    targets = chat
+}
 criterion_main!(benches);

@@ -3,6 +3,7 @@
 //!
 //! Server and clients share the process and its cores.
 
+use corsair_benches::measuring;
 use corsair_courier::{Limits, Node, Options, Serving, serve};
 use corsair_courier_load::client::{Http, Said, Socket};
 use corsair_courier_load::{Bare, Posters, Target};
@@ -40,9 +41,6 @@ fn post(c: &mut Criterion) {
     let posters = runtime.block_on(Posters::connect(&host, &bare.host(), POSTERS));
     let mut posters = posters.expect("users");
     let mut group = c.benchmark_group("courier/post");
-    group
-        .sample_size(20)
-        .measurement_time(Duration::from_secs(5));
     group.throughput(Throughput::Elements(POSTERS as u64));
     for (name, target) in [("durable", Target::Durable), ("bare", Target::Bare)] {
         group.bench_function(BenchmarkId::new(name, POSTERS), |b| {
@@ -102,5 +100,9 @@ fn post_to_socket(c: &mut Criterion) {
     runtime.block_on(serving.stop());
 }
 
-criterion_group!(benches, post, post_to_socket);
+criterion_group! {
+    name = benches;
+    config = measuring::for_about(20, Duration::from_secs(4));
+    targets = post, post_to_socket
+}
 criterion_main!(benches);

@@ -6,6 +6,7 @@
 //! are beside other channels in `benches/versus/edges`.
 
 use corsair::edge::{self, Collector, Emitter, FanOut, Flavour, Merge, Options};
+use corsair_benches::measuring;
 use corsair_benches::points::{BATCH, CAPACITY, Check, MANY, Point, point};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
@@ -165,13 +166,13 @@ fn runtime() -> tokio::runtime::Runtime {
 
 fn group<'a>(criterion: &'a mut Criterion, name: &str) -> BenchmarkGroup<'a, WallTime> {
     let mut group = criterion.benchmark_group(format!("edge/{name}"));
-    group
-        .throughput(Throughput::Elements(MANY))
-        .sample_size(20)
-        .warm_up_time(Duration::from_millis(500))
-        .measurement_time(Duration::from_secs(2));
+    group.throughput(Throughput::Elements(MANY));
     group
 }
 
-criterion_group!(benches, one_thread, one_task, fan_out);
+criterion_group! {
+    name = benches;
+    config = measuring::for_about(20, Duration::from_secs(2));
+    targets = one_thread, one_task, fan_out
+}
 criterion_main!(benches);

@@ -10,6 +10,7 @@
 )]
 
 use corsair::fork_join::{Pool, fork_join, join};
+use corsair_benches::measuring;
 use criterion::measurement::WallTime;
 use criterion::{
     BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main,
@@ -285,16 +286,9 @@ fn shallow(criterion: &mut Criterion) {
     group.finish();
 }
 
-fn settings() -> Criterion {
-    Criterion::default()
-        .sample_size(10)
-        .warm_up_time(Duration::from_millis(300))
-        .measurement_time(Duration::from_secs(1))
-}
-
 criterion_group! {
     name = benches;
-    config = settings();
+    config = measuring::for_about(10, Duration::from_secs(1));
     targets = sum, fib, shallow
 }
 criterion_main!(benches);

@@ -2,11 +2,12 @@
 //!
 //! `whole` is a run from before the first actor to after the last, `delivery` the part of it from
 //! the FSM's first message to the moment at which its messages have been handled. The rate counts
-//! five messages per pirate in both. Every run is checked: all pirates and all gold come back.
+//! five messages per pirate in both. No pirate chats before it goes home. Every run is checked: all
+//! pirates and all gold come back.
 
 use corsair::fsm::{Form, Fsm};
 use corsair::{Config, Executor};
-use corsair_benches::{phases, tokio_tasks};
+use corsair_benches::{measuring, phases, tokio_tasks};
 use criterion::measurement::WallTime;
 use criterion::{
     BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group,
@@ -42,6 +43,9 @@ fn corsair(
             population,
             form,
             talk: Duration::ZERO,
+            // By the clock a million that chat once a second would be most of the work, and those
+            // by hand do not chat.
+            chat: Some(Duration::from_secs(60)),
             ..Fsm::default()
         };
         let run = phases::run(executor, &config, fsm);
@@ -88,11 +92,11 @@ fn contenders() -> Vec<Contender> {
             Form::Async,
             1_000_000,
         ),
-        corsair("tokio-2-async", Executor::Tokio, 2, Form::Async, 1_000_000),
+        corsair("tokio-2-async", Executor::Tokio, 2, Form::Async, 100_000),
         Contender {
             name: "tokio-2-by-hand",
             run: Box::new(by_hand),
-            most: 1_000_000,
+            most: 100_000,
         },
         corsair("pool-2-async", Executor::Pool, 2, Form::Async, 100_000),
         corsair("threads-async", Executor::Threads, 2, Form::Async, 10_000),
@@ -112,16 +116,7 @@ fn whole(c: &mut Criterion) {
 fn delivery(c: &mut Criterion) {
     let mut group = group(c, "fsm/delivery");
     for contender in contenders() {
-        // A million on the wall-clock executors takes seconds; once, for the whole, is enough.
-        let most = if contender.name.starts_with("virtual") {
-            1_000_000
-        } else {
-            100_000
-        };
-        for population in [100_000, 1_000_000]
-            .into_iter()
-            .filter(|&count| count <= most)
-        {
+        for population in [100_000, 1_000_000] {
             bench(&mut group, &contender, population, |(_, delivery)| delivery);
         }
     }
@@ -130,11 +125,7 @@ fn delivery(c: &mut Criterion) {
 
 fn group<'a>(c: &'a mut Criterion, name: &str) -> BenchmarkGroup<'a, WallTime> {
     let mut group = c.benchmark_group(name);
-    group
-        .sample_size(10)
-        .sampling_mode(SamplingMode::Flat)
-        .warm_up_time(Duration::from_millis(300))
-        .measurement_time(Duration::from_secs(1));
+    group.sampling_mode(SamplingMode::Flat);
     group
 }
 
@@ -157,5 +148,9 @@ fn bench(
     );
 }
 
-criterion_group!(benches, delivery, whole);
+criterion_group! {
+    name = benches;
+    config = measuring::for_about(10, Duration::from_secs(1));
+    targets = delivery, whole
+}
 criterion_main!(benches);

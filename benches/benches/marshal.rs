@@ -4,6 +4,7 @@
 //! compared with those of the serial strategy before anything is timed. The Go twin, with the same
 //! people, is `benches/versus/go/marshal`.
 
+use corsair_benches::measuring;
 use corsair_people::{self as people, Person};
 use corsair_serial::{
     Batch, Chunked, Format, Json, ParallelTasks, ParallelThreads, Pooled, Postcard, Serial, Sonic,
@@ -112,10 +113,7 @@ fn few(criterion: &mut Criterion) {
 
 criterion_group! {
     name = marshal;
-    config = Criterion::default()
-        .sample_size(20)
-        .warm_up_time(Duration::from_millis(200))
-        .measurement_time(Duration::from_millis(600));
+    config = measuring::for_about(20, Duration::from_millis(600));
     targets = grid, formats, few
 }
 criterion_main!(marshal);

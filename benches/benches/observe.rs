@@ -4,6 +4,7 @@
 //! the clock by arrival, and finishes the observer; the number of spans written is checked.
 
 use corsair::{Addr, Time};
+use corsair_benches::measuring;
 use corsair_observe::{
     Clock, Exchange, FlowFormat, Metric, Node, Observer, Recorder, Settings, TraceContext,
 };
@@ -68,10 +69,6 @@ fn observe(criterion: &mut Criterion) {
     let directory = tempfile::tempdir().expect("a directory");
     let mut group = criterion.benchmark_group("observe");
     group.throughput(Throughput::Elements(MESSAGES));
-    group
-        .sample_size(10)
-        .warm_up_time(Duration::from_millis(300))
-        .measurement_time(Duration::from_secs(2));
     group.bench_function("no listener", |bencher| {
         let recorder = Recorder::off();
         bencher.iter(|| tell(black_box(&recorder), true));
@@ -88,5 +85,9 @@ fn observe(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, observe);
+criterion_group! {
+    name = benches;
+    config = measuring::for_about(10, Duration::from_secs(2));
+    targets = observe
+}
 criterion_main!(benches);

@@ -4,6 +4,7 @@
 //! Throughput is in deliveries: a point that one task gets. Every task is asked afterwards how many
 //! it has got, outside of the timed part. Starting and stopping the engine is not timed either.
 
+use corsair_benches::measuring;
 use corsair_stream::engine::EngineOptions;
 use corsair_stream_load::Workload;
 use criterion::measurement::WallTime;
@@ -46,7 +47,7 @@ fn run(group: &mut BenchmarkGroup<'_, WallTime>, id: BenchmarkId, workload: &Wor
 }
 
 fn matching(criterion: &mut Criterion) {
-    let mut group = slow(criterion, "stream/match");
+    let mut group = flat(criterion, "stream/match");
     for tasks in TASKS {
         let workload = Workload::new(tasks, FROM, "m1", LINES);
         run(&mut group, BenchmarkId::from_parameter(tasks), &workload);
@@ -54,7 +55,7 @@ fn matching(criterion: &mut Criterion) {
 }
 
 fn none(criterion: &mut Criterion) {
-    let mut group = slow(criterion, "stream/none");
+    let mut group = flat(criterion, "stream/none");
     for tasks in TASKS {
         let workload = Workload::new(tasks, FROM, "m2", LINES);
         run(&mut group, BenchmarkId::from_parameter(tasks), &workload);
@@ -63,7 +64,7 @@ fn none(criterion: &mut Criterion) {
 
 /// The shape of the original recording.
 fn packets(criterion: &mut Criterion) {
-    let mut group = slow(criterion, "stream/packets");
+    let mut group = flat(criterion, "stream/packets");
     for tasks in TASKS {
         for (name, measurement) in [("match", "packets"), ("none", "other")] {
             let text = format!("stream | from().measurement('{measurement}')");
@@ -75,7 +76,7 @@ fn packets(criterion: &mut Criterion) {
 
 /// Tasks that do something with every point.
 fn work(criterion: &mut Criterion) {
-    let mut group = slow(criterion, "stream/work");
+    let mut group = flat(criterion, "stream/work");
     for (name, text) in [("where", WHERE), ("count", COUNT), ("alert", ALERT)] {
         let workload = Workload::new(100, text, "m1", LINES);
         run(&mut group, BenchmarkId::new(name, 100), &workload);
@@ -86,14 +87,15 @@ fn work(criterion: &mut Criterion) {
     run(&mut group, BenchmarkId::new("join", 100), &join);
 }
 
-fn slow<'c>(criterion: &'c mut Criterion, name: &str) -> BenchmarkGroup<'c, WallTime> {
+fn flat<'c>(criterion: &'c mut Criterion, name: &str) -> BenchmarkGroup<'c, WallTime> {
     let mut group = criterion.benchmark_group(name);
-    group
-        .sampling_mode(SamplingMode::Flat)
-        .sample_size(20)
-        .measurement_time(Duration::from_secs(3));
+    group.sampling_mode(SamplingMode::Flat);
     group
 }
 
-criterion_group!(benches, matching, none, packets, work);
+criterion_group! {
+    name = benches;
+    config = measuring::for_about(20, Duration::from_secs(2));
+    targets = matching, none, packets, work
+}
 criterion_main!(benches);

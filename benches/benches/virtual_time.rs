@@ -12,6 +12,7 @@ use corsair::{
     Actor, Addr, AsyncContext, Config, Context, Event, Executor, Flow, Latency, Message, Report,
     Scenario, Spawn, Token,
 };
+use corsair_benches::measuring;
 use criterion::{
     BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main,
 };
@@ -193,11 +194,7 @@ fn run(workers: usize, latency: Duration, scenario: impl Scenario<Job>) -> Repor
 
 fn virtual_time(c: &mut Criterion) {
     let mut group = c.benchmark_group("virtual_time");
-    group
-        .sample_size(10)
-        .sampling_mode(SamplingMode::Flat)
-        .warm_up_time(Duration::from_millis(300))
-        .measurement_time(Duration::from_secs(2));
+    group.sampling_mode(SamplingMode::Flat);
     let mut bench = |name: &str, size: u32, once: &dyn Fn(usize) -> Report| {
         let alone = once(1);
         group.throughput(Throughput::Elements(alone.delivered() + alone.timers));
@@ -232,5 +229,9 @@ fn virtual_time(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, virtual_time);
+criterion_group! {
+    name = benches;
+    config = measuring::for_about(10, Duration::from_secs(2));
+    targets = virtual_time
+}
 criterion_main!(benches);
