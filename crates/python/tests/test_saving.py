@@ -36,7 +36,7 @@ def test_a_run_that_is_saved_and_goes_on_is_the_run_that_was_never_saved(tmp_pat
 
 def test_what_is_everything_that_a_definition_can_have_goes_on(tmp_path):
     arch = corsair.Architecture.from_json(
-        os.path.join(os.path.dirname(__file__), "../../arch/tests/everything_arch.json")
+        os.path.join(os.path.dirname(__file__), "../../arch/tests/behaviour/everything_arch.json")
     )
     whole = corsair.run(arch, duration=1, regions=2, population=200)
     corsair.run(arch, duration=1, regions=2, population=200, checkpoint_at=0.5, checkpoint_dir=tmp_path)

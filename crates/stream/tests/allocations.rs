@@ -133,7 +133,7 @@ fn memory_is_linear_in_the_number_of_series_for_every_node() {
     let _alone = ONE_AT_A_TIME.lock().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = { runtime }.enable_all().build().unwrap();
-    let series = std::env::var("STREAM_SERIES").map_or(10_000, |series| series.parse().unwrap());
+    let series = std::env::var("STREAM_SERIES").map_or(4_000, |series| series.parse().unwrap());
     // Several nodes at once where each of them alone would tell the same.
     for nodes in [
         "where(v >= 0) | default().field('d', 1) | eval(v * 2, host + zone).as('w', 'x').keep()

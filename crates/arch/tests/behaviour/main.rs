@@ -3,6 +3,7 @@
 mod capacity;
 mod commands;
 mod costs;
+mod digests;
 mod faults;
 mod learn;
 mod live;
@@ -11,6 +12,7 @@ mod pirates;
 mod published;
 mod registry;
 mod resilience;
+mod runs;
 mod saved;
 mod scene;
 mod service;

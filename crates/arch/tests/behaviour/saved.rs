@@ -18,7 +18,7 @@ fn named(name: &str, regions: u32) -> Topology {
         return Topology::new(&checked, scale).unwrap();
     }
     let checked = match name {
-        "everything" => read_text(include_str!("../everything_arch.json"), name).unwrap(),
+        "everything" => read_text(include_str!("everything_arch.json"), name).unwrap(),
         _ => read(name, Path::new("nowhere")).unwrap(),
     };
     Topology::new(&checked, scale).unwrap()

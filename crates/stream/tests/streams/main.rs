@@ -14,6 +14,7 @@ mod memory;
 mod nodes;
 mod order;
 mod page;
+mod parsing;
 mod post;
 mod program;
 mod routing;

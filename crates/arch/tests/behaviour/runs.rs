@@ -1,7 +1,7 @@
 //! Architectures run from end to end, the same to the last byte for any number of workers.
 
 use corsair::{Config, Executor, Report};
-use corsair_arch::{BUILT_IN, KINDS, Plan, Scale, Topology, Totals, read, simulate, step};
+use corsair_arch::{BUILT_IN, Checked, KINDS, Plan, Scale, Topology, Totals, read, simulate, step};
 use corsair_observe::{Clock, FlowFormat, GraphFormat, Observer, Settings};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -96,34 +96,42 @@ fn same_on_any_number_of_workers(name: &str, topology: &Topology) {
     }
 }
 
+/// Checks all built-in definitions side by side.
+fn for_every_built_in(check: impl Fn(&str, &Checked) + Sync) {
+    std::thread::scope(|scope| {
+        for (name, _) in BUILT_IN {
+            let check = &check;
+            scope.spawn(move || check(name, &read(name, Path::new("nowhere")).unwrap()));
+        }
+    });
+}
+
 #[test]
 fn every_built_in_leaves_the_same_bytes_on_any_number_of_workers() {
-    for (name, _) in BUILT_IN {
-        let checked = read(name, Path::new("nowhere")).unwrap();
+    for_every_built_in(|name, checked| {
         for regions in [1, 2] {
             let scale = Scale {
                 regions,
                 percent: 100,
             };
-            let topology = Topology::new(&checked, scale).unwrap();
+            let topology = Topology::new(checked, scale).unwrap();
             same_on_any_number_of_workers(name, &topology);
         }
-    }
+    });
 }
 
 #[test]
 fn every_built_in_on_several_shards_leaves_the_same_bytes() {
-    for (name, _) in BUILT_IN {
-        let checked = read(name, Path::new("nowhere")).unwrap();
+    for_every_built_in(|name, checked| {
         let at = |percent| {
             let regions = 1;
-            Topology::new(&checked, Scale { regions, percent }).unwrap()
+            Topology::new(checked, Scale { regions, percent }).unwrap()
         };
         // Actors are dealt to workers in pages of 256 addresses: three pages and more.
         let topology = (1..).map(|times| at(500 * times));
         let topology = topology.into_iter().find(|topology| topology.len() > 520);
         same_on_any_number_of_workers(name, &topology.unwrap());
-    }
+    });
 }
 
 /// Every field that a definition can have, in use; but for those that name other files.
