@@ -135,7 +135,12 @@ unsafe fn run_all<M: Message, P: Pause>(
                 }
                 let other = !std::ptr::eq(engine, first);
                 let running = other.then(|| Running::new(engine.shard));
-                end = engine.carry_out(config, agreed, pause);
+                if ordinary {
+                    engine.absorb();
+                    engine.run_ordinary(config, &agreed, pause);
+                } else {
+                    end = engine.carry_out(config, agreed, pause);
+                }
                 engine.lent_end = end;
                 member.changed = true;
                 drop(running);
@@ -186,9 +191,8 @@ unsafe fn run_on<M: Message, P: Pause>(
             break vote;
         }
         thickness.count(&agreed);
-        let end = engine.carry_out(config, agreed, pause);
-        debug_assert!(end.is_none(), "an ordinary window ended the run");
-        config.progress.reached(engine.shard().window.base);
+        // Nothing came from others since it absorbed what had.
+        engine.run_ordinary(config, &agreed, pause);
         busy += u64::from(agreed.busy);
         last = Some(agreed);
     };
@@ -242,6 +246,17 @@ impl<M: Message> Engine<M> {
         let bits = shard.settings.window_bits;
         let end = agreed.next << bits | ((1 << bits) - 1);
         end < shard.window.limit && (!P::EVER || end < pause.before())
+    }
+
+    /// Runs a window that [is ordinary](Engine::is_ordinary): what [`Engine::carry_out`] does of it.
+    fn run_ordinary<P: Pause>(&mut self, config: &Config, agreed: &Vote, pause: &P) {
+        self.windows += u64::from(agreed.busy);
+        self.counted |= agreed.busy;
+        self.over = agreed.last;
+        config
+            .progress
+            .reached(agreed.next << self.shard().settings.window_bits);
+        self.run_window(agreed.next, pause);
     }
 
     /// Goes to a window before which there is nothing here, and before which so many of others counted.
