@@ -239,17 +239,24 @@ trait Actors<M: Message> {
         unsafe {
             (*shard).turn.now = (*shard).window.base + (*event).label.offset() as u64;
             (*shard).turn.current = event;
-            if (*slot).header.state != State::Live || !(*event).label.is_message() {
+            let live = (*slot).header.state == State::Live;
+            if !(*event).label.is_message() || !live && !self.is_to_begin(shard, slot) {
                 return self.deliver_other(shard, slot, event);
             }
             count_message(shard, event);
+            if !live {
+                // Until it has begun, for what a panic leaves.
+                (*shard).turn.arrived = event;
+                self.begin(shard, slot);
+                (*shard).turn.arrived = std::ptr::null_mut();
+            }
             if Self::Form::receive(Slot::actor(slot), shard, event) == Flow::Stop {
                 self.end(shard, slot, Reason::Returned);
             }
         }
     }
 
-    /// The same for what is not a message for an actor that has begun.
+    /// The same for what is not a message for an actor that has begun or begins with it.
     ///
     /// # Safety
     /// As for [`Actors::deliver`]; time and event of the shard's turn are set.
@@ -298,8 +305,7 @@ trait Actors<M: Message> {
                 }
             }
             let kind = (*event).label.kind();
-            let unborn = state == State::Fresh && (*shard).turn.now < self.born(slot);
-            if state == State::Ended || unborn {
+            if state != State::Live && !self.is_to_begin(shard, slot) {
                 let event = Stored::read(event, (*shard).turn.now);
                 let kind = event.message_kind();
                 drop((*shard).undeliverable(event, kind));
@@ -325,12 +331,34 @@ trait Actors<M: Message> {
                 count_message(shard, event);
             }
             if state == State::Fresh {
-                self.make(shard, slot, (*shard).turn.me);
-                (*shard).counters.begun += 1;
-                Self::Form::begin(Slot::actor(slot), shard);
+                self.begin(shard, slot);
             }
         }
         Ready::Yes
+    }
+
+    /// Whether the actor being run, which is not live, is there and begins with what has come for it.
+    ///
+    /// # Safety
+    /// As for [`Actors::deliver`].
+    #[inline(always)]
+    unsafe fn is_to_begin(&self, shard: *mut Shard<M>, slot: *mut Slot<M, Self::Form>) -> bool {
+        // SAFETY: as in `deliver`.
+        unsafe { (*slot).header.state == State::Fresh && (*shard).turn.now >= self.born(slot) }
+    }
+
+    /// Makes the actor being run, and lets it begin.
+    ///
+    /// # Safety
+    /// As for [`Actors::deliver`]; the actor has not begun, and `arrived` is what it begins with.
+    #[inline(always)]
+    unsafe fn begin(&self, shard: *mut Shard<M>, slot: *mut Slot<M, Self::Form>) {
+        // SAFETY: as in `deliver`.
+        unsafe {
+            self.make(shard, slot, (*shard).turn.me);
+            (*shard).counters.begun += 1;
+            Self::Form::begin(Slot::actor(slot), shard);
+        }
     }
 
     /// Ends the actor being run.

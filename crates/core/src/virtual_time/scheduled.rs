@@ -183,9 +183,6 @@ impl Label {
             && self.offset() <= other.offset()
     }
 
-    /// Where in [`Label::order`] the time begins; what is below tells events of one time apart.
-    pub(super) const TIME_SHIFT: u32 = 64 + KIND_BITS;
-
     /// By what events of one window are ordered: receiver, then time, sender, sequence, kind.
     ///
     /// Two events with one order are of one sender and one time; they stay in the order in which
