@@ -1,6 +1,6 @@
 //! How bodies wait for events.
 
-use super::{ForBody, VirtualContext};
+use super::{ForBody, ShardAccess, VirtualContext};
 use crate::contract::{Context, Envelope, Event, Message, Own, Waiting};
 use crate::virtual_time::scheduled::{Head, Kind, Scheduled};
 use crate::virtual_time::waker;
@@ -59,15 +59,20 @@ pub(super) struct Any;
 impl<M: Message> Wanted<M> for Any {
     #[inline(always)]
     fn look(&mut self, context: &VirtualContext<M, ForBody<M>>) -> Option<Event<M>> {
-        let shard = || context.shard();
-        while let Some(event) = shard().take_kept() {
-            let kind = event.message_kind();
-            shard().resume_kept(event.head, kind);
-            if let Some(event) = event.for_actor() {
-                return Some(event);
+        // The thread is asked for it once: the root receives as many events as all others together.
+        let shard = context.access.shard();
+        // SAFETY: the shard is valid, and no reference to it is held; each ends with its expression, before
+        // the message is asked for its kind, which is foreign code.
+        unsafe {
+            while let Some(event) = (*shard).take_kept() {
+                let kind = event.message_kind();
+                (*shard).resume_kept(event.head, kind);
+                if let Some(event) = event.for_actor() {
+                    return Some(event);
+                }
             }
+            (*shard).take_event()
         }
-        shard().take_event()
     }
 }
 
