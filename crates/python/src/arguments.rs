@@ -28,28 +28,44 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Span {
                 Err(what) => wrong(what),
             };
         }
-        let is_number = given.cast::<PyFloat>().is_ok() || given.cast::<PyInt>().is_ok();
-        if is_number && given.cast::<PyBool>().is_err() {
-            let seconds = match given.extract::<f64>() {
-                Ok(seconds) => seconds,
-                Err(_) => return wrong(too_long(&given.repr()?.to_string())),
-            };
-            if seconds.is_nan() || seconds < 0.0 {
-                return wrong(format!("{seconds} is no time; give 0 seconds or more"));
-            }
-            if seconds >= LONGEST {
-                return wrong(too_long(&format!("{seconds} s")));
-            }
-            return Ok(Span(Duration::from_secs_f64(seconds)));
+        if is_number(&given) {
+            return Span::of_number(&given);
         }
-        if let Ok(seconds) = given.call_method0("total_seconds") {
-            return Span::extract(seconds.as_borrowed());
+        // What it says is a number, or nothing: whoever says itself would be asked forever.
+        if let Ok(seconds) = given.call_method0("total_seconds")
+            && is_number(&seconds)
+        {
+            return Span::of_number(&seconds);
         }
         Err(PyTypeError::new_err(format!(
             "a time is a number of seconds, text as '250ms', or a timedelta, not {}",
             given.get_type().name()?
         )))
     }
+}
+
+impl Span {
+    /// So many seconds.
+    fn of_number(given: &Bound<'_, PyAny>) -> PyResult<Span> {
+        let wrong = |what: String| Err(PyValueError::new_err(what));
+        let seconds = match given.extract::<f64>() {
+            Ok(seconds) => seconds,
+            Err(_) => return wrong(too_long(&given.repr()?.to_string())),
+        };
+        if seconds.is_nan() || seconds < 0.0 {
+            return wrong(format!("{seconds} is no time; give 0 seconds or more"));
+        }
+        if seconds >= LONGEST {
+            return wrong(too_long(&format!("{seconds} s")));
+        }
+        Ok(Span(Duration::from_secs_f64(seconds)))
+    }
+}
+
+/// Whether it is a number of Python; a truth value is none.
+fn is_number(given: &Bound<'_, PyAny>) -> bool {
+    let is_number = given.cast::<PyFloat>().is_ok() || given.cast::<PyInt>().is_ok();
+    is_number && given.cast::<PyBool>().is_err()
 }
 
 /// A time in seconds.

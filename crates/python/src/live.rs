@@ -70,9 +70,7 @@ impl Live {
         let mut world = self.world()?;
         match world.as_mut() {
             Some(world) => act(world),
-            None => Err(PyRuntimeError::new_err(
-                "the simulation was finished or closed",
-            )),
+            None => Err(over()),
         }
     }
 
@@ -90,7 +88,7 @@ impl Live {
         let near = corsair_arch::nearest(name, self.names.iter().map(String::as_str));
         let meant = match near {
             Some(near) => format!("did you mean {near}?"),
-            None => "Simulation.instances lists them".to_owned(),
+            None => "ServiceSimulation.instances lists them".to_owned(),
         };
         Err(PyValueError::new_err(format!(
             "there is no instance '{name}'; {meant}"
@@ -241,8 +239,8 @@ impl Live {
 
     /// The state of an instance in numbers as JSON; none before it has begun and after it has ended.
     fn state(&self, instance: &str) -> PyResult<Option<String>> {
-        let instance = self.instance(instance)?;
         self.with(|world| {
+            let instance = self.instance(instance)?;
             let state = world.state(instance);
             let state = state.map(|state| serde_json::to_string(&state));
             state.transpose().map_err(error::failed)
@@ -251,8 +249,8 @@ impl Live {
 
     /// Everything about an instance as JSON.
     fn details(&self, instance: &str) -> PyResult<Option<String>> {
-        let instance = self.instance(instance)?;
         self.with(|world| {
+            let instance = self.instance(instance)?;
             let details = world.details(instance);
             let details = details.map(|details| serde_json::to_string(&details));
             details.transpose().map_err(error::failed)
@@ -267,7 +265,6 @@ impl Live {
         value: Option<Count>,
         at: Option<Span>,
     ) -> PyResult<()> {
-        let instance = self.instance(instance)?;
         let percent = value.map_or(100, |Count(value)| value);
         let command = match what {
             "kill" => Command::Kill,
@@ -283,6 +280,7 @@ impl Live {
             }
         };
         self.with(|world| {
+            let instance = self.instance(instance)?;
             let at = moment(world, at);
             world.command(at, instance, command).map_err(error::value)
         })
@@ -296,8 +294,8 @@ impl Live {
         put: Option<Count>,
         at: Option<Span>,
     ) -> PyResult<u64> {
-        let instance = self.instance(instance)?;
         self.with(|world| {
+            let instance = self.instance(instance)?;
             let what = match (endpoint, put) {
                 (Some(_), Some(_)) => {
                     return Err(PyValueError::new_err(
@@ -320,9 +318,7 @@ impl Live {
         let world = self.world()?.take();
         let about = self.about.lock().ok().and_then(|mut about| about.take());
         let (Some(world), Some(about)) = (world, about) else {
-            return Err(PyRuntimeError::new_err(
-                "the simulation was finished or closed",
-            ));
+            return Err(over());
         };
         if here {
             self.cut.cut();
@@ -347,6 +343,11 @@ impl Live {
         drop(recording.unwrap_or_else(PoisonError::into_inner).take());
         Ok(())
     }
+}
+
+/// There is no simulation any more.
+fn over() -> PyErr {
+    error::failed("the simulation was finished or closed")
 }
 
 /// A time that has not come: the one given, or the next.

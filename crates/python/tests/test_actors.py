@@ -482,10 +482,11 @@ def test_ctrl_c_in_a_handler_ends_the_simulation():
         import corsair
         class Ticker:
             def on(self, message, ctx):
+                if ctx.now == 0:
+                    print("ready", flush=True)
                 ctx.after(1.0, message)
         simulation = corsair.Simulation()
-        simulation.send(simulation.spawn(Ticker()), "tick")
-        print("ready", flush=True)
+        simulation.send(simulation.spawn(Ticker()), "tick", at=0)
         try:
             simulation.run()
         except KeyboardInterrupt:

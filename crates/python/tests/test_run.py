@@ -1,6 +1,7 @@
 """Runs and what they leave."""
 
 import json
+import os
 import pickle
 import signal
 import subprocess
@@ -8,10 +9,12 @@ import sys
 import textwrap
 import threading
 import time
+import types
 
 import corsair
 import pytest
 from corsair import Architecture, Table
+from corsair import _progress as progress
 
 VARYING = {"wall_seconds", "messages_per_second", "peak_memory_bytes", "files", "workers"}
 
@@ -139,6 +142,13 @@ def test_results_draw_themselves():
     assert set(services["service"]) == set(result.summary["services_by_name"])
 
 
+class Endless:
+    """Says of its length that it is as long as itself."""
+
+    def total_seconds(self):
+        return self
+
+
 @pytest.mark.parametrize(
     "arguments, error, said",
     [
@@ -151,6 +161,7 @@ def test_results_draw_themselves():
         ({"duration": None}, TypeError, "duration"),
         ({"duration": True}, TypeError, "duration"),
         ({"duration": []}, TypeError, "duration"),
+        ({"duration": Endless()}, TypeError, "duration: a time is a number"),
         ({"seed": -1}, ValueError, "seed"),
         ({"seed": 1 << 64}, ValueError, "seed"),
         ({"seed": 1.5}, TypeError, "seed"),
@@ -164,6 +175,7 @@ def test_results_draw_themselves():
         ({"load": "poison 300/s"}, ValueError, "load"),
         ({"load": 5}, TypeError, "load"),
         ({"latency": "1ns"}, ValueError, "latency"),
+        ({"latency": 1 << 31}, ValueError, "messages that travel"),
         ({"chat": 0}, ValueError, "too often"),
         ({"poll": 0}, ValueError, "registries"),
         ({"interval": "1us"}, ValueError, "intervals"),
@@ -246,8 +258,8 @@ def interrupted(code):
 def test_ctrl_c_ends_it_as_a_keyboard_interrupt(call):
     code = f"""
         import corsair
-        print("ready", flush=True)
         try:
+            print("ready", flush=True)
             {call}
         except KeyboardInterrupt:
             print("interrupted")
@@ -255,6 +267,53 @@ def test_ctrl_c_ends_it_as_a_keyboard_interrupt(call):
     """
     returned, out, err = interrupted(code)
     assert (returned, out.split()) == (0, ["interrupted", "completed"]), err
+
+
+def test_a_terminal_shows_a_bar_until_ctrl_c_is_typed():
+    pty = pytest.importorskip("pty")
+    code = """
+        import corsair
+        try:
+            corsair.run("netflixoss", duration=1e6)
+        except KeyboardInterrupt:
+            print("interrupted")
+    """
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(sys.executable, [sys.executable, "-c", textwrap.dedent(code)])
+    shown = b""
+    while b"interrupted" not in shown:
+        shown += os.read(terminal, 4096)
+        if b"netflixoss ..." in shown and b"^C" not in shown:
+            os.write(terminal, b"\x03")
+    _, status = os.waitpid(child, 0)
+    os.close(terminal)
+    assert status == 0
+    # The bar goes before anything else is written.
+    assert shown.rstrip().endswith(b" \rinterrupted")
+
+
+def test_a_notebook_shows_a_bar_that_goes(monkeypatch):
+    shown = []
+
+    class Handle:
+        def update(self, html):
+            shown.append(html)
+
+    def display(html, display_id):
+        assert display_id
+        shown.append(html)
+        return Handle()
+
+    ipython, cells = types.ModuleType("IPython"), types.ModuleType("IPython.display")
+    ipython.get_ipython = lambda: types.SimpleNamespace(kernel=object())
+    cells.HTML, cells.display = str, display
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", cells)
+    with progress.shown(True, "web") as bar:
+        bar(0.25)
+        bar(0.5)
+    assert [html[:26] for html in shown] == ['web <progress value="0.250', 'web <progress value="0.500', ""]
 
 
 def test_a_forked_child_runs_by_itself():

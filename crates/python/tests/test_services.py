@@ -68,3 +68,25 @@ def test_what_makes_no_sense_is_told():
     held.close()
     with pytest.raises(RuntimeError, match="closed"):
         held.step()
+
+
+def test_what_is_asked_of_a_simulation_that_is_over_is_told_so():
+    closed, finished = ServiceSimulation("lamp", duration=1), ServiceSimulation("lamp", duration=1)
+    closed.close()
+    finished.finish()
+    for over in (closed, finished):
+        for ask in (
+            over.step,
+            over.finish,
+            lambda: over.run_until(1),
+            lambda: over.state("nowhere"),
+            lambda: over.details("webserver00"),
+            lambda: over.kill("nowhere"),
+            lambda: over.request("nowhere"),
+            lambda: over.checkpoint("nowhere"),
+        ):
+            with pytest.raises(corsair.SimulationError, match="finished or closed"):
+                ask()
+        over.close()
+    with pytest.raises(ValueError, match="ServiceSimulation.instances"):
+        ServiceSimulation("lamp").kill("something else")
