@@ -82,7 +82,9 @@ pub use part::{course, run_part};
 pub use reload::ReloadError;
 pub use script::{Endpoints, Script};
 pub use setup::{Setup, SetupError};
-pub use simulate::{KINDS, Plan, SimulateError, config, connections, memory_needed, simulate};
+pub use simulate::{
+    KINDS, Plan, SimulateError, config, connections, default_workers, memory_needed, simulate,
+};
 pub use timeline::{MOST_SLICES, Slice, Timeline, TimelineRow};
 pub use topology::{
     Costs, Instance, RoomError, Scale, ScaleError, Service, TimedFault, Topology, first_part,

@@ -8,6 +8,7 @@ use crate::topology::Topology;
 use crate::totals::Totals;
 use corsair::{Config, Executor, Latency, Message, Report, RunError};
 use corsair_observe::Recorder;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -117,6 +118,17 @@ pub fn config(topology: &Topology, base: Config) -> Config {
         latency: Latency::constant(Duration::from_nanos(least)),
         ..base
     }
+}
+
+/// Each worker that nobody has asked for has so many instances, or more.
+const INSTANCES_OF_A_WORKER: u32 = 4_096;
+
+/// How many workers run an architecture if nobody says: one for each core, but fewer where a window of virtual
+/// time has too little to do for all of them, whose meetings would take longer than they save.
+pub fn default_workers(topology: &Topology) -> NonZeroUsize {
+    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let busy = topology.len() / INSTANCES_OF_A_WORKER;
+    NonZeroUsize::new(busy as usize).map_or(NonZeroUsize::MIN, |busy| busy.min(cores))
 }
 
 /// Runs an architecture.

@@ -43,6 +43,8 @@ pub struct Options {
     pub executor: Executor,
     /// How it runs.
     pub config: Config,
+    /// The number of workers is one per core because nobody has said another.
+    pub any_workers: bool,
     /// The date of time zero, if one was given.
     pub epoch: Option<Timestamp>,
     /// The directory below which files are written.
@@ -151,6 +153,7 @@ impl Options {
             chat: values.read("kv", chat)?,
             reload,
             executor: executor(values)?,
+            any_workers: workers(values)?.is_none(),
             config: Config {
                 per_actor: per_actor.is_some(),
                 ..config

@@ -21,7 +21,7 @@ pub struct ResumeArgs {
     /// What --checkpoint-dir has named, or one of the checkpoints in it
     #[arg(value_name = "DIR")]
     directory: PathBuf,
-    /// Worker threads, as many as one likes [default: one per core]
+    /// Worker threads, as many as one likes [default: as of a new run]
     #[arg(long, value_name = "N")]
     workers: Option<String>,
     /// Stop at this point of virtual time and tell what has happened so far

@@ -1,6 +1,6 @@
 //! One run of an architecture, and what it leaves.
 
-use crate::arguments::{Arguments, Span, config, scale};
+use crate::arguments::{Arguments, Span, Workers, config, scale};
 use crate::entry::Entry;
 use crate::error;
 use crate::interrupt::watched;
@@ -100,7 +100,7 @@ pub struct Job {
 /// # Errors
 /// The first argument, or part of the definition, that is wrong.
 pub fn job(py: Python<'_>, text: &str, file: &str, arguments: &Arguments<'_, '_>) -> PyResult<Job> {
-    let (config, scale) = (config(arguments)?, scale(arguments)?);
+    let (mut config, scale) = (config(arguments)?, scale(arguments)?);
     let mut plan = Plan {
         duration: arguments.get::<Span>("duration")?.0,
         ..Plan::default()
@@ -126,6 +126,9 @@ pub fn job(py: Python<'_>, text: &str, file: &str, arguments: &Arguments<'_, '_>
         None => Some((plan.duration / 100).max(Duration::from_millis(1))),
     };
     let topology = topology(py, text, file, arguments, scale)?;
+    if arguments.maybe::<Workers>("workers")?.is_none() {
+        config.workers = corsair_arch::default_workers(&topology);
+    }
     Ok(Job {
         config,
         topology,

@@ -48,6 +48,15 @@ def test_the_result_does_not_depend_on_workers(mm1):
     assert len(digests) == 1
 
 
+def test_few_instances_have_one_worker_unless_more_are_asked_for(command):
+    flags = ["-a", "netflixoss", "-p", "500", "-d", "0.1", "--format", "json"]
+    for given, workers in ((None, 1), (2, 2)):
+        ours = corsair.run("netflixoss", duration=0.1, population=500, workers=given).summary
+        theirs = json.loads(command(*flags, *([] if given is None else ["--workers", str(given)])))
+        assert ours["workers"] == theirs["workers"] == workers
+        assert ours["digest"] == theirs["digest"]
+
+
 def test_a_queue_waits_as_the_theory_says(mm1):
     result = corsair.run(mm1_of(mm1), duration=600, seed=3, interval=0)
     # The mean time in an M/M/1 queue is 1 / (100 - 70) s; the way there and back comes on top.

@@ -1,8 +1,8 @@
 """An M/M/3 queue: jobs that come in at random, three servers, one line. What all four programs simulate."""
 
-ARRIVALS = 24.0
+ARRIVALS = 2_400.0
 """Jobs a second."""
-SERVICE = 10.0
+SERVICE = 1_000.0
 """Jobs that a server does a second."""
 SERVERS = 3
 JOBS = 100_000

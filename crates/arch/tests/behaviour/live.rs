@@ -67,6 +67,19 @@ fn ways_that_reach_beyond_all_time_are_refused() {
 }
 
 #[test]
+fn few_instances_are_run_by_one_worker_if_nobody_says_how_many() {
+    let workers = |percent| {
+        let checked = read("netflixoss", Path::new("nowhere")).unwrap();
+        let regions = 1;
+        let topology = Topology::new(&checked, Scale { regions, percent }).unwrap();
+        corsair_arch::default_workers(&topology).get()
+    };
+    let cores = std::thread::available_parallelism().unwrap().get();
+    assert_eq!([100, 1_000, 3_000].map(workers), [1; 3]);
+    assert_eq!(workers(200_000), cores.min(30));
+}
+
+#[test]
 fn a_run_that_is_cut_tells_what_it_has_done_until_then() {
     for executor in [
         Executor::Virtual,

@@ -51,6 +51,7 @@ def run(
     Ctrl-C ends it.
 
     duration    how long the load lasts, in virtual seconds
+    workers     one for each core if left out, and fewer where there are few instances
     load        what comes in, instead of what the definition says: "poisson 300/s", as for --load
     seed        where all random numbers come from
     population  how many per cent of the definition's instances there are
