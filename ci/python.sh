@@ -56,6 +56,7 @@ step_tests() {
 step_queues() {
     install simpy ciw
     (cd examples/python/queues && "$python" -B compare.py --seeds 1)
+    "$python" -B examples/python/messages.py
 }
 
 step_notebooks() {
