@@ -242,10 +242,14 @@ def test_several_threads_run_at_once_with_the_same_results():
     assert len(digests) == 6 and len(set(digests)) == 1
 
 
+# What was started in the background, as these tests may be, ignores it, and so do its children.
+HEARS_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+
+
 def interrupted(code):
     """Runs a program that is interrupted a moment after it has said so."""
     program = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", HEARS_CTRL_C + textwrap.dedent(code)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert program.stdout.readline() == "ready\n"
     time.sleep(0.3)
@@ -289,7 +293,7 @@ def test_a_terminal_shows_a_bar_until_ctrl_c_is_typed():
     """
     child, terminal = pty.fork()
     if child == 0:
-        os.execv(sys.executable, [sys.executable, "-c", textwrap.dedent(code)])
+        os.execv(sys.executable, [sys.executable, "-c", HEARS_CTRL_C + textwrap.dedent(code)])
     shown = b""
     while b"interrupted" not in shown:
         shown += os.read(terminal, 4096)
