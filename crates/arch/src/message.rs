@@ -1,12 +1,12 @@
 //! What actors of an architecture say to each other: spigo's twelve kinds.
 
-use corsair::Message;
+use corsair::{Message, Plain};
 use serde::{Deserialize, Serialize};
 
 /// The name of a value: a number, and a name space for those who share a disk.
 ///
 /// Key 0 is the one that every storage knows from the beginning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Plain)]
 pub struct Key(u64);
 
 impl Key {
@@ -95,7 +95,9 @@ impl Key {
 }
 
 /// How a request went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Plain,
+)]
 #[repr(u8)]
 pub enum Answer {
     /// The value, or the work is done.
@@ -123,7 +125,7 @@ impl Answer {
 }
 
 /// A request for a value, or a value to be kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Plain)]
 pub struct Call {
     /// The key of the value.
     pub key: Key,
@@ -164,7 +166,7 @@ impl Call {
 }
 
 /// Something that has changed in a registry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Plain)]
 pub struct Change {
     /// Which instance.
     pub node: u32,
@@ -173,7 +175,7 @@ pub struct Change {
 }
 
 /// What is done to an instance from outside while the run goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Plain)]
 #[serde(rename_all = "lowercase")]
 pub enum Command {
     /// It is gone: requests to it fail, and it leaves the registries.
@@ -216,7 +218,7 @@ impl Command {
 
 /// What actors of an architecture say to each other. Instances and services are named by their
 /// indices in the [`Topology`](crate::Topology).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Plain)]
 #[allow(missing_docs, reason = "fields are named after what they are")]
 pub enum Msg {
     /// You exist, and know no one yet.

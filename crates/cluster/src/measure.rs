@@ -14,7 +14,7 @@ const WARM_UP: usize = 100;
 /// How many bytes a window has that is measured for them, and how many such windows there are.
 const BYTES: usize = 1 << 20;
 const LARGE: usize = 40;
-const PIECE: usize = 1 << 18;
+const PIECE: usize = 1 << 16;
 /// The bytes of a vote, and how many further workers are measured.
 const VOTE: usize = 34;
 const PEERS: usize = 16;

@@ -12,6 +12,8 @@ mod fingerprint;
 #[cfg(feature = "serde")]
 mod kind;
 mod message;
+#[cfg(feature = "serde")]
+mod plain;
 mod probes;
 pub(crate) mod random;
 pub(crate) mod report;
@@ -33,6 +35,9 @@ pub use context::{AsyncContext, Context};
 pub use corsair_derive::Kind;
 /// Implements the trait [`Message`](trait@Message); its documentation describes the attributes.
 pub use corsair_derive::Message;
+/// Implements the trait [`Plain`](trait@Plain) for a struct or an enum of plain fields.
+#[cfg(feature = "serde")]
+pub use corsair_derive::Plain;
 pub use distribution::{Distribution, DistributionError};
 pub(crate) use distribution::{normal_quantile, seconds};
 pub use error::RunError;
@@ -41,6 +46,8 @@ pub use fingerprint::Fingerprint;
 #[cfg(feature = "serde")]
 pub use kind::{Kind, ProcessState};
 pub use message::Message;
+#[cfg(feature = "serde")]
+pub use plain::Plain;
 pub use probes::{Gauge, Histogram, Interval, Probes, Sample, Series};
 pub use random::Random;
 pub use report::{ActorTotals, KindCount, Outcome, PanicReport, Report, WaitingActor};

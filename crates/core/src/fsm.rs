@@ -210,7 +210,7 @@ pub fn run<W: Watch>(
 /// The kinds of a run of pirates, whose FSM and pirates have this of the process.
 #[cfg(feature = "serde")]
 pub fn kinds<W: Watch>(local: &FsmLocal<W>) -> crate::Kinds<Msg> {
-    crate::Kinds::new()
+    crate::Kinds::plain()
         .with_script::<Monster<W>>(local.clone())
         .with::<Pirate<W::Pirate>>(local.watch().pirate())
 }

@@ -1,8 +1,9 @@
-//! `#[derive(Message)]` and `#[derive(Kind)]` of [`corsair`](../corsair/index.html), which re-exports it.
+//! `#[derive(Message)]`, `#[derive(Kind)]` and `#[derive(Plain)]` of [`corsair`](../corsair/index.html), which re-exports it.
 #![forbid(unsafe_code)]
 
 mod kind;
 mod message;
+mod plain;
 
 use proc_macro::TokenStream;
 
@@ -22,6 +23,15 @@ pub fn derive_message(input: TokenStream) -> TokenStream {
 pub fn derive_kind(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
     kind::expand(&input)
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+/// Implements [`Plain`](../corsair/trait.Plain.html) for a struct or an enum of plain fields.
+#[proc_macro_derive(Plain)]
+pub fn derive_plain(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as syn::DeriveInput);
+    plain::expand(&input)
         .unwrap_or_else(syn::Error::into_compile_error)
         .into()
 }

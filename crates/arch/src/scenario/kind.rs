@@ -91,7 +91,7 @@ impl Kind for Scene {
 
 /// The kinds of an architecture, whose actors share a model.
 pub(crate) fn kinds(model: &Arc<Model>) -> Kinds<Msg> {
-    Kinds::new()
+    Kinds::plain()
         .with_script::<Scene>(Arc::clone(model))
         .with::<AnyActor>(Arc::clone(model))
         .with_state(Arc::clone(model))

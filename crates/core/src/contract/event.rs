@@ -177,7 +177,10 @@ impl Envelope {
 /// A question to be answered: what [`Context::reply`](crate::Context::reply) needs. It may be
 /// kept, or passed on inside a message to the actor that knows the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize, super::Plain)
+)]
 pub struct Ticket {
     pub(crate) to: Addr,
     pub(crate) question: SpanId,

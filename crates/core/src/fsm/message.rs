@@ -6,7 +6,10 @@ use std::time::Duration;
 
 /// What the FSM and the pirates say to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Message)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize, crate::contract::Plain)
+)]
 pub enum Msg {
     /// You are the pirate with this index, and I am the FSM.
     Hello {

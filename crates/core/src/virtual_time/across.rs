@@ -97,7 +97,7 @@ impl<M: Message, C: Carrier> Exchange<Cargo<M>> for Across<'_, M, C> {
         let vote = Vote { pause, ..vote };
         self.carrier.begin();
         for to in self.others(out.len()) {
-            if let Err(why) = self.send(to, vote, &mut out[to]) {
+            if let Err(why) = self.send(to, vote, &mut out[to], &mut inbox[to]) {
                 self.carrier.fail(why);
                 return self.lose(vote);
             }

@@ -195,7 +195,7 @@ impl<M> Buffer<M> {
 
     /// Hands out the first place of each chunk and the end of its events.
     #[inline]
-    fn for_each_chunk(&self, mut each: impl FnMut(*mut u8, *mut u8)) {
+    pub(super) fn for_each_chunk(&self, mut each: impl FnMut(*mut u8, *mut u8)) {
         let mut chunk = self.first;
         while !chunk.is_null() {
             // SAFETY: the chunks of a buffer are valid.

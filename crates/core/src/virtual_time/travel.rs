@@ -11,6 +11,7 @@ mod kinds;
 mod part;
 mod shares;
 mod snapshot;
+mod wire;
 
 pub(super) use codec::{Codec, CodecError, Input, expect_end, get, put, put_number};
 pub use error::SnapshotError;
@@ -23,3 +24,4 @@ pub(super) use part::{
 pub(super) use shares::{GroupShare, Share, shares};
 pub use snapshot::Snapshot;
 pub(super) use snapshot::{Common, Head, encoded, settings};
+pub(super) use wire::{Wire, take, take_u64};

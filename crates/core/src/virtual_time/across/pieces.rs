@@ -3,23 +3,20 @@
 //! ```text
 //! piece    flags, then if it is the first of its window the vote, then sections
 //! section  WINDOW its number, how many events, the events; FAR how many, each with its time; SPAWN one
-//! event    its label, its cause if it has one, its message if it has one
 //! ```
 //!
-//! Labels are the sixteen bytes that they are in memory; the processes of a run have one program. Only messages
-//! and what spawns are made of go through a serializer.
+//! How events are written says [`Wire`](crate::virtual_time::travel::Wire). Only what spawns are made of, and messages that are
+//! not plain data, go through a serializer.
 
 use super::{Across, Cargo, Carrier, Lost};
 use crate::contract::Message;
 use crate::virtual_time::buffer::{Buffer, Pool};
 use crate::virtual_time::exchange::Vote;
 use crate::virtual_time::parcel::Far;
-use crate::virtual_time::scheduled::{Cause, Head, Kind, Label, Scheduled};
-use crate::virtual_time::stored::Stored;
-use crate::virtual_time::travel::{CodecError, Input, Kinds, read_spawn, write_spawn};
+use crate::virtual_time::travel::{CodecError, Kinds, read_spawn, take, take_u64, write_spawn};
 
-/// Pieces end with the event with which they get longer than this.
-const LONG: usize = 1 << 18;
+/// Pieces end with the events of a chunk with which they get longer than this.
+const LONG: usize = 1 << 16;
 const FIRST: u8 = 1;
 const LAST: u8 = 2;
 const WINDOW: u8 = 1;
@@ -51,10 +48,9 @@ impl<C: Carrier> Pieces<'_, C> {
         self.piece[at..at + 4].copy_from_slice(&count.to_le_bytes());
     }
 
-    /// An event was written; goes on in another piece if this one is long.
-    #[inline]
-    fn counted(&mut self, tag: u8, window: u64) {
-        self.count.1 += 1;
+    /// So many events were written; goes on in another piece if this one is long.
+    fn counted(&mut self, events: u32, tag: u8, window: u64) {
+        self.count.1 += events;
         if self.piece.len() >= LONG {
             self.end_section();
             self.next();
@@ -70,14 +66,16 @@ impl<C: Carrier> Pieces<'_, C> {
 }
 
 impl<M: Message, C: Carrier> Across<'_, M, C> {
-    /// Sends a shard of another process what there is for it. Why it cannot be sent is an error.
+    /// Sends a shard of another process what there is for it; the memory of what is sent goes back to its owner with what comes
+    /// from there. Why it cannot be sent is an error.
     pub(super) fn send(
         &mut self,
         to: usize,
         vote: Vote,
         parcel: &mut Cargo<M>,
+        back: &mut Cargo<M>,
     ) -> Result<(), String> {
-        let (kinds, pool) = (&self.kinds, &mut self.pool);
+        let (wire, pool) = (self.kinds.wire(), &mut self.pool);
         parcel.spent.drain(..).for_each(|spent| pool.put(spent));
         let mut pieces = Pieces {
             to,
@@ -92,23 +90,23 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
         for (window, buffer) in parcel.windows.drain(..) {
             pieces.section(WINDOW, window);
             let mut failed = None;
-            buffer.for_each(|event| {
-                // SAFETY: the events of buffers are valid.
-                let written = unsafe { write_stored(kinds, event, &mut pieces.piece) };
-                failed = failed.take().or(written.err());
-                pieces.counted(WINDOW, window);
+            buffer.for_each_chunk(|begin, end| {
+                // SAFETY: these are the events of a chunk.
+                match unsafe { (wire.write_events)(begin, end, &mut pieces.piece) } {
+                    Ok(events) => pieces.counted(events, WINDOW, window),
+                    Err(error) => failed = Some(error),
+                }
             });
             pieces.end_section();
-            pool.put(buffer.into_cleared());
+            back.spent.push(buffer.into_cleared());
             failed.map_or(Ok(()), |error| Err(unwritten(error)))?;
         }
         if !parcel.far.is_empty() {
             pieces.section(FAR, 0);
             for Far { time, event } in parcel.far.drain(..) {
                 pieces.piece.extend_from_slice(&time.to_le_bytes());
-                let piece = &mut pieces.piece;
-                write_event(kinds, &event.head, event.body(), piece).map_err(unwritten)?;
-                pieces.counted(FAR, 0);
+                (wire.write_event)(&event, &mut pieces.piece).map_err(unwritten)?;
+                pieces.counted(1, FAR, 0);
             }
             pieces.end_section();
         }
@@ -170,86 +168,6 @@ fn write_vote(vote: Vote, to: &mut Vec<u8>) {
     to.push(u8::from(halt) | u8::from(busy) << 1 | u8::from(pause) << 2);
 }
 
-/// Writes an event as it lies in a buffer, and leaves it there.
-///
-/// # Safety
-/// It is a stored event that has not been moved out.
-#[inline]
-unsafe fn write_stored<M: Message>(
-    kinds: &Kinds<M>,
-    event: *mut Stored<M>,
-    to: &mut Vec<u8>,
-) -> Result<(), CodecError> {
-    // SAFETY: the contract; a kind with a body has one.
-    unsafe {
-        let head = Stored::head(event, 0);
-        let body = head.kind().has_body().then(|| &*Stored::body(event));
-        write_event(kinds, &head, body, to)
-    }
-}
-
-#[inline]
-fn write_event<M: Message>(
-    kinds: &Kinds<M>,
-    head: &Head,
-    body: Option<&M>,
-    to: &mut Vec<u8>,
-) -> Result<(), CodecError> {
-    to.extend_from_slice(&head.label.to_bytes());
-    if head.has_cause() {
-        let Cause {
-            sent,
-            trace,
-            parent,
-        } = head.cause;
-        for number in [sent, trace, parent] {
-            to.extend_from_slice(&number.to_le_bytes());
-        }
-    }
-    body.map_or(Ok(()), |body| kinds.codec().write_body(body, to))
-}
-
-/// Takes so many bytes.
-#[inline]
-fn take<const N: usize>(from: &mut Input<'_>) -> Result<[u8; N], CodecError> {
-    let (taken, rest) = from
-        .split_first_chunk::<N>()
-        .ok_or_else(CodecError::short)?;
-    *from = rest;
-    Ok(*taken)
-}
-
-fn take_u64(from: &mut Input<'_>) -> Result<u64, CodecError> {
-    take(from).map(u64::from_le_bytes)
-}
-
-#[inline]
-fn read_event<M: Message>(
-    kinds: &Kinds<M>,
-    from: &mut Input<'_>,
-) -> Result<Scheduled<M>, CodecError> {
-    let label = Label::from_bytes(take(from)?);
-    let kind = label.kind();
-    if kind == Kind::Timer {
-        return Err(CodecError::Number(kind as u64, "event of another process"));
-    }
-    let mut cause = Cause {
-        sent: 0,
-        trace: 0,
-        parent: 0,
-    };
-    if label.has_cause() {
-        (cause.sent, cause.trace) = (take_u64(from)?, take_u64(from)?);
-        cause.parent = take_u64(from)?;
-    }
-    let head = Head { label, cause };
-    Ok(if kind.has_body() {
-        Scheduled::with_body(head, kinds.codec().read_body(from)?)
-    } else {
-        Scheduled::bare(head)
-    })
-}
-
 /// Takes in a piece. Returns its flags.
 fn read_piece<M: Message>(
     kinds: &Kinds<M>,
@@ -258,7 +176,7 @@ fn read_piece<M: Message>(
     parcel: &mut Cargo<M>,
     mut piece: &[u8],
 ) -> Result<u8, CodecError> {
-    let from = &mut piece;
+    let (wire, from) = (kinds.wire(), &mut piece);
     let [flags] = take(from)?;
     if flags & FIRST != 0 {
         (vote.next, vote.end) = (take_u64(from)?, take_u64(from)?);
@@ -278,14 +196,12 @@ fn read_piece<M: Message>(
                 let Some((_, buffer)) = parcel.windows.last_mut() else {
                     continue;
                 };
-                for _ in 0..count {
-                    buffer.push(pool, read_event(kinds, from)?);
-                }
+                (wire.read_events)(count, from, buffer, pool)?;
             }
             [FAR] => {
                 for _ in 0..u32::from_le_bytes(take(from)?) {
                     let time = take_u64(from)?;
-                    let event = read_event(kinds, from)?;
+                    let event = (wire.read_event)(from)?;
                     parcel.far.push(Far { time, event });
                 }
             }
@@ -294,4 +210,84 @@ fn read_piece<M: Message>(
         }
     }
     Ok(flags)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::Time;
+    use crate::fsm::Msg;
+    use crate::virtual_time::across::saving::Saves;
+    use crate::virtual_time::exchange::Matrix;
+    use crate::virtual_time::scheduled::{Head, Kind, Scheduled};
+
+    /// Gives back the pieces that it was given.
+    #[derive(Default)]
+    struct Echo(Vec<Vec<u8>>);
+
+    impl Carrier for Echo {
+        fn begin(&mut self) {}
+
+        fn send(&mut self, _: usize, piece: &mut Vec<u8>) {
+            self.0.push(std::mem::take(piece));
+        }
+
+        fn receive(&mut self, _: usize, read: &mut dyn FnMut(&[u8])) -> Result<(), Lost> {
+            read(&self.0.remove(0));
+            Ok(())
+        }
+
+        fn end(&mut self) {}
+
+        fn fail(&mut self, why: String) {
+            panic!("{why}");
+        }
+    }
+
+    #[test]
+    fn what_is_sent_arrives_and_its_memory_goes_back_to_its_owner() {
+        let matrix = Matrix::new(1);
+        let mut across = Across {
+            local: matrix.port(0),
+            own: 0..1,
+            me: 0,
+            carrier: Echo::default(),
+            kinds: Kinds::<Msg>::plain(),
+            piece: Vec::new(),
+            pool: Pool::new(),
+            is_lost: false,
+            agreed: Vote::NONE,
+            progress: None,
+            saves: Saves::new(None, Time::ZERO),
+        };
+        let mut pool = Pool::new();
+        for count in [0, 5, if cfg!(miri) { 500 } else { 9000 }] {
+            let mut buffer = Buffer::new();
+            for seq in 0..count {
+                let head = Head::new(5, Kind::Plain, 1, 2, seq, 0);
+                let event = Scheduled::with_body(head, Msg::GoldCoin(seq));
+                buffer.push(&mut pool, event);
+            }
+            let (mut out, mut back, mut inbox) =
+                (Cargo::default(), Cargo::default(), Cargo::default());
+            out.windows.push((7, buffer));
+            let vote = Vote {
+                next: 7,
+                ..Vote::NONE
+            };
+            across.send(1, vote, &mut out, &mut back).unwrap();
+            assert!(out.is_empty());
+            assert_eq!(back.spent.len(), 1);
+            back.spent.drain(..).for_each(|spent| pool.put(spent));
+            assert_eq!(across.carrier.0.len() > 1, count > 4000);
+            assert_eq!(across.receive(1, &mut inbox), Ok(vote));
+            let mut seqs = Vec::new();
+            for (window, buffer) in &inbox.windows {
+                assert_eq!(*window, 7);
+                // SAFETY: the events are there.
+                buffer.for_each(|event| seqs.push(unsafe { (*event).label.seq }));
+            }
+            assert!(seqs.into_iter().eq(0..count));
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Values as bytes, and back.
 
-use crate::contract::Message;
+use crate::contract::{Message, Plain};
 use postcard::ser_flavors::Flavor;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -23,6 +23,9 @@ pub(in super::super) enum CodecError {
     /// They are others than were written.
     #[error("{0} is not what was written: a checksum or a length differs")]
     Changed(String),
+    /// No message is written like this.
+    #[error("these bytes are no message")]
+    Body,
     /// A number that stands for nothing.
     #[error("{0} is no {1}")]
     Number(u64, &'static str),
@@ -88,28 +91,54 @@ pub(in super::super) fn put_number(to: &mut Vec<u8>, mut number: u64) {
     to.push(number as u8);
 }
 
-/// How messages of a run are written: known only where kinds are, so that messages need not be.
+/// How messages are written.
+pub(super) trait Bodies<M> {
+    fn write(body: &M, to: &mut Vec<u8>) -> Result<(), CodecError>;
+    fn read(from: &mut Input<'_>) -> Result<M, CodecError>;
+}
+
+/// Messages as postcard serializes them.
+pub(super) struct Serialized;
+
+impl<M: Serialize + DeserializeOwned> Bodies<M> for Serialized {
+    #[inline(always)]
+    fn write(body: &M, to: &mut Vec<u8>) -> Result<(), CodecError> {
+        put(to, body)
+    }
+
+    #[inline(always)]
+    fn read(from: &mut Input<'_>) -> Result<M, CodecError> {
+        get(from)
+    }
+}
+
+/// Messages that are [`Plain`].
+pub(super) struct InPlace;
+
+impl<M: Plain> Bodies<M> for InPlace {
+    #[inline(always)]
+    fn write(body: &M, to: &mut Vec<u8>) -> Result<(), CodecError> {
+        let end = to.len();
+        to.resize(end + M::SIZE, 0);
+        body.write_to(&mut to[end..]);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn read(from: &mut Input<'_>) -> Result<M, CodecError> {
+        let (bytes, rest) = from
+            .split_at_checked(M::SIZE)
+            .ok_or_else(CodecError::short)?;
+        *from = rest;
+        M::read_from(bytes).ok_or(CodecError::Body)
+    }
+}
+
+/// How messages of a run are written into what is saved, few bytes for small numbers. It is known only where kinds are,
+/// so that messages need not be serializable.
 pub(in super::super) struct Codec<M> {
     pub(super) encode: fn(&M, &mut Vec<u8>) -> Result<(), CodecError>,
     pub(super) decode: fn(&mut Input<'_>) -> Result<M, CodecError>,
-}
-
-impl<M> Codec<M> {
-    /// Writes a message.
-    #[inline]
-    pub(in super::super) fn write_body(
-        &self,
-        body: &M,
-        to: &mut Vec<u8>,
-    ) -> Result<(), CodecError> {
-        (self.encode)(body, to)
-    }
-
-    /// Reads a message.
-    #[inline]
-    pub(in super::super) fn read_body(&self, from: &mut Input<'_>) -> Result<M, CodecError> {
-        (self.decode)(from)
-    }
 }
 
 impl<M> Clone for Codec<M> {
@@ -130,8 +159,8 @@ impl CodecError {
 impl<M: Message + Serialize + DeserializeOwned> Codec<M> {
     pub(super) fn new() -> Codec<M> {
         Codec {
-            encode: |message, to| put(to, message),
-            decode: |from| get(from),
+            encode: Serialized::write,
+            decode: Serialized::read,
         }
     }
 }

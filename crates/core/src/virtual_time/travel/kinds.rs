@@ -1,7 +1,7 @@
 //! Which kinds of actors a program knows.
 
-use super::{Codec, CodecError, Input, get, put};
-use crate::contract::{Actor, Kind, Message, ProcessState, Script};
+use super::{Codec, CodecError, Input, Wire, get, put};
+use crate::contract::{Actor, Kind, Message, Plain, ProcessState, Script};
 use crate::virtual_time::context::{handlers, read_parameters, scripts};
 use crate::virtual_time::population::Blueprint;
 use crate::virtual_time::shard::Shard;
@@ -41,6 +41,7 @@ type Read<M> = Arc<dyn Fn(&mut Input<'_>) -> Result<AnyBlueprint<M>, CodecError>
 /// ```
 pub struct Kinds<M: Message> {
     codec: Codec<M>,
+    wire: Wire<M>,
     known: BTreeMap<&'static str, Read<M>>,
     state: Option<Arc<dyn AnyState>>,
 }
@@ -66,6 +67,7 @@ impl<M: Message> Clone for Kinds<M> {
     fn clone(&self) -> Kinds<M> {
         Kinds {
             codec: self.codec,
+            wire: self.wire,
             known: self.known.clone(),
             state: self.state.clone(),
         }
@@ -89,8 +91,21 @@ impl<M: Message + Serialize + DeserializeOwned> Kinds<M> {
     pub fn new() -> Kinds<M> {
         Kinds {
             codec: Codec::new(),
+            wire: Wire::serialized(),
             known: BTreeMap::new(),
             state: None,
+        }
+    }
+
+    /// The same for messages that are plain data: they go to other processes without a serializer. What is saved is the same.
+    pub fn plain() -> Kinds<M>
+    where
+        M: Plain,
+    {
+        let wire = Wire::plain();
+        Kinds {
+            wire,
+            ..Kinds::new()
         }
     }
 }
@@ -164,6 +179,10 @@ impl<M: Message> Kinds<M> {
 
     pub(in super::super) fn codec(&self) -> Codec<M> {
         self.codec
+    }
+
+    pub(in super::super) fn wire(&self) -> Wire<M> {
+        self.wire
     }
 
     /// What actors of a kind are made from, whose parameters were written.

@@ -1,0 +1,269 @@
+//! Events as bytes for another process of the run, which has the same program.
+//!
+//! ```text
+//! event    its label, its cause if it has one, its message if it has one
+//! ```
+//!
+//! Labels are the sixteen bytes that they are in memory. The loops over the events of a buffer are compiled for how
+//! messages are written, so that one costs no call.
+
+use super::codec::{Bodies, InPlace, Serialized};
+use super::{CodecError, Input};
+use crate::contract::Plain;
+use crate::virtual_time::buffer::{Buffer, Pool};
+use crate::virtual_time::scheduled::{Cause, Head, Kind, Label, Scheduled};
+use crate::virtual_time::stored::Stored;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// The bytes of a label.
+const LABEL: usize = 16;
+
+/// How events of a run are written for other processes, and read.
+pub(in super::super) struct Wire<M> {
+    /// Adds the events that lie between these two places. Returns how many.
+    ///
+    /// # Safety
+    /// They are events of a chunk of a [`Buffer`], from one of them to the end.
+    pub(in super::super) write_events:
+        unsafe fn(*mut u8, *mut u8, &mut Vec<u8>) -> Result<u32, CodecError>,
+    /// Adds so many events to a buffer.
+    pub(in super::super) read_events:
+        fn(u32, &mut Input<'_>, &mut Buffer<M>, &mut Pool<M>) -> Result<(), CodecError>,
+    /// Adds an event that lies in no buffer.
+    pub(in super::super) write_event: fn(&Scheduled<M>, &mut Vec<u8>) -> Result<(), CodecError>,
+    pub(in super::super) read_event: fn(&mut Input<'_>) -> Result<Scheduled<M>, CodecError>,
+}
+
+impl<M> Clone for Wire<M> {
+    fn clone(&self) -> Wire<M> {
+        *self
+    }
+}
+
+impl<M> Copy for Wire<M> {}
+
+impl<M> Wire<M> {
+    /// For messages that go through a serializer.
+    pub(super) fn serialized() -> Wire<M>
+    where
+        M: Serialize + DeserializeOwned,
+    {
+        Wire::of::<Serialized>()
+    }
+
+    /// For messages that are plain data.
+    pub(super) fn plain() -> Wire<M>
+    where
+        M: Plain,
+    {
+        Wire::of::<InPlace>()
+    }
+
+    fn of<B: Bodies<M>>() -> Wire<M> {
+        Wire {
+            write_events: write_events::<M, B>,
+            read_events: read_events::<M, B>,
+            write_event: |event, to| write_event::<M, B>(&event.head, event.body(), to),
+            read_event: read_event::<M, B>,
+        }
+    }
+}
+
+/// See [`Wire::write_events`].
+unsafe fn write_events<M, B: Bodies<M>>(
+    mut at: *mut u8,
+    end: *mut u8,
+    to: &mut Vec<u8>,
+) -> Result<u32, CodecError> {
+    let mut count = 0;
+    // What plain data needs at most.
+    to.reserve(end.addr() - at.addr());
+    while at < end {
+        let event = at.cast::<Stored<M>>();
+        // SAFETY: the contract; behind an event lies the next one, or the end. A kind with a body has one.
+        unsafe {
+            let label = (*event).label;
+            at = at.add(Stored::<M>::size(&label));
+            if label.kind() == Kind::Plain {
+                to.extend_from_slice(&label.to_bytes());
+                B::write(&*Stored::body(event), to)?;
+            } else {
+                let head = Stored::head(event, 0);
+                let body = head.kind().has_body().then(|| &*Stored::body(event));
+                write_event::<M, B>(&head, body, to)?;
+            }
+        }
+        count += 1;
+    }
+    Ok(count)
+}
+
+fn write_event<M, B: Bodies<M>>(
+    head: &Head,
+    body: Option<&M>,
+    to: &mut Vec<u8>,
+) -> Result<(), CodecError> {
+    to.extend_from_slice(&head.label.to_bytes());
+    if head.has_cause() {
+        let Cause {
+            sent,
+            trace,
+            parent,
+        } = head.cause;
+        for number in [sent, trace, parent] {
+            to.extend_from_slice(&number.to_le_bytes());
+        }
+    }
+    body.map_or(Ok(()), |body| B::write(body, to))
+}
+
+/// See [`Wire::read_events`].
+fn read_events<M, B: Bodies<M>>(
+    count: u32,
+    from: &mut Input<'_>,
+    buffer: &mut Buffer<M>,
+    pool: &mut Pool<M>,
+) -> Result<(), CodecError> {
+    for _ in 0..count {
+        let (label, rest) = from
+            .split_first_chunk::<LABEL>()
+            .ok_or_else(CodecError::short)?;
+        let label = Label::from_bytes(*label);
+        if label.kind() != Kind::Plain {
+            buffer.push(pool, read_event::<M, B>(from)?);
+            continue;
+        }
+        *from = rest;
+        let body = B::read(from)?;
+        // SAFETY: one event is written.
+        unsafe { buffer.push_with(pool, |place| Stored::write_plain(place, label, body)) }
+    }
+    Ok(())
+}
+
+fn read_event<M, B: Bodies<M>>(from: &mut Input<'_>) -> Result<Scheduled<M>, CodecError> {
+    let label = Label::from_bytes(take(from)?);
+    let kind = label.kind();
+    if kind == Kind::Timer {
+        return Err(CodecError::Number(kind as u64, "event of another process"));
+    }
+    let mut cause = Cause {
+        sent: 0,
+        trace: 0,
+        parent: 0,
+    };
+    if label.has_cause() {
+        (cause.sent, cause.trace) = (take_u64(from)?, take_u64(from)?);
+        cause.parent = take_u64(from)?;
+    }
+    let head = Head { label, cause };
+    Ok(if kind.has_body() {
+        Scheduled::with_body(head, B::read(from)?)
+    } else {
+        Scheduled::bare(head)
+    })
+}
+
+/// Takes so many bytes.
+#[inline]
+pub(in super::super) fn take<const N: usize>(from: &mut Input<'_>) -> Result<[u8; N], CodecError> {
+    let (taken, rest) = from
+        .split_first_chunk::<N>()
+        .ok_or_else(CodecError::short)?;
+    *from = rest;
+    Ok(*taken)
+}
+
+pub(in super::super) fn take_u64(from: &mut Input<'_>) -> Result<u64, CodecError> {
+    take(from).map(u64::from_le_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fsm::Msg;
+
+    fn event(seq: u32) -> Scheduled<Msg> {
+        let kinds = [Kind::Plain, Kind::Message, Kind::Down, Kind::Reply];
+        let kind = kinds[seq as usize % kinds.len()];
+        let mut head = Head::new(5, kind, 1, 2, seq, 77);
+        if !head.has_cause() {
+            return Scheduled::with_body(head, Msg::Hello { name: seq });
+        }
+        head.cause.trace = u64::from(seq) << 40;
+        head.cause.parent = u64::from(seq) << 33;
+        match kind.has_body() {
+            true => Scheduled::with_body(head, Msg::GoldCoin(seq)),
+            false => Scheduled::bare(head),
+        }
+    }
+
+    /// What tells one event from another.
+    fn essence(event: &Scheduled<Msg>) -> (u128, [u64; 3], Option<Msg>) {
+        let cause = event.head.cause;
+        let cause = [cause.sent, cause.trace, cause.parent];
+        (event.head.order(), cause, event.body().copied())
+    }
+
+    /// The bytes of so many events, which take several chunks.
+    fn written(wire: Wire<Msg>, count: u32, pool: &mut Pool<Msg>) -> Vec<u8> {
+        let mut buffer = Buffer::new();
+        (0..count).for_each(|seq| buffer.push(pool, event(seq)));
+        let (mut bytes, mut chunks, mut events) = (Vec::new(), 0, 0);
+        buffer.for_each_chunk(|begin, end| {
+            // SAFETY: these are the events of a chunk.
+            events += unsafe { (wire.write_events)(begin, end, &mut bytes) }.unwrap();
+            chunks += 1;
+        });
+        assert!(chunks > 1 && events == count, "{events} in {chunks} chunks");
+        bytes
+    }
+
+    #[test]
+    fn events_of_all_kinds_come_out_as_they_went_in_with_and_without_a_serializer() {
+        let count = if cfg!(miri) { 250 } else { 1000 };
+        for wire in [Wire::plain(), Wire::serialized()] {
+            let mut pool = Pool::new();
+            let bytes = written(wire, count, &mut pool);
+            let (mut from, mut buffer) = (bytes.as_slice(), Buffer::new());
+            (wire.read_events)(count, &mut from, &mut buffer, &mut pool).unwrap();
+            assert!(from.is_empty());
+            let mut seq = 0;
+            buffer.for_each(|stored| {
+                // SAFETY: it is moved out once, and needs no drop.
+                let mut read = unsafe { Stored::read(stored, 77) };
+                if !read.head.has_cause() {
+                    read.head.cause.sent = 77;
+                }
+                assert_eq!(essence(&read), essence(&event(seq)));
+                seq += 1;
+            });
+            assert_eq!(seq, count);
+            let mut one = Vec::new();
+            (wire.write_event)(&event(1), &mut one).unwrap();
+            let read = (wire.read_event)(&mut one.as_slice()).unwrap();
+            assert_eq!(essence(&read), essence(&event(1)));
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_cut_or_no_event_are_an_error() {
+        let mut pool = Pool::new();
+        let count = 500;
+        for wire in [Wire::plain(), Wire::serialized()] {
+            let bytes = written(wire, count, &mut pool);
+            let mut read = |mut from: &[u8]| {
+                (wire.read_events)(count, &mut from, &mut Buffer::new(), &mut pool)
+            };
+            for cut in [0, 1, LABEL, LABEL + 1, bytes.len() / 2, bytes.len() - 1] {
+                assert!(read(&bytes[..cut]).is_err(), "{cut} bytes");
+            }
+            let (mut timer, mut body) = (bytes.clone(), bytes.clone());
+            timer[0] |= 0xF;
+            assert!(read(&timer).is_err(), "timers do not travel");
+            body[LABEL] = 0xFF;
+            assert!(read(&body).is_err(), "there is no such message");
+        }
+    }
+}
