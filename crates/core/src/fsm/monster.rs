@@ -23,6 +23,15 @@ use std::time::Duration;
 /// way nor the pirates concerned outgrow the caches, and wall-clock mailboxes have time to drain.
 const CHUNK: u32 = 4096;
 
+/// It takes no more steps than this: those who know their buddies talk while it speaks to the others, so that the talk would
+/// grow with the square of the population.
+const MOST_STEPS: u32 = 4096;
+
+/// How many pirates it speaks to in one step.
+fn at_once(pirates: AddrRange) -> u32 {
+    pirates.len().div_ceil(MOST_STEPS).max(CHUNK)
+}
+
 /// Where the FSM puts its tally at the end.
 pub(super) type TallyCell = Arc<Mutex<Option<Tally>>>;
 
@@ -135,7 +144,10 @@ impl<W: Watch> Monster<W> {
 
     /// The pirates from this index on that are spoken to at a time, and the index of the next ones.
     fn chunk(&self, start: u32) -> (std::ops::Range<u32>, u32) {
-        let end = self.pirates.len().min(start.saturating_add(CHUNK));
+        let end = self
+            .pirates
+            .len()
+            .min(start.saturating_add(at_once(self.pirates)));
         (start..end, end)
     }
 

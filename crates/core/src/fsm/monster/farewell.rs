@@ -1,6 +1,6 @@
 //! The end: goodbyes out, goodbyes and gold in.
 
-use super::CHUNK;
+use super::at_once;
 use crate::contract::{AddrRange, Context, Event, Token, Wait};
 use crate::fsm::{Msg, PirateWatch, Tally, Watch};
 use std::time::Duration;
@@ -81,7 +81,7 @@ impl Farewell {
                 self.ask(pirates, cx)
             }
             Step::Ask => self.ask(pirates, cx),
-            Step::TakeIn => match self.before_the_next() {
+            Step::TakeIn => match self.before_the_next(pirates) {
                 Some(wait) => wait,
                 None => self.ask(pirates, cx),
             },
@@ -105,13 +105,15 @@ impl Farewell {
                 self.step = Step::Last;
                 return self.take_in_the_last();
             }
-            let end = pirates.len().min(self.asked.saturating_add(CHUNK));
+            let end = pirates
+                .len()
+                .min(self.asked.saturating_add(at_once(pirates)));
             for index in self.asked..end {
                 cx.send(pirates.get(index), Msg::Goodbye { gold: 0 });
             }
             self.asked = end;
             self.step = Step::TakeIn;
-            if let Some(wait) = self.before_the_next() {
+            if let Some(wait) = self.before_the_next(pirates) {
                 return wait;
             }
         }
@@ -119,12 +121,12 @@ impl Farewell {
 
     /// What there is to wait for before the next chunk of goodbyes.
     #[inline]
-    fn before_the_next(&mut self) -> Option<Wait> {
+    fn before_the_next(&mut self, pirates: AddrRange) -> Option<Wait> {
         if self.certain {
             self.step = Step::Ask;
             return Some(Wait::Yield);
         }
-        (self.tally.goodbyes + CHUNK < self.asked).then_some(Wait::Event)
+        (self.tally.goodbyes + at_once(pirates) < self.asked).then_some(Wait::Event)
     }
 
     /// Waits for answers as long as that makes sense: all goodbyes are out.
