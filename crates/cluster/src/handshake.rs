@@ -11,17 +11,16 @@
 //!
 //! Until the proof, a connector costs the listener 116 bytes and five seconds at most, and learns its version.
 
-use crate::ClusterError;
-use crate::rendezvous::Origin;
 use crate::secret::{Nonces, Secret, Side, random};
 use crate::wire::{Deadline, FrameReader, FrameWriter, frames, read_by, write_by};
+use crate::{ClusterError, Origin};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::net::TcpStream;
 use std::time::Duration;
 
 /// The version of all that processes say to each other.
-pub(crate) const PROTOCOL: u32 = 2;
+pub(crate) const PROTOCOL: u32 = 3;
 /// What every connection begins with.
 const MAGIC: [u8; 16] = *b"corsair cluster\n";
 const OPENING: usize = MAGIC.len() + 4 + 32;

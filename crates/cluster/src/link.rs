@@ -1,6 +1,6 @@
 //! What the first process and each other one say to each other, over a connection of their own.
 
-use crate::rendezvous::Origin;
+use crate::Origin;
 use crate::wire::{Deadline, FrameReader, FrameWriter, LONGEST};
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -84,9 +84,31 @@ pub(crate) enum Event {
     /// A connection has ended.
     Closed { link: u64, from: usize, why: String },
     /// This process wants something of its supervisor.
-    Ordered(crate::supervisor::Order),
+    Ordered(Order),
     /// There is something to be looked at.
     Woken,
+}
+
+/// What is done with a process whose run does not notice that it is over.
+pub(crate) type OnHang = Box<dyn FnOnce(&str) + Send>;
+
+/// Who listens to what processes tell the first one during the run: which, and what.
+pub(crate) type OnTold = Box<dyn Fn(usize, Vec<u8>) + Send>;
+
+/// Who waits for what all processes have told, in the order of their numbers.
+pub(crate) type Answer = Sender<Vec<Vec<u8>>>;
+
+/// What the thread of the supervisor is told by its own process.
+pub(crate) enum Order {
+    /// The run is over; this is what is to be told to the first process, which gets what all have to tell.
+    Finish {
+        part: Vec<u8>,
+        answer: Answer,
+    },
+    OnHang(OnHang),
+    /// Something for who listens in the first process.
+    Tell(Vec<u8>),
+    OnTold(OnTold),
 }
 
 /// The connection with another process.

@@ -6,17 +6,13 @@
 //! is turned away and costs nobody's turn; what proves itself and does not fit ends the rendezvous for all.
 
 mod dialing;
-mod listening;
 mod meeting;
 
-pub(crate) use listening::Listening;
-
+use crate::listening::{accept, bind};
 use crate::supervisor::Supervisor;
 use crate::wire::Deadline;
-use crate::{ClusterError, Hosts, Secret};
-use listening::{accept, bind};
+use crate::{ClusterError, Hosts, Limits, Origin, Secret};
 use meeting::Meeting;
-use serde::{Deserialize, Serialize};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -52,37 +48,6 @@ pub struct Membership {
     /// Whether each process has a connection to the first one for [what it relays](crate::ClusterRun::take_relays), which
     /// must be the same everywhere.
     pub relays: bool,
-}
-
-/// Where a run goes on from.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Origin {
-    /// How far it has come there, in nanoseconds of virtual time.
-    pub time: u64,
-    /// Which saved run that is, as all processes call it.
-    pub place: String,
-}
-
-/// How long a process waits for the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Until all have found each other.
-    pub rendezvous: Duration,
-    /// For a sign of life of another process during the run.
-    pub silence: Duration,
-    /// For the end of a window.
-    pub stall: Duration,
-}
-
-impl Default for Limits {
-    /// A minute, ten seconds, and five minutes.
-    fn default() -> Limits {
-        Limits {
-            rendezvous: Duration::from_secs(60),
-            silence: Duration::from_secs(10),
-            stall: Duration::from_secs(300),
-        }
-    }
 }
 
 /// Processes that have found each other, and watch each other from now on.

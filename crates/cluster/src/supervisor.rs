@@ -5,10 +5,10 @@
 //! one whose actors do not come to an end, by its window. Whatever is noticed first becomes the one sentence
 //! with which all processes end.
 
-use crate::ClusterError;
-use crate::link::{Event, Frame, Link, PART};
+use crate::link::{Answer, Event, Frame, Link, OnHang, OnTold, Order, PART};
+use crate::listening::Listening;
 use crate::local;
-use crate::rendezvous::{Limits, Listening};
+use crate::{ClusterError, Limits};
 use std::fmt;
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -100,15 +100,6 @@ impl fmt::Debug for Health {
     }
 }
 
-/// What is done with a process whose run does not notice that it is over.
-type OnHang = Box<dyn FnOnce(&str) + Send>;
-
-/// Who listens to what processes tell the first one during the run: which, and what.
-type OnTold = Box<dyn Fn(usize, Vec<u8>) + Send>;
-
-/// Who waits for what all processes have told, in the order of their numbers.
-type Answer = Sender<Vec<Vec<u8>>>;
-
 /// Watches over the processes of a run.
 pub struct Supervisor {
     /// What this process is called in sentences.
@@ -125,19 +116,6 @@ impl fmt::Debug for Supervisor {
             .field("health", &self.health)
             .finish()
     }
-}
-
-/// What the thread of the supervisor is told by its own process.
-pub(crate) enum Order {
-    /// The run is over; this is what is to be told to the first process, which gets what all have to tell.
-    Finish {
-        part: Vec<u8>,
-        answer: Answer,
-    },
-    OnHang(OnHang),
-    /// Something for who listens in the first process.
-    Tell(Vec<u8>),
-    OnTold(OnTold),
 }
 
 /// What is watched over.

@@ -1,11 +1,11 @@
 //! A rendezvous under way, as one process sees it.
 
 use super::dialing::connect;
-use super::listening::Listening;
 use super::{Membership, Mesh, VERDICT};
 use crate::ClusterError;
 use crate::handshake::{Hello, Introduced, Purpose};
 use crate::link::{Event, Frame, Link};
+use crate::listening::Listening;
 use crate::secret::random;
 use crate::supervisor::{Supervisor, Watched};
 use crate::wire::Deadline;

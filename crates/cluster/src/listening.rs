@@ -1,6 +1,5 @@
 //! The socket at which a process waits for the others, and who is introduced there.
 
-use super::{PAUSE, VERDICT};
 use crate::handshake;
 use crate::link::Event;
 use crate::wire::Deadline;
@@ -13,15 +12,19 @@ use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::Duration;
 
+/// Between two tries to listen.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How long who listened there before may take to end.
+const LEAVING: Duration = Duration::from_secs(2);
 /// The most connections that are being introduced at a time; more are closed at once.
 const MOST_AT_ONCE: usize = 64;
 /// Between two looks whether somebody connects.
 const POLL: Duration = Duration::from_millis(10);
 
 /// Listens at the first address of this process that can be had.
-pub(super) fn bind(host: &Host, process: usize, by: Deadline) -> Result<TcpListener, ClusterError> {
+pub(crate) fn bind(host: &Host, process: usize, by: Deadline) -> Result<TcpListener, ClusterError> {
     // Who listened there before may have been ended just now.
-    let freed = Deadline::after(VERDICT);
+    let freed = Deadline::after(LEAVING);
     loop {
         let bound = host
             .addresses()
@@ -55,7 +58,7 @@ impl Drop for Listening {
 }
 
 /// Lets a thread introduce whatever connects.
-pub(super) fn accept(
+pub(crate) fn accept(
     listener: TcpListener,
     secret: Secret,
     tell: Sender<Event>,
