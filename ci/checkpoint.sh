@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Kills runs with -9 at random moments, goes on from their last checkpoint with any number of workers, and compares the digest
-# and all files with those of a run without a stop: half of the kills with pirates, half with netflixoss. Asked for by hand: it
-# takes some minutes.
+# and all files with those of a run without a stop: half of the kills with pirates, half with netflixoss. Then the same over two
+# processes, of which one or who has started them is killed, and they go on over one to three. And disks get full. Asked for by
+# hand: it takes some minutes.
 #
-#   ci/checkpoint.sh [KILLS]
+#   ci/checkpoint.sh [KILLS [KILLS OVER PROCESSES]]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-kills=${1:-100}
-cargo build --bin corsair
+kills=${1:-100} over_processes=${2:-50}
+cargo build --bin corsair --features cluster
 corsair=$(realpath "${CARGO_TARGET_DIR:-target}/debug/corsair")
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
@@ -16,9 +17,30 @@ cd "$directory"
 digest() { grep -o '"digest":"[^"]*"'; }
 outputs="json gml json_metrics csv_metrics times"
 
-# Kills a run of these flags so often.
+# Kills a process of a run as soon as it has come so far: any of those that it has started, or who has started them.
+kill_one_of() {
+    local all victims victim
+    victims=("$1")
+    # shellcheck disable=SC2207
+    [ "$2" = 1 ] || victims+=($(pgrep -P "$1" || true))
+    all=("${victims[@]}")
+    victim=${victims[RANDOM % ${#victims[@]}]}
+    kill -9 "$victim" 2>/dev/null || true
+    wait "$1" 2>/dev/null || true
+    # The others end by themselves.
+    for victim in "${all[@]}"; do
+        for _ in $(seq 200); do
+            kill -0 "$victim" 2>/dev/null || continue 2
+            sleep 0.1
+        done
+        echo "process $victim runs on after another one was killed" >&2
+        exit 1
+    done
+}
+
+# Kills a run of these flags so often, over so many processes.
 kill_and_go_on() {
-    local run="$1" kills=$2 begin expected took resumed=0 tries=0 moment process got
+    local run="$1" kills=$2 processes=${3:-1} begin expected took resumed=0 tries=0 moment process got over=
     rm -rf c expected $outputs
     mkdir -p expected times
     begin=$(date +%s%N)
@@ -37,14 +59,15 @@ kill_and_go_on() {
         rm -rf c $outputs
         mkdir times
         moment=$((RANDOM * took / 32768))
-        "$corsair" $run --workers $((1 + tries % 2)) --checkpoint-every 30ms --checkpoint-dir c >said 2>&1 &
+        [ "$processes" = 1 ] || over="--processes $processes"
+        "$corsair" $run --workers $((1 + tries % 2)) $over --checkpoint-every 30ms --checkpoint-dir c >said 2>&1 &
         process=$!
         sleep "$((moment / 1000)).$(printf %03d $((moment % 1000)))"
-        kill -9 $process 2>/dev/null || true
-        wait $process 2>/dev/null || true
+        kill_one_of $process "$processes"
         # What the killed process was writing beside its places.
         find $outputs -name '.*' -type f -delete 2>/dev/null || true
-        if ! got=$("$corsair" resume c --workers $((1 + RANDOM % 4)) 2>error | digest); then
+        [ "$processes" = 1 ] || over="--processes $((1 + RANDOM % 3))"
+        if ! got=$("$corsair" resume c --workers $((1 + RANDOM % 4)) $over 2>error | digest); then
             if grep -q "no complete checkpoint\|cannot read c" error; then
                 continue
             fi
@@ -69,3 +92,38 @@ kill_and_go_on() {
 
 kill_and_go_on "-a fsm -p 20000 -d 60 --seed 3 -j -g --format json" $((kills / 2))
 kill_and_go_on "-a netflixoss -d 60 --seed 3 -j -g -c --flow-format all --timeline times/t.csv --format json" $(((kills + 1) / 2))
+kill_and_go_on "-a fsm -p 20000 -d 60 --seed 3 -j -g --format json" $((over_processes / 2)) 2
+kill_and_go_on "-a netflixoss -d 60 --seed 3 -j -g -c --flow-format all --timeline times/t.csv --format json" $(((over_processes + 1) / 2)) 2
+
+# The disk gets full while checkpoints are written: the run ends as it would have, and what was saved before goes on.
+disk_full() {
+    local run="$1" over="$2" expected got code=0
+    rm -rf c small $outputs
+    expected=$("$corsair" $run | digest)
+    mkdir small
+    if ! mount -t tmpfs -o size="$3" tmpfs small 2>/dev/null; then
+        echo "left out: full disks, which need a right to mount"
+        return
+    fi
+    got=$("$corsair" $run $over --checkpoint-every 50ms --checkpoint-dir small 2>error | digest) || code=$?
+    if [ "$code" != 0 ] || [ "$got" != "$expected" ]; then
+        echo "with a full disk '$over' ends with $code: $got, not $expected; $(tail -3 error)" >&2
+        umount small
+        exit 1
+    fi
+    if ! grep -q "No space left" error; then
+        echo "the disk did not get full: $(tail -3 error)" >&2
+        umount small
+        exit 1
+    fi
+    if [ -n "$(find small -name 'manifest.json')" ]; then
+        got=$("$corsair" resume small $over --checkpoint-dir c 2>error | digest)
+        [ "$got" = "$expected" ] || { echo "from a full disk: $got, not $expected; $(tail -3 error)" >&2; umount small; exit 1; }
+    fi
+    echo "${over:-one process}: $(find small -name manifest.json | wc -l) checkpoints on a full disk, and the digest of a run without"
+    umount small
+}
+for over in "" "--processes 2" "--processes 3"; do
+    disk_full "-a fsm -p 20000 -d 20 --seed 3 --format json" "$over" 3m
+    disk_full "-a fsm -p 20000 -d 20 --seed 3 --format json" "$over" 300k
+done

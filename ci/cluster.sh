@@ -154,6 +154,62 @@ echo "cluster: parts that are cut or changed are refused by their names"
 saved_runs 200ms,350ms "${model[@]}" -g -j
 saved_runs 700ms,1400ms "${services[@]}" -g -j -c --timeline "$work/t.csv"
 
+# It stops where it is told to, and goes on as a branch, as over one process.
+branched() {
+    local resume alone over
+    "$corsair" "$@" --checkpoint-at 300ms --checkpoint-dir "$work/checkpoints" --workers 2 >/dev/null
+    for resume in "${branches[@]}"; do
+        # shellcheck disable=SC2086
+        alone=$("$corsair" resume "$work/checkpoints" $resume --format json | essence)
+        for over in "--processes 2" "--processes 3 --workers 2"; do
+            # shellcheck disable=SC2086
+            together=$("$corsair" resume "$work/checkpoints" $resume $over --format json | essence)
+            [ "$alone" = "$together" ] || fail "$* resumed with $resume $over: $together, not $alone"
+        done
+    done
+    rm -r "$work/checkpoints"
+    echo "cluster: $2: branches (${#branches[@]}) are the same over one, two and three processes"
+}
+branches=("--until 450ms" "--until 300ms" "--seed-from-here 9")
+branched "${model[@]}"
+printf '%s' '{"arch": "x", "load": {"www": {"rate": 200, "arrivals": "poisson", "requests": {"web.get": 1}}}, "services": [
+    {"name": "www", "package": "denominator", "count": 3, "regions": 0, "dependencies": ["web"]},
+    {"name": "web", "package": "service", "count": 90, "regions": 1, "concurrency": 2,
+     "endpoints": [{"name": "get", "steps": [{"work": "2ms"}]}]}]}' >"$work/x_arch.json"
+work_time=services.web.endpoints.get.steps.0.work
+branches+=("--set load=250%" "--set load.www.rate=500 --seed-from-here 4" "--set $work_time=9ms --until 800ms"
+    '--set services.web.faults=[{"kind":"kill","at":"1s","for":"200ms"}]')
+branched -a "$work/x_arch.json" -d 2
+
+# It is saved whenever its files have grown by so much.
+"$corsair" "${model[@]}" -d 5 -j --out "$work/grown" --processes 2 --checkpoint-every 300kB --checkpoint-dir "$work/checkpoints" \
+    >"$work/said"
+[ -d "$work/checkpoints/000001" ] || fail "nothing was saved by bytes: $(cat "$work/said")"
+alone=$("$corsair" "${model[@]}" -d 5 -j --out "$work/alone" --format json | essence)
+resumed=$("$corsair" resume "$work/checkpoints" --out "$work/grown" --format json | essence)
+[ "$alone" = "$resumed" ] || fail "saved by bytes: $resumed, not $alone"
+diff -r "$work/alone" "$work/grown" >/dev/null || fail "saved by bytes, it writes other files"
+rm -r "$work/checkpoints" "$work/alone" "$work/grown"
+echo "cluster: it is saved by the bytes of its files"
+
+# The signal saves it, whichever process gets it.
+"$corsair" "${services[@]}" -d 60 --workers 1 --format json >"$work/alone"
+for who in 1 2; do
+    "$corsair" "${services[@]}" -d 60 --workers 1 --processes 2 --checkpoint-dir "$work/checkpoints" --format json \
+        >"$work/said" 2>&1 &
+    parent=$!
+    started+=("$parent")
+    until [ "$(pgrep -c -P "$parent")" = 2 ]; do sleep 0.05; done
+    sleep 1
+    kill -USR1 "$(pgrep -P "$parent" | sed -n "${who}p")"
+    wait "$parent" || fail "after SIGUSR1 to process $who: $(cat "$work/said")"
+    [ -d "$work"/checkpoints/000001-asked ] || fail "SIGUSR1 to process $who saved nothing: $(cat "$work/said")"
+    [ "$(essence <"$work/alone")" = "$("$corsair" resume "$work/checkpoints" --processes 2 --format json | essence)" ] ||
+        fail "what SIGUSR1 has saved goes on to another end"
+    rm -r "$work/checkpoints"
+done
+echo "cluster: SIGUSR1 to any process saves all"
+
 # A log of messages goes on behind the line that is named.
 logged() { grep -E '^([0-9]|fsm: (Delivered|Shutdown|Exit))' "$1" | sed 's/^fsm: Delivered.*/fsm: Delivered/' || true; }
 for run in "${model[*]}" "${services[*]}"; do

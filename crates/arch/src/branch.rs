@@ -51,21 +51,25 @@ pub enum ChangeError {
     NoLoad,
 }
 
-impl Live {
-    /// Goes on where an architecture was saved, as this branch of it. `saved` is the topology of the saved run,
-    /// and the plan is that with which it was begun.
-    ///
-    /// Faults that are new happen as commands do; those that have begun end as they would have.
-    ///
-    /// # Errors
-    /// [`ResumeError::Change`] if the state cannot go on with the branch's topology.
-    pub fn branch(
+/// A branch that is ready to go on.
+pub(crate) struct Branched {
+    pub(crate) config: Config,
+    pub(crate) model: Arc<Model>,
+    /// With the seed of the branch.
+    pub(crate) snapshot: Snapshot,
+    /// What instances are told, in order.
+    pub(crate) commands: Vec<(Time, u32, Command)>,
+}
+
+impl Branched {
+    /// See [`Live::branch`].
+    pub(crate) fn new(
         base: &Config,
         saved: &Topology,
         branch: &Branch,
         plan: &Plan,
         snapshot: &Snapshot,
-    ) -> Result<Live, ResumeError> {
+    ) -> Result<Branched, ResumeError> {
         let now = snapshot.time()?;
         can_follow(&branch.topology, saved)?;
         let (config, before, _) = prepare(Executor::Virtual, base, saved.clone(), plan)?;
@@ -90,13 +94,41 @@ impl Live {
             commands.extend(entries.map(|i| (just_after, i, Command::Load(percent))));
         }
         commands.sort_by_key(|&(at, instance, _)| (at, instance));
+        let commands = commands.into_iter().map(|(at, instance, command)| {
+            let at = Time::from_nanos(at.max(just_after));
+            (at, instance, command)
+        });
         let mut snapshot = snapshot.clone();
         if let Some(seed) = branch.seed {
             snapshot.reseed(seed)?;
         }
-        let mut live = Live::restored(&config, model, &snapshot)?;
-        for (at, instance, command) in commands {
-            let at = Time::from_nanos(at.max(just_after));
+        Ok(Branched {
+            config,
+            model,
+            snapshot,
+            commands: commands.collect(),
+        })
+    }
+}
+
+impl Live {
+    /// Goes on where an architecture was saved, as this branch of it. `saved` is the topology of the saved run,
+    /// and the plan is that with which it was begun.
+    ///
+    /// Faults that are new happen as commands do; those that have begun end as they would have.
+    ///
+    /// # Errors
+    /// [`ResumeError::Change`] if the state cannot go on with the branch's topology.
+    pub fn branch(
+        base: &Config,
+        saved: &Topology,
+        branch: &Branch,
+        plan: &Plan,
+        snapshot: &Snapshot,
+    ) -> Result<Live, ResumeError> {
+        let branched = Branched::new(base, saved, branch, plan, snapshot)?;
+        let mut live = Live::restored(&branched.config, branched.model, &branched.snapshot)?;
+        for (at, instance, command) in branched.commands {
             live.command(at, instance, command)?;
         }
         Ok(live)

@@ -78,7 +78,7 @@ pub use model::LEAST_TRAVEL;
 pub use nearest::nearest;
 pub use node::queue::QueueRules;
 pub use package::Package;
-pub use part::{course, run_part};
+pub use part::{Start, course, run_part};
 pub use reload::ReloadError;
 pub use script::{Endpoints, Script};
 pub use setup::{Setup, SetupError};

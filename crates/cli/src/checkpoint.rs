@@ -117,7 +117,8 @@ pub fn run<M: Message>(
         if took < SLICE / 20 && simulation.next().is_none() {
             break Ended::Over;
         }
-        let asked = at.next_if(|&time| time <= simulation.now()).is_some() || signals.asked();
+        let asked = at.next_if(|&time| time <= simulation.now()).is_some()
+            || signals.asked_for(checkpoints);
         if asked || keeper.is_due() {
             keeper.save(simulation, asked, details()?)?;
         }
@@ -126,13 +127,46 @@ pub fn run<M: Message>(
     Ok(ended)
 }
 
+/// When a run is to be saved again.
+pub struct Pace {
+    every: Option<Every>,
+    recorder: Recorder,
+    /// When that was done last, and how much had been written to files by then.
+    last: (Instant, u64),
+}
+
+impl Pace {
+    /// So often from here on.
+    pub fn new(every: Option<Every>, recorder: &Recorder) -> Pace {
+        Pace {
+            every,
+            last: (Instant::now(), recorder.written()),
+            recorder: recorder.clone(),
+        }
+    }
+
+    /// Whether it is time.
+    pub fn is_due(&self) -> bool {
+        let (at, written) = self.last;
+        match self.every {
+            Some(Every::Time(time)) => at.elapsed() >= time,
+            Some(Every::Bytes(bytes)) => self.recorder.written() - written >= bytes,
+            None => false,
+        }
+    }
+
+    /// It has been saved just now.
+    pub fn saved(&mut self) {
+        self.last = (Instant::now(), self.recorder.written());
+    }
+}
+
 /// Writes checkpoints beside the run, one at a time.
 struct Keeper<'a> {
     checkpoints: &'a Checkpoints,
     console: &'a Console,
     recorder: &'a Recorder,
-    /// When the last one was made, and how much had been written by then.
-    last: (Instant, u64),
+    pace: Pace,
     writing: Option<JoinHandle<Result<PathBuf, CheckpointError>>>,
     /// What is said of it when it is written.
     about: String,
@@ -148,7 +182,7 @@ impl<'a> Keeper<'a> {
             checkpoints,
             console,
             recorder,
-            last: (Instant::now(), recorder.written()),
+            pace: Pace::new(checkpoints.every, recorder),
             writing: None,
             about: String::new(),
         }
@@ -159,13 +193,7 @@ impl<'a> Keeper<'a> {
         if self.writing.as_ref().is_some_and(JoinHandle::is_finished) {
             self.finish();
         }
-        let (at, written) = self.last;
-        let is_time = match self.checkpoints.every {
-            Some(Every::Time(time)) => at.elapsed() >= time,
-            Some(Every::Bytes(bytes)) => self.recorder.written() - written >= bytes,
-            None => false,
-        };
-        self.writing.is_none() && is_time
+        self.writing.is_none() && self.pace.is_due()
     }
 
     fn save<M: Message>(
@@ -199,7 +227,7 @@ impl<'a> Keeper<'a> {
             files,
             outputs: outputs.files,
         };
-        self.last = (Instant::now(), self.recorder.written());
+        self.pace.saved();
         let directory = self.checkpoints.directory.clone();
         let write = move || checkpoint::write(&directory, draft);
         let thread = std::thread::Builder::new().name("checkpoint".to_owned());

@@ -58,6 +58,9 @@ pub struct ResumeArgs {
     /// With --hosts: what all processes know and nothing else does
     #[arg(long, value_name = "FILE")]
     secret_file: Option<String>,
+    /// Go on over the processes that mpirun has started (--features mpi)
+    #[arg(long)]
+    mpi: bool,
     /// How long processes wait for each other before the run [default: 60s]
     #[arg(long, value_name = "TIME")]
     meet_within: Option<String>,
@@ -106,13 +109,26 @@ pub fn run(args: &ResumeArgs, given_args: &[OsString]) -> Result<ExitCode> {
     }
     let whole = |text: &str| text::whole(text, 0, u64::MAX);
     let reseed = read("--seed-from-here", args.seed_from_here.as_deref(), whole)?;
-    options.checkpoints = Some(Checkpoints {
+    let mut checkpoints = Checkpoints {
         from: Some(Arc::new(checkpoint)),
         until,
         reseed,
         set: args.set.clone(),
         ..saved
-    });
+    };
+    if checkpoints.has_changed_fields() {
+        let asked = [
+            (args.checkpoint_every.is_some(), "--checkpoint-every"),
+            (args.checkpoint_at.is_some(), "--checkpoint-at"),
+        ];
+        if let Some((_, flag)) = asked.iter().find(|(asked, _)| *asked) {
+            bail!(
+                "{flag} and --set do not go together: a checkpoint would not have the fields that are set; leave one of them out"
+            );
+        }
+        (checkpoints.every, checkpoints.at) = (None, Vec::new());
+    }
+    options.checkpoints = Some(checkpoints);
     if let Some(code) = cluster::run(&values, &options, given_args)? {
         return Ok(code);
     }
@@ -147,6 +163,7 @@ fn given(args: &ResumeArgs, values: &mut Values, directory: &std::path::Path) ->
         ("hosts", args.hosts.clone()),
         ("process", args.process.clone()),
         ("secret-file", args.secret_file.clone()),
+        ("mpi", args.mpi.then(|| "true".to_owned())),
         ("meet-within", args.meet_within.clone()),
         ("window-within", args.window_within.clone()),
         ("restarts", args.restarts.clone()),

@@ -94,14 +94,26 @@ fn resume(
 ) -> Result<Live> {
     check(options, from, &topology)?;
     let snapshot = checkpoint::snapshot_of(from)?;
-    let resumed = match (&checkpoints.set[..], checkpoints.reseed) {
-        ([], None) => Live::resume(&options.config, topology, plan, &snapshot),
-        (set, seed) => {
-            let branch = branch(options, &topology, set, seed)?;
-            Live::branch(&options.config, &topology, &branch, plan, &snapshot)
-        }
+    let resumed = match asked_branch(options, checkpoints, &topology)? {
+        None => Live::resume(&options.config, topology, plan, &snapshot),
+        Some(branch) => Live::branch(&options.config, &topology, &branch, plan, &snapshot),
     };
     resumed.map_err(|error| failed(error, &from.directory, console))
+}
+
+/// The branch as which a saved run goes on, if it is not to go on as it was.
+///
+/// # Errors
+/// See [`branch`].
+pub(super) fn asked_branch(
+    options: &Options,
+    checkpoints: &Checkpoints,
+    saved: &Topology,
+) -> Result<Option<Branch>> {
+    match (&checkpoints.set[..], checkpoints.reseed) {
+        ([], None) => Ok(None),
+        (set, seed) => branch(options, saved, set, seed).map(Some),
+    }
 }
 
 /// Why a run cannot go on from the checkpoint in this directory, or how it failed.

@@ -7,7 +7,7 @@ use crate::cluster::member::{PartRun, Spread};
 use crate::options::Options;
 use anyhow::{Context, Result, anyhow};
 use corsair::cluster::Saving;
-use corsair_arch::{Msg, Totals};
+use corsair_arch::{Msg, Start, Totals};
 use corsair_observe::Recorder;
 use std::path::Path;
 
@@ -35,6 +35,15 @@ impl Spread for Services<'_> {
         if let Some(from) = &self.from {
             saved::check(options, from, &self.topology)?;
         }
+        let checkpoints = options.checkpoints.as_ref();
+        let branch = checkpoints.filter(|_| run.snapshot.is_some());
+        let branch = branch.map(|saved| saved::asked_branch(options, saved, &self.topology));
+        let branch = branch.transpose()?.flatten();
+        let start = match (&run.snapshot, &branch) {
+            (None, _) => Start::Beginning,
+            (Some(snapshot), None) => Start::Saved(snapshot),
+            (Some(snapshot), Some(branch)) => Start::Branch(snapshot, branch),
+        };
         let carriers = std::mem::take(&mut run.carriers);
         let details = saved::details(&self.topology)?;
         let outputs = |time| Ok((details.clone(), run.recorder.save(time)?));
@@ -45,7 +54,7 @@ impl Spread for Services<'_> {
             run.part,
             self.topology.clone(),
             &plan,
-            run.snapshot.as_ref(),
+            start,
             carriers,
             keeper.as_ref().map(|keeper| keeper as &dyn Saving),
         );

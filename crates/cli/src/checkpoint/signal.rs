@@ -1,5 +1,7 @@
 //! SIGUSR1: save the run now.
 
+use crate::console::complain;
+use crate::options::Checkpoints;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,9 +17,14 @@ impl Signals {
         Signals(asked)
     }
 
-    /// Whether it has come, once for each look.
-    pub fn asked(&self) -> bool {
-        self.0.swap(false, Ordering::Relaxed)
+    /// Whether it has come, once for each look. It is refused where the run cannot be saved.
+    pub fn asked_for(&self, checkpoints: &Checkpoints) -> bool {
+        let asked = self.0.swap(false, Ordering::Relaxed);
+        if asked && checkpoints.has_changed_fields() {
+            complain("SIGUSR1: a run that goes on with --set is not saved");
+            return false;
+        }
+        asked
     }
 }
 

@@ -150,6 +150,7 @@ fn spread<W: Spread>(
         process: member.process,
         processes: NonZeroUsize::new(member.hosts.len()).unwrap_or(NonZeroUsize::MIN),
         workers: member.workers,
+        until: options.checkpoints.as_ref().and_then(|saved| saved.until),
     };
     let is_child = member.parent.is_some();
     let resumed = options.checkpoints.as_ref().and_then(origin_of);
@@ -249,7 +250,7 @@ fn spread<W: Spread>(
 fn configuration(options: &Options, workload: &impl Spread) -> Result<[u8; 32]> {
     let mut course = workload.course(options)?;
     let saved = options.checkpoints.as_ref();
-    let saved = saved.map(|saved| (&saved.at, saved.reseed));
+    let saved = saved.map(|saved| (&saved.at, saved.until, saved.reseed, &saved.set));
     let told = (options.graph_json, options.graph_ml, options.messages);
     let more = format!("{told:?} {} {saved:?}", options.neo4j.is_some());
     course.extend(more.into_bytes());
@@ -330,6 +331,7 @@ fn attend<W: Spread>(
             checkpoints,
             place,
             Arc::clone(&console),
+            &listening.recorder(),
             supervisor.teller(),
         )?;
         if is_first {

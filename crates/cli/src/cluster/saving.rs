@@ -3,15 +3,15 @@
 
 use super::lineage::Newest;
 use crate::checkpoint::signal::Signals;
-use crate::checkpoint::{self, PROGRAM, RECORDER, VERSION};
+use crate::checkpoint::{self, PROGRAM, Pace, RECORDER, VERSION};
 use crate::console::{Console, complain};
-use crate::options::checkpoints::{Checkpoints, Every};
+use crate::options::Checkpoints;
 use crate::text::{self, GoDuration};
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 use corsair::Time;
 use corsair::cluster::{SavedPart, Saving};
-use corsair_observe::SavedOutputs;
 use corsair_observe::checkpoint::{Draft, HEAD, SavedFile, Staging, part_name};
+use corsair_observe::{Recorder, SavedOutputs};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -33,6 +33,8 @@ pub type Outputs<'a> = dyn Fn(Time) -> Result<(Value, SavedOutputs)> + Sync + 'a
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Told {
     number: u64,
+    /// It was asked for by hand there.
+    asked: bool,
     /// The files that it has written, or why it has not.
     files: Result<Vec<(String, u64, u32)>, String>,
 }
@@ -104,11 +106,12 @@ pub struct Place {
 }
 
 impl Writer {
-    /// Begins to watch the clock and the signal. `tell` tells the first process.
+    /// Begins to watch the clock, the files and the signal. `tell` tells the first process.
     pub fn start(
         checkpoints: &Checkpoints,
         place: Place,
         console: Arc<Console>,
+        recorder: &Recorder,
         tell: impl Fn(Vec<u8>) + Send + 'static,
     ) -> Result<Writer> {
         let shared = Arc::new(Shared {
@@ -119,20 +122,12 @@ impl Writer {
             is_over: AtomicBool::new(false),
         });
         let (events, told) = channel();
-        // The clock is that of the first process.
-        let every = match checkpoints.every.filter(|_| place.process == 0) {
-            None => None,
-            Some(Every::Time(time)) => Some(time),
-            Some(Every::Bytes(_)) => bail!(
-                "--checkpoint-every: several processes are saved by the clock; give a time such as 10s"
-            ),
-        };
-        if !checkpoints.set.is_empty() {
-            bail!("--set is for one process; leave it out, or the processes");
-        }
+        // The clock is that of the first process, and so are the files.
+        let every = checkpoints.every.filter(|_| place.process == 0);
+        let pace = Pace::new(every, recorder);
         let watch = {
-            let shared = Arc::clone(&shared);
-            move || watch_clock(&shared, every)
+            let (shared, checkpoints) = (Arc::clone(&shared), checkpoints.clone());
+            move || watch(&shared, &checkpoints, pace)
         };
         let flags = Value::Object(checkpoints.flags.clone());
         let files = Files {
@@ -195,19 +190,18 @@ impl Writer {
 }
 
 /// Asks for the next checkpoint when it is time.
-fn watch_clock(shared: &Shared, every: Option<Duration>) {
+fn watch(shared: &Shared, checkpoints: &Checkpoints, mut pace: Pace) {
     let signals = Signals::new();
-    let mut last = Instant::now();
     let mut seen = 0;
     while !shared.is_over.load(Ordering::Relaxed) {
         thread::sleep(LOOK);
         let number = shared.number.load(Ordering::Relaxed);
         if number != seen {
-            (seen, last) = (number, Instant::now());
+            seen = number;
+            pace.saved();
         }
-        let is_asked = signals.asked();
-        let is_due = every.is_some_and(|every| last.elapsed() >= every)
-            && !shared.is_writing.load(Ordering::Relaxed);
+        let is_asked = signals.asked_for(checkpoints);
+        let is_due = pace.is_due() && !shared.is_writing.load(Ordering::Relaxed);
         if is_asked {
             shared.asked.store(true, Ordering::Relaxed);
         }
@@ -290,6 +284,8 @@ struct Open {
     own: Option<Set>,
     files: BTreeMap<usize, Vec<SavedFile>>,
     failed: Option<String>,
+    /// By any of the processes.
+    asked: bool,
 }
 
 impl Files {
@@ -300,7 +296,12 @@ impl Files {
                 Event::Saved(mut set) => {
                     let number = set.number;
                     let files = self.write(&mut set).map_err(|error| error.to_string());
-                    let told = Told { number, files };
+                    let asked = set.asked;
+                    let told = Told {
+                        number,
+                        asked,
+                        files,
+                    };
                     if self.place.process > 0 {
                         self.shared.is_writing.store(false, Ordering::Relaxed);
                         tell(serde_json::to_vec(&told).unwrap_or_default());
@@ -311,8 +312,13 @@ impl Files {
                 }
                 Event::Told(from, told) => (from, told),
             };
-            let Told { number, files } = told;
+            let Told {
+                number,
+                asked,
+                files,
+            } = told;
             let one = open.entry(number).or_default();
+            one.asked |= asked;
             let files = match files {
                 Ok(files) => files,
                 Err(why) => {
@@ -366,7 +372,12 @@ impl Files {
 
     /// All processes have written their files.
     fn complete(&self, number: u64, one: Open) {
-        let Open { own, files, failed } = one;
+        let Open {
+            own,
+            files,
+            failed,
+            asked,
+        } = one;
         let Some(set) = own else { return };
         let files: Vec<SavedFile> = files.into_values().flatten().collect();
         let size: u64 = files.iter().map(|file| file.bytes).sum();
@@ -375,7 +386,7 @@ impl Files {
             version: VERSION.to_owned(),
             configuration: self.configuration.clone(),
             time: set.time.as_nanos(),
-            asked: set.asked,
+            asked,
             details: json!({ "flags": self.flags, "run": set.details }),
             files: Vec::new(),
             outputs: set.outputs.files,

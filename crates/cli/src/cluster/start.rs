@@ -20,15 +20,6 @@ use std::process::ExitCode;
 /// See [`super::run`].
 pub fn run(values: &Values, options: Options, args: &[OsString]) -> Result<ExitCode> {
     let (limits, described) = (limits(values)?, values.described());
-    if options
-        .checkpoints
-        .as_ref()
-        .is_some_and(|saved| saved.until.is_some())
-    {
-        bail!(
-            "--until is for one process; leave it out, or resume without --processes and --hosts"
-        );
-    }
     let lineage = Lineage::take();
     let origin = lineage.as_ref().and_then(|lineage| lineage.origin.clone());
     if let Some(inherited) = Inherited::take()? {

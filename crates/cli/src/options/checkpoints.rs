@@ -36,6 +36,15 @@ pub struct Checkpoints {
     pub set: Vec<Setting>,
 }
 
+impl Checkpoints {
+    /// Whether fields of the definition are changed on the way. A checkpoint has the state and not the definition, so what
+    /// goes on like this is not saved again.
+    pub fn has_changed_fields(&self) -> bool {
+        // A share of the load is a command, and as such part of the state.
+        self.set.iter().any(|setting| setting.path != "load")
+    }
+}
+
 /// How often a run is saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Every {

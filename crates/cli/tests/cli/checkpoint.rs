@@ -408,6 +408,24 @@ fn what_is_set_counts_from_there_on() {
 }
 
 #[test]
+fn a_run_with_changed_fields_is_not_saved_because_its_checkpoint_would_not_have_them() {
+    let terminal = saved_service();
+    terminal.succeed("-a ./x_arch.json -d 4 --seed 3 --checkpoint-at 1s,3s --checkpoint-dir c");
+    let before = saved(&terminal);
+    let set = format!("resume c/{} --set services.web.concurrency=3", before[1]);
+    terminal.succeed(&set);
+    assert_eq!(saved(&terminal), before, "it was to be saved at 3 s again");
+    let refused = terminal.refuse(&format!("{set} --checkpoint-at 2s"));
+    assert!(refused.contains("--checkpoint-at and --set"), "{refused}");
+    // A share of the load is part of the state.
+    let more = terminal.json(&format!(
+        "resume c/{} --set load=200% --checkpoint-at 2s --checkpoint-dir d",
+        before[1]
+    ));
+    assert_eq!(essence(&terminal.json("resume d")), essence(&more));
+}
+
+#[test]
 fn branches_of_a_saved_run_are_compared_with_it() {
     let terminal = saved_service();
     terminal.write(
@@ -442,4 +460,64 @@ fn branches_of_a_saved_run_are_compared_with_it() {
     }
     let endless = terminal.refuse("fork c --branches /dev/zero");
     assert!(endless.contains("more than 64 MiB"), "{endless}");
+}
+
+#[test]
+fn loops_caches_pools_and_breakers_that_change_in_a_branch_count_from_there_on() {
+    let terminal = Terminal::new();
+    let definition = r#"{"arch": "x",
+        "load": {"www": {"users": 20, "think": {"exponential": "20ms"}, "requests": {"web.get": 1}}},
+        "services": [
+        {"name": "www", "package": "denominator", "count": 1, "regions": 0, "dependencies": ["web"]},
+        {"name": "web", "package": "service", "count": 2, "regions": 1, "concurrency": 30, "dependencies": ["db"],
+         "calls": {"db": {"connections": {"most": 8, "waiting": 50, "connect": "1ms"},
+                          "breaker": {"failures": 0.5, "window": 20, "open": "100ms"}}},
+         "endpoints": [{"name": "get", "steps": [{"cache": {"hit_rate": 0.5}, "miss": [{"call": "db.query"}]}]}]},
+        {"name": "db", "package": "service", "count": 1, "regions": 1, "concurrency": 8, "error_rate": 0.1,
+         "endpoints": [{"name": "query", "steps": [{"work": "5ms"}]}]}]}"#;
+    terminal.write("x_arch.json", definition);
+    terminal.succeed("-a ./x_arch.json -d 4 --seed 3 --checkpoint-at 2s --checkpoint-dir c");
+    terminal.write(
+        "branches",
+        "same: load.www.users=20\nusers: load.www.users=60\nthink: load.www.think=200ms\n\
+         cache: services.web.endpoints.get.steps.0.cache.hit_rate=0.95\n\
+         pool: services.web.calls.db.connections.most=1\n\
+         breaker: services.web.calls.db.breaker.failures=0.05\n",
+    );
+    let fork = |flags: &str| {
+        let fork = format!("fork c --branches branches --seeds 3 --format json {flags}");
+        let said = json(&terminal.succeed(&fork));
+        move |branch: &str, name: &str| {
+            let rows = said[branch].as_array().unwrap();
+            let row = rows.iter().find(|row| row["name"] == name).unwrap();
+            (row["a"].as_f64().unwrap(), row["b"].as_f64().unwrap())
+        }
+    };
+    for (flags, seconds) in [("", 2.0), ("--until 2500ms", 0.5)] {
+        let measured = fork(flags);
+        let (requests, same) = measured("same", "requests");
+        assert_eq!(requests, same);
+        // 20 users, who ask every 24 ms.
+        assert!(
+            (requests / seconds / 830.0 - 1.0).abs() < 0.1,
+            "{requests} in {seconds} s"
+        );
+        let ratio = |branch, name| {
+            let (saved, changed) = measured(branch, name);
+            changed / saved
+        };
+        let users = ratio("users", "throughput");
+        assert!((2.6..3.3).contains(&users), "{users}");
+        let think = ratio("think", "throughput");
+        assert!((0.08..0.2).contains(&think), "{think}");
+        let cache = ratio("cache", "mean_seconds");
+        assert!(cache < 0.6, "{cache}");
+        let pool = ratio("pool", "p99_seconds");
+        assert!(
+            pool > 2.0,
+            "connections beyond the new limit are closed: {pool}"
+        );
+        let breaker = ratio("breaker", "errors");
+        assert!(breaker > 2.0, "{breaker}");
+    }
 }

@@ -3,7 +3,7 @@
 use crate::cluster::{members, start};
 use corsair::cluster::{Part, Saving, conclude_parts};
 use corsair::fsm::{self, Fsm, Msg, Tally};
-use corsair::{Config, Report, RunError, Snapshot};
+use corsair::{Config, Report, RunError, Snapshot, Time};
 use corsair_cluster::{Mesh, ProcessEnd};
 use std::num::NonZeroUsize;
 use std::thread;
@@ -21,9 +21,21 @@ pub fn run(config: &Config, scenario: &Fsm, processes: usize, workers: usize) ->
 pub fn run_from(
     config: &Config,
     scenario: &Fsm,
+    over: (usize, usize),
+    from: Option<&Snapshot>,
+    saving: Option<&dyn Saving>,
+) -> Ended {
+    run_until(config, scenario, over, from, saving, None)
+}
+
+/// The same, up to a time.
+pub fn run_until(
+    config: &Config,
+    scenario: &Fsm,
     (processes, workers): (usize, usize),
     from: Option<&Snapshot>,
     saving: Option<&dyn Saving>,
+    until: Option<Time>,
 ) -> Ended {
     let (_, mut all) = members(processes);
     for member in &mut all {
@@ -35,6 +47,7 @@ pub fn run_from(
         process,
         processes: number(processes),
         workers: number(workers),
+        until,
     };
     let one = |mesh: Mesh| {
         let (builders, run) = mesh.connect().unwrap();

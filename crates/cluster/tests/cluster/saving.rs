@@ -1,7 +1,7 @@
 //! A run over several processes that is saved, and goes on over others.
 
 use crate::cluster::{members, met, start};
-use crate::pirates::{result, run_from};
+use crate::pirates::{result, run_from, run_until};
 use corsair::cluster::{SavedPart, Saving};
 use corsair::fsm::{self, Fsm};
 use corsair::{Config, Executor, Snapshot, StoredPart, Time};
@@ -97,6 +97,40 @@ fn a_run_over_processes_is_saved_and_goes_on_over_any_number_of_them() {
     let snapshot = simulation.snapshot().unwrap();
     let (resumed, ..) = run_from(&config, &scenario, (2, 1), Some(&snapshot), None);
     assert_eq!(result(&resumed.unwrap()), result(&alone));
+}
+
+#[test]
+fn a_run_over_processes_stops_where_it_is_told_to_and_tells_what_has_happened_until_then() {
+    let (config, scenario) = (Config::default(), scenario());
+    let micros = |micros| Time::ZERO.after(Duration::from_micros(micros));
+    let (mut simulation, _) = fsm::begin(&config, &scenario).unwrap();
+    for until in [micros(0), micros(40_321), micros(70_000)] {
+        simulation.run_until(until);
+        let expected = simulation.report();
+        let kept = Kept {
+            times: vec![micros(20_000), micros(70_000), micros(80_000)],
+            ..Kept::default()
+        };
+        let stop = Some(until);
+        let saving: Option<&dyn Saving> = Some(&kept);
+        let (report, tally, _) = run_until(&config, &scenario, (2, 2), None, saving, stop);
+        assert_eq!(result(&report.unwrap()), result(&expected), "until {until}");
+        assert_eq!(tally, None);
+        let snapshots = kept.snapshots(4);
+        assert!(snapshots.iter().all(|(time, _)| *time <= until));
+        // It goes on from there, and from what was saved before, to the same place.
+        for (_, snapshot) in &snapshots {
+            let from = Some(snapshot);
+            let (report, ..) = run_until(&config, &scenario, (3, 1), from, None, stop);
+            assert_eq!(report.unwrap().digest, expected.digest, "until {until}");
+        }
+    }
+    // The end comes before: then it is as ever.
+    let (alone, counted) = fsm::run(Executor::Virtual, &config, scenario.clone()).unwrap();
+    let stop = Some(micros(1_000_000_000));
+    let (report, tally, _) = run_until(&config, &scenario, (2, 1), None, None, stop);
+    assert_eq!(result(&report.unwrap()), result(&alone));
+    assert_eq!(tally, counted);
 }
 
 /// A part that counts how much is read of it.

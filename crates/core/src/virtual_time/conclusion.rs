@@ -77,10 +77,10 @@ pub(super) fn conclude(
         .flat_map(|outcome| outcome.names.drain(..));
     let directory = Directory::new(names.collect());
     let end = outcomes[0].end;
-    let outcome = if end == End::Halted {
-        Outcome::Cut
-    } else {
-        Outcome::Completed
+    let outcome = match end {
+        End::Halted => Outcome::Cut,
+        End::Paused => Outcome::Running,
+        End::Root | End::Quiet | End::Past => Outcome::Completed,
     };
     let mut report = add_up(kinds, config, wall, &outcomes, outcome);
     let counted = || outcomes.iter().map(|outcome| &outcome.counters);

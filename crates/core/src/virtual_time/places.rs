@@ -448,6 +448,16 @@ impl Places {
         groups.chain(batches)
     }
 
+    /// The first address that an actor has spawned, of spawns of which this shard has actors.
+    #[cfg(feature = "serde")]
+    pub(super) fn first_spawned_by(&self, parent: u32) -> Option<u32> {
+        let groups = self.groups.iter().map(|group| (group.parent, group.first));
+        let batches = self.batches.iter().map(|batch| (batch.parent, batch.first));
+        let all = groups.chain(batches);
+        all.filter_map(|(by, first)| (by == parent).then_some(first))
+            .min()
+    }
+
     /// All actors of this shard in the order of their addresses, and their populations.
     pub(super) fn actors(&self) -> impl Iterator<Item = (u32, u32)> {
         let leaves = self.directory.iter().enumerate();

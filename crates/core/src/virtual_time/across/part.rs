@@ -1,8 +1,8 @@
 //! The part of a run that one process has, and the parts put together.
 
-use super::saving::{Saves, Saving};
+use super::saving::{Constant, Saves, Saving};
 use super::{Across, Cargo, Carrier};
-use crate::contract::{Config, Kind, Message, Report, RunError, Script, Time};
+use crate::contract::{Addr, Config, Kind, Message, Report, RunError, Script, Time};
 use crate::sync::lock;
 use crate::virtual_time::buffer::Pool;
 use crate::virtual_time::conclusion::conclude;
@@ -10,7 +10,6 @@ use crate::virtual_time::context::scripts;
 use crate::virtual_time::engine::{End, Outcome, PausableShard};
 use crate::virtual_time::exchange::{Matrix, Vote};
 use crate::virtual_time::on_threads;
-use crate::virtual_time::pause::Before;
 use crate::virtual_time::population::Blueprint;
 use crate::virtual_time::shard::Shard;
 use crate::virtual_time::simulation::restored;
@@ -29,6 +28,8 @@ pub struct Part {
     pub processes: NonZeroUsize,
     /// How many workers each of them has.
     pub workers: NonZeroUsize,
+    /// Where the run stops, if that is before its end: the same in all processes.
+    pub until: Option<Time>,
 }
 
 impl Part {
@@ -46,11 +47,14 @@ impl Part {
     missing_debug_implementations,
     reason = "what a kind has need not have one"
 )]
-pub enum Beginning<'a, S: Kind> {
+pub enum Beginning<'a, M, S: Kind> {
     /// With its root, a script of kind `S`.
     Root(S::Parameters, S::Local),
     /// Where it was saved, by any number of workers in any number of processes.
     Saved(&'a Snapshot),
+    /// The same, as a branch: what is [injected](crate::Simulation::inject) there. It is told the first address that the root has
+    /// spawned, and asked in each process that has an actor of that spawn; all must say the same.
+    Branch(&'a Snapshot, &'a dyn Fn(Addr) -> Vec<(Time, Addr, M)>),
 }
 
 /// Runs the part of a run that one process has to its end, and returns what [`conclude_parts`] is to be told of it, in
@@ -69,7 +73,7 @@ pub fn run_part<M: Message, S: Kind + Script<M>, C: Carrier>(
     config: &Config,
     part: Part,
     kinds: &Kinds<M>,
-    beginning: Beginning<'_, S>,
+    beginning: Beginning<'_, M, S>,
     carriers: Vec<impl FnOnce() -> C + Send>,
     saving: Option<&dyn Saving>,
 ) -> Result<Vec<u8>, SnapshotError> {
@@ -100,15 +104,11 @@ pub fn run_part<M: Message, S: Kind + Script<M>, C: Carrier>(
             progress,
             saves: Saves::new(saving, begun.now),
         };
-        let end = loop {
-            let set = across.saves.next();
-            let time = set.map_or(u64::MAX, |set| set.as_nanos() + 1);
-            match shard.go(config, &mut across, Before { time, also: None }) {
-                End::Paused => across.save(config, begun.stream_seed, &mut shard, set),
-                end => break end,
-            }
-        };
-        shard.finish(config, end)
+        let end = across.run(config, begun.head, part.until, &mut shard);
+        match end {
+            End::Paused => shard.so_far(config, end),
+            end => shard.finish(config, end),
+        }
     };
     let outcomes = on_threads(config, own, || matrix.abandon(), work)?;
     let mut told = Vec::new();
@@ -126,15 +126,14 @@ pub fn run_part<M: Message, S: Kind + Script<M>, C: Carrier>(
 struct Begun<M: Message> {
     shards: Vec<PausableShard<M>>,
     now: Time,
-    /// From which random numbers derive.
-    stream_seed: u64,
+    head: Constant,
 }
 
 fn begin<M: Message, S: Kind + Script<M>>(
     config: &Config,
     own: Range<usize>,
     kinds: &Kinds<M>,
-    beginning: Beginning<'_, S>,
+    beginning: Beginning<'_, M, S>,
 ) -> Result<Begun<M>, SnapshotError> {
     match beginning {
         Beginning::Root(parameters, local) => {
@@ -143,18 +142,49 @@ fn begin<M: Message, S: Kind + Script<M>>(
             Ok(Begun {
                 shards: own.map(shard).collect(),
                 now: Time::ZERO,
-                stream_seed: config.seed,
+                head: Constant {
+                    stream_seed: config.seed,
+                    injected: 0,
+                },
             })
         }
-        Beginning::Saved(snapshot) => {
-            let head = snapshot.read_head()?;
-            Ok(Begun {
-                shards: restored(config, kinds, snapshot, own)?,
-                now: Time::from_nanos(head.now),
-                stream_seed: head.stream_seed,
-            })
+        Beginning::Saved(snapshot) => go_on(config, own, kinds, snapshot, None),
+        Beginning::Branch(snapshot, inject) => go_on(config, own, kinds, snapshot, Some(inject)),
+    }
+}
+
+fn go_on<M: Message>(
+    config: &Config,
+    own: Range<usize>,
+    kinds: &Kinds<M>,
+    snapshot: &Snapshot,
+    inject: Option<&dyn Fn(Addr) -> Vec<(Time, Addr, M)>>,
+) -> Result<Begun<M>, SnapshotError> {
+    let head = snapshot.read_head()?;
+    let mut shards = restored(config, kinds, snapshot, own.clone())?;
+    let mut injected = head.injected;
+    let first = shards.iter_mut().find_map(PausableShard::first_spawned);
+    for (time, to, body) in first
+        .zip(inject)
+        .map_or(Vec::new(), |(first, inject)| inject(first))
+    {
+        injected += 1;
+        let owner = shards[0].owner(to.as_u32());
+        if let Some(shard) = owner
+            .checked_sub(own.start)
+            .and_then(|index| shards.get_mut(index))
+        {
+            shard.inject(time.max(Time::from_nanos(head.now + 1)), to, injected, body);
         }
     }
+    Ok(Begun {
+        shards,
+        now: Time::from_nanos(head.now),
+        head: Constant {
+            stream_seed: head.stream_seed,
+            injected,
+        },
+    })
 }
 
 /// All that decides the result of a run, as bytes that all processes of it must have alike. What they have

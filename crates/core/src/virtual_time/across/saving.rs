@@ -6,8 +6,9 @@
 
 use super::{Across, Carrier};
 use crate::contract::{Config, Message, Time};
-use crate::virtual_time::engine::PausableShard;
+use crate::virtual_time::engine::{End, PausableShard};
 use crate::virtual_time::exchange::{Exchange as _, Vote};
+use crate::virtual_time::pause::Before;
 use crate::virtual_time::travel::{Head, SnapshotError, encoded};
 
 /// Who saves the part of a run that one process has.
@@ -68,7 +69,64 @@ impl<'a> Saves<'a> {
     }
 }
 
+/// What the heads of all checkpoints of a run have in common.
+#[derive(Clone, Copy)]
+pub(super) struct Constant {
+    /// From which random numbers derive.
+    pub(super) stream_seed: u64,
+    /// How many messages were injected.
+    pub(super) injected: u32,
+}
+
 impl<M: Message, C: Carrier> Across<'_, M, C> {
+    /// Goes on to the end of the run, or until it is to stop, and saves it on the way.
+    pub(super) fn run(
+        &mut self,
+        config: &Config,
+        constant: Constant,
+        until: Option<Time>,
+        shard: &mut PausableShard<M>,
+    ) -> End {
+        // What happens at time 0 has happened in a run that goes on, and not in one that begins.
+        let mut has_begun = self.saves.now > Time::ZERO;
+        loop {
+            let now = self.saves.now;
+            if has_begun && until.is_some_and(|until| now >= until) {
+                return End::Paused;
+            }
+            has_begun = true;
+            let set = self.saves.next();
+            let stop = set.into_iter().chain(until).min();
+            let stop = stop.filter(|&stop| config.end.is_none_or(|end| stop <= end));
+            let before = Before {
+                time: stop.map_or(u64::MAX, |stop| stop.as_nanos() + 1),
+                also: None,
+            };
+            match shard.go(config, self, before) {
+                // Nothing is left to happen.
+                End::Paused if self.agreed.next == u64::MAX => return End::Quiet,
+                End::Paused => {}
+                end => return end,
+            }
+            let now = self.paused_at(config, stop);
+            self.saves.now = now;
+            if self.agreed.pause || set == Some(now) {
+                self.save(config, constant, shard, set == Some(now));
+            }
+        }
+    }
+
+    /// Where in virtual time the shards have paused, which `stop` is if they were not asked to before.
+    fn paused_at(&self, config: &Config, stop: Option<Time>) -> Time {
+        let bits = config.lookahead_nanos().ilog2();
+        let begin = self.agreed.next.checked_shl(bits).unwrap_or(u64::MAX);
+        match stop {
+            Some(stop) if !self.agreed.pause || begin > stop.as_nanos() => stop,
+            // Before the next window begins.
+            _ => Time::from_nanos(begin.saturating_sub(1)).max(self.saves.now),
+        }
+    }
+
     /// Waits until all shards of this process have come so far. False if one will never come; the next meeting ends the
     /// run then.
     fn meet_own(&mut self) -> bool {
@@ -76,33 +134,26 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
         !self.local.is_broken()
     }
 
-    /// The shard has paused: writes its part. `set` is where it was to pause by itself.
-    pub(super) fn save(
+    /// The shard has paused, where it was to pause by itself or not: writes its part.
+    fn save(
         &mut self,
         config: &Config,
-        stream_seed: u64,
+        constant: Constant,
         shard: &mut PausableShard<M>,
-        set: Option<Time>,
+        is_at_its_time: bool,
     ) {
         let Some(by) = self.saves.by else {
             return;
         };
-        let window_bits = config.lookahead_nanos().ilog2();
-        let begin = self
-            .agreed
-            .next
-            .checked_shl(window_bits)
-            .unwrap_or(u64::MAX);
-        // Before the next window begins, if all were asked to pause there.
-        let time = match set {
-            Some(set) if !self.agreed.pause || begin > set.as_nanos() => set,
-            _ => Time::from_nanos(begin.saturating_sub(1)).max(self.saves.now),
-        };
+        let time = self.saves.now;
         self.saves.number += 1;
-        self.saves.now = time;
         let head = (self.me == 0).then(|| {
             let common = shard.common();
-            let head = Head::new::<M>(config, time.as_nanos(), 0, stream_seed, common);
+            let Constant {
+                stream_seed,
+                injected,
+            } = constant;
+            let head = Head::new::<M>(config, time.as_nanos(), injected, stream_seed, common);
             encoded(&head)
         });
         // What actors of this process change together is written while none of them runs.
@@ -117,7 +168,7 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
         by.save(SavedPart {
             number: self.saves.number,
             time,
-            is_at_its_time: set == Some(time),
+            is_at_its_time,
             worker: self.me,
             head,
             part,

@@ -148,6 +148,12 @@ impl<M: Message> PausableShard<M> {
         self.0.shard().places.owner(to)
     }
 
+    /// The first address that the root has spawned, if this shard has an actor of that spawn.
+    #[cfg(feature = "serde")]
+    pub(in super::super) fn first_spawned(&mut self) -> Option<Addr> {
+        self.0.shard().places.first_spawned_by(ROOT).map(Addr)
+    }
+
     /// Puts a message on its way to an actor of this shard.
     pub(in super::super) fn inject(
         &mut self,
