@@ -68,6 +68,12 @@ impl Ruled for Route {
         own.bucket.take_over(self.bucket.take());
         (self.breaker, self.bucket) = (own.breaker, own.bucket);
         (self.policy, self.minds_answers) = (own.policy, own.minds_answers);
+        if let Some(pool) = self.policy.connections {
+            // Those that are in use are closed when they have carried their answers.
+            let surplus = self.open.saturating_sub(pool.most).min(self.idle);
+            self.open -= surplus;
+            self.idle -= surplus;
+        }
     }
 }
 
@@ -325,10 +331,10 @@ impl Route {
 
     /// A connection has carried an answer, or is closed because no caller waits for one.
     pub(super) fn disconnect(&mut self, closed: bool) {
-        if self.policy.connections.is_none() {
+        let Some(pool) = self.policy.connections else {
             return;
-        }
-        if closed {
+        };
+        if closed || self.open > pool.most {
             self.open -= 1;
         } else {
             self.idle += 1;

@@ -19,6 +19,8 @@ use serde::de::DeserializeOwned;
 /// The bytes of a label.
 const LABEL: usize = 16;
 
+type ReadEvents<M> = fn(u32, &mut Input<'_>, &mut Buffer<M>, &mut Pool<M>) -> Result<(), CodecError>;
+
 /// How events of a run are written for other processes, and read.
 pub(in super::super) struct Wire<M> {
     /// Adds the events that lie between these two places. Returns how many.
@@ -28,8 +30,7 @@ pub(in super::super) struct Wire<M> {
     pub(in super::super) write_events:
         unsafe fn(*mut u8, *mut u8, &mut Vec<u8>) -> Result<u32, CodecError>,
     /// Adds so many events to a buffer.
-    pub(in super::super) read_events:
-        fn(u32, &mut Input<'_>, &mut Buffer<M>, &mut Pool<M>) -> Result<(), CodecError>,
+    pub(in super::super) read_events: ReadEvents<M>,
     /// Adds an event that lies in no buffer.
     pub(in super::super) write_event: fn(&Scheduled<M>, &mut Vec<u8>) -> Result<(), CodecError>,
     pub(in super::super) read_event: fn(&mut Input<'_>) -> Result<Scheduled<M>, CodecError>,
