@@ -43,7 +43,7 @@ impl Part {
 }
 
 /// Says which messages are injected when, and to whom.
-type Inject<M> = dyn Fn(Addr) -> Vec<(Time, Addr, M)>;
+type Inject<'a, M> = dyn Fn(Addr) -> Vec<(Time, Addr, M)> + 'a;
 
 /// Where the part of a run begins.
 #[allow(
@@ -57,7 +57,7 @@ pub enum Beginning<'a, M, S: Kind> {
     Saved(&'a Snapshot),
     /// The same, as a branch: what is [injected](crate::Simulation::inject) there. It is told the first address that the root has
     /// spawned, and asked in each process that has an actor of that spawn; all must say the same.
-    Branch(&'a Snapshot, &'a Inject<M>),
+    Branch(&'a Snapshot, &'a Inject<'a, M>),
 }
 
 /// Runs the part of a run that one process has to its end, and returns what [`conclude_parts`] is to be told of it, in
@@ -161,7 +161,7 @@ fn go_on<M: Message>(
     own: Range<usize>,
     kinds: &Kinds<M>,
     snapshot: &Snapshot,
-    inject: Option<&Inject<M>>,
+    inject: Option<&Inject<'_, M>>,
 ) -> Result<Begun<M>, SnapshotError> {
     let head = snapshot.read_head()?;
     let mut shards = restored(config, kinds, snapshot, own.clone())?;

@@ -19,7 +19,8 @@ use serde::de::DeserializeOwned;
 /// The bytes of a label.
 const LABEL: usize = 16;
 
-type ReadEvents<M> = fn(u32, &mut Input<'_>, &mut Buffer<M>, &mut Pool<M>) -> Result<(), CodecError>;
+type ReadEvents<M> =
+    fn(u32, &mut Input<'_>, &mut Buffer<M>, &mut Pool<M>) -> Result<(), CodecError>;
 
 /// How events of a run are written for other processes, and read.
 pub(in super::super) struct Wire<M> {
