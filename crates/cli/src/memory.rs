@@ -4,6 +4,9 @@ use crate::text::bytes;
 use anyhow::{Result, bail};
 use corsair::{Executor, available_memory};
 
+/// What a pirate in virtual time needs, in bytes: 128 and its timer, and its share of what is on its way.
+pub const PIRATE: u64 = 200;
+
 /// Refuses a population for which the machine has no memory.
 ///
 /// # Errors
@@ -17,7 +20,7 @@ pub fn check(executor: Executor, population: u32) -> Result<()> {
 
 fn check_within(available: u64, executor: Executor, population: u32) -> Result<()> {
     let (name, each) = match executor {
-        Executor::Virtual => ("virtual", 300),
+        Executor::Virtual => ("virtual", PIRATE),
         Executor::Tokio => ("tokio", 1_500),
         Executor::Pool => ("pool", 1_500),
         Executor::Threads => ("threads", 20_000),

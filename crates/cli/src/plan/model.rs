@@ -3,6 +3,7 @@
 use super::PlanArgs;
 use crate::console::Console;
 use crate::format::Format;
+use crate::memory::PIRATE;
 use crate::text::{GoDuration, bytes};
 use anyhow::{Result, anyhow, bail};
 use corsair::fsm::{self, Fsm};
@@ -17,8 +18,6 @@ use std::time::Duration;
 /// The pirates of the part that is measured, and how long they talk.
 const SOME_PIRATES: u32 = 100_000;
 const SOME_TALK: Duration = Duration::from_secs(1);
-/// What a pirate needs, in bytes.
-const PIRATE: u64 = 300;
 /// What an event is in a piece: its label and a small message.
 const EVENT_BYTES: f64 = 21.0;
 
