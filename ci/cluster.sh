@@ -193,9 +193,9 @@ rm -r "$work/checkpoints" "$work/alone" "$work/grown"
 echo "cluster: it is saved by the bytes of its files"
 
 # The signal saves it, whichever process gets it.
-"$corsair" "${services[@]}" -d 60 --workers 1 --format json >"$work/alone"
+"$corsair" "${services[@]}" -d 300 --workers 1 --format json >"$work/alone"
 for who in 1 2; do
-    "$corsair" "${services[@]}" -d 60 --workers 1 --processes 2 --checkpoint-dir "$work/checkpoints" --format json \
+    "$corsair" "${services[@]}" -d 300 --workers 1 --processes 2 --checkpoint-dir "$work/checkpoints" --format json \
         >"$work/said" 2>&1 &
     parent=$!
     started+=("$parent")
