@@ -105,7 +105,7 @@ disk_full() {
         echo "left out: full disks, which need a right to mount"
         return
     fi
-    got=$("$corsair" $run $over --checkpoint-every 50ms --checkpoint-dir small 2>error | digest) || code=$?
+    got=$("$corsair" $run $over --checkpoint-every 20ms --checkpoint-dir small 2>error | digest) || code=$?
     if [ "$code" != 0 ] || [ "$got" != "$expected" ]; then
         echo "with a full disk '$over' ends with $code: $got, not $expected; $(tail -3 error)" >&2
         umount small
@@ -124,6 +124,6 @@ disk_full() {
     umount small
 }
 for over in "" "--processes 2" "--processes 3"; do
-    disk_full "-a fsm -p 20000 -d 20 --seed 3 --format json" "$over" 3m
-    disk_full "-a fsm -p 20000 -d 20 --seed 3 --format json" "$over" 300k
+    disk_full "-a fsm -p 20000 -d 200 --seed 3 --format json" "$over" 1500k
+    disk_full "-a fsm -p 20000 -d 200 --seed 3 --format json" "$over" 300k
 done
