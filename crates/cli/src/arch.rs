@@ -15,7 +15,7 @@ use crate::options::{self, Options, ServiceOptions, SessionOptions};
 use crate::session;
 use crate::workload::{Results, Workload};
 use anyhow::{Context, Result, anyhow};
-use corsair::{Addr, Executor, Report};
+use corsair::{Addr, Report};
 use corsair_arch::{KINDS, Plan, SimulateError, Topology, Totals, simulate};
 use corsair_observe::checkpoint::Checkpoint;
 use corsair_observe::{Observed, Recorder, Settings};
@@ -57,15 +57,6 @@ impl<'a> Services<'a> {
 }
 
 impl Services<'_> {
-    /// The options with as many workers as are of use, if nobody has said how many.
-    fn with_workers(&self, options: &Options) -> Options {
-        let mut options = options.clone();
-        if options.any_workers && options.executor == Executor::Virtual {
-            options.config.workers = corsair_arch::default_workers(&self.topology);
-        }
-        options
-    }
-
     /// Warns of what will not be as one may expect.
     fn warn(&self, options: &Options, plan: &Plan) {
         let sent = [
@@ -116,7 +107,7 @@ impl Workload for Services<'_> {
         console: &Arc<Console>,
     ) -> Result<(Report, ServiceResults)> {
         console.talking(options.duration);
-        let options = &self.with_workers(options);
+        let options = &options.with_workers(|| corsair_arch::default_workers(&self.topology));
         let plan = plan(options, self.options, recorder);
         self.warn(options, &plan);
         let mut described = Described::new(options, &self.topology);

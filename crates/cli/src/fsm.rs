@@ -22,7 +22,9 @@ use corsair_observe::{Observed, Recorder, Settings};
 use corsair_view::Make;
 use names::Names;
 use std::borrow::Cow;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 use summary::{Delivery, PiratesSummary};
 use watch::{Recorded, Stages};
 
@@ -93,6 +95,17 @@ impl Pirates {
     }
 }
 
+/// Each worker that nobody has asked for has so many pirates, or more. With fewer, a second worker costs as
+/// much in meetings as it takes off the first, which has the FSM, or more (`cargo bench --bench fsm --bench chat`).
+const PIRATES_OF_A_WORKER: u32 = 500_000;
+
+/// How many workers run pirates if nobody says: one for each core, but fewer for few.
+fn default_workers(pirates: u32) -> NonZeroUsize {
+    let cores = available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let busy = NonZeroUsize::new((pirates / PIRATES_OF_A_WORKER) as usize);
+    busy.map_or(NonZeroUsize::MIN, |busy| busy.min(cores))
+}
+
 impl Workload for Pirates {
     type Results = PirateResults;
 
@@ -115,6 +128,7 @@ impl Workload for Pirates {
             scenario, names, ..
         } = self;
         let (pirates, form) = (scenario.count(), scenario.form);
+        let options = &options.with_workers(|| default_workers(pirates));
         let (executor, config) = (options.executor, &options.config);
         let stages = Stages::new(console, &recorder, &names);
         let ran = if let Some(checkpoints) = &options.checkpoints {

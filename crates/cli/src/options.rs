@@ -90,6 +90,15 @@ pub struct PirateOptions {
 }
 
 impl Options {
+    /// These, with as many workers as are worth it in virtual time if nobody has said how many.
+    pub fn with_workers(&self, worthwhile: impl FnOnce() -> NonZeroUsize) -> Options {
+        let mut options = self.clone();
+        if options.any_workers && options.executor == Executor::Virtual {
+            options.config.workers = worthwhile();
+        }
+        options
+    }
+
     /// Reads the values.
     ///
     /// # Errors

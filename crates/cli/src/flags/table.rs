@@ -166,7 +166,7 @@ pub static FLAGS: &[Flag] = &[
         name: "cpus",
         value: Value::One("N"),
         group: Group::Execution,
-        help: "Worker threads [default: one per core; fewer for services that are few]",
+        help: "Worker threads [default: one per core; fewer for few actors in virtual time]",
         ..PLAIN
     },
     Flag {
