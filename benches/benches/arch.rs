@@ -7,7 +7,6 @@
 
 use corsair::{Config, Executor, Report};
 use corsair_arch::{KINDS, Plan, Scale, Topology, read, read_text, simulate};
-use corsair_benches::measuring;
 use corsair_observe::{Clock, FlowFormat, GraphFormat, Observer, Settings};
 use criterion::{
     BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main,
@@ -168,7 +167,7 @@ fn whole(c: &mut Criterion) {
 
 criterion_group! {
     name = benches;
-    config = measuring::for_about(10, Duration::from_secs(1));
+    config = corsair_benches::for_about!(10, Duration::from_secs(1));
     targets = load, chain, whole
 }
 criterion_main!(benches);

@@ -7,7 +7,7 @@
 use corsair::fsm::{Form, Fsm};
 use corsair::{Config, Executor};
 use corsair_benches::event_heap::Simulation;
-use corsair_benches::{measuring, phases};
+use corsair_benches::phases;
 use criterion::measurement::WallTime;
 use criterion::{
     BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group,
@@ -104,7 +104,7 @@ fn bench_heap(
 
 criterion_group! {
     name = benches;
-    config = measuring::for_about(10, Duration::from_secs(1));
+    config = corsair_benches::for_about!(10, Duration::from_secs(1));
     targets = chat
 }
 criterion_main!(benches);

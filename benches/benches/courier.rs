@@ -3,7 +3,6 @@
 //!
 //! Server and clients share the process and its cores.
 
-use corsair_benches::measuring;
 use corsair_courier::{Limits, Node, Options, Serving, serve};
 use corsair_courier_load::client::{Http, Said, Socket};
 use corsair_courier_load::{Bare, Posters, Target};
@@ -102,7 +101,7 @@ fn post_to_socket(c: &mut Criterion) {
 
 criterion_group! {
     name = benches;
-    config = measuring::for_about(20, Duration::from_secs(4));
+    config = corsair_benches::for_about!(20, Duration::from_secs(4));
     targets = post, post_to_socket
 }
 criterion_main!(benches);

@@ -6,7 +6,6 @@
 //! are beside other channels in `benches/versus/edges`.
 
 use corsair::edge::{self, Collector, Emitter, FanOut, Flavour, Merge, Options};
-use corsair_benches::measuring;
 use corsair_benches::points::{BATCH, CAPACITY, Check, MANY, Point, point};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
@@ -172,7 +171,7 @@ fn group<'a>(criterion: &'a mut Criterion, name: &str) -> BenchmarkGroup<'a, Wal
 
 criterion_group! {
     name = benches;
-    config = measuring::for_about(20, Duration::from_secs(2));
+    config = corsair_benches::for_about!(20, Duration::from_secs(2));
     targets = one_thread, one_task, fan_out
 }
 criterion_main!(benches);

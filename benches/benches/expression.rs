@@ -3,7 +3,6 @@
 //! A block has 10,000 rows of a float, an integer and a tag of four words. Of the rows half match,
 //! at random, so that a branch on them would be mispredicted. What is selected is checked first.
 
-use corsair_benches::measuring;
 use corsair_stream::batch::Rows;
 use corsair_stream::block::{Block, Cells, Column, Data, Origin, Words};
 use corsair_stream::language::parse_expression;
@@ -106,7 +105,7 @@ fn selecting(criterion: &mut Criterion) {
 
 criterion_group! {
     name = benches;
-    config = measuring::for_about(20, Duration::from_secs(1));
+    config = corsair_benches::for_about!(20, Duration::from_secs(1));
     targets = selecting
 }
 criterion_main!(benches);

@@ -10,7 +10,6 @@
 )]
 
 use corsair::fork_join::{Pool, fork_join, join};
-use corsair_benches::measuring;
 use criterion::measurement::WallTime;
 use criterion::{
     BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main,
@@ -288,7 +287,7 @@ fn shallow(criterion: &mut Criterion) {
 
 criterion_group! {
     name = benches;
-    config = measuring::for_about(10, Duration::from_secs(1));
+    config = corsair_benches::for_about!(10, Duration::from_secs(1));
     targets = sum, fib, shallow
 }
 criterion_main!(benches);

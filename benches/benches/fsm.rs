@@ -7,7 +7,7 @@
 
 use corsair::fsm::{Form, Fsm};
 use corsair::{Config, Executor};
-use corsair_benches::{measuring, phases, tokio_tasks};
+use corsair_benches::{phases, tokio_tasks};
 use criterion::measurement::WallTime;
 use criterion::{
     BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group,
@@ -99,7 +99,7 @@ fn contenders() -> Vec<Contender> {
             most: 100_000,
         },
         corsair("pool-2-async", Executor::Pool, 2, Form::Async, 100_000),
-        corsair("threads-async", Executor::Threads, 2, Form::Async, 10_000),
+        corsair("threads-async", Executor::Threads, 2, Form::Async, 1_000),
     ]
 }
 
@@ -150,7 +150,7 @@ fn bench(
 
 criterion_group! {
     name = benches;
-    config = measuring::for_about(10, Duration::from_secs(1));
+    config = corsair_benches::for_about!(10, Duration::from_secs(1));
     targets = delivery, whole
 }
 criterion_main!(benches);

@@ -7,7 +7,6 @@
 //! compared before anything is timed.
 
 use corsair::Random;
-use corsair_benches::measuring;
 use corsair_stream::block::{Block, Builder, Data, Origin};
 use corsair_stream::line::{self, FieldValue, Precision};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -167,7 +166,7 @@ fn line(criterion: &mut Criterion) {
 
 criterion_group! {
     name = lines;
-    config = measuring::for_about(20, Duration::from_secs(1));
+    config = corsair_benches::for_about!(20, Duration::from_secs(1));
     targets = line
 }
 criterion_main!(lines);

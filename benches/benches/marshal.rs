@@ -4,7 +4,6 @@
 //! compared with those of the serial strategy before anything is timed. The Go twin, with the same
 //! people, is `benches/versus/go/marshal`.
 
-use corsair_benches::measuring;
 use corsair_people::{self as people, Person};
 use corsair_serial::{
     Batch, Chunked, Format, Json, ParallelTasks, ParallelThreads, Pooled, Postcard, Serial, Sonic,
@@ -113,7 +112,7 @@ fn few(criterion: &mut Criterion) {
 
 criterion_group! {
     name = marshal;
-    config = measuring::for_about(20, Duration::from_millis(600));
+    config = corsair_benches::for_about!(20, Duration::from_millis(600));
     targets = grid, formats, few
 }
 criterion_main!(marshal);

@@ -4,7 +4,6 @@
 //! the clock by arrival, and finishes the observer; the number of spans written is checked.
 
 use corsair::{Addr, Time};
-use corsair_benches::measuring;
 use corsair_observe::{
     Clock, Exchange, FlowFormat, Metric, Node, Observer, Recorder, Settings, TraceContext,
 };
@@ -87,7 +86,7 @@ fn observe(criterion: &mut Criterion) {
 
 criterion_group! {
     name = benches;
-    config = measuring::for_about(10, Duration::from_secs(2));
+    config = corsair_benches::for_about!(10, Duration::from_secs(2));
     targets = observe
 }
 criterion_main!(benches);

@@ -4,7 +4,6 @@
 //! Throughput is in deliveries: a point that one task gets. Every task is asked afterwards how many
 //! it has got, outside of the timed part. Starting and stopping the engine is not timed either.
 
-use corsair_benches::measuring;
 use corsair_stream::engine::EngineOptions;
 use corsair_stream_load::Workload;
 use criterion::measurement::WallTime;
@@ -95,7 +94,7 @@ fn flat<'c>(criterion: &'c mut Criterion, name: &str) -> BenchmarkGroup<'c, Wall
 
 criterion_group! {
     name = benches;
-    config = measuring::for_about(20, Duration::from_secs(2));
+    config = corsair_benches::for_about!(20, Duration::from_secs(2));
     targets = matching, none, packets, work
 }
 criterion_main!(benches);

@@ -12,7 +12,6 @@ use corsair::{
     Actor, Addr, AsyncContext, Config, Context, Event, Executor, Flow, Latency, Message, Report,
     Scenario, Spawn, Token,
 };
-use corsair_benches::measuring;
 use criterion::{
     BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main,
 };
@@ -231,7 +230,7 @@ fn virtual_time(c: &mut Criterion) {
 
 criterion_group! {
     name = benches;
-    config = measuring::for_about(10, Duration::from_secs(2));
+    config = corsair_benches::for_about!(10, Duration::from_secs(2));
     targets = virtual_time
 }
 criterion_main!(benches);

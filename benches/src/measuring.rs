@@ -1,17 +1,17 @@
 //! How long the benchmarks measure: all together take minutes, not an hour.
 
-use criterion::Criterion;
-use std::time::Duration;
-
-/// Measures a row with this many samples in about this time.
+/// A criterion that measures a row with so many samples in about this time. A macro, so that criterion stays a
+/// dependency of the benchmarks alone: what this library depends on changes the build of the commands.
 ///
 /// Confidence intervals come from 10,000 resamples. Criterion's own 100,000 would take more time than
 /// the measurements, and tell nothing new of so few samples.
-#[must_use]
-pub fn for_about(samples: usize, time: Duration) -> Criterion {
-    Criterion::default()
-        .sample_size(samples)
-        .warm_up_time(Duration::from_millis(300))
-        .measurement_time(time)
-        .nresamples(10_000)
+#[macro_export]
+macro_rules! for_about {
+    ($samples:expr, $time:expr) => {
+        ::criterion::Criterion::default()
+            .sample_size($samples)
+            .warm_up_time(::std::time::Duration::from_millis(300))
+            .measurement_time($time)
+            .nresamples(10_000)
+    };
 }

@@ -83,7 +83,7 @@ proptest! {
 
     #[test]
     fn any_values_on_1_to_64_workers_come_out_as_from_a_loop(
-        values in prop::collection::vec(any_value(), 0..120),
+        values in prop::collection::vec(any_value(), 0..60),
         workers in 1..=64_usize,
     ) {
         each::strategy(workers, &mut LikeALoop::new(&values));
@@ -91,7 +91,7 @@ proptest! {
 
     #[test]
     fn many_small_values_come_out_as_from_a_loop(
-        values in prop::collection::vec(any::<u32>(), 0..8_000),
+        values in prop::collection::vec(any::<u32>(), 0..4_000),
         workers in 1..=64_usize,
     ) {
         each::strategy(workers, &mut LikeALoop::new(&values));
