@@ -2,9 +2,8 @@
 
 use crate::client::{ClientError, Http, Login, Said, Socket};
 use crate::series::Series;
-use crate::worker::Room;
 use crate::{Kind, LoadError, Plan, joined, recipients};
-use corsair_courier::UserId;
+use corsair_courier::{ConversationId, UserId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -108,6 +107,13 @@ async fn patient(http: &mut Http, name: &str) -> Result<Login, ClientError> {
             made => return made,
         }
     }
+}
+
+/// Where a worker posts, and how many get it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    pub conversation: ConversationId,
+    pub recipients: u64,
 }
 
 /// When every message was meant to be sent.

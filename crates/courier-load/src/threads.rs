@@ -53,7 +53,7 @@ impl Threads {
         }
     }
 
-    /// The same, of each of so many.
+    /// The same, of each of this many.
     pub(crate) fn each(&self, count: u64) -> Threads {
         let part = |time: Duration| time.div_f64(count.max(1) as f64);
         let each = self.0.iter().map(|(name, work)| {

@@ -1,21 +1,13 @@
 //! Somebody who posts what the plan says.
 
 use crate::client::Http;
-use crate::crowd::Board;
+use crate::crowd::{Board, Room};
 use crate::pace::Due;
 use crate::series::Series;
 use crate::{LoadError, Plan, Progress};
-use corsair_courier::ConversationId;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use tokio::time::{Instant, sleep_until};
-
-/// Where a worker posts, and how many get it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
-    pub conversation: ConversationId,
-    pub recipients: u64,
-}
 
 /// Somebody who posts.
 pub(crate) struct Worker {

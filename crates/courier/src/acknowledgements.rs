@@ -4,10 +4,9 @@
 //! goes on at another node, messages come again, with the same sequences.
 
 use crate::command::{Acknowledgement, Command};
-use crate::guard::lock;
 use crate::model::SessionId;
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::Mutex;
 use std::time::Duration;
 
 /// How long an acknowledgement may wait.
@@ -33,13 +32,13 @@ struct Inner {
 impl Acknowledgements {
     /// Takes one.
     pub fn note(&self, acked: Acknowledgement) {
-        further(&mut lock(&self.inner).waiting, acked);
+        further(&mut self.inner.lock().waiting, acked);
     }
 
     /// How far a session has come that is not known to be applied yet; 0 if all is. Ask this before
     /// the index: what is applied in between is known to one of the two.
     pub fn of(&self, session: SessionId) -> u64 {
-        let inner = lock(&self.inner);
+        let inner = self.inner.lock();
         let both = [inner.waiting.get(&session), inner.under_way.get(&session)];
         let sequences = both.into_iter().flatten().map(|acked| acked.sequence);
         sequences.max().unwrap_or(0)
@@ -50,13 +49,13 @@ impl Acknowledgements {
     pub async fn flush<F: Future<Output = bool>>(&self, write: impl Fn(Command) -> F) {
         let turn = self.writing.lock().await;
         let all: Vec<Acknowledgement> = {
-            let mut inner = lock(&self.inner);
+            let mut inner = self.inner.lock();
             inner.under_way = std::mem::take(&mut inner.waiting);
             inner.under_way.values().copied().collect()
         };
         for some in all.chunks(TOGETHER) {
             let applied = write(Command::Acknowledge(some.to_vec())).await;
-            let mut inner = lock(&self.inner);
+            let mut inner = self.inner.lock();
             for acked in some {
                 inner.under_way.remove(&acked.session);
                 if !applied {

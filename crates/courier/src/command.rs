@@ -112,7 +112,7 @@ pub(crate) enum Command {
         conversation: ConversationId,
         title: String,
     },
-    /// Removes the oldest messages: of the chunks up to this one, at most so many of them.
+    /// Removes the oldest messages: of the chunks up to this one, at most a number of them.
     Expire {
         through: u64,
         most: u32,

@@ -1,11 +1,11 @@
 //! How much each key holds of something that is limited: sockets of a user, connections of an
 //! address, bytes of answers.
 
-use crate::guard::lock;
 use crate::model::UserId;
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 type Amounts<K> = Arc<Mutex<HashMap<K, usize>>>;
 
@@ -32,7 +32,7 @@ impl<K: Copy + Eq + Hash> Counts<K> {
 
     /// Takes an amount for this key, unless it would then hold more than `most`.
     pub fn take(&self, key: K, amount: usize, most: usize) -> Option<Held<K>> {
-        let mut amounts = lock(&self.amounts);
+        let mut amounts = self.amounts.lock();
         let held = amounts.get(&key).copied().unwrap_or(0);
         let after = held.checked_add(amount).filter(|&after| after <= most)?;
         amounts.insert(key, after);
@@ -53,7 +53,7 @@ impl<K: Copy + Eq + Hash> Held<K> {
 
     fn give_back(&mut self, back: usize) {
         self.amount -= back;
-        let mut amounts = lock(&self.amounts);
+        let mut amounts = self.amounts.lock();
         if let Some(held) = amounts.get_mut(&self.key) {
             *held -= back;
             if *held == 0 {
@@ -99,6 +99,6 @@ mod tests {
         second.shrink(0);
         assert!(counts.take(1, 1, 3).is_some());
         drop((first, second));
-        assert!(lock(&counts.amounts).is_empty());
+        assert!(counts.amounts.lock().is_empty());
     }
 }

@@ -4,11 +4,9 @@
 //! changes while some room is left, says so, and goes on by itself when there is more.
 
 use crate::error::StartError;
+use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
-
-use crate::guard::lock;
 
 /// How long an answer of the system is good for.
 const FRESH: Duration = Duration::from_millis(100);
@@ -32,7 +30,7 @@ impl Disk {
         }
     }
 
-    /// Whether so many bytes can be taken and the reserve stays free.
+    /// Whether this many bytes can be taken and the reserve stays free.
     pub fn has(&self, bytes: u64) -> bool {
         let Some(directory) = &self.directory else {
             return true;
@@ -49,7 +47,7 @@ impl Disk {
         let Some(directory) = &self.directory else {
             return Ok(());
         };
-        let mut looked = lock(&self.looked);
+        let mut looked = self.looked.lock();
         let free = match *looked {
             Some((when, free)) if when.elapsed() < FRESH => free,
             _ => {

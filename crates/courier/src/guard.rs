@@ -1,11 +1,9 @@
-//! Panics: of the database, which takes some damage of its files for a fault of its own, and of those who hold
-//! a lock.
+//! Panics of the database, which takes some damage of its files for a fault of its own.
 
 use redb::Error;
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
@@ -37,11 +35,6 @@ pub fn hush_guarded_panics() {
             before(panic);
         }
     }));
-}
-
-/// Locks what stays in order even if a thread panicked with it.
-pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

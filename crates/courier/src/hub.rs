@@ -25,7 +25,6 @@ use crate::command::Delivery;
 use crate::counts::{Counts, Held};
 use crate::error::StartError;
 use crate::frame::{Outgoing, ServerFrame, UserInfo};
-use crate::guard::lock;
 use crate::index::{Effects, Index};
 use crate::limits::Limits;
 use crate::metrics::Metrics;
@@ -35,12 +34,13 @@ use crate::recipients::Recipients;
 use crate::sessions::Sessions;
 use axum::extract::ws::Utf8Bytes;
 use corsair::{Addr, Config, Overflow, Report, RunError};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use rustc_hash::FxHashMap;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::atomic::Ordering::AcqRel;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -268,7 +268,7 @@ impl Hub {
     /// Closes all sockets and ends the run. Returns what it has done to the first who asks.
     pub async fn close(&self) -> Option<Result<Report, RunError>> {
         let _ = self.request(HubRequest::Close).await;
-        let run = lock(&self.run).take()?;
+        let run = self.run.lock().take()?;
         let ended = tokio::task::spawn_blocking(move || run.join()).await;
         ended.ok()?.ok()
     }
@@ -324,12 +324,12 @@ impl Effects for Deliverer {
 }
 
 impl HubState {
-    fn online(&self) -> std::sync::RwLockReadGuard<'_, FxHashMap<UserId, Arc<OnlineUser>>> {
-        self.online.read().unwrap_or_else(PoisonError::into_inner)
+    fn online(&self) -> RwLockReadGuard<'_, FxHashMap<UserId, Arc<OnlineUser>>> {
+        self.online.read()
     }
 
-    fn online_mut(&self) -> std::sync::RwLockWriteGuard<'_, FxHashMap<UserId, Arc<OnlineUser>>> {
-        self.online.write().unwrap_or_else(PoisonError::into_inner)
+    fn online_mut(&self) -> RwLockWriteGuard<'_, FxHashMap<UserId, Arc<OnlineUser>>> {
+        self.online.write()
     }
 
     fn index(&self) -> &Index {

@@ -132,7 +132,7 @@ impl Opened {
         Opened::open_file(dir, FILE, CACHE)
     }
 
-    /// As [`Opened::open`], with so many bytes of its pages in memory.
+    /// As [`Opened::open`], with this many bytes of its pages in memory.
     pub fn open_with(dir: Option<&Path>, cache: usize) -> Result<Opened, StartError> {
         Opened::open_file(dir, FILE, cache)
     }

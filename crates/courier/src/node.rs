@@ -5,7 +5,6 @@ use crate::backup::BackupError;
 use crate::counts::Unread;
 use crate::disk::{Disk, blocking, private_directory};
 use crate::error::StartError;
-use crate::guard::lock;
 use crate::hub::{HubRequest, Parts};
 use crate::index::Opened;
 use crate::inner::{Inner, wait};
@@ -24,9 +23,10 @@ use crate::retention::Retention;
 use crate::seal::Key;
 use crate::sessions::Sessions;
 use crate::snapshots::{EVERY, Keeper};
+use parking_lot::Mutex;
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 
@@ -242,7 +242,7 @@ impl Node {
         self.close_sockets().await;
         inner.flush_acknowledgements().await;
         inner.log.close();
-        let threads = std::mem::take(&mut *lock(&inner.threads));
+        let threads = std::mem::take(&mut *inner.threads.lock());
         let join = move || {
             for thread in threads {
                 // One that panicked has said so.

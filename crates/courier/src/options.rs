@@ -21,7 +21,7 @@ pub struct Options {
     pub nats_replicas: Option<u8>,
     /// A file with `USER:PASSWORD` or a token for the server.
     pub nats_credentials: Option<PathBuf>,
-    /// A file with the certificates of whoever vouches for the server.
+    /// A file with the certificates that the server's is signed with.
     pub nats_ca: Option<PathBuf>,
     /// Entries of the stream after which a snapshot is stored for new nodes; without it a million.
     pub nats_snapshot: Option<u64>,
@@ -33,7 +33,7 @@ pub struct Options {
     pub keep: Option<Duration>,
     /// The oldest messages are removed while all have more bytes than this.
     pub keep_bytes: Option<u64>,
-    /// The index is compacted when so many bytes of its file, and half of it, are not used; without it 256 MiB.
+    /// The index is compacted when this many bytes of its file, and half of it, are not used; without it 256 MiB.
     pub waste: Option<u64>,
     /// Bytes of the index's pages that are kept in memory; without it 128 MiB.
     pub cache: Option<usize>,

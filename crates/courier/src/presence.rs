@@ -7,12 +7,12 @@
 pub(crate) mod shared;
 
 use crate::frame::{ServerFrame, UserInfo, split};
-use crate::guard::lock;
 use crate::model::UserId;
 use axum::extract::ws::Utf8Bytes;
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Bound::{Excluded, Unbounded};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A batch waits at least this long,
@@ -77,31 +77,31 @@ const HERE: NodeId = 0;
 impl Presence {
     /// A user has come to this node.
     pub fn came(&self, info: UserInfo) {
-        let mut inner = lock(&self.inner);
+        let mut inner = self.inner.lock();
         inner.came(HERE, info.clone());
         inner.note(info, true);
     }
 
     /// A user has no socket on this node any more.
     pub fn left(&self, info: UserInfo) {
-        let mut inner = lock(&self.inner);
+        let mut inner = self.inner.lock();
         inner.left(HERE, info.id);
         inner.note(info, false);
     }
 
     /// A user has come to another node.
     pub fn came_to(&self, node: NodeId, info: UserInfo) {
-        lock(&self.inner).came(node, info);
+        self.inner.lock().came(node, info);
     }
 
     /// A user has left another node.
     pub fn left_from(&self, node: NodeId, user: UserId) {
-        lock(&self.inner).left(node, user);
+        self.inner.lock().left(node, user);
     }
 
     /// These users, and no others, are on another node.
     pub fn are_on(&self, node: NodeId, users: Vec<UserInfo>) {
-        let mut inner = lock(&self.inner);
+        let mut inner = self.inner.lock();
         let gone = inner.on(node);
         let kept: HashSet<_> = users.iter().map(|info| info.id).collect();
         for info in gone.into_iter().filter(|info| !kept.contains(&info.id)) {
@@ -114,13 +114,13 @@ impl Presence {
 
     /// Who is on this node.
     pub fn here(&self) -> Vec<UserInfo> {
-        lock(&self.inner).on(HERE)
+        self.inner.lock().on(HERE)
     }
 
     /// What has changed on this node since this was last asked. From the first call on, changes are
     /// kept for the next.
     pub fn changes(&self) -> Changes {
-        let mut inner = lock(&self.inner);
+        let mut inner = self.inner.lock();
         let none = Changes::Some(Vec::new());
         inner.changes.replace(none).unwrap_or(Changes::TooMany)
     }
@@ -133,7 +133,7 @@ impl Presence {
 
     /// How many are online, those after `after` up to a limit, and whether there are more.
     pub fn page(&self, after: UserId, limit: usize) -> (usize, Vec<UserInfo>, bool) {
-        let inner = lock(&self.inner);
+        let inner = self.inner.lock();
         let mut rest = inner.users.range((Excluded(after), Unbounded));
         let users = rest.by_ref().take(limit).map(info).collect();
         (inner.users.len(), users, rest.next().is_some())
@@ -141,7 +141,7 @@ impl Presence {
 
     /// What is to be told to everybody, and how long to wait before asking again.
     pub fn update(&self) -> (Option<Arc<PresenceUpdate>>, Duration) {
-        let mut inner = lock(&self.inner);
+        let mut inner = self.inner.lock();
         let pause = SHORTEST.max(EACH * u32::try_from(inner.users.len()).unwrap_or(u32::MAX));
         let (mut connected, mut disconnected) = (Vec::new(), Vec::new());
         for (id, (before, name)) in std::mem::take(&mut inner.changed) {
@@ -300,7 +300,7 @@ mod tests {
         let presence = Presence::default();
         presence.came(person(1));
         presence.left(person(1));
-        let inner = lock(&presence.inner);
+        let inner = presence.inner.lock();
         assert!(inner.changes.is_none() && inner.users.is_empty());
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::index::{Index, IndexError};
 use crate::model::ConversationId;
+use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::{PoisonError, RwLock};
 
 /// The cache is emptied when it has this many.
 const CACHED: usize = 1 << 20;
@@ -23,7 +23,6 @@ impl Recipients {
     pub async fn of(&self, id: ConversationId, index: &Index) -> Result<u32, IndexError> {
         let known = {
             let known = self.known.read();
-            let known = known.unwrap_or_else(PoisonError::into_inner);
             known.get(&id).copied()
         };
         match known {
@@ -40,8 +39,7 @@ impl Recipients {
         };
         let count = u32::try_from(found.members.len()).unwrap_or(u32::MAX);
         let count = count.saturating_sub(1);
-        let known = self.known.write();
-        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         if known.len() >= CACHED {
             known.clear();
         }
@@ -53,8 +51,7 @@ impl Recipients {
 
     /// The members of a conversation have changed.
     pub fn forget(&self, id: ConversationId) {
-        let known = self.known.write();
-        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         self.changes.fetch_add(1, SeqCst);
         known.remove(&id);
     }

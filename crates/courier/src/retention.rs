@@ -28,7 +28,7 @@ pub(crate) struct Retention {
 }
 
 impl Retention {
-    /// Keeps messages for so long, and so many bytes of them.
+    /// Keeps messages for this long, and this many bytes of them.
     pub fn new(keep: Option<Duration>, keep_bytes: Option<u64>) -> Retention {
         let often = keep.map_or(LONGEST_PAUSE, |keep| keep / 10);
         Retention {

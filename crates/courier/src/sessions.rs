@@ -1,13 +1,13 @@
 //! Who a token belongs to.
 
-use crate::guard::lock;
 use crate::index::{Index, IndexError};
 use crate::model::{Millis, Session, SessionId, UserId};
 use crate::token::Token;
+use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// The cache is emptied when it holds this many.
 const CACHED: usize = 1 << 20;
@@ -52,7 +52,7 @@ pub(crate) struct Bearer {
 impl Sessions {
     /// Whose token it is, if its session is in the cache: `Some(None)` if the token is wrong.
     pub fn cached(&self, token: &Token) -> Option<Option<Bearer>> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.read();
         let known = known.get(&token.session).cloned()?;
         Some(known.bearer(token))
     }
@@ -74,9 +74,9 @@ impl Sessions {
         };
         let name = index.name(session.user).await?.unwrap_or_default().into();
         let known = Known { session, name };
-        let closing = lock(&self.closing);
+        let closing = self.closing.lock();
         if self.closed.load(SeqCst) == closed {
-            let mut all = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            let mut all = self.known.write();
             if all.len() >= CACHED {
                 all.clear();
             }
@@ -88,9 +88,9 @@ impl Sessions {
 
     /// This session is over.
     pub fn forget(&self, id: SessionId) {
-        let closing = lock(&self.closing);
+        let closing = self.closing.lock();
         self.closed.fetch_add(1, SeqCst);
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         known.remove(&id);
         drop(closing);
     }

@@ -199,7 +199,7 @@ impl Keeper {
     }
 }
 
-/// Whether so many entries since the last snapshot are enough for another one. A long one is made more seldom,
+/// Whether there are enough entries since the last snapshot for another one. A long one is made more seldom,
 /// so that storing it is not more work than what was stored meanwhile.
 fn is_due(entries: u64, every: u64, held: u64, length: u64) -> bool {
     entries >= every && held >= length / 2

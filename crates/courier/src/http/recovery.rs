@@ -5,7 +5,6 @@
 //! that succeeds. Meanwhile every request is answered by 503 and the reason.
 
 use super::problem::Problem;
-use super::serve::told;
 use crate::metrics::Metrics;
 use crate::node::Node;
 use axum::Router;
@@ -17,6 +16,11 @@ use tokio::time::sleep;
 
 /// Between two attempts.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// Returns when it is time to stop.
+pub(super) async fn told(stopped: &mut watch::Receiver<bool>) {
+    let _ = stopped.wait_for(|&stopped| stopped).await;
+}
 
 /// Keeps a node running, and its routes known, until it is told to stop. Returns the node that runs then.
 pub(super) async fn run(

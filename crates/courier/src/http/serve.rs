@@ -3,7 +3,7 @@
 use super::client_address::network;
 use super::deadline::WriteDeadline;
 use super::read::Peer;
-use super::recovery;
+use super::recovery::{self, told};
 use super::tls::Tls;
 use super::unread_body;
 use crate::counts::{Counts, Held};
@@ -289,9 +289,4 @@ async fn refuse(mut stream: TcpStream, message: &str) {
         std::io::Result::Ok(())
     };
     let _ = tokio::time::timeout(PATIENCE, exchange).await;
-}
-
-/// Returns when it is time to stop.
-pub(super) async fn told(stopped: &mut watch::Receiver<bool>) {
-    let _ = stopped.wait_for(|&stopped| stopped).await;
 }

@@ -2,7 +2,6 @@
 
 use super::problem::{ErrorBody, Problem};
 use super::read::{Authenticated, Stranger, StrictJson, account};
-use super::users::Credentials;
 use crate::command::{Command, Refusal};
 use crate::inner::{Failure, Inner};
 use crate::limits::{LONGEST_PASSWORD, SHORTEST_PASSWORD};
@@ -17,6 +16,18 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+/// A name and a password.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Credentials {
+    /// 1 to 64 bytes in NFC, without spaces at its ends, without control characters and invisible ones.
+    #[schema(min_length = 1, max_length = 192)]
+    pub name: String,
+    /// 8 characters at least, 1024 bytes at most.
+    #[schema(min_length = 8, max_length = 1024)]
+    pub password: String,
+}
 
 /// A user who is logged in.
 #[derive(Serialize, ToSchema)]

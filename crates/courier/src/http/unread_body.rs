@@ -3,13 +3,13 @@
 //! The connection can be used again only when the body is out of the way. A short rest is read and
 //! thrown away; where it is long or does not come, the answer says that the connection closes.
 
-use crate::guard::lock;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, Request, Response, header};
 use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
+use parking_lot::Mutex;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -30,15 +30,15 @@ impl HttpBody for Remaining {
         self: Pin<&mut Self>,
         task: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        Pin::new(&mut *lock(&self.0)).poll_frame(task)
+        Pin::new(&mut *self.0.lock()).poll_frame(task)
     }
 
     fn is_end_stream(&self) -> bool {
-        lock(&self.0).is_end_stream()
+        self.0.lock().is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        lock(&self.0).size_hint()
+        self.0.lock().size_hint()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::problem::{ErrorBody, Problem};
 use super::read::{Authenticated, Stranger, StrictJson, StrictQuery};
-use super::sessions::{LoggedIn, check_new, open_session};
+use super::sessions::{Credentials, LoggedIn, check_new, open_session};
 use crate::command::{Command, Done};
 use crate::frame::UserInfo;
 use crate::inner::{Failure, Inner};
@@ -16,18 +16,6 @@ use axum::http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 use utoipa::{IntoParams, ToSchema};
-
-/// A name and a password.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Credentials {
-    /// 1 to 64 bytes in NFC, without spaces at its ends, without control characters and invisible ones.
-    #[schema(min_length = 1, max_length = 192)]
-    pub name: String,
-    /// 8 characters at least, 1024 bytes at most.
-    #[schema(min_length = 8, max_length = 1024)]
-    pub password: String,
-}
 
 /// Where a list goes on.
 #[derive(Deserialize, IntoParams)]

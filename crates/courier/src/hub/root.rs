@@ -5,15 +5,15 @@ use super::{
     Attachment, Dispatch, HubMessage, HubRequest, HubState, MAILBOX, OnlineUser, Requests,
 };
 use crate::frame::UserInfo;
-use crate::guard::lock;
 use crate::model::{SessionId, UserId};
 use crate::presence::PresenceUpdate;
 use corsair::{Addr, AsyncContext, Event, Scenario, Spawn};
+use parking_lot::Mutex;
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
-use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -96,13 +96,13 @@ impl Root {
     /// Brings a socket to its user's actor.
     async fn attach<C: AsyncContext<HubMessage>>(&mut self, cx: &mut C, socket: Box<Attachment>) {
         // Only the root takes from the list, so an actor that is free now stays free.
-        if lock(&self.hub.free).is_empty() {
+        if self.hub.free.lock().is_empty() {
             let hub = self.hub.clone();
             let how = Spawn::many(SPAWNED, "user.", "");
             let made = cx
                 .spawn(how, move |cx, _| user_actor(cx, hub.clone()))
                 .await;
-            lock(&self.hub.free).extend(made.iter());
+            self.hub.free.lock().extend(made.iter());
         }
         let actor = self.assign(socket);
         cx.send(actor, HubMessage::Look);
@@ -112,10 +112,10 @@ impl Root {
     fn assign(&self, socket: Box<Attachment>) -> Addr {
         let mut online = self.hub.online_mut();
         if let Some(user) = online.get(&socket.user) {
-            lock(&user.requests).attached.push(*socket);
+            user.requests.lock().attached.push(*socket);
             return user.actor;
         }
-        let actor = lock(&self.hub.free).pop();
+        let actor = self.hub.free.lock().pop();
         let actor = actor.expect("an actor was free");
         let info = UserInfo {
             id: socket.user,
@@ -133,7 +133,7 @@ impl Root {
             overflowed: AtomicBool::new(false),
             requests: Mutex::new(requests),
         });
-        lock(&self.hub.assigned).insert(actor, user.clone());
+        self.hub.assigned.lock().insert(actor, user.clone());
         online.insert(info.id, user);
         self.hub.presence.came(info);
         self.hub.metrics.online.inc();
@@ -186,7 +186,7 @@ impl Root {
     ) {
         let user = self.hub.online().get(&user).cloned();
         if let Some(user) = user {
-            lock(&user.requests).closed_sessions.push(session);
+            user.requests.lock().closed_sessions.push(session);
             cx.send(user.actor, HubMessage::Look);
         }
     }
@@ -210,8 +210,8 @@ impl Root {
             online.remove(&user.info.id);
             self.hub.leave(&user);
         }
-        lock(&self.hub.assigned).remove(&who);
-        lock(&self.hub.free).retain(|&free| free != who);
+        self.hub.assigned.lock().remove(&who);
+        self.hub.free.lock().retain(|&free| free != who);
     }
 
     /// Has all connections closed, and waits for that a while.
@@ -236,7 +236,7 @@ impl Root {
                 return;
             }
             for user in users {
-                if !std::mem::replace(&mut lock(&user.requests).close, true) {
+                if !std::mem::replace(&mut user.requests.lock().close, true) {
                     cx.send(user.actor, HubMessage::Look);
                 }
             }

@@ -2,7 +2,6 @@
 
 use super::connection::{Connection, UserContext};
 use super::{HubMessage, HubState, OnlineUser};
-use crate::guard::lock;
 use corsair::{AsyncContext, Event, Token};
 use std::future::poll_fn;
 use std::pin::pin;
@@ -14,14 +13,14 @@ use std::task::{Context, Poll};
 pub(super) async fn user_actor<C: AsyncContext<HubMessage>>(mut cx: C, hub: Arc<HubState>) {
     let mut served = 0;
     loop {
-        let user = lock(&hub.assigned).remove(&cx.me());
+        let user = hub.assigned.lock().remove(&cx.me());
         match user {
             Some(user) => {
                 served = (served + 1) % (1 << 30);
                 ActiveUser::new(user, &hub, Token::new(served))
                     .serve(&mut cx)
                     .await;
-                lock(&hub.free).push(cx.me());
+                hub.free.lock().push(cx.me());
             }
             // A message that arrives now was for the previous user.
             None => drop(cx.recv().await),
@@ -147,7 +146,7 @@ impl<'s> ActiveUser<'s> {
 
     /// Takes what was asked for beside the mailbox.
     fn take_requests(&mut self) {
-        let mut requests = lock(&self.user.requests);
+        let mut requests = self.user.requests.lock();
         let attached = std::mem::take(&mut requests.attached);
         let closed = std::mem::take(&mut requests.closed_sessions);
         let close = requests.close;
@@ -179,7 +178,7 @@ impl<'s> ActiveUser<'s> {
     /// Takes the user off the list, unless a connection has come in the meantime.
     fn leave(&self) -> bool {
         let mut online = self.hub.online_mut();
-        if !lock(&self.user.requests).attached.is_empty() {
+        if !self.user.requests.lock().attached.is_empty() {
             return false;
         }
         online.remove(&self.user.info.id);

@@ -14,12 +14,13 @@ use super::tables::{
 use super::{Index, IndexError, copy};
 use crate::command::Command;
 use crate::guard::guard;
+use parking_lot::RwLock;
 use redb::{
     Database, Durability, Error, ReadTransaction, ReadableDatabase, ReadableTableMetadata,
     TableDefinition,
 };
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// Entries that may be left for the thread that applies the log.
@@ -314,12 +315,10 @@ impl Current {
     }
 
     pub fn get(&self) -> Arc<Database> {
-        let current = self.0.read();
-        current.unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.read().clone()
     }
 
     pub fn set(&self, database: Database) {
-        let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        *current = Arc::new(database);
+        *self.0.write() = Arc::new(database);
     }
 }

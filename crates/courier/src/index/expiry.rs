@@ -84,7 +84,7 @@ pub(super) fn first_kept(
 }
 
 impl Machine {
-    /// Removes at most so many of the oldest messages, of chunks up to this one.
+    /// Removes at most a number of the oldest messages, of chunks up to this one.
     pub(super) fn expire(
         &mut self,
         tables: &mut Tables<'_>,

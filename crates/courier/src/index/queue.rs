@@ -8,13 +8,13 @@
 
 use super::row::{decode, encode};
 use super::tables::{QUEUES, TAILS, Tables};
-use crate::guard::lock;
 use crate::model::{ConversationId, UserId};
+use parking_lot::Mutex;
 use redb::{ReadTransaction, ReadableTable};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// Tails that are noted at every checkpoint instead of being written.
 const MOST_NOTED: usize = 1 << 15;
@@ -141,7 +141,7 @@ impl Queues {
         (conversation, number): (ConversationId, u64),
         mut tell: impl FnMut(UserId, u64),
     ) -> Result<(), redb::Error> {
-        let mut tails = lock(&self.tails.0);
+        let mut tails = self.tails.0.lock();
         for user in users {
             let tail = match tails.get_mut(&user) {
                 Some(tail) => tail,
@@ -178,13 +178,13 @@ impl Queues {
 
     /// Whether the tails of all of these users are here.
     pub fn knows(&self, mut users: impl Iterator<Item = UserId>) -> bool {
-        let tails = lock(&self.tails.0);
+        let tails = self.tails.0.lock();
         users.all(|user| tails.contains_key(&user))
     }
 
     /// The last sequence of a user.
     pub fn last(&self, tables: &Tables<'_>, user: UserId) -> Result<u64, redb::Error> {
-        if let Some(tail) = lock(&self.tails.0).get(&user) {
+        if let Some(tail) = self.tails.0.lock().get(&user) {
             return Ok(tail.run.last());
         }
         Ok(last_run(&tables.queues, user)?.map_or(0, |run| run.last()))
@@ -220,7 +220,7 @@ impl Queues {
     /// Writes everything, and forgets all tails if asked to.
     pub fn write_all(&mut self, tables: &mut Tables<'_>, forget: bool) -> Result<(), redb::Error> {
         self.write(tables)?;
-        let mut tails = lock(&self.tails.0);
+        let mut tails = self.tails.0.lock();
         self.unwritten.sort_unstable();
         for user in self.unwritten.drain(..) {
             if let Some(tail) = tails.get_mut(&user) {
@@ -246,7 +246,7 @@ impl Queues {
     /// Writes down the tails that have no row of their own yet: many in a row of [`TAILS`], because a message
     /// to thousands leaves thousands of them.
     fn note_tails(&self, tables: &mut Tables<'_>) -> Result<(), redb::Error> {
-        let tails = lock(&self.tails.0);
+        let tails = self.tails.0.lock();
         let mut bytes = Vec::new();
         let mut number = 0;
         for some in self.unwritten.chunks(TAILS_TOGETHER) {
@@ -265,7 +265,7 @@ impl Queues {
 
     /// Reads what [`Queues::note_tails`] has written.
     pub fn read_tails(&mut self, txn: &ReadTransaction) -> Result<(), redb::Error> {
-        let mut tails = lock(&self.tails.0);
+        let mut tails = self.tails.0.lock();
         for row in txn.open_table(TAILS)?.iter()? {
             let (number, runs) = row?;
             let runs: Vec<(UserId, Run)> = decode("tails", &[number.value()], runs.value())?;
@@ -313,7 +313,7 @@ impl Queues {
 
     /// Whether there are more tails than this.
     pub fn are_more_than(&self, most: usize) -> bool {
-        lock(&self.tails.0).len() > most
+        self.tails.0.lock().len() > most
     }
 }
 
@@ -336,13 +336,13 @@ fn last_run(
 impl Tails {
     /// Takes over what another one has.
     pub fn take_over(&self, other: &Tails) {
-        let taken = std::mem::take(&mut *lock(&other.0));
-        *lock(&self.0) = taken;
+        let taken = std::mem::take(&mut *other.0.lock());
+        *self.0.lock() = taken;
     }
 
     /// The last run of a user, if it is here. It is to be taken before a transaction is begun.
     pub fn of(&self, user: UserId) -> Option<Run> {
-        lock(&self.0).get(&user).map(|tail| tail.run)
+        self.0.lock().get(&user).map(|tail| tail.run)
     }
 }
 

@@ -7,8 +7,8 @@ use super::*;
 use crate::command::{Acknowledgement, Command, Done, Outcome, Refusal};
 use crate::log::LogError;
 use crate::model::{ConversationId, Millis};
+use parking_lot::Mutex;
 use redb::{ReadableTable, TableHandle};
-use std::sync::Mutex;
 use tokio::sync::oneshot;
 
 /// No bound of a page.
@@ -21,7 +21,7 @@ pub(super) struct Kept(Arc<Mutex<Vec<Delivery>>>);
 
 impl Effects for Kept {
     fn deliver(&mut self, deliveries: &mut Vec<Delivery>) {
-        self.0.lock().unwrap().append(deliveries);
+        self.0.lock().append(deliveries);
     }
 
     fn session_closed(&mut self, _: UserId, _: SessionId) {}
@@ -48,7 +48,7 @@ impl Fed {
         let (feed, entries) = crossbeam_channel::bounded(4);
         let (kept, checkpoints) = (Kept::default(), Arc::<Mutex<Vec<u64>>>::default());
         let told = checkpoints.clone();
-        let checkpoint = move |position| told.lock().unwrap().push(position);
+        let checkpoint = move |position| told.lock().push(position);
         let (index, thread) = opened.start(entries, kept.clone(), checkpoint).unwrap();
         Fed {
             index,
@@ -158,7 +158,7 @@ async fn each_recipients_sequences_have_no_gaps_whatever_the_conversation() {
     // Answers come first; with the end of the thread all are delivered.
     fed.close();
     let sequences = |of: UserId| -> Vec<u64> {
-        let all = kept.0.lock().unwrap();
+        let all = kept.0.lock();
         let own = all.iter().filter(|delivery| delivery.to == of);
         own.map(|delivery| delivery.sequence).collect()
     };
@@ -226,7 +226,7 @@ async fn what_was_not_written_to_disk_is_asked_for_again() {
     fed.post(a, room, None, 0).await.unwrap();
     // As if the process were killed: nothing is written but what a checkpoint has written.
     let copy = tempfile::tempdir().unwrap();
-    let first = fed.checkpoints.lock().unwrap().last().copied().unwrap_or(0);
+    let first = fed.checkpoints.lock().last().copied().unwrap_or(0);
     std::fs::copy(dir.path().join(FILE), copy.path().join(FILE)).unwrap();
     assert_eq!(
         Opened::open(Some(copy.path())).unwrap().applied().position,
@@ -235,7 +235,7 @@ async fn what_was_not_written_to_disk_is_asked_for_again() {
     let position = fed.position;
     let checkpoints = fed.checkpoints.clone();
     fed.close();
-    assert_eq!(checkpoints.lock().unwrap().last(), Some(&position));
+    assert_eq!(checkpoints.lock().last(), Some(&position));
     let fed = Fed::open(Some(dir.path()));
     assert_eq!(fed.position, position);
     assert_eq!(fed.index.queue(b, 0, 9, ALL).await.unwrap().items.len(), 1);

@@ -34,7 +34,6 @@ pub(crate) use snapshots::{Snapshot, Snapshots};
 
 use super::{Digest, Log, LogError, Reply};
 use crate::command::Command;
-use crate::guard::lock;
 use crate::metrics::Metrics;
 use crate::presence::shared::CommonVersion;
 use crate::seal::Key;
@@ -44,12 +43,13 @@ use async_nats::jetstream::context::Context;
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{Info, Stream};
 use end::Ends;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
@@ -148,7 +148,7 @@ impl Log for JetStream {
         let version = published.command.version();
         let bytes = state.key.seal(version, &published);
         let bytes = bytes.map_err(|error| LogError::Failed(error.to_string()))?;
-        let mut waiting = lock(&state.waiting);
+        let mut waiting = state.waiting.lock();
         if waiting.len() >= MOST_WAITING {
             return Err(LogError::Busy(MOST_WAITING));
         }
@@ -156,7 +156,7 @@ impl Log for JetStream {
         drop(waiting);
         tokio::spawn(async move {
             if let Err(error) = state.publish(number, bytes.into()).await
-                && let Some(reply) = lock(&state.waiting).remove(&number)
+                && let Some(reply) = state.waiting.lock().remove(&number)
             {
                 let _ = reply.send(Err(LogError::Failed(error)));
             }

@@ -62,7 +62,7 @@ async fn asked(host: &str, request: &str) -> String {
 async fn a_node_speaks_tls_with_those_who_do_and_not_with_others() {
     let terminal = Terminal::new(PROGRAM);
     let (mut node, host) = node(&terminal);
-    // One that says nothing keeps nobody from being served.
+    // One that says nothing keeps no other from being served.
     let silent = TcpStream::connect(&host).unwrap();
     let mut plain = TcpStream::connect(&host).unwrap();
     plain

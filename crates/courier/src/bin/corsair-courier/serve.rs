@@ -45,7 +45,7 @@ pub struct ServeArgs {
     /// A file with USER:PASSWORD or a token for the NATS server, or a .creds file of nsc
     #[arg(long, value_name = "FILE", requires = "nats")]
     nats_credentials: Option<PathBuf>,
-    /// Certificates, as PEM, of whoever vouches for the NATS server
+    /// Certificates, as PEM, of the authority that has signed the NATS server's
     #[arg(long, value_name = "FILE", requires = "nats")]
     nats_ca: Option<PathBuf>,
     /// An origin from which browsers may connect, besides the node's own; may be repeated
@@ -63,7 +63,7 @@ pub struct ServeArgs {
     /// Remove the oldest messages while all have more bytes [default: keep them all]
     #[arg(long, value_name = "BYTES")]
     keep_bytes: Option<u64>,
-    /// Compact the index when so many bytes of its file, and half of it, are not used [default: 268435456]
+    /// Compact the index when this many bytes of its file, and half of it, are not used [default: 268435456]
     #[arg(long, value_name = "BYTES")]
     waste: Option<u64>,
     /// Bytes of the index that are kept in memory, besides those on the disk [default: 134217728]

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::model::SessionId;
+use parking_lot::Condvar;
 use redb::StorageBackend;
 use redb::backends::InMemoryBackend;
 use std::io;
-use std::sync::Condvar;
 use std::time::Duration;
 
 /// A disk that syncs only while it may.
@@ -20,28 +20,28 @@ struct Syncs {
 
 impl Gate {
     fn close(&self) {
-        self.0.0.lock().unwrap().closed = true;
+        self.0.0.lock().closed = true;
     }
 
     fn open(&self) {
-        self.0.0.lock().unwrap().closed = false;
+        self.0.0.lock().closed = false;
         self.0.1.notify_all();
     }
 
     /// Waits until a sync waits.
     fn reached(&self) {
-        let mut syncs = self.0.0.lock().unwrap();
+        let mut syncs = self.0.0.lock();
         while !syncs.waiting {
-            syncs = self.0.1.wait(syncs).unwrap();
+            self.0.1.wait(&mut syncs);
         }
     }
 
     fn pass(&self) {
-        let mut syncs = self.0.0.lock().unwrap();
+        let mut syncs = self.0.0.lock();
         while syncs.closed {
             syncs.waiting = true;
             self.0.1.notify_all();
-            syncs = self.0.1.wait(syncs).unwrap();
+            self.0.1.wait(&mut syncs);
         }
         syncs.waiting = false;
     }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::model::SessionId;
+use std::time::Duration;
 
 const HOUR: u64 = 60 * 60 * 1000;
 
@@ -169,7 +170,8 @@ async fn a_compaction_gives_room_back_and_loses_nothing_that_is_applied_meanwhil
     let dir = tempfile::tempdir().unwrap();
     let mut fed = Fed::open(Some(dir.path()));
     let ([a, b, _], both, only) = fed.rooms().await;
-    let text = "x".repeat(2000);
+    // Twelve megabytes: a file of sixteen at least, however many entries were applied at a time.
+    let text = "x".repeat(4000);
     for turn in 0..3000 {
         fed.send(a, both, &text, turn).await;
     }
@@ -180,6 +182,8 @@ async fn a_compaction_gives_room_back_and_loses_nothing_that_is_applied_meanwhil
     while !compaction.is_finished() {
         last = fed.send(b, only, "ahoy", 0).await;
         fed.send(a, both, "ahoy", 0).await;
+        // A slow compaction is not to grow by what is sent meanwhile.
+        tokio::time::sleep(Duration::from_millis(1)).await;
     }
     let (before, after) = compaction.await.unwrap().unwrap();
     assert!(after < before * 2 / 3, "{before} {after}");

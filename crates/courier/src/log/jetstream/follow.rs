@@ -1,7 +1,6 @@
 //! Reading the stream from a position on, for as long as the node runs.
 
 use super::{Applied, Attach, Published, StreamState, digest};
-use crate::guard::lock;
 use crate::log::{Entry, Feed};
 use crate::model::Millis;
 use crate::seal::{NEWEST, Opened};
@@ -63,7 +62,7 @@ pub(super) async fn follow(state: Arc<StreamState>, mut applied: Applied, feed: 
         }
     }
     // Dropping the replies says that it is not known what came of their commands.
-    lock(&state.waiting).clear();
+    state.waiting.lock().clear();
 }
 
 /// Follows until something is in the way.
@@ -184,7 +183,7 @@ fn entry(
     match state.key.open::<Published>(&message.payload) {
         Opened::Read(published) => {
             if published.origin == state.origin {
-                entry.reply = lock(&state.waiting).remove(&published.number);
+                entry.reply = state.waiting.lock().remove(&published.number);
             }
             entry.command = Some(published.command);
         }
