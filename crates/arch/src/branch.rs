@@ -1,10 +1,11 @@
 //! What-if: a saved run goes on with an architecture that differs in some fields.
 
 use crate::faults::{Effect, Occurrence};
-use crate::live::{Live, ResumeError};
+use crate::live::Live;
 use crate::load::{Load, Source};
 use crate::message::Command;
 use crate::model::{LEAST_TRAVEL, Model, Turn};
+use crate::resume_error::{ChangeError, ResumeError};
 use crate::script::{Operation, Script};
 use crate::simulate::{Plan, prepare};
 use crate::topology::Topology;
@@ -19,36 +20,10 @@ pub struct Branch {
     pub topology: Topology,
     /// From here on, draw the random numbers of this seed.
     pub seed: Option<u64>,
-    /// From here on, so many per cent of the load come in.
+    /// From here on, this percentage of the load comes in.
     pub load_percent: Option<u32>,
     /// Count requests from here on only, so that branches can be compared.
     pub counts_from_here: bool,
-}
-
-/// What cannot be changed in a run that goes on.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ChangeError {
-    /// A field on which the saved state depends.
-    #[error(
-        "{0} cannot be changed in a run that goes on; begin another run with it, or change a load, a fault, a policy, a limit or a time"
-    )]
-    State(String),
-    /// A fault that would have been before.
-    #[error(
-        "a fault of {instance} at {at:?} of the load would have been before the run was saved; give a later time"
-    )]
-    Past {
-        /// Whose.
-        instance: String,
-        /// When, after the load has begun.
-        at: std::time::Duration,
-    },
-    /// There is no load that could be more or less.
-    #[error(
-        "the run was saved before its load begins or after it has ended; save it while there is one"
-    )]
-    NoLoad,
 }
 
 /// A branch that is ready to go on.
@@ -74,7 +49,7 @@ impl Branched {
         can_follow(&branch.topology, saved)?;
         let (config, before, _) = prepare(Executor::Virtual, base, saved.clone(), plan)?;
         let (_, mut model, _) = prepare(Executor::Virtual, base, branch.topology.clone(), plan)?;
-        let changed = Arc::get_mut(&mut model).expect("nobody else has it yet");
+        let changed = Arc::get_mut(&mut model).expect("it is not shared yet");
         let mut commands = changed.follow(&before, now.as_nanos())?;
         changed.turn = Some(Turn {
             at: now.as_nanos(),

@@ -141,6 +141,12 @@ impl Geography {
             .chain(between.map(|(a, b)| self.of_pair(a, b)))
     }
 
+    /// The longest of the typical times between these places, in nanoseconds.
+    pub fn longest(&self, regions: u32) -> u64 {
+        let times = self.all(regions).map(|times| times.typical());
+        times.max().unwrap_or(0)
+    }
+
     fn of_pair(&self, from: usize, to: usize) -> &Sampler {
         let between = self.between.get(from * self.regions + to);
         between.unwrap_or(&self.same_region)

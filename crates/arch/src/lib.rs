@@ -20,6 +20,7 @@ mod edda;
 mod experiment;
 mod faults;
 mod geography;
+mod histogram;
 pub mod input_file;
 mod keeper;
 mod learn;
@@ -39,6 +40,7 @@ pub mod picture;
 mod policy;
 mod registry;
 mod reload;
+mod resume_error;
 mod saved;
 mod scenario;
 mod script;
@@ -51,7 +53,7 @@ mod topology;
 mod totals;
 mod variant;
 
-pub use branch::{Branch, ChangeError};
+pub use branch::Branch;
 pub use capacity::{Capacity, CapacityError, Point, Search, Sized, capacity, instances};
 #[cfg(feature = "compose")]
 pub use compose::{ComposeError, compose};
@@ -80,6 +82,7 @@ pub use node::queue::QueueRules;
 pub use package::Package;
 pub use part::{Start, course, run_part};
 pub use reload::ReloadError;
+pub use resume_error::ChangeError;
 pub use script::{Endpoints, Script};
 pub use setup::{Setup, SetupError};
 pub use simulate::{

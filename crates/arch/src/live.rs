@@ -7,10 +7,10 @@
 pub(crate) mod seen;
 mod times;
 
+pub use crate::resume_error::ResumeError;
 pub use seen::{Calls, Details, InstanceState, MessageSeen, Recent, RequestSeen, SpanSeen};
 pub use times::Times;
 
-use crate::branch::ChangeError;
 use crate::message::{Call, Command, Key, Msg};
 use crate::model::{LEAST_TRAVEL, Model};
 use crate::node::Node;
@@ -18,9 +18,7 @@ use crate::scenario::{AnyActor, Scene, kinds};
 use crate::simulate::{Plan, SimulateError, prepare, totals};
 use crate::topology::Topology;
 use crate::totals::Totals;
-use corsair::{
-    Addr, Config, Executor, InjectError, Report, Simulation, Snapshot, SnapshotError, SpanId, Time,
-};
+use corsair::{Addr, Config, Executor, InjectError, Report, Simulation, Snapshot, SpanId, Time};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -53,24 +51,6 @@ impl fmt::Debug for Live {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Live").field(&self.simulation).finish()
     }
-}
-
-/// Why a saved run cannot go on.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ResumeError {
-    /// The architecture cannot be run.
-    #[error(transparent)]
-    Simulate(#[from] SimulateError),
-    /// It cannot go on so.
-    #[error(transparent)]
-    Change(#[from] ChangeError),
-    /// It cannot be told what is to be done.
-    #[error(transparent)]
-    Inject(#[from] InjectError),
-    /// The saved run cannot be read, or is another one's.
-    #[error(transparent)]
-    Snapshot(#[from] SnapshotError),
 }
 
 /// What can be sent to an instance from outside.

@@ -37,7 +37,7 @@ pub(crate) struct Model {
     pub(crate) patience: u64,
     /// After how long messages that are under way, and what they cause, have arrived.
     pub(crate) settled: u64,
-    /// Instances learn whom they depend on so many at a time, with such a pause.
+    /// How many instances learn at a time whom they depend on, and the pause after it.
     pub(crate) introduced: (u32, u64),
     /// When the load begins, in nanoseconds.
     pub(crate) load_at: u64,
@@ -127,8 +127,7 @@ impl Model {
             .iter()
             .map(|service| settings.recorder.service(&service.name))
             .collect();
-        let farthest = topology.geography.all(topology.regions);
-        let farthest = farthest.map(|times| times.typical()).max().unwrap_or(0);
+        let farthest = topology.geography.longest(topology.regions);
         // Hello, registered, asked, answered, and its edges logged: six ways at most.
         let ways = farthest.max(LEAST_TRAVEL).saturating_mul(8);
         let settled = ways.saturating_add(settings.base.saturating_mul(32));

@@ -1,9 +1,9 @@
 //! An architecture in several processes.
 
 use crate::branch::{Branch, Branched};
-use crate::live::ResumeError;
 use crate::message::Msg;
 use crate::model::Model;
+use crate::resume_error::ResumeError;
 use crate::scenario::{Scene, kinds};
 use crate::simulate::{Plan, SimulateError, prepare, totals};
 use crate::topology::Topology;

@@ -159,32 +159,3 @@ pub(crate) mod pairs {
         Ok(Vec::deserialize(from)?.into_iter().collect())
     }
 }
-
-/// A histogram as a value of each of its buckets and the count there: none of it gets lost.
-pub(crate) mod histogram {
-    use hdrhistogram::Histogram;
-    use serde::de::Error as _;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(crate) fn serialize<S: Serializer>(
-        histogram: &Histogram<u64>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        let recorded = histogram.iter_recorded();
-        let recorded: Vec<(u64, u64)> = recorded
-            .map(|step| (step.value_iterated_to(), step.count_at_value()))
-            .collect();
-        recorded.serialize(to)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Histogram<u64>, D::Error> {
-        let recorded = Vec::<(u64, u64)>::deserialize(from)?;
-        let mut histogram = crate::totals::histogram();
-        for (value, count) in recorded {
-            histogram.record_n(value, count).map_err(D::Error::custom)?;
-        }
-        Ok(histogram)
-    }
-}

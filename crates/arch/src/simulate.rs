@@ -8,7 +8,7 @@ use crate::topology::Topology;
 use crate::totals::Totals;
 use corsair::{Config, Executor, Latency, Message, Report, RunError};
 use corsair_observe::Recorder;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -100,7 +100,7 @@ pub fn connections(topology: &Topology) -> u64 {
     Model::new(topology.clone(), settings).connections
 }
 
-/// About how many bytes a run of so many instances with so many [`connections`] takes.
+/// About how many bytes a run of `instances` with `connections` ([`connections`]) takes.
 pub fn memory_needed(instances: u32, connections: u64) -> u64 {
     // Measured: 370 MB for 6,300 instances that find each other by 2.6 million connections.
     (u64::from(instances) * 4_000).saturating_add(connections.saturating_mul(150))
@@ -120,15 +120,13 @@ pub fn config(topology: &Topology, base: Config) -> Config {
     }
 }
 
-/// Each worker that nobody has asked for has so many instances, or more.
-const INSTANCES_OF_A_WORKER: u32 = 4_096;
+/// Without `--workers`, each worker has at least this many instances.
+const INSTANCES_OF_A_WORKER: NonZeroU32 = NonZeroU32::new(4_096).expect("not 0");
 
-/// How many workers run an architecture if nobody says: one for each core, but fewer where a window of virtual
+/// How many workers run an architecture by default: one for each core, but fewer where a window of virtual
 /// time has too little to do for all of them, whose meetings would take longer than they save.
 pub fn default_workers(topology: &Topology) -> NonZeroUsize {
-    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let busy = topology.len() / INSTANCES_OF_A_WORKER;
-    NonZeroUsize::new(busy as usize).map_or(NonZeroUsize::MIN, |busy| busy.min(cores))
+    corsair::worthwhile_workers(topology.len(), INSTANCES_OF_A_WORKER)
 }
 
 /// Runs an architecture.
@@ -177,9 +175,7 @@ pub(crate) fn prepare(
     {
         return Err(SimulateError::Interval(interval));
     }
-    let ways = topology.geography.all(topology.regions);
-    let longest = ways.map(|times| times.typical()).max().unwrap_or(0);
-    let longest = Duration::from_nanos(longest);
+    let longest = Duration::from_nanos(topology.geography.longest(topology.regions));
     if longest > LONGEST_TRAVEL {
         return Err(SimulateError::Latency(longest));
     }

@@ -3,13 +3,15 @@
 //! Lines are in the order of the grid, however many runs are made at once; so a sweep that was stopped
 //! goes on after the last whole line of its file. A job array makes a [`Shard`] each.
 
+mod described;
 mod file;
 mod grid;
 mod shard;
 mod values;
 
+pub use described::{Described, OutputFormat};
 pub use file::SweepFile;
-pub use grid::{Described, Grid, OutputFormat, field, typed_field};
+pub use grid::{Grid, field, typed_field};
 pub use shard::{FirstLine, LONGEST_FIRST_LINE, Shard};
 
 use crate::experiment::{Measured, in_parallel, measure};
@@ -77,7 +79,7 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// The runs of a definition over all values of these fields, each from so many seeds, of which the
+    /// The runs of a definition over all values of these fields, each from `seeds` seeds, of which the
     /// first is given.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! What a run has done, by entry point and by service.
 
+use crate::histogram;
 use crate::message::Answer;
 use crate::timeline::Timeline;
 use hdrhistogram::Histogram;
@@ -37,10 +38,10 @@ pub struct EntryTotals {
     /// among the errors, and have no response time.
     pub unrouted: u64,
     /// Response times in nanoseconds.
-    #[serde(with = "crate::saved::histogram")]
+    #[serde(with = "crate::histogram")]
     pub times: Histogram<u64>,
     /// How old the unanswered requests were at the end, in nanoseconds.
-    #[serde(with = "crate::saved::histogram")]
+    #[serde(with = "crate::histogram")]
     pub ages: Histogram<u64>,
     /// The same by kind of request, where the entry point has a load of its own.
     pub kinds: BTreeMap<String, EntryTotals>,
@@ -54,8 +55,8 @@ impl Default for EntryTotals {
             errors: 0,
             missing: 0,
             unrouted: 0,
-            times: histogram(),
-            ages: histogram(),
+            times: histogram::new(),
+            ages: histogram::new(),
             kinds: BTreeMap::new(),
         }
     }
@@ -86,7 +87,7 @@ impl EntryTotals {
             self.times.value_at_quantile(part)
         } else {
             let mut all = self.times.clone();
-            merge(&mut all, &self.ages);
+            histogram::merge(&mut all, &self.ages);
             all.value_at_quantile(part)
         };
         Percentile {
@@ -97,14 +98,14 @@ impl EntryTotals {
 
     /// One more request is answered, after this many nanoseconds.
     pub(crate) fn answered(&mut self, lasted: u64, answer: Answer) {
-        record(&mut self.times, lasted);
+        histogram::record(&mut self.times, lasted);
         self.errors += u64::from(answer.is_error());
         self.missing += u64::from(answer == Answer::Missing);
     }
 
     /// One more request is unanswered at the end, at this age in nanoseconds.
     pub(crate) fn unanswered_at(&mut self, age: u64) {
-        record(&mut self.ages, age);
+        histogram::record(&mut self.ages, age);
     }
 
     /// Adds those of another instance.
@@ -114,28 +115,12 @@ impl EntryTotals {
         self.errors += other.errors;
         self.missing += other.missing;
         self.unrouted += other.unrouted;
-        merge(&mut self.times, &other.times);
-        merge(&mut self.ages, &other.ages);
+        histogram::merge(&mut self.times, &other.times);
+        histogram::merge(&mut self.ages, &other.ages);
         for (kind, totals) in &other.kinds {
             self.kinds.entry(kind.clone()).or_default().add(totals);
         }
     }
-}
-
-/// A histogram that keeps three digits and grows with what it is given.
-pub(crate) fn histogram() -> Histogram<u64> {
-    Histogram::new(3).expect("a histogram may have three digits")
-}
-
-fn record(histogram: &mut Histogram<u64>, nanos: u64) {
-    histogram
-        .record(nanos)
-        .expect("a histogram that grows takes any value");
-}
-
-fn merge(into: &mut Histogram<u64>, from: &Histogram<u64>) {
-    into.add(from)
-        .expect("a histogram that grows takes any other");
 }
 
 /// What the instances of a service have done.

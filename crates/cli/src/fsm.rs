@@ -22,9 +22,8 @@ use corsair_observe::{Observed, Recorder, Settings};
 use corsair_view::Make;
 use names::Names;
 use std::borrow::Cow;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
-use std::thread::available_parallelism;
 use summary::{Delivery, PiratesSummary};
 use watch::{Recorded, Stages};
 
@@ -59,7 +58,7 @@ impl Pirates {
         Pirates::new_shared(options, pirates, 1)
     }
 
-    /// Reads what is to be run, of which this machine has one of so many equal parts.
+    /// Reads what is to be run, of which this machine has one of `machines` equal parts.
     ///
     /// # Errors
     /// The first thing that is wrong, with its flag.
@@ -95,15 +94,13 @@ impl Pirates {
     }
 }
 
-/// Each worker that nobody has asked for has so many pirates, or more. With fewer, a second worker costs as
-/// much in meetings as it takes off the first, which has the FSM, or more (`cargo bench --bench fsm --bench chat`).
-const PIRATES_OF_A_WORKER: u32 = 500_000;
+/// Without `--workers`, each worker has at least this many pirates. With fewer, a second worker costs as
+/// much in meetings, while they talk, as it takes off the first, which has the FSM (`cargo bench --bench fsm --bench chat`).
+const PIRATES_OF_A_WORKER: NonZeroU32 = NonZeroU32::new(500_000).expect("not 0");
 
-/// How many workers run pirates if nobody says: one for each core, but fewer for few.
+/// How many workers run pirates by default: one for each core, but fewer for few pirates.
 fn default_workers(pirates: u32) -> NonZeroUsize {
-    let cores = available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let busy = NonZeroUsize::new((pirates / PIRATES_OF_A_WORKER) as usize);
-    busy.map_or(NonZeroUsize::MIN, |busy| busy.min(cores))
+    corsair::worthwhile_workers(pirates, PIRATES_OF_A_WORKER)
 }
 
 impl Workload for Pirates {

@@ -98,6 +98,6 @@ pub use rng::StreamRng;
 pub use run::run_on;
 pub use run::{run, run_on_wall_clock, simulate};
 pub use supervision::{RestartPolicy, Strategy, Supervised, Supervisor, Then, restarting};
-pub use virtual_time::{InjectError, InspectError, Simulation, most_workers};
+pub use virtual_time::{InjectError, InspectError, Simulation, most_workers, worthwhile_workers};
 #[cfg(feature = "serde")]
 pub use virtual_time::{Kinds, Snapshot, SnapshotError, StoredPart};

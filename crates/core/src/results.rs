@@ -5,7 +5,7 @@ use crate::sync::lock;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-/// Where actors hand in results, in the order of their addresses whoever was first: for
+/// Where actors hand in results, in the order of their addresses, not of their ends: for
 /// [`Actor::finish`](crate::Actor::finish). Clones are the same place.
 ///
 /// ```

@@ -67,7 +67,7 @@ use population::Blueprint;
 pub(crate) use shard::LoggedEvent;
 use shard::Shard;
 pub use simulation::{InjectError, InspectError, Simulation};
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 #[cfg(feature = "serde")]
 pub use travel::{Kinds, Snapshot, SnapshotError, StoredPart};
@@ -77,6 +77,14 @@ pub use travel::{Kinds, Snapshot, SnapshotError, StoredPart};
 pub fn most_workers(actors: u32) -> NonZeroUsize {
     let pages = actors.div_ceil(addresses::PAGE);
     NonZeroUsize::new(pages as usize).unwrap_or(NonZeroUsize::MIN)
+}
+
+/// How many workers are worth their meetings if each is to have at least `each` actors: at least one, and at most
+/// one for each core.
+pub fn worthwhile_workers(actors: u32, each: NonZeroU32) -> NonZeroUsize {
+    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let busy = NonZeroUsize::new((actors / each) as usize);
+    busy.map_or(NonZeroUsize::MIN, |busy| busy.min(cores))
 }
 
 /// Runs a scenario in virtual time.

@@ -1,53 +1,13 @@
 //! The runs of a sweep, and the lines that tell of them.
 
+use super::described::{Described, OutputFormat};
 use super::shard::{FirstLine, Shard};
 use super::values::values_of;
 use super::{MOST_RUNS, SweepError};
 use crate::csv::quoted;
 use crate::experiment::Measured;
 use crate::variant::Setting;
-use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
-use std::path::Path;
-
-/// What the lines of a sweep's file are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum OutputFormat {
-    /// Fields with commas between them, below their names.
-    Csv,
-    /// JSON objects.
-    Json,
-}
-
-impl OutputFormat {
-    /// By the ending of a file's name.
-    pub fn of(path: &Path) -> OutputFormat {
-        let is_json = |ending: &str| ["json", "jsonl", "ndjson"].contains(&ending);
-        let ending = path.extension().and_then(|ending| ending.to_str());
-        if ending.is_some_and(is_json) {
-            OutputFormat::Json
-        } else {
-            OutputFormat::Csv
-        }
-    }
-}
-
-/// All on which the lines of a sweep depend but the results.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Described {
-    /// Tells sweeps of other definitions, loads and times apart.
-    pub definition: String,
-    /// Each field with its values, as they were typed.
-    pub fields: Vec<(String, Vec<String>)>,
-    /// From how many seeds each point is run.
-    pub seeds: usize,
-    /// The first of them.
-    pub first_seed: u64,
-    /// What the lines of a file are.
-    pub format: OutputFormat,
-}
 
 /// A field with its values, as one types them all at once: `1,2,4`, `1..8` or `10..100..10`.
 ///

@@ -1,7 +1,6 @@
 //! A part of a sweep that one of many jobs makes, and what its file says of it.
 
-use super::SweepError;
-use super::grid::{Described, Grid, OutputFormat};
+use super::described::{Described, OutputFormat};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -107,14 +106,6 @@ impl FirstLine {
         let read: FirstLine = serde_json::from_str(json).ok()?;
         let whole = read.corsair_sweep == VERSION && read.shard.is_possible();
         (whole && read.text() == line).then_some(read)
-    }
-
-    /// The grid of which the file has a part.
-    ///
-    /// # Errors
-    /// See [`Grid::new`].
-    pub fn grid(&self) -> Result<Grid, SweepError> {
-        Grid::new(self.sweep.clone())
     }
 }
 

@@ -46,7 +46,7 @@ pub fn run(args: &MergeArgs) -> Result<()> {
     }
     let parts: Result<Vec<Part>> = args.files.iter().map(|path| Part::open(path)).collect();
     let mut parts = in_order(parts?)?;
-    let grid = parts[0].first.grid().map_err(|what| anyhow!(what))?;
+    let grid = Grid::new(parts[0].first.sweep.clone())?;
     for part in &mut parts {
         part.check_columns(&grid)?;
     }
@@ -180,7 +180,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// The next line with its end; none if there is no whole one of at most so many bytes.
+/// The next line with its end; none if there is no whole one within the limit of bytes.
 fn line_of(reader: &mut impl BufRead, longest: usize) -> std::io::Result<Option<String>> {
     let mut line = Vec::new();
     reader.take(longest as u64).read_until(b'\n', &mut line)?;

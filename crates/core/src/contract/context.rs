@@ -131,7 +131,7 @@ pub trait Context<M: Message>: Send {
     fn send(&mut self, to: Addr, body: M) -> SpanId;
 
     /// Sends several messages to one actor, as [`Context::send`] would one after the other. In virtual
-    /// time that costs less than so many sends.
+    /// time that costs less than as many sends.
     ///
     /// ```
     /// # use corsair::*;

@@ -32,6 +32,11 @@ fn at_once(pirates: AddrRange) -> u32 {
     pirates.len().div_ceil(MOST_STEPS).max(CHUNK)
 }
 
+/// The index of the first pirate that it does not speak to in the step that begins with this one.
+fn end_of_step(pirates: AddrRange, start: u32) -> u32 {
+    start.saturating_add(at_once(pirates)).min(pirates.len())
+}
+
 /// Where the FSM puts its tally at the end.
 pub(super) type TallyCell = Arc<Mutex<Option<Tally>>>;
 
@@ -144,10 +149,7 @@ impl<W: Watch> Monster<W> {
 
     /// The pirates from this index on that are spoken to at a time, and the index of the next ones.
     fn chunk(&self, start: u32) -> (std::ops::Range<u32>, u32) {
-        let end = self
-            .pirates
-            .len()
-            .min(start.saturating_add(at_once(self.pirates)));
+        let end = end_of_step(self.pirates, start);
         (start..end, end)
     }
 
@@ -241,7 +243,7 @@ impl<W: Watch> Script<Msg> for Monster<W> {
                     return Wait::Yield;
                 }
                 Stage::Introduce(_) | Stage::Give(_) => {
-                    // Nobody asks for it any more.
+                    // It is not needed any more.
                     self.network = None;
                     self.stage = Stage::Delivered;
                     return Wait::Settle;

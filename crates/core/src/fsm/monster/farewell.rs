@@ -1,6 +1,6 @@
 //! The end: goodbyes out, goodbyes and gold in.
 
-use super::at_once;
+use super::{at_once, end_of_step};
 use crate::contract::{AddrRange, Context, Event, Token, Wait};
 use crate::fsm::{Msg, PirateWatch, Tally, Watch};
 use std::time::Duration;
@@ -105,9 +105,7 @@ impl Farewell {
                 self.step = Step::Last;
                 return self.take_in_the_last();
             }
-            let end = pirates
-                .len()
-                .min(self.asked.saturating_add(at_once(pirates)));
+            let end = end_of_step(pirates, self.asked);
             for index in self.asked..end {
                 cx.send(pirates.get(index), Msg::Goodbye { gold: 0 });
             }

@@ -1,6 +1,7 @@
 //! The form of scripts: what they wait for is data, so that they can be written down while they wait.
 
 use super::forms::{Maker, return_arrived};
+use super::waits::next_event;
 use super::{ForEvent, VirtualContext};
 use crate::contract::{Event, Flow, Message, Script, Token, Wait, Waiting, time::nanos};
 use crate::virtual_time::form::Form;
@@ -135,25 +136,6 @@ unsafe fn sleep<M: Message>(shard: *mut Shard<M>, time: u64) -> Until {
     let Token(token) = shard.waits.own_token();
     shard.set_timer(time, token);
     Until::Due(token)
-}
-
-/// What was kept first, then what has arrived.
-///
-/// # Safety
-/// See [`sleep`].
-#[inline(always)]
-unsafe fn next_event<M: Message>(shard: *mut Shard<M>) -> Option<Event<M>> {
-    // SAFETY: the contract.
-    unsafe {
-        while let Some(event) = (*shard).take_kept() {
-            let kind = event.message_kind();
-            (*shard).resume_kept(event.head, kind);
-            if let Some(event) = event.for_actor() {
-                return Some(event);
-            }
-        }
-        (*shard).take_event()
-    }
 }
 
 /// The event that is waited for, if it has arrived; any other is kept.

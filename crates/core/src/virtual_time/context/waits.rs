@@ -3,6 +3,7 @@
 use super::{ForBody, ShardAccess, VirtualContext};
 use crate::contract::{Context, Envelope, Event, Message, Own, Waiting};
 use crate::virtual_time::scheduled::{Head, Kind, Scheduled};
+use crate::virtual_time::shard::Shard;
 use crate::virtual_time::waker;
 use std::mem::ManuallyDrop;
 use std::pin::Pin;
@@ -61,18 +62,28 @@ impl<M: Message> Wanted<M> for Any {
     fn look(&mut self, context: &VirtualContext<M, ForBody<M>>) -> Option<Event<M>> {
         // The thread is asked for it once: the root receives as many events as all others together.
         let shard = context.access.shard();
-        // SAFETY: the shard is valid, and no reference to it is held; each ends with its expression, before
-        // the message is asked for its kind, which is foreign code.
-        unsafe {
-            while let Some(event) = (*shard).take_kept() {
-                let kind = event.message_kind();
-                (*shard).resume_kept(event.head, kind);
-                if let Some(event) = event.for_actor() {
-                    return Some(event);
-                }
+        // SAFETY: the shard is valid, and no reference to it is held.
+        unsafe { next_event(shard) }
+    }
+}
+
+/// What was kept first, then what has arrived.
+///
+/// # Safety
+/// The shard is valid and no reference to it is held.
+#[inline(always)]
+pub(super) unsafe fn next_event<M: Message>(shard: *mut Shard<M>) -> Option<Event<M>> {
+    // SAFETY: the contract; each reference to the shard ends with its expression, before the message is
+    // asked for its kind, which is foreign code.
+    unsafe {
+        while let Some(event) = (*shard).take_kept() {
+            let kind = event.message_kind();
+            (*shard).resume_kept(event.head, kind);
+            if let Some(event) = event.for_actor() {
+                return Some(event);
             }
-            (*shard).take_event()
         }
+        (*shard).take_event()
     }
 }
 

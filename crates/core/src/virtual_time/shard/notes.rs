@@ -1,28 +1,16 @@
 //! What is noted of single actors beside their memory, as it is written.
 
-use super::{Counters, Shard, waits::Waits};
+use super::waits::{SavedWaits, Waits};
+use super::{Counters, Shard};
 use crate::contract::{Message, Report};
 use crate::virtual_time::addresses::PAGE_BITS;
 use serde::{Deserialize, Serialize};
-
-/// A timer that its actor can cancel.
-#[derive(Clone, Copy, Serialize, Deserialize)]
-pub(super) struct SavedHandle {
-    pub(super) actor: u32,
-    pub(super) own: u32,
-    pub(super) token: u32,
-    pub(super) period: Option<u64>,
-}
 
 /// See the [module](self). In no particular order but that of numbers, so that the same run is
 /// written as the same bytes.
 #[derive(Default, Serialize, Deserialize)]
 pub(in super::super) struct Notes {
-    /// The last token that was given to a wait of the library's own.
-    pub(super) own_tokens: u32,
-    /// Timers that were cancelled, by actor and token.
-    pub(super) cancelled: Vec<u64>,
-    pub(super) handles: Vec<SavedHandle>,
+    waits: SavedWaits,
     /// How many spawns each actor has asked for.
     pub(super) requests: Vec<(u32, u32)>,
     /// When the last message of a pair arrives.
@@ -37,15 +25,15 @@ impl Notes {
     /// Deals them out to shards; `owner` says whose an actor is.
     pub(in super::super) fn deal(self, shards: usize, owner: impl Fn(u32) -> usize) -> Vec<Notes> {
         let own = || Notes {
-            own_tokens: self.own_tokens,
+            waits: self.waits.without_those_of_actors(),
             ..Notes::default()
         };
         let mut notes: Vec<Notes> = (0..shards).map(|_| own()).collect();
-        for key in self.cancelled {
-            notes[owner((key >> 32) as u32)].cancelled.push(key);
+        for key in self.waits.cancelled {
+            notes[owner((key >> 32) as u32)].waits.cancelled.push(key);
         }
-        for handle in self.handles {
-            notes[owner(handle.actor)].handles.push(handle);
+        for handle in self.waits.handles {
+            notes[owner(handle.actor)].waits.handles.push(handle);
         }
         for request in self.requests {
             notes[owner(request.0)].requests.push(request);
@@ -71,9 +59,7 @@ impl Notes {
 
     /// Adds those of another part.
     pub(in super::super) fn add(&mut self, mut other: Notes) {
-        self.own_tokens = self.own_tokens.max(other.own_tokens);
-        self.cancelled.append(&mut other.cancelled);
-        self.handles.append(&mut other.handles);
+        self.waits.add(other.waits);
         self.requests.append(&mut other.requests);
         self.last.append(&mut other.last);
         self.held.append(&mut other.held);
@@ -93,7 +79,7 @@ impl<M: Message> Shard<M> {
                 .filter(|(_, page)| !page.is_empty())
                 .map(|(number, page)| (number, page.clone()))
                 .collect(),
-            ..self.waits.save()
+            waits: self.waits.save(),
         };
         notes.held.sort_unstable();
         notes.requests.sort_unstable();
@@ -113,7 +99,7 @@ impl<M: Message> Shard<M> {
         self.held.clone_from(&notes.held);
         self.requests = notes.requests.iter().copied().collect();
         self.last = notes.last.iter().copied().collect();
-        self.waits = Waits::restore(&notes);
+        self.waits = Waits::restore(&notes.waits);
     }
 
     /// Messages of actors to themselves that wait for their timer, by actor and token.

@@ -1,10 +1,10 @@
 //! What a shard notes of waits: tokens, timers that are over, wakers of combinators.
 
-#[cfg(feature = "serde")]
-use super::notes::{Notes, SavedHandle};
 use super::timer::{Timer, key};
 use crate::Token;
 use crate::virtual_time::wheel::Wheel;
+#[cfg(feature = "serde")]
+use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::task::Waker;
 
@@ -44,10 +44,49 @@ impl Default for Waits {
     }
 }
 
+/// Waits as they are written. Wakers are none of it: only async bodies have them.
+#[cfg(feature = "serde")]
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct SavedWaits {
+    /// The last token that was given to a wait of the library's own.
+    own_tokens: u32,
+    /// Timers that were cancelled, by actor and token.
+    pub(super) cancelled: Vec<u64>,
+    pub(super) handles: Vec<SavedHandle>,
+}
+
+/// A timer that its actor can cancel, as it is written.
+#[cfg(feature = "serde")]
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(super) struct SavedHandle {
+    pub(super) actor: u32,
+    own: u32,
+    token: u32,
+    period: Option<u64>,
+}
+
+#[cfg(feature = "serde")]
+impl SavedWaits {
+    /// What belongs to no single actor.
+    pub(super) fn without_those_of_actors(&self) -> SavedWaits {
+        SavedWaits {
+            own_tokens: self.own_tokens,
+            ..SavedWaits::default()
+        }
+    }
+
+    /// Adds those of another part.
+    pub(super) fn add(&mut self, mut other: SavedWaits) {
+        self.own_tokens = self.own_tokens.max(other.own_tokens);
+        self.cancelled.append(&mut other.cancelled);
+        self.handles.append(&mut other.handles);
+    }
+}
+
 #[cfg(feature = "serde")]
 impl Waits {
-    /// What there is to note. Wakers are none of it: only async bodies have them.
-    pub(super) fn save(&self) -> Notes {
+    /// What there is to write.
+    pub(super) fn save(&self) -> SavedWaits {
         let handles = self.handles.iter().flat_map(|(&actor, handles)| {
             handles.iter().map(move |handle| SavedHandle {
                 actor,
@@ -56,27 +95,26 @@ impl Waits {
                 period: handle.period,
             })
         });
-        let mut notes = Notes {
+        let mut saved = SavedWaits {
             own_tokens: self.own_tokens,
             cancelled: self.cancelled.iter().copied().collect(),
             handles: handles.collect(),
-            ..Notes::default()
         };
-        notes.cancelled.sort_unstable();
-        notes
+        saved.cancelled.sort_unstable();
+        saved
             .handles
             .sort_by_key(|handle| (handle.actor, handle.own));
-        notes
+        saved
     }
 
-    /// The waits that were noted.
-    pub(super) fn restore(notes: &Notes) -> Waits {
+    /// The waits that were written.
+    pub(super) fn restore(saved: &SavedWaits) -> Waits {
         let mut waits = Waits {
-            own_tokens: notes.own_tokens,
-            cancelled: notes.cancelled.iter().copied().collect(),
+            own_tokens: saved.own_tokens,
+            cancelled: saved.cancelled.iter().copied().collect(),
             ..Waits::default()
         };
-        for handle in &notes.handles {
+        for handle in &saved.handles {
             let handles = waits.handles.entry(handle.actor).or_default();
             handles.push(Handle {
                 own: Token(handle.own),

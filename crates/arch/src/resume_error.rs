@@ -1,0 +1,48 @@
+//! Why a saved run cannot go on.
+
+use crate::simulate::SimulateError;
+use corsair::{InjectError, SnapshotError};
+
+/// Why a saved run cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResumeError {
+    /// The architecture cannot be run.
+    #[error(transparent)]
+    Simulate(#[from] SimulateError),
+    /// It cannot go on so.
+    #[error(transparent)]
+    Change(#[from] ChangeError),
+    /// It cannot be told what is to be done.
+    #[error(transparent)]
+    Inject(#[from] InjectError),
+    /// The saved run cannot be read, or is another one's.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+}
+
+/// What cannot be changed in a run that goes on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChangeError {
+    /// A field on which the saved state depends.
+    #[error(
+        "{0} cannot be changed in a run that goes on; begin another run with it, or change a load, a fault, a policy, a limit or a time"
+    )]
+    State(String),
+    /// A fault that would have been before.
+    #[error(
+        "a fault of {instance} at {at:?} of the load would have been before the run was saved; give a later time"
+    )]
+    Past {
+        /// Whose.
+        instance: String,
+        /// When, after the load has begun.
+        at: std::time::Duration,
+    },
+    /// There is no load that could be more or less.
+    #[error(
+        "the run was saved before its load begins or after it has ended; save it while there is one"
+    )]
+    NoLoad,
+}
