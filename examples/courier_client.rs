@@ -115,7 +115,7 @@ impl Client {
         }
     }
 
-    /// Hands on every message, in order, until nobody wants more. One that was not acknowledged when the
+    /// Hands on every message, in order, until the receiver is gone. One that was not acknowledged when the
     /// node went away comes again, and is known by its sequence.
     async fn listen(self, heard: mpsc::Sender<String>) -> Done<()> {
         let mut last = 0;

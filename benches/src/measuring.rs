@@ -1,6 +1,6 @@
 //! How long the benchmarks measure: all together take minutes, not an hour.
 
-/// A criterion that measures a row with so many samples in about this time. A macro, so that criterion stays a
+/// A criterion that measures a row with a number of samples in about a given time. A macro, so that criterion stays a
 /// dependency of the benchmarks alone: what this library depends on changes the build of the commands.
 ///
 /// Confidence intervals come from 10,000 resamples. Criterion's own 100,000 would take more time than

@@ -26,7 +26,7 @@ pub struct Benchmark {
     pub nanoseconds: f64,
 }
 
-/// What is gained by running pirates over so many cores.
+/// What is gained by running pirates over a number of cores.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Gain {
     pub pirates: u64,

@@ -7,7 +7,7 @@ use std::path::Path;
 /// Definitions, loads and compose files are larger than this by mistake only.
 pub const MOST_BYTES: u64 = 64 << 20;
 
-/// Reads a file of at most so many bytes.
+/// Reads a file of at most `most` bytes.
 ///
 /// # Errors
 /// If it cannot be read, or is longer.

@@ -186,13 +186,13 @@ pub enum Command {
     Pause,
     /// It goes on, whatever paused it.
     Resume,
-    /// It takes so many per cent of its usual times; 100 is as before.
+    /// It takes this percentage of its usual times; 100 is as before.
     Slow(u32),
     /// It is cut off from other zones.
     Partition,
     /// It is cut off no more, whatever cut it off.
     Rejoin,
-    /// To an entry point: so many per cent of the load that was defined come in; 0: nothing.
+    /// To an entry point: this percentage of the load that was defined comes in; 0: nothing.
     Load(u32),
     /// It is in the registries, or leaves them and ends what it has begun.
     Serve(bool),

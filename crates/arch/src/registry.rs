@@ -66,7 +66,7 @@ impl Registry {
         true
     }
 
-    /// Sends something that arrives after so many nanoseconds.
+    /// Sends something that arrives after a number of nanoseconds.
     fn tell<C: Context<Msg>>(&self, to: u32, after: u64, message: Msg, cx: &mut C) {
         let delay = after.saturating_sub(self.model.base);
         let to = Addr::from_u32(self.first + to);

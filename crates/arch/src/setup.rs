@@ -26,7 +26,7 @@ pub enum SetupError {
     /// What is wrong with the definition, or with a field that is set.
     #[error("{0}")]
     Definition(String),
-    /// It does not go into so many regions or instances.
+    /// It does not go into this number of regions or instances.
     #[error(transparent)]
     Scale(#[from] ScaleError),
     /// What is wrong with the load.

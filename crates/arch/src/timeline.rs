@@ -258,7 +258,7 @@ impl Track {
         self.slices.get_mut((after as usize).min(last))
     }
 
-    /// A request that came in at a time was answered after so many nanoseconds, or will never be.
+    /// A request that came in at a time was answered after a number of nanoseconds, or will never be.
     pub(crate) fn request(&mut self, came: u64, lasted: Option<u64>, failed: bool) {
         if let Some(slice) = self.slice(came) {
             slice.requests += 1;
@@ -291,7 +291,7 @@ impl Track {
         self.spread(before, now, |slice| &mut slice.available);
     }
 
-    /// Shared processors have worked for so many nanoseconds until now.
+    /// Shared processors have worked for this many nanoseconds until now.
     pub(crate) fn used(&mut self, used: f64, now: u64) {
         let before = std::mem::replace(&mut self.used, level(used, now));
         let lasted = now.saturating_sub(before.since).max(1) as f64;

@@ -43,7 +43,7 @@ pub struct Options {
     pub executor: Executor,
     /// How it runs.
     pub config: Config,
-    /// The number of workers is one per core because nobody has said another.
+    /// The number of workers is the default, one per core.
     pub any_workers: bool,
     /// The date of time zero, if one was given.
     pub epoch: Option<Timestamp>,
@@ -90,7 +90,7 @@ pub struct PirateOptions {
 }
 
 impl Options {
-    /// These, with as many workers as are worth it in virtual time if nobody has said how many.
+    /// These, with as many workers as are worth it in virtual time unless `--workers` says how many.
     pub fn with_workers(&self, worthwhile: impl FnOnce() -> NonZeroUsize) -> Options {
         let mut options = self.clone();
         if options.any_workers && options.executor == Executor::Virtual {

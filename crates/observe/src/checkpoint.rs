@@ -68,7 +68,7 @@ pub struct Checkpoint {
     pub manifest: Manifest,
     /// The small files of the saved run, in the order in which they were written.
     pub files: Vec<(String, Vec<u8>)>,
-    /// Those that are as large as the run: they stay where they are, and whoever restores some of it reads what that needs.
+    /// Those that are as large as the run: they stay where they are, and who restores some of it reads what that needs.
     parts: Vec<Arc<dyn StoredPart>>,
 }
 

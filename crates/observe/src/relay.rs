@@ -5,7 +5,7 @@
 //! is all. There it comes out of a [`Source`] into the lanes of the observer, which writes what all processes have
 //! told. So the files are those of one process, byte for byte.
 //!
-//! Memory is bounded as in one process: whoever tells faster than can be written waits, and a relay that waits lets the
+//! Memory is bounded as in one process: those who tell faster than can be written wait, and a relay that waits lets the
 //! actors of its process wait.
 
 use crate::recorder::Wanted;

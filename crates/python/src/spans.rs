@@ -73,7 +73,7 @@ impl Spans {
         number
     }
 
-    /// The first so many of them, to be kept.
+    /// The first of them, to be kept.
     ///
     /// # Errors
     /// If there is no memory for them.

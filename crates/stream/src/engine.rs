@@ -263,7 +263,7 @@ impl Engine {
         tasks.iter().map(|task| task.status()).collect()
     }
 
-    /// The same of at most so many tasks, from this name on.
+    /// The same of at most `count` tasks, from this name on.
     pub fn statuses_from(&self, name: &str, count: usize) -> Vec<TaskStatus> {
         let tasks = self.shared.tasks.read();
         let from = (Bound::Included(name), Bound::Unbounded);

@@ -207,7 +207,7 @@ fn the_same_for_pirates() {
         replay(&mut again, &recording).unwrap();
         assert_eq!(again.finish().unwrap().0.digest, report.digest, "{workers}");
     }
-    // Nobody watches, nothing is done: it is an ordinary run.
+    // No viewer watches, nothing is done: it is an ordinary run.
     let scenario = Fsm {
         population: 3_000,
         talk: Duration::from_secs(4),

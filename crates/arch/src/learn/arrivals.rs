@@ -3,7 +3,7 @@
 use super::fit::span;
 use crate::definition::{Arrivals, Rate, RatePoint};
 
-/// A rate that changes has at most this many steps, and at least so many arrivals in each.
+/// A rate that changes has at most this many steps, with at least this many arrivals in each.
 const MOST_STEPS: usize = 60;
 const LEAST_IN_STEP: usize = 100;
 

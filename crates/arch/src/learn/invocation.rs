@@ -21,7 +21,7 @@ pub(super) struct Invocation {
     pub(super) begin: u64,
     pub(super) end: u64,
     pub(super) failed: bool,
-    /// Nobody waited for an answer.
+    /// No caller waited for an answer.
     pub(super) one_way: bool,
     /// An end of it, or of a call that it made, is missing: its times say nothing.
     pub(super) incomplete: bool,
@@ -286,7 +286,7 @@ impl<'a> Joining<'a> {
             let Some(parent) = parent.or_else(|| self.side(span.parent, false)) else {
                 return (None, true);
             };
-            // A client that is called by its peer's name stands for the server, and calls nobody.
+            // A client that is called by its peer's name stands for the server, and makes no calls.
             let is_server = !self.trace[parent].side.is_client();
             if made[parent] != NONE && is_server {
                 return (Some(made[parent]), false);

@@ -166,7 +166,7 @@ fn id(text: &str, what: &str) -> Result<u64, String> {
     hexadecimal(text, what, 16).map(|number| number as u64)
 }
 
-/// Reads a number of so many hexadecimal digits, or fewer.
+/// Reads a number of at most `digits` hexadecimal digits.
 fn hexadecimal(text: &str, what: &str, digits: usize) -> Result<u128, String> {
     if text.is_empty() {
         return Ok(0);

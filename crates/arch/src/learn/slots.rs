@@ -23,7 +23,7 @@ pub(super) struct Visit {
     pub(super) first: u64,
 }
 
-/// When each request of an instance began, if there are so many slots. Requests are in the order of
+/// When each request of an instance began, if there are `slots` slots. Requests are in the order of
 /// arrival.
 pub(super) fn starts(visits: &[Visit], slots: u32) -> Vec<u64> {
     // When those end that end last.
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
     use corsair::Random;
 
-    /// Requests of an instance with so many slots, that work as `work` says.
+    /// Requests of an instance with a number of slots, that work as `work` says.
     fn visits(slots: usize, rate: f64, mut work: impl FnMut(&mut Random) -> u64) -> Vec<Visit> {
         let mut random = Random::new(3);
         let (mut now, mut free) = (0.0, vec![0u64; slots]);

@@ -25,7 +25,7 @@ pub(crate) struct Seen {
 const SPANS: usize = 32;
 const MESSAGES: usize = 16;
 
-/// The last so many of what was told, a power of two.
+/// The most recent of what was told; how many is a power of two.
 #[derive(Debug)]
 pub(crate) struct Last<T, const N: usize> {
     kept: Vec<T>,

@@ -20,7 +20,7 @@ use std::time::Duration;
 const UNROUTED_PAUSE: u64 = 1_000_000;
 
 /// However much load there is, without one of its own an entry point makes no more requests than one
-/// in so many nanoseconds.
+/// in this many nanoseconds.
 const LEAST_PERIOD: u64 = 1_000;
 
 /// Draws what comes in at an entry point.
@@ -155,7 +155,7 @@ impl EntryPoint {
         }
     }
 
-    /// From now on so many per cent of the load come in. Of recorded arrivals all come, or none.
+    /// From now on this percentage of the load comes in. Of recorded arrivals all come, or none.
     pub(super) fn set_percent(&mut self, percent: u32) {
         self.percent = percent;
     }

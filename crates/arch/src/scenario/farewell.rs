@@ -75,7 +75,7 @@ impl Farewell {
         self.told - self.left > if is_last { 0 } else { CHUNK }
     }
 
-    /// Counts who has left. True if nobody has for too long.
+    /// Counts who has left. True if no actor has for too long.
     fn is_silent<C: Context<Msg>>(&mut self, event: Event<Msg>, model: &Model, cx: &mut C) -> bool {
         if let Event::Message { body, .. } = &event {
             log::received(model, body, cx);

@@ -11,7 +11,7 @@ use std::ops::Range;
 /// The most instances of a service for which there can be room.
 const MOST: u32 = 100_000;
 
-/// Why there is no room for so many instances.
+/// Why there is no room for a number of instances.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RoomError {
@@ -50,7 +50,7 @@ pub enum RoomError {
 }
 
 impl Topology {
-    /// Makes room for so many instances of some services, those that they have among them. What has
+    /// Makes room for a number of instances of some services, those that they have among them. What has
     /// as many or more stays as it is. A run with other room is another run: its actors have other numbers.
     ///
     /// ```
@@ -87,7 +87,7 @@ impl Topology {
         Ok(())
     }
 
-    /// Whether there can be room for so many instances of a service.
+    /// Whether there can be room for this many instances of a service.
     ///
     /// # Errors
     /// See [`RoomError`].

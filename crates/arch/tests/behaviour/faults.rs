@@ -399,7 +399,7 @@ fn what_registries_are_told_over_a_bad_link_arrives_when_the_link_is_well_again(
     };
     let known_at_once = failed_until("");
     assert!((0.01..0.12).contains(&known_at_once), "{known_at_once}");
-    // Nobody tells the registries for a second: half of the calls of 800 ms and a look-up's time.
+    // The registries are not told for a second: half of the calls of 800 ms and a look-up's time.
     let untold = failed_until(
         ", 'links': [{'to': {'service': 'eureka'}, 'at': '500ms', 'for': '1s', 'loss': 1}]",
     );

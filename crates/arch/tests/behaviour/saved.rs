@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
 
-/// An architecture by its name, in so many regions.
+/// An architecture by its name, in a number of regions.
 fn named(name: &str, regions: u32) -> Topology {
     let percent = 100;
     let scale = Scale { regions, percent };

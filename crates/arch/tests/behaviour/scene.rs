@@ -123,7 +123,7 @@ pub fn lines(text: &str, key: &str, part: &str) -> usize {
         .count()
 }
 
-/// Runs a definition for so many seconds, and returns the file of its flows.
+/// Runs a definition for a number of seconds, and returns the file of its flows.
 pub fn write_flows(
     checked: &corsair_arch::Checked,
     directory: &Path,

@@ -174,7 +174,7 @@ fn begin(
     Ok(ExitCode::SUCCESS)
 }
 
-/// How many workers each process has: those of this machine are shared by so many of them.
+/// How many workers each process has: those of this machine are shared by all of them.
 fn workers(values: &Values, processes: usize) -> NonZeroUsize {
     let given = ["workers", "cpus"]
         .into_iter()

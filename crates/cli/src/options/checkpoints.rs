@@ -50,7 +50,7 @@ impl Checkpoints {
 pub enum Every {
     /// By the clock.
     Time(Duration),
-    /// Whenever it has written so many bytes to files.
+    /// Whenever it has written this many bytes to files.
     Bytes(u64),
 }
 

@@ -31,7 +31,7 @@ struct Model {
     memory_bytes: u64,
 }
 
-/// What is expected of so many machines.
+/// What is expected of a number of machines.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 struct Expected {
     hosts: u32,
@@ -120,7 +120,7 @@ struct Machines {
 }
 
 impl Machines {
-    /// What a meeting of workers on so many machines takes beside the bytes.
+    /// What a meeting of workers on a number of machines takes beside the bytes.
     fn meeting(&self, hosts: f64) -> f64 {
         let peers = (hosts - 1.0) * self.workers - 1.0;
         self.cost.window.as_secs_f64()

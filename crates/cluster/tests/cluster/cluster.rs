@@ -11,7 +11,7 @@ pub const LIMITS: Limits = Limits {
     stall: Duration::from_secs(20),
 };
 
-/// A member for each of so many processes, all of which fit each other.
+/// A member for each of a number of processes, all of which fit each other.
 pub fn members(processes: usize) -> (Vec<SocketAddr>, Vec<Membership>) {
     let bind = |_| TcpListener::bind("127.0.0.1:0").unwrap();
     let listeners: Vec<TcpListener> = (0..processes).map(bind).collect();

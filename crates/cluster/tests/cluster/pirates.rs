@@ -12,7 +12,7 @@ use std::time::Duration;
 /// How a run over processes ended: its report, what the FSM has counted, and what each process has told.
 type Ended = (Result<Report, RunError>, Option<Tally>, Vec<ProcessEnd>);
 
-/// Runs pirates over so many processes, which are threads here, with so many workers each.
+/// Runs pirates over a number of processes, which are threads here, each with a number of workers.
 pub fn run(config: &Config, scenario: &Fsm, processes: usize, workers: usize) -> Ended {
     run_from(config, scenario, (processes, workers), None, None)
 }

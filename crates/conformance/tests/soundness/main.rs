@@ -185,7 +185,7 @@ impl Scenario<Cargo> for Office {
                 left = 0;
             }
         }
-        // Nobody has this address, or will.
+        // No actor has this address, or will.
         cx.send(Addr::from_u32(9_999_999), cargo(3));
         cx.settle().await;
     }

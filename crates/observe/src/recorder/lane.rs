@@ -277,7 +277,7 @@ impl Lanes {
         self.room.notify_all();
     }
 
-    /// The writer has written so many bytes of files.
+    /// How many bytes of files the writer has written.
     pub(crate) fn set_bytes(&self, bytes: u64) {
         self.bytes.store(bytes, Ordering::Relaxed);
     }

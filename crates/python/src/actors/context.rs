@@ -80,7 +80,7 @@ pub struct Context {
     is_over: bool,
 }
 
-/// After so many turns signals are let in.
+/// After this many turns signals are let in.
 const TURNS: u64 = 1024;
 
 impl Context {

@@ -22,7 +22,7 @@ pub(crate) struct Stats {
     clock: Option<Clock>,
 }
 
-/// A group has a row in a block of at most so many.
+/// A group has a row in a block of at most this many.
 const ROWS: usize = 65_536;
 
 impl Stats {

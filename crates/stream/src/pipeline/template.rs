@@ -57,7 +57,7 @@ const PLACES: [(&str, Place); 7] = [
     (".Duration", Place::Duration),
 ];
 
-/// An `if` stands within at most so many others.
+/// An `if` stands within at most this many others.
 const MAX_DEPTH: usize = 16;
 
 impl Template {

@@ -72,7 +72,7 @@ async fn a_clock_that_strikes_faster_than_its_node_works_keeps_no_point_waiting(
     let text = "stream | from('m') | groupBy('h') | stats(1ms)";
     service.task("t", text).await;
     for second in 1..10 {
-        // A row for each of so many groups takes longer than a millisecond.
+        // A row for each of that many groups takes longer than a millisecond.
         let lines: String = (0..5_000)
             .map(|at| format!("m,h={at} v=1 {second}\n"))
             .collect();

@@ -1,4 +1,4 @@
-//! Connections to the page: so many at most, and each has to say soon what it wants.
+//! Connections to the page: a limited number, each of which has to say soon what it wants.
 
 use axum::Router;
 use axum::body::Body;

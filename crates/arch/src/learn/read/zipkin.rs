@@ -91,7 +91,7 @@ impl Span {
         }
         let (sent, received) = (ends("cs"), ends("cr"));
         let (arrived, answered) = (ends("sr"), ends("ss"));
-        // What is answered to nobody was sent one way.
+        // What is not answered was sent one way.
         let one_way = received.is_none() && answered.is_none() && arrived.is_some();
         for (first, last, other, sides) in [
             (sent, received, arrived, [Side::Client, Side::Producer]),

@@ -18,7 +18,7 @@ pub(super) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// The steps of a list that was begun so many times.
+    /// The steps of a list that was begun this many times.
     pub(super) fn series(&self, mut series: Series, begun: u64) -> Vec<StepDefinition> {
         series.share();
         let mut steps: Vec<StepDefinition> = Vec::new();

@@ -12,7 +12,7 @@ const US: Duration = Duration::from_micros(1);
 /// Two pages of addresses and a bit, or what miri has patience for.
 const CROWD: u32 = if cfg!(miri) { 4 } else { 600 };
 
-/// Sends numbers to a crowd, together or one by one; whoever gets one tells when and of what.
+/// Sends numbers to a crowd, together or one by one; who gets one tells when and of what.
 #[derive(Clone)]
 struct Batches {
     together: bool,
