@@ -12,12 +12,14 @@
 //! transaction committed first, if there is one.
 
 mod apply;
+mod chunk;
 mod compaction;
 mod conversations;
 mod copy;
 mod expiry;
 mod flight;
 mod keys;
+mod machine;
 mod pending;
 mod queue;
 mod read;
@@ -29,8 +31,8 @@ mod tests;
 mod upgrade;
 mod writer;
 
+pub(crate) use chunk::Chunk;
 pub(crate) use compaction::Room;
-pub(crate) use expiry::Chunk;
 pub(crate) use read::{QueuePage, Stock};
 
 use crate::command::Delivery;
@@ -40,9 +42,9 @@ use crate::guard::guard;
 use crate::log::Entry;
 use crate::log::jetstream::Applied;
 use crate::model::{ConversationId, SessionId, UserId};
-use apply::{Machine, State};
 use compaction::{Current, Want};
 use crossbeam_channel::{Receiver, Sender};
+use machine::{Machine, State};
 use queue::Tails;
 use redb::{Database, ReadTransaction, ReadableDatabase, TableError};
 use std::path::{Path, PathBuf};

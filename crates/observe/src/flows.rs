@@ -14,7 +14,7 @@ mod zipkin;
 use crate::directory::Directory;
 use crate::graph::GraphSink;
 use crate::json_array::Marshal;
-use crate::observer::{Observed, WrittenFile};
+use crate::observed::{Observed, WrittenFile};
 use crate::recorder::record::Annotation;
 use crate::{FlowFormat, ObserveError, Resumed, SavedOutputs, Settings, Status, TraceContext};
 use join::Join;

@@ -23,6 +23,7 @@ mod json_array;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod node;
+mod observed;
 mod observer;
 mod places;
 mod recorder;
@@ -42,7 +43,8 @@ pub use addresses::Addresses;
 pub use error::ObserveError;
 pub use flows::SeenSpan;
 pub use node::{Container, Exit, Node, Population};
-pub use observer::{Loss, Observed, Observer, WrittenFile};
+pub use observed::{Loss, Observed, WrittenFile};
+pub use observer::Observer;
 pub use places::{Places, PlacesError, REGIONS, ZONES};
 pub use recorder::{Clock, Metric, Payload, Recorder, ServiceId};
 pub use relay::{Relay, RelayError, Source};

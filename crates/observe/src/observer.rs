@@ -6,6 +6,7 @@
 //! for it in vain.
 
 mod merge;
+mod saved;
 mod sinks;
 
 #[cfg(feature = "metrics")]
@@ -13,14 +14,12 @@ use crate::Clock;
 use crate::recorder::Wanted;
 use crate::recorder::lane::{Lanes, Next};
 use crate::times::{csv, guess};
-use crate::{ObserveError, Recorder, SavedOutputs, ServiceTimes, Settings, Source};
+use crate::{ObserveError, Observed, Recorder, SavedOutputs, ServiceTimes, Settings, Source};
 use corsair::Cut;
 use merge::Merge;
 use sinks::Sinks;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -34,61 +33,6 @@ pub struct Observer {
     #[cfg(feature = "metrics")]
     server: Option<crate::metrics::Server>,
     writer: Option<JoinHandle<Result<Sinks, ObserveError>>>,
-}
-
-/// What was written about a run.
-#[derive(Clone, Debug, Default)]
-pub struct Observed {
-    /// The files, and what is in them.
-    pub files: Vec<WrittenFile>,
-    /// Spans that were written.
-    pub spans: u64,
-    /// Spans among them of which one end was never told: a server that was killed, a message that
-    /// was lost, a run that was over.
-    pub incomplete: u64,
-    /// What could not be sent to other systems.
-    pub losses: Vec<Loss>,
-    /// The times of each service, by its name.
-    pub times: BTreeMap<String, ServiceTimes>,
-}
-
-/// A file that was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WrittenFile {
-    /// Where.
-    pub path: PathBuf,
-    /// How many of what it has.
-    pub count: u64,
-    /// What that is: `events`, `spans`, `values`.
-    pub unit: &'static str,
-}
-
-/// What could not be sent to another system, after it had been reached at first.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Loss {
-    /// Which: `Kafka at localhost:9092`.
-    pub system: String,
-    /// How many were lost.
-    pub lost: u64,
-    /// How many of all.
-    pub of: u64,
-    /// What they are: `spans`.
-    pub unit: &'static str,
-    /// What happened first.
-    pub reason: String,
-}
-
-impl fmt::Display for Loss {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Loss {
-            system,
-            lost,
-            of,
-            unit,
-            reason,
-        } = self;
-        write!(f, "{system} did not take {lost} of {of} {unit}: {reason}")
-    }
 }
 
 impl Observer {

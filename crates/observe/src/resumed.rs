@@ -2,11 +2,8 @@
 
 use crate::checkpoint::{CheckpointError, Output, SavedFile, begin_of};
 use crate::counted::Counted;
-use crate::directory::SavedDirectory;
-use crate::flows::SavedFlows;
-use crate::graph::SavedGraph;
-use crate::times::SavedTimes;
 use crate::{FileError, Population, Replacement};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::path::PathBuf;
@@ -35,17 +32,6 @@ pub struct Resumed {
     pub state: Vec<u8>,
     /// What the populations are, which are not saved.
     pub population: Option<Arc<dyn Population>>,
-}
-
-/// The state of all that writes.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct SavedState {
-    pub(crate) directory: SavedDirectory,
-    pub(crate) graph: Option<SavedGraph>,
-    pub(crate) flows: Option<SavedFlows>,
-    /// How many lines the log of messages has.
-    pub(crate) lines: u64,
-    pub(crate) times: Vec<(String, SavedTimes)>,
 }
 
 /// A file that goes on, and what is known of what it has.
@@ -104,10 +90,17 @@ impl Resumed {
     /// # Errors
     /// If the state cannot be read.
     pub fn lines(&self) -> Result<u64, CheckpointError> {
-        Ok(self.read()?.lines)
+        /// Of all that was saved, only this.
+        #[derive(Deserialize)]
+        struct Lines {
+            lines: u64,
+        }
+        let Lines { lines } = self.state()?;
+        Ok(lines)
     }
 
-    pub(crate) fn read(&self) -> Result<SavedState, CheckpointError> {
+    /// What the state says of something.
+    pub(crate) fn state<T: DeserializeOwned>(&self) -> Result<T, CheckpointError> {
         serde_json::from_slice(&self.state).map_err(|error| CheckpointError::State {
             path: self.directory.clone(),
             error,

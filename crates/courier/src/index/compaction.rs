@@ -6,8 +6,8 @@
 //! the log takes the copy in place of the old file, between two transactions. Those who read the old one go
 //! on reading it.
 
-use super::apply::{At, Caused, Machine};
 use super::keys::Recent;
+use super::machine::{At, Caused, Machine};
 use super::tables::{
     CONVERSATIONS, MARKS, MEMBERSHIPS, MESSAGES, QUEUES, SESSIONS, Tables, USERS, keys_of_day,
 };

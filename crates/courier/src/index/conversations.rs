@@ -1,7 +1,7 @@
 //! What commands do to conversations.
 
-use super::apply::{Caused, Machine, fingerprint};
-use super::keys::Recent;
+use super::keys::{Recent, fingerprint};
+use super::machine::{Caused, Machine};
 use super::row::{checked, decode, encode, number};
 use super::tables::Tables;
 use crate::command::{Done, Outcome, Refusal};

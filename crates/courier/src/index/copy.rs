@@ -1,7 +1,7 @@
 //! A copy of an index in a file of its own: a backup, a snapshot for another node, or the same index without
 //! the room that was freed in it.
 
-use super::apply::{State, Stored};
+use super::machine::{State, Stored};
 use super::queue::check_row;
 use super::row::decode;
 use super::tables::{

@@ -7,8 +7,9 @@
 //! applied at once, and lie in their tables later. Acknowledgements, which cause nothing, wait. The first
 //! command of another kind waits for the disk, and all that come after it.
 
-use super::apply::{At, Caused, Machine, fingerprint};
+use super::keys::fingerprint;
 use super::keys::{Keyed, Place, Recent, Use};
+use super::machine::{At, Caused, Machine};
 use super::tables::{Tables, keys_of_day};
 use crate::command::{Acknowledgement, Command, Done, Outcome};
 use crate::log::Reply;

@@ -120,3 +120,12 @@ impl<'t> Recent<'t> {
         self.added
     }
 }
+
+/// Of a text, to tell messages under one key apart.
+pub(super) fn fingerprint(text: &str) -> u64 {
+    let hash = blake3::hash(text.as_bytes());
+    let (first, _) = hash.as_bytes().split_at(8);
+    first
+        .iter()
+        .fold(0, |bits, &byte| bits << 8 | u64::from(byte))
+}

@@ -4,7 +4,7 @@
 //! conversation will be neighbours, and cost one way together. So they are kept until there are many,
 //! and then written conversation by conversation.
 
-use super::expiry::{Chunk, note};
+use super::chunk::{Chunk, note};
 use super::row::number;
 use super::tables::Tables;
 use crate::model::Millis;

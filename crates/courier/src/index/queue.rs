@@ -7,7 +7,7 @@
 //! those who read take it from [`Tails`].
 
 use super::row::{decode, encode};
-use super::tables::{QUEUES, TAILS, Tables};
+use super::tables::{QUEUES, Row, TAILS, Tables};
 use crate::model::{ConversationId, UserId};
 use parking_lot::Mutex;
 use redb::{ReadTransaction, ReadableTable};
@@ -22,9 +22,6 @@ const MOST_NOTED: usize = 1 << 15;
 const TAILS_TOGETHER: usize = 1 << 10;
 /// Rows of one queue that are removed at a time.
 const MOST_REMOVED: usize = 1 << 10;
-
-/// Conversation, number of the first message, [counts](Run::counts), and the checksum of all of it.
-pub(super) type Row = (u64, u64, u64, u32);
 
 /// Messages of one conversation that follow each other in a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

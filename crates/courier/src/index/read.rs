@@ -1,7 +1,8 @@
 //! What is asked of the index.
 
-use super::apply::Stored;
-use super::expiry::{Chunk, first_kept};
+use super::chunk::Chunk;
+use super::expiry::first_kept;
+use super::machine::Stored;
 use super::queue::{last_sequence, visit, visit_runs};
 use super::row::{checked, decode, session_key};
 use super::tables::{

@@ -1,6 +1,6 @@
 //! What commands do to sessions and to the accounts that they belong to.
 
-use super::apply::{Caused, Machine};
+use super::machine::{Caused, Machine};
 use super::queue::Queues;
 use super::row::{checked, decode, encode, number, session_key};
 use super::tables::Tables;

@@ -1,6 +1,5 @@
 //! What lies where in the index.
 
-use super::queue::Row;
 use super::row::Number;
 use redb::{ReadableTableMetadata, Table, TableDefinition, WriteTransaction};
 
@@ -38,6 +37,9 @@ pub(super) const PAIRS: TableDefinition<(u64, u64), Number> = TableDefinition::n
 pub(super) const MEMBERSHIPS: TableDefinition<(u64, u64), ()> = TableDefinition::new("memberships");
 /// (Conversation, number) → [`Stored`](super::Stored).
 pub(super) const MESSAGES: TableDefinition<(u64, u64), &[u8]> = TableDefinition::new("messages");
+/// Conversation, number of the first message, [counts](super::queue::Run::counts), and the checksum of all of it.
+pub(super) type Row = (u64, u64, u64, u32);
+
 /// (User, sequence of the first) → [`Run`](super::queue::Run).
 pub(super) const QUEUES: TableDefinition<(u64, u64), Row> = TableDefinition::new("queues");
 

@@ -4,9 +4,9 @@
 //! sessions, and kept the days of idempotency keys in the order of the calendar. Format 3 did not know how
 //! old messages are: what it has is one [chunk](super::expiry), as old as the newest of it.
 
-use super::apply::{State, Stored};
-use super::expiry::{Chunk, Growing, note};
+use super::chunk::{Chunk, Growing, note};
 use super::keys::Days;
+use super::machine::{State, Stored};
 use super::row::{decode, encode, number, session_key};
 use super::tables::{
     FORMAT, FORMATS, META, SESSION_ACKS, SESSIONS, STATE, Tables, USER_ACKS, USER_SESSIONS,

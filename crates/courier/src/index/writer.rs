@@ -1,9 +1,9 @@
 //! The thread that applies the log.
 
-use super::apply::{At, Caused, Machine};
 use super::compaction::{Current, Kept, Replacement, Want};
 use super::flight::{Flight, Flown, Taken};
 use super::keys::Recent;
+use super::machine::{At, Caused, Machine};
 use super::tables::Tables;
 use super::{Effects, Progress};
 use crate::command::{Command, Outcome};

@@ -8,7 +8,7 @@ use super::writer::{GraphWriter, Header};
 use crate::counted::Counted;
 use crate::directory::{Directory, Members, Named, Placed, Shown};
 use crate::flows::span::{Names, Span};
-use crate::observer::WrittenFile;
+use crate::observed::WrittenFile;
 use crate::resumed::Begun;
 use crate::{
     Exit, FileError, GraphFormat, Loss, ObserveError, Replacement, Resumed, SavedOutputs, Settings,

@@ -1,13 +1,12 @@
 //! Where ordered records go.
 
-use super::Observed;
+use super::saved::SavedState;
 use crate::directory::{Directory, Named, Shown};
 use crate::flows::{End, Flows};
 use crate::graph::GraphSink;
 use crate::recorder::record::{Record, What};
-use crate::resumed::SavedState;
 use crate::times::SavedTimes;
-use crate::{Clock, Node, ObserveError, Payload, Population, Resumed, SavedOutputs, Settings};
+use crate::{Clock, Node, ObserveError, Observed, Payload, Population, SavedOutputs, Settings};
 use corsair::Time;
 use std::fmt;
 use std::io::{BufWriter, Write};
@@ -81,7 +80,7 @@ impl Sinks {
     /// Opens what the settings ask for. What a saved run has measured comes beside it.
     pub(crate) fn open(settings: &mut Settings) -> Result<(Sinks, MeasuredBefore), ObserveError> {
         let resumed = settings.resumed.take();
-        let saved = resumed.as_ref().map(Resumed::read).transpose()?;
+        let saved = resumed.as_ref().map(SavedState::read).transpose()?;
         let (mut directory, mut graph, mut flows) = (Directory::of(&settings.places), None, None);
         let (mut lines, mut times) = (0, Vec::new());
         if let (Some(resumed), Some(saved)) = (&resumed, saved) {

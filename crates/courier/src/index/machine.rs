@@ -1,0 +1,241 @@
+//! What applies commands: counters, caches of the tables, and what waits to be written to them.
+
+use super::chunk::Growing;
+use super::keys::Days;
+use super::pending::Pending;
+use super::queue::{Queues, Tails};
+use super::row::{decode, encode};
+use super::tables::{STATE, Tables};
+use crate::command::{Delivery, Done, Outcome};
+use crate::log::Digest;
+use crate::model::{Conversation, ConversationId, Message, Millis, SessionId, UserId};
+use redb::{ReadTransaction, ReadableTable};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Caches are emptied when they hold about this many entries.
+const CACHED: usize = 1 << 20;
+/// Runs of queues that are over and wait until there are as many, to be neighbours when they are written.
+const MANY_RUNS: usize = 1 << 12;
+/// As many are written at a time, so that what comes meanwhile need not wait for all.
+const SLICE: usize = 1 << 7;
+/// If there are more, they are written at once: those who make them are too fast.
+const MOST_RUNS: usize = 1 << 19;
+
+/// The counters, kept in the index along with what they count.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct State {
+    pub format: u32,
+    /// The identity of the log that was applied.
+    pub log: u64,
+    /// The log entry applied last.
+    pub position: u64,
+    pub digest: Digest,
+    pub users: u64,
+    pub conversations: u64,
+    pub days: Days,
+    /// Bytes of the messages that are kept.
+    pub bytes: u64,
+    pub growing: Growing,
+    /// The newest version of a command that was applied.
+    pub version: u8,
+}
+
+/// What applied entries cause beside their outcomes.
+#[derive(Debug, Default)]
+pub(super) struct Caused {
+    pub deliveries: Vec<Delivery>,
+    /// Sessions that are over.
+    pub closed: Vec<(UserId, SessionId)>,
+    /// Conversations that were changed, and who is to hear of it.
+    pub changed: Vec<(ConversationId, Vec<UserId>)>,
+}
+
+impl Caused {
+    /// Forgets it.
+    pub fn clear(&mut self) {
+        self.deliveries.clear();
+        self.closed.clear();
+        self.changed.clear();
+    }
+}
+
+/// What of a log entry is to be known beside its command.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct At {
+    pub position: u64,
+    pub digest: Digest,
+    /// When the log took it.
+    pub taken: Millis,
+}
+
+/// A message as it lies in the table.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Stored<'a> {
+    pub sender: UserId,
+    pub sent: Millis,
+    pub text: &'a str,
+}
+
+/// Applies commands. See the [module](self).
+#[derive(Default)]
+pub(super) struct Machine {
+    pub state: State,
+    pub(super) numbers: HashMap<ConversationId, u64>,
+    pub(super) queues: Queues,
+    pub(super) members: HashMap<ConversationId, Arc<[UserId]>>,
+    pub(super) pending: Pending,
+    pub(super) scratch: Vec<u8>,
+}
+
+impl Machine {
+    /// Goes on where the index in this transaction stands.
+    pub fn new(state: State, txn: &ReadTransaction) -> Result<Machine, redb::Error> {
+        let mut machine = Machine {
+            state,
+            ..Machine::default()
+        };
+        machine.queues.read_tails(txn)?;
+        Ok(machine)
+    }
+
+    /// The last runs of queues.
+    pub fn tails(&self) -> Tails {
+        self.queues.tails.clone()
+    }
+
+    /// Goes on in place of another one that has come as far.
+    pub fn replace(&mut self, mut with: Machine) {
+        let tails = self.tails();
+        tails.take_over(&with.queues.tails);
+        with.queues.tails = tails;
+        *self = with;
+    }
+
+    /// How many rows of queues were written since this was last asked.
+    pub fn take_written(&mut self) -> usize {
+        self.queues.take_written()
+    }
+
+    /// Whether no more may be applied before what was is written.
+    pub fn is_full(&self) -> bool {
+        self.pending.are_too_many() || self.queues.waiting() >= MOST_RUNS
+    }
+
+    /// Whether it is time to [write](Machine::write) what was applied.
+    pub fn has_many_rows(&self) -> bool {
+        self.pending.are_many() || self.queues.waiting() >= MOST_RUNS
+    }
+
+    /// Puts a part of what was applied into the tables, if there is much; before a commit, if there is more
+    /// than such a part. Returns whether there still is.
+    pub fn write_some(
+        &mut self,
+        tables: &mut Tables<'_>,
+        before_commit: bool,
+    ) -> Result<bool, redb::Error> {
+        let much = if before_commit { SLICE } else { MANY_RUNS };
+        if self.queues.waiting() >= much {
+            self.queues.write_some(tables, SLICE)?;
+        }
+        Ok(self.queues.waiting() >= much)
+    }
+
+    /// Puts what was applied into the tables, as far as it is not there yet; of queues, what is over.
+    pub fn write(&mut self, tables: &mut Tables<'_>) -> Result<(), redb::Error> {
+        self.pending.write(tables)?;
+        match self.queues.are_more_than(CACHED) {
+            true => self.queues.write_all(tables, true)?,
+            false => self.queues.write(tables)?,
+        }
+        // Not before: what is not in this cache is looked for in the table.
+        bound(&mut self.numbers);
+        Ok(())
+    }
+
+    /// Writes down how far it has come; if all of it is to go to disk, the tails of queues, too.
+    pub fn save(&mut self, tables: &mut Tables<'_>, to_disk: bool) -> Result<(), redb::Error> {
+        self.write(tables)?;
+        if to_disk {
+            self.queues.keep_tails(tables)?;
+        }
+        let Machine { state, scratch, .. } = self;
+        tables.meta.insert(STATE, encode(&[], state, scratch))?;
+        Ok(())
+    }
+
+    /// Takes note of a log entry that does nothing.
+    pub fn skip(&mut self, at: At) {
+        self.state.position = at.position;
+        self.state.digest = at.digest;
+    }
+
+    /// Takes a message with its number. Without `tables` the tails of its recipients are here.
+    pub(super) fn store(
+        &mut self,
+        tables: Option<&Tables<'_>>,
+        entry: At,
+        message: Message,
+        members: &[UserId],
+        own: bool,
+        caused: &mut Caused,
+    ) -> Result<Outcome, redb::Error> {
+        let (conversation, sender) = (message.conversation, message.sender);
+        let number = message.number;
+        let chunk = self.state.growing.add(entry.taken);
+        let sent = message.sent;
+        let stored = Stored {
+            sender,
+            sent,
+            text: &message.text,
+        };
+        let bytes = encode(&[conversation.0, number], &stored, &mut self.scratch);
+        self.state.bytes += bytes.len() as u64;
+        let place = (conversation.0, number);
+        self.pending.message(place, bytes, chunk, entry.taken);
+        self.numbers.insert(conversation, number);
+        let message = Arc::new(message);
+        let members = members.iter().copied();
+        let recipients = members.filter(|&member| own || member != sender);
+        let (queues, deliveries) = (&mut self.queues, &mut caused.deliveries);
+        let place = (conversation, number);
+        queues.push(tables, recipients, sender, place, |to, sequence| {
+            let message = message.clone();
+            deliveries.push(Delivery {
+                to,
+                sequence,
+                message,
+            });
+        })?;
+        Ok(Ok(Done::Posted {
+            number,
+            sent,
+            repeated: false,
+        }))
+    }
+
+    pub(super) fn members(
+        &mut self,
+        tables: &Tables<'_>,
+        conversation: ConversationId,
+    ) -> Result<Option<Arc<[UserId]>>, redb::Error> {
+        if let Some(members) = self.members.get(&conversation) {
+            return Ok(Some(members.clone()));
+        }
+        let Some(row) = tables.conversations.get(conversation.0)? else {
+            return Ok(None);
+        };
+        let known: Conversation = decode("conversation", &[conversation.0], row.value())?;
+        let members: Arc<[UserId]> = known.members.into();
+        bound(&mut self.members);
+        self.members.insert(conversation, members.clone());
+        Ok(Some(members))
+    }
+}
+
+fn bound<K, V>(cache: &mut HashMap<K, V>) {
+    if cache.len() >= CACHED {
+        cache.clear();
+    }
+}
