@@ -19,6 +19,7 @@ mod routes;
 mod saved;
 mod status;
 mod task;
+mod wants;
 mod write;
 
 pub use options::{AlertLogs, EngineOptions, TaskOptions};

@@ -5,7 +5,7 @@
 //! edge by a task of its own. How much may wait is asked before anything is given:
 //! [`Entrance::has_room`].
 
-use super::routes::Wants;
+use super::wants::Wants;
 use crate::batch::Flow;
 use crate::node::Counter;
 use crate::pending::{Collector, Load, Parcel, PendingWrite};

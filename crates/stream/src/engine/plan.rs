@@ -1,9 +1,9 @@
 //! From a pipeline to edges and nodes that are ready to run.
 
 use super::entrance::Entrance;
-use super::routes::Wants;
 use super::saved::SavedTask;
 use super::task::{EdgeParts, NodeParts, Task};
+use super::wants::Wants;
 use super::{EngineState, TaskOptions};
 use crate::node::aggregate::Aggregate;
 use crate::node::alert::{Alert, Handler};

@@ -7,17 +7,9 @@
 
 use super::entrance::Entrance;
 use super::task::Task;
-use crate::pipeline::What;
+use super::wants::Wants;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-
-/// What a `from` lets in; `None`: any.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Wants {
-    database: Option<Arc<str>>,
-    policy: Option<Arc<str>>,
-    measurement: Option<Arc<str>>,
-}
 
 /// See the [module](self).
 #[derive(Clone, Debug, Default)]
@@ -25,29 +17,6 @@ pub(super) struct Routes {
     takers: FxHashMap<Wants, Vec<Arc<Entrance>>>,
     /// Which kinds there are: how many keys leave open what the bits of the place say.
     kinds: [usize; 8],
-}
-
-impl Wants {
-    pub(super) fn of(what: &What) -> Option<Wants> {
-        match what {
-            What::From {
-                database,
-                policy,
-                measurement,
-            } => Some(Wants {
-                database: database.clone(),
-                policy: policy.clone(),
-                measurement: measurement.clone(),
-            }),
-            _ => None,
-        }
-    }
-
-    fn kind(&self) -> usize {
-        usize::from(self.database.is_some())
-            | usize::from(self.policy.is_some()) << 1
-            | usize::from(self.measurement.is_some()) << 2
-    }
 }
 
 impl Routes {

@@ -3,16 +3,8 @@
 use crate::replay::ReplayArgs;
 use crate::serve::ServeArgs;
 use crate::show::ShowArgs;
-use anyhow::{Context, anyhow, bail};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, CommandFactory, Parser, Subcommand};
-use corsair::edge::Overflow;
-use corsair_stream::engine::{Engine, TaskOptions};
-use corsair_stream::line::Precision;
-use std::fs;
-use std::num::NonZeroUsize;
-use std::path::PathBuf;
-use tokio::runtime::{Builder, Runtime};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Sends points of the InfluxDB line protocol through tasks.
 #[derive(Debug, Parser)]
@@ -30,54 +22,6 @@ pub(crate) enum What {
     Replay(ReplayArgs),
     /// Draw a task of a running server, with its counters
     Show(ShowArgs),
-}
-
-/// The tasks to begin with.
-#[derive(Debug, Args)]
-pub(crate) struct TaskArgs {
-    /// A file with a task; its name without the extension is the task's. May be given again
-    #[arg(long = "task", value_name = "FILE", num_args = 1..)]
-    tasks: Vec<PathBuf>,
-    /// How many batches an edge of these tasks holds
-    #[arg(long, value_name = "N", default_value = "64")]
-    capacity: NonZeroUsize,
-    /// What happens to a batch for a full edge: block, drop_newest, drop_oldest or abort
-    #[arg(long, value_name = "POLICY", default_value_t = Overflow::Block)]
-    overflow: Overflow,
-}
-
-impl TaskArgs {
-    /// Starts them all.
-    pub(crate) async fn start(&self, engine: &Engine) -> anyhow::Result<()> {
-        for path in &self.tasks {
-            let text = fs::read_to_string(path)
-                .with_context(|| format!("cannot read the task {}", path.display()))?;
-            let Some(name) = path.file_stem().and_then(|name| name.to_str()) else {
-                bail!("{} has no name that a task could have", path.display());
-            };
-            let options = TaskOptions {
-                capacity: self.capacity,
-                overflow: self.overflow,
-            };
-            let added = engine.add(name, &text, options).await;
-            added.map_err(|error| anyhow!("{}: {error}", path.display()))?;
-        }
-        Ok(())
-    }
-}
-
-/// A runtime for what surrounds the engine.
-pub(crate) fn runtime() -> anyhow::Result<Runtime> {
-    Builder::new_multi_thread()
-        .thread_name("corsair-http")
-        .enable_all()
-        .build()
-        .context("no threads for the server")
-}
-
-/// For clap: a unit of timestamps.
-pub(crate) fn precision(text: &str) -> Result<Precision, String> {
-    text.parse().map_err(|error| format!("{error}"))
 }
 
 /// One sentence about arguments that the parser refused: what is wrong, and what to type instead.

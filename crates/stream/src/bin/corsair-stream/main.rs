@@ -5,6 +5,7 @@ mod replay;
 mod serve;
 mod show;
 mod signals;
+mod tasks;
 mod terminal;
 
 use arguments::{Arguments, What};

@@ -1,8 +1,7 @@
 //! `corsair-stream replay`: a recording through tasks.
 
 use crate::REFUSED;
-use crate::arguments::{TaskArgs, precision, runtime};
-use crate::serve::close;
+use crate::tasks::{TaskArgs, close, runtime};
 use crate::terminal::{complain, say};
 use anyhow::Context;
 use corsair::edge::Overflow;
@@ -45,6 +44,11 @@ fn speed(text: &str) -> Result<f64, String> {
         Ok(times) if times > 0.0 && f64::is_finite(times) => Ok(times),
         _ => Err("give a number greater than 0, like 10 for ten times as fast".into()),
     }
+}
+
+/// For clap: a unit of timestamps.
+fn precision(text: &str) -> Result<Precision, String> {
+    text.parse().map_err(|error| format!("{error}"))
 }
 
 /// Replays a recording and says what became of it. Points of `log` nodes go to standard output.

@@ -1,11 +1,10 @@
 //! `corsair-stream serve`: the engine behind a socket.
 
-use crate::REFUSED;
-use crate::arguments::{TaskArgs, runtime};
 use crate::signals::Signals;
+use crate::tasks::{TaskArgs, end, failed, runtime, tell};
 use crate::terminal::{complain, say};
 use anyhow::Context;
-use corsair_stream::engine::{AlertLogs, Engine, EngineOptions, TaskError, TaskState, TaskStatus};
+use corsair_stream::engine::{AlertLogs, Engine, EngineOptions, TaskError};
 use corsair_stream::flags::EngineArgs;
 use corsair_stream::http::{self, HttpOptions, Limits};
 use corsair_stream::store::Store;
@@ -261,50 +260,3 @@ async fn stop_engine(
 
 /// How long telling how it went may take.
 const TELLING: Duration = Duration::from_secs(1);
-
-/// The exit code: whether a task has failed.
-fn failed(engine: &Engine) -> ExitCode {
-    let failed = |task: &TaskStatus| matches!(task.state, TaskState::Failed { .. });
-    match engine.statuses().iter().any(failed) {
-        true => ExitCode::from(REFUSED),
-        false => ExitCode::SUCCESS,
-    }
-}
-
-/// Lets everything go its way, ends the engine, and says how it went.
-pub(crate) async fn close(engine: &Engine) -> anyhow::Result<ExitCode> {
-    engine.drain().await;
-    let code = tell(engine);
-    end(engine).await?;
-    Ok(code)
-}
-
-async fn end(engine: &Engine) -> anyhow::Result<()> {
-    match engine.close().await {
-        Some(report) => report.map(drop).map_err(Into::into),
-        None => Ok(()),
-    }
-}
-
-/// Says what became of each task.
-fn tell(engine: &Engine) -> ExitCode {
-    for task in engine.statuses() {
-        let from_writes = task.edges.iter().filter(|edge| edge.from == "stream");
-        let points: u64 = from_writes.map(|edge| edge.statistics.emitted).sum();
-        if let TaskState::Failed { node, reason } = &task.state {
-            complain(format_args!("task {}: {node} failed: {reason}", task.name));
-            continue;
-        }
-        say(format_args!("task {}: {points} points", task.name));
-        for node in &task.nodes {
-            let errors = node.counters.iter().find(|(name, _)| *name == "errors");
-            if let (Some((_, errors)), Some(reason)) = (errors, &node.last_error) {
-                complain(format_args!(
-                    "task {}: {} left out {errors} points; the last one because {reason}",
-                    task.name, node.name
-                ));
-            }
-        }
-    }
-    failed(engine)
-}
