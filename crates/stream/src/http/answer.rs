@@ -1,6 +1,6 @@
 //! Long answers: one is made at a time, and those that are being sent are bounded in bytes.
 
-use super::refusal::Refusal;
+use super::refusal::{Refusal, internal};
 use super::{HttpOptions, Server, body};
 use axum::body::Body;
 use axum::http::StatusCode;
@@ -33,7 +33,7 @@ pub(super) async fn long(
         return Err(busy());
     };
     let made = tokio::task::spawn_blocking(make).await;
-    let rest = Bytes::from(made.map_err(|_| super::tasks::internal())?);
+    let rest = Bytes::from(made.map_err(|_| internal())?);
     let permits = permits(rest.len(), &server.options);
     let permits = u32::try_from(permits).unwrap_or(u32::MAX);
     let sending = timeout(patience, server.answers.clone().acquire_many_owned(permits));

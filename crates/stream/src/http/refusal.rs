@@ -83,3 +83,12 @@ impl From<TaskError> for Refusal {
         }
     }
 }
+
+/// What went wrong is the server's fault.
+pub(super) fn internal() -> Refusal {
+    Refusal::new(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "internal",
+        "the request failed inside the server; its log has more",
+    )
+}

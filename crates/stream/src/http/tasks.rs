@@ -1,6 +1,6 @@
 //! `/tasks`: what runs, and more or fewer of it.
 
-use super::refusal::Refusal;
+use super::refusal::{Refusal, internal};
 use super::{Server, answer, body, page};
 use crate::engine::{TaskOptions, TaskStatus};
 use axum::Json;
@@ -148,14 +148,6 @@ async fn blocking(work: impl FnOnce() -> io::Result<()> + Send + 'static) -> io:
 
 fn bad_path(error: PathRejection) -> Refusal {
     Refusal::new(StatusCode::BAD_REQUEST, "path", error.body_text())
-}
-
-pub(super) fn internal() -> Refusal {
-    Refusal::new(
-        StatusCode::INTERNAL_SERVER_ERROR,
-        "internal",
-        "the request failed inside the server; its log has more",
-    )
 }
 
 fn not_kept(error: &io::Error) -> Refusal {
