@@ -144,6 +144,7 @@ step_features() {
     cargo clippy -p corsair --all-features -- -D warnings
     cargo test -p corsair --all-features --doc -- rng inspect_value TestLayer
     cargo test -p corsair --no-default-features --lib -- run::tests
+    cargo clippy -p corsair --no-default-features --features threads -- -D warnings
     if rustup target add wasm32-unknown-unknown; then
         cargo clippy -p corsair --no-default-features --target wasm32-unknown-unknown -- -D warnings
     else

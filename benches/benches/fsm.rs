@@ -63,6 +63,10 @@ fn contenders() -> Vec<Contender> {
         let times = tokio_tasks::run(population, 2);
         (times.whole, times.delivery)
     };
+    let unbounded = |population| {
+        let times = tokio_tasks::run_unbounded(population, 2);
+        (times.whole, times.delivery)
+    };
     vec![
         corsair(
             "virtual-1-handler",
@@ -96,6 +100,11 @@ fn contenders() -> Vec<Contender> {
         Contender {
             name: "tokio-2-by-hand",
             run: Box::new(by_hand),
+            most: 100_000,
+        },
+        Contender {
+            name: "tokio-2-by-hand-unbounded",
+            run: Box::new(unbounded),
             most: 100_000,
         },
         corsair("pool-2-async", Executor::Pool, 2, Form::Async, 100_000),

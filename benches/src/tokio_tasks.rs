@@ -1,4 +1,4 @@
-//! The pirates by hand: a tokio task and a bounded channel each, nothing of corsair but its
+//! The pirates by hand: a tokio task and a channel each, bounded or not, nothing of corsair but its
 //! messages and random numbers. What the tokio executor is measured against.
 
 use corsair::fsm::{MAX_BUDDIES, Msg, Tally};
@@ -11,7 +11,7 @@ use tokio::sync::mpsc::error::SendError;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout_at};
 
-/// How many letters a mailbox holds.
+/// How many letters a bounded mailbox holds.
 const MAILBOX: usize = 256;
 /// Who is no pirate.
 const FSM: u32 = u32::MAX;
@@ -22,10 +22,79 @@ struct Letter {
     body: Msg,
 }
 
+/// A kind of channel.
+trait Channel: 'static {
+    type Sender: Send + Sync + 'static;
+    type Inbox: Send + 'static;
+
+    fn new() -> (Self::Sender, Self::Inbox);
+    /// Gives the letter back if the receiver has ended.
+    fn send(to: &Self::Sender, letter: Letter) -> impl Future<Output = Result<(), Letter>> + Send;
+    fn recv(inbox: &mut Self::Inbox) -> impl Future<Output = Option<Letter>> + Send;
+    fn close(inbox: &mut Self::Inbox);
+    fn left(inbox: &mut Self::Inbox) -> Option<Letter>;
+}
+
+/// Channels that hold [`MAILBOX`] letters, as the mailboxes of corsair do.
+struct Bounded;
+
+impl Channel for Bounded {
+    type Sender = mpsc::Sender<Letter>;
+    type Inbox = mpsc::Receiver<Letter>;
+
+    fn new() -> (Self::Sender, Self::Inbox) {
+        mpsc::channel(MAILBOX)
+    }
+
+    async fn send(to: &Self::Sender, letter: Letter) -> Result<(), Letter> {
+        to.send(letter).await.map_err(|SendError(letter)| letter)
+    }
+
+    async fn recv(inbox: &mut Self::Inbox) -> Option<Letter> {
+        inbox.recv().await
+    }
+
+    fn close(inbox: &mut Self::Inbox) {
+        inbox.close();
+    }
+
+    fn left(inbox: &mut Self::Inbox) -> Option<Letter> {
+        inbox.try_recv().ok()
+    }
+}
+
+/// Channels without a bound.
+struct Unbounded;
+
+impl Channel for Unbounded {
+    type Sender = mpsc::UnboundedSender<Letter>;
+    type Inbox = mpsc::UnboundedReceiver<Letter>;
+
+    fn new() -> (Self::Sender, Self::Inbox) {
+        mpsc::unbounded_channel()
+    }
+
+    async fn send(to: &Self::Sender, letter: Letter) -> Result<(), Letter> {
+        to.send(letter).map_err(|SendError(letter)| letter)
+    }
+
+    async fn recv(inbox: &mut Self::Inbox) -> Option<Letter> {
+        inbox.recv().await
+    }
+
+    fn close(inbox: &mut Self::Inbox) {
+        inbox.close();
+    }
+
+    fn left(inbox: &mut Self::Inbox) -> Option<Letter> {
+        inbox.try_recv().ok()
+    }
+}
+
 /// What all tasks share.
-struct World {
-    mailboxes: Vec<mpsc::Sender<Letter>>,
-    fsm: mpsc::Sender<Letter>,
+struct World<C: Channel> {
+    mailboxes: Vec<C::Sender>,
+    fsm: C::Sender,
     /// Pirates that have not yet got their last message of the FSM.
     undelivered: AtomicU32,
     delivered: Notify,
@@ -33,10 +102,10 @@ struct World {
     salvaged: AtomicU64,
 }
 
-impl World {
+impl<C: Channel> World<C> {
     async fn send(&self, to: u32, from: u32, body: Msg) {
         let mailbox = self.mailboxes.get(to as usize).unwrap_or(&self.fsm);
-        if let Err(SendError(letter)) = mailbox.send(Letter { from, body }).await {
+        if let Err(letter) = C::send(mailbox, Letter { from, body }).await {
             self.salvage(letter);
         }
     }
@@ -58,18 +127,31 @@ pub struct Times {
     pub delivery: Duration,
 }
 
-/// Creates the pirates, sends each its five messages, and says goodbye, on this many threads.
+/// Creates the pirates, sends each its five messages, and says goodbye, on this many threads, with
+/// channels that hold 256 letters.
 ///
 /// # Panics
 /// If a pirate or any gold is missing at the end.
 pub fn run(population: u32, workers: usize) -> Times {
+    run_with::<Bounded>(population, workers)
+}
+
+/// As [`run`], with channels without a bound.
+///
+/// # Panics
+/// If a pirate or any gold is missing at the end.
+pub fn run_unbounded(population: u32, workers: usize) -> Times {
+    run_with::<Unbounded>(population, workers)
+}
+
+fn run_with<C: Channel>(population: u32, workers: usize) -> Times {
     let begin = WallClock::now();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(workers)
         .enable_time()
         .build()
         .expect("a tokio runtime");
-    let root = runtime.spawn(fsm(population));
+    let root = runtime.spawn(fsm::<C>(population));
     let (tally, delivery) = runtime.block_on(root).expect("the root does not panic");
     drop(runtime);
     assert!(tally.is_complete(), "{tally:?}");
@@ -79,16 +161,15 @@ pub fn run(population: u32, workers: usize) -> Times {
     }
 }
 
-async fn fsm(population: u32) -> (Tally, Duration) {
+async fn fsm<C: Channel>(population: u32) -> (Tally, Duration) {
     let mut tally = Tally {
         pirates: population,
         ..Tally::default()
     };
-    let (fsm, mut answers) = mpsc::channel(MAILBOX);
-    let (mailboxes, inboxes): (Vec<_>, Vec<_>) =
-        (0..population).map(|_| mpsc::channel(MAILBOX)).unzip();
+    let (fsm, mut answers) = C::new();
+    let (mailboxes, inboxes): (Vec<_>, Vec<_>) = (0..population).map(|_| C::new()).unzip();
     let undelivered = AtomicU32::new(population);
-    let world = Arc::new(World {
+    let world = Arc::new(World::<C> {
         mailboxes,
         fsm,
         undelivered,
@@ -124,7 +205,7 @@ async fn fsm(population: u32) -> (Tally, Duration) {
     };
     let count = async {
         while tally.goodbyes < population {
-            let letter = answers.recv().await.expect("the world has a sender");
+            let letter = C::recv(&mut answers).await.expect("the world has a sender");
             if let Msg::Goodbye { gold } = letter.body {
                 tally.goodbyes += 1;
                 tally.returned += u64::from(gold);
@@ -147,7 +228,7 @@ struct Pirate {
     random: Random,
 }
 
-async fn pirate(me: u32, mut inbox: mpsc::Receiver<Letter>, world: Arc<World>) {
+async fn pirate<C: Channel>(me: u32, mut inbox: C::Inbox, world: Arc<World<C>>) {
     let mut pirate = Pirate {
         me,
         buddies: [FSM; MAX_BUDDIES],
@@ -160,8 +241,8 @@ async fn pirate(me: u32, mut inbox: mpsc::Receiver<Letter>, world: Arc<World>) {
     let mut next_chat: Option<Instant> = None;
     loop {
         let letter = match next_chat {
-            None => inbox.recv().await,
-            Some(at) => match timeout_at(at, inbox.recv()).await {
+            None => C::recv(&mut inbox).await,
+            Some(at) => match timeout_at(at, C::recv(&mut inbox)).await {
                 Ok(letter) => letter,
                 Err(_) => {
                     pirate.chat(&world).await;
@@ -185,8 +266,8 @@ async fn pirate(me: u32, mut inbox: mpsc::Receiver<Letter>, world: Arc<World>) {
                 }
             }
             Msg::Goodbye { .. } => {
-                inbox.close();
-                while let Ok(late) = inbox.try_recv() {
+                C::close(&mut inbox);
+                while let Some(late) = C::left(&mut inbox) {
                     world.salvage(late);
                 }
                 let gold = pirate.booty;
@@ -215,7 +296,7 @@ impl Pirate {
         }
     }
 
-    async fn chat(&mut self, world: &World) {
+    async fn chat<C: Channel>(&mut self, world: &World<C>) {
         let buddies = &self.buddies[..self.known];
         let [first, others @ ..] = buddies else {
             return;

@@ -18,6 +18,7 @@
 //! block each other for good. The price is that what a body sends without ever waiting, and what a
 //! blocked actor takes out, is held in memory without a bound.
 
+mod cell;
 mod clock;
 mod context;
 mod counters;
@@ -25,7 +26,9 @@ mod letter;
 mod life;
 mod limit;
 mod mailbox;
+mod nursery;
 mod owed;
+mod place;
 pub(crate) mod pool;
 mod records;
 mod runtime;
@@ -34,6 +37,7 @@ mod system;
 mod table;
 pub(crate) mod threads;
 mod timers;
+#[cfg(feature = "tokio")]
 pub(crate) mod tokio;
 mod unfinished;
 

@@ -1,5 +1,6 @@
 //! What only the wall-clock executors promise.
 
+mod crowds;
 mod faults;
 mod guest;
 mod overflow;

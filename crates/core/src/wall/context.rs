@@ -4,11 +4,12 @@ mod ending;
 mod handler;
 mod waits;
 
+use super::cell::Cell;
 use super::counters::Ledger;
 use super::letter::{Asks, Letter};
 use super::life;
 use super::runtime::Alarm;
-use super::system::{Cell, End, Start, System};
+use super::system::{End, Start, System};
 use super::timers::Timers;
 use crate::contract::random::Streams;
 use crate::contract::{
@@ -19,6 +20,7 @@ use crate::sync::lock;
 use ending::Handled;
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::iter;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
@@ -47,10 +49,9 @@ where
 {
     let make = Arc::new(make);
     let start: Start<M> = Box::new(move |system, cell, who, index| {
-        let (make, owner, own) = (make.clone(), system.clone(), cell.clone());
-        let life = life::live(system.clone(), who, cell.clone(), move || {
-            make(WallContext::new(owner, own, who, parent), index)
-        });
+        let make = make.clone();
+        let make = move |system, cell| make(WallContext::new(system, cell, who, parent), index);
+        let life = life::live(system.clone(), cell.clone(), who, make);
         let name = || system.name(who);
         system.runtime.start(&cell.handle, name, Box::pin(life))
     });
@@ -143,10 +144,7 @@ impl<M: Message> WallContext<M> {
         }
         self.sendings = self.sendings.wrapping_add(1);
         let span = SpanId::new(self.me, self.sendings);
-        let (trace, parent) = match self.trace {
-            (SpanId::NONE, _) => (span, SpanId::NONE),
-            known => known,
-        };
+        let (trace, parent) = in_trace(self.trace, span);
         let event = Event::Message {
             from: self.me,
             body,
@@ -166,12 +164,18 @@ impl<M: Message> WallContext<M> {
     #[inline]
     fn dispatch(&mut self, to: Addr, mut letter: Letter<M>) -> SpanId {
         let span = letter.span;
-        letter.epoch = self.system.counters.sent();
-        if self.system.post(to, letter, self.system.config.overflow) {
-            self.cell.owed.add();
+        letter.epoch = self.system.counters.sent(1);
+        self.post(to, iter::once(letter));
+        span
+    }
+
+    #[inline]
+    fn post(&mut self, to: Addr, row: impl ExactSizeIterator<Item = Letter<M>>) {
+        let over = self.system.post(to, row);
+        if over > 0 {
+            self.cell.owed.add(over);
             self.over = true;
         }
-        span
     }
 
     fn spawn_group<B, F>(&mut self, how: Spawn, make: F) -> u32
@@ -189,7 +193,7 @@ impl<M: Message> WallContext<M> {
                 count: range.count,
             };
             let mut letter = Letter::system(event, self.now);
-            letter.epoch = self.system.counters.sent();
+            letter.epoch = self.system.counters.sent(1);
             self.batch.push_back(letter);
         }
         request
@@ -230,6 +234,35 @@ impl<M: Message> Context<M> for WallContext<M> {
         self.dispatch(to, letter)
     }
 
+    fn send_all<const N: usize>(&mut self, to: Addr, bodies: [M; N]) {
+        let count = u32::try_from(N).ok().filter(|&count| count > 0);
+        let Some(last) = count.and_then(|count| self.sendings.checked_add(count)) else {
+            for body in bodies {
+                self.send(to, body);
+            }
+            return;
+        };
+        let before = std::mem::replace(&mut self.sendings, last);
+        let (from, sent, known) = (self.me, self.now, self.trace);
+        let epoch = self.system.counters.sent(N as u64);
+        let letter = |(index, body)| {
+            let span = SpanId::new(from, before + 1 + index as u32);
+            let (trace, parent) = in_trace(known, span);
+            let event = Event::Message { from, body };
+            Letter {
+                event,
+                sent,
+                trace,
+                parent,
+                span,
+                answers: SpanId::NONE,
+                asks: Asks::None,
+                epoch,
+            }
+        };
+        self.post(to, bodies.into_iter().enumerate().map(letter));
+    }
+
     fn send_after(&mut self, delay: Duration, to: Addr, body: M) -> SpanId {
         if delay.is_zero() {
             return self.send(to, body);
@@ -244,7 +277,7 @@ impl<M: Message> Context<M> for WallContext<M> {
 
     fn send_self(&mut self, body: M) -> SpanId {
         let mut letter = self.letter(body, SpanId::NONE, Asks::None);
-        letter.epoch = self.system.counters.sent();
+        letter.epoch = self.system.counters.sent(1);
         let span = letter.span;
         self.batch.push_back(letter);
         span
@@ -437,6 +470,15 @@ impl<M: Message> AsyncContext<M> for WallContext<M> {
                 self.hand_out(letter)
             })
         })
+    }
+}
+
+/// The trace of a sending and its parent there; without a trace it begins its own.
+#[inline]
+fn in_trace(trace: (SpanId, SpanId), span: SpanId) -> (SpanId, SpanId) {
+    match trace {
+        (SpanId::NONE, _) => (span, SpanId::NONE),
+        known => known,
     }
 }
 

@@ -17,15 +17,10 @@
 #[cfg(all(test, loom))]
 mod loom;
 
-use crate::sync::{AtomicU64, AtomicUsize, Ordering, lock};
+use super::place::{self, Place, SHARDS};
+use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crossbeam_utils::CachePadded;
-use std::sync::Mutex;
-
-/// Shards that belong to one thread at a time.
-const OWNED: usize = if cfg!(loom) { 2 } else { 32 };
-/// All shards; threads that get none for themselves share the others.
-const SHARDS: usize = OWNED + if cfg!(loom) { 1 } else { 16 };
 
 /// See the [module](self).
 pub(crate) struct Counters {
@@ -44,62 +39,6 @@ struct Shard {
     timers: AtomicU64,
     /// Messages handed to actors, by kind.
     delivered: Box<[CachePadded<[AtomicU64; 16]>]>,
-}
-
-/// The shard that a thread writes to, in every run.
-struct Place {
-    index: usize,
-    /// No other thread writes to it as long as this one lives.
-    owned: bool,
-}
-
-/// Which shards are free.
-struct Free {
-    /// Given back by threads that have ended.
-    returned: Vec<usize>,
-    /// Owned shards that were given out at least once.
-    given: usize,
-    /// Threads that have found none.
-    without: usize,
-}
-
-static FREE: Mutex<Free> = Mutex::new(Free {
-    returned: Vec::new(),
-    given: 0,
-    without: 0,
-});
-
-impl Place {
-    fn new() -> Place {
-        let mut free = lock(&FREE);
-        if let Some(index) = free.returned.pop() {
-            return Place { index, owned: true };
-        }
-        let owned = free.given < OWNED;
-        let count = if owned {
-            &mut free.given
-        } else {
-            &mut free.without
-        };
-        *count += 1;
-        let index = match *count - 1 {
-            given if owned => given,
-            without => OWNED + without % (SHARDS - OWNED),
-        };
-        Place { index, owned }
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        if self.owned {
-            lock(&FREE).returned.push(self.index);
-        }
-    }
-}
-
-thread_local! {
-    static PLACE: Place = Place::new();
 }
 
 /// A shard, and whether only this thread writes to it.
@@ -163,10 +102,7 @@ impl Counters {
 
     #[inline]
     fn mine(&self) -> Mine<'_> {
-        // A thread that is ending, and has given its shard back, uses one that is shared.
-        let (index, owned) = PLACE
-            .try_with(|place| (place.index, place.owned))
-            .unwrap_or((OWNED, false));
+        let Place { index, owned } = place::mine();
         Mine {
             shard: &self.shards[index],
             owned,
@@ -180,16 +116,16 @@ impl Counters {
             .fold(0, u64::wrapping_add)
     }
 
-    /// Counts a letter as sent; answers under which epoch.
+    /// Counts letters as sent; answers under which epoch.
     #[inline]
-    pub(crate) fn sent(&self) -> u8 {
-        self.sent_by(self.mine())
+    pub(crate) fn sent(&self, count: u64) -> u8 {
+        self.sent_by(self.mine(), count)
     }
 
     #[inline]
-    fn sent_by(&self, mine: Mine<'_>) -> u8 {
+    fn sent_by(&self, mine: Mine<'_>, count: u64) -> u8 {
         let epoch = self.epoch.load(Relaxed) & 1;
-        mine.add(|shard| &shard.sent[epoch], 1, Relaxed);
+        mine.add(|shard| &shard.sent[epoch], count, Relaxed);
         epoch as u8
     }
 
@@ -316,9 +252,9 @@ mod tests {
     #[test]
     fn an_epoch_is_settled_while_the_next_goes_on() {
         let counters = Counters::new(1);
-        let first = counters.sent();
+        let first = counters.sent(1);
         let old = counters.turn();
-        let second = counters.sent();
+        let second = counters.sent(1);
         assert_ne!(first, second);
         assert!(!counters.is_settled(old));
         counters.done(first);

@@ -6,7 +6,9 @@
 //! that will wake the actor has to keep a clone of the relay. If there is no clone after a poll, only
 //! a letter or a timer can wake the actor.
 
-use super::system::{Cell, End, ROOT, System};
+use super::cell::Cell;
+use super::nursery::Nursery;
+use super::system::{End, ROOT, System};
 use crate::contract::report::panic_text;
 use crate::contract::{Addr, Message, PanicReport, Panics, Reason};
 use crate::sync::lock;
@@ -14,27 +16,9 @@ use std::any::Any;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll, Wake, Waker};
-
-/// The waker that a body is polled with.
-#[derive(Default)]
-struct Relay {
-    task: OnceLock<Waker>,
-}
-
-impl Wake for Relay {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        if let Some(task) = self.task.get() {
-            task.wake_by_ref();
-        }
-    }
-}
+use std::task::{Context, Poll, Waker};
 
 /// How a body came to its end.
 enum Exit {
@@ -46,29 +30,44 @@ enum Exit {
 }
 
 /// Lives the life of an actor.
-pub(crate) async fn live<M, B>(
+#[expect(
+    clippy::manual_async_fn,
+    reason = "an async fn would store its arguments twice"
+)]
+pub(crate) fn live<M, B>(
     system: Arc<System<M>>,
-    who: Addr,
     cell: Arc<Cell<M>>,
-    make: impl FnOnce() -> B,
-) where
+    who: Addr,
+    make: impl FnOnce(Arc<System<M>>, Arc<Cell<M>>) -> B + Send,
+) -> impl Future<Output = ()> + Send
+where
     M: Message,
-    B: Future<Output = ()>,
+    B: Future<Output = ()> + Send,
 {
-    let exit = {
-        let mut body = pin!(None);
-        // Made in its place: a body held twice would double the size of this future.
-        match catch_unwind(AssertUnwindSafe(|| body.set(Some(make())))) {
-            Ok(()) => {
-                let exit = poll_to_end(&system, &cell, body.as_mut()).await;
-                match catch_unwind(AssertUnwindSafe(|| body.set(None))) {
-                    Ok(()) => exit,
-                    Err(panic) => Exit::Panicked(said(panic)),
+    async move {
+        let exit = {
+            let mut body = pin!(None);
+            // Made in its place: a body held twice would double the size of this future.
+            let (owner, own) = (system.clone(), cell.clone());
+            match catch_unwind(AssertUnwindSafe(|| body.set(Some(make(owner, own))))) {
+                Ok(()) => {
+                    let mut polled = Polled::new(&cell);
+                    let exit = poll_fn(|task| polled.poll(&system, &cell, body.as_mut(), task));
+                    let exit = exit.await;
+                    match catch_unwind(AssertUnwindSafe(|| body.set(None))) {
+                        Ok(()) => exit,
+                        Err(panic) => Exit::Panicked(said(panic)),
+                    }
                 }
+                Err(panic) => Exit::Panicked(said(panic)),
             }
-            Err(panic) => Exit::Panicked(said(panic)),
-        }
-    };
+        };
+        settle(&system, who, exit);
+    }
+}
+
+/// Settles what an actor leaves.
+fn settle<M: Message>(system: &Arc<System<M>>, who: Addr, exit: Exit) {
     let (reason, panic) = match exit {
         Exit::Returned => (Reason::Returned, None),
         Exit::Stopped => (Reason::Stopped, None),
@@ -96,22 +95,35 @@ pub(crate) async fn live<M, B>(
     system.tell_end(who, closed);
 }
 
-/// Polls a body until it ends, is stopped, or the run is over.
-async fn poll_to_end<M: Message, B: Future<Output = ()>>(
-    system: &Arc<System<M>>,
-    cell: &Cell<M>,
-    mut body: Pin<&mut Option<B>>,
-) -> Exit {
-    let relay = Arc::new(Relay::default());
-    let waker = Waker::from(relay.clone());
-    cell.relay.store(Arc::as_ptr(&relay) as usize, Relaxed);
-    let mut idle = false;
-    poll_fn(|task| {
-        relay.task.get_or_init(|| {
+/// A body that is polled until it ends, is stopped, or the run is over.
+struct Polled {
+    relay: Waker,
+    /// What polls it has been told to its mailbox.
+    attached: bool,
+    /// It is counted as idle.
+    idle: bool,
+}
+
+impl Polled {
+    fn new<M: Message>(cell: &Arc<Cell<M>>) -> Polled {
+        Polled {
+            relay: Waker::from(cell.clone()),
+            attached: false,
+            idle: false,
+        }
+    }
+
+    fn poll<M: Message, B: Future<Output = ()>>(
+        &mut self,
+        system: &Arc<System<M>>,
+        cell: &Arc<Cell<M>>,
+        body: Pin<&mut Option<B>>,
+        task: &Context<'_>,
+    ) -> Poll<Exit> {
+        if !std::mem::replace(&mut self.attached, true) {
             cell.mailbox.attach(task.waker());
-            task.waker().clone()
-        });
-        if std::mem::take(&mut idle) {
+        }
+        if std::mem::take(&mut self.idle) {
             system.counters.busy();
         }
         if system.is_ending() {
@@ -121,12 +133,16 @@ async fn poll_to_end<M: Message, B: Future<Output = ()>>(
             return Poll::Ready(Exit::Stopped);
         }
         cell.idle.store(false, Relaxed);
-        let Some(future) = body.as_mut().as_pin_mut() else {
+        let Some(future) = body.as_pin_mut() else {
             return Poll::Ready(Exit::Returned);
         };
-        let mut relayed = Context::from_waker(&waker);
+        let mut relayed = Context::from_waker(&self.relay);
         cell.polled.store(true, Relaxed);
+        Nursery::begin_step();
         let polled = catch_unwind(AssertUnwindSafe(|| future.poll(&mut relayed)));
+        if let Some(noted) = system.nursery.end_step() {
+            system.begin(noted);
+        }
         cell.polled.store(false, Relaxed);
         match polled {
             Ok(Poll::Ready(())) => Poll::Ready(Exit::Returned),
@@ -134,16 +150,14 @@ async fn poll_to_end<M: Message, B: Future<Output = ()>>(
             Ok(Poll::Pending) if system.is_ending() => Poll::Ready(Exit::Abandoned),
             Ok(Poll::Pending) if cell.is_stopping() => Poll::Ready(Exit::Stopped),
             Ok(Poll::Pending) => {
-                // Two of the references are those of this function.
-                idle = cell.idle.load(Relaxed) && Arc::strong_count(&relay) == 2;
-                if idle {
+                self.idle = cell.idle.load(Relaxed) && !cell.is_held();
+                if self.idle {
                     system.counters.idle();
                 }
                 Poll::Pending
             }
         }
-    })
-    .await
+    }
 }
 
 /// What a panic said.

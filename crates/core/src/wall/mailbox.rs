@@ -21,18 +21,19 @@
 
 use super::letter::Letter;
 use crate::contract::{Addr, Event};
-use crate::sync::lock;
+#[cfg(loom)]
+use crate::sync::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard};
+use std::iter;
+use std::ops::DerefMut;
+#[cfg(not(loom))]
+use std::sync::Mutex;
+use std::sync::PoisonError;
 use std::task::Waker;
 
-/// What became of a letter.
+/// Why a letter did not go in.
 #[derive(Debug)]
-pub(crate) enum Pushed<M> {
-    /// It is in the mailbox.
-    In,
-    /// It is in the mailbox, above the bound: its sender is to wait until it is released.
-    Over,
+pub(crate) enum Refused<M> {
     /// There is no room.
     Full(Letter<M>),
     /// The receiver has ended.
@@ -51,6 +52,9 @@ struct Inner<M> {
     closed: bool,
     /// Whether the receiver is to be woken.
     waiting: bool,
+    /// What polls the receiver.
+    task: Option<Waker>,
+    /// What is to be woken in its place: a future between the two wants to know for what.
     receiver: Option<Waker>,
     /// The senders of what lies above the bound.
     over: Vec<Addr>,
@@ -60,16 +64,48 @@ struct Inner<M> {
 const KEPT: usize = 32;
 
 impl<M> Inner<M> {
+    /// As [`Mailbox::push`], without waking the receiver.
     #[inline]
-    fn put(&mut self, letter: Letter<M>) -> Option<Waker> {
-        self.messages += usize::from(letter.is_message());
-        self.letters.push_back(letter);
-        if self.waiting {
+    fn put(
+        &mut self,
+        row: &mut impl ExactSizeIterator<Item = Letter<M>>,
+        capacity: usize,
+        wait: bool,
+    ) -> Result<usize, Refused<M>> {
+        if !self.closed {
+            self.letters.reserve(row.len());
+        }
+        let mut over = 0;
+        for letter in row {
+            if self.closed {
+                return Err(Refused::Closed(letter));
+            }
+            if self.messages >= capacity {
+                match letter.event {
+                    Event::Message { from, .. } if wait => self.over.push(from),
+                    _ => return Err(Refused::Full(letter)),
+                }
+                over += 1;
+            }
+            self.messages += usize::from(letter.is_message());
+            self.letters.push_back(letter);
+        }
+        Ok(over)
+    }
+
+    /// Whom to wake for what was put in.
+    #[inline]
+    fn awaited(&mut self) -> Option<Waker> {
+        if self.waiting && !self.letters.is_empty() {
             self.waiting = false;
-            self.receiver.clone()
+            self.waker()
         } else {
             None
         }
+    }
+
+    fn waker(&self) -> Option<Waker> {
+        self.receiver.as_ref().or(self.task.as_ref()).cloned()
     }
 }
 
@@ -82,45 +118,45 @@ impl<M> Mailbox<M> {
                 messages: 0,
                 closed: false,
                 waiting: false,
+                task: None,
                 receiver: None,
                 over: Vec::new(),
             }),
         }
     }
 
-    // No code of an actor runs under the lock.
+    // No code of an actor runs under the lock, so that nothing panics there.
     #[inline]
-    fn lock(&self) -> MutexGuard<'_, Inner<M>> {
-        lock(&self.inner)
+    fn lock(&self) -> impl DerefMut<Target = Inner<M>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a message in if fewer than `capacity` wait, or if the sender will `wait` for room.
+    /// Puts messages of one sender in, one after the other, each if fewer than `capacity` wait or if
+    /// the sender will `wait` for room: under one lock, and with one wake-up. Tells how many lie above
+    /// the bound, for which the sender is to wait until they are released. The first that is refused
+    /// comes back; those behind it are still in `row`.
     #[inline]
-    pub(crate) fn push(&self, letter: Letter<M>, capacity: usize, wait: bool) -> Pushed<M> {
+    pub(crate) fn push(
+        &self,
+        row: &mut impl ExactSizeIterator<Item = Letter<M>>,
+        capacity: usize,
+        wait: bool,
+    ) -> Result<usize, Refused<M>> {
         let mut inner = self.lock();
-        if inner.closed {
-            return Pushed::Closed(letter);
-        }
-        let over = inner.messages >= capacity;
-        if over {
-            match letter.event {
-                Event::Message { from, .. } if wait => inner.over.push(from),
-                _ => return Pushed::Full(letter),
-            }
-        }
-        let receiver = inner.put(letter);
+        let pushed = inner.put(row, capacity, wait);
+        let receiver = inner.awaited();
         drop(inner);
         if let Some(receiver) = receiver {
             receiver.wake();
         }
-        if over { Pushed::Over } else { Pushed::In }
+        pushed
     }
 
     /// Puts a letter in, room or not; gives it back if the mailbox is closed.
     pub(crate) fn push_always(&self, letter: Letter<M>) -> Result<(), Letter<M>> {
-        match self.push(letter, usize::MAX, false) {
-            Pushed::In | Pushed::Over => Ok(()),
-            Pushed::Full(letter) | Pushed::Closed(letter) => Err(letter),
+        match self.push(&mut iter::once(letter), usize::MAX, false) {
+            Ok(_) => Ok(()),
+            Err(Refused::Full(letter) | Refused::Closed(letter)) => Err(letter),
         }
     }
 
@@ -144,13 +180,9 @@ impl<M> Mailbox<M> {
         let mut inner = self.lock();
         if inner.letters.is_empty() {
             inner.waiting = true;
-            if !inner
-                .receiver
-                .as_ref()
-                .is_some_and(|known| known.will_wake(receiver))
-            {
-                inner.receiver = Some(receiver.clone());
-            }
+            let of_task = inner.task.as_ref();
+            let of_task = of_task.is_some_and(|task| task.will_wake(receiver));
+            inner.receiver = (!of_task).then(|| receiver.clone());
             // An actor that has nothing to do needs the memory of one batch, not of two.
             if batch.is_empty() && batch.capacity() > inner.letters.capacity() {
                 std::mem::swap(batch, &mut inner.letters);
@@ -172,19 +204,26 @@ impl<M> Mailbox<M> {
         true
     }
 
-    /// Names the task of the receiver, for [`Mailbox::wake`].
-    pub(crate) fn attach(&self, receiver: &Waker) {
-        self.lock().receiver = Some(receiver.clone());
+    /// Tells what polls the receiver.
+    pub(crate) fn attach(&self, task: &Waker) {
+        self.lock().task = Some(task.clone());
     }
 
-    /// The waker named last.
-    pub(crate) fn receiver(&self) -> Option<Waker> {
-        self.lock().receiver.clone()
+    /// What polls the receiver, once it was polled, and until the end.
+    pub(crate) fn task(&self) -> Option<Waker> {
+        self.lock().task.clone()
+    }
+
+    /// The receiver takes nothing out any more: what was to be woken in its place may hold it.
+    pub(crate) fn leave(&self) {
+        let receiver = self.lock().receiver.take();
+        drop(receiver);
     }
 
     /// Wakes the receiver, whatever it waits for.
     pub(crate) fn wake(&self) {
-        if let Some(receiver) = self.receiver() {
+        let receiver = self.lock().waker();
+        if let Some(receiver) = receiver {
             receiver.wake();
         }
     }
@@ -193,10 +232,118 @@ impl<M> Mailbox<M> {
     pub(crate) fn close(&self) -> (VecDeque<Letter<M>>, Vec<Addr>) {
         let mut inner = self.lock();
         inner.closed = true;
-        inner.receiver = None;
+        (inner.task, inner.receiver) = (None, None);
         (
             std::mem::take(&mut inner.letters),
             std::mem::take(&mut inner.over),
         )
+    }
+}
+
+/// Checked in every order: `RUSTFLAGS="--cfg loom" cargo test -p corsair --release --lib mailbox::loom`.
+#[cfg(all(test, loom))]
+mod loom {
+    use super::{Letter, Mailbox, Refused};
+    use crate::contract::{Addr, Event, SpanId, Time};
+    use crate::sync::{AtomicBool, Ordering::SeqCst};
+    use loom::sync::{Arc, Notify};
+    use loom::thread;
+    use std::collections::VecDeque;
+    use std::task::{Wake, Waker};
+
+    /// Wakes a thread that waits.
+    struct Task(Notify);
+
+    impl Wake for Task {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.0.notify();
+        }
+    }
+
+    fn letter(from: u32, body: u32) -> Letter<u32> {
+        let event = Event::Message {
+            from: Addr(from),
+            body,
+        };
+        Letter {
+            span: SpanId::new(Addr(from), body),
+            ..Letter::system(event, Time::ZERO)
+        }
+    }
+
+    /// Two senders put in a row each, `again` of which the first sends once more; the receiver takes
+    /// out until it has all. Where a wake-up is lost, loom finds it waiting for ever.
+    fn all_arrive(capacity: usize, again: u32) {
+        loom::model(move || {
+            let mailbox = Arc::new(Mailbox::new());
+            let senders = [(1, again), (2, 0)].map(|(from, again)| {
+                let mailbox = Arc::clone(&mailbox);
+                thread::spawn(move || {
+                    let mut row = [letter(from, 1), letter(from, 2)].into_iter();
+                    let mut over = mailbox.push(&mut row, capacity, true).unwrap();
+                    for more in 0..again {
+                        let mut row = [letter(from, 3 + more)].into_iter();
+                        over += mailbox.push(&mut row, capacity, true).unwrap();
+                    }
+                    over
+                })
+            });
+            let task = std::sync::Arc::new(Task(Notify::new()));
+            let waker = Waker::from(task.clone());
+            mailbox.attach(&waker);
+            let (mut batch, mut released) = (VecDeque::new(), Vec::new());
+            let mut seen = [0; 3];
+            while seen[1] + seen[2] < 4 + again {
+                if !mailbox.take(&mut batch, &mut released, &waker) {
+                    task.0.wait();
+                }
+                for Letter { event, .. } in batch.drain(..) {
+                    let Event::Message { from, body } = event else {
+                        unreachable!("messages alone were sent")
+                    };
+                    let seen = &mut seen[from.0 as usize];
+                    *seen += 1;
+                    assert_eq!(body, *seen, "in the order of sending");
+                }
+            }
+            let over: usize = senders.map(|sender| sender.join().unwrap()).iter().sum();
+            assert_eq!(over, released.len(), "who waits for room is released");
+        });
+    }
+
+    #[test]
+    fn rows_arrive_in_order_and_wake_the_receiver() {
+        all_arrive(usize::MAX, 0);
+        all_arrive(1, 0);
+        all_arrive(usize::MAX, 1);
+    }
+
+    #[test]
+    fn what_goes_in_before_the_end_comes_out_and_what_comes_later_comes_back() {
+        loom::model(|| {
+            let mailbox = Arc::new(Mailbox::new());
+            let went_in = Arc::new(AtomicBool::new(false));
+            let sender = {
+                let (mailbox, went_in) = (Arc::clone(&mailbox), Arc::clone(&went_in));
+                thread::spawn(move || {
+                    let mut row = [letter(1, 1), letter(1, 2)].into_iter();
+                    match mailbox.push(&mut row, 1, true) {
+                        Ok(over) => {
+                            assert_eq!(over, 1);
+                            went_in.store(true, SeqCst);
+                        }
+                        Err(Refused::Closed(first)) => {
+                            assert_eq!(first.span, SpanId::new(Addr(1), 1));
+                            assert_eq!(row.len(), 1, "the others are the sender's");
+                        }
+                        Err(Refused::Full(_)) => unreachable!("the sender waits for room"),
+                    }
+                })
+            };
+            let (left, released) = mailbox.close();
+            sender.join().unwrap();
+            let whole_row = if went_in.load(SeqCst) { 2 } else { 0 };
+            assert_eq!((left.len(), released.len()), (whole_row, whole_row / 2));
+        });
     }
 }

@@ -12,9 +12,10 @@ use Ordering::{AcqRel, Acquire};
 pub(super) struct Owed(AtomicI32);
 
 impl Owed {
-    /// A message lies above the bound.
-    pub(super) fn add(&self) {
-        self.0.fetch_add(1, AcqRel);
+    /// So many messages more lie above the bound.
+    pub(super) fn add(&self, count: usize) {
+        // No mailbox holds 2^31 of one sender.
+        self.0.fetch_add(count as i32, AcqRel);
     }
 
     /// One was taken out. True if it was the last: then its sender is to be woken.
@@ -35,10 +36,11 @@ mod loom {
     use loom::sync::{Arc, Mutex, Notify};
     use loom::thread;
 
-    /// A sender that puts `count` messages above the bound, and then waits; a receiver that takes
+    /// A sender that puts these rows of messages above the bound, and then waits; a receiver that takes
     /// out each as it comes. Where a wake-up is lost, loom finds the sender waiting for ever.
-    fn sender_goes_on(count: u32) {
+    fn sender_goes_on(rows: &'static [u32]) {
         loom::model(move || {
+            let count = rows.iter().sum();
             let owed = Arc::new(Owed::default());
             let over = Arc::new(Mutex::new(0_u32));
             let waker = Arc::new(Mutex::new(None::<Arc<Notify>>));
@@ -63,9 +65,9 @@ mod loom {
                     }
                 })
             };
-            for _ in 0..count {
-                *over.lock().unwrap() += 1;
-                owed.add();
+            for &row in rows {
+                *over.lock().unwrap() += row;
+                owed.add(row as usize);
             }
             let task = Arc::new(Notify::new());
             loop {
@@ -82,7 +84,9 @@ mod loom {
 
     #[test]
     fn a_sender_is_woken_when_its_last_message_was_taken_out() {
-        sender_goes_on(1);
-        sender_goes_on(2);
+        sender_goes_on(&[1]);
+        sender_goes_on(&[1, 1]);
+        sender_goes_on(&[2]);
+        sender_goes_on(&[2, 1]);
     }
 }

@@ -37,6 +37,11 @@ impl Runtime {
         }
     }
 
+    /// Whether many lives can be begun by one more.
+    pub(super) fn begins_many(&self) -> bool {
+        !matches!(self, Runtime::Threads(_))
+    }
+
     /// Begins to run the life of an actor.
     ///
     /// # Errors

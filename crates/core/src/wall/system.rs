@@ -3,27 +3,27 @@
 
 mod ending;
 
+use super::cell::Cell;
 use super::clock::Clock;
 use super::counters::{Counters, Scan};
 use super::letter::{Asks, Letter};
-use super::mailbox::{Mailbox, Pushed};
-use super::owed::Owed;
+use super::mailbox::Refused;
+use super::nursery::Nursery;
 use super::records::Records;
 use super::runtime::{Handle, Runtime};
 use super::table::Table;
 use super::unfinished::Unfinished;
 use crate::contract::spawn::{Names, Spawn};
 use crate::contract::{
-    Addr, AddrRange, Config, DeadLetters, Event, Message, Overflow, PanicReport, Probes, Reason,
-    Time,
+    Addr, AddrRange, Config, DeadLetters, Event, Message, Overflow, PanicReport, Probes, Time,
 };
 use crate::sync::lock;
 use std::collections::HashMap;
 use std::io;
+use std::iter;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
-use std::task::Context as Task;
 
 /// See the [module](self).
 pub(crate) struct System<M: Message> {
@@ -34,6 +34,7 @@ pub(crate) struct System<M: Message> {
     pub(super) cells: Table<Arc<Cell<M>>>,
     /// By first address.
     groups: Mutex<Vec<Arc<Group<M>>>>,
+    pub(super) nursery: Nursery,
     /// Whether an actor turns the epochs of the counters.
     pub(super) settling: AtomicBool,
     ending: AtomicBool,
@@ -70,64 +71,6 @@ pub(crate) enum End {
     Thread(io::Error),
 }
 
-/// What others see of an actor.
-pub(crate) struct Cell<M: Message> {
-    pub(super) mailbox: Mailbox<M>,
-    pub(super) handle: Handle,
-    state: AtomicU8,
-    /// Its messages in other mailboxes above the bound.
-    pub(super) owed: Owed,
-    /// It waits for letters alone, as far as its context knows.
-    pub(super) idle: AtomicBool,
-    /// Its body is being polled: a context that is dropped now goes with a body that ends.
-    pub(super) polled: AtomicBool,
-    /// Where the waker lies with which its body is polled; see [`life`].
-    pub(super) relay: AtomicUsize,
-}
-
-const LIVE: u8 = 0;
-/// The lowest bit is the epoch under which the stop counts as sent.
-const STOPPING: u8 = 2;
-const RETURNED: u8 = 4;
-const STOPPED: u8 = 8;
-const PANICKED: u8 = 16;
-
-impl<M: Message> Cell<M> {
-    fn shared() -> Arc<Cell<M>> {
-        Arc::new(Cell {
-            mailbox: Mailbox::new(),
-            handle: Handle::default(),
-            state: AtomicU8::new(LIVE),
-            owed: Owed::default(),
-            idle: AtomicBool::new(false),
-            polled: AtomicBool::new(false),
-            relay: AtomicUsize::new(0),
-        })
-    }
-
-    /// Whether it was stopped and has not ended yet.
-    #[inline]
-    pub(super) fn is_stopping(&self) -> bool {
-        self.state.load(Acquire) & STOPPING != 0
-    }
-
-    /// Whether a poll with this task can only be followed by one that a letter causes.
-    #[inline]
-    pub(super) fn is_relay(&self, task: &Task<'_>) -> bool {
-        self.relay.load(Relaxed) == task.waker().data() as usize
-    }
-
-    /// Why it ended, if it has.
-    pub(super) fn reason(&self) -> Option<Reason> {
-        match self.state.load(Acquire) {
-            RETURNED => Some(Reason::Returned),
-            STOPPED => Some(Reason::Stopped),
-            PANICKED => Some(Reason::Panicked),
-            _ => None,
-        }
-    }
-}
-
 /// Actors that were spawned together.
 struct Group<M: Message> {
     first: u32,
@@ -138,6 +81,16 @@ struct Group<M: Message> {
     watched: bool,
     start: Start<M>,
 }
+
+impl<M: Message> Group<M> {
+    #[inline]
+    fn has(&self, who: Addr) -> bool {
+        who.0.wrapping_sub(self.first) < self.count
+    }
+}
+
+/// So many actors begin at once that it pays to leave it to others.
+const MANY: usize = 8;
 
 /// Begins the life of the actor with this address and index.
 pub(super) type Start<M> =
@@ -155,6 +108,7 @@ impl<M: Message> System<M> {
             counters: Counters::new(M::KINDS.len()),
             cells: Table::new(),
             groups: Mutex::default(),
+            nursery: Nursery::new(),
             settling: AtomicBool::new(false),
             ending: AtomicBool::new(false),
             end: Mutex::default(),
@@ -213,29 +167,63 @@ impl<M: Message> System<M> {
         if !on_demand {
             for who in first..first + count {
                 let (cell, _) = self.cells.get_or_make(who, Cell::shared);
+                self.count_live(1);
                 self.start(&group, cell, Addr(who));
             }
         }
         Some(AddrRange { first, count })
     }
 
+    fn count_live(&self, more: u64) {
+        let live = self.live.fetch_add(more, SeqCst) + more;
+        self.most_live.fetch_max(live, Relaxed);
+    }
+
     fn start(self: &Arc<Self>, group: &Group<M>, cell: &Arc<Cell<M>>, who: Addr) {
         if self.is_ending() {
             return;
         }
-        let live = self.live.fetch_add(1, SeqCst) + 1;
-        self.most_live.fetch_max(live, Relaxed);
         if let Err(error) = (group.start)(self, cell, who, who.0 - group.first) {
             self.finish(End::Thread(error));
         }
     }
 
+    /// Begins the lives of actors that have been sent their first message. Many are left to whoever is
+    /// free.
+    pub(super) fn begin(self: &Arc<Self>, noted: Vec<Addr>) {
+        self.count_live(noted.len() as u64);
+        if noted.len() < MANY {
+            return self.start_noted(&noted);
+        }
+        let system = self.clone();
+        let starter = Box::pin(async move { system.start_noted(&noted) });
+        let started = (self.runtime).start(&Handle::default(), || "starter".to_owned(), starter);
+        if let Err(error) = started {
+            self.finish(End::Thread(error));
+        }
+    }
+
+    fn start_noted(self: &Arc<Self>, noted: &[Addr]) {
+        let mut group: Option<Arc<Group<M>>> = None;
+        for &who in noted {
+            let known = group.take().filter(|group| group.has(who));
+            group = known.or_else(|| self.group(who));
+            if let (Some(group), Some(cell)) = (&group, self.cells.get(who.0)) {
+                self.start(group, cell, who);
+            }
+        }
+    }
+
     fn group(&self, who: Addr) -> Option<Arc<Group<M>>> {
+        self.in_group(who, Arc::clone)
+    }
+
+    #[inline]
+    fn in_group<T>(&self, who: Addr, look: impl FnOnce(&Arc<Group<M>>) -> T) -> Option<T> {
         let groups = lock(&self.groups);
-        let group = &groups[groups
-            .partition_point(|group| group.first <= who.0)
-            .checked_sub(1)?];
-        (who.0 - group.first < group.count).then(|| group.clone())
+        let behind = groups.partition_point(|group| group.first <= who.0);
+        let group = &groups[behind.checked_sub(1)?];
+        group.has(who).then(|| look(group))
     }
 
     /// What an actor is called.
@@ -262,47 +250,52 @@ impl<M: Message> System<M> {
 
     // How a letter reaches its receiver.
 
-    /// Gives a message to its receiver, or to whom the configuration says. Whether its sender is
-    /// to wait until it is released.
+    /// Gives messages of one sender to their receiver, or to whom the configuration says. For how
+    /// many of them their sender is to wait until they are released.
     #[inline]
-    pub(super) fn post(self: &Arc<Self>, to: Addr, letter: Letter<M>, overflow: Overflow) -> bool {
+    pub(super) fn post(
+        self: &Arc<Self>,
+        to: Addr,
+        row: impl ExactSizeIterator<Item = Letter<M>>,
+    ) -> usize {
+        match self.cells.get(to.0) {
+            Some(cell) => self.put(to, cell, row),
+            None => self.post_first(to, row),
+        }
+    }
+
+    #[inline]
+    fn put(
+        self: &Arc<Self>,
+        to: Addr,
+        cell: &Cell<M>,
+        mut row: impl ExactSizeIterator<Item = Letter<M>>,
+    ) -> usize {
         let capacity = self.config.mailbox.get();
-        let Some(cell) = self.cells.get(to.0) else {
-            return self.post_first(to, letter, overflow);
-        };
-        let wait = overflow == Overflow::Block;
-        match cell.mailbox.push(letter, capacity, wait) {
-            Pushed::In => false,
-            Pushed::Over => true,
-            Pushed::Closed(letter) => {
-                self.dead_letter(to, letter);
-                false
-            }
-            Pushed::Full(letter) => {
-                self.overflow(to, cell, letter, overflow);
-                false
+        let wait = self.config.overflow == Overflow::Block;
+        loop {
+            match cell.mailbox.push(&mut row, capacity, wait) {
+                Ok(over) => return over,
+                Err(Refused::Closed(letter)) => self.dead_letter(to, letter),
+                Err(Refused::Full(letter)) => self.overflow(to, cell, letter),
             }
         }
     }
 
     /// A mailbox had no room for a message whose sender does not wait.
     #[cold]
-    fn overflow(
-        self: &Arc<Self>,
-        to: Addr,
-        cell: &Cell<M>,
-        mut letter: Letter<M>,
-        overflow: Overflow,
-    ) {
+    fn overflow(self: &Arc<Self>, to: Addr, cell: &Cell<M>, mut letter: Letter<M>) {
+        let overflow = self.config.overflow;
         if overflow == Overflow::DropOldest {
             loop {
                 if let Some(oldest) = cell.mailbox.pop_oldest() {
                     self.drop_letter(oldest);
                 }
-                match cell.mailbox.push(letter, self.config.mailbox.get(), false) {
-                    Pushed::In | Pushed::Over => return,
-                    Pushed::Closed(letter) => return self.dead_letter(to, letter),
-                    Pushed::Full(full) => letter = full,
+                let capacity = self.config.mailbox.get();
+                match cell.mailbox.push(&mut iter::once(letter), capacity, false) {
+                    Ok(_) => return,
+                    Err(Refused::Closed(letter)) => return self.dead_letter(to, letter),
+                    Err(Refused::Full(full)) => letter = full,
                 }
             }
         }
@@ -314,15 +307,23 @@ impl<M: Message> System<M> {
 
     /// Posts to an actor that has no mailbox yet.
     #[cold]
-    fn post_first(self: &Arc<Self>, to: Addr, letter: Letter<M>, overflow: Overflow) -> bool {
-        let Some(group) = self.group(to) else {
-            self.dead_letter(to, letter);
-            return false;
+    fn post_first(
+        self: &Arc<Self>,
+        to: Addr,
+        row: impl ExactSizeIterator<Item = Letter<M>>,
+    ) -> usize {
+        let Some(on_demand) = self.in_group(to, |group| group.on_demand) else {
+            row.for_each(|letter| self.dead_letter(to, letter));
+            return 0;
         };
         let (cell, made) = self.cells.get_or_make(to.0, Cell::shared);
-        let over = self.post(to, letter, overflow);
-        if made && group.on_demand {
-            self.start(&group, cell, to);
+        let over = self.put(to, cell, row);
+        if made && on_demand {
+            let now = match self.runtime.begins_many() {
+                true => self.nursery.note(to),
+                false => Some(vec![to]),
+            };
+            now.into_iter().for_each(|noted| self.begin(noted));
         }
         over
     }
@@ -330,22 +331,19 @@ impl<M: Message> System<M> {
     /// Posts a message that was sent a while ago. Its sender cannot wait for room, so with
     /// [`Overflow::Block`] it goes in above the bound.
     pub(super) fn post_delayed(self: &Arc<Self>, to: Addr, mut letter: Letter<M>) {
-        letter.epoch = self.counters.sent();
-        match self.config.overflow {
-            Overflow::Block => {
-                // Counted for when it is released; its sender does not know and need not wait.
-                let from = letter.span.sender();
-                if self.post(to, letter, Overflow::Block) {
-                    self.cell(from).owed.add();
-                }
-            }
-            other => drop(self.post(to, letter, other)),
+        letter.epoch = self.counters.sent(1);
+        // Counted for when it is released; its sender does not know and need not wait.
+        let from = letter.span.sender();
+        let over = self.post(to, iter::once(letter));
+        if over > 0 {
+            self.cell(from).owed.add(over);
         }
     }
 
     /// Lets senders go on whose messages above the bound were taken out.
-    pub(super) fn release(&self, senders: &mut Vec<Addr>) {
-        for sender in senders.drain(..) {
+    #[inline]
+    pub(super) fn release(&self, senders: Vec<Addr>) {
+        for sender in senders {
             let cell = self.cell(sender);
             if cell.owed.release() {
                 cell.mailbox.wake();
@@ -355,7 +353,7 @@ impl<M: Message> System<M> {
 
     /// Tells an actor something that the executor knows.
     pub(super) fn tell(self: &Arc<Self>, to: Addr, mut letter: Letter<M>) {
-        letter.epoch = self.counters.sent();
+        letter.epoch = self.counters.sent(1);
         let Some(cell) = self.cells.get(to.0) else {
             return self.counters.done(letter.epoch);
         };

@@ -17,13 +17,31 @@ struct Pending {
     token: u32,
 }
 
+impl Pending {
+    /// Later than any that is set, as only so many are set at a time.
+    const NONE: Pending = Pending {
+        due: Time::MAX,
+        order: u32::MAX,
+        token: u32::MAX,
+    };
+}
+
 /// See the [module](self).
-#[derive(Default)]
 pub(crate) struct Timers {
-    set: BinaryHeap<Reverse<Pending>>,
-    own: Option<Pending>,
+    /// One of those that were set: most actors have no more.
+    one: Pending,
+    /// That of a wait.
+    own: Pending,
     order: u32,
-    /// Those that can be cancelled; they are in `set`, under tokens of the library's own.
+    more: Option<Box<More>>,
+}
+
+/// What few actors have.
+#[derive(Default)]
+struct More {
+    /// All that were set but one.
+    set: BinaryHeap<Reverse<Pending>>,
+    /// Those that can be cancelled; their tokens in `set` are of the library's own.
     handles: Vec<Handle>,
 }
 
@@ -35,19 +53,25 @@ struct Handle {
     period: Option<Duration>,
 }
 
+impl Default for Timers {
+    fn default() -> Timers {
+        Timers {
+            one: Pending::NONE,
+            own: Pending::NONE,
+            order: 0,
+            more: None,
+        }
+    }
+}
+
 impl Timers {
     /// Sets one more.
     pub(crate) fn set(&mut self, due: Time, token: Token) {
-        let pending = Pending {
-            due,
-            order: self.order,
-            token: token.0,
-        };
-        self.order += 1;
+        let pending = self.pending(due, token.0);
         if token.0 >= Token::OWN {
-            self.own = Some(pending);
+            self.own = pending;
         } else {
-            self.set.push(Reverse(pending));
+            self.push(pending);
         }
     }
 
@@ -60,73 +84,98 @@ impl Timers {
         period: Option<Duration>,
     ) {
         let (own, token) = (own.0, token.0);
-        self.handles.push(Handle { own, token, period });
-        self.push(due, own);
+        self.more().handles.push(Handle { own, token, period });
+        let pending = self.pending(due, own);
+        self.push(pending);
     }
 
-    fn push(&mut self, due: Time, token: u32) {
+    fn more(&mut self) -> &mut More {
+        self.more.get_or_insert_default()
+    }
+
+    fn pending(&mut self, due: Time, token: u32) -> Pending {
         let order = self.order;
         self.order += 1;
-        self.set.push(Reverse(Pending { due, order, token }));
+        Pending { due, order, token }
+    }
+
+    fn push(&mut self, pending: Pending) {
+        if self.one == Pending::NONE {
+            self.one = pending;
+        } else {
+            self.more().set.push(Reverse(pending));
+        }
     }
 
     /// Cancels one; false if it has come or was cancelled.
     pub(crate) fn cancel(&mut self, own: Token) -> bool {
-        let known = self.handles.iter().position(|handle| handle.own == own.0);
+        let Some(more) = &mut self.more else {
+            return false;
+        };
+        let known = more.handles.iter().position(|handle| handle.own == own.0);
         if let Some(place) = known {
-            self.handles.swap_remove(place);
-            self.set.retain(|Reverse(pending)| pending.token != own.0);
+            more.handles.swap_remove(place);
+            more.set.retain(|Reverse(pending)| pending.token != own.0);
+            if self.one.token == own.0 {
+                self.one = Pending::NONE;
+            }
         }
         known.is_some()
     }
 
     /// Forgets the timer of a wait that is over.
     pub(crate) fn forget_own(&mut self) {
-        self.own = None;
+        self.own = Pending::NONE;
     }
 
     /// When the next one is due.
+    #[inline]
     pub(crate) fn next(&self) -> Option<Time> {
-        self.first().map(|pending| pending.due)
+        let first = self.first();
+        (first != Pending::NONE).then_some(first.due)
     }
 
-    fn first(&self) -> Option<Pending> {
-        let set = self.set.peek().map(|Reverse(pending)| *pending);
-        match (set, self.own) {
-            (Some(set), Some(own)) => Some(set.min(own)),
-            (set, own) => set.or(own),
+    #[inline]
+    fn first(&self) -> Pending {
+        let first = self.one.min(self.own);
+        match self.more.as_ref().and_then(|more| more.set.peek()) {
+            Some(Reverse(set)) => first.min(*set),
+            None => first,
         }
     }
 
     /// Removes the next one if it is due, and tells when it was.
+    #[inline]
     pub(crate) fn pop_due(&mut self, now: Time) -> Option<(Time, Token)> {
-        let first = self.first().filter(|pending| pending.due <= now)?;
-        if self.own == Some(first) {
-            self.own = None;
-        } else {
-            self.set.pop();
+        let first = self.first();
+        if first == Pending::NONE || first.due > now {
+            return None;
         }
-        if self.set.is_empty() && self.own.is_none() {
+        if self.own == first {
+            self.own = Pending::NONE;
+        } else if self.one == first {
+            self.one = Pending::NONE;
+        } else {
+            self.more().set.pop();
+        }
+        if self.first() == Pending::NONE {
             self.order = 0;
         }
         Some((first.due, Token(self.token_of(first))))
     }
-}
 
-impl Timers {
     /// The actor's token of one that is due. One that comes again is set again.
     fn token_of(&mut self, due: Pending) -> u32 {
-        let known = self
-            .handles
-            .iter()
-            .position(|handle| handle.own == due.token);
+        let handles = self.more.as_ref().map_or(&[][..], |more| &more.handles);
+        let known = handles.iter().position(|handle| handle.own == due.token);
         let Some(place) = known else { return due.token };
-        let Handle { own, token, period } = self.handles[place];
+        let Handle { own, token, period } = handles[place];
         match period {
-            Some(period) => self.push(due.due.after(period), own),
-            None => {
-                self.handles.swap_remove(place);
+            Some(period) => {
+                let again = self.pending(due.due.after(period), own);
+                self.push(again);
             }
+            None => drop(self.more().handles.swap_remove(place)),
         }
         token
     }

@@ -75,7 +75,7 @@ pub(crate) fn run_on<M: Message>(
     let shut = |system: &Arc<System<M>>| {
         drop(lock(&guest.alive).take());
         for cell in system.cells.iter() {
-            cell.mailbox.wake();
+            cell.wake();
         }
         // An error says that no sender is left, which is what is waited for.
         let _ = gone.recv();

@@ -4,7 +4,11 @@ use corsair::{
     Addr, AsyncContext, Config, Event, Executor, Message, Overflow, Reason, RunError, Scenario,
     Spawn, Token, run,
 };
+use std::pin::Pin;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 #[derive(Clone, Debug, Message)]
@@ -21,16 +25,23 @@ fn config(mailbox: usize, overflow: Overflow) -> Config {
     }
 }
 
-/// Sends itself ten numbers without a wait, and then listens for a while.
+/// Sends itself ten numbers without a wait, one by one or as two rows, and then listens for a while.
 struct Flood {
+    in_rows: bool,
     seen: Arc<Mutex<Vec<u32>>>,
 }
 
 impl Scenario<Number> for Flood {
     async fn root<C: AsyncContext<Number>>(self, mut cx: C) {
         let me = cx.me();
-        for n in 0..10 {
-            cx.send(me, Number(n));
+        if self.in_rows {
+            cx.send_all(me, [0, 1, 2].map(Number));
+            cx.send_all(me, []);
+            cx.send_all(me, [3, 4, 5, 6, 7, 8, 9].map(Number));
+        } else {
+            for n in 0..10 {
+                cx.send(me, Number(n));
+            }
         }
         cx.timer(Duration::from_millis(20), Token::new(1));
         while let Event::Message {
@@ -43,10 +54,18 @@ impl Scenario<Number> for Flood {
 }
 
 fn flood(executor: Executor, overflow: Overflow) -> (u64, Vec<u32>) {
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let report = run(executor, &config(4, overflow), Flood { seen: seen.clone() }).unwrap();
-    assert_eq!(report.delivered(), seen.lock().unwrap().len() as u64);
-    (report.dropped, std::mem::take(&mut seen.lock().unwrap()))
+    let [one_by_one, rows] = [false, true].map(|in_rows| {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let flood = Flood {
+            in_rows,
+            seen: seen.clone(),
+        };
+        let report = run(executor, &config(4, overflow), flood).unwrap();
+        assert_eq!(report.delivered(), seen.lock().unwrap().len() as u64);
+        (report.dropped, std::mem::take(&mut *seen.lock().unwrap()))
+    });
+    assert_eq!(one_by_one, rows);
+    rows
 }
 
 #[test]
@@ -77,6 +96,7 @@ fn fail_ends_the_run_and_names_the_mailbox() {
             executor,
             &config(4, Overflow::Fail),
             Flood {
+                in_rows: true,
                 seen: Arc::default(),
             },
         ) {
@@ -165,5 +185,82 @@ fn what_an_actor_sent_before_its_end_arrives_room_or_not() {
     for executor in EXECUTORS {
         let report = run(executor, &config(2, Overflow::Block), LastWords).unwrap();
         assert_eq!(report.delivered(), 50);
+    }
+}
+
+/// A future that is polled only when it was woken itself, as those in a `FuturesUnordered` are.
+struct Picky<F> {
+    future: Pin<Box<F>>,
+    woken: Arc<Woken>,
+}
+
+struct Woken {
+    itself: AtomicBool,
+    outer: Mutex<Option<Waker>>,
+}
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.itself.store(true, SeqCst);
+        let outer = self.outer.lock().unwrap().clone();
+        outer.unwrap().wake();
+    }
+}
+
+impl<F: Future> Future for Picky<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.get_mut();
+        *this.woken.outer.lock().unwrap() = Some(task.waker().clone());
+        if !this.woken.itself.swap(false, SeqCst) {
+            return Poll::Pending;
+        }
+        let waker = Waker::from(this.woken.clone());
+        this.future.as_mut().poll(&mut Context::from_waker(&waker))
+    }
+}
+
+/// The root sends more than there is room for, and waits for room and an answer in a future that wants
+/// to be woken itself.
+struct Roundabout;
+
+impl Scenario<Number> for Roundabout {
+    async fn root<C: AsyncContext<Number>>(self, mut cx: C) {
+        let slow = cx
+            .spawn(Spawn::one("slow"), |mut cx, _| async move {
+                for _ in 0..9 {
+                    cx.sleep(Duration::from_millis(1)).await;
+                    cx.recv().await;
+                }
+                let to = cx.parent();
+                cx.send(to, Number(9));
+            })
+            .await
+            .get(0);
+        for n in 0..9 {
+            cx.send(slow, Number(n));
+        }
+        let woken = Arc::new(Woken {
+            itself: AtomicBool::new(true),
+            outer: Mutex::default(),
+        });
+        let future = Box::pin(cx.recv());
+        let answer = Picky { future, woken }.await;
+        assert!(matches!(
+            answer,
+            Event::Message {
+                body: Number(9),
+                ..
+            }
+        ));
+    }
+}
+
+#[test]
+fn room_and_answers_wake_the_future_that_waits_for_them() {
+    for executor in EXECUTORS {
+        let report = run(executor, &config(2, Overflow::Block), Roundabout).unwrap();
+        assert_eq!(report.delivered(), 10);
     }
 }

@@ -24,6 +24,8 @@ pub(super) enum Handled {
 
 impl<M: Message> Drop for WallContext<M> {
     fn drop(&mut self) {
+        self.cell.left.store(true, Relaxed);
+        self.cell.mailbox.leave();
         self.ledger.tell(&self.system.counters);
         let system = &self.system;
         if system.config.per_actor {
@@ -58,7 +60,7 @@ impl<M: Message> Drop for WallContext<M> {
         };
         // Kept letters count as done already; those not looked at do when they become dead letters.
         for letter in &mut self.stash {
-            letter.epoch = system.counters.sent();
+            letter.epoch = system.counters.sent(1);
         }
         let mut unread = std::mem::take(&mut self.stash);
         unread.append(&mut self.batch);

@@ -15,7 +15,7 @@ impl<M: Message> WallContext<M> {
     #[inline]
     fn with_waker<T>(&mut self, task: &Task<'_>, poll: impl FnOnce(&mut Self, &Waker) -> T) -> T {
         if self.cell.is_relay(task)
-            && let Some(waker) = self.task.take().or_else(|| self.cell.mailbox.receiver())
+            && let Some(waker) = self.task.take().or_else(|| self.cell.mailbox.task())
         {
             let polled = poll(self, &waker);
             self.task = Some(waker);
@@ -53,7 +53,7 @@ impl<M: Message> WallContext<M> {
             .cell
             .mailbox
             .take(&mut self.batch, &mut released, waker);
-        self.system.release(&mut released);
+        self.system.release(released);
         arrived
     }
 
@@ -61,7 +61,7 @@ impl<M: Message> WallContext<M> {
     fn take_due(&mut self) {
         while let Some((due, token)) = self.timers.pop_due(self.now) {
             let mut letter = Letter::system(Event::Timer(token), due);
-            letter.epoch = self.system.counters.sent();
+            letter.epoch = self.system.counters.sent(1);
             self.batch.push_back(letter);
         }
     }

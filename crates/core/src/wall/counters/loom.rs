@@ -31,8 +31,12 @@ impl Model {
     }
 
     fn send(&self, mine: Mine<'_>) {
-        let epoch = self.counters.sent_by(mine);
-        self.mailbox.lock().unwrap().push(epoch);
+        self.send_row(mine, 1);
+    }
+
+    fn send_row(&self, mine: Mine<'_>, count: usize) {
+        let epoch = self.counters.sent_by(mine, count as u64);
+        self.mailbox.lock().unwrap().extend(vec![epoch; count]);
     }
 
     /// Handles what has arrived; each letter has `follow` letters sent in answer.
@@ -52,10 +56,10 @@ impl Model {
 
 /// What was sent before the turn has been handled when its epoch is settled, whatever is sent
 /// meanwhile.
-fn settles(receiver_owns: bool) {
+fn settles(receiver_owns: bool, count: usize) {
     loom::model(move || {
         let model = Model::new();
-        model.send(model.shard(0, true));
+        model.send_row(model.shard(0, true), count);
         let receiver = {
             let model = Arc::clone(&model);
             thread::spawn(move || {
@@ -66,7 +70,7 @@ fn settles(receiver_owns: bool) {
         let old = model.counters.turn();
         if model.counters.is_settled(old) {
             assert!(
-                model.handled.load(Relaxed) >= 1,
+                model.handled.load(Relaxed) >= count as u64,
                 "settled before it was done"
             );
         }
@@ -76,8 +80,10 @@ fn settles(receiver_owns: bool) {
 
 #[test]
 fn an_epoch_is_settled_only_when_its_letters_are_done() {
-    settles(true);
-    settles(false);
+    for count in [1, 2] {
+        settles(true, count);
+        settles(false, count);
+    }
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! How actors end, and how the run does.
 
-use super::{Cell, End, LIVE, PANICKED, RETURNED, STOPPED, STOPPING, System};
+use super::{End, System};
 use crate::contract::report::panic_text;
 use crate::contract::{Addr, Event, Message, PanicReport, Panics, Reason, Time};
 use crate::sync::lock;
+use crate::wall::cell::{Cell, LIVE, PANICKED, RETURNED, STOPPED, STOPPING};
 use crate::wall::letter::Letter;
 use std::any::Any;
 use std::sync::Arc;
@@ -33,14 +34,14 @@ impl<M: Message> System<M> {
             }
         };
         // Like a letter it is under way until the actor has ended.
-        let epoch = self.counters.sent();
+        let epoch = self.counters.sent(1);
         let stopping = STOPPING | epoch;
         if cell
             .state
             .compare_exchange(LIVE, stopping, AcqRel, Acquire)
             .is_ok()
         {
-            cell.mailbox.wake();
+            cell.wake();
         } else {
             self.counters.done(epoch);
         }
@@ -61,8 +62,8 @@ impl<M: Message> System<M> {
             Reason::Panicked => PANICKED,
         };
         let before = cell.state.swap(state, AcqRel);
-        let (left, mut released) = cell.mailbox.close();
-        self.release(&mut released);
+        let (left, released) = cell.mailbox.close();
+        self.release(released);
         for letter in unread.into_iter().chain(left) {
             self.dead_letter(who, letter);
         }
@@ -125,7 +126,7 @@ impl<M: Message> System<M> {
     }
 
     /// What the keeper of the clock does every few milliseconds.
-    pub(in crate::wall) fn watch(&self, now: Time) {
+    pub(in crate::wall) fn watch(self: &Arc<Self>, now: Time) {
         if self.config.cut.is_cut() {
             return self.finish(End::Cut);
         }
@@ -134,6 +135,7 @@ impl<M: Message> System<M> {
         {
             return self.finish(End::Late { end, next: now });
         }
+        self.nursery.take_all().for_each(|noted| self.begin(noted));
         let live = self.live.load(SeqCst);
         let scan = self.counters.scan(live);
         let last = std::mem::replace(&mut *lock(&self.last), scan);
@@ -144,6 +146,6 @@ impl<M: Message> System<M> {
 
     /// Wakes every actor, so that it notices the end of the run.
     pub(in crate::wall) fn wake_all(&self) {
-        self.cells.iter().for_each(|cell| cell.mailbox.wake());
+        self.cells.iter().for_each(|cell| cell.wake());
     }
 }

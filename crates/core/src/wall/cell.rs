@@ -1,0 +1,99 @@
+//! What others see of an actor.
+
+use super::mailbox::Mailbox;
+use super::owed::Owed;
+use super::runtime::Handle;
+use crate::contract::{Message, Reason};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, fence};
+use std::task::{Context, Wake};
+
+/// See the [module](self).
+pub(crate) struct Cell<M: Message> {
+    pub(super) mailbox: Mailbox<M>,
+    pub(super) handle: Handle,
+    pub(super) state: AtomicU8,
+    /// Its messages in other mailboxes above the bound.
+    pub(super) owed: Owed,
+    /// It waits for letters alone, as far as its context knows.
+    pub(super) idle: AtomicBool,
+    /// Its body is being polled: a context that is dropped now goes with a body that ends.
+    pub(super) polled: AtomicBool,
+    /// Whether its context was dropped.
+    pub(super) left: AtomicBool,
+}
+
+/// How often a cell is held when its body waits: by the table, the life, the waker with which the body
+/// is polled, and the context.
+const HOLDERS: usize = 4;
+
+/// The relay: see [`life`](super::life).
+impl<M: Message> Wake for Cell<M> {
+    fn wake(self: Arc<Self>) {
+        Cell::wake(&self);
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        Cell::wake(self);
+    }
+}
+
+pub(super) const LIVE: u8 = 0;
+/// The lowest bit is the epoch under which the stop counts as sent.
+pub(super) const STOPPING: u8 = 2;
+pub(super) const RETURNED: u8 = 4;
+pub(super) const STOPPED: u8 = 8;
+pub(super) const PANICKED: u8 = 16;
+
+impl<M: Message> Cell<M> {
+    pub(super) fn shared() -> Arc<Cell<M>> {
+        Arc::new(Cell {
+            mailbox: Mailbox::new(),
+            handle: Handle::default(),
+            state: AtomicU8::new(LIVE),
+            owed: Owed::default(),
+            idle: AtomicBool::new(false),
+            polled: AtomicBool::new(false),
+            left: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether it was stopped and has not ended yet.
+    #[inline]
+    pub(super) fn is_stopping(&self) -> bool {
+        self.state.load(Acquire) & STOPPING != 0
+    }
+
+    /// Whether a body is polled with the [relay](super::life) itself.
+    #[inline]
+    pub(super) fn is_relay(&self, task: &Context<'_>) -> bool {
+        task.waker().data() == std::ptr::from_ref(self).cast()
+    }
+
+    /// Whether anything holds a clone of the relay.
+    #[inline]
+    pub(super) fn is_held(self: &Arc<Self>) -> bool {
+        let holders = Arc::strong_count(self);
+        // Whoever sees that a context holds it no more sees that it has left.
+        fence(Acquire);
+        holders + usize::from(self.left.load(Relaxed)) > HOLDERS
+    }
+
+    /// Wakes the actor, whatever it waits for.
+    pub(super) fn wake(&self) {
+        if let Some(task) = self.mailbox.task() {
+            task.wake();
+        }
+    }
+
+    /// Why it ended, if it has.
+    pub(super) fn reason(&self) -> Option<Reason> {
+        match self.state.load(Acquire) {
+            RETURNED => Some(Reason::Returned),
+            STOPPED => Some(Reason::Stopped),
+            PANICKED => Some(Reason::Panicked),
+            _ => None,
+        }
+    }
+}

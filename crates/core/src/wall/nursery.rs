@@ -1,0 +1,83 @@
+//! Actors that have been sent their first message and have not begun yet.
+//!
+//! Who sends a first message to thousands in one step would be the one that makes them all, and each that
+//! begins would wake another worker for itself. So they are noted, and begin together: when [`BATCH`] are
+//! noted, when the step of their sender is over, or when the keeper of the clock looks after them, whichever
+//! comes first. A batch is made by whoever is free: see [`System::begin`](super::system::System::begin).
+
+use super::place::{self, SHARDS};
+use crate::contract::Addr;
+use crate::sync::lock;
+use crossbeam_utils::CachePadded;
+use std::cell::Cell;
+use std::sync::Mutex;
+
+/// This many begin together.
+const BATCH: usize = 64;
+
+/// What this thread is at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// It does not poll a body.
+    None,
+    /// It does.
+    Begun,
+    /// It does, and has noted actors meanwhile.
+    Noted,
+}
+
+thread_local! {
+    static STEP: Cell<Step> = const { Cell::new(Step::None) };
+}
+
+/// See the [module](self).
+pub(super) struct Nursery {
+    /// By thread.
+    shards: Box<[CachePadded<Mutex<Vec<Addr>>>]>,
+}
+
+impl Nursery {
+    pub(super) fn new() -> Nursery {
+        let shards = (0..SHARDS).map(|_| CachePadded::default());
+        Nursery {
+            shards: shards.collect(),
+        }
+    }
+
+    /// This thread begins to poll a body.
+    #[inline]
+    pub(super) fn begin_step() {
+        STEP.set(Step::Begun);
+    }
+
+    /// The body was polled. Returns who is to begin now.
+    #[inline]
+    pub(super) fn end_step(&self) -> Option<Vec<Addr>> {
+        let noted = STEP.replace(Step::None) == Step::Noted;
+        noted.then(|| self.take(place::mine().index)).flatten()
+    }
+
+    /// Notes an actor. Returns who is to begin now.
+    pub(super) fn note(&self, who: Addr) -> Option<Vec<Addr>> {
+        if STEP.get() == Step::None {
+            return Some(vec![who]);
+        }
+        STEP.set(Step::Noted);
+        let mut noted = lock(&self.shards[place::mine().index]);
+        if noted.capacity() == 0 {
+            noted.reserve_exact(BATCH);
+        }
+        noted.push(who);
+        (noted.len() >= BATCH).then(|| std::mem::take(&mut *noted))
+    }
+
+    /// All that were noted and have not been taken.
+    pub(super) fn take_all(&self) -> impl Iterator<Item = Vec<Addr>> {
+        (0..SHARDS).filter_map(|shard| self.take(shard))
+    }
+
+    fn take(&self, shard: usize) -> Option<Vec<Addr>> {
+        let mut noted = lock(&self.shards[shard]);
+        (!noted.is_empty()).then(|| std::mem::take(&mut *noted))
+    }
+}

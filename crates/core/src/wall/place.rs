@@ -1,0 +1,79 @@
+//! The place of a thread among all threads of the process: which part of shared state is its own.
+
+use crate::sync::lock;
+use std::sync::Mutex;
+
+/// Places that belong to one thread at a time.
+const OWNED: usize = if cfg!(loom) { 2 } else { 32 };
+/// All places; threads that get none for themselves share the others.
+pub(super) const SHARDS: usize = OWNED + if cfg!(loom) { 1 } else { 16 };
+
+/// See the [module](self).
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) index: usize,
+    /// No other thread has it as long as this one lives.
+    pub(super) owned: bool,
+}
+
+/// The place of this thread, in every run.
+#[inline]
+pub(super) fn mine() -> Place {
+    // A thread that is ending, and has given its place back, uses one that is shared.
+    PLACE.try_with(|held| held.0).unwrap_or(Place {
+        index: OWNED,
+        owned: false,
+    })
+}
+
+/// Which places are free.
+struct Free {
+    /// Given back by threads that have ended.
+    returned: Vec<usize>,
+    /// Owned places that were given out at least once.
+    given: usize,
+    /// Threads that have found none.
+    without: usize,
+}
+
+static FREE: Mutex<Free> = Mutex::new(Free {
+    returned: Vec::new(),
+    given: 0,
+    without: 0,
+});
+
+/// Gives the place back with its thread.
+struct Held(Place);
+
+impl Held {
+    fn new() -> Held {
+        let mut free = lock(&FREE);
+        if let Some(index) = free.returned.pop() {
+            return Held(Place { index, owned: true });
+        }
+        let owned = free.given < OWNED;
+        let count = if owned {
+            &mut free.given
+        } else {
+            &mut free.without
+        };
+        *count += 1;
+        let index = match *count - 1 {
+            given if owned => given,
+            without => OWNED + without % (SHARDS - OWNED),
+        };
+        Held(Place { index, owned })
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if self.0.owned {
+            lock(&FREE).returned.push(self.0.index);
+        }
+    }
+}
+
+thread_local! {
+    static PLACE: Held = Held::new();
+}
