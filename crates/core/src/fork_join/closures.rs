@@ -128,6 +128,9 @@ where
 
 impl<B: FnOnce() -> RB, RB> Half<B, RB> {
     /// Makes a job of a half.
+    ///
+    /// # Safety
+    /// The offer begins a half of this type that was linked by this worker, and is handed out once.
     unsafe fn hand_out(offer: *const Offer, worker: &Worker) -> NonNull<Job> {
         let handed = Box::new(Handed::<B, RB> {
             // SAFETY: the box is what `Half::run` takes; it is put into one mailbox.
@@ -139,6 +142,9 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
     }
 
     /// Runs a half on the worker that has taken it.
+    ///
+    /// # Safety
+    /// The job is one that [`Half::hand_out`] made, and was taken by this worker alone.
     unsafe fn run(job: NonNull<Job>, _: &Worker) {
         let handed = job.cast::<Handed<B, RB>>().as_ptr();
         // SAFETY: the fork keeps the half, and the box, until `over` is set; it uses its original
@@ -153,6 +159,9 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
     }
 
     /// Gets a handed-out half back, or waits until it is over.
+    ///
+    /// # Safety
+    /// This worker has linked the half, and it has been handed out. It is called once.
     unsafe fn get_back(half: *const Self, worker: &Worker) -> Second {
         // SAFETY: the half was handed out by this worker, so it has a job, which is the box that
         // `hand_out` made. It is freed once no other worker knows of it.
@@ -173,6 +182,9 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
     }
 
     /// The end of a fork whose half was handed out.
+    ///
+    /// # Safety
+    /// As for [`Half::get_back`]; `b` is the original of the half's work.
     #[cold]
     #[inline(never)]
     unsafe fn settle<RA>(
@@ -193,6 +205,9 @@ impl<B: FnOnce() -> RB, RB> Half<B, RB> {
     }
 
     /// The whole fork once more, on a fresh stack.
+    ///
+    /// # Safety
+    /// This worker has linked the half last, or it was handed out since; `b` is the original of its work.
     #[cold]
     #[inline(never)]
     unsafe fn go_deeper<A, RA>(

@@ -235,6 +235,9 @@ unsafe fn pause<H: Home>(block: NonNull<Header>) {
 }
 
 /// Throws away the future of a half that runs on its own, which so is over.
+///
+/// # Safety
+/// The state of the block has told the caller to, and no other.
 unsafe fn discard<H: Home>(block: NonNull<Header>) {
     // SAFETY: the caller is the one whom the state has told to.
     unsafe {
@@ -344,8 +347,8 @@ pub(super) unsafe fn lent_waker<A: Home, B: Home>(block: NonNull<Header>) -> Man
     ManuallyDrop::new(unsafe { Waker::from_raw(RawWaker::new(data, functions)) })
 }
 
-// What wakers do. Their data is the block. A cloned waker is a party to it; a lent one is used only
-// while its runner is one.
+// What wakers do, with the contract of `RawWakerVTable`. Their data is the block. A cloned waker is a party to it;
+// a lent one is used only while its runner is one.
 
 unsafe fn clone<H: Home>(data: *const ()) -> RawWaker {
     // SAFETY: the waker's party, or its lender's, keeps the block.
