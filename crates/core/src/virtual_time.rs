@@ -53,7 +53,7 @@ mod travel;
 mod waker;
 mod wheel;
 
-use crate::contract::{Config, Executor, Message, Report, RunError, Scenario};
+use crate::contract::{Config, Executor, Message, Report, RunError, Scenario, Script};
 use crate::sync::Stopwatch;
 #[cfg(feature = "serde")]
 pub use across::{
@@ -92,10 +92,25 @@ pub(crate) fn run<M: Message>(
     config: &Config,
     scenario: impl Scenario<M>,
 ) -> Result<Report, RunError> {
+    let root = context::root_form(move |context| scenario.root(context));
+    run_root(config, Arc::new(root))
+}
+
+/// Runs a scenario in virtual time whose root is a script, without an async body.
+pub(crate) fn run_script<M: Message>(
+    config: &Config,
+    script: impl Script<M>,
+) -> Result<Report, RunError> {
+    config.check()?;
+    run_root(config, Arc::new(context::root_script(script)))
+}
+
+fn run_root<M: Message>(
+    config: &Config,
+    root: Arc<dyn Blueprint<M, Shard<M>>>,
+) -> Result<Report, RunError> {
     let config = &config.with_network();
     let started = Stopwatch::start();
-    let root: Arc<dyn Blueprint<M, Shard<M>>> =
-        Arc::new(context::root_form(move |context| scenario.root(context)));
     let outcomes = run_shards(config, root)?;
     conclude(M::KINDS, config, started.elapsed(), outcomes)
 }

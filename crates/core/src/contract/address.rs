@@ -60,6 +60,13 @@ pub struct AddrRange {
     pub(crate) count: u32,
 }
 
+/// There is no actor with this index. Beside what is hot, so that nothing is put ready there for the message.
+#[cold]
+#[inline(never)]
+fn beyond(index: u32, count: u32) -> ! {
+    panic!("actor {index} of {count}")
+}
+
 impl AddrRange {
     /// The range of `count` addresses from `first` on.
     pub const fn new(first: Addr, count: u32) -> AddrRange {
@@ -87,7 +94,9 @@ impl AddrRange {
     /// If `index` is not below [`AddrRange::len`].
     #[inline]
     pub fn get(&self, index: u32) -> Addr {
-        assert!(index < self.count, "actor {index} of {}", self.count);
+        if index >= self.count {
+            beyond(index, self.count);
+        }
         Addr(self.first + index)
     }
 

@@ -28,6 +28,7 @@ const CHUNK: u32 = 4096;
 const MOST_STEPS: u32 = 4096;
 
 /// How many pirates it speaks to in one step.
+#[inline]
 fn at_once(pirates: AddrRange) -> u32 {
     pirates.len().div_ceil(MOST_STEPS).max(CHUNK)
 }
@@ -156,16 +157,17 @@ impl<W: Watch> Monster<W> {
     /// Sends each pirate of a chunk its five messages, with two others at random for buddies.
     fn introduce_at_random<C: Context<Msg>>(&mut self, chunk: std::ops::Range<u32>, cx: &mut C) {
         let pirates = self.pirates;
-        let mut sent = 0;
+        let count = chunk.len() as u64;
         // One less than the pirates: the numbers from a pirate's own on stand for the next higher.
         let others = pirates.len().saturating_sub(1);
+        // Here, where the processor has them in its registers.
+        let mut gifts = self.gifts.clone();
         for index in chunk {
             let pirate = pirates.get(index);
             let hello = Msg::Hello { name: index };
             if others == 0 {
                 cx.send(pirate, hello);
-                self.gifts.send(pirate, cx);
-                sent += 3;
+                gifts.send(pirate, cx);
                 continue;
             }
             let other = |random: &mut Random| {
@@ -173,13 +175,12 @@ impl<W: Watch> Monster<W> {
                 let buddy = pirates.get(other + u32::from(other >= index));
                 Msg::NameDrop { buddy }
             };
-            let random = &mut self.gifts.random;
-            let (first, second) = (other(random), other(random));
-            let [gold, chat] = self.gifts.draw();
+            let (first, second) = (other(&mut gifts.random), other(&mut gifts.random));
+            let [gold, chat] = gifts.draw();
             cx.send_all(pirate, [hello, first, second, gold, chat]);
-            sent += 5;
         }
-        self.sent += sent;
+        self.gifts = gifts;
+        self.sent += count * if others == 0 { 3 } else { 5 };
     }
 
     /// Sends each pirate of a chunk its name, with the edges of a network for buddies. All of them
@@ -204,10 +205,23 @@ impl<W: Watch> Monster<W> {
 }
 
 impl<W: Watch> Script<Msg> for Monster<W> {
+    #[inline]
     fn go_on<C: Context<Msg>>(&mut self, event: Option<Event<Msg>>, cx: &mut C) -> Wait {
         if self.stage == Stage::Farewell {
             return self.say_goodbye(event, cx);
         }
+        self.go_on_to_farewell(event, cx)
+    }
+}
+
+impl<W: Watch> Monster<W> {
+    /// All that comes before the goodbyes, and what follows the last.
+    #[inline(never)]
+    fn go_on_to_farewell<C: Context<Msg>>(
+        &mut self,
+        event: Option<Event<Msg>>,
+        cx: &mut C,
+    ) -> Wait {
         loop {
             match self.stage {
                 Stage::Spawn => {
@@ -269,19 +283,24 @@ impl<W: Watch> Script<Msg> for Monster<W> {
             }
         }
     }
-}
 
-impl<W: Watch> Monster<W> {
+    #[inline(always)]
     fn say_goodbye<C: Context<Msg>>(&mut self, event: Option<Event<Msg>>, cx: &mut C) -> Wait {
         let wait = self
             .farewell
             .go_on(event, self.pirates, &self.watch, &self.told, cx);
         if wait == Wait::End {
-            self.stage = Stage::Over;
-            self.watch.exit(cx.now(), &self.farewell.tally);
-            *lock(&self.tally) = Some(self.farewell.tally);
+            self.come_to_an_end(cx);
         }
         wait
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn come_to_an_end<C: Context<Msg>>(&mut self, cx: &C) {
+        self.stage = Stage::Over;
+        self.watch.exit(cx.now(), &self.farewell.tally);
+        *lock(&self.tally) = Some(self.farewell.tally);
     }
 }
 

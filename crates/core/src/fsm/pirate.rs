@@ -145,7 +145,8 @@ impl<W: PirateWatch> Pirate<W> {
         if known == MAX_BUDDIES || buddy == cx.me() || buddy == Addr::NONE {
             return;
         }
-        if !self.buddies[..known].contains(&buddy) {
+        // A loop in place: the call of a search would cost more than the search.
+        if self.buddies[..known].iter().all(|&other| other != buddy) {
             self.buddies[known] = buddy;
             self.known += 1;
             if W::EDGES {

@@ -32,7 +32,7 @@ enum Ready {
     Ends(Reason),
 }
 
-/// Counts a message being delivered.
+/// Counts a message being delivered, whose time has been noted.
 ///
 /// # Safety
 /// The shard is valid and no reference to it is held; the event has a body.
@@ -110,8 +110,7 @@ trait Actors<M: Message> {
             // SAFETY: the events of `order` are valid, and only given to the shard that has their
             // receivers' addresses. The rest is the contract.
             unsafe {
-                let mut event = first;
-                let actor = (*event).label.to;
+                let actor = (*first).label.to;
                 let Some(slot) = self.slot(shard, actor) else {
                     break;
                 };
@@ -126,9 +125,7 @@ trait Actors<M: Message> {
                     {
                         self.prefetch(shard, (*ahead).label.to);
                     }
-                    (*shard).window.cursor = at;
-                    self.deliver(shard, slot, event);
-                    at += 1;
+                    at = self.deliver(shard, slot, order, at);
                     let next = order.get(at).copied();
                     let next = next.filter(|&next| (*next).label.to == actor);
                     let near: &Near = &(*shard).turn.near;
@@ -136,8 +133,9 @@ trait Actors<M: Message> {
                         let until = next.map(|next| (*next).label.offset());
                         self.run_near(shard, slot, until);
                     }
-                    let Some(next) = next else { break };
-                    event = next;
+                    if next.is_none() {
+                        break;
+                    }
                 }
             }
         }
@@ -222,36 +220,57 @@ trait Actors<M: Message> {
         }
     }
 
-    /// Lets the actor of a slot handle one event.
+    /// Lets the actor of a slot handle the event `order[at]`, and the messages right behind it that are due
+    /// at the same instant. Returns the place of the first event that it has not handled.
     ///
     /// # Safety
-    /// As for [`Population::run`]; the actor being run is that of the slot. `event` has not been
-    /// moved out, and is from here on.
+    /// As for [`Population::run`]; the actor being run is that of the slot. The events from `at` on have not
+    /// been moved out, and those that were handled are from here on.
     #[inline(always)]
     unsafe fn deliver(
         &self,
         shard: *mut Shard<M>,
         slot: *mut Slot<M, Self::Form>,
-        event: *mut Stored<M>,
-    ) {
-        // SAFETY: shard, slot and event are valid by the contract. References to them end before
+        order: &[*mut Stored<M>],
+        mut at: usize,
+    ) -> usize {
+        // SAFETY: shard, slot and events are valid by the contract. References to them end before
         // code of an actor or of a message type is called.
         unsafe {
+            let mut event = *order.get_unchecked(at);
+            (*shard).window.cursor = at;
             (*shard).turn.now = (*shard).window.base + (*event).label.offset() as u64;
             (*shard).turn.current = event;
-            let live = (*slot).header.state == State::Live;
+            let mut live = (*slot).header.state == State::Live;
             if !(*event).label.is_message() || !live && !self.is_to_begin(shard, slot) {
-                return self.deliver_other(shard, slot, event);
+                self.deliver_other(shard, slot, event);
+                return at + 1;
             }
-            count_message(shard, event);
-            if !live {
-                // Until it has begun, for what a panic leaves.
-                (*shard).turn.arrived = event;
-                self.begin(shard, slot);
-                (*shard).turn.arrived = std::ptr::null_mut();
-            }
-            if Self::Form::receive(Slot::actor(slot), shard, event) == Flow::Stop {
-                self.end(shard, slot, Reason::Returned);
+            (*shard).counters.note_time((*shard).turn.now);
+            // What the actor does in between is not due before these messages: timers come after the
+            // messages of their instant.
+            loop {
+                count_message(shard, event);
+                if !live {
+                    // Until it has begun, for what a panic leaves.
+                    (*shard).turn.arrived = event;
+                    self.begin(shard, slot);
+                    (*shard).turn.arrived = std::ptr::null_mut();
+                    live = true;
+                }
+                let label = (*event).label;
+                let flow = Self::Form::receive(Slot::actor(slot), shard, event);
+                at += 1;
+                if flow == Flow::Stop {
+                    self.end(shard, slot, Reason::Returned);
+                    return at;
+                }
+                event = match order.get(at) {
+                    Some(&next) if label.is_alike(&(*next).label) => next,
+                    _ => return at,
+                };
+                (*shard).window.cursor = at;
+                (*shard).turn.current = event;
             }
         }
     }
@@ -300,6 +319,7 @@ trait Actors<M: Message> {
                 }
                 if let Some(own) = (*shard).take_own(Stored::token(event)) {
                     let event = (*shard).arrive(own);
+                    (*shard).counters.note_time((*shard).turn.now);
                     count_message(shard, event);
                     return Ready::Yes;
                 }
@@ -328,6 +348,7 @@ trait Actors<M: Message> {
                 }
                 (*shard).count_timer(Stored::token(event).into());
             } else if kind.is_message() {
+                (*shard).counters.note_time((*shard).turn.now);
                 count_message(shard, event);
             }
             if state == State::Fresh {

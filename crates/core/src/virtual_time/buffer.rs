@@ -79,11 +79,6 @@ impl<M> Buffer<M> {
         }
     }
 
-    /// The first event that is not to be run after the one before it, if there is one.
-    pub(super) fn unsorted(&self) -> Option<*mut Stored<M>> {
-        (!self.unsorted.is_null()).then_some(self.unsorted)
-    }
-
     fn layout() -> Layout {
         Layout::from_size_align(Self::SIZE, Self::ALIGN).expect("a chunk fits into memory")
     }
@@ -224,17 +219,30 @@ impl<M> Buffer<M> {
         });
     }
 
-    /// Adds the places of all events in order.
+    /// Adds the places of all events in order. Returns how many are in order, from the first one on.
     #[inline]
-    pub(super) fn append_to(&self, places: &mut Vec<*mut Stored<M>>) {
-        if !self.even {
-            return self.for_each(|event| places.push(event));
+    pub(super) fn append_to(&self, places: &mut Vec<*mut Stored<M>>) -> usize {
+        let (before, mut sorted) = (places.len(), None);
+        if self.even {
+            self.for_each_chunk(|at, end| {
+                let first = at.cast::<Stored<M>>();
+                let count = (end.addr() - at.addr()) / size_of::<Stored<M>>();
+                let unsorted =
+                    self.unsorted.addr().wrapping_sub(at.addr()) / size_of::<Stored<M>>();
+                if unsorted < count && sorted.is_none() {
+                    sorted = Some(places.len() + unsorted);
+                }
+                places.extend((0..count).map(|index| first.wrapping_add(index)));
+            });
+        } else {
+            self.for_each(|event| {
+                if event == self.unsorted {
+                    sorted = Some(places.len());
+                }
+                places.push(event);
+            });
         }
-        self.for_each_chunk(|at, end| {
-            let first = at.cast::<Stored<M>>();
-            let count = (end.addr() - at.addr()) / size_of::<Stored<M>>();
-            places.extend((0..count).map(|index| first.wrapping_add(index)));
-        });
+        sorted.unwrap_or(places.len()) - before
     }
 
     /// The memory of a buffer, whose events are dropped.
@@ -400,15 +408,13 @@ mod tests {
             buffer.push_row(&mut pool, label(row, 3 * row), bodies);
             buffer.push_row(&mut pool, label(row, 3 * row), []);
         }
-        assert_eq!(buffer.unsorted(), None, "by receiver and sequence");
+        let sorted = buffer.append_to(&mut Vec::new());
+        assert_eq!(sorted, 3 * rows as usize, "by receiver and sequence");
         buffer.push_row(&mut pool, label(0, 7), [Arc::clone(&body)]);
-        let mut places = Vec::new();
-        buffer.append_to(&mut places);
-        assert_eq!(
-            buffer.unsorted(),
-            places.last().copied(),
-            "back to receiver 0"
-        );
+        let mut places = vec![null_mut()];
+        let sorted = buffer.append_to(&mut places);
+        assert_eq!(sorted, 3 * rows as usize, "back to receiver 0");
+        places.remove(0);
         let mut walked = Vec::new();
         buffer.for_each(|event| walked.push(event));
         assert_eq!(places, walked);

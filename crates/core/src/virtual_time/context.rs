@@ -3,7 +3,6 @@
 mod forms;
 #[cfg(feature = "serde")]
 mod kinds;
-#[cfg(feature = "serde")]
 mod scripts;
 mod transit;
 mod waits;
@@ -11,6 +10,7 @@ mod waits;
 pub(super) use forms::root_form;
 #[cfg(feature = "serde")]
 pub(super) use kinds::{handlers, read_parameters, scripts};
+pub(super) use scripts::root_script;
 
 use super::form::Form;
 use super::population::SpawnRequest;

@@ -18,10 +18,10 @@ pub(super) struct Order<M> {
     sorted: usize,
     /// All events so far are in order.
     in_order: bool,
-    /// The last event of each hash of a receiver, while grouping; else all [`NONE`].
+    /// The last run of each hash of a receiver, while grouping; else all [`NONE`].
     table: Vec<u32>,
-    /// The event before with the same hash.
-    before: Vec<u32>,
+    /// Events of one receiver that follow each other.
+    runs: Vec<Run>,
     /// One group: (receiver, time, sender, sequence) and index.
     group: Vec<(u128, u32)>,
     /// A large group: the offset in the window, and the index below it.
@@ -31,6 +31,13 @@ pub(super) struct Order<M> {
     order: Vec<*mut Stored<M>>,
 }
 
+/// Events of one receiver that follow each other, up to the first one of the next run.
+struct Run {
+    first: u32,
+    /// The next run with the same hash.
+    next: u32,
+}
+
 impl<M> Order<M> {
     pub(super) fn new() -> Order<M> {
         Order {
@@ -38,7 +45,7 @@ impl<M> Order<M> {
             sorted: 0,
             in_order: true,
             table: Vec::new(),
-            before: Vec::new(),
+            runs: Vec::new(),
             group: Vec::new(),
             keys: Vec::new(),
             sorting: Vec::new(),
@@ -57,7 +64,7 @@ impl<M> Order<M> {
     #[inline]
     pub(super) fn add(&mut self, buffer: &Buffer<M>) {
         let from = self.events.len();
-        buffer.append_to(&mut self.events);
+        let sorted = buffer.append_to(&mut self.events);
         let (before, added) = self.events.split_at(from);
         if !self.in_order || added.is_empty() {
             return;
@@ -66,14 +73,9 @@ impl<M> Order<M> {
         let joins = before
             .last()
             .is_none_or(|&last| unsafe { Stored::is_before(last, added[0]) });
-        let unsorted = if joins {
-            buffer.unsorted()
-        } else {
-            Some(added[0])
-        };
-        let sorted = unsorted.and_then(|first| added.iter().position(|&event| event == first));
-        self.in_order = unsorted.is_none();
-        self.sorted = from + sorted.unwrap_or(added.len());
+        let sorted = if joins { sorted } else { 0 };
+        self.in_order = sorted == added.len();
+        self.sorted = from + sorted;
     }
 
     /// The events, buffer after buffer.
@@ -105,8 +107,7 @@ impl<M> Order<M> {
             return (&self.events, false);
         }
         if count - sorted <= sorted / 8 {
-            self.merge();
-            return (&self.order, false);
+            return (self.merge(), false);
         }
         self.gather();
         (&self.order, true)
@@ -120,54 +121,86 @@ impl<M> Order<M> {
         if self.table.len() < 1 << bits {
             self.table.resize(1 << bits, NONE);
         }
-        let table = &mut self.table[..1 << bits];
-        let hash = |to: u32| hash(to, bits);
-        self.before.clear();
-        self.before.extend(
-            self.events
-                .iter()
-                .zip(0..)
-                .map(|(&event, index)| std::mem::replace(&mut table[hash(label(event).to)], index)),
-        );
+        self.link_runs(bits);
         self.order.clear();
-        for place in 0..self.events.len() {
-            let event = self.events[place];
-            let last = std::mem::replace(&mut self.table[hash(label(event).to)], NONE);
-            if last == NONE {
+        for number in 0..self.runs.len() - 1 {
+            let Run { first, next } = self.runs[number];
+            let event = self.events[first as usize];
+            // The first run of its hash finds the table's entry.
+            let entry = &mut self.table[hash(label(event).to, bits)];
+            if std::mem::replace(entry, NONE) == NONE {
                 continue;
             }
-            if self.before[last as usize] == NONE {
-                self.order.push(self.events[last as usize]);
+            if next == NONE && self.runs[number + 1].first == first + 1 {
+                self.order.push(event);
                 continue;
             }
-            let mut index = last;
-            while index != NONE && self.group.len() < LARGE {
-                let order = label(self.events[index as usize]).order();
-                self.group.push((order, index));
-                index = self.before[index as usize];
-            }
-            if index != NONE {
-                self.group.clear();
-                self.gather_many(last);
+            self.group.clear();
+            let mut at = number;
+            let all = loop {
+                let Run { first, next } = self.runs[at];
+                let run = first as usize..self.runs[at + 1].first as usize;
+                if self.group.len() + run.len() > LARGE {
+                    break false;
+                }
+                let events = self.events[run].iter().zip(first..);
+                self.group
+                    .extend(events.map(|(&event, index)| (label(event).order(), index)));
+                if next == NONE {
+                    break true;
+                }
+                at = next as usize;
+            };
+            if !all {
+                self.gather_many(number);
                 continue;
             }
             match self.group.len() {
                 0..=16 => insert(&mut self.group),
                 _ => self.group.sort_unstable(),
             }
-            let group = self.group.drain(..);
+            let group = self.group.iter();
             self.order
-                .extend(group.map(|(_, index)| self.events[index as usize]));
+                .extend(group.map(|&(_, index)| self.events[index as usize]));
         }
     }
 
-    /// Orders the events of one hash, `last` being the last of them, which are many: those that one receiver
-    /// gets from many senders. Sorting them by time is linear; those of one time are few.
+    /// Finds the runs, links those of one hash, and notes the last of them in the table.
+    fn link_runs(&mut self, bits: u32) {
+        let table = &mut self.table[..1 << bits];
+        self.runs.clear();
+        let mut last = None;
+        for (&event, index) in self.events.iter().zip(0..) {
+            // SAFETY: the events are valid.
+            let to = unsafe { (*event).label.to };
+            if last == Some(to) {
+                continue;
+            }
+            last = Some(to);
+            let number = self.runs.len() as u32;
+            let before = std::mem::replace(&mut table[hash(to, bits)], number);
+            self.runs.push(Run {
+                first: index,
+                next: NONE,
+            });
+            if before != NONE {
+                self.runs[before as usize].next = number;
+            }
+        }
+        let end = self.events.len() as u32;
+        self.runs.push(Run {
+            first: end,
+            next: NONE,
+        });
+    }
+
+    /// Orders the events of one hash, from run `number` on, which are many: those that one receiver gets from
+    /// many senders. Sorting them by time is linear; those of one time are few.
     #[cold]
-    fn gather_many(&mut self, last: u32) {
+    fn gather_many(&mut self, number: usize) {
         let Order {
             events,
-            before,
+            runs,
             group,
             keys,
             sorting,
@@ -176,57 +209,98 @@ impl<M> Order<M> {
         } = self;
         // SAFETY: the events are valid.
         let label = |index: u32| unsafe { &(*events[index as usize]).label };
-        let newest = label(last);
-        let (mut differ, mut alike, mut index) = (0, true, last);
+        let first = label(runs[number].first);
+        let (to, offset) = (first.to, first.offset());
+        let (mut differ, mut alike, mut at) = (0, true, number);
         keys.clear();
-        while index != NONE {
-            let label = label(index);
-            alike &= label.to == newest.to;
-            differ |= label.offset() ^ newest.offset();
-            keys.push(u64::from(label.offset()) << 32 | u64::from(index));
-            index = before[index as usize];
-        }
-        // The last one comes first.
-        keys.reverse();
-        if alike {
-            sort_by_digits(keys, sorting, differ);
-        }
-        // Those of several receivers are not sorted by time: all are sorted here.
-        for same in keys.chunk_by_mut(|a, b| !alike || a >> 32 == b >> 32) {
-            if same.len() == 1 {
-                continue;
+        loop {
+            let Run { first, next } = runs[at];
+            alike &= label(first).to == to;
+            let run = &events[first as usize..runs[at + 1].first as usize];
+            keys.extend(run.iter().zip(first..).map(|(&event, index)| {
+                // SAFETY: as above.
+                let this = unsafe { (*event).label.offset() };
+                differ |= this ^ offset;
+                u64::from(this) << 32 | u64::from(index)
+            }));
+            if next == NONE {
+                break;
             }
+            at = next as usize;
+        }
+        if !alike {
+            // Two receivers of many have one hash, which is rare.
+            group.clear();
             group.extend(
-                same.iter()
+                keys.iter()
                     .map(|&key| (label(key as u32).order(), key as u32)),
             );
             group.sort_unstable();
-            for (key, (_, index)) in same.iter_mut().zip(group.drain(..)) {
-                *key = u64::from(index);
+            order.extend(group.iter().map(|&(_, index)| events[index as usize]));
+            return;
+        }
+        sort_by_digits(keys, sorting, differ);
+        let mut done = 0;
+        while done < keys.len() {
+            let time = keys[done] >> 32;
+            let mut end = done + 1;
+            while end < keys.len() && keys[end] >> 32 == time {
+                end += 1;
             }
+            if end > done + 1 {
+                let same = &mut keys[done..end];
+                group.clear();
+                group.extend(
+                    same.iter()
+                        .map(|&key| (label(key as u32).order(), key as u32)),
+                );
+                group.sort_unstable();
+                for (key, &(_, index)) in same.iter_mut().zip(&*group) {
+                    *key = u64::from(index);
+                }
+            }
+            done = end;
         }
         order.extend(keys.iter().map(|&key| events[key as u32 as usize]));
     }
 
     /// The usual window of one sender that addresses its receivers in turn: all but a few events
-    /// are in order. The others, such as that sender's timers, are put between them.
-    fn merge(&mut self) {
+    /// are in order. The others, such as that sender's timers, are put behind or between them.
+    fn merge(&mut self) -> &[*mut Stored<M>] {
         // SAFETY: the events are valid.
         let order = |event: *mut Stored<M>| unsafe { (*event).label.order() };
-        let (sorted, rest) = self.events.split_at(self.sorted);
-        let rest = rest.iter().zip(0..);
+        let to = |event: *mut Stored<M>| unsafe { (*event).label.to };
+        let (sorted, rest) = self.events.split_at_mut(self.sorted);
+        let numbered = rest.iter().zip(0..);
+        self.group.clear();
         self.group
-            .extend(rest.map(|(&event, index)| (order(event), index)));
+            .extend(numbered.map(|(&event, index)| (order(event), index)));
         self.group.sort_unstable();
         self.order.clear();
+        let in_order = self.group.iter().map(|&(_, index)| rest[index as usize]);
+        self.order.extend(in_order);
+        rest.copy_from_slice(&self.order);
+        let has = |receiver: u32| {
+            let place = sorted.partition_point(|&event| to(event) < receiver);
+            sorted
+                .get(place)
+                .is_some_and(|&event| to(event) == receiver)
+        };
+        let mut receivers = rest.chunk_by(|&a, &b| to(a) == to(b));
+        if !receivers.any(|events| has(to(events[0]))) {
+            return &self.events;
+        }
+        self.order.clear();
         let mut done = 0;
-        for (this, index) in self.group.drain(..) {
-            let next = done + sorted[done..].partition_point(|&event| order(event) <= this);
+        for &mut this in rest {
+            let place = order(this);
+            let next = done + sorted[done..].partition_point(|&event| order(event) <= place);
             self.order.extend_from_slice(&sorted[done..next]);
-            self.order.push(self.events[self.sorted + index as usize]);
+            self.order.push(this);
             done = next;
         }
         self.order.extend_from_slice(&sorted[done..]);
+        &self.order
     }
 }
 
@@ -255,7 +329,7 @@ fn insert(group: &mut [(u128, u32)]) {
 /// are equal stay in their order.
 fn sort_by_digits(keys: &mut Vec<u64>, memory: &mut Vec<u64>, differ: u32) {
     const DIGIT: u32 = 10;
-    memory.clear();
+    // What is in it is written over.
     memory.resize(keys.len(), 0);
     for shift in (0..u32::BITS).step_by(DIGIT as usize) {
         let digit = |key: u64| (key >> 32 >> shift) as usize & ((1 << DIGIT) - 1);
@@ -382,6 +456,38 @@ mod tests {
             "between the second and third event of receiver 0"
         );
         assert_eq!(places[92], 91);
+    }
+
+    #[test]
+    fn what_is_for_others_than_those_in_order_comes_behind_them() {
+        let mut order = Order::new();
+        let events = || {
+            let mut events: Vec<_> = (3..93).map(|i| event(i / 3, 2 * (i % 3), 9, i)).collect();
+            events.extend([event(77, 3, 7, 0), event(0, 9, 7, 1), event(0, 3, 7, 2)]);
+            events
+        };
+        check(&mut order, events());
+        let arranged = arrange(&mut order, events());
+        let places = arranged.iter().map(|(place, _)| *place);
+        assert!(places.eq((0..90).chain([92, 91, 90])));
+        // One of them is for somebody who has others.
+        let events = events().into_iter().chain([event(30, 1, 7, 3)]).collect();
+        check(&mut order, events);
+    }
+
+    #[test]
+    fn runs_of_one_receiver_between_others_are_one_group() {
+        let mut order = Order::new();
+        let mut random = Random::new(8);
+        for length in [1, 3, 40, LARGE as u32 + 9] {
+            let hub = |at: u32| event(7, 100 - at % 100, 1 + at % 3, at);
+            let mut events = Vec::new();
+            for run in 0..4 {
+                events.extend((0..length).map(|at| hub(run * length + at)));
+                events.extend((0..3).map(|at| event(8 + random.below(20), at, 9, run)));
+            }
+            check(&mut order, events);
+        }
     }
 
     #[test]

@@ -98,6 +98,29 @@ pub(super) struct Lineage {
     pub(super) watched: bool,
 }
 
+/// Actors of one page that have ended and are not counted yet. Those of a page often end one after the other.
+struct Ending {
+    /// No page if there are none.
+    page: u32,
+    group: u32,
+    count: u32,
+    last: u32,
+    lineage: Lineage,
+}
+
+impl Ending {
+    const NONE: Ending = Ending {
+        page: u32::MAX,
+        group: 0,
+        count: 0,
+        last: 0,
+        lineage: Lineage {
+            parent: 0,
+            watched: false,
+        },
+    };
+}
+
 /// Which actors there are, and where.
 pub(super) struct Places {
     index: usize,
@@ -109,6 +132,7 @@ pub(super) struct Places {
     groups: Slab<Group>,
     batches: Slab<Batch>,
     shared: Slab<Box<Shared>>,
+    ending: Ending,
     /// The last to end of each spawn of which no actor is left on this shard.
     pub(super) over: Vec<u32>,
     /// Those that have been forgotten and whose names are kept.
@@ -134,6 +158,7 @@ impl Places {
             groups: Slab::new(),
             batches: Slab::new(),
             shared: Slab::new(),
+            ending: Ending::NONE,
             over: Vec::new(),
             ended: Vec::new(),
         }
@@ -344,28 +369,66 @@ impl Places {
     }
 
     /// An actor of this shard has ended. Returns whose it was.
-    #[inline]
+    #[inline(always)]
     pub(super) fn ended(&mut self, addr: u32) -> Option<Lineage> {
-        let (living, lineage) = match self.page(addr >> PAGE_BITS) {
-            Page::None => return None,
+        if addr >> PAGE_BITS == self.ending.page {
+            self.ending.count += 1;
+            self.ending.last = addr;
+            return Some(self.ending.lineage);
+        }
+        self.first_ended(addr)
+    }
+
+    /// The same for an actor of another page than the last one.
+    #[inline(never)]
+    fn first_ended(&mut self, addr: u32) -> Option<Lineage> {
+        self.count_ended();
+        let page = addr >> PAGE_BITS;
+        match self.page(page) {
+            Page::None => None,
             Page::Whole { group } => {
-                let group = self.groups.get_mut(group)?;
-                group.living -= 1;
-                let (parent, watched) = (group.parent, group.spawn.watched);
-                (group.living, Lineage { parent, watched })
+                let known = self.groups.get(group)?;
+                let (parent, watched) = (known.parent, known.spawn.watched);
+                let lineage = Lineage { parent, watched };
+                self.ending = Ending {
+                    page,
+                    group,
+                    count: 1,
+                    last: addr,
+                    lineage,
+                };
+                Some(lineage)
             }
             Page::Shared { .. } => {
                 let number = self.batch_number(addr)?;
                 let batch = self.batches.get_mut(number)?;
                 batch.living -= 1;
                 let (parent, watched) = (batch.parent, batch.watched);
-                (batch.living.into(), Lineage { parent, watched })
+                if batch.living == 0 {
+                    self.over.push(addr);
+                }
+                Some(Lineage { parent, watched })
             }
-        };
-        if living == 0 {
-            self.over.push(addr);
         }
-        Some(lineage)
+    }
+
+    /// Counts those that have ended: from here on `over` is complete.
+    pub(super) fn count_ended(&mut self) {
+        let Ending {
+            page,
+            group,
+            count,
+            last,
+            ..
+        } = std::mem::replace(&mut self.ending, Ending::NONE);
+        if page != Ending::NONE.page
+            && let Some(group) = self.groups.get_mut(group)
+        {
+            group.living -= count;
+            if group.living == 0 {
+                self.over.push(last);
+            }
+        }
     }
 
     /// Forgets all that were spawned together with this actor, the last of them on this shard.

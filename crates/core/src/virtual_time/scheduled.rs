@@ -183,6 +183,12 @@ impl Label {
             && self.offset() <= other.offset()
     }
 
+    /// Whether both are of one kind, and due at one instant of a window at one receiver.
+    #[inline(always)]
+    pub(super) fn is_alike(&self, other: &Label) -> bool {
+        (self.key, self.to) == (other.key, other.to)
+    }
+
     /// By what events of one window are ordered: receiver, then time, sender, sequence, kind.
     ///
     /// Two events with one order are of one sender and one time; they stay in the order in which

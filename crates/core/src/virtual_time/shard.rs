@@ -303,13 +303,20 @@ impl<M: Message> Shard<M> {
 
     /// Forgets what is noted beside the memory of the actor being run, which has ended. What is
     /// returned is to be dropped.
+    #[inline]
     #[must_use = "dropping a waker is foreign code: done where no reference is held"]
     pub(super) fn forget(&mut self) -> Option<Waker> {
         self.waits.forget_handles(self.turn.me);
         if self.header().has_spawns() {
-            self.requests.remove(&self.turn.me);
+            self.forget_requests();
         }
         self.waits.take_relay(self.turn.me)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn forget_requests(&mut self) {
+        self.requests.remove(&self.turn.me);
     }
 
     /// The first window after the current one in which something is to happen, or the current one if

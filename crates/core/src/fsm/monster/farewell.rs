@@ -50,7 +50,7 @@ enum Step {
 
 impl Farewell {
     /// Goes on until it waits for something; [`Wait::End`] when all that will ever come has come.
-    #[inline]
+    #[inline(always)]
     pub(super) fn go_on<W: Watch, C: Context<Msg>>(
         &mut self,
         event: Option<Event<Msg>>,
@@ -99,6 +99,7 @@ impl Farewell {
     ///
     /// Answers are taken in while the goodbyes go out, at most two chunks of them outstanding: they
     /// need no room then, whatever the population.
+    #[inline(never)]
     fn ask<C: Context<Msg>>(&mut self, pirates: AddrRange, cx: &mut C) -> Wait {
         loop {
             if self.asked == pirates.len() {

@@ -3,13 +3,15 @@
 use super::forms::{Maker, return_arrived};
 use super::waits::next_event;
 use super::{ForEvent, VirtualContext};
-use crate::contract::{Event, Flow, Message, Script, Token, Wait, Waiting, time::nanos};
+use crate::contract::{Addr, Event, Flow, Message, Script, Token, Wait, Waiting, time::nanos};
 use crate::virtual_time::form::Form;
 use crate::virtual_time::scheduled::{Head, Kind};
 use crate::virtual_time::shard::Shard;
+use crate::virtual_time::stored::Stored;
+#[cfg(feature = "serde")]
 use crate::virtual_time::travel::{CodecError, get, put};
-use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
+use std::sync::{Mutex, PoisonError};
 
 /// Actors that are scripts.
 pub(super) struct Scripts<S, F> {
@@ -24,7 +26,8 @@ pub(super) struct Scripted<S> {
 }
 
 /// What it waits for.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Until {
     /// Nothing: it has just begun.
     Now,
@@ -32,6 +35,24 @@ enum Until {
     Spawned(u32),
     /// A timer of the library's own, with this token.
     Due(u32),
+}
+
+/// A script that is made already: there is one actor of it.
+struct Once<S>(Mutex<Option<S>>);
+
+impl<S: Send + 'static> Maker<S> for Once<S> {
+    fn make(&self, _: u32) -> S {
+        let mut script = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        script.take().expect("a run has one root")
+    }
+}
+
+/// The form of a root that is a script.
+pub(in super::super) fn root_script<M: Message, S: Script<M>>(script: S) -> impl Form<M> {
+    Scripts {
+        make: Once(Mutex::new(Some(script))),
+        _script: PhantomData,
+    }
 }
 
 impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
@@ -44,12 +65,15 @@ impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
         }
     }
 
+    #[cfg(feature = "serde")]
     const KIND: Option<&'static str> = F::KIND;
 
+    #[cfg(feature = "serde")]
     fn parameters(&self, to: &mut Vec<u8>) -> Result<(), CodecError> {
         self.make.parameters(to)
     }
 
+    #[cfg(feature = "serde")]
     unsafe fn save(actor: *const Scripted<S>, to: &mut Vec<u8>) -> Result<(), CodecError> {
         // SAFETY: the contract.
         let scripted = unsafe { &*actor };
@@ -57,6 +81,7 @@ impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
         F::save(&scripted.script, to)
     }
 
+    #[cfg(feature = "serde")]
     fn load(&self, from: &mut &[u8]) -> Result<Scripted<S>, CodecError> {
         Ok(Scripted {
             until: get(from)?,
@@ -91,23 +116,38 @@ impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
                     Until::Due(_) => event = None,
                     Until::Event | Until::Spawned(_) => {}
                 }
-                let context = &mut VirtualContext::new(ForEvent(shard));
-                let wait = (*actor).script.go_on(event, context);
-                (*actor).until = match wait {
-                    Wait::Event => Until::Event,
-                    Wait::Spawned(request) => Until::Spawned(request),
-                    Wait::Sleep(time) => sleep(shard, nanos(time)),
-                    Wait::Yield => sleep(shard, (*shard).min_latency()),
-                    Wait::Settle => sleep(shard, (*shard).time_to_settle()),
-                    Wait::End => {
-                        return_arrived(shard);
-                        return Flow::Stop;
-                    }
-                };
+                if go_on(actor, shard, event) == Flow::Stop {
+                    return Flow::Stop;
+                }
             }
         }
     }
 
+    #[inline(always)]
+    unsafe fn receive(
+        actor: *mut Scripted<S>,
+        shard: *mut Shard<M>,
+        message: *mut Stored<M>,
+    ) -> Flow {
+        // SAFETY: as in `handle`; a message has a body, which is moved out once.
+        unsafe {
+            if !matches!((*actor).until, Until::Event) || (*shard).has_kept_events() {
+                (*shard).turn.arrived = message;
+                return Self::handle(actor, shard);
+            }
+            let event = Event::Message {
+                from: Addr((*message).label.from),
+                body: Stored::body(message).read(),
+            };
+            if go_on(actor, shard, Some(event)) == Flow::Stop {
+                return Flow::Stop;
+            }
+            // Nothing was kept for it, and nothing has arrived that it has not been given.
+            Flow::Continue
+        }
+    }
+
+    #[cfg(feature = "serde")]
     unsafe fn state(_: *const ()) -> Option<serde_json::Value> {
         None
     }
@@ -124,6 +164,35 @@ impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
             };
         }
     }
+}
+
+/// Lets a script go on to its next wait.
+///
+/// # Safety
+/// The shard is valid and no reference to it is held; the script is used by nothing else.
+#[inline(always)]
+unsafe fn go_on<M: Message, S: Script<M>>(
+    actor: *mut Scripted<S>,
+    shard: *mut Shard<M>,
+    event: Option<Event<M>>,
+) -> Flow {
+    // SAFETY: the contract; references to the shard end before the script goes on.
+    unsafe {
+        let context = &mut VirtualContext::new(ForEvent(shard));
+        let wait = (*actor).script.go_on(event, context);
+        (*actor).until = match wait {
+            Wait::Event => Until::Event,
+            Wait::Spawned(request) => Until::Spawned(request),
+            Wait::Sleep(time) => sleep(shard, nanos(time)),
+            Wait::Yield => sleep(shard, (*shard).min_latency()),
+            Wait::Settle => sleep(shard, (*shard).time_to_settle()),
+            Wait::End => {
+                return_arrived(shard);
+                return Flow::Stop;
+            }
+        };
+    }
+    Flow::Continue
 }
 
 /// Sets a timer of the library's own.

@@ -132,6 +132,7 @@ impl<M: Message> Engine<M> {
 
     /// Forgets the actors of spawns of which none is left here, and gives their memory back.
     pub(super) fn forget_ended(&mut self) {
+        self.shard().places.count_ended();
         // Totals are wanted of all actors, to the end.
         if self.shard().settings.per_actor {
             self.shard().places.over.clear();

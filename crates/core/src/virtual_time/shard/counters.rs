@@ -131,6 +131,12 @@ impl Counters {
         }
     }
 
+    /// Something has happened at this time.
+    #[inline(always)]
+    pub(in super::super) fn note_time(&mut self, now: u64) {
+        self.last = self.last.max(now);
+    }
+
     /// Actors that have begun and not ended.
     pub(in super::super) fn live(&self) -> u64 {
         self.begun + self.never - self.ended
@@ -138,7 +144,7 @@ impl Counters {
 }
 
 impl<M: Message> Shard<M> {
-    /// Counts a message being delivered, with what its type says of it.
+    /// Counts a message being delivered, with what its type says of it; its time has been noted.
     #[inline(always)]
     pub(in super::super) fn count_message(&mut self, head: Label, kind: usize, fingerprint: u64) {
         self.counters.messages[kind] += 1;
@@ -155,6 +161,7 @@ impl<M: Message> Shard<M> {
     #[inline(always)]
     pub(in super::super) fn count_timer(&mut self, token: u64) {
         self.counters.fired += 1;
+        self.counters.note_time(self.turn.now);
         let parties = (self.turn.me as u64) << 32 | TIMER_FROM as u64;
         // The library's own tokens only need to differ; their numbers depend on the shard.
         self.digest(parties, 0, token.min(Token::OWN as u64));
@@ -177,7 +184,6 @@ impl<M: Message> Shard<M> {
             what.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ inner.rotate_left(32) | 1,
         );
         self.counters.digest = self.counters.digest.wrapping_add(outer);
-        self.counters.last = self.counters.last.max(self.turn.now);
     }
 
     /// Notes what ordinary runs do not: the message of this kind, or the timer, being delivered.

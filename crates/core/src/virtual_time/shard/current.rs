@@ -95,6 +95,12 @@ impl<M: Message> Shard<M> {
         self.header().kept = list;
     }
 
+    /// Whether the actor being run has kept an event.
+    #[inline(always)]
+    pub(in super::super) fn has_kept_events(&mut self) -> bool {
+        self.header().kept != 0
+    }
+
     /// The first event that the actor being run has kept.
     #[inline(always)]
     pub(in super::super) fn take_kept(&mut self) -> Option<Scheduled<M>> {

@@ -176,8 +176,14 @@ impl Waits {
     #[inline]
     pub(super) fn forget_handles(&mut self, actor: u32) {
         if !self.handles.is_empty() {
-            self.handles.remove(&actor);
+            self.forget_its_handles(actor);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn forget_its_handles(&mut self, actor: u32) {
+        self.handles.remove(&actor);
     }
 
     /// The timer of a wait is not needed any more.
@@ -235,6 +241,12 @@ impl Waits {
         if self.relays.is_empty() {
             return None;
         }
+        self.take_its_relay(actor)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_its_relay(&mut self, actor: u32) -> Option<Waker> {
         self.relays.remove(&actor)
     }
 }
