@@ -232,8 +232,11 @@ impl Recorder {
     }
 
     /// An actor has ended.
+    #[inline]
     pub fn done(&self, at: Time, actor: Addr, exit: Exit) {
-        self.push_if(|w| w.graph, at, actor, What::Done(exit));
+        if self.wants_graph() {
+            self.push_if(|w| w.graph, at, actor, What::Done(exit));
+        }
     }
 
     /// A client has sent a message of this kind, an index into the observer's lists of kinds and

@@ -205,7 +205,7 @@ impl<W: Watch> Monster<W> {
 }
 
 impl<W: Watch> Script<Msg> for Monster<W> {
-    #[inline]
+    #[inline(always)]
     fn go_on<C: Context<Msg>>(&mut self, event: Option<Event<Msg>>, cx: &mut C) -> Wait {
         if self.stage == Stage::Farewell {
             return self.say_goodbye(event, cx);

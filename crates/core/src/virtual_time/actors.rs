@@ -43,7 +43,8 @@ unsafe fn count_message<M: Message>(shard: *mut Shard<M>, event: *mut Stored<M>)
     unsafe {
         let body = &*Stored::body(event);
         let (kind, fingerprint) = (body.kind(), body.fingerprint());
-        (*shard).count_message((*event).label, kind, fingerprint);
+        let (parties, seq) = (Stored::parties(event), (*event).label.seq);
+        (*shard).count_message(parties, seq, kind, fingerprint);
     }
 }
 

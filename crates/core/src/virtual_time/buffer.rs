@@ -31,6 +31,8 @@ pub(super) struct Buffer<M> {
     last: *mut Chunk,
     /// The event written last.
     newest: *mut Stored<M>,
+    /// Its [order](Label::coarse_order), as long as all are in order.
+    newest_order: u64,
     /// The first event that is not to be run after the one before it; null if there is none.
     unsorted: *mut Stored<M>,
     /// All events have the same size, that of one without a cause.
@@ -73,6 +75,7 @@ impl<M> Buffer<M> {
             first: null_mut(),
             last: null_mut(),
             newest: null_mut(),
+            newest_order: 0,
             unsorted: null_mut(),
             even: true,
             _events: PhantomData,
@@ -81,6 +84,12 @@ impl<M> Buffer<M> {
 
     fn layout() -> Layout {
         Layout::from_size_align(Self::SIZE, Self::ALIGN).expect("a chunk fits into memory")
+    }
+
+    /// Whether so many bytes can be written behind what is there.
+    #[inline(always)]
+    pub(super) fn has_room(&self, bytes: usize) -> bool {
+        self.limit.addr() - self.at.addr() >= bytes
     }
 
     /// Adds an event that `write` writes to where it is told to; it says how many bytes it took.
@@ -93,9 +102,19 @@ impl<M> Buffer<M> {
         pool: &mut Pool<M>,
         write: impl FnOnce(*mut u8) -> usize,
     ) {
-        if self.limit.addr() - self.at.addr() < Stored::<M>::MOST {
+        if !self.has_room(Stored::<M>::MOST) {
             self.grow(pool);
         }
+        // SAFETY: the contract; there is room now.
+        unsafe { self.write_with(write) }
+    }
+
+    /// The same where there is room for any event.
+    ///
+    /// # Safety
+    /// As for [`Buffer::push_with`], and the buffer [has room](Buffer::has_room) for [`Stored::MOST`] bytes.
+    #[inline(always)]
+    pub(super) unsafe fn write_with(&mut self, write: impl FnOnce(*mut u8) -> usize) {
         let size = write(self.at);
         let event = self.at.cast::<Stored<M>>();
         // SAFETY: it was written just now.
@@ -108,36 +127,20 @@ impl<M> Buffer<M> {
 
     /// Adds messages of one sender to one receiver, which are due at one time and follow each other. The
     /// first has this label.
+    ///
+    /// # Safety
+    /// The buffer [has room](Buffer::has_room) for them, and there is one or more.
     #[inline(always)]
-    pub(super) fn push_row<const N: usize>(
-        &mut self,
-        pool: &mut Pool<M>,
-        label: Label,
-        bodies: [M; N],
-    ) {
-        let labels = |index: usize| label.later(index as u32);
-        if self.limit.addr() - self.at.addr() < N * size_of::<Stored<M>>() {
-            for (index, body) in bodies.into_iter().enumerate() {
-                // SAFETY: one event is written.
-                unsafe {
-                    self.push_with(pool, |place| {
-                        Stored::write_plain(place, labels(index), body)
-                    });
-                }
-            }
-            return;
-        }
-        if N == 0 {
-            return;
-        }
+    pub(super) unsafe fn write_row<const N: usize>(&mut self, label: Label, bodies: [M; N]) {
         let first = self.at.cast::<Stored<M>>();
         let bodies = ManuallyDrop::new(bodies);
         // SAFETY: there is room for all, and events are written one behind the other; each body is moved
         // out once. Behind the first event all are in order.
         unsafe {
             for index in 0..N {
-                let body = bodies.as_ptr().add(index).read();
-                Stored::write_plain(first.add(index).cast(), labels(index), body);
+                let event = first.add(index);
+                label.later(index as u32).write_to(&raw mut (*event).label);
+                Stored::body(event).write(bodies.as_ptr().add(index).read());
             }
             self.note_order(first);
             self.newest = first.add(N - 1);
@@ -151,12 +154,29 @@ impl<M> Buffer<M> {
     /// It is an event of this buffer, and `newest` is still the one before it.
     #[inline(always)]
     unsafe fn note_order(&mut self, event: *mut Stored<M>) {
-        if self.unsorted.is_null()
-            && !self.newest.is_null()
-            // SAFETY: the contract; the newest event is one of this buffer, too.
-            && unsafe { !Stored::is_before(self.newest, event) }
-        {
-            self.unsorted = event;
+        // SAFETY: the contract.
+        let order = unsafe { (*event).label.coarse_order() };
+        if order > self.newest_order {
+            self.newest_order = order;
+        } else if self.unsorted.is_null() {
+            // SAFETY: the contract.
+            unsafe { self.compare_with_newest(event) }
+        }
+    }
+
+    /// The same for an event that does not come after the one before it by receiver and time alone, or that
+    /// is the first.
+    ///
+    /// # Safety
+    /// As for [`Buffer::note_order`].
+    #[inline(never)]
+    unsafe fn compare_with_newest(&mut self, event: *mut Stored<M>) {
+        // SAFETY: the contract; the newest event is one of this buffer, too.
+        unsafe {
+            if !self.newest.is_null() && !Stored::is_before(self.newest, event) {
+                self.unsorted = event;
+            }
+            self.newest_order = (*event).label.coarse_order();
         }
     }
 
@@ -168,9 +188,10 @@ impl<M> Buffer<M> {
         unsafe { self.push_with(pool, |place| Stored::write(place, event)) }
     }
 
+    /// Begins a chunk. An empty buffer has none.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, pool: &mut Pool<M>) {
+    pub(super) fn grow(&mut self, pool: &mut Pool<M>) {
         let chunk = pool.take();
         // SAFETY: the chunk is the pool's no longer, and is this buffer's. The chunks of a buffer
         // are valid.
@@ -232,7 +253,15 @@ impl<M> Buffer<M> {
                 if unsorted < count && sorted.is_none() {
                     sorted = Some(places.len() + unsorted);
                 }
-                places.extend((0..count).map(|index| first.wrapping_add(index)));
+                places.reserve(count);
+                let room = &mut places.spare_capacity_mut()[..count];
+                let mut event = first;
+                for place in room {
+                    place.write(event);
+                    event = event.wrapping_add(1);
+                }
+                // SAFETY: so many have been written.
+                unsafe { places.set_len(places.len() + count) };
             });
         } else {
             self.for_each(|event| {
@@ -405,12 +434,20 @@ mod tests {
         let label = |to: u32, seq: u32| Head::new(5, Kind::Plain, to, 2, seq, 0).label;
         for row in 0..rows {
             let bodies = [(); 3].map(|()| Arc::clone(&body));
-            buffer.push_row(&mut pool, label(row, 3 * row), bodies);
-            buffer.push_row(&mut pool, label(row, 3 * row), []);
+            if !buffer.has_room(3 * size_of::<Stored<Arc<u32>>>()) {
+                buffer.grow(&mut pool);
+            }
+            // SAFETY: there is room.
+            unsafe { buffer.write_row(label(row, 3 * row), bodies) };
         }
         let sorted = buffer.append_to(&mut Vec::new());
         assert_eq!(sorted, 3 * rows as usize, "by receiver and sequence");
-        buffer.push_row(&mut pool, label(0, 7), [Arc::clone(&body)]);
+        // SAFETY: one event is written.
+        unsafe {
+            buffer.push_with(&mut pool, |place| {
+                Stored::write_plain(place, label(0, 7), Arc::clone(&body))
+            });
+        }
         let mut places = vec![null_mut()];
         let sorted = buffer.append_to(&mut places);
         assert_eq!(sorted, 3 * rows as usize, "back to receiver 0");

@@ -129,6 +129,30 @@ impl Label {
         }
     }
 
+    /// Where receiver and sender are in it.
+    pub(super) const PARTIES: usize = std::mem::offset_of!(Label, to);
+
+    /// Writes it, in two halves: compilers would write each field by itself.
+    ///
+    /// # Safety
+    /// The place is valid for writes.
+    #[inline(always)]
+    pub(super) unsafe fn write_to(self, place: *mut Label) {
+        let Label { key, to, from, seq } = self;
+        let half = |first: u32, second: u32| {
+            if cfg!(target_endian = "little") {
+                (second as u64) << 32 | first as u64
+            } else {
+                (first as u64) << 32 | second as u64
+            }
+        };
+        // SAFETY: the contract; a label is four numbers of 32 bits in this order, without anything between.
+        unsafe {
+            let halves = place.cast::<[u64; 2]>();
+            halves.write_unaligned([half(key, to), half(from, seq)]);
+        }
+    }
+
     /// Nanoseconds since the begin of the window.
     #[inline(always)]
     pub(super) fn offset(&self) -> u32 {
@@ -181,6 +205,13 @@ impl Label {
         (self.to, self.from) == (other.to, other.from)
             && self.seq < other.seq
             && self.offset() <= other.offset()
+    }
+
+    /// A number that is larger than another event's only if the [order](Label::order) is, too: by receiver and
+    /// time.
+    #[inline(always)]
+    pub(super) fn coarse_order(&self) -> u64 {
+        (self.to as u64) << 32 | (self.key & !KIND_MASK) as u64
     }
 
     /// Whether both are of one kind, and due at one instant of a window at one receiver.

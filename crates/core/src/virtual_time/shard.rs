@@ -102,22 +102,20 @@ impl<M: Message> Shard<M> {
                 most_at_once: config.most_at_once.get(),
                 cut: config.cut.clone(),
                 window_bits,
+                offset_mask: (1 << window_bits) - 1,
+                plain: !config.traces && config.network.is_none(),
                 to_root: config.dead_letters == DeadLetters::ToRoot,
                 per_actor: config.per_actor,
                 traces: config.traces,
                 attentive: config.per_actor,
                 survives_panics: config.panics == Panics::EndActor,
             },
-            window: Window {
-                number: 0,
-                base: 0,
-                limit: config
+            window: Window::new(
+                window_bits,
+                config
                     .end
                     .map_or(u64::MAX - 1, |end| end.as_nanos().min(u64::MAX - 1)),
-                pause: u64::MAX,
-                scattered: false,
-                cursor: 0,
-            },
+            ),
             turn: Turn::new(),
             places: Places::new(index, shards),
             queues: Queues::new(shards, window_bits),
@@ -188,7 +186,7 @@ impl<M: Message> Shard<M> {
             actor: self.turn.me,
             token,
         };
-        if time >> self.settings.window_bits != self.window.number {
+        if time >= self.window.end {
             if time != u64::MAX {
                 self.queues.timers.push(timer);
             }

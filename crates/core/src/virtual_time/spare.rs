@@ -32,6 +32,14 @@ impl<T> Spare<T> {
         self.classes[class].push(buffer);
     }
 
+    /// A buffer with room for so many, which is a power of two.
+    pub(super) fn take(&mut self, capacity: usize) -> Vec<T> {
+        let spare = self.classes.get_mut(capacity.ilog2() as usize);
+        spare
+            .and_then(Vec::pop)
+            .unwrap_or_else(|| Vec::with_capacity(capacity))
+    }
+
     /// Moves what is in a buffer that is full to one with twice the room.
     #[cold]
     #[inline(never)]

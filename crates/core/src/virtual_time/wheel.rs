@@ -11,6 +11,75 @@
 
 use super::spare::Spare;
 
+/// What waits for one window, or for a block of them.
+struct Slot<T> {
+    /// What was added last.
+    last: Vec<T>,
+    /// What was added before, in pieces that are full.
+    full: Vec<Vec<T>>,
+}
+
+impl<T> Slot<T> {
+    /// More entries than this are in pieces of so many: they need no more memory than they fill, and are never
+    /// moved.
+    const PIECE: usize = 512;
+
+    fn new() -> Slot<T> {
+        Slot {
+            last: Vec::new(),
+            full: Vec::new(),
+        }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, entry: T, spare: &mut Spare<T>) {
+        if self.last.len() == self.last.capacity() {
+            self.make_room(spare);
+        }
+        self.last.push(entry);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, spare: &mut Spare<T>) {
+        if self.last.len() < Slot::<T>::PIECE {
+            return spare.make_room(&mut self.last);
+        }
+        let piece = spare.take(Slot::<T>::PIECE);
+        self.full.push(std::mem::replace(&mut self.last, piece));
+    }
+
+    /// Hands out all entries in the order in which they were added.
+    fn drain(&mut self, spare: &mut Spare<T>, mut each: impl FnMut(T)) {
+        let last = std::mem::take(&mut self.last);
+        for mut piece in self.full.drain(..).chain([last]) {
+            piece.drain(..).for_each(&mut each);
+            spare.push(piece);
+        }
+        // It may be long before there are as many again.
+        self.full = Vec::new();
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &T> {
+        self.full.iter().chain([&self.last]).flatten()
+    }
+
+    /// Removes every entry for which `keep` is false. Returns how many are left.
+    fn retain(&mut self, mut keep: impl FnMut(&T) -> bool, spare: &mut Spare<T>) -> usize {
+        self.full
+            .iter_mut()
+            .for_each(|piece| piece.retain(&mut keep));
+        self.last.retain(&mut keep);
+        let pieces = self.full.extract_if(.., |piece| piece.is_empty());
+        pieces.for_each(|piece| spare.push(piece));
+        let left = self.iter().count();
+        if left == 0 {
+            spare.push(std::mem::take(&mut self.last));
+        }
+        left
+    }
+}
+
 /// What can wait in a wheel: it knows its time.
 pub(super) trait Due {
     /// When it is due, in nanoseconds.
@@ -23,7 +92,7 @@ const SLOTS: usize = 1 << DIGIT;
 struct Level<T> {
     /// Which slots have entries.
     occupied: u128,
-    slots: Box<[Vec<T>]>,
+    slots: Box<[Slot<T>]>,
 }
 
 /// Entries by the window in which they are due.
@@ -69,16 +138,12 @@ impl<T: Due> Wheel<T> {
         let Level { occupied, slots } = &mut self.levels[level as usize];
         let slot = (window >> (DIGIT * level)) as usize % SLOTS;
         *occupied |= 1 << slot;
-        let slot = &mut slots[slot];
-        if slot.len() == slot.capacity() {
-            self.spare.make_room(slot);
-        }
-        slot.push(entry);
+        slots[slot].push(entry, &mut self.spare);
     }
 
     #[cold]
     fn grow(&mut self) {
-        let slots = (0..SLOTS).map(|_| Vec::new()).collect();
+        let slots = (0..SLOTS).map(|_| Slot::new()).collect();
         self.levels.push(Level { occupied: 0, slots });
     }
 
@@ -103,11 +168,13 @@ impl<T: Due> Wheel<T> {
                 continue;
             }
             *occupied &= !(1 << slot);
-            let mut entries = std::mem::take(&mut slots[slot]);
-            for entry in entries.drain(..) {
-                self.place(entry.time() >> self.window_bits, entry);
+            let Slot { last, full } = std::mem::replace(&mut slots[slot], Slot::new());
+            for mut piece in full.into_iter().chain([last]) {
+                for entry in piece.drain(..) {
+                    self.place(entry.time() >> self.window_bits, entry);
+                }
+                self.spare.push(piece);
             }
-            self.spare.push(entries);
         }
     }
 
@@ -121,7 +188,7 @@ impl<T: Due> Wheel<T> {
 
     /// Hands out the entries of the current window in the order in which they were added.
     #[inline]
-    pub(super) fn drain(&mut self, mut each: impl FnMut(T)) {
+    pub(super) fn drain(&mut self, each: impl FnMut(T)) {
         let Some(Level { occupied, slots }) = self.levels.first_mut() else {
             return;
         };
@@ -130,9 +197,7 @@ impl<T: Due> Wheel<T> {
             return;
         }
         *occupied &= !(1 << slot);
-        let mut entries = std::mem::take(&mut slots[slot]);
-        entries.drain(..).for_each(&mut each);
-        self.spare.push(entries);
+        slots[slot].drain(&mut self.spare, each);
     }
 
     /// Removes every entry for which `keep` is false; O(n). Returns how many are left.
@@ -143,11 +208,10 @@ impl<T: Due> Wheel<T> {
                 if *occupied >> index & 1 == 0 {
                     continue;
                 }
-                slot.retain(&mut keep);
-                left += slot.len();
-                if slot.is_empty() {
+                let here = slot.retain(&mut keep, &mut self.spare);
+                left += here;
+                if here == 0 {
                     *occupied &= !(1 << index);
-                    self.spare.push(std::mem::take(slot));
                 }
             }
         }
@@ -158,13 +222,13 @@ impl<T: Due> Wheel<T> {
     #[cfg(feature = "serde")]
     pub(super) fn for_each(&self, each: impl FnMut(&T)) {
         let slots = self.levels.iter().flat_map(|level| &level.slots);
-        slots.flatten().for_each(each);
+        slots.flat_map(Slot::iter).for_each(each);
     }
 
     /// When the first entry is due; O(n).
     pub(super) fn earliest(&self) -> Option<u64> {
         let slots = self.levels.iter().flat_map(|level| &level.slots);
-        slots.flatten().map(Due::time).min()
+        slots.flat_map(Slot::iter).map(Due::time).min()
     }
 
     /// No entry is due before this window; `u64::MAX` if there is none. Exact within the current

@@ -1,7 +1,7 @@
 //! The end: goodbyes out, goodbyes and gold in.
 
 use super::{at_once, end_of_step};
-use crate::contract::{AddrRange, Context, Event, Token, Wait};
+use crate::contract::{Addr, AddrRange, Context, Event, Token, Wait};
 use crate::fsm::{Msg, PirateWatch, Tally, Watch};
 use std::time::Duration;
 
@@ -59,6 +59,30 @@ impl Farewell {
         told: &W::Pirate,
         cx: &mut C,
     ) -> Wait {
+        // Nearly all that ever comes, and it comes often.
+        if let Some(Event::Message { from, body }) = event
+            && matches!(self.step, Step::TakeIn | Step::Last)
+        {
+            self.broken = true;
+            self.hear(from, body, watch, told, cx);
+            if self.step == Step::TakeIn && !self.certain && self.is_owed_a_chunk(pirates) {
+                return Wait::Event;
+            }
+            return self.go_on_without(pirates, cx);
+        }
+        self.go_on_after(event, pirates, watch, told, cx)
+    }
+
+    /// The same for any event.
+    #[inline(never)]
+    fn go_on_after<W: Watch, C: Context<Msg>>(
+        &mut self,
+        event: Option<Event<Msg>>,
+        pirates: AddrRange,
+        watch: &W,
+        told: &W::Pirate,
+        cx: &mut C,
+    ) -> Wait {
         if let Some(event) = event {
             match (self.step, event) {
                 (Step::UpToMark(generation), Event::Timer(MARK)) => {
@@ -75,6 +99,12 @@ impl Farewell {
                 }
             }
         }
+        self.go_on_without(pirates, cx)
+    }
+
+    /// Goes on where it is.
+    #[inline(never)]
+    fn go_on_without<C: Context<Msg>>(&mut self, pirates: AddrRange, cx: &mut C) -> Wait {
         match self.step {
             Step::Begin => {
                 cx.timer(PATIENCE, SILENCE);
@@ -119,13 +149,18 @@ impl Farewell {
     }
 
     /// What there is to wait for before the next chunk of goodbyes.
-    #[inline]
     fn before_the_next(&mut self, pirates: AddrRange) -> Option<Wait> {
         if self.certain {
             self.step = Step::Ask;
             return Some(Wait::Yield);
         }
-        (self.tally.goodbyes + at_once(pirates) < self.asked).then_some(Wait::Event)
+        self.is_owed_a_chunk(pirates).then_some(Wait::Event)
+    }
+
+    /// More than a chunk of goodbyes has not been answered.
+    #[inline(always)]
+    fn is_owed_a_chunk(&self, pirates: AddrRange) -> bool {
+        self.tally.goodbyes + at_once(pirates) < self.asked
     }
 
     /// Waits for answers as long as that makes sense: all goodbyes are out.
@@ -149,8 +184,31 @@ impl Farewell {
         Wait::Settle
     }
 
+    /// Counts what a message brings.
+    #[inline(always)]
+    fn hear<W: Watch, C: Context<Msg>>(
+        &mut self,
+        from: Addr,
+        body: Msg,
+        watch: &W,
+        told: &W::Pirate,
+        cx: &C,
+    ) {
+        if W::Pirate::MESSAGES {
+            told.message(cx.now(), cx.me(), &body, &cx.envelope());
+        }
+        match body {
+            Msg::Goodbye { gold } => {
+                watch.ended(cx.now(), from);
+                self.tally.goodbyes += 1;
+                self.tally.returned += u64::from(gold);
+            }
+            Msg::GoldCoin(gold) => self.tally.salvaged += u64::from(gold),
+            Msg::Hello { .. } | Msg::NameDrop { .. } | Msg::Chat { .. } => {}
+        }
+    }
+
     /// Counts what an event brings.
-    #[inline]
     fn count<W: Watch, C: Context<Msg>>(
         &mut self,
         event: Event<Msg>,
@@ -159,20 +217,7 @@ impl Farewell {
         cx: &C,
     ) {
         match event {
-            Event::Message { from, body } => {
-                if W::Pirate::MESSAGES {
-                    told.message(cx.now(), cx.me(), &body, &cx.envelope());
-                }
-                match body {
-                    Msg::Goodbye { gold } => {
-                        watch.ended(cx.now(), from);
-                        self.tally.goodbyes += 1;
-                        self.tally.returned += u64::from(gold);
-                    }
-                    Msg::GoldCoin(gold) => self.tally.salvaged += u64::from(gold),
-                    Msg::Hello { .. } | Msg::NameDrop { .. } | Msg::Chat { .. } => {}
-                }
-            }
+            Event::Message { from, body } => self.hear(from, body, watch, told, cx),
             Event::DeadLetter {
                 body: Msg::GoldCoin(gold),
                 ..

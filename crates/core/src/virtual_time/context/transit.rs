@@ -10,6 +10,9 @@ impl<M: Message, R: ShardAccess<M>> VirtualContext<M, R> {
     #[inline(always)]
     pub(super) fn post(&self, kind: Kind, to: u32, delay: u64, answers: u64, body: M) -> SpanId {
         let shard = self.shard();
+        if kind == Kind::Message && shard.settings.plain {
+            return SpanId(shard.post_plain(to, delay, body));
+        }
         if shard.settings.network.is_none() {
             return SpanId(shard.post(kind, to, delay, answers, body));
         }
@@ -20,11 +23,11 @@ impl<M: Message, R: ShardAccess<M>> VirtualContext<M, R> {
     #[inline(always)]
     pub(super) fn post_all<const N: usize>(&self, to: u32, bodies: [M; N]) {
         let shard = self.shard();
-        if shard.settings.network.is_none() {
+        if shard.settings.plain {
             return shard.post_all(to, bodies);
         }
         for body in bodies {
-            self.post_by_network(Kind::Message, to, 0, 0, body);
+            self.post(Kind::Message, to, 0, 0, body);
         }
     }
 

@@ -265,8 +265,7 @@ impl<M: Message> Engine<M> {
         self.counted |= agreed.busy;
         self.order.clear();
         let shard = self.shard();
-        shard.window.number = agreed.next;
-        shard.window.base = agreed.next << shard.settings.window_bits;
+        shard.window.go_to(agreed.next, shard.settings.window_bits);
         if shard.index == 0 {
             config.progress.reached(shard.window.base);
         }

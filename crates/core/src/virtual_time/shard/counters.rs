@@ -5,7 +5,9 @@ use crate::contract::config::fold;
 use crate::contract::{ActorTotals, Addr, Message, PanicReport, Probes, Report, Time, Token};
 use crate::virtual_time::addresses::{PAGE, PAGE_BITS};
 use crate::virtual_time::header::Header;
-use crate::virtual_time::scheduled::{Head, Kind, Label, Scheduled, TIMER_FROM};
+use crate::virtual_time::scheduled::{Head, Kind, Scheduled, TIMER_FROM};
+#[cfg(doc)]
+use crate::virtual_time::stored::Stored;
 use std::any::Any;
 
 /// The first message for an actor that had ended, for strict runs.
@@ -144,13 +146,19 @@ impl Counters {
 }
 
 impl<M: Message> Shard<M> {
-    /// Counts a message being delivered, with what its type says of it; its time has been noted.
+    /// Counts a message being delivered, with its [parties](Stored::parties), its number, and what its type
+    /// says of it; its time has been noted.
     #[inline(always)]
-    pub(in super::super) fn count_message(&mut self, head: Label, kind: usize, fingerprint: u64) {
+    pub(in super::super) fn count_message(
+        &mut self,
+        parties: u64,
+        seq: u32,
+        kind: usize,
+        fingerprint: u64,
+    ) {
         self.counters.messages[kind] += 1;
         self.turn.kind = kind;
-        let parties = (head.to as u64) << 32 | head.from as u64;
-        let what = (head.seq as u64) << 32 | kind as u64;
+        let what = (seq as u64) << 32 | kind as u64;
         self.digest(parties, what, fingerprint);
         if self.settings.attentive {
             self.attend(Some(kind), fingerprint);

@@ -2,7 +2,9 @@
 
 use super::timer::Timer;
 use crate::virtual_time::buffer::{Buffer, Pool};
-use crate::virtual_time::parcel::{Far, Outbox, RING, next_pending};
+use crate::virtual_time::parcel::{Far, Outbox, next_pending};
+use crate::virtual_time::scheduled::Label;
+use crate::virtual_time::stored::Stored;
 use crate::virtual_time::wheel::Wheel;
 
 /// Events that a shard's actors have sent, and their timers.
@@ -26,13 +28,47 @@ impl<M> Queues<M> {
         }
     }
 
-    /// Where an event is written for `window`, one of the next 63, and memory for it. It is written.
+    /// Where an event is written for one of the next 63 windows, which has this place in the ring. There is
+    /// room for any event, and one is written.
     #[inline(always)]
-    pub(super) fn near(&mut self, to: usize, window: u64) -> (&mut Buffer<M>, &mut Pool<M>) {
+    pub(super) fn near(&mut self, to: usize, place: usize) -> &mut Buffer<M> {
+        if !self.out[to].ring[place].has_room(Stored::<M>::MOST) {
+            self.make_room(to, place);
+        }
+        &mut self.out[to].ring[place]
+    }
+
+    /// An empty buffer has no room, so here is where a window begins to have events.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, to: usize, place: usize) {
         let out = &mut self.out[to];
-        let place = window % RING;
         out.pending |= 1 << place;
-        (&mut out.ring[place as usize], &mut self.pool)
+        out.ring[place].grow(&mut self.pool);
+    }
+
+    /// Adds messages of one sender to one receiver, which are due at one time and follow each other. The
+    /// first has this label.
+    #[inline(always)]
+    pub(super) fn push_row<const N: usize>(
+        &mut self,
+        to: usize,
+        place: usize,
+        label: Label,
+        bodies: [M; N],
+    ) {
+        let buffer = &mut self.out[to].ring[place];
+        if N > 0 && buffer.has_room(N * size_of::<Stored<M>>()) {
+            // SAFETY: there is room for all.
+            return unsafe { buffer.write_row(label, bodies) };
+        }
+        for (body, index) in bodies.into_iter().zip(0..) {
+            let buffer = self.near(to, place);
+            // SAFETY: there is room for any event; one is written.
+            unsafe {
+                buffer.write_with(|place| Stored::write_plain(place, label.later(index), body));
+            }
+        }
     }
 
     /// Puts an event that is due beyond the ring on its way; `own`: to an actor of this shard.

@@ -38,6 +38,21 @@ impl<M: Message> Shard<M> {
         self.post_in(transit.saturating_add(delay), kind, to, answers, body)
     }
 
+    /// The same for a message of which nothing is known but its sender, where there is no network.
+    #[inline(always)]
+    pub(in super::super) fn post_plain(&mut self, to: u32, delay: u64, body: M) -> u64 {
+        let (from, now) = (self.turn.me, self.turn.now);
+        let transit = self.latency(from, to).saturating_add(delay);
+        let header = self.header();
+        if header.seq == u32::MAX {
+            return self.refuse(Kind::Message, to, body);
+        }
+        header.seq += 1;
+        let head = Head::new(0, Kind::Plain, to, from, header.seq, now);
+        self.schedule_plain(now.saturating_add(transit), head, body);
+        head.span()
+    }
+
     /// The same for a message that arrives so long from now.
     #[inline(always)]
     pub(super) fn post_in(
@@ -75,26 +90,25 @@ impl<M: Message> Shard<M> {
         span
     }
 
-    /// Sends messages of the actor being run to one receiver, one after the other.
+    /// Sends messages of the actor being run to one receiver, one after the other, as [`Shard::post_plain`] does.
     #[inline(always)]
     pub(in super::super) fn post_all<const N: usize>(&mut self, to: u32, bodies: [M; N]) {
         let (from, now) = (self.turn.me, self.turn.now);
         let time = now.saturating_add(self.latency(from, to));
-        let window = time >> self.settings.window_bits;
-        let near = window - self.window.number < RING && time != u64::MAX;
+        let near = time < self.window.ring_end;
         let last = u32::try_from(N).ok();
         let last = last.and_then(|count| self.header().seq.checked_add(count));
-        let Some(last) = last.filter(|_| N > 0 && near && !self.settings.traces) else {
+        let Some(last) = last.filter(|_| N > 0 && near) else {
             for body in bodies {
-                self.post(Kind::Message, to, 0, 0, body);
+                self.post_plain(to, 0, body);
             }
             return;
         };
         let first = std::mem::replace(&mut self.header().seq, last) + 1;
         let head = Head::new(self.offset(time), Kind::Plain, to, from, first, now);
         let shard = self.places.owner(to);
-        let (buffer, pool) = self.queues.near(shard, window);
-        buffer.push_row(pool, head.label, bodies);
+        let place = self.place(time);
+        self.queues.push_row(shard, place, head.label, bodies);
     }
 
     /// The actor being run has used up its sequence numbers: the run fails.
@@ -135,36 +149,43 @@ impl<M: Message> Shard<M> {
     /// Puts an event where its receiver's shard will find it. `time` is in a later window.
     #[inline(always)]
     pub(in super::super) fn schedule(&mut self, time: u64, mut event: Scheduled<M>) {
-        let window = time >> self.settings.window_bits;
         let offset = self.offset(time);
         event.head.label.set_offset(offset);
-        if window - self.window.number >= RING || time == u64::MAX {
+        if time >= self.window.ring_end {
             return self.schedule_far(time, event);
         }
         let to = self.places.owner(event.head.to);
-        let (buffer, pool) = self.queues.near(to, window);
-        buffer.push(pool, event);
+        let place = self.place(time);
+        let buffer = self.queues.near(to, place);
+        // SAFETY: there is room for any event; one is written.
+        unsafe { buffer.write_with(|place| Stored::write(place, event)) }
     }
 
     /// The same for a message of which nothing is known but its sender.
     #[inline(always)]
     pub(super) fn schedule_plain(&mut self, time: u64, mut head: Head, body: M) {
-        let window = time >> self.settings.window_bits;
         let offset = self.offset(time);
         head.label.set_offset(offset);
-        if window - self.window.number >= RING || time == u64::MAX {
+        if time >= self.window.ring_end {
             return self.schedule_far(time, Scheduled::with_body(head, body));
         }
         let to = self.places.owner(head.to);
-        let (buffer, pool) = self.queues.near(to, window);
-        // SAFETY: one event is written.
-        unsafe { buffer.push_with(pool, |place| Stored::write_plain(place, head.label, body)) }
+        let place = self.place(time);
+        let buffer = self.queues.near(to, place);
+        // SAFETY: there is room for any event; one is written.
+        unsafe { buffer.write_with(|place| Stored::write_plain(place, head.label, body)) }
+    }
+
+    /// The place in the ring of the window of this time.
+    #[inline(always)]
+    fn place(&self, time: u64) -> usize {
+        ((time >> self.settings.window_bits) % RING) as usize
     }
 
     /// Nanoseconds from the begin of its window to this time.
     #[inline(always)]
     pub(in super::super) fn offset(&self, time: u64) -> u32 {
-        time as u32 & ((1 << self.settings.window_bits) - 1)
+        time as u32 & self.settings.offset_mask
     }
 
     /// Puts an event that is due beyond the ring on its way.

@@ -7,6 +7,7 @@ use crate::contract::{Cut, Latency, Waiting};
 use crate::network::Network;
 use crate::virtual_time::header::Header;
 use crate::virtual_time::near::Near;
+use crate::virtual_time::parcel::RING;
 use crate::virtual_time::scheduled::{Head, Kind};
 use crate::virtual_time::stored::Stored;
 use std::sync::Arc;
@@ -23,6 +24,10 @@ pub(in super::super) struct Settings {
     pub(in super::super) cut: Cut,
     /// log2 of a window's width in nanoseconds.
     pub(in super::super) window_bits: u32,
+    /// Of a time, the bits that say when in its window it is.
+    pub(in super::super) offset_mask: u32,
+    /// Nothing is known of a message but its sender, and its latency is that of its pair.
+    pub(in super::super) plain: bool,
     /// The root gets dead letters.
     pub(in super::super) to_root: bool,
     pub(in super::super) per_actor: bool,
@@ -39,6 +44,10 @@ pub(in super::super) struct Window {
     pub(in super::super) number: u64,
     /// Its begin.
     pub(in super::super) base: u64,
+    /// The begin of the next one, or the end of time.
+    pub(in super::super) end: u64,
+    /// What is due before has a place in the ring of windows; never later than the end of time.
+    pub(in super::super) ring_end: u64,
     /// Nothing happens after this time.
     pub(in super::super) limit: u64,
     /// What is due at this time or later waits until the run is told to go on.
@@ -47,6 +56,33 @@ pub(in super::super) struct Window {
     pub(in super::super) scattered: bool,
     /// The place in its order of the event being handled.
     pub(in super::super) cursor: usize,
+}
+
+impl Window {
+    /// The first one.
+    pub(super) fn new(window_bits: u32, limit: u64) -> Window {
+        let mut window = Window {
+            number: 0,
+            base: 0,
+            end: 0,
+            ring_end: 0,
+            limit,
+            pause: u64::MAX,
+            scattered: false,
+            cursor: 0,
+        };
+        window.go_to(0, window_bits);
+        window
+    }
+
+    /// Goes to the window with this number.
+    pub(in super::super) fn go_to(&mut self, number: u64, window_bits: u32) {
+        let begin = |number: u64| number.saturating_mul(1 << window_bits);
+        self.number = number;
+        self.base = begin(number);
+        self.end = begin(number + 1);
+        self.ring_end = begin(number + RING);
+    }
 }
 
 /// The event being handled, and whose it is.
