@@ -12,6 +12,9 @@ pub(super) struct Far<M> {
 }
 
 impl<M> Due for Far<M> {
+    /// In none: they are large, so many are in memory of their own, which goes back to the system.
+    const PIECE: usize = usize::MAX;
+
     #[inline]
     fn time(&self) -> u64 {
         self.time

@@ -19,11 +19,7 @@ struct Slot<T> {
     full: Vec<Vec<T>>,
 }
 
-impl<T> Slot<T> {
-    /// More entries than this are in pieces of so many: they need no more memory than they fill, and are never
-    /// moved.
-    const PIECE: usize = 512;
-
+impl<T: Due> Slot<T> {
     fn new() -> Slot<T> {
         Slot {
             last: Vec::new(),
@@ -42,10 +38,10 @@ impl<T> Slot<T> {
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, spare: &mut Spare<T>) {
-        if self.last.len() < Slot::<T>::PIECE {
+        if self.last.len() < T::PIECE {
             return spare.make_room(&mut self.last);
         }
-        let piece = spare.take(Slot::<T>::PIECE);
+        let piece = spare.take(T::PIECE);
         self.full.push(std::mem::replace(&mut self.last, piece));
     }
 
@@ -84,6 +80,10 @@ impl<T> Slot<T> {
 pub(super) trait Due {
     /// When it is due, in nanoseconds.
     fn time(&self) -> u64;
+
+    /// Where there are more than this, they are in pieces of so many: those need no more memory than they
+    /// fill, and nothing in them is ever moved. A power of two, or none.
+    const PIECE: usize;
 }
 
 const DIGIT: u32 = 7;
@@ -117,14 +117,14 @@ impl<T: Due> Wheel<T> {
     }
 
     /// Adds an entry that is due after the current window.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&mut self, entry: T) {
         let window = entry.time() >> self.window_bits;
         debug_assert!(window > self.now);
         self.place(window, entry);
     }
 
-    #[inline]
+    #[inline(always)]
     fn place(&mut self, window: u64, entry: T) {
         let differs = window ^ self.now;
         let level = if differs < SLOTS as u64 {
@@ -255,6 +255,8 @@ mod tests {
     #[derive(Clone, Copy, PartialEq, Debug)]
     struct Entry(u64, u32);
     impl Due for Entry {
+        const PIECE: usize = 32;
+
         fn time(&self) -> u64 {
             self.0
         }

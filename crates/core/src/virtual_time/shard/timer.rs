@@ -32,6 +32,9 @@ pub(super) fn key(actor: u32, token: u32) -> u64 {
 }
 
 impl Due for Timer {
+    /// 8 KiB.
+    const PIECE: usize = 512;
+
     #[inline]
     fn time(&self) -> u64 {
         self.time
