@@ -156,8 +156,10 @@ trait Actors<M: Message> {
             unsafe {
                 if let Some(slot) = self.slot(shard, actor) {
                     let line = slot.cast::<i8>();
-                    _mm_prefetch(line, _MM_HINT_T0);
-                    _mm_prefetch(line.wrapping_add(64), _MM_HINT_T0);
+                    // All that an actor of ordinary size has.
+                    for at in (0..size_of::<Slot<M, Self::Form>>()).step_by(64).take(4) {
+                        _mm_prefetch(line.wrapping_add(at), _MM_HINT_T0);
+                    }
                 }
             }
         }
