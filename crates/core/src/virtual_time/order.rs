@@ -286,6 +286,7 @@ impl<M> Order<M> {
     fn merge(&mut self) -> &[*mut Stored<M>] {
         // SAFETY: the events are valid.
         let order = |event: *mut Stored<M>| unsafe { (*event).label.order() };
+        // SAFETY: as above.
         let to = |event: *mut Stored<M>| unsafe { (*event).label.to };
         let (sorted, rest) = self.events.split_at_mut(self.sorted);
         let numbered = rest.iter().zip(0..);
