@@ -108,24 +108,24 @@ impl Label {
     #[cfg(feature = "serde")]
     #[inline(always)]
     pub(super) fn to_bytes(self) -> [u8; 16] {
-        let numbers = [self.key, self.to, self.from, self.seq].map(u32::to_le_bytes);
-        let mut bytes = [0; 16];
-        bytes.as_chunks_mut().0.copy_from_slice(&numbers);
-        bytes
+        // Closures over arrays would be calls.
+        let bits = u128::from(self.key)
+            | u128::from(self.to) << 32
+            | u128::from(self.from) << 64
+            | u128::from(self.seq) << 96;
+        bits.to_le_bytes()
     }
 
     /// A label that another process has written.
     #[cfg(feature = "serde")]
     #[inline(always)]
     pub(super) fn from_bytes(bytes: [u8; 16]) -> Label {
-        let number = |at: usize| {
-            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
-        };
+        let bits = u128::from_le_bytes(bytes);
         Label {
-            key: number(0),
-            to: number(4),
-            from: number(8),
-            seq: number(12),
+            key: bits as u32,
+            to: (bits >> 32) as u32,
+            from: (bits >> 64) as u32,
+            seq: (bits >> 96) as u32,
         }
     }
 

@@ -18,6 +18,8 @@ use serde::de::DeserializeOwned;
 
 /// The bytes of a label.
 const LABEL: usize = 16;
+/// Plain events are put together in a block of so many bytes, which stays in the cache.
+const BLOCK: usize = 4096;
 
 type ReadEvents<M> =
     fn(u32, &mut Input<'_>, &mut Buffer<M>, &mut Pool<M>) -> Result<(), CodecError>;
@@ -59,7 +61,11 @@ impl<M> Wire<M> {
     where
         M: Plain,
     {
-        Wire::of::<InPlace>()
+        Wire {
+            write_events: write_plain_events::<M>,
+            read_events: read_plain_events::<M>,
+            ..Wire::of::<InPlace>()
+        }
     }
 
     fn of<B: Bodies<M>>() -> Wire<M> {
@@ -101,6 +107,52 @@ unsafe fn write_events<M, B: Bodies<M>>(
     Ok(count)
 }
 
+/// See [`Wire::write_events`]. The places of labels and messages are known before they are written, so that nothing is asked
+/// for each but its kind.
+unsafe fn write_plain_events<M: Plain>(
+    mut at: *mut u8,
+    end: *mut u8,
+    to: &mut Vec<u8>,
+) -> Result<u32, CodecError> {
+    let each = LABEL + M::SIZE;
+    let (mut block, mut filled) = ([0; BLOCK], 0);
+    let mut count = 0;
+    while at < end {
+        let event = at.cast::<Stored<M>>();
+        // SAFETY: the contract; behind an event lies the next one, or the end. A kind with a body has one.
+        let (label, body) = unsafe {
+            let label = (*event).label;
+            at = at.add(Stored::<M>::size(&label));
+            (
+                label,
+                label.kind().has_body().then(|| &*Stored::body(event)),
+            )
+        };
+        count += 1;
+        if filled + each > BLOCK {
+            to.extend_from_slice(&block[..filled]);
+            filled = 0;
+        }
+        let place = block[filled..].split_at_mut_checked(each);
+        match (place, body) {
+            (Some((place, _)), Some(body)) if label.kind() == Kind::Plain => {
+                place[..LABEL].copy_from_slice(&label.to_bytes());
+                body.write_to(&mut place[LABEL..]);
+                filled += each;
+            }
+            _ => {
+                to.extend_from_slice(&block[..filled]);
+                filled = 0;
+                // SAFETY: the contract.
+                let head = unsafe { Stored::head(event, 0) };
+                write_event::<M, InPlace>(&head, body, to)?;
+            }
+        }
+    }
+    to.extend_from_slice(&block[..filled]);
+    Ok(count)
+}
+
 fn write_event<M, B: Bodies<M>>(
     head: &Head,
     body: Option<&M>,
@@ -138,6 +190,34 @@ fn read_events<M, B: Bodies<M>>(
         }
         *from = rest;
         let body = B::read(from)?;
+        // SAFETY: one event is written.
+        unsafe { buffer.push_with(pool, |place| Stored::write_plain(place, label, body)) }
+    }
+    Ok(())
+}
+
+/// See [`Wire::read_events`].
+fn read_plain_events<M: Plain>(
+    count: u32,
+    from: &mut Input<'_>,
+    buffer: &mut Buffer<M>,
+    pool: &mut Pool<M>,
+) -> Result<(), CodecError> {
+    for _ in 0..count {
+        let plain = from
+            .split_at_checked(LABEL + M::SIZE)
+            .and_then(|(bytes, rest)| Some((bytes.split_first_chunk::<LABEL>()?, rest)))
+            .map(|((label, body), rest)| (Label::from_bytes(*label), body, rest))
+            .filter(|(label, ..)| label.kind() == Kind::Plain);
+        // The last one may be shorter than a plain one.
+        let Some((label, body, rest)) = plain else {
+            buffer.push(pool, read_event::<M, InPlace>(from)?);
+            continue;
+        };
+        *from = rest;
+        let Some(body) = M::read_from(body) else {
+            return Err(CodecError::Body);
+        };
         // SAFETY: one event is written.
         unsafe { buffer.push_with(pool, |place| Stored::write_plain(place, label, body)) }
     }
