@@ -193,7 +193,7 @@ rm -r "$work/checkpoints" "$work/alone" "$work/grown"
 echo "cluster: it is saved by the bytes of its files"
 
 # The signal saves it, whichever process gets it.
-"$corsair" "${services[@]}" -d 300 --workers 1 --format json >"$work/alone"
+"$corsair" "${services[@]}" -d 300 --workers 1 --format json >"$work/unsaved"
 for who in 1 2; do
     "$corsair" "${services[@]}" -d 300 --workers 1 --processes 2 --checkpoint-dir "$work/checkpoints" --format json \
         >"$work/said" 2>&1 &
@@ -204,7 +204,7 @@ for who in 1 2; do
     kill -USR1 "$(pgrep -P "$parent" | sed -n "${who}p")"
     wait "$parent" || fail "after SIGUSR1 to process $who: $(cat "$work/said")"
     [ -d "$work"/checkpoints/000001-asked ] || fail "SIGUSR1 to process $who saved nothing: $(cat "$work/said")"
-    [ "$(essence <"$work/alone")" = "$("$corsair" resume "$work/checkpoints" --processes 2 --format json | essence)" ] ||
+    [ "$(essence <"$work/unsaved")" = "$("$corsair" resume "$work/checkpoints" --processes 2 --format json | essence)" ] ||
         fail "what SIGUSR1 has saved goes on to another end"
     rm -r "$work/checkpoints"
 done
@@ -395,7 +395,8 @@ wait "$knocks"
 [ "$alone" = "$together" ] || fail "with strays the digest is $together, not $alone"
 echo "cluster: strays change nothing"
 
-# A process in each of three network namespaces, with a bridge between them.
+# A process in each of three network namespaces, with a bridge between them. Each has numbers of processes of its own, as other
+# machines have, so that they share no memory.
 if [ "$(id -u)" != 0 ] || ! ip netns add corsair-ci-0 2>/dev/null; then
     echo "cluster: left out: network namespaces, which need root and ip"
     exit 0
@@ -424,7 +425,7 @@ in_namespaces() {
     local n
     pids=()
     for n in 0 1 2; do
-        ip netns exec "corsair-ci-$n" "$corsair" "$@" --hosts "$work/hosts" --process "$n" \
+        ip netns exec "corsair-ci-$n" unshare --pid --fork --kill-child "$corsair" "$@" --hosts "$work/hosts" --process "$n" \
             --secret-file "$work/secret" >"$work/out.$n" 2>"$work/said.$n" &
         pids[n]=$!
         started+=("$!")

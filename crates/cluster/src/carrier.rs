@@ -10,6 +10,7 @@ use corsair::cluster::{Carrier, Lost};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -155,6 +156,10 @@ impl Carrier for ClusterCarrier {
 
 impl Drop for ClusterCarrier {
     fn drop(&mut self) {
+        if thread::panicking() {
+            let why = format!("worker {} has panicked", self.me);
+            self.health.fail(why);
+        }
         // Who asks for the times has waited for this worker.
         let _ = self.times.send(self.spent);
     }
@@ -172,6 +177,7 @@ pub struct ClusterRun {
     relays: Vec<RelaySocket>,
     session: u64,
     origin: Option<Origin>,
+    sharing: usize,
 }
 
 /// What the workers of one process had to do with others.
@@ -192,13 +198,21 @@ impl Mesh {
     /// # Errors
     /// If the system refuses it.
     pub fn connect(mut self) -> Result<(Vec<CarrierBuilder>, ClusterRun), ClusterError> {
+        let sharing = self.data.iter().flatten();
+        let sharing = sharing.filter(|way| way.memory.is_some()).count();
         let mut wires = Vec::new();
-        for stream in &mut self.data {
-            let wire = stream.take().map(Tcp::new).transpose();
-            let wire = wire.map_err(ClusterError::system("cannot connect the workers"))?;
-            wires.push(wire.map(|wire| Box::new(wire) as Box<dyn Wire>));
+        for way in &mut self.data {
+            let wire = way.take().map(|way| -> io::Result<Box<dyn Wire>> {
+                Ok(match way.memory {
+                    Some(memory) => memory.wire(way.stream)?,
+                    None => Box::new(Tcp::new(way.stream)?),
+                })
+            });
+            let wire = wire.transpose();
+            wires.push(wire.map_err(ClusterError::system("cannot connect the workers"))?);
         }
-        Ok(self.connect_over(wires))
+        let (builders, run) = self.connect_over(wires);
+        Ok((builders, ClusterRun { sharing, ..run }))
     }
 
     /// The same over these connections, by the number of the other process.
@@ -237,6 +251,7 @@ impl Mesh {
             relays,
             session: self.session,
             origin: self.origin,
+            sharing: 0,
         };
         (builders, run)
     }
@@ -266,6 +281,11 @@ impl ClusterRun {
     /// A number that the processes of this run have in common, and no other run.
     pub fn session(&self) -> u64 {
         self.session
+    }
+
+    /// With how many other processes this one shares memory for what workers have for each other.
+    pub fn sharing(&self) -> usize {
+        self.sharing
     }
 
     /// Where all processes go on from.

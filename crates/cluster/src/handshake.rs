@@ -5,13 +5,15 @@
 //! connector ◀── listener   the same
 //! connector ──▶ listener   proof of the secret
 //! connector ◀── listener   proof of the secret, or that the other proof was wrong
-//! connector ──▶ listener   hello: who, for what, of which program and configuration (a sealed frame)
-//! connector ◀── listener   welcome, or why not (a sealed frame)
+//! connector ──▶ listener   hello: who, for what, of which program and configuration, what memory it offers (a sealed frame)
+//! connector ◀── listener   welcome, and whether it shares that memory; or why not (a sealed frame)
 //! ```
 //!
 //! Until the proof, a connector costs the listener 116 bytes and five seconds at most, and learns its version.
 
+use crate::rendezvous::Way;
 use crate::secret::{Nonces, Secret, Side, random};
+use crate::shared::{Memory, Offer};
 use crate::wire::{Deadline, FrameReader, FrameWriter, frames, read_by, write_by};
 use crate::{ClusterError, Origin};
 use serde::{Deserialize, Serialize};
@@ -20,7 +22,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 /// The version of all that processes say to each other.
-pub(crate) const PROTOCOL: u32 = 3;
+pub(crate) const PROTOCOL: u32 = 4;
 /// What every connection begins with.
 const MAGIC: [u8; 16] = *b"corsair cluster\n";
 const OPENING: usize = MAGIC.len() + 4 + 32;
@@ -57,6 +59,15 @@ pub(crate) struct Hello {
     pub(crate) relays: bool,
     /// Where it knows of that the run goes on from.
     pub(crate) origin: Option<Origin>,
+    /// Memory for what this connection is to carry, if both processes are on one machine.
+    pub(crate) offer: Option<Offer>,
+}
+
+/// What a process says to who has come.
+#[derive(Debug, Serialize, Deserialize)]
+enum Answer {
+    Welcome { shares: bool },
+    Refused(String),
 }
 
 impl Hello {
@@ -107,14 +118,32 @@ pub(crate) struct Introduced {
     pub(crate) stream: TcpStream,
     pub(crate) reader: FrameReader,
     pub(crate) writer: FrameWriter,
+    /// What both processes have as memory, if they share any.
+    pub(crate) memory: Option<Memory>,
 }
 
 impl Introduced {
-    /// Accepts the other side, or says why not.
+    /// What carries events over this connection.
+    pub(crate) fn into_way(self) -> Way {
+        Way {
+            stream: self.stream,
+            memory: self.memory,
+        }
+    }
+
+    /// Accepts the other side, and the memory that it offers if that can be opened; or says why not.
     pub(crate) fn answer(&mut self, objection: Option<&str>) -> io::Result<()> {
-        let answer = objection.unwrap_or_default();
-        self.writer
-            .send(answer.as_bytes(), Deadline::after(MOST_TIME))
+        let answer = match objection {
+            Some(why) => Answer::Refused(why.to_owned()),
+            None => {
+                self.memory = self.hello.offer.as_ref().and_then(Memory::open);
+                Answer::Welcome {
+                    shares: self.memory.is_some(),
+                }
+            }
+        };
+        let answer = postcard::to_allocvec(&answer).expect("an answer can be written");
+        self.writer.send(&answer, Deadline::after(MOST_TIME))
     }
 }
 
@@ -158,6 +187,7 @@ pub(crate) fn listen(stream: TcpStream, secret: &Secret) -> Result<Introduced, S
         stream,
         reader,
         writer,
+        memory: None,
     })
 }
 
@@ -169,11 +199,13 @@ pub(crate) enum Failure {
     Final(ClusterError),
 }
 
-/// The connector's side. Returns when the listener has accepted this process.
+/// The connector's side, which offers memory if the connection is to have it. Returns when the listener has accepted this
+/// process.
 pub(crate) fn connect(
     stream: TcpStream,
     secret: &Secret,
     hello: &Hello,
+    shares_memory: bool,
     by: Deadline,
     address: &str,
 ) -> Result<Introduced, Failure> {
@@ -215,21 +247,29 @@ pub(crate) fn connect(
     }
     let (mut reader, mut writer) =
         frames(&stream, secret, Side::Connector, &nonces).map_err(passing)?;
+    let mut hello = hello.clone();
+    let memory = shares_memory.then(Memory::new).flatten();
+    let memory = memory.map(|(memory, offer)| {
+        hello.offer = Some(offer);
+        memory
+    });
     writer.send(&hello.to_bytes(), by).map_err(passing)?;
     let answer = reader.receive(by).map_err(passing)?;
-    if !answer.is_empty() {
-        return Err(Failure::Final(ClusterError::Refused {
+    let nonsense = |_| Failure::Passing("its answer made no sense".to_owned());
+    match postcard::from_bytes(&answer).map_err(nonsense)? {
+        Answer::Refused(why) => Err(Failure::Final(ClusterError::Refused {
             process: hello.process as usize,
             address: address(),
-            why: String::from_utf8_lossy(&answer).into_owned(),
-        }));
+            why,
+        })),
+        Answer::Welcome { shares } => Ok(Introduced {
+            hello,
+            stream,
+            reader,
+            writer,
+            memory: memory.filter(|_| shares),
+        }),
     }
-    Ok(Introduced {
-        hello: hello.clone(),
-        stream,
-        reader,
-        writer,
-    })
 }
 
 fn write_opening(stream: &TcpStream, nonce: &[u8; 32], by: Deadline) -> io::Result<()> {
@@ -275,6 +315,7 @@ mod tests {
                 time: 3,
                 place: "saved/000003".to_owned(),
             }),
+            offer: None,
         };
         let bytes = hello.to_bytes();
         for length in 0..bytes.len() {

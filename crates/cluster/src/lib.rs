@@ -3,7 +3,7 @@
 //! Processes [find each other](Membership::meet) by a list of hosts, prove to each other that they know a
 //! secret, and compare what program and configuration they have. From then on they watch over each other: if one
 //! ends, is stopped or hangs, all end, with the same sentence and in a stated time.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 #![warn(missing_docs)]
 
 mod carrier;
@@ -22,6 +22,7 @@ mod origin;
 mod relay;
 mod rendezvous;
 mod secret;
+mod shared;
 mod supervisor;
 mod tcp;
 mod told;

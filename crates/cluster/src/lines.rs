@@ -8,11 +8,12 @@
 //! its way, because whoever has written the one writes the other before it leaves its meeting.
 
 use crate::supervisor::Health;
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, ErrorKind, IoSlice};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 use timely_bytes::arc::Bytes;
@@ -116,11 +117,6 @@ impl fmt::Debug for Lines {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A worker that panics ends the run.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Lines {
     /// The connections of this process by the number of the other one, with what that is called.
     pub(crate) fn new(
@@ -157,8 +153,8 @@ impl Lines {
             limit: Some(KEPT),
         };
         let slab = |line: &Option<Line>| {
-            // A mebibyte for each other process.
-            let shift = if line.is_some() { 20 } else { 0 };
+            // For each other process so much as stays in the cache.
+            let shift = if line.is_some() { 18 } else { 0 };
             BytesSlab::new(shift, refill.clone())
         };
         Readers(self.lines.iter().map(slab).collect())
@@ -194,7 +190,7 @@ impl Lines {
         let mut bytes = [0; HEADER];
         let written = header.write_to(&mut &mut bytes[..]);
         written.expect("there is room for a header");
-        let mut outgoing = lock(&line.outgoing);
+        let mut outgoing = line.outgoing.lock();
         outgoing.bytes += HEADER + piece.len();
         let memory = outgoing.spare.pop().unwrap_or_default();
         let piece = std::mem::replace(piece, memory);
@@ -212,7 +208,7 @@ impl Lines {
             if line.unwritten.load(Ordering::Acquire) == 0 {
                 continue;
             }
-            let mut outgoing = lock(&line.outgoing);
+            let mut outgoing = line.outgoing.lock();
             self.write(line, &mut outgoing);
             line.unwritten.store(outgoing.bytes, Ordering::Release);
             is_all &= outgoing.bytes == 0;
@@ -262,15 +258,11 @@ impl Lines {
         let (process, line) = self.line(from);
         let turn = line.turn.try_lock();
         // Before anything that was sent later.
-        for (source, piece) in lock(&self.inboxes[me - self.first]).drain(..) {
+        for (source, piece) in self.inboxes[me - self.first].lock().drain(..) {
             arrived[source].push_back(piece);
         }
-        match turn {
-            Ok(_turn) => self.read(line, me, &mut readers.0[process], arrived),
-            Err(TryLockError::Poisoned(_)) => {
-                self.broken(line, "a worker that read it has panicked")
-            }
-            Err(TryLockError::WouldBlock) => {}
+        if turn.is_some() {
+            self.read(line, me, &mut readers.0[process], arrived);
         }
     }
 
@@ -323,7 +315,9 @@ impl Lines {
             if target == me {
                 arrived[source].push_back(piece);
             } else {
-                lock(&self.inboxes[target - self.first]).push((source, piece));
+                self.inboxes[target - self.first]
+                    .lock()
+                    .push((source, piece));
             }
         }
         if slab.valid().len() > LONGEST {
@@ -355,14 +349,14 @@ mod tests {
     impl Wire for Pipe {
         fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
             let bytes = parts.iter().flat_map(|part| part.iter().copied());
-            let mut pipe = lock(&self.bytes);
+            let mut pipe = self.bytes.lock();
             let before = pipe.len();
             pipe.extend(bytes.take(self.most));
             Ok(pipe.len() - before)
         }
 
         fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-            let mut pipe = lock(&self.bytes);
+            let mut pipe = self.bytes.lock();
             let count = buffer.len().min(self.most).min(pipe.len());
             if count == 0 {
                 return Err(ErrorKind::WouldBlock.into());

@@ -61,6 +61,7 @@ pub fn measure_exchange() -> Result<ExchangeCost, ClusterError> {
         limits: Limits::default(),
         origin: None,
         relays: false,
+        shares_memory: false,
     };
     let members = listeners.into_iter().enumerate().map(member);
     let run = |member: Membership| {

@@ -13,11 +13,12 @@ use mpi::Threading;
 use mpi::environment::{Universe, processor_name};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Equivalence, Root, Source};
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, ErrorKind, IoSlice};
 use std::net::{Ipv4Addr, TcpListener};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -165,7 +166,7 @@ impl Mesh {
     pub fn connect_by_mpi(self) -> Result<(Vec<CarrierBuilder>, ClusterRun), ClusterError> {
         let (process, processes) = (self.process(), self.processes());
         let arrivals: Arc<Mutex<Arrivals>> = Arc::default();
-        lock(&arrivals).from = (0..processes).map(|_| VecDeque::new()).collect();
+        arrivals.lock().from = (0..processes).map(|_| VecDeque::new()).collect();
         let health = self.supervisor().health();
         let wire = |other: usize| -> Box<dyn Wire> {
             Box::new(MpiWire {
@@ -184,11 +185,6 @@ impl Mesh {
 struct Arrivals {
     /// By process, with how much of the first one was read.
     from: Vec<VecDeque<(usize, Vec<u8>)>>,
-}
-
-fn lock(arrivals: &Mutex<Arrivals>) -> MutexGuard<'_, Arrivals> {
-    // A worker that panics ends the run.
-    arrivals.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Arrivals {
@@ -221,7 +217,7 @@ impl Wire for MpiWire {
             bytes.extend_from_slice(&part[..part.len().min(room)]);
         }
         let world = SimpleCommunicator::world();
-        let mut arrivals = lock(&self.arrivals);
+        let mut arrivals = self.arrivals.lock();
         mpi::request::scope(|scope| {
             let other = world.process_at_rank(self.other as i32);
             let mut request = other.immediate_send(scope, &bytes[..]);
@@ -238,7 +234,7 @@ impl Wire for MpiWire {
     }
 
     fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut arrivals = lock(&self.arrivals);
+        let mut arrivals = self.arrivals.lock();
         arrivals.receive(&SimpleCommunicator::world());
         let from = &mut arrivals.from[self.other];
         let Some((read, bytes)) = from.front_mut() else {

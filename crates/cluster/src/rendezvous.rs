@@ -9,6 +9,7 @@ mod dialing;
 mod meeting;
 
 use crate::listening::{accept, bind};
+use crate::shared::Memory;
 use crate::supervisor::Supervisor;
 use crate::wire::Deadline;
 use crate::{ClusterError, Hosts, Limits, Origin, Secret};
@@ -48,6 +49,9 @@ pub struct Membership {
     /// Whether each process has a connection to the first one for [what it relays](crate::ClusterRun::take_relays), which
     /// must be the same everywhere.
     pub relays: bool,
+    /// Whether what workers have for those of an earlier process of the same machine goes through memory that both share, if the
+    /// system allows it, instead of a socket.
+    pub shares_memory: bool,
 }
 
 /// Processes that have found each other, and watch each other from now on.
@@ -58,12 +62,19 @@ pub struct Mesh {
     /// What each process is called in sentences.
     pub(crate) names: Vec<String>,
     /// By process; none to this one itself.
-    pub(crate) data: Vec<Option<TcpStream>>,
+    pub(crate) data: Vec<Option<Way>>,
     /// For what is relayed: the first process has one from each other, each other one to the first.
     pub(crate) relays: Vec<Option<TcpStream>>,
     pub(crate) session: u64,
     pub(crate) origin: Option<Origin>,
     pub(crate) supervisor: Supervisor,
+}
+
+/// What carries the events between this process and another one.
+#[derive(Debug)]
+pub(crate) struct Way {
+    pub(crate) stream: TcpStream,
+    pub(crate) memory: Option<Memory>,
 }
 
 impl Mesh {

@@ -166,6 +166,7 @@ fn spread<W: Spread>(
         limits: member.limits,
         origin: member.origin.max(resumed.clone()),
         relays: simulation::settings(&options, described, &workload)?.wants_records(),
+        shares_memory: true,
     };
     interrupt::on_ctrl_c(options.config.cut.clone());
     let (builders, mut cluster) = (member.connect)(membership.meet()?)?;

@@ -17,6 +17,7 @@ const TRY: Duration = Duration::from_secs(2);
 pub(super) fn connect(
     hosts: Vec<(usize, Host)>,
     hello: Hello,
+    shares_memory: bool,
     secret: Secret,
     waited: Duration,
     by: Deadline,
@@ -24,7 +25,7 @@ pub(super) fn connect(
 ) -> Result<(), ClusterError> {
     let dial = move || {
         for (process, host) in hosts {
-            let event = match dial(process, &host, &hello, &secret, waited, by) {
+            let event = match dial(process, &host, (&hello, shares_memory), &secret, waited, by) {
                 Ok(introduced) => Event::Connected(process, Box::new(introduced)),
                 Err(error) => Event::NotConnected(error),
             };
@@ -43,7 +44,7 @@ pub(super) fn connect(
 fn dial(
     process: usize,
     host: &Host,
-    hello: &Hello,
+    (hello, shares_memory): (&Hello, bool),
     secret: &Secret,
     waited: Duration,
     by: Deadline,
@@ -58,14 +59,17 @@ fn dial(
         for to in addresses {
             let stream = match TcpStream::connect_timeout(&to, left.min(TRY)) {
                 // A port of this machine where nobody listens may connect to itself.
-                Ok(stream) if stream.local_addr().ok() == stream.peer_addr().ok() => continue,
+                Ok(stream) if stream.local_addr().ok() == stream.peer_addr().ok() => {
+                    "nobody listens there".clone_into(&mut why);
+                    continue;
+                }
                 Ok(stream) => stream,
                 Err(error) => {
                     why = error.to_string();
                     continue;
                 }
             };
-            match handshake::connect(stream, secret, hello, by, &address) {
+            match handshake::connect(stream, secret, hello, shares_memory, by, &address) {
                 Ok(introduced) => return Ok(introduced),
                 Err(Failure::Final(error)) => return Err(error),
                 Err(Failure::Passing(what)) => why = what,

@@ -1,7 +1,7 @@
 //! A rendezvous under way, as one process sees it.
 
 use super::dialing::connect;
-use super::{Membership, Mesh, VERDICT};
+use super::{Membership, Mesh, VERDICT, Way};
 use crate::ClusterError;
 use crate::handshake::{Hello, Introduced, Purpose};
 use crate::link::{Event, Frame, Link};
@@ -19,7 +19,7 @@ pub(super) struct Meeting {
     hello: Hello,
     /// The first process has one to each other; each other has one to the first.
     links: Vec<Option<Link>>,
-    data: Vec<Option<TcpStream>>,
+    data: Vec<Option<Way>>,
     relays: Vec<Option<TcpStream>>,
     ready: Vec<bool>,
     /// Those who have connected before the session was known.
@@ -50,6 +50,7 @@ impl Meeting {
                 program: membership.program.clone(),
                 relays: membership.relays,
                 origin: membership.origin.clone(),
+                offer: None,
             },
             links: (0..processes).map(|_| None).collect(),
             data: (0..processes).map(|_| None).collect(),
@@ -154,7 +155,7 @@ impl Meeting {
             }
             Event::Connected(process, introduced) => match introduced.hello.purpose {
                 Purpose::Control => self.link(process, *introduced)?,
-                Purpose::Data => self.data[process] = Some(introduced.stream),
+                Purpose::Data => self.data[process] = Some(introduced.into_way()),
                 Purpose::Relay => self.relays[process] = Some(introduced.stream),
             },
             Event::NotConnected(error) => return Err(error),
@@ -245,7 +246,7 @@ impl Meeting {
             self.last_turned = why;
         } else if answered.is_ok() {
             match purpose {
-                Purpose::Data => self.data[from] = Some(introduced.stream),
+                Purpose::Data => self.data[from] = Some(introduced.into_way()),
                 Purpose::Relay => self.relays[from] = Some(introduced.stream),
                 Purpose::Control => {
                     let origin = introduced.hello.origin.clone();
@@ -285,6 +286,7 @@ impl Meeting {
         connect(
             with.filter_map(host).collect(),
             hello,
+            self.membership.shares_memory && purpose == Purpose::Data,
             self.membership.secret.clone(),
             self.membership.limits.rendezvous,
             self.by,
@@ -351,12 +353,17 @@ impl Meeting {
         let names: Vec<String> = (0..self.data.len())
             .map(|process| self.name(process))
             .collect();
+        let data = self
+            .data
+            .iter()
+            .map(|way| way.as_ref().map(|way| &way.stream));
+        let all: Vec<_> = data.chain(self.relays.iter().map(Option::as_ref)).collect();
         let mut streams = Vec::new();
-        for stream in self.data.iter().chain(&self.relays) {
-            let clone = stream.as_ref().map(TcpStream::try_clone).transpose();
+        for stream in &all {
+            let clone = stream.map(TcpStream::try_clone).transpose();
             streams.push(clone.map_err(ClusterError::system("no second handle of a socket"))?);
         }
-        for stream in self.data.iter().chain(&self.relays).flatten() {
+        for stream in all.into_iter().flatten() {
             let plain = stream
                 .set_read_timeout(None)
                 .and_then(|()| stream.set_write_timeout(None));

@@ -32,6 +32,7 @@ pub fn members(processes: usize) -> (Vec<SocketAddr>, Vec<Membership>) {
         limits: LIMITS,
         origin: None,
         relays: false,
+        shares_memory: true,
     };
     (at, listeners.into_iter().enumerate().map(member).collect())
 }

@@ -40,6 +40,8 @@ pub fn run_until(
     let (_, mut all) = members(processes);
     for member in &mut all {
         member.workers = workers;
+        // By memory or by sockets.
+        member.shares_memory = config.seed.is_multiple_of(2);
         member.configuration = corsair_cluster::hash(&fsm::course(config, scenario));
     }
     let number = |number| NonZeroUsize::new(number).unwrap();
@@ -51,6 +53,13 @@ pub fn run_until(
     };
     let one = |mesh: Mesh| {
         let (builders, run) = mesh.connect().unwrap();
+        let shares = cfg!(target_os = "linux") && config.seed.is_multiple_of(2);
+        let sharing = if shares { processes - 1 } else { 0 };
+        assert_eq!(
+            run.sharing(),
+            sharing,
+            "memory with all others, or with none"
+        );
         let carriers = builders.into_iter().map(|builder| move || builder.build());
         let part = part(run.process());
         let ran = fsm::run_part(config, part, scenario, from, carriers.collect(), saving);
