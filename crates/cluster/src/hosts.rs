@@ -111,6 +111,8 @@ impl Hosts {
         }
         let mut hosts: Vec<Host> = Vec::new();
         let mut lines = HashMap::new();
+        // Some editors begin a file with a mark.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.split('#').next().unwrap_or_default().trim();
             if line.is_empty() {
@@ -172,6 +174,7 @@ mod tests {
         let hosts = Hosts::parse("# two racks\nnode-1\n\n10.0.0.2:99 # second\n[::1]:7\n").unwrap();
         let shown: Vec<String> = hosts.iter().map(Host::to_string).collect();
         assert_eq!(shown, ["node-1:7351", "10.0.0.2:99", "[::1]:7"]);
+        assert_eq!(Hosts::parse("\u{feff}a\r\nb").unwrap().len(), 2);
     }
 
     #[test]
