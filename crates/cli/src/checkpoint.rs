@@ -7,7 +7,7 @@ use crate::options::checkpoints::{Checkpoints, Every};
 use crate::text::{self, GoDuration};
 use anyhow::{Context, Result, bail};
 use corsair::{Config, Message, Simulation, Snapshot, SnapshotError, Time};
-use corsair_observe::checkpoint::{self, Checkpoint, CheckpointError, Draft};
+use corsair_observe::checkpoint::{self, Checkpoint, CheckpointError, Claim, Draft};
 use corsair_observe::{Population, Recorder, Resumed};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -80,6 +80,7 @@ pub fn run<M: Message>(
     recorder: &Recorder,
     mut details: impl FnMut() -> Result<Value>,
 ) -> Result<Ended> {
+    let _claim = Claim::new(&checkpoints.directory)?;
     let signals = Signals::new();
     let mut keeper = Keeper::new(checkpoints, console, recorder);
     let mut at = checkpoints.at.iter().copied().peekable();

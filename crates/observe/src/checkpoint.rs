@@ -17,10 +17,12 @@ pub use manifest::{Manifest, SavedFile};
 use corsair::{Snapshot, SnapshotError, StoredPart};
 use manifest::{FORMAT, MANIFEST, read_manifest, write_manifest};
 use serde_json::Value;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 use stored::StoredFile;
 
 /// Checkpoints that were not asked for by hand are kept up to this number, the newest ones.
@@ -134,6 +136,60 @@ pub fn write(below: &Path, mut draft: Draft) -> Result<PathBuf, CheckpointError>
         .collect::<Result<_, _>>()
         .and_then(|files| staging.complete(files, draft));
     placed.inspect_err(|_| staging.remove())
+}
+
+/// Between two looks whether a directory is free.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long a run that has ended may keep it.
+const LEAVING: Duration = Duration::from_secs(2);
+
+/// Holds the directory below which a run saves itself, so that no other run removes what it has saved, or goes on from that.
+#[derive(Debug)]
+pub struct Claim {
+    below: PathBuf,
+    was_made: bool,
+    _held: Option<File>,
+}
+
+impl Claim {
+    /// Holds this directory, which is made if it is missing, as long as the claim or the process is there. What cannot be made
+    /// or locked is held by nobody; that it cannot be written is told when it is.
+    ///
+    /// # Errors
+    /// If another run holds it.
+    pub fn new(below: &Path) -> Result<Claim, CheckpointError> {
+        let was_made = !below.exists() && fs::create_dir_all(below).is_ok();
+        let until = Instant::now() + LEAVING;
+        let held = loop {
+            let Ok(directory) = File::open(below) else {
+                break None;
+            };
+            match directory.try_lock() {
+                Ok(()) => break Some(directory),
+                Err(TryLockError::WouldBlock) if Instant::now() < until => thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) => {
+                    return Err(CheckpointError::Taken {
+                        path: below.to_owned(),
+                    });
+                }
+                Err(TryLockError::Error(_)) => break None,
+            }
+        };
+        Ok(Claim {
+            below: below.to_owned(),
+            was_made,
+            _held: held,
+        })
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if self.was_made {
+            // Only if it is empty.
+            let _ = fs::remove_dir(&self.below);
+        }
+    }
 }
 
 /// What the directories of checkpoints that are being written are called, up to what tells them apart.

@@ -20,6 +20,7 @@ use corsair_cluster::{
     CarrierBuilder, ClusterCarrier, ClusterError, ClusterRun, Health, Hosts, LOST, Limits,
     Membership, Mesh, Origin, ProcessEnd, RelaySocket, Secret,
 };
+use corsair_observe::checkpoint::Claim;
 use corsair_observe::{Observer, Recorder, Relay, Replacement, Resumed, Settings, Source};
 use std::net::TcpListener;
 use std::num::NonZeroUsize;
@@ -292,6 +293,8 @@ struct Attended {
     /// In the first process.
     observer: Option<Observer>,
     per_actor: Option<Replacement>,
+    /// On where it is saved, as long as something may be written there.
+    _claim: Option<Claim>,
 }
 
 /// Runs the part of this process, with all that listens to it.
@@ -322,6 +325,9 @@ fn attend<W: Spread>(
     let per_actor = per_actor.map(Replacement::begin).transpose();
     let per_actor = per_actor.context("--per-actor")?;
     let supervisor = cluster.supervisor();
+    let claimed = options.checkpoints.as_ref().filter(|_| is_first);
+    let claim = claimed.map(|checkpoints| Claim::new(&checkpoints.directory));
+    let claim = claim.transpose()?;
     let writer = options.checkpoints.as_ref().map(|checkpoints| {
         let place = Place {
             process: part.process,
@@ -383,6 +389,7 @@ fn attend<W: Spread>(
         writer,
         observer,
         per_actor,
+        _claim: claim,
     })
 }
 

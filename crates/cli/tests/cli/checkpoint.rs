@@ -144,6 +144,35 @@ fn a_signal_saves_the_run_at_once_and_what_was_asked_for_is_kept() {
 }
 
 #[test]
+fn two_runs_do_not_save_to_one_directory() {
+    let terminal = Terminal::new();
+    let run = "-a fsm -p 3000 -d 1000000 --workers 1 --checkpoint-every 50ms --checkpoint-dir c";
+    let mut child = terminal
+        .command(run)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    while saved(&terminal).is_empty() {
+        assert!(child.try_wait().unwrap().is_none(), "it has ended");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    for second in [
+        "-a fsm -p 100 --checkpoint-dir c",
+        "resume c --until 900000s",
+    ] {
+        let refused = terminal.refuse(second);
+        assert!(
+            refused.contains("c is where another run saves itself"),
+            "{refused}"
+        );
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    terminal.succeed("-a fsm -p 100 --checkpoint-dir c");
+}
+
+#[test]
 fn a_run_that_is_to_stop_tells_what_has_happened_until_then() {
     let terminal = Terminal::new();
     terminal.succeed("-a fsm -p 200 -d 4 --checkpoint-at 1s --checkpoint-dir c");

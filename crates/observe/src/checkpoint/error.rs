@@ -15,6 +15,12 @@ pub enum CheckpointError {
         /// What the system says.
         error: io::Error,
     },
+    /// Another run saves itself there.
+    #[error("{} is where another run saves itself; name another directory with --checkpoint-dir", .path.display())]
+    Taken {
+        /// Which directory.
+        path: PathBuf,
+    },
     /// It cannot be read.
     #[error("cannot read {}: {error}", .path.display())]
     Read {

@@ -216,3 +216,25 @@ fn a_manifest_cannot_name_files_elsewhere() {
         assert!(said.contains("no name of a file"), "{said}");
     }
 }
+
+#[test]
+fn a_directory_is_held_by_one_run_and_free_after_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let below = directory.path().join("a/b");
+    let claim = Claim::new(&below).unwrap();
+    let said = Claim::new(&below).unwrap_err().to_string();
+    assert!(
+        said.contains("another run") && said.contains("a/b"),
+        "{said}"
+    );
+    write(&below, draft(&[("head", b"h")])).unwrap();
+    drop(claim);
+    drop(Claim::new(&below).unwrap());
+    assert!(find(&below).is_ok(), "it stays, because something is in it");
+    let empty = directory.path().join("c");
+    drop(Claim::new(&empty).unwrap());
+    assert!(!empty.exists());
+    // What is no directory is told when it is to be written.
+    fs::write(&empty, "in the way").unwrap();
+    drop(Claim::new(&empty.join("d")).unwrap());
+}
