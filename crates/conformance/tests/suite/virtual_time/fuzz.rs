@@ -3,12 +3,31 @@
 
 mod case;
 
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
 #[test]
 fn random_scenarios_are_the_same_for_any_workers_and_lookahead() {
     let cases = if cfg!(miri) { 3 } else { 50 };
     for number in 0..cases {
         if let Err(difference) = case::check(number) {
             panic!("{difference}");
+        }
+    }
+}
+
+/// Cases in which something was wrong once, and is not again. Each of these did not end.
+#[test]
+fn cases_that_were_wrong_once_are_right() {
+    const PATIENCE: Duration = Duration::from_secs(120);
+    for number in [126_926] {
+        let (done, result) = mpsc::channel();
+        thread::spawn(move || done.send(case::check(number)));
+        match result.recv_timeout(PATIENCE) {
+            Ok(Ok(())) => {}
+            Ok(Err(difference)) => panic!("{difference}"),
+            Err(_) => panic!("case {number} does not end"),
         }
     }
 }
