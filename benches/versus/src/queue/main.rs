@@ -132,7 +132,7 @@ fn compare() -> Result<(), String> {
             _ => Err(format!("`{word}` is no number of {what}; give one above 0")),
         },
     };
-    let (customers, rounds) = (number("customers", 500_000)?, number("rounds", 5)?);
+    let (customers, rounds) = (number("customers", 100_000)?, number("rounds", 5)?);
     let mut times = CONTENDERS.map(|_| Vec::new());
     let mut expected = None;
     for _ in 0..rounds {
