@@ -139,11 +139,13 @@ impl<M: Message, S: Script<M>, F: Maker<S>> Form<M> for Scripts<S, F> {
                 from: Addr((*message).label.from),
                 body: Stored::body(message).read(),
             };
-            if go_on(actor, shard, Some(event)) == Flow::Stop {
-                return Flow::Stop;
-            }
+            let context = &mut VirtualContext::new(ForEvent(shard));
+            let wait = (*actor).script.go_on(Some(event), context);
             // Nothing was kept for it, and nothing has arrived that it has not been given.
-            Flow::Continue
+            if wait == Wait::Event {
+                return Flow::Continue;
+            }
+            wait_for(actor, shard, wait)
         }
     }
 
@@ -180,6 +182,22 @@ unsafe fn go_on<M: Message, S: Script<M>>(
     unsafe {
         let context = &mut VirtualContext::new(ForEvent(shard));
         let wait = (*actor).script.go_on(event, context);
+        wait_for(actor, shard, wait)
+    }
+}
+
+/// Notes what a script waits for.
+///
+/// # Safety
+/// As for [`go_on`].
+#[inline(always)]
+unsafe fn wait_for<M: Message, S>(
+    actor: *mut Scripted<S>,
+    shard: *mut Shard<M>,
+    wait: Wait,
+) -> Flow {
+    // SAFETY: the contract.
+    unsafe {
         (*actor).until = match wait {
             Wait::Event => Until::Event,
             Wait::Spawned(request) => Until::Spawned(request),
