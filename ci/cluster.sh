@@ -362,7 +362,8 @@ mended_over_hosts() {
     diff -r "$work/alone" "$work/mended" || fail "after one came again there are other files"
 }
 
-for run in "${model[*]} -d 60 -j" "${services[*]} -d 120 -j -c"; do
+# Long enough that a process is lost while the run goes on.
+for run in "${model[*]} -d 60 -j" "${services[*]} -d 360 -j -c"; do
     read -ra mend <<<"$run --workers 1"
     alone=$("$corsair" "${mend[@]}" --out "$work/alone" --format json | essence)
     mended KILL tail
