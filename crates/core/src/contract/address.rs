@@ -100,6 +100,13 @@ impl AddrRange {
         Addr(self.first + index)
     }
 
+    /// The address of the actor with this index, which is below [`AddrRange::len`]: for loops that count up to it.
+    #[inline]
+    pub(crate) fn at(&self, index: u32) -> Addr {
+        debug_assert!(index < self.count);
+        Addr(self.first.wrapping_add(index))
+    }
+
     /// The index with which the actor at `addr` was spawned, if it is one of these.
     #[inline]
     pub fn index_of(&self, addr: Addr) -> Option<u32> {

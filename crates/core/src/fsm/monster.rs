@@ -163,7 +163,7 @@ impl<W: Watch> Monster<W> {
         // Here, where the processor has them in its registers.
         let mut gifts = self.gifts.clone();
         for index in chunk {
-            let pirate = pirates.get(index);
+            let pirate = pirates.at(index);
             let hello = Msg::Hello { name: index };
             if others == 0 {
                 cx.send(pirate, hello);
@@ -172,7 +172,7 @@ impl<W: Watch> Monster<W> {
             }
             let other = |random: &mut Random| {
                 let other = random.below(others);
-                let buddy = pirates.get(other + u32::from(other >= index));
+                let buddy = pirates.at(other + u32::from(other >= index));
                 Msg::NameDrop { buddy }
             };
             let (first, second) = (other(&mut gifts.random), other(&mut gifts.random));

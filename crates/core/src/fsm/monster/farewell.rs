@@ -138,7 +138,7 @@ impl Farewell {
             }
             let end = end_of_step(pirates, self.asked);
             for index in self.asked..end {
-                cx.send(pirates.get(index), Msg::Goodbye { gold: 0 });
+                cx.send(pirates.at(index), Msg::Goodbye { gold: 0 });
             }
             self.asked = end;
             self.step = Step::TakeIn;
