@@ -134,6 +134,17 @@ impl<M: Message> Shard<M> {
         })
     }
 
+    /// Goes to the window with this number, before which nothing is due here.
+    ///
+    /// Where what is due later waits goes along, also if nothing does: what comes to wait there is put by the
+    /// window that it is at, and an earlier one would make the shard ask for a window that is over.
+    #[inline]
+    pub(super) fn go_to(&mut self, window: u64) {
+        self.window.go_to(window, self.settings.window_bits);
+        self.queues.timers.advance(window);
+        self.queues.far.advance(window);
+    }
+
     /// No actor runs any more: code that still runs acts for none.
     pub(super) fn leave(&mut self) {
         self.turn.header = self.turn.scratch.header();

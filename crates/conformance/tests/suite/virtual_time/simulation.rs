@@ -3,8 +3,8 @@
 use super::{MS, Note, config};
 use corsair::fsm::{self, Fsm};
 use corsair::{
-    Actor, Addr, AsyncContext, Config, Context, Event, Flow, InjectError, InspectError, Outcome,
-    RunError, Scenario, Simulation, Spawn, Time, Token,
+    Actor, Addr, AsyncContext, Config, Context, Event, Flow, InjectError, InspectError, Latency,
+    Outcome, RunError, Scenario, Simulation, Spawn, Time, Token,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,6 +78,26 @@ fn entries(simulation: &mut Simulation<Note>, who: Addr) -> Vec<(u64, u32)> {
     entries
         .map(|(time, _, number)| (time.as_nanos(), number))
         .collect()
+}
+
+/// Spawns diaries and writes to those from one on in turn, every other window.
+struct Ticks {
+    to: u32,
+}
+
+impl Scenario<Note> for Ticks {
+    async fn root<C: AsyncContext<Note>>(self, mut cx: C) {
+        let make = |_| Diary {
+            entries: Vec::new(),
+            _mark: Arc::default(),
+        };
+        let spawn = Spawn::many(600, "diary", "");
+        let diaries = cx.spawn_actors(spawn, make).await;
+        for tick in 0..400 {
+            cx.send(diaries.get(self.to + tick % 20), Note::Number(100 + tick));
+            cx.sleep(2 * MS).await;
+        }
+    }
 }
 
 /// In the middle of a window.
@@ -214,6 +234,39 @@ fn sent_by_all(simulation: &mut Simulation<fsm::Msg>) -> u64 {
         actor.sent
     });
     sent.sum()
+}
+
+#[test]
+fn what_comes_from_outside_to_a_worker_that_had_nothing_to_do_is_not_late_nor_early() {
+    // Messages of which some are under way for up to 57 windows.
+    let latency = Latency::between(Duration::from_micros(1_050), 60 * MS).unwrap();
+    // Actors of several workers.
+    let some = [0, 300, 577];
+    for (to, who) in some.iter().flat_map(|&to| some.map(|who| (to, who))) {
+        let run = |workers| {
+            let config = Config {
+                latency,
+                ..config(workers)
+            };
+            let mut simulation = Simulation::new(&config, Ticks { to }).unwrap();
+            // Between two windows, which are of 2^20 ns, and so far ahead that it waits in a block of 128 windows that
+            // has begun.
+            for (pause, far) in [(140, 100), (300, 70), (540, 90)] {
+                simulation.run_until(at((pause << 20) - 1));
+                let who = simulation.find(&format!("diary{who}")).unwrap();
+                let due = at((pause + far) << 20);
+                simulation
+                    .inject(due, who, Note::Number(pause as u32))
+                    .unwrap();
+            }
+            let report = simulation.finish().unwrap();
+            (report.digest, report.time, report.delivered())
+        };
+        let expected = run(1);
+        for workers in [2, 3] {
+            assert_eq!(run(workers), expected, "{workers} workers, {to}, {who}");
+        }
+    }
 }
 
 #[test]

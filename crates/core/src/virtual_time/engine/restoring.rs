@@ -48,11 +48,7 @@ impl<M: Message> Engine<M> {
         let shard = self.shard();
         shard.settings.streams = Streams::new(head.stream_seed);
         shard.settings.network_key = key(head.stream_seed, NETWORK);
-        shard
-            .window
-            .go_to(head.common.window, shard.settings.window_bits);
-        shard.queues.timers.advance(head.common.window);
-        shard.queues.far.advance(head.common.window);
+        shard.go_to(head.common.window);
         shard.spawns_wait_from = head.common.spawns_wait_from;
         let addresses = Addresses::restore(&head.common.addresses);
         shard.places.addresses =

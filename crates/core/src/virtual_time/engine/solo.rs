@@ -265,7 +265,7 @@ impl<M: Message> Engine<M> {
         self.counted |= agreed.busy;
         self.order.clear();
         let shard = self.shard();
-        shard.window.go_to(agreed.next, shard.settings.window_bits);
+        shard.go_to(agreed.next);
         if shard.index == 0 {
             config.progress.reached(shard.window.base);
         }

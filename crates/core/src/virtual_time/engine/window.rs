@@ -18,9 +18,7 @@ impl<M: Message> Engine<M> {
         self.inbound_pending &= !(1 << (window % RING));
         // SAFETY: as in `shard`; buffers and parcels are not part of the shard.
         let shard = unsafe { &mut *self.shard };
-        shard.window.go_to(window, shard.settings.window_bits);
-        shard.queues.timers.advance(window);
-        shard.queues.far.advance(window);
+        shard.go_to(window);
 
         self.events.append(inbound);
         let (index, place) = (shard.index, (window % RING) as usize);
