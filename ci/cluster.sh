@@ -193,15 +193,17 @@ rm -r "$work/checkpoints" "$work/alone" "$work/grown"
 echo "cluster: it is saved by the bytes of its files"
 
 # The signal saves it, whichever process gets it.
-"$corsair" "${services[@]}" -d 300 --workers 1 --format json >"$work/unsaved"
+"$corsair" "${services[@]}" -d 600 --workers 1 --format json >"$work/unsaved"
 for who in 1 2; do
-    "$corsair" "${services[@]}" -d 300 --workers 1 --processes 2 --checkpoint-dir "$work/checkpoints" --format json \
+    "$corsair" "${services[@]}" -d 600 --workers 1 --processes 2 --checkpoint-dir "$work/checkpoints" --format json \
         >"$work/said" 2>&1 &
     parent=$!
     started+=("$parent")
     until [ "$(pgrep -c -P "$parent")" = 2 ]; do sleep 0.05; done
-    sleep 1
-    kill -USR1 "$(pgrep -P "$parent" | sed -n "${who}p")"
+    asked=$(pgrep -P "$parent" | sed -n "${who}p")
+    # Before it has a handler the signal would end it: the tenth bit of those that are caught.
+    until (( 0x$(awk '/SigCgt/ { print $2 }' "/proc/$asked/status") >> 9 & 1 )); do sleep 0.02; done
+    kill -USR1 "$asked"
     wait "$parent" || fail "after SIGUSR1 to process $who: $(cat "$work/said")"
     [ -d "$work"/checkpoints/000001-asked ] || fail "SIGUSR1 to process $who saved nothing: $(cat "$work/said")"
     [ "$(essence <"$work/unsaved")" = "$("$corsair" resume "$work/checkpoints" --processes 2 --format json | essence)" ] ||

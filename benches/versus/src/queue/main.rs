@@ -10,6 +10,8 @@
 //! times to the nanosecond. That both served everybody, and that all customers together were there for exactly
 //! as long, is checked after every run; that their mean is that of theory (40 ms), at the end.
 
+#![allow(clippy::print_stdout, reason = "it prints a table")]
+
 mod corsair;
 mod nexosim;
 
