@@ -25,6 +25,8 @@ pub const LOST: u8 = 75;
 const SECRET: &str = "CORSAIR_CLUSTER_SECRET";
 /// How long the others may go on when one has failed: they hear of it, and notice it within five seconds.
 const LEAVING: Duration = Duration::from_secs(8);
+/// How long a process that is stopped is waited for when another one has ended: those that run notice one themselves.
+const STOPPED: Duration = Duration::from_secs(5);
 /// How much of what a process complains of is kept.
 const MOST_SAID: u64 = 1 << 16;
 
@@ -133,6 +135,8 @@ struct LocalProcess {
     /// What it complains of, if that is not shown already.
     said: Option<JoinHandle<String>>,
     ended: Option<ExitStatus>,
+    /// It was stopped, as by SIGSTOP, while others have ended, and so was killed.
+    was_stopped: bool,
 }
 
 /// How processes of this machine have ended.
@@ -164,6 +168,7 @@ impl LocalProcesses {
                 child,
                 said: None,
                 ended: None,
+                was_stopped: false,
             }],
         })
     }
@@ -227,6 +232,7 @@ impl LocalProcesses {
                 child,
                 said,
                 ended: None,
+                was_stopped: false,
             });
         }
         Ok(all)
@@ -240,9 +246,11 @@ impl LocalProcesses {
             .collect()
     }
 
-    /// Waits for all of them. If one fails, what has not ended by itself eight seconds later is killed.
+    /// Waits for all of them. If one fails, what has not ended by itself eight seconds later is killed; if one ends well,
+    /// what is stopped for five seconds after that.
     pub fn wait(mut self) -> Ended {
         let mut until: Option<Instant> = None;
+        let mut stopped_since: Option<Instant> = None;
         loop {
             let mut is_running = false;
             for process in &mut self.children {
@@ -260,9 +268,33 @@ impl LocalProcesses {
             if until.is_some_and(|until| Instant::now() > until) {
                 self.kill();
             }
+            stopped_since = self
+                .is_kept_waiting()
+                .then(|| stopped_since.unwrap_or_else(Instant::now));
+            if stopped_since.is_some_and(|since| since.elapsed() > STOPPED) {
+                self.kill_stopped();
+            }
             thread::sleep(Duration::from_millis(5));
         }
         self.ended()
+    }
+
+    /// Whether some have ended, and one that has not is stopped.
+    fn is_kept_waiting(&self) -> bool {
+        let has_ended = self.children.iter().any(|process| process.ended.is_some());
+        has_ended && self.children.iter().any(LocalProcess::is_stopped)
+    }
+
+    fn kill_stopped(&mut self) {
+        for process in self
+            .children
+            .iter_mut()
+            .filter(|process| process.is_stopped())
+        {
+            process.was_stopped = true;
+            // What has ended in between needs no end.
+            let _ = process.child.kill();
+        }
     }
 
     fn kill(&mut self) {
@@ -280,6 +312,9 @@ impl LocalProcesses {
         let mut code = 0;
         let mut has_failed = false;
         let mut complaints = Vec::new();
+        let has_told_all = self.children[0]
+            .ended
+            .is_some_and(|status| status.success());
         let first_failed = self.children[0].ended.and_then(|status| status.code());
         let mut has_told = first_failed.is_some_and(|code| code != 0);
         for (number, process) in self.children.iter_mut().enumerate() {
@@ -291,7 +326,11 @@ impl LocalProcesses {
             if code == 0 {
                 code = failed.filter(|code| *code != LOST).unwrap_or(2);
             }
-            if failed.is_none() {
+            if process.was_stopped {
+                complaints.push(format!(
+                    "process {number} was stopped when others had ended, and was killed"
+                ));
+            } else if failed.is_none() {
                 complaints.push(format!("process {number}: {status}"));
             }
             let said = process.said.take().and_then(|said| said.join().ok());
@@ -302,9 +341,22 @@ impl LocalProcesses {
         }
         Ended {
             code,
-            is_lost: code != 0 && !has_failed,
+            // What the first has told is all that comes of a run.
+            is_lost: code != 0 && !has_failed && !has_told_all,
             complaints,
         }
+    }
+}
+
+impl LocalProcess {
+    /// Whether it was stopped and has not been continued; false where the system does not say so.
+    fn is_stopped(&self) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
+        // Its name, in parentheses, may have any characters.
+        let state = stat
+            .ok()
+            .and_then(|stat| stat.rsplit(')').next()?.trim_start().chars().next());
+        self.ended.is_none() && state == Some('T')
     }
 }
 

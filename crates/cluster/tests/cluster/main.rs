@@ -2,6 +2,8 @@
 
 mod cluster;
 mod digest;
+#[cfg(target_os = "linux")]
+mod local;
 mod pirates;
 mod rendezvous;
 mod saving;
