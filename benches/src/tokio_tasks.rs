@@ -25,15 +25,41 @@ struct Letter {
 /// A kind of channel.
 trait Channel: 'static {
     type Sender: Send + Sync + 'static;
-    type Inbox: Send + 'static;
+    type Inbox: Inbox;
 
     fn new() -> (Self::Sender, Self::Inbox);
     /// Gives the letter back if the receiver has ended.
     fn send(to: &Self::Sender, letter: Letter) -> impl Future<Output = Result<(), Letter>> + Send;
-    fn recv(inbox: &mut Self::Inbox) -> impl Future<Output = Option<Letter>> + Send;
-    fn close(inbox: &mut Self::Inbox);
-    fn left(inbox: &mut Self::Inbox) -> Option<Letter>;
 }
+
+/// The receiving end of a channel.
+trait Inbox: Send + 'static {
+    fn recv(&mut self) -> impl Future<Output = Option<Letter>> + Send;
+    fn close(&mut self);
+    fn left(&mut self) -> Option<Letter>;
+}
+
+/// Tokio's receivers are alike, but have no trait.
+macro_rules! inbox {
+    ($receiver:ty) => {
+        impl Inbox for $receiver {
+            async fn recv(&mut self) -> Option<Letter> {
+                self.recv().await
+            }
+
+            fn close(&mut self) {
+                self.close();
+            }
+
+            fn left(&mut self) -> Option<Letter> {
+                self.try_recv().ok()
+            }
+        }
+    };
+}
+
+inbox!(mpsc::Receiver<Letter>);
+inbox!(mpsc::UnboundedReceiver<Letter>);
 
 /// Channels that hold [`MAILBOX`] letters, as the mailboxes of corsair do.
 struct Bounded;
@@ -48,18 +74,6 @@ impl Channel for Bounded {
 
     async fn send(to: &Self::Sender, letter: Letter) -> Result<(), Letter> {
         to.send(letter).await.map_err(|SendError(letter)| letter)
-    }
-
-    async fn recv(inbox: &mut Self::Inbox) -> Option<Letter> {
-        inbox.recv().await
-    }
-
-    fn close(inbox: &mut Self::Inbox) {
-        inbox.close();
-    }
-
-    fn left(inbox: &mut Self::Inbox) -> Option<Letter> {
-        inbox.try_recv().ok()
     }
 }
 
@@ -76,18 +90,6 @@ impl Channel for Unbounded {
 
     async fn send(to: &Self::Sender, letter: Letter) -> Result<(), Letter> {
         to.send(letter).map_err(|SendError(letter)| letter)
-    }
-
-    async fn recv(inbox: &mut Self::Inbox) -> Option<Letter> {
-        inbox.recv().await
-    }
-
-    fn close(inbox: &mut Self::Inbox) {
-        inbox.close();
-    }
-
-    fn left(inbox: &mut Self::Inbox) -> Option<Letter> {
-        inbox.try_recv().ok()
     }
 }
 
@@ -205,7 +207,7 @@ async fn fsm<C: Channel>(population: u32) -> (Tally, Duration) {
     };
     let count = async {
         while tally.goodbyes < population {
-            let letter = C::recv(&mut answers).await.expect("the world has a sender");
+            let letter = answers.recv().await.expect("the world has a sender");
             if let Msg::Goodbye { gold } = letter.body {
                 tally.goodbyes += 1;
                 tally.returned += u64::from(gold);
@@ -241,8 +243,8 @@ async fn pirate<C: Channel>(me: u32, mut inbox: C::Inbox, world: Arc<World<C>>) 
     let mut next_chat: Option<Instant> = None;
     loop {
         let letter = match next_chat {
-            None => C::recv(&mut inbox).await,
-            Some(at) => match timeout_at(at, C::recv(&mut inbox)).await {
+            None => inbox.recv().await,
+            Some(at) => match timeout_at(at, inbox.recv()).await {
                 Ok(letter) => letter,
                 Err(_) => {
                     pirate.chat(&world).await;
@@ -266,8 +268,8 @@ async fn pirate<C: Channel>(me: u32, mut inbox: C::Inbox, world: Arc<World<C>>) 
                 }
             }
             Msg::Goodbye { .. } => {
-                C::close(&mut inbox);
-                while let Some(late) = C::left(&mut inbox) {
+                inbox.close();
+                while let Some(late) = inbox.left() {
                     world.salvage(late);
                 }
                 let gold = pirate.booty;

@@ -41,6 +41,45 @@ fn saved(terminal: &Terminal) -> Vec<String> {
     names
 }
 
+/// Begins a run beside the test, which nobody listens to.
+fn begin(terminal: &Terminal, run: &str) -> Child {
+    let mut command = terminal.command(run);
+    let command = command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().unwrap()
+}
+
+fn kill(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// A run that saves itself to `c` again and again, for longer than any machine takes to do so a few times.
+struct Saving<'a> {
+    terminal: &'a Terminal,
+    child: Child,
+}
+
+impl Saving<'_> {
+    fn begin(terminal: &Terminal) -> Saving<'_> {
+        let run =
+            "-a fsm -p 3000 -d 1000000 --workers 1 --checkpoint-every 50ms --checkpoint-dir c";
+        let child = begin(terminal, run);
+        Saving { terminal, child }
+    }
+
+    /// The names of what is saved, once they are enough.
+    fn wait_for(&mut self, enough: impl Fn(&[String]) -> bool) -> Vec<String> {
+        loop {
+            assert!(self.child.try_wait().unwrap().is_none(), "it has ended");
+            let names = saved(self.terminal);
+            if enough(&names) {
+                return names;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
 #[test]
 fn a_run_goes_on_with_any_number_of_workers_and_ends_as_it_would_have() {
     let terminal = Terminal::new();
@@ -73,15 +112,9 @@ fn what_was_killed_at_any_moment_goes_on_from_a_whole_checkpoint() {
         let _ = fs::remove_dir_all(terminal.path("c"));
         let _ = fs::remove_dir_all(terminal.path("json"));
         let saving = format!("{run} --checkpoint-every 20ms --checkpoint-dir c");
-        let mut child = terminal
-            .command(&saving)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let child = begin(&terminal, &saving);
         std::thread::sleep(Duration::from_millis(moment));
-        child.kill().unwrap();
-        child.wait().unwrap();
+        kill(child);
         // Nothing is saved yet, or the run goes on.
         let said = terminal.run("resume c --workers 2");
         if said.stdout.is_empty() {
@@ -110,35 +143,16 @@ fn what_was_killed_at_any_moment_goes_on_from_a_whole_checkpoint() {
 #[test]
 fn a_signal_saves_the_run_at_once_and_what_was_asked_for_is_kept() {
     let terminal = Terminal::new();
-    // Longer than any machine takes to save it a few times.
-    let run = "-a fsm -p 3000 -d 1000000 --workers 1 --checkpoint-every 50ms --checkpoint-dir c";
-    let mut child = terminal
-        .command(run)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let wait_for = |child: &mut Child, enough: &dyn Fn(&[String]) -> bool| {
-        loop {
-            assert!(child.try_wait().unwrap().is_none(), "it has ended");
-            let names = saved(&terminal);
-            if enough(&names) {
-                return names;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    };
+    let mut run = Saving::begin(&terminal);
     let is_asked = |name: &String| name.ends_with("-asked");
     // It listens to signals by the time it saves itself for the first time.
-    wait_for(&mut child, &|names| !names.is_empty());
-    signal("-USR1", &child);
-    let first = wait_for(&mut child, &|names| names.iter().any(is_asked));
+    run.wait_for(|names| !names.is_empty());
+    signal("-USR1", &run.child);
+    let first = run.wait_for(|names| names.iter().any(is_asked));
     let first = first.into_iter().find(is_asked).unwrap();
     // Others come and go.
-    let two_later = |names: &[String]| names.iter().filter(|name| **name > first).count() >= 2;
-    let later = wait_for(&mut child, &two_later);
-    child.kill().unwrap();
-    child.wait().unwrap();
+    let later = run.wait_for(|names| names.iter().filter(|name| **name > first).count() >= 2);
+    kill(run.child);
     assert!(later.contains(&first), "{later:?}");
     assert!(saved(&terminal).contains(&first));
 }
@@ -146,17 +160,8 @@ fn a_signal_saves_the_run_at_once_and_what_was_asked_for_is_kept() {
 #[test]
 fn two_runs_do_not_save_to_one_directory() {
     let terminal = Terminal::new();
-    let run = "-a fsm -p 3000 -d 1000000 --workers 1 --checkpoint-every 50ms --checkpoint-dir c";
-    let mut child = terminal
-        .command(run)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    while saved(&terminal).is_empty() {
-        assert!(child.try_wait().unwrap().is_none(), "it has ended");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    let mut run = Saving::begin(&terminal);
+    run.wait_for(|names| !names.is_empty());
     for second in [
         "-a fsm -p 100 --checkpoint-dir c",
         "resume c --until 900000s",
@@ -167,8 +172,7 @@ fn two_runs_do_not_save_to_one_directory() {
             "{refused}"
         );
     }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    kill(run.child);
     terminal.succeed("-a fsm -p 100 --checkpoint-dir c");
 }
 

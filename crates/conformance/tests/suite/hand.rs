@@ -135,9 +135,13 @@ fn a_receive_with_a_time_out_gets_what_was_kept_first(executor: Executor) {
 
 fn a_select_says_which_of_several_came_and_keeps_the_others(executor: Executor) {
     experiment!(Selects {} -> (), cx, {
-        let server = |delay: Duration| move |mut cx, _| async move { serve(&mut cx, delay).await };
-        let slow = cx.spawn(Spawn::one("slow").watched(), server(MS * 30)).await.get(0);
-        let fast = cx.spawn(Spawn::one("fast").watched(), server(MS)).await.get(0);
+        // The first answers when it is told to, so that it is slow on every machine.
+        let slow = cx.spawn(Spawn::one("slow").watched(), |mut cx, _| async move {
+            serve(&mut cx, true).await;
+        }).await.get(0);
+        let fast = cx.spawn(Spawn::one("fast").watched(), |mut cx, _| async move {
+            serve(&mut cx, false).await;
+        }).await.get(0);
         let me = cx.me();
         let asked = [slow, fast].map(|who| cx.question(who, Note::Ping));
         cx.send(me, Note::Number(5));
@@ -154,6 +158,7 @@ fn a_select_says_which_of_several_came_and_keeps_the_others(executor: Executor) 
         let numbers = Select::new().message(number(4)).message(number(5)).any();
         let (which, _) = cx.select(numbers.within(LONG)).await.unwrap();
         assert_eq!(which, 1, "what was kept comes first");
+        cx.send(slow, Note::Number(0));
         let (which, _) = cx.select(answers().within(LONG)).await.unwrap();
         assert_eq!(which, 0);
         // One that ends without an answer is told as well.
@@ -164,10 +169,13 @@ fn a_select_says_which_of_several_came_and_keeps_the_others(executor: Executor) 
     value(executor, Selects {});
 }
 
-async fn serve<C: AsyncContext<Note>>(cx: &mut C, delay: Duration) {
+/// Answers one question, if it is `told` to with the next message.
+async fn serve<C: AsyncContext<Note>>(cx: &mut C, told: bool) {
     cx.recv().await;
     let question = cx.envelope().ticket();
-    cx.sleep(delay).await;
+    if told {
+        cx.recv().await;
+    }
     cx.reply(question, Note::Ping);
 }
 
