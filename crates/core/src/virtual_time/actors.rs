@@ -12,7 +12,6 @@ mod shared_pages;
 
 use super::form::{Form, Slot};
 use super::header::{Header, State};
-use super::near::Near;
 use super::places::Lineage;
 use super::population::{Population, Seen};
 use super::scheduled::Kind;
@@ -129,10 +128,14 @@ trait Actors<M: Message> {
                     at = self.deliver(shard, slot, order, at);
                     let next = order.get(at).copied();
                     let next = next.filter(|&next| (*next).label.to == actor);
-                    let near: &Near = &(*shard).turn.near;
-                    if !near.is_empty() {
-                        let until = next.map(|next| (*next).label.offset());
-                        self.run_near(shard, slot, until);
+                    let due = (*shard).turn.near.next();
+                    if due != u64::MAX {
+                        let offset = |next: *mut Stored<M>| (*next).label.offset() as u64;
+                        let until = next.map(|next| (*shard).window.base + offset(next));
+                        let until = until.unwrap_or(u64::MAX);
+                        if due < until {
+                            self.run_near(shard, slot, until);
+                        }
                     }
                     if next.is_none() {
                         break;
@@ -289,8 +292,19 @@ trait Actors<M: Message> {
         slot: *mut Slot<M, Self::Form>,
         event: *mut Stored<M>,
     ) {
-        // SAFETY: as in `deliver`.
+        // SAFETY: as in `deliver`; a timer has a token.
         unsafe {
+            if (*event).label.is_timer() && (*slot).header.state == State::Live {
+                let token = Stored::token(event);
+                if token < Token::OWN {
+                    (*shard).counters.others += 1;
+                    (*shard).count_timer(token.into());
+                    if Self::Form::due(Slot::actor(slot), shard, event) == Flow::Stop {
+                        self.end(shard, slot, Reason::Returned);
+                    }
+                    return;
+                }
+            }
             match self.prepare(shard, slot, event) {
                 Ready::Yes => {}
                 Ready::No => return,
@@ -435,26 +449,19 @@ trait Actors<M: Message> {
         }
     }
 
-    /// Runs the timers that the actor has set within the window and that are due before its next
-    /// event.
+    /// Runs the timers that the actor has set within the window and that are due before this time, that of
+    /// its next event.
     ///
     /// # Safety
     /// As for [`Population::run`]; the actor being run is that of `slot`.
-    #[cold]
     #[inline(never)]
-    unsafe fn run_near(
-        &self,
-        shard: *mut Shard<M>,
-        slot: *mut Slot<M, Self::Form>,
-        until: Option<u32>,
-    ) {
+    unsafe fn run_near(&self, shard: *mut Shard<M>, slot: *mut Slot<M, Self::Form>, until: u64) {
         // SAFETY: as in `deliver`. The event lies beside the shard, so that it is there even if the
         // actor panics.
         unsafe {
-            let until = until.map_or(u64::MAX, |offset| (*shard).window.base + offset as u64);
             let near = &raw mut (*shard).turn.near;
             while let Some(timer) = (*near).pop_before(until) {
-                let event = (*shard).near_event(timer);
+                let event = (*shard).near_event(&timer);
                 if timer.time > (*shard).window.limit {
                     let head = Stored::head(event, timer.time);
                     (*shard).hold(timer.time, &head);

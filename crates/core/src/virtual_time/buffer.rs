@@ -274,6 +274,27 @@ impl<M> Buffer<M> {
         sorted.unwrap_or(places.len()) - before
     }
 
+    /// Notes the places of all events in order in `few`, from `count` on. Returns how many are noted then; nothing
+    /// if there is no room for all.
+    #[inline]
+    pub(super) fn append_few<const N: usize>(
+        &self,
+        few: &mut [*mut Stored<M>; N],
+        mut count: usize,
+    ) -> Option<usize> {
+        if self.first != self.last {
+            return None;
+        }
+        let mut at = self.first.cast::<u8>().wrapping_add(Self::FIRST);
+        while at < self.at {
+            *few.get_mut(count)? = at.cast();
+            count += 1;
+            // SAFETY: from the first place of the chunk to where the next goes there are events.
+            at = unsafe { at.add(Stored::<M>::size(&(*at.cast::<Stored<M>>()).label)) };
+        }
+        Some(count)
+    }
+
     /// The memory of a buffer, whose events are dropped.
     #[cfg(feature = "serde")]
     pub(super) fn into_cleared(self) -> Spent<M> {

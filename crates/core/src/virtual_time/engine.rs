@@ -8,11 +8,13 @@ mod restoring;
 mod saving;
 mod solo;
 mod spawning;
+mod thin;
 mod window;
 
 pub(super) use control::PausableShard;
 pub(super) use outcome::Outcome;
 use solo::Thickness;
+use thin::{Lane, Rooms, run_thin};
 
 use super::buffer::{Buffer, Spent};
 use super::context::Running;
@@ -64,6 +66,8 @@ pub(super) struct Engine<M: Message> {
     /// The memory in which they are, while they run.
     spent: Vec<(usize, Spent<M>)>,
     order: Order<M>,
+    /// Places for timers of a window with few events.
+    rooms: Rooms<M>,
     spawned: u64,
     windows: u64,
     /// Something has happened in the window run last, and has not been told.
@@ -116,6 +120,7 @@ impl<M: Message> Engine<M> {
             events: Vec::new(),
             spent: Vec::new(),
             order: Order::new(),
+            rooms: Rooms::new(),
             spawned: 0,
             windows: 0,
             busy: false,
@@ -165,6 +170,9 @@ impl<M: Message> Engine<M> {
             if let Some(end) = self.carry_out(config, agreed, pause) {
                 return end;
             }
+            if self.out.len() == 1 && exchange.can_lend() {
+                self.run_alone(config, pause);
+            }
             if self.thickness.is_thin()
                 && self.out.len() > 1
                 && exchange.can_lend()
@@ -173,6 +181,13 @@ impl<M: Message> Engine<M> {
                 return end;
             }
         }
+    }
+
+    /// Runs windows of the only shard there is, until there is something to decide.
+    fn run_alone<P: Pause>(&mut self, config: &Config, pause: &P) {
+        let mut lanes = [Lane::new(self)];
+        // SAFETY: there is no other shard, and this one is borrowed exclusively.
+        unsafe { run_thin(&mut lanes, &mut Thickness::default(), config, pause) };
     }
 
     /// What this shard has to say before the next window, and to hand over.
@@ -385,11 +400,21 @@ impl<M: Message> Engine<M> {
             self.counted = false;
             self.gather_window(window);
         }
+        self.run_gathered(pause);
+    }
+
+    /// Runs the events that have been gathered.
+    fn run_gathered<P: Pause>(&mut self, pause: &P) {
         let before = self.counts();
         self.run_events(pause);
         self.busy = !self.counted && self.counts() != before;
         if P::EVER {
-            self.shard().spawns_wait_from = pause.also().map_or(u64::MAX, |_| pause.before());
+            self.set_spawns_wait(pause);
         }
+    }
+
+    /// From when on spawns wait before a pause.
+    fn set_spawns_wait<P: Pause>(&mut self, pause: &P) {
+        self.shard().spawns_wait_from = pause.also().map_or(u64::MAX, |_| pause.before());
     }
 }

@@ -52,6 +52,22 @@ pub(super) trait Form<M>: Send + Sync + 'static {
         }
     }
 
+    /// Lets an actor that has begun handle a timer of its own.
+    ///
+    /// # Safety
+    /// As for [`Form::begin`]; `timer` is a timer with a token of the actor's, and is there until this returns.
+    #[inline(always)]
+    unsafe fn due(actor: *mut Self::Actor, shard: *mut Shard<M>, timer: *mut Stored<M>) -> Flow
+    where
+        M: Message,
+    {
+        // SAFETY: passed on.
+        unsafe {
+            (*shard).turn.arrived = timer;
+            Self::handle(actor, shard)
+        }
+    }
+
     /// The name of the kind of its actors, if they are of one.
     #[cfg(feature = "serde")]
     const KIND: Option<&'static str> = None;

@@ -1,4 +1,6 @@
 //! The timers of the actor being run that are due within the window being run.
+//!
+//! Most actors have one at a time, so the next one has a place of its own, and a heap is for the others.
 
 use super::scheduled::{Head, Kind, Scheduled, TIMER_FROM, TIMER_SEQ};
 use std::cmp::Reverse;
@@ -10,12 +12,20 @@ use std::collections::BinaryHeap;
 pub(super) struct NearTimer {
     pub(super) time: u64,
     order: u64,
-    token: u32,
+    pub(super) token: u32,
     /// It was set for the instant at which it was set.
     at_once: bool,
 }
 
 impl NearTimer {
+    /// No timer: none is due at the end of time.
+    const NONE: NearTimer = NearTimer {
+        time: u64::MAX,
+        order: 0,
+        token: 0,
+        at_once: false,
+    };
+
     /// Its event in the window that begins at `base`.
     pub(super) fn event<M>(self, base: u64, actor: u32) -> Scheduled<M> {
         let offset = (self.time - base) as u32;
@@ -26,11 +36,23 @@ impl NearTimer {
 }
 
 /// See the [module](self).
-#[derive(Default)]
 pub(super) struct Near {
+    first: NearTimer,
+    /// Those after the first one.
     timers: BinaryHeap<Reverse<NearTimer>>,
     set: u64,
     chain: Chain,
+}
+
+impl Default for Near {
+    fn default() -> Near {
+        Near {
+            first: NearTimer::NONE,
+            timers: BinaryHeap::new(),
+            set: 0,
+            chain: Chain::default(),
+        }
+    }
 }
 
 /// Events that an actor has caused itself at one instant.
@@ -44,29 +66,63 @@ struct Chain {
 impl Near {
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
-        self.timers.is_empty()
+        self.first.time == u64::MAX
     }
 
+    /// When the first one is due, if there is one; else the end of time.
+    #[inline(always)]
+    pub(super) fn next(&self) -> u64 {
+        self.first.time
+    }
+
+    /// Adds a timer, which is not due at the end of time.
+    #[inline(never)]
     pub(super) fn push(&mut self, now: u64, time: u64, token: u32) {
         self.set += 1;
-        self.timers.push(Reverse(NearTimer {
+        let timer = NearTimer {
             time,
             order: self.set,
             token,
             at_once: time == now,
-        }));
+        };
+        if self.is_empty() {
+            self.first = timer;
+        } else {
+            self.push_another(timer);
+        }
+    }
+
+    #[inline(never)]
+    fn push_another(&mut self, timer: NearTimer) {
+        let earlier = timer.time < self.first.time;
+        let later = match earlier {
+            true => std::mem::replace(&mut self.first, timer),
+            false => timer,
+        };
+        self.timers.push(Reverse(later));
     }
 
     /// Takes the next timer, if it is due before this time.
+    #[inline]
     pub(super) fn pop_before(&mut self, until: u64) -> Option<NearTimer> {
-        let Reverse(first) = self.timers.peek()?;
-        if first.time >= until {
+        if self.first.time >= until {
             return None;
         }
-        self.timers.pop().map(|Reverse(timer)| timer)
+        let next = match self.timers.is_empty() {
+            true => NearTimer::NONE,
+            false => self.pop_another(),
+        };
+        Some(std::mem::replace(&mut self.first, next))
+    }
+
+    #[inline(never)]
+    fn pop_another(&mut self) -> NearTimer {
+        let next = self.timers.pop();
+        next.map_or(NearTimer::NONE, |Reverse(timer)| timer)
     }
 
     pub(super) fn clear(&mut self) {
+        self.first = NearTimer::NONE;
         self.timers.clear();
     }
 

@@ -6,6 +6,7 @@
 //! forgets those that were spawned together when all of them have ended.
 
 mod directory;
+mod recent;
 #[cfg(feature = "serde")]
 mod saved;
 
@@ -14,6 +15,7 @@ use super::slab::Slab;
 use crate::contract::{Addr, Spawn};
 use directory::BatchName;
 pub(super) use directory::{Directory, NamedRange};
+use recent::RecentSlots;
 #[cfg(feature = "serde")]
 pub(super) use saved::addresses_of;
 use std::ptr::NonNull;
@@ -137,6 +139,8 @@ pub(super) struct Places {
     pub(super) over: Vec<u32>,
     /// Those that have been forgotten and whose names are kept.
     ended: Vec<NamedRange>,
+    /// Where actors are that share pages, for those looked for last, by their addresses.
+    recent: RecentSlots,
 }
 
 // SAFETY: the pointers are to memory that belongs to the shard's populations, which are used by the
@@ -161,6 +165,7 @@ impl Places {
             ending: Ending::NONE,
             over: Vec::new(),
             ended: Vec::new(),
+            recent: RecentSlots::new(),
         }
     }
 
@@ -213,6 +218,9 @@ impl Places {
     /// The number of the population of an address, if it is that of an actor of this shard.
     #[inline]
     pub(super) fn population(&self, addr: u32) -> Option<u32> {
+        if let Some(slot) = self.recent.get(addr) {
+            return Some(slot.population);
+        }
         match self.page(addr >> PAGE_BITS) {
             Page::None => None,
             Page::Whole { group } => {
@@ -240,12 +248,21 @@ impl Places {
     /// Where an actor that shares a page is.
     #[inline(always)]
     pub(super) fn shared_slot(&self, addr: u32) -> Option<SharedSlot> {
-        self.batch(addr).map(|batch| SharedSlot {
+        let recent = self.recent.get(addr);
+        recent.or_else(|| self.find_shared_slot(addr))
+    }
+
+    #[inline]
+    fn find_shared_slot(&self, addr: u32) -> Option<SharedSlot> {
+        let batch = self.batch(addr)?;
+        let slot = SharedSlot {
             slots: batch.slots,
             population: batch.population,
             index: addr - batch.first,
             count: batch.count.into(),
-        })
+        };
+        self.recent.set(addr, slot);
+        Some(slot)
     }
 
     /// Whose an actor of this shard is.
@@ -412,6 +429,12 @@ impl Places {
         }
     }
 
+    /// Whether actors have ended since they were last forgotten.
+    #[inline]
+    pub(super) fn has_ended(&self) -> bool {
+        self.ending.page != Ending::NONE.page || !self.over.is_empty()
+    }
+
     /// Counts those that have ended: from here on `over` is complete.
     pub(super) fn count_ended(&mut self) {
         let Ending {
@@ -461,6 +484,7 @@ impl Places {
                 let Some(batch) = batch.and_then(|number| self.batches.remove(number)) else {
                     return false;
                 };
+                self.recent.forget(batch.first, batch.count);
                 let shared = self.shared.get_mut(page).expect("its batch was there");
                 let place = (batch.first % PAGE) as usize;
                 shared.batches[place..place + usize::from(batch.count)].fill(0);

@@ -185,6 +185,12 @@ impl Label {
         self.key & KIND_MASK <= Kind::Reply as u32
     }
 
+    /// Whether it is a timer, without decoding the kind.
+    #[inline(always)]
+    pub(super) fn is_timer(&self) -> bool {
+        self.key & KIND_MASK == Kind::Timer as u32
+    }
+
     /// Whether a buffer keeps the event's [`Cause`], too.
     #[inline(always)]
     pub(super) fn has_cause(&self) -> bool {

@@ -250,6 +250,17 @@ impl<M: Message> Shard<M> {
         }
     }
 
+    /// Whether so many timers were cancelled that they are to be removed from the wheel.
+    #[inline]
+    pub(super) fn waits_are_many(&self) -> bool {
+        self.waits.are_many()
+    }
+
+    /// Whether no event was held back after the limit, or set aside for a pause.
+    pub(super) fn has_set_nothing_aside(&self) -> bool {
+        self.held.is_empty() && self.rest.is_empty()
+    }
+
     /// Holds back an event that is due after the limit.
     pub(super) fn hold(&mut self, time: u64, event: &Head) {
         let key = match event.kind() {

@@ -111,15 +111,6 @@ impl<M> Stored<M> {
         size_of::<Stored<M>>()
     }
 
-    /// Writes an event without a message into a room of its own.
-    pub(super) fn put_aside(room: &mut Room<M>, event: Scheduled<M>) -> *mut Stored<M> {
-        debug_assert!(!event.head.kind().has_body(), "it is not dropped");
-        let place = room.0.as_mut_ptr();
-        // SAFETY: a room has the size and alignment of any event.
-        unsafe { Stored::write(place.cast(), event) };
-        place.cast()
-    }
-
     /// All of a stored event but its message; `now` is when it is handled.
     ///
     /// # Safety

@@ -13,6 +13,8 @@ use super::spare::Spare;
 
 /// What waits for one window, or for a block of them.
 struct Slot<T> {
+    /// What was added first, if nothing has left since: a window with one entry needs no more memory.
+    first: Option<T>,
     /// What was added last.
     last: Vec<T>,
     /// What was added before, in pieces that are full.
@@ -22,6 +24,7 @@ struct Slot<T> {
 impl<T: Due> Slot<T> {
     fn new() -> Slot<T> {
         Slot {
+            first: None,
             last: Vec::new(),
             full: Vec::new(),
         }
@@ -30,8 +33,20 @@ impl<T: Due> Slot<T> {
     #[inline(always)]
     fn push(&mut self, entry: T, spare: &mut Spare<T>) {
         if self.last.len() == self.last.capacity() {
-            self.make_room(spare);
+            return self.push_slowly(entry, spare);
         }
+        self.last.push(entry);
+    }
+
+    /// The same where there is no memory.
+    #[cold]
+    #[inline(never)]
+    fn push_slowly(&mut self, entry: T, spare: &mut Spare<T>) {
+        if self.last.capacity() == 0 && self.first.is_none() {
+            self.first = Some(entry);
+            return;
+        }
+        self.make_room(spare);
         self.last.push(entry);
     }
 
@@ -46,7 +61,18 @@ impl<T: Due> Slot<T> {
     }
 
     /// Hands out all entries in the order in which they were added.
+    #[inline]
     fn drain(&mut self, spare: &mut Spare<T>, mut each: impl FnMut(T)) {
+        if let Some(entry) = self.first.take() {
+            each(entry);
+        }
+        if self.last.capacity() > 0 {
+            self.drain_more(spare, each);
+        }
+    }
+
+    #[inline(never)]
+    fn drain_more(&mut self, spare: &mut Spare<T>, mut each: impl FnMut(T)) {
         let last = std::mem::take(&mut self.last);
         for mut piece in self.full.drain(..).chain([last]) {
             piece.drain(..).for_each(&mut each);
@@ -57,11 +83,13 @@ impl<T: Due> Slot<T> {
     }
 
     fn iter(&self) -> impl Iterator<Item = &T> {
-        self.full.iter().chain([&self.last]).flatten()
+        let more = self.full.iter().chain([&self.last]).flatten();
+        self.first.iter().chain(more)
     }
 
     /// Removes every entry for which `keep` is false. Returns how many are left.
     fn retain(&mut self, mut keep: impl FnMut(&T) -> bool, spare: &mut Spare<T>) -> usize {
+        self.first.take_if(|entry| !keep(entry));
         self.full
             .iter_mut()
             .for_each(|piece| piece.retain(&mut keep));
@@ -168,7 +196,10 @@ impl<T: Due> Wheel<T> {
                 continue;
             }
             *occupied &= !(1 << slot);
-            let Slot { last, full } = std::mem::replace(&mut slots[slot], Slot::new());
+            let Slot { first, last, full } = std::mem::replace(&mut slots[slot], Slot::new());
+            if let Some(entry) = first {
+                self.place(entry.time() >> self.window_bits, entry);
+            }
             for mut piece in full.into_iter().chain([last]) {
                 for entry in piece.drain(..) {
                     self.place(entry.time() >> self.window_bits, entry);
@@ -184,6 +215,17 @@ impl<T: Due> Wheel<T> {
         let now = self.now as usize % SLOTS;
         let nearest = self.levels.first();
         nearest.is_some_and(|level| level.occupied >> now & 1 == 1)
+    }
+
+    /// How many entries are due in the current window, if they are not many.
+    #[inline]
+    pub(super) fn few_due(&self) -> Option<usize> {
+        let slot = self
+            .levels
+            .first()
+            .map(|level| &level.slots[self.now as usize % SLOTS]);
+        slot.filter(|slot| slot.full.is_empty())
+            .map(|slot| usize::from(slot.first.is_some()) + slot.last.len())
     }
 
     /// Hands out the entries of the current window in the order in which they were added.

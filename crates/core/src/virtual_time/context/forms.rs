@@ -1,7 +1,7 @@
 //! The two forms of actors, as a population runs them.
 
 use super::{ForBody, ForEvent, VirtualContext};
-use crate::contract::{Actor, Addr, Event, Flow, Message, Waiting};
+use crate::contract::{Actor, Addr, Event, Flow, Message, Token, Waiting};
 use crate::virtual_time::form::Form;
 use crate::virtual_time::shard::Shard;
 use crate::virtual_time::stored::Stored;
@@ -110,6 +110,15 @@ impl<M: Message, A: Actor<M>, F: Maker<A>> Form<M> for Handlers<A, F> {
                 from: Addr((*message).label.from),
                 body: Stored::body(message).read(),
             };
+            (*actor).on(event, &mut VirtualContext::new(ForEvent(shard)))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn due(actor: *mut A, shard: *mut Shard<M>, timer: *mut Stored<M>) -> Flow {
+        // SAFETY: as in `handle`; a timer has a token.
+        unsafe {
+            let event = Event::Timer(Token(Stored::token(timer)));
             (*actor).on(event, &mut VirtualContext::new(ForEvent(shard)))
         }
     }

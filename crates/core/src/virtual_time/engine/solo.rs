@@ -1,5 +1,6 @@
 //! One thread runs all shards, while windows have so few events that meeting costs more.
 
+use super::thin::{Lane, run_thin};
 use super::{End, Engine};
 use crate::contract::{Config, Message};
 use crate::virtual_time::context::Running;
@@ -28,7 +29,13 @@ impl Thickness {
     /// Counts a window, of which all shards know the same.
     #[inline]
     pub(super) fn count(&mut self, agreed: &Vote) {
-        if agreed.events > THIN {
+        self.count_events(agreed.events);
+    }
+
+    /// The same, told the most events that a shard had.
+    #[inline]
+    pub(super) fn count_events(&mut self, events: u64) {
+        if events > THIN {
             (self.thin, self.thick) = (0, self.thick + 1);
         } else {
             (self.thin, self.thick) = (self.thin + 1, 0);
@@ -41,7 +48,8 @@ impl Thickness {
         self.thin >= IN_A_ROW
     }
 
-    fn is_thick(&self) -> bool {
+    #[inline]
+    pub(super) fn is_thick(&self) -> bool {
         self.thick >= NOT_IN_A_ROW
     }
 }
@@ -76,19 +84,7 @@ impl<M: Message> Engine<M> {
     }
 }
 
-/// A shard while one thread runs all of them.
-struct Member<M: Message> {
-    engine: *mut Engine<M>,
-    /// What it said last.
-    vote: Vote,
-    /// Since then it has run a window, has given events away or has got some.
-    changed: bool,
-    /// It has said something new for the next window.
-    spoke: bool,
-}
-
-/// Runs all shards on this thread. A shard for which a window has nothing is passed over, so that a
-/// window costs what its events cost, however many shards there are.
+/// Runs all shards on this thread.
 ///
 /// # Safety
 /// Nothing else uses what the pointers lead to. `first` is the shard that runs on this thread.
@@ -98,56 +94,29 @@ unsafe fn run_all<M: Message, P: Pause>(
     config: &Config,
     pause: &P,
 ) -> Option<End> {
-    let mut members: Vec<Member<M>> = std::iter::once(first)
-        .chain(others.iter().copied())
-        .map(|engine| Member {
-            engine,
-            vote: Vote::NONE,
-            changed: true,
-            spoke: false,
-        })
-        .collect();
+    let engines = || std::iter::once(first).chain(others.iter().copied());
+    let mut lanes: Vec<Lane<M>> = engines().map(Lane::new).collect();
+    let engines: Vec<_> = engines().collect();
     let mut thickness = Thickness::default();
     // SAFETY: the contract; of all references only one is there at a time, or two to different
     // shards.
     unsafe {
         loop {
             let mut agreed = Vote::NONE;
-            for member in &mut members {
-                if std::mem::take(&mut member.changed) {
-                    member.vote = (*member.engine).prepare_vote(config);
-                    member.spoke = true;
-                }
-                agreed = agreed.and(member.vote);
+            for &engine in &engines {
+                agreed = agreed.and((*engine).prepare_vote(config));
             }
-            let spawns = hand_over_all(&mut members);
-            agreed.halt |= config.cut.is_cut();
+            hand_over_all(&engines);
             thickness.count(&agreed);
-            // Ends, pauses and spawns concern all shards.
-            let ordinary = !spawns && (*first).is_ordinary(&agreed, pause);
-            let (mut end, mut ran, mut last) = (None, 0, 0);
-            for (index, member) in members.iter_mut().enumerate() {
-                let engine = &mut *member.engine;
-                if ordinary && !member.changed && member.vote.next > agreed.next {
-                    engine.pass_over(config, &agreed, u64::from(agreed.busy));
-                    (member.vote.busy, member.vote.events) = (false, 0);
-                    continue;
-                }
-                let other = !std::ptr::eq(engine, first);
-                let running = other.then(|| Running::new(engine.shard));
-                if ordinary {
-                    engine.absorb();
-                    engine.run_ordinary(config, &agreed, pause);
-                } else {
-                    end = engine.carry_out(config, agreed, pause);
-                }
-                engine.lent_end = end;
-                member.changed = true;
+            let mut end = None;
+            for &engine in &engines {
+                let running = (engine != first).then(|| Running::new((*engine).shard));
+                end = (*engine).carry_out(config, agreed, pause);
+                (*engine).lent_end = end;
                 drop(running);
-                (ran, last) = (ran + 1, index);
             }
-            if ordinary && ran == 1 && !thickness.is_thick() {
-                run_on(&mut members, last, &mut thickness, config, pause);
+            if end.is_none() && !thickness.is_thick() {
+                run_thin(&mut lanes, &mut thickness, config, pause);
             }
             if end.is_some() || thickness.is_thick() {
                 (*first).lent_end = None;
@@ -158,116 +127,23 @@ unsafe fn run_all<M: Message, P: Pause>(
     }
 }
 
-/// The only shard that had something for the last window runs those that follow, as if it were alone,
-/// until another shard has something to do or all of them something to agree on. What it says then is
-/// left for the next round.
+/// Hands over what the shards have for each other.
 ///
 /// # Safety
 /// As for [`run_all`].
-unsafe fn run_on<M: Message, P: Pause>(
-    members: &mut [Member<M>],
-    which: usize,
-    thickness: &mut Thickness,
-    config: &Config,
-    pause: &P,
-) {
-    let mut others = Vote::NONE;
-    for (_, member) in members.iter().enumerate().filter(|(at, _)| *at != which) {
-        others = others.and(member.vote);
-    }
-    // SAFETY: the contract; no other shard is referred to meanwhile.
-    let engine = unsafe { &mut *members[which].engine };
-    // SAFETY: the same; the first shard's is there already.
-    let running = (which != 0).then(|| unsafe { Running::new(engine.shard) });
-    let (mut last, mut busy) = (None, 0);
-    let vote = loop {
-        let vote = engine.prepare_vote(config);
-        let agreed = vote.and(others);
-        let meets = vote.next >= others.next
-            || vote.events > THIN
-            || !engine.is_ordinary(&agreed, pause)
-            || engine.out.iter().any(|parcel| !parcel.is_empty());
-        if meets {
-            break vote;
-        }
-        thickness.count(&agreed);
-        // Nothing came from others since it absorbed what had.
-        engine.run_ordinary(config, &agreed, pause);
-        busy += u64::from(agreed.busy);
-        last = Some(agreed);
-    };
-    drop(running);
-    let member = &mut members[which];
-    (member.vote, member.spoke, member.changed) = (vote, true, false);
-    let Some(agreed) = last else { return };
-    for (_, member) in members.iter().enumerate().filter(|(at, _)| *at != which) {
-        // SAFETY: the contract.
-        unsafe { (*member.engine).pass_over(config, &agreed, busy) };
-    }
-}
-
-/// Hands over what the shards have for each other. Returns whether there are spawns.
-///
-/// # Safety
-/// As for [`run_all`].
-unsafe fn hand_over_all<M: Message>(members: &mut [Member<M>]) -> bool {
-    let mut spawns = false;
-    for from in 0..members.len() {
-        if !std::mem::take(&mut members[from].spoke) {
-            continue;
-        }
-        for to in (0..members.len()).filter(|&to| to != from) {
+unsafe fn hand_over_all<M: Message>(engines: &[*mut Engine<M>]) {
+    for (from, &sender) in engines.iter().enumerate() {
+        for (to, &receiver) in engines.iter().enumerate().filter(|(to, _)| *to != from) {
             // SAFETY: the contract; they are two.
-            let (sender, receiver) =
-                unsafe { (&mut *members[from].engine, &mut *members[to].engine) };
+            let (sender, receiver) = unsafe { (&mut *sender, &mut *receiver) };
             let parcel = &mut sender.out[to];
             if !parcel.spent.is_empty() {
                 let pool = &mut receiver.shard().queues.pool;
                 parcel.spent.drain(..).for_each(|spent| pool.put(spent));
             }
-            if parcel.is_empty() {
-                continue;
+            if !parcel.is_empty() {
+                std::mem::swap(parcel, &mut receiver.inbox[from]);
             }
-            spawns |= !parcel.spawns.is_empty();
-            std::mem::swap(parcel, &mut receiver.inbox[from]);
-            (members[from].changed, members[to].changed) = (true, true);
-        }
-    }
-    spawns
-}
-
-impl<M: Message> Engine<M> {
-    /// Whether the next window is neither the last one before an end or a pause nor beyond it.
-    fn is_ordinary<P: Pause>(&mut self, agreed: &Vote, pause: &P) -> bool {
-        if agreed.halt || agreed.end != u64::MAX || agreed.next == u64::MAX {
-            return false;
-        }
-        let shard = self.shard();
-        let bits = shard.settings.window_bits;
-        let end = agreed.next << bits | ((1 << bits) - 1);
-        end < shard.window.limit && (!P::EVER || end < pause.before())
-    }
-
-    /// Runs a window that [is ordinary](Engine::is_ordinary): what [`Engine::carry_out`] does of it.
-    fn run_ordinary<P: Pause>(&mut self, config: &Config, agreed: &Vote, pause: &P) {
-        self.windows += u64::from(agreed.busy);
-        self.counted |= agreed.busy;
-        self.over = agreed.last;
-        config
-            .progress
-            .reached(agreed.next << self.shard().settings.window_bits);
-        self.run_window(agreed.next, pause);
-    }
-
-    /// Goes to a window before which there is nothing here, and before which so many of others counted.
-    fn pass_over(&mut self, config: &Config, agreed: &Vote, busy: u64) {
-        self.windows += busy;
-        self.counted |= agreed.busy;
-        self.order.clear();
-        let shard = self.shard();
-        shard.go_to(agreed.next);
-        if shard.index == 0 {
-            config.progress.reached(shard.window.base);
         }
     }
 }

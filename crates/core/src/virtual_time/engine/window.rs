@@ -1,13 +1,14 @@
 //! One window: its events are gathered, ordered, and handed to their populations.
 
-use super::Engine;
 use super::outcome::note_panic;
+use super::{AnyPopulation, Engine};
 use crate::contract::Message;
 use crate::virtual_time::buffer::Buffer;
 use crate::virtual_time::parcel::RING;
 use crate::virtual_time::pause::Pause;
 use crate::virtual_time::scheduled::Kind;
 use crate::virtual_time::shard::Shard;
+use crate::virtual_time::slab::Slab;
 use crate::virtual_time::stored::Stored;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -100,37 +101,8 @@ impl<M: Message> Engine<M> {
         let (order, scattered) = self.order.arrange();
         // SAFETY: as in `shard`.
         unsafe { (*self.shard).window.scattered = scattered };
-        let mut at = 0;
-        while at < order.len() {
-            // SAFETY: `order` has the events gathered; those from `at` on are still there, and each
-            // is moved out once. No reference to the shard is held while populations run.
-            unsafe {
-                let receiver = (*order[at]).label.to;
-                let number = (*self.shard).places.population(receiver);
-                let population = number.and_then(|number| self.populations.get(number));
-                let run = || match population {
-                    Some(population) => population.run(self.shard, order, at),
-                    None => {
-                        discard(self.shard, order[at]);
-                        at + 1
-                    }
-                };
-                at = match catch_unwind(AssertUnwindSafe(run)) {
-                    Ok(next) => next,
-                    Err(panic) => match population {
-                        Some(population) => {
-                            note_panic(self.shard, &**population, &*panic);
-                            (*self.shard).window.cursor + 1
-                        }
-                        None => {
-                            let (event, whose) = (*self.shard).describe_current();
-                            (*self.shard).note_panic(event, whose, &*panic);
-                            at + 1
-                        }
-                    },
-                };
-            }
-        }
+        // SAFETY: `order` has the events gathered, which are still there; no reference to the shard is held.
+        unsafe { run_order(self.shard, &self.populations, order) };
         self.shard().leave();
         self.forget_ended();
         // SAFETY: as in `shard`; parcels are not part of the shard.
@@ -141,6 +113,50 @@ impl<M: Message> Engine<M> {
             } else {
                 self.out[from].spent.push(spent);
             }
+        }
+    }
+}
+
+/// Hands events to their populations, in this order.
+///
+/// # Safety
+/// The shard is valid, these are its populations, and no reference to it is held. The events are there, and are
+/// moved out.
+#[inline(always)]
+pub(super) unsafe fn run_order<M: Message>(
+    shard: *mut Shard<M>,
+    populations: &Slab<AnyPopulation<M>>,
+    order: &[*mut Stored<M>],
+) {
+    let mut at = 0;
+    while at < order.len() {
+        // SAFETY: those from `at` on are still there, and each is moved out once. No reference to the shard is
+        // held while populations run.
+        unsafe {
+            let receiver = (*order[at]).label.to;
+            let number = (*shard).places.population(receiver);
+            let population = number.and_then(|number| populations.get(number));
+            let run = || match population {
+                Some(population) => population.run(shard, order, at),
+                None => {
+                    discard(shard, order[at]);
+                    at + 1
+                }
+            };
+            at = match catch_unwind(AssertUnwindSafe(run)) {
+                Ok(next) => next,
+                Err(panic) => match population {
+                    Some(population) => {
+                        note_panic(shard, &**population, &*panic);
+                        (*shard).window.cursor + 1
+                    }
+                    None => {
+                        let (event, whose) = (*shard).describe_current();
+                        (*shard).note_panic(event, whose, &*panic);
+                        at + 1
+                    }
+                },
+            };
         }
     }
 }

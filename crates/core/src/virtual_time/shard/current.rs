@@ -30,13 +30,15 @@ impl<M: Message> Shard<M> {
         self.turn.current = std::ptr::null();
     }
 
-    /// Makes a timer due within the window the event being handled.
-    pub(in super::super) fn near_event(&mut self, timer: NearTimer) -> *mut Stored<M> {
-        let event = timer.event(self.window.base, self.turn.me);
-        self.turn.scratch.set_event(event)
+    /// Makes a timer due within the window an event, which is there until the next one.
+    #[inline]
+    pub(in super::super) fn near_event(&mut self, timer: &NearTimer) -> *mut Stored<M> {
+        let offset = (timer.time - self.window.base) as u32;
+        let (me, token) = (self.turn.me, timer.token);
+        self.turn.scratch.set_timer(offset, me, token)
     }
 
-    /// The same, with the kind of its message, if it is one, for reports.
+    /// As [`Shard::resume`], with the kind of its message, if it is one, for reports.
     pub(in super::super) fn resume_kept(&mut self, head: Head, kind: Option<usize>) {
         self.turn.kind = kind.unwrap_or(self.turn.kind);
         self.resume(head);

@@ -30,11 +30,16 @@ impl<M> Scratch<M> {
         unsafe { &raw mut (*self.0.as_ptr()).header }
     }
 
-    /// Puts an event without a message into the place for one, where it stays until the next.
-    pub(super) fn set_event(&mut self, event: Scheduled<M>) -> *mut Stored<M> {
-        // SAFETY: the memory is there as long as this; no reference to the event is held.
-        let room = unsafe { &mut (*self.0.as_ptr()).event };
-        Stored::put_aside(room, event)
+    /// Puts a timer into the place for an event, where it stays until the next.
+    #[inline]
+    pub(super) fn set_timer(&mut self, offset: u32, actor: u32, token: u32) -> *mut Stored<M> {
+        // SAFETY: the memory is there as long as this, and a room has the size and alignment of any event;
+        // no reference to the event is held.
+        unsafe {
+            let place = (&raw mut (*self.0.as_ptr()).event).cast::<u8>();
+            Stored::<M>::write_timer(place, offset, actor, token);
+            place.cast()
+        }
     }
 
     /// Puts a message there. It is moved out before the next.

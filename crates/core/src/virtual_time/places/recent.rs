@@ -1,0 +1,101 @@
+//! Where actors are that share pages, for those that were looked for last: in thin windows they are few.
+
+use super::{PAGE_BITS, SharedSlot};
+use std::cell::Cell;
+use std::ptr::NonNull;
+
+/// How many actors are remembered.
+const RECENT: usize = 8;
+
+/// See the [module](self).
+pub(super) struct RecentSlots([Cell<Recent>; RECENT]);
+
+/// An actor, and where it is.
+#[derive(Clone, Copy)]
+struct Recent {
+    addr: u32,
+    slot: SharedSlot,
+}
+
+impl Recent {
+    /// Nothing, in this place: no actor with this address would be remembered there.
+    const fn nothing(place: usize) -> Recent {
+        Recent {
+            addr: place as u32 ^ 1,
+            slot: SharedSlot {
+                slots: NonNull::dangling(),
+                population: 0,
+                index: 0,
+                count: 0,
+            },
+        }
+    }
+}
+
+/// Where an actor is remembered. Those that were spawned one after the other have the first addresses of pages.
+#[inline(always)]
+const fn place(addr: u32) -> usize {
+    (addr ^ addr >> PAGE_BITS) as usize % RECENT
+}
+
+impl RecentSlots {
+    pub(super) fn new() -> RecentSlots {
+        RecentSlots(std::array::from_fn(|place| {
+            Cell::new(Recent::nothing(place))
+        }))
+    }
+
+    /// Where this actor is, if it is remembered.
+    #[inline(always)]
+    pub(super) fn get(&self, addr: u32) -> Option<SharedSlot> {
+        let recent = self.0[place(addr)].get();
+        (recent.addr == addr).then_some(recent.slot)
+    }
+
+    /// Remembers where an actor is.
+    #[inline]
+    pub(super) fn set(&self, addr: u32, slot: SharedSlot) {
+        self.0[place(addr)].set(Recent { addr, slot });
+    }
+
+    /// Remembers no more where these actors are.
+    pub(super) fn forget(&self, first: u32, count: u8) {
+        for addr in first..first + u32::from(count) {
+            if self.get(addr).is_some() {
+                self.0[place(addr)].set(Recent::nothing(place(addr)));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_was_looked_for_last_is_remembered_until_it_is_forgotten() {
+        let recent = RecentSlots::new();
+        // No address is remembered that was not set, whatever place it has.
+        assert!((0..1 << 12).all(|addr| recent.get(addr).is_none()));
+        assert!(recent.get(u32::MAX).is_none());
+        let slot = |index| SharedSlot {
+            slots: NonNull::dangling(),
+            population: 3,
+            index,
+            count: 2,
+        };
+        for addr in [256, 257, 512] {
+            recent.set(addr, slot(addr));
+        }
+        let index = |addr| recent.get(addr).map(|slot| slot.index);
+        assert_eq!(
+            [256, 257, 512].map(index),
+            [Some(256), Some(257), Some(512)]
+        );
+        // One that has the same place takes it.
+        recent.set(256 + RECENT as u32, slot(9));
+        assert_eq!(index(256), None);
+        recent.forget(257, 2);
+        assert_eq!([257, 258, 512].map(index), [None, None, Some(512)]);
+    }
+}
