@@ -13,8 +13,8 @@ pub(crate) use std::sync::atomic::{
 #[cfg(loom)]
 pub(crate) use loom::{
     cell::UnsafeCell,
-    sync::Mutex,
     sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering},
+    sync::{Condvar, Mutex},
 };
 
 /// `std::cell::UnsafeCell` with the access functions of loom's, which watches each access.

@@ -18,10 +18,13 @@
 //! block each other for good. The price is that what a body sends without ever waiting, and what a
 //! blocked actor takes out, is held in memory without a bound.
 
+mod alarm;
 mod cell;
 mod clock;
 mod context;
 mod counters;
+mod hold;
+mod keeper;
 mod letter;
 mod life;
 mod limit;
@@ -40,6 +43,7 @@ mod timers;
 #[cfg(feature = "tokio")]
 pub(crate) mod tokio;
 mod unfinished;
+mod wakes;
 
 use crate::contract::{Config, Executor, Message, Report, RunError, Scenario};
 use runtime::Runtime;

@@ -4,29 +4,36 @@
 //! wakes the actors of executors that have no timers of their own, and in between looks every few
 //! milliseconds whether the run was cut, has gone past its end, or stands still.
 
+use super::keeper::Keeper;
 use super::letter::Letter;
+use super::wakes::{Wake, Wakes};
 use crate::contract::{Addr, Time};
 use crate::sync::lock;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
 /// How often the keeper looks after the run.
 const LOOK: Duration = Duration::from_millis(4);
 
+/// So many messages are delivered between two looks at everything else.
+const AT_ONCE: usize = 256;
+
 /// See the [module](self).
 pub(crate) struct Clock<M> {
     start: Instant,
+    keeper: Keeper,
+    wakes: Wakes,
     agenda: Mutex<Agenda<M>>,
-    changed: Condvar,
 }
 
+/// Messages that are to be delivered.
 struct Agenda<M> {
     deadlines: BinaryHeap<Deadline<M>>,
     order: u64,
-    /// How many of them are messages.
+    /// How many there are, one that is being delivered included.
     delayed: u64,
     over: bool,
 }
@@ -34,12 +41,8 @@ struct Agenda<M> {
 struct Deadline<M> {
     due: Time,
     order: u64,
-    what: What<M>,
-}
-
-enum What<M> {
-    Wake(Waker),
-    Deliver(Addr, Letter<M>),
+    to: Addr,
+    letter: Letter<M>,
 }
 
 impl<M> Clock<M> {
@@ -52,8 +55,9 @@ impl<M> Clock<M> {
         };
         Clock {
             start: Instant::now(),
+            keeper: Keeper::new(),
+            wakes: Wakes::new(),
             agenda: Mutex::new(agenda),
-            changed: Condvar::new(),
         }
     }
 
@@ -74,30 +78,35 @@ impl<M> Clock<M> {
         lock(&self.agenda)
     }
 
-    fn add(&self, due: Time, what: What<M>) {
-        let mut agenda = self.agenda();
-        if agenda.over {
-            return;
-        }
-        let earliest = agenda.deadlines.peek().is_none_or(|first| due < first.due);
-        let order = agenda.order;
-        agenda.order += 1;
-        agenda.delayed += u64::from(matches!(what, What::Deliver(..)));
-        agenda.deadlines.push(Deadline { due, order, what });
-        drop(agenda);
-        if earliest {
-            self.changed.notify_one();
-        }
+    /// Wakes this task at this time.
+    pub(crate) fn wake_at(&self, due: Time, task: Waker) -> Wake {
+        let wake = self.wakes.add(due, task);
+        self.keeper.tell(due);
+        wake
     }
 
-    /// Wakes this task at this time.
-    pub(crate) fn wake_at(&self, due: Time, task: Waker) {
-        self.add(due, What::Wake(task));
+    /// Calls a wake-up off, which may have come.
+    pub(crate) fn cancel(&self, wake: Wake) {
+        self.wakes.cancel(wake);
     }
 
     /// Delivers this letter at this time.
     pub(crate) fn deliver_at(&self, due: Time, to: Addr, letter: Letter<M>) {
-        self.add(due, What::Deliver(to, letter));
+        let mut agenda = self.agenda();
+        if agenda.over {
+            return;
+        }
+        let order = agenda.order;
+        agenda.order += 1;
+        agenda.delayed += 1;
+        agenda.deadlines.push(Deadline {
+            due,
+            order,
+            to,
+            letter,
+        });
+        drop(agenda);
+        self.keeper.tell(due);
     }
 
     /// How many messages are still to be delivered.
@@ -111,7 +120,8 @@ impl<M> Clock<M> {
         agenda.over = true;
         let left = std::mem::take(&mut agenda.deadlines);
         drop(agenda);
-        self.changed.notify_all();
+        self.keeper.tell(Time::ZERO);
+        self.wakes.clear();
         drop(left);
     }
 
@@ -119,39 +129,53 @@ impl<M> Clock<M> {
     /// `look`.
     pub(crate) fn keep(&self, look: impl Fn(Time), deliver: impl Fn(Addr, Letter<M>)) {
         let mut next_look = Time::ZERO;
+        let mut tasks = Vec::new();
         loop {
             let now = self.now();
             if now >= next_look {
                 look(now);
                 next_look = now.after(LOOK);
             }
-            let mut agenda = self.agenda();
-            if agenda.over {
+            self.keeper.look();
+            let next = self.wakes.take_due(now, &mut tasks);
+            tasks.drain(..).for_each(Waker::wake);
+            let Ok(first) = self.deliver_due(now, &deliver) else {
                 return;
-            }
-            let due = agenda
-                .deadlines
-                .peek()
-                .map_or(Time::MAX, |deadline| deadline.due);
-            if due > now {
-                let pause = due.min(next_look).since(now);
-                drop(self.changed.wait_timeout(agenda, pause));
-                continue;
-            }
-            let Some(deadline) = agenda.deadlines.pop() else {
-                continue;
             };
-            drop(agenda);
-            match deadline.what {
-                What::Wake(task) => task.wake(),
-                What::Deliver(to, letter) => {
-                    deliver(to, letter);
-                    self.agenda().delayed -= 1;
-                }
-            }
+            let until = first.into_iter().chain(next).fold(next_look, Time::min);
+            self.keeper.sleep(until, until.since(self.now()));
         }
     }
+
+    /// Delivers what is due, and tells when the next message is; an error says that the clock was stopped.
+    fn deliver_due(
+        &self,
+        now: Time,
+        deliver: impl Fn(Addr, Letter<M>),
+    ) -> Result<Option<Time>, Stopped> {
+        // Not all of a flood: there is more to look at.
+        for _ in 0..AT_ONCE {
+            let mut agenda = self.agenda();
+            if agenda.over {
+                return Err(Stopped);
+            }
+            let first = agenda.deadlines.peek().map(|first| first.due);
+            if first.is_none_or(|due| due > now) {
+                return Ok(first);
+            }
+            let deadline = agenda.deadlines.pop();
+            drop(agenda);
+            if let Some(Deadline { to, letter, .. }) = deadline {
+                deliver(to, letter);
+                self.agenda().delayed -= 1;
+            }
+        }
+        Ok(Some(now))
+    }
 }
+
+/// The clock was stopped.
+struct Stopped;
 
 impl<M> Ord for Deadline<M> {
     /// The earliest is the greatest, as `BinaryHeap` gives out the greatest.

@@ -4,11 +4,12 @@ mod ending;
 mod handler;
 mod waits;
 
+use super::alarm::Alarm;
 use super::cell::Cell;
 use super::counters::Ledger;
+use super::hold::Hold;
 use super::letter::{Asks, Letter};
 use super::life;
-use super::runtime::Alarm;
 use super::system::{End, Start, System};
 use super::timers::Timers;
 use crate::contract::random::Streams;
@@ -23,7 +24,7 @@ use std::future::poll_fn;
 use std::iter;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, Mutex};
-use std::task::{Poll, Waker};
+use std::task::Poll;
 use std::time::Duration;
 use waits::{Look, is_of};
 
@@ -48,12 +49,17 @@ where
     F: Fn(WallContext<M>, u32) -> B + Send + Sync + 'static,
 {
     let make = Arc::new(make);
-    let start: Start<M> = Box::new(move |system, cell, who, index| {
-        let make = make.clone();
-        let make = move |system, cell| make(WallContext::new(system, cell, who, parent), index);
-        let life = life::live(system.clone(), cell.clone(), who, make);
-        let name = || system.name(who);
-        system.runtime.start(&cell.handle, name, Box::pin(life))
+    let start: Start<M> = Box::new(move |system, row| {
+        // What they count themselves in, each row for itself.
+        let (run, make) = (Hold::new(system), Arc::new(make.clone()));
+        let starter = system.runtime.starter();
+        for (cell, who, index) in row {
+            let (own, make) = (run.clone(), make.clone());
+            let make = move |cell| make(WallContext::new(own, cell, who, parent), index);
+            let life = life::live(run.clone(), cell.clone(), who, make);
+            starter.start(&cell.handle, || system.name(who), Box::pin(life))?;
+        }
+        Ok(())
     });
     system.add(how, parent, start)
 }
@@ -64,7 +70,7 @@ where
 /// them; the clock is read then, once for the batch. So a flood of messages delays a timer by one
 /// batch at most.
 pub(crate) struct WallContext<M: Message> {
-    system: Arc<System<M>>,
+    system: Hold<M>,
     /// What others see of this actor.
     cell: Arc<Cell<M>>,
     me: Addr,
@@ -92,12 +98,12 @@ pub(crate) struct WallContext<M: Message> {
     received: u64,
     turn: u32,
     waiting: Option<Waiting>,
-    /// The task's own waker, once known.
-    task: Option<Waker>,
+    /// When it last looked at the clock.
+    looked: Time,
 }
 
 impl<M: Message> WallContext<M> {
-    fn new(system: Arc<System<M>>, cell: Arc<Cell<M>>, me: Addr, parent: Addr) -> WallContext<M> {
+    fn new(system: Hold<M>, cell: Arc<Cell<M>>, me: Addr, parent: Addr) -> WallContext<M> {
         let now = system.clock.now();
         let alarm = system.runtime.alarm();
         let none = SpanId::NONE;
@@ -130,7 +136,7 @@ impl<M: Message> WallContext<M> {
             received: 0,
             turn: 0,
             waiting: None,
-            task: None,
+            looked: now,
         }
     }
 
@@ -176,6 +182,12 @@ impl<M: Message> WallContext<M> {
             self.cell.owed.add(over);
             self.over = true;
         }
+    }
+
+    /// So long from now, for a timer: a batch may have taken longer than the timer is to take.
+    fn due(&mut self, after: Duration) -> Time {
+        self.looked = self.system.clock.now();
+        self.looked.after(after)
     }
 
     fn spawn_group<B, F>(&mut self, how: Spawn, make: F) -> u32
@@ -297,20 +309,20 @@ impl<M: Message> Context<M> for WallContext<M> {
     }
 
     fn timer(&mut self, after: Duration, token: Token) {
-        // Read anew: a batch may have taken longer than the timer is to take.
-        self.timers.set(self.system.clock.now().after(after), token);
+        let due = self.due(after);
+        self.timers.set(due, token);
     }
 
     fn timer_handle(&mut self, after: Duration, token: Token) -> TimerHandle {
         let own = self.own_token();
-        let due = self.system.clock.now().after(after);
+        let due = self.due(after);
         self.timers.set_handle(due, own, token, None);
         TimerHandle(own)
     }
 
     fn every(&mut self, period: Duration, token: Token) -> TimerHandle {
         let (own, period) = (self.own_token(), period.max(Duration::from_nanos(1)));
-        let due = self.system.clock.now().after(period);
+        let due = self.due(period);
         self.timers.set_handle(due, own, token, Some(period));
         TimerHandle(own)
     }
@@ -487,7 +499,7 @@ const FIRST_PAUSE: Duration = Duration::from_micros(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
 /// The right to turn the epochs of the counters, given back however the wait ends.
-struct Turn<M: Message>(Arc<System<M>>);
+struct Turn<M: Message>(Hold<M>);
 
 impl<M: Message> Drop for Turn<M> {
     fn drop(&mut self) {

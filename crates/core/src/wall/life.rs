@@ -7,6 +7,7 @@
 //! a letter or a timer can wake the actor.
 
 use super::cell::Cell;
+use super::hold::Hold;
 use super::nursery::Nursery;
 use super::system::{End, ROOT, System};
 use crate::contract::report::panic_text;
@@ -35,10 +36,10 @@ enum Exit {
     reason = "an async fn would store its arguments twice"
 )]
 pub(crate) fn live<M, B>(
-    system: Arc<System<M>>,
+    system: Hold<M>,
     cell: Arc<Cell<M>>,
     who: Addr,
-    make: impl FnOnce(Arc<System<M>>, Arc<Cell<M>>) -> B + Send,
+    make: impl FnOnce(Arc<Cell<M>>) -> B + Send,
 ) -> impl Future<Output = ()> + Send
 where
     M: Message,
@@ -48,8 +49,8 @@ where
         let exit = {
             let mut body = pin!(None);
             // Made in its place: a body held twice would double the size of this future.
-            let (owner, own) = (system.clone(), cell.clone());
-            match catch_unwind(AssertUnwindSafe(|| body.set(Some(make(owner, own))))) {
+            let own = cell.clone();
+            match catch_unwind(AssertUnwindSafe(|| body.set(Some(make(own))))) {
                 Ok(()) => {
                     let mut polled = Polled::new(&cell);
                     let exit = poll_fn(|task| polled.poll(&system, &cell, body.as_mut(), task));

@@ -169,25 +169,25 @@ impl<M> Mailbox<M> {
     }
 
     /// Moves everything to the end of `batch`, and the senders of what lay above the bound to
-    /// `released`. If there is nothing, returns `false`, and the next letter wakes `receiver`.
+    /// `released`. If there is nothing, returns `false`, and the next letter wakes `receiver`, or else what
+    /// polls the receiver.
     #[inline]
     pub(crate) fn take(
         &self,
         batch: &mut VecDeque<Letter<M>>,
         released: &mut Vec<Addr>,
-        receiver: &Waker,
+        receiver: Option<&Waker>,
     ) -> bool {
         let mut inner = self.lock();
         if inner.letters.is_empty() {
             inner.waiting = true;
-            let of_task = inner.task.as_ref();
-            let of_task = of_task.is_some_and(|task| task.will_wake(receiver));
-            inner.receiver = (!of_task).then(|| receiver.clone());
+            let before = std::mem::replace(&mut inner.receiver, receiver.cloned());
             // An actor that has nothing to do needs the memory of one batch, not of two.
             if batch.is_empty() && batch.capacity() > inner.letters.capacity() {
                 std::mem::swap(batch, &mut inner.letters);
             }
             drop(inner);
+            drop(before);
             if batch.is_empty() && batch.capacity() > KEPT {
                 *batch = VecDeque::new();
             }
@@ -232,11 +232,12 @@ impl<M> Mailbox<M> {
     pub(crate) fn close(&self) -> (VecDeque<Letter<M>>, Vec<Addr>) {
         let mut inner = self.lock();
         inner.closed = true;
-        (inner.task, inner.receiver) = (None, None);
-        (
-            std::mem::take(&mut inner.letters),
-            std::mem::take(&mut inner.over),
-        )
+        let wakers = (inner.task.take(), inner.receiver.take());
+        let left = std::mem::take(&mut inner.letters);
+        let released = std::mem::take(&mut inner.over);
+        drop(inner);
+        drop(wakers);
+        (left, released)
     }
 }
 
@@ -294,7 +295,7 @@ mod loom {
             let (mut batch, mut released) = (VecDeque::new(), Vec::new());
             let mut seen = [0; 3];
             while seen[1] + seen[2] < 4 + again {
-                if !mailbox.take(&mut batch, &mut released, &waker) {
+                if !mailbox.take(&mut batch, &mut released, None) {
                     task.0.wait();
                 }
                 for Letter { event, .. } in batch.drain(..) {

@@ -13,7 +13,7 @@ use std::cell::Cell;
 use std::sync::Mutex;
 
 /// This many begin together.
-const BATCH: usize = 64;
+const BATCH: usize = 256;
 
 /// What this thread is at.
 #[derive(Clone, Copy, PartialEq, Eq)]

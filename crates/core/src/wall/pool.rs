@@ -5,18 +5,17 @@
 
 mod turn;
 
-use super::clock::Clock;
 use super::runtime::{Handle, Life, Runtime};
 use super::system::System;
 use super::{launch, nothing};
-use crate::contract::{Config, Executor, Message, Report, RunError, Scenario, Time};
+use crate::contract::{Config, Executor, Message, Report, RunError, Scenario};
 use crate::sync::lock;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::io;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Wake, Waker};
 use std::thread::{Builder, JoinHandle};
 use turn::Turn;
 
@@ -76,20 +75,28 @@ pub(super) struct Job {
     turn: Turn,
     /// `None` when it is over. Only the worker that has taken the job locks it.
     life: Mutex<Option<Life>>,
-    ready: Sender<Work>,
+    ready: Arc<Sender<Work>>,
 }
 
-impl Pool {
+/// Begins lives. They share its end of the run queue, so that not every worker counts its actors in the
+/// same place.
+pub(super) struct Starter(Arc<Sender<Work>>);
+
+impl Starter {
     /// Queues a life, and leaves its job in the handle.
     pub(super) fn start(&self, handle: &Handle, life: Life) {
         let job = Arc::new(Job {
             turn: Turn::queued(),
             life: Mutex::new(Some(life)),
-            ready: self.ready.clone(),
+            ready: self.0.clone(),
         });
-        let job = handle.get_or_init(|| job);
-        // Cannot fail: the thread that runs the scenario holds a receiver.
-        let _ = self.ready.send(Work::Poll(job.clone()));
+        handle.get_or_init(|| job).queue();
+    }
+}
+
+impl Pool {
+    pub(super) fn starter(&self) -> Starter {
+        Starter(Arc::new(self.ready.clone()))
     }
 
     /// Lets the workers finish what they are at, and forgets what was queued.
@@ -147,42 +154,20 @@ impl Job {
         }
     }
 
-    fn queue(self: Arc<Job>) {
-        let ready = self.ready.clone();
+    fn queue(self: &Arc<Job>) {
         // Fails only when the run is over.
-        let _ = ready.send(Work::Poll(self));
+        let _ = self.ready.send(Work::Poll(self.clone()));
     }
 }
 
 impl Wake for Job {
     fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
         if self.turn.wake() {
             self.queue();
         }
-    }
-}
-
-/// Has the keeper of the clock wake the actor. At most one such request of an actor is of use at a
-/// time: while one for an earlier time is pending, no other is made.
-#[derive(Default)]
-pub(super) struct ClockAlarm {
-    pending: Option<Time>,
-}
-
-impl ClockAlarm {
-    /// Whether it is time. If not, `task` will be woken when it is, or earlier.
-    pub(super) fn poll<M>(&mut self, clock: &Clock<M>, due: Time, task: &Waker) -> Poll<()> {
-        let now = clock.now();
-        if due <= now {
-            return Poll::Ready(());
-        }
-        if self
-            .pending
-            .is_none_or(|pending| pending <= now || pending > due)
-        {
-            self.pending = Some(due);
-            clock.wake_at(due, task.clone());
-        }
-        Poll::Pending
     }
 }

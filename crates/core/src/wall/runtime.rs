@@ -1,18 +1,16 @@
-//! Where the bodies of actors are polled, and what wakes them when a timer is due.
+//! Where the bodies of actors are polled.
 //!
 //! One type stands for all executors, and a life comes in a box: so the code of an actor is compiled
 //! once for the wall clock, and not once for each executor.
 
-use super::clock::Clock;
-use super::pool::{ClockAlarm, Job, Pool};
-use super::threads::{self, Threads};
+use super::alarm::Alarm;
+use super::pool::{self, Job, Pool};
+use super::threads::Threads;
 #[cfg(feature = "tokio")]
-use super::tokio::{SleepAlarm, Tasks};
-use crate::contract::Time;
+use super::tokio::Tasks;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
-use std::task::{Poll, Waker};
 
 /// The life of an actor, from its first poll to its end.
 pub(super) type Life = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -42,6 +40,34 @@ impl Runtime {
         !matches!(self, Runtime::Threads(_))
     }
 
+    /// What begins lives, best many of them.
+    pub(super) fn starter(&self) -> Starter<'_> {
+        match self {
+            #[cfg(feature = "tokio")]
+            Runtime::Tasks(tasks) => Starter::Tasks(tasks),
+            Runtime::Threads(threads) => Starter::Threads(threads),
+            Runtime::Pool(pool) => Starter::Pool(pool.starter()),
+        }
+    }
+
+    /// What is to wake an actor of this runtime.
+    pub(super) fn alarm(&self) -> Alarm {
+        match self {
+            Runtime::Threads(_) => Alarm::Park,
+            _ => Alarm::Clock(None),
+        }
+    }
+}
+
+/// Begins to run the lives of actors.
+pub(super) enum Starter<'a> {
+    #[cfg(feature = "tokio")]
+    Tasks(&'a Tasks),
+    Threads(&'a Threads),
+    Pool(pool::Starter),
+}
+
+impl Starter<'_> {
     /// Begins to run the life of an actor.
     ///
     /// # Errors
@@ -54,44 +80,10 @@ impl Runtime {
     ) -> io::Result<()> {
         match self {
             #[cfg(feature = "tokio")]
-            Runtime::Tasks(tasks) => tasks.start(life),
-            Runtime::Threads(threads) => return threads.start(name(), life),
-            Runtime::Pool(pool) => pool.start(handle, life),
+            Starter::Tasks(tasks) => tasks.start(life),
+            Starter::Threads(threads) => return threads.start(name(), life),
+            Starter::Pool(pool) => pool.start(handle, life),
         }
         Ok(())
-    }
-
-    /// What is to wake an actor of this runtime.
-    pub(super) fn alarm(&self) -> Alarm {
-        match self {
-            #[cfg(feature = "tokio")]
-            Runtime::Tasks(_) => Alarm::Sleep(SleepAlarm::default()),
-            Runtime::Threads(_) => Alarm::Park,
-            Runtime::Pool(_) => Alarm::Clock(ClockAlarm::default()),
-        }
-    }
-}
-
-/// What wakes one actor when its next timer is due.
-pub(super) enum Alarm {
-    #[cfg(feature = "tokio")]
-    Sleep(SleepAlarm),
-    Park,
-    Clock(ClockAlarm),
-}
-
-impl Alarm {
-    /// Whether it is time. If not, `task` will be woken when it is, or earlier.
-    pub(super) fn poll<M>(&mut self, clock: &Clock<M>, due: Time, task: &Waker) -> Poll<()> {
-        match self {
-            #[cfg(feature = "tokio")]
-            Alarm::Sleep(sleep) => sleep.poll(clock.instant(due), task),
-            Alarm::Park if due <= clock.now() => Poll::Ready(()),
-            Alarm::Park => {
-                threads::wake_at(clock.instant(due), task);
-                Poll::Pending
-            }
-            Alarm::Clock(alarm) => alarm.poll(clock, due, task),
-        }
     }
 }

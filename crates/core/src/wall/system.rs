@@ -92,9 +92,15 @@ impl<M: Message> Group<M> {
 /// So many actors begin at once that it pays to leave it to others.
 const MANY: usize = 8;
 
-/// Begins the life of the actor with this address and index.
-pub(super) type Start<M> =
-    Box<dyn Fn(&Arc<System<M>>, &Arc<Cell<M>>, Addr, u32) -> io::Result<()> + Send + Sync>;
+/// Begins the lives of actors of a group.
+pub(super) type Start<M> = Box<
+    dyn Fn(&Arc<System<M>>, &mut dyn Iterator<Item = Newborn<'_, M>>) -> io::Result<()>
+        + Send
+        + Sync,
+>;
+
+/// An actor that is about to begin: its cell, its address, and its index in its group.
+pub(super) type Newborn<'a, M> = (&'a Arc<Cell<M>>, Addr, u32);
 
 /// The root's address.
 pub(crate) const ROOT: Addr = Addr(0);
@@ -165,11 +171,12 @@ impl<M: Message> System<M> {
         groups.push(group.clone());
         drop(groups);
         if !on_demand {
-            for who in first..first + count {
-                let (cell, _) = self.cells.get_or_make(who, Cell::shared);
-                self.count_live(1);
-                self.start(&group, cell, Addr(who));
-            }
+            self.count_live(count.into());
+            let cell = |who| self.cells.get_or_make(who, Cell::shared).0;
+            self.start(
+                &group,
+                (first..first + count).map(|who| (cell(who), Addr(who))),
+            );
         }
         Some(AddrRange { first, count })
     }
@@ -179,11 +186,16 @@ impl<M: Message> System<M> {
         self.most_live.fetch_max(live, Relaxed);
     }
 
-    fn start(self: &Arc<Self>, group: &Group<M>, cell: &Arc<Cell<M>>, who: Addr) {
-        if self.is_ending() {
-            return;
-        }
-        if let Err(error) = (group.start)(self, cell, who, who.0 - group.first) {
+    /// Begins the lives of actors of one group, unless the run is over.
+    fn start<'a>(
+        self: &Arc<Self>,
+        group: &Group<M>,
+        row: impl Iterator<Item = (&'a Arc<Cell<M>>, Addr)>,
+    ) {
+        let mut row = row
+            .take_while(|_| !self.is_ending())
+            .map(|(cell, who)| (cell, who, who.0 - group.first));
+        if let Err(error) = (group.start)(self, &mut row) {
             self.finish(End::Thread(error));
         }
     }
@@ -196,21 +208,22 @@ impl<M: Message> System<M> {
             return self.start_noted(&noted);
         }
         let system = self.clone();
-        let starter = Box::pin(async move { system.start_noted(&noted) });
-        let started = (self.runtime).start(&Handle::default(), || "starter".to_owned(), starter);
+        let midwife = Box::pin(async move { system.start_noted(&noted) });
+        let name = || "starter".to_owned();
+        let started = (self.runtime.starter()).start(&Handle::default(), name, midwife);
         if let Err(error) = started {
             self.finish(End::Thread(error));
         }
     }
 
     fn start_noted(self: &Arc<Self>, noted: &[Addr]) {
-        let mut group: Option<Arc<Group<M>>> = None;
-        for &who in noted {
-            let known = group.take().filter(|group| group.has(who));
-            group = known.or_else(|| self.group(who));
-            if let (Some(group), Some(cell)) = (&group, self.cells.get(who.0)) {
-                self.start(group, cell, who);
-            }
+        let mut left = noted;
+        while let Some(group) = left.first().and_then(|&first| self.group(first)) {
+            let others = left.iter().position(|&who| !group.has(who));
+            let (row, behind) = left.split_at(others.unwrap_or(left.len()));
+            let cell = |&who: &Addr| Some((self.cells.get(who.0)?, who));
+            self.start(&group, row.iter().filter_map(cell));
+            left = behind;
         }
     }
 

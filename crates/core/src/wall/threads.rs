@@ -144,6 +144,6 @@ fn run_to_end(mut life: Life) {
 }
 
 /// Has the actor's own thread wake up in time.
-pub(super) fn wake_at(due: Instant, task: &Waker) {
-    ALARM.set(Some((due, task.clone())));
+pub(super) fn wake_at(due: Instant, task: Waker) {
+    ALARM.set(Some((due, task)));
 }

@@ -11,11 +11,8 @@ use super::{launch, nothing};
 use crate::contract::{Config, Cut, Executor, Message, Report, RunError, Scenario};
 use crate::sync::lock;
 use std::num::NonZeroUsize;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, mpsc};
-use std::task::{Context, Poll, Waker};
 use tokio::runtime::{Builder, Handle};
-use tokio::time::{Instant, Sleep, sleep_until};
 
 /// Runs a scenario with a task per actor. The calling thread waits until it is over; it must not
 /// be a thread that runs tasks of another tokio runtime.
@@ -140,25 +137,5 @@ impl Tasks {
             };
             drop(self.handle.spawn(stay.until_end(life)));
         }
-    }
-}
-
-/// One sleep per actor, made when the actor sets its first timer. It is only moved when it is
-/// later than the next timer, or over: a sleep that ends too early costs less than moving it with
-/// every time-out that was not needed.
-#[derive(Default)]
-pub(super) struct SleepAlarm {
-    sleep: Option<Pin<Box<Sleep>>>,
-}
-
-impl SleepAlarm {
-    /// Whether it is time. If not, `task` will be woken when it is, or earlier.
-    pub(super) fn poll(&mut self, due: std::time::Instant, task: &Waker) -> Poll<()> {
-        let due = Instant::from_std(due);
-        let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(due)));
-        if sleep.is_elapsed() || sleep.deadline() > due {
-            sleep.as_mut().reset(due);
-        }
-        sleep.as_mut().poll(&mut Context::from_waker(task))
     }
 }

@@ -98,7 +98,7 @@ impl Scenario<Note> for Crowd {
 fn a_crowd_that_is_sent_to_in_one_step_begins_and_gets_all_in_order() {
     for executor in EXECUTORS {
         // Below, at and above the numbers that begin together.
-        for count in [1, 7, 8, 63, 64, 65, 300] {
+        for count in [1, 7, 8, 255, 256, 257, 600] {
             for workers in [1, 2] {
                 let report = run(executor, &config(workers), Crowd { count }).unwrap();
                 assert_eq!(report.spawned, u64::from(count) + 1);

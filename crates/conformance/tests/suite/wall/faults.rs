@@ -2,8 +2,11 @@
 
 use corsair::{
     Addr, AsyncContext, Config, Cut, Event, Executor, Message, Outcome, Reason, RunError, Scenario,
-    Spawn, Time, run,
+    Spawn, Time, Token, run,
 };
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
@@ -290,6 +293,33 @@ impl Scenario<Number> for Foreign {
         // Nothing is left that could wake it.
         drop(signal);
         cx.recv().await;
+    }
+}
+
+/// Waits for a timer beside something else, gives that up, and waits for the timer alone.
+struct Changes;
+
+impl Scenario<Number> for Changes {
+    async fn root<C: AsyncContext<Number>>(self, mut cx: C) {
+        cx.timer(Duration::from_millis(40), Token::new(1));
+        {
+            let event = cx.recv();
+            let mut both = FuturesUnordered::from_iter([Box::pin(event)]);
+            let nothing = poll_fn(|task| Poll::Ready(both.poll_next_unpin(task).is_pending()));
+            if !nothing.await {
+                // The machine has stood still for so long that it is due.
+                return;
+            }
+        }
+        assert_eq!(cx.recv().await, Event::Timer(Token::new(1)));
+    }
+}
+
+#[test]
+fn a_timer_wakes_whoever_waits_for_it_last() {
+    for executor in EXECUTORS {
+        let end = Some(Time::from_nanos(20_000_000_000));
+        run(executor, &Config { end, ..config() }, Changes).unwrap();
     }
 }
 

@@ -128,6 +128,28 @@ fn every_body_is_dropped_before_the_run_reports_and_other_tasks_go_on() {
     assert_eq!(runtime.block_on(other).unwrap(), Some(7));
 }
 
+/// Sleeps, and gives up waiting.
+struct Patience;
+
+impl Scenario<Number> for Patience {
+    async fn root<C: AsyncContext<Number>>(self, mut cx: C) {
+        let begun = cx.now();
+        cx.sleep(Duration::from_millis(2)).await;
+        assert!(cx.recv_timeout(Duration::from_millis(2)).await.is_none());
+        assert!(cx.now().since(begun) >= Duration::from_millis(4));
+    }
+}
+
+#[test]
+fn timers_need_no_clock_of_the_runtime() {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(1)
+        .build()
+        .unwrap();
+    let report = run_on(runtime.handle(), &Config::default(), Patience).unwrap();
+    assert_eq!(report.outcome, Outcome::Completed);
+}
+
 #[test]
 fn a_runtime_that_is_shut_down_cuts_the_run() {
     let runtime = runtime();

@@ -26,6 +26,7 @@ impl<M: Message> Drop for WallContext<M> {
     fn drop(&mut self) {
         self.cell.left.store(true, Relaxed);
         self.cell.mailbox.leave();
+        self.alarm.cancel(&self.system.clock);
         self.ledger.tell(&self.system.counters);
         let system = &self.system;
         if system.config.per_actor {

@@ -9,19 +9,15 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context as Task, Poll, Waker};
 use std::time::Duration;
 
+/// A timer that is due later than this after it was set is not due when its actor begins to wait, as a rule.
+const SOON: Duration = Duration::from_millis(1);
+
 impl<M: Message> WallContext<M> {
-    /// Calls `poll` with the waker to register with mailboxes and timers: the task's own, unless
-    /// a future between the executor and this context wants to know which of several was woken.
+    /// What is to be woken if it is not the task: a future between the executor and this context wants to
+    /// know which of several was woken.
     #[inline]
-    fn with_waker<T>(&mut self, task: &Task<'_>, poll: impl FnOnce(&mut Self, &Waker) -> T) -> T {
-        if self.cell.is_relay(task)
-            && let Some(waker) = self.task.take().or_else(|| self.cell.mailbox.task())
-        {
-            let polled = poll(self, &waker);
-            self.task = Some(waker);
-            return polled;
-        }
-        poll(self, task.waker())
+    fn between<'a>(&self, task: &Task<'a>) -> Option<&'a Waker> {
+        (!self.cell.is_relay(task)).then(|| task.waker())
     }
 
     /// Waits until what was sent above the bound of a mailbox was taken out there, and meanwhile
@@ -31,23 +27,22 @@ impl<M: Message> WallContext<M> {
             return Poll::Ready(());
         }
         self.ledger.tell(&self.system.counters);
-        self.with_waker(task, |cx, waker| {
-            loop {
-                // First where to be woken, then whether that is still needed.
-                let arrived = cx.take_arrivals(waker);
-                if !cx.cell.owed.any() {
-                    cx.over = false;
-                    return Poll::Ready(());
-                }
-                if !arrived {
-                    return Poll::Pending;
-                }
+        let waker = self.between(task);
+        loop {
+            // First where to be woken, then whether that is still needed.
+            let arrived = self.take_arrivals(waker);
+            if !self.cell.owed.any() {
+                self.over = false;
+                return Poll::Ready(());
             }
-        })
+            if !arrived {
+                return Poll::Pending;
+            }
+        }
     }
 
     #[inline]
-    fn take_arrivals(&mut self, waker: &Waker) -> bool {
+    fn take_arrivals(&mut self, waker: Option<&Waker>) -> bool {
         let mut released = Vec::new();
         let arrived = self
             .cell
@@ -66,6 +61,13 @@ impl<M: Message> WallContext<M> {
         }
     }
 
+    /// Whether a timer may be due by now. One that is far from when the clock was last read need not be
+    /// compared anew when nothing wakes the actor for it yet: whoever is asked to do so knows the time.
+    #[inline]
+    fn may_be(&self, due: Time) -> bool {
+        self.alarm.needs_time() || due < self.looked.after(SOON)
+    }
+
     /// Waits until there is something to look at.
     fn poll_arrivals(&mut self, why: Waiting, task: &Task<'_>) -> Poll<()> {
         self.ledger.tell(&self.system.counters);
@@ -74,29 +76,26 @@ impl<M: Message> WallContext<M> {
             task.waker().wake_by_ref();
             return Poll::Pending;
         }
-        let arrived = self.with_waker(task, |cx, waker| {
-            loop {
-                let mut arrived = cx.take_arrivals(waker);
-                let next = cx.timers.next();
-                if arrived || next.is_some() {
-                    cx.now = cx.system.clock.now();
-                    cx.take_due();
-                    arrived = !cx.batch.is_empty();
-                }
-                match next {
-                    _ if arrived => return true,
-                    Some(due) if cx.alarm.poll(&cx.system.clock, due, waker).is_ready() => {}
-                    Some(_) => return false,
-                    None => {
-                        cx.cell.idle.store(true, Relaxed);
-                        return false;
-                    }
-                }
-            }
-        });
+        let waker = self.between(task);
+        let mut arrived = self.take_arrivals(waker);
+        let next = self.timers.next();
+        if arrived || next.is_some_and(|due| self.may_be(due)) {
+            self.now = self.system.clock.now();
+            self.looked = self.now;
+            self.take_due();
+            arrived = !self.batch.is_empty();
+        }
         if arrived {
             self.waiting = None;
             return Poll::Ready(());
+        }
+        match next {
+            Some(due) => {
+                let is_task = waker.is_none();
+                let task = || waker.cloned().or_else(|| self.cell.mailbox.task());
+                (self.alarm).set(&self.system.clock, due, self.looked, is_task, task);
+            }
+            None => self.cell.idle.store(true, Relaxed),
         }
         self.turn = 0;
         self.waiting = Some(why);

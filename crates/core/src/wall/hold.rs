@@ -1,0 +1,40 @@
+//! A hold on the run, which actors that begin together share.
+//!
+//! Each actor keeps its run alive. If all of them counted themselves in one place, then every worker that
+//! begins or ends an actor would write to the same line of memory, and wait for the others to have written.
+
+use super::system::System;
+use crate::contract::Message;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// See the [module](self).
+pub(super) struct Hold<M: Message>(Arc<Counted<M>>);
+
+/// Counted by those that begin together; itself it counts as one.
+struct Counted<M: Message> {
+    system: Arc<System<M>>,
+}
+
+impl<M: Message> Hold<M> {
+    /// A new one.
+    pub(super) fn new(system: &Arc<System<M>>) -> Hold<M> {
+        let system = system.clone();
+        Hold(Arc::new(Counted { system }))
+    }
+}
+
+impl<M: Message> Clone for Hold<M> {
+    fn clone(&self) -> Hold<M> {
+        Hold(self.0.clone())
+    }
+}
+
+impl<M: Message> Deref for Hold<M> {
+    type Target = Arc<System<M>>;
+
+    #[inline]
+    fn deref(&self) -> &Arc<System<M>> {
+        &self.0.system
+    }
+}

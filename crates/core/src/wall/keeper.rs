@@ -1,0 +1,126 @@
+//! The sleep of the thread that keeps the clock, from which it is woken only by who has something earlier
+//! for it.
+//!
+//! The keeper says that it looks, then looks at all that is to be done, and then sleeps until the first of
+//! it. Who adds something does so under a lock under which the keeper looks, and then compares. If the
+//! keeper came first, then what it had said before is seen: that it looks, or until when it sleeps. If it
+//! comes later, it sees what was added.
+
+use crate::contract::Time;
+use crate::sync::{AtomicU64, Ordering::Relaxed};
+#[cfg(loom)]
+use crate::sync::{Condvar, Mutex};
+use std::sync::PoisonError;
+#[cfg(not(loom))]
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Keeper {
+    /// Nobody need tell it of what is due later.
+    until: AtomicU64,
+    told: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Keeper {
+    pub(super) fn new() -> Keeper {
+        Keeper {
+            until: AtomicU64::new(u64::MAX),
+            told: Mutex::new(false),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// It is about to look: from here on it is told of everything.
+    pub(super) fn look(&self) {
+        self.until.store(u64::MAX, Relaxed);
+    }
+
+    /// It sleeps until then, or for so long, or until it is told of something earlier, which may have
+    /// happened since it began to look.
+    pub(super) fn sleep(&self, until: Time, pause: Duration) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*told {
+            self.until.store(until.0, Relaxed);
+            told = match self.changed.wait_timeout(told, pause) {
+                Ok((told, _)) => told,
+                Err(poisoned) => poisoned.into_inner().0,
+            };
+        }
+        *told = false;
+    }
+
+    /// Something was added that is due then.
+    pub(super) fn tell(&self, due: Time) {
+        if due.0 < self.until.load(Relaxed) {
+            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+            if !std::mem::replace(&mut *told, true) {
+                self.changed.notify_one();
+            }
+        }
+    }
+}
+
+/// Checked in every order: `RUSTFLAGS="--cfg loom" cargo test -p corsair --release --lib keeper::loom`.
+#[cfg(all(test, loom))]
+mod loom {
+    use super::Keeper;
+    use crate::contract::Time;
+    use loom::sync::{Arc, Mutex};
+    use loom::thread;
+    use std::time::Duration;
+
+    /// Threads that add something due at these times each, and a keeper that takes out what it finds. It
+    /// sleeps without an end, first until 10 and then until 20, so that loom finds it waiting for ever where
+    /// it is not told.
+    fn keeper_finds_all(added: &'static [&'static [u64]]) {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(move || {
+            let keeper = Arc::new(Keeper::new());
+            let shards: Vec<_> = added
+                .iter()
+                .map(|_| Arc::new(Mutex::new(Vec::new())))
+                .collect();
+            let adders: Vec<_> = shards
+                .iter()
+                .zip(added)
+                .map(|(shard, added)| {
+                    let (keeper, shard) = (Arc::clone(&keeper), Arc::clone(shard));
+                    thread::spawn(move || {
+                        for &due in *added {
+                            shard.lock().unwrap().push(due);
+                            keeper.tell(Time(due));
+                        }
+                    })
+                })
+                .collect();
+            let mut left: usize = added.iter().map(|added| added.len()).sum();
+            let mut until = 10;
+            loop {
+                keeper.look();
+                for shard in &shards {
+                    left -= std::mem::take(&mut *shard.lock().unwrap()).len();
+                }
+                if left == 0 {
+                    break;
+                }
+                keeper.sleep(Time(until), Duration::MAX);
+                until = 20;
+            }
+            for adder in adders {
+                adder.join().unwrap();
+            }
+        });
+    }
+
+    #[test]
+    fn the_keeper_is_told_of_whatever_is_earlier_than_its_sleep() {
+        keeper_finds_all(&[&[5]]);
+        keeper_finds_all(&[&[5, 4]]);
+        keeper_finds_all(&[&[5, 15]]);
+        keeper_finds_all(&[&[5], &[6]]);
+    }
+}

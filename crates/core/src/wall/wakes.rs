@@ -1,0 +1,204 @@
+//! Who is to be woken at which time.
+//!
+//! Nearly all of it is asked for, and called off again, by the workers that run actors. So each thread has
+//! deadlines of its own, and finds their lock free unless the keeper of the clock looks after them.
+
+use super::place::{self, SHARDS};
+use crate::contract::Time;
+use crate::sync::lock;
+use crossbeam_utils::CachePadded;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Mutex;
+use std::task::Waker;
+
+/// See the [module](self).
+pub(super) struct Wakes {
+    /// By thread.
+    shards: Box<[CachePadded<Mutex<Deadlines>>]>,
+}
+
+/// A wake-up that was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wake {
+    shard: usize,
+    slot: u32,
+    /// How often the slot had been used before.
+    used: u32,
+}
+
+/// Those that one thread has asked for.
+#[derive(Default)]
+struct Deadlines {
+    /// Times and slots, the earliest first. Some may have been called off.
+    order: BinaryHeap<Reverse<(Time, u32)>>,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    called_off: usize,
+}
+
+/// Its place is in the order until it is due, also if it was called off before.
+struct Slot {
+    used: u32,
+    task: Option<Waker>,
+}
+
+/// So few that were called off may stay where they are.
+const FEW: usize = 64;
+
+impl Wakes {
+    pub(super) fn new() -> Wakes {
+        let shards = (0..SHARDS).map(|_| CachePadded::default());
+        Wakes {
+            shards: shards.collect(),
+        }
+    }
+
+    /// Asks for a wake-up.
+    pub(super) fn add(&self, due: Time, task: Waker) -> Wake {
+        let shard = place::mine().index;
+        let (slot, used) = lock(&self.shards[shard]).add(due, task);
+        Wake { shard, slot, used }
+    }
+
+    /// Calls one off; it may have come.
+    pub(super) fn cancel(&self, wake: Wake) {
+        let task = lock(&self.shards[wake.shard]).cancel(wake);
+        // Not under the lock: a task may end with it.
+        drop(task);
+    }
+
+    /// Takes out whom to wake now, and tells when the next is due.
+    pub(super) fn take_due(&self, now: Time, tasks: &mut Vec<Waker>) -> Option<Time> {
+        let next = |shard: &CachePadded<Mutex<Deadlines>>| lock(shard).take_due(now, tasks);
+        self.shards.iter().filter_map(next).min()
+    }
+
+    /// Forgets all.
+    pub(super) fn clear(&self) {
+        for shard in &self.shards {
+            let left = std::mem::take(&mut *lock(shard));
+            drop(left);
+        }
+    }
+}
+
+impl Deadlines {
+    fn add(&mut self, due: Time, task: Waker) -> (u32, u32) {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot {
+                used: 0,
+                task: None,
+            });
+            self.slots.len() as u32 - 1
+        });
+        self.order.push(Reverse((due, slot)));
+        let place = &mut self.slots[slot as usize];
+        place.task = Some(task);
+        (slot, place.used)
+    }
+
+    fn cancel(&mut self, wake: Wake) -> Option<Waker> {
+        let slot = self.slots.get_mut(wake.slot as usize)?;
+        let task = slot.task.take_if(|_| slot.used == wake.used)?;
+        self.called_off += 1;
+        if self.called_off > FEW && self.called_off > self.order.len() / 2 {
+            self.sweep();
+        }
+        Some(task)
+    }
+
+    /// Removes what was called off.
+    fn sweep(&mut self) {
+        let (slots, free) = (&mut self.slots, &mut self.free);
+        self.order.retain(|&Reverse((_, slot))| {
+            let is_wanted = slots[slot as usize].task.is_some();
+            if !is_wanted {
+                let place = &mut slots[slot as usize];
+                place.used = place.used.wrapping_add(1);
+                free.push(slot);
+            }
+            is_wanted
+        });
+        self.called_off = 0;
+        if self.order.is_empty() {
+            // Memory of a burst is given back. Numbers of use go on, so that no old wake-up is taken for a new one.
+            self.order.shrink_to(FEW);
+        }
+    }
+
+    fn take_due(&mut self, now: Time, tasks: &mut Vec<Waker>) -> Option<Time> {
+        loop {
+            let &Reverse((due, slot)) = self.order.peek()?;
+            if due > now {
+                return Some(due);
+            }
+            self.order.pop();
+            let place = &mut self.slots[slot as usize];
+            place.used = place.used.wrapping_add(1);
+            match place.task.take() {
+                Some(task) => tasks.push(task),
+                None => self.called_off -= 1,
+            }
+            self.free.push(slot);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    use std::task::Wake as _;
+
+    /// Counts how often it is woken.
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl std::task::Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Relaxed);
+        }
+    }
+
+    fn due(wakes: &Wakes, now: u64) -> (usize, Option<Time>) {
+        let mut tasks = Vec::new();
+        let next = wakes.take_due(Time(now), &mut tasks);
+        (tasks.len(), next)
+    }
+
+    #[test]
+    fn what_is_due_comes_once_and_what_was_called_off_does_not() {
+        let wakes = Wakes::new();
+        let count = Arc::new(Count::default());
+        let add = |due| wakes.add(Time(due), Waker::from(count.clone()));
+        let (_early, off, _late) = (add(5), add(6), add(9));
+        wakes.cancel(off);
+        wakes.cancel(off);
+        assert_eq!(due(&wakes, 4), (0, Some(Time(5))));
+        assert_eq!(due(&wakes, 8), (1, Some(Time(9))));
+        // The slot of the one called off is another's now.
+        let again = add(8);
+        wakes.cancel(off);
+        assert_eq!(due(&wakes, 8), (1, Some(Time(9))));
+        wakes.cancel(again);
+        assert_eq!(due(&wakes, 9), (1, None));
+        count.wake_by_ref();
+        assert_eq!(count.0.load(Relaxed), 1);
+    }
+
+    #[test]
+    fn what_was_called_off_keeps_no_task_and_little_memory() {
+        let wakes = Wakes::new();
+        let count = Arc::new(Count::default());
+        let kept = wakes.add(Time(1), Waker::from(count.clone()));
+        for _ in 0..10_000 {
+            let wake = wakes.add(Time::MAX, Waker::from(count.clone()));
+            wakes.cancel(wake);
+        }
+        assert_eq!(Arc::strong_count(&count), 2);
+        let shard = lock(&wakes.shards[kept.shard]);
+        assert!(shard.slots.len() <= 2 * FEW + 2, "{}", shard.slots.len());
+    }
+}
