@@ -35,6 +35,7 @@ mod form;
 mod header;
 mod kept;
 mod lending;
+mod multicast;
 mod near;
 mod order;
 mod parcel;

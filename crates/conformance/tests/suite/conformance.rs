@@ -30,6 +30,7 @@ on_every_executor! {
     two_actors_play_ping_pong
     messages_of_a_pair_keep_their_order
     messages_sent_together_come_one_after_the_other
+    messages_sent_to_each_of_many_come_in_order
     a_selective_receive_keeps_what_it_skips_in_order
     a_question_is_answered
     a_passed_on_question_is_answered_by_somebody_else
@@ -139,6 +140,38 @@ fn messages_sent_together_come_one_after_the_other(executor: Executor) {
     let (report, seen) = completes(executor, &config(), |log| Together { log });
     assert_eq!(seen, ["0", "1", "2", "3", "4"]);
     assert_eq!(report.delivered(), 5);
+}
+
+fn messages_sent_to_each_of_many_come_in_order(executor: Executor) {
+    // More than two pages of addresses, where actors are not threads.
+    const MANY: u32 = if cfg!(miri) { 120 } else { 700 };
+    scenario!(Each { log: Log }, cx, {
+        let root = cx.me();
+        let crowd = Spawn::many(MANY, "x", "").on_demand();
+        let crowd = cx
+            .spawn(crowd, move |mut cx: C, index| async move {
+                for n in [0, 1, 2, index] {
+                    assert_eq!(number(&cx.recv().await), n);
+                }
+                cx.send(root, Note::Number(index));
+            })
+            .await;
+        cx.send_each(crowd, |_| [0, 1, 2].map(Note::Number));
+        cx.send_each(crowd.part(0..0), |_| -> [Note; 1] { unreachable!() });
+        cx.send_each(crowd, |_| -> [Note; 0] { [] });
+        for part in [100..MANY, 0..100] {
+            let first = part.start;
+            cx.send_each(crowd.part(part), move |index| [Note::Number(first + index)]);
+        }
+        let mut sum = 0;
+        for _ in crowd.iter() {
+            sum += number(&cx.recv().await);
+        }
+        say(&log, sum);
+    });
+    let (report, seen) = completes(executor, &config(), |log| Each { log });
+    assert_eq!(seen, [(MANY * (MANY - 1) / 2).to_string()]);
+    assert_eq!(report.delivered(), u64::from(5 * MANY));
 }
 
 fn two_actors_play_ping_pong(executor: Executor) {

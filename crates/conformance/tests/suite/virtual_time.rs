@@ -3,6 +3,7 @@
 
 mod bounds;
 mod fuzz;
+mod multicasts;
 mod number;
 mod saving;
 mod simulation;

@@ -1,6 +1,7 @@
 //! Addresses: who an actor is, the same on every executor.
 
 use std::fmt;
+use std::ops::Range;
 
 /// The address of an actor within one run.
 ///
@@ -105,6 +106,29 @@ impl AddrRange {
     pub(crate) fn at(&self, index: u32) -> Addr {
         debug_assert!(index < self.count);
         Addr(self.first.wrapping_add(index))
+    }
+
+    /// Those of them with these indices.
+    ///
+    /// # Panics
+    /// If the indices are not in order, or the last one is beyond [`AddrRange::len`].
+    ///
+    /// ```
+    /// # use corsair::{Addr, AddrRange};
+    /// let all = AddrRange::new(Addr::from_u32(100), 10);
+    /// assert_eq!(all.part(3..5).iter().collect::<Vec<_>>(), [Addr::from_u32(103), Addr::from_u32(104)]);
+    /// ```
+    pub fn part(&self, indices: Range<u32>) -> AddrRange {
+        let Range { start, end } = indices;
+        assert!(
+            start <= end && end <= self.count,
+            "actors {start} to {end} of {}",
+            self.count
+        );
+        AddrRange {
+            first: self.first.wrapping_add(start),
+            count: end - start,
+        }
     }
 
     /// The index with which the actor at `addr` was spawned, if it is one of these.

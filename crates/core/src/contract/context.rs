@@ -155,6 +155,58 @@ pub trait Context<M: Message>: Send {
         }
     }
 
+    /// Sends messages to each of a range of actors, as [`Context::send_all`] would to one after the other:
+    /// those that `bodies` makes of the actor's index in the range.
+    ///
+    /// In virtual time with several workers, each makes those for its own actors, later than this call; so an actor
+    /// that speaks to all is not alone with the work of it. `bodies` is called once for each actor, in any
+    /// order and by any thread, and is to make the same of the same index: what it needs, it takes along. If
+    /// it panics in virtual time, that actor gets none of its messages, and the panic is the sender's
+    /// ([`Config::panics`](crate::Config::panics)), who may have gone on by then and does not end.
+    ///
+    /// ```
+    /// # use corsair::*;
+    /// # #[derive(Message)]
+    /// # enum Msg { You { number: u32 }, Add(u64) }
+    /// # struct Root;
+    /// # impl Scenario<Msg> for Root {
+    /// # async fn root<C: AsyncContext<Msg>>(self, mut cx: C) {
+    /// let parent = cx.me();
+    /// let adders = cx.spawn(Spawn::many(1000, "adder", ""), move |mut cx: C, _| async move {
+    ///     let mut own = 0;
+    ///     loop {
+    ///         match cx.recv().await {
+    ///             Event::Message { body: Msg::You { number }, .. } => own = number,
+    ///             Event::Message { body: Msg::Add(number), .. } => {
+    ///                 cx.send(parent, Msg::Add(number + u64::from(own)));
+    ///                 return;
+    ///             }
+    ///             _ => {}
+    ///         }
+    ///     }
+    /// }).await;
+    /// cx.send_each(adders, |number| [Msg::You { number }, Msg::Add(1)]);
+    /// let mut sum = 0;
+    /// for _ in adders.iter() {
+    ///     if let Event::Message { body: Msg::Add(number), .. } = cx.recv().await {
+    ///         sum += number;
+    ///     }
+    /// }
+    /// assert_eq!(sum, 1000 + 499_500);
+    /// # }
+    /// # }
+    /// # simulate(&Config::default(), Root)?;
+    /// # Ok::<(), RunError>(())
+    /// ```
+    fn send_each<const N: usize, F>(&mut self, to: AddrRange, bodies: F)
+    where
+        F: Fn(u32) -> [M; N] + Send + Sync + 'static,
+    {
+        for (index, to) in (0..).zip(to.iter()) {
+            self.send_all(to, bodies(index));
+        }
+    }
+
     /// Sends a message `delay` later than now; the latency comes on top.
     fn send_after(&mut self, delay: Duration, to: Addr, body: M) -> SpanId;
 

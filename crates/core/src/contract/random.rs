@@ -84,6 +84,19 @@ impl Random {
         mix(self.state)
     }
 
+    /// Leaves the next `count` numbers out; O(1).
+    ///
+    /// ```
+    /// let (mut a, mut b) = (corsair::Random::new(7), corsair::Random::new(7));
+    /// (0..1000).for_each(|_| drop(a.bits()));
+    /// b.skip(1000);
+    /// assert_eq!(a.bits(), b.bits());
+    /// ```
+    #[inline]
+    pub const fn skip(&mut self, count: u64) {
+        self.state = self.state.wrapping_add(count.wrapping_mul(GAMMA));
+    }
+
     /// The next number below `bound`; 0 if `bound` is 0.
     #[inline]
     pub const fn below(&mut self, bound: u32) -> u32 {

@@ -157,30 +157,44 @@ impl<W: Watch> Monster<W> {
     /// Sends each pirate of a chunk its five messages, with two others at random for buddies.
     fn introduce_at_random<C: Context<Msg>>(&mut self, chunk: std::ops::Range<u32>, cx: &mut C) {
         let pirates = self.pirates;
-        let count = chunk.len() as u64;
         // One less than the pirates: the numbers from a pirate's own on stand for the next higher.
         let others = pirates.len().saturating_sub(1);
-        // Here, where the processor has them in its registers.
-        let mut gifts = self.gifts.clone();
-        for index in chunk {
-            let pirate = pirates.at(index);
-            let hello = Msg::Hello { name: index };
-            if others == 0 {
-                cx.send(pirate, hello);
-                gifts.send(pirate, cx);
-                continue;
-            }
-            let other = |random: &mut Random| {
+        if others == 0 {
+            return self.introduce_the_only_one(chunk, cx);
+        }
+        let (first, count) = (chunk.start, chunk.end - chunk.start);
+        let gifts = self.gifts.take(count, 2);
+        cx.send_each(pirates.part(chunk), move |at| {
+            let (index, mut random) = (first + at, gifts.random_of(at));
+            let mut buddy = || {
                 let other = random.below(others);
                 let buddy = pirates.at(other + u32::from(other >= index));
                 Msg::NameDrop { buddy }
             };
-            let (first, second) = (other(&mut gifts.random), other(&mut gifts.random));
-            let [gold, chat] = gifts.draw();
-            cx.send_all(pirate, [hello, first, second, gold, chat]);
+            let (first, second) = (buddy(), buddy());
+            let [gold, chat] = gifts.draw(&mut random);
+            [Msg::Hello { name: index }, first, second, gold, chat]
+        });
+        self.sent += 5 * u64::from(count);
+    }
+
+    /// The same for a pirate that has no others to know.
+    fn introduce_the_only_one<C: Context<Msg>>(&mut self, chunk: std::ops::Range<u32>, cx: &mut C) {
+        for index in chunk.clone() {
+            cx.send(self.pirates.at(index), Msg::Hello { name: index });
         }
-        self.gifts = gifts;
-        self.sent += count * if others == 0 { 3 } else { 5 };
+        self.give(chunk, cx);
+        self.sent += 1;
+    }
+
+    /// Sends each pirate of a chunk its gifts.
+    fn give<C: Context<Msg>>(&mut self, chunk: std::ops::Range<u32>, cx: &mut C) {
+        let count = chunk.end - chunk.start;
+        let gifts = self.gifts.take(count, 0);
+        cx.send_each(self.pirates.part(chunk), move |at| {
+            gifts.draw(&mut gifts.random_of(at))
+        });
+        self.sent += 2 * u64::from(count);
     }
 
     /// Sends each pirate of a chunk its name, with the edges of a network for buddies. All of them
@@ -249,10 +263,7 @@ impl<W: Watch> Monster<W> {
                 }
                 Stage::Give(start) if start < self.pirates.len() => {
                     let (chunk, next) = self.chunk(start);
-                    for index in chunk {
-                        self.gifts.send(self.pirates.get(index), cx);
-                        self.sent += 2;
-                    }
+                    self.give(chunk, cx);
                     self.stage = Stage::Give(next);
                     return Wait::Yield;
                 }
@@ -317,20 +328,50 @@ struct Gifts {
 }
 
 impl Gifts {
-    /// Sends gold and a period to chat at.
-    #[inline]
-    fn send<C: Context<Msg>>(&mut self, to: Addr, cx: &mut C) {
-        let gifts = self.draw();
-        cx.send_all(to, gifts);
+    /// What so many pirates get next, each of whom is told of so many others before.
+    fn take(&mut self, pirates: u32, others: u64) -> Share {
+        let share = Share {
+            period_ms: self.period_ms,
+            random: self.random.clone(),
+            others,
+        };
+        let golds = (0..pirates).map(|at| {
+            let mut random = share.random_of(at);
+            random.skip(others);
+            u64::from(random.below(GOLD))
+        });
+        self.minted += golds.sum::<u64>();
+        self.random = share.random_of(pirates);
+        share
+    }
+}
+
+/// A pirate gets less gold than this.
+const GOLD: u32 = 100;
+
+/// What some pirates get, in their order. Each has random numbers of its own, so that nobody need be asked in
+/// turn: as many as it gets to know others, one for its gold, and one for its period.
+struct Share {
+    period_ms: Option<NonZeroU16>,
+    random: Random,
+    others: u64,
+}
+
+impl Share {
+    /// The random numbers of a pirate.
+    #[inline(always)]
+    fn random_of(&self, at: u32) -> Random {
+        let mut random = self.random.clone();
+        random.skip(u64::from(at) * (self.others + 2));
+        random
     }
 
     /// Draws gold and a period to chat at.
-    #[inline]
-    fn draw(&mut self) -> [Msg; 2] {
-        let gold = self.random.below(100);
-        self.minted += u64::from(gold);
-        let random = SHORTEST.saturating_add(self.random.below(9_900) as u16);
-        let period_ms = self.period_ms.unwrap_or(random);
+    #[inline(always)]
+    fn draw(&self, random: &mut Random) -> [Msg; 2] {
+        let gold = random.below(GOLD);
+        let at_random = SHORTEST.saturating_add(random.below(9_900) as u16);
+        let period_ms = self.period_ms.unwrap_or(at_random);
         [Msg::GoldCoin(gold), Msg::Chat { period_ms }]
     }
 }

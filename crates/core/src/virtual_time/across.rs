@@ -89,7 +89,13 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
 }
 
 impl<M: Message, C: Carrier> Exchange<Cargo<M>> for Across<'_, M, C> {
-    fn exchange(&mut self, vote: Vote, out: &mut [Cargo<M>], inbox: &mut [Cargo<M>]) -> Vote {
+    fn exchange(
+        &mut self,
+        vote: Vote,
+        out: &mut [Cargo<M>],
+        inbox: &mut [Cargo<M>],
+        idle: impl FnMut() -> bool,
+    ) -> Vote {
         if self.is_lost {
             return Vote { halt: true, ..vote };
         }
@@ -103,7 +109,7 @@ impl<M: Message, C: Carrier> Exchange<Cargo<M>> for Across<'_, M, C> {
             }
         }
         let own = self.own.clone();
-        let mut agreed = (self.local).exchange(vote, &mut out[own.clone()], &mut inbox[own]);
+        let mut agreed = (self.local).exchange(vote, &mut out[own.clone()], &mut inbox[own], idle);
         if self.local.is_broken() {
             return self.lose(vote);
         }

@@ -14,6 +14,7 @@ use super::form::{Form, Slot};
 use super::header::{Header, State};
 use super::places::Lineage;
 use super::population::{Population, Seen};
+use super::region::Ahead;
 use super::scheduled::Kind;
 use super::shard::{ROOT, Shard};
 use super::stored::Stored;
@@ -73,6 +74,14 @@ trait Actors<M: Message> {
     /// # Safety
     /// As for [`Actors::born`] and [`Actors::slot`].
     unsafe fn make(&self, shard: *mut Shard<M>, slot: *mut Slot<M, Self::Form>, actor: u32);
+
+    /// See [`Population::populate_ahead`].
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn populate(&self) -> Ahead {
+        Ahead::Done
+    }
 
     /// Drops what is left of the actors that were spawned together with this one. See
     /// [`Population::clear`].
@@ -488,6 +497,11 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
     unsafe fn run(&self, shard: *mut Shard<M>, order: &[*mut Stored<M>], at: usize) -> usize {
         // SAFETY: passed on.
         unsafe { self.run_all(shard, order, at) }
+    }
+
+    unsafe fn populate_ahead(&self) -> Ahead {
+        // SAFETY: passed on.
+        unsafe { self.populate() }
     }
 
     unsafe fn discard(&self, shard: *mut Shard<M>, actor: u32) {

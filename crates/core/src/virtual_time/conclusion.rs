@@ -5,7 +5,7 @@ use super::engine::{self, End};
 use super::places::Directory;
 use super::shard::{self, Failure, FailureCause};
 use crate::contract::{
-    Config, Executor, KindCount, Outcome, Probes, Report, RunError, Time, Waiting,
+    Config, Executor, KindCount, Outcome, PanicReport, Probes, Report, RunError, Time, Waiting,
 };
 use crate::memory::peak_memory;
 use std::time::Duration;
@@ -65,6 +65,15 @@ pub(super) fn add_up(
     }
 }
 
+/// Adds the names that the shard which has told of a panic may not have known.
+fn complete(panic: &mut PanicReport, whose: Option<u32>, directory: &Directory) {
+    if panic.name.is_empty() {
+        panic.name = directory.name_of(panic.who.as_u32());
+    }
+    let whose = whose.map(|whose| directory.name_of(whose));
+    panic.event.extend(whose);
+}
+
 /// Puts the shards' outcomes together, and says how the run went.
 pub(super) fn conclude(
     kinds: &[&'static str],
@@ -101,20 +110,19 @@ pub(super) fn conclude(
         ..
     }) = &mut failure
     {
-        let name = whose.map(|whose| directory.name_of(whose));
-        report.event.extend(name);
+        complete(report, *whose, &directory);
     }
     let panics = outcomes
         .iter_mut()
         .flat_map(|each| each.counters.panics.drain(..));
-    let named = panics.map(|(mut panic, whose)| {
-        let name = whose.map(|whose| directory.name_of(whose));
-        panic.event.extend(name);
+    let mut panics: Vec<_> = panics.collect();
+    panics.sort_by_key(shard::panic_order);
+    panics.truncate(Report::MOST_PANICS);
+    let named = panics.into_iter().map(|(mut panic, whose)| {
+        complete(&mut panic, whose, &directory);
         panic
     });
     report.panics = named.collect();
-    report.panics.sort_by_key(|panic| (panic.time, panic.who));
-    report.panics.truncate(Report::MOST_PANICS);
     let counted = || outcomes.iter().map(|outcome| &outcome.counters);
     let panic = failure.as_ref().and_then(|failure| match &failure.cause {
         FailureCause::Panic { report, .. } => Some(report.clone()),

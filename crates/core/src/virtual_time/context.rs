@@ -19,8 +19,8 @@ use super::shard::Shard;
 use super::waker;
 use crate::contract::time::nanos;
 use crate::contract::{
-    Actor, Addr, AsyncContext, Context, Envelope, Event, Message, Own, Sample, SpanId, Spawn,
-    Ticket, Time, TimerHandle, Token, Waiting,
+    Actor, Addr, AddrRange, AsyncContext, Context, Envelope, Event, Message, Own, Sample, SpanId,
+    Spawn, Ticket, Time, TimerHandle, Token, Waiting,
 };
 use forms::{ByClosure, Handlers, bodies};
 use std::cell::Cell;
@@ -199,6 +199,14 @@ impl<M: Message, R: ShardAccess<M>> Context<M> for VirtualContext<M, R> {
     #[inline(always)]
     fn send_all<const N: usize>(&mut self, to: Addr, bodies: [M; N]) {
         self.post_all(to.0, bodies);
+    }
+
+    #[inline(always)]
+    fn send_each<const N: usize, F>(&mut self, to: AddrRange, bodies: F)
+    where
+        F: Fn(u32) -> [M; N] + Send + Sync + 'static,
+    {
+        self.post_each(to, bodies);
     }
 
     #[inline]

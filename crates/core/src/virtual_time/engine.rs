@@ -1,6 +1,7 @@
 //! The loop of a shard: meet, run a window, meet again.
 
 mod control;
+mod multicasts;
 mod outcome;
 #[cfg(feature = "serde")]
 mod restoring;
@@ -23,6 +24,7 @@ use super::order::Order;
 use super::parcel::{Parcel, RING, next_pending};
 use super::pause::{Never, Pause};
 use super::population::{Blueprint, Population};
+use super::region::Ahead;
 use super::scheduled::{Head, Kind, Label, Scheduled};
 use super::shard::{ROOT, Shard};
 use super::slab::Slab;
@@ -56,6 +58,8 @@ pub(super) struct Engine<M: Message> {
     populations: Slab<AnyPopulation<M>>,
     /// The populations of actors that share pages, by their type.
     shared_populations: HashMap<TypeId, u32>,
+    /// Those whose memory may be worth a thought while the shard waits for others.
+    growing: Vec<u32>,
     /// Events from other shards by window mod 64, with the shard each buffer is from.
     inbound: Vec<Vec<(usize, Buffer<M>)>>,
     inbound_pending: u64,
@@ -107,12 +111,29 @@ pub(super) fn run_shard<M: Message, X: Exchange<Parcel<M, Shard<M>>>>(
     outcome
 }
 
+/// Does something about memory that actors need soon, if there is anything to do. Some of those numbers may be others' by now.
+fn populate_ahead<M: Message>(
+    growing: &mut Vec<u32>,
+    populations: &Slab<AnyPopulation<M>>,
+) -> bool {
+    let mut some = false;
+    growing.retain(|&number| {
+        let population = (!some).then(|| populations.get(number)).flatten();
+        // SAFETY: this is the shard's thread, which waits.
+        let ahead = population.map(|population| unsafe { population.populate_ahead() });
+        some |= ahead == Some(Ahead::Populated);
+        some || ahead == Some(Ahead::Early)
+    });
+    some
+}
+
 impl<M: Message> Engine<M> {
     fn new(shard: *mut Shard<M>, shards: usize) -> Engine<M> {
         Engine {
             shard,
             populations: Slab::new(),
             shared_populations: HashMap::new(),
+            growing: Vec::new(),
             inbound: (0..RING).map(|_| Vec::new()).collect(),
             inbound_pending: 0,
             out: (0..shards).map(|_| Parcel::default()).collect(),
@@ -165,7 +186,15 @@ impl<M: Message> Engine<M> {
         self.shard().window.pause = pause.before();
         loop {
             let vote = self.prepare_vote(config);
-            let agreed = exchange.exchange(vote, &mut self.out, &mut self.inbox);
+            let Engine {
+                out,
+                inbox,
+                populations,
+                growing,
+                ..
+            } = self;
+            let idle = || populate_ahead(growing, populations);
+            let agreed = exchange.exchange(vote, out, inbox, idle);
             self.thickness.count(&agreed);
             if let Some(end) = self.carry_out(config, agreed, pause) {
                 return end;
@@ -250,6 +279,9 @@ impl<M: Message> Engine<M> {
         self.run_window(agreed.next, pause);
         // What is left of the window was set aside.
         let parted = P::EVER && begin | ((1 << bits) - 1) >= pause.before();
+        if parted {
+            self.send_all();
+        }
         parted.then_some(End::Paused)
     }
 
@@ -353,10 +385,14 @@ impl<M: Message> Engine<M> {
             if !shard.spawns.is_empty() {
                 parcel.spawns.extend(shard.ready_spawns().cloned());
             }
+            if !shard.multicasts.is_empty() {
+                parcel.multicasts.extend_from_slice(&shard.multicasts);
+            }
         }
     }
 
-    /// Takes what the others have handed over, and does the spawns that anybody asked for.
+    /// Takes what the others have handed over, does the spawns that anybody asked for, and makes what was sent
+    /// to many.
     fn absorb(&mut self) {
         // SAFETY: as in `shard`; the inbox is not part of the shard.
         let shard = unsafe { &mut *self.shard };
@@ -364,6 +400,7 @@ impl<M: Message> Engine<M> {
         if !shard.spawns.is_empty() {
             spawns = shard.take_ready_spawns();
         }
+        let mut multicasts = std::mem::take(&mut shard.multicasts);
         for (from, parcel) in self.inbox.iter_mut().enumerate() {
             if parcel.is_empty() && parcel.spent.is_empty() {
                 continue;
@@ -380,9 +417,13 @@ impl<M: Message> Engine<M> {
             let spent = parcel.spent.drain(..);
             spent.for_each(|spent| pool.put(spent));
             spawns.append(&mut parcel.spawns);
+            multicasts.append(&mut parcel.multicasts);
         }
         if !spawns.is_empty() {
             self.spawn_all(spawns);
+        }
+        if !multicasts.is_empty() {
+            self.send_own(multicasts);
         }
     }
 

@@ -72,8 +72,14 @@ impl Vote {
 pub(super) trait Exchange<P> {
     /// Hands `out[to]` to every other shard, fills `inbox[from]` from every other shard, and
     /// returns what all agree on. What was in `inbox` is handed back empty to its sender, some
-    /// rounds later, in `out`.
-    fn exchange(&mut self, vote: Vote, out: &mut [P], inbox: &mut [P]) -> Vote;
+    /// rounds later, in `out`. While it waits it is `idle`, which says whether there is more to do.
+    fn exchange(
+        &mut self,
+        vote: Vote,
+        out: &mut [P],
+        inbox: &mut [P],
+        idle: impl FnMut() -> bool,
+    ) -> Vote;
 
     /// Whether one thread can run all shards for a while.
     fn can_lend(&self) -> bool {
@@ -93,7 +99,7 @@ pub(super) struct Alone;
 
 impl<P> Exchange<P> for Alone {
     #[inline]
-    fn exchange(&mut self, vote: Vote, _: &mut [P], _: &mut [P]) -> Vote {
+    fn exchange(&mut self, vote: Vote, _: &mut [P], _: &mut [P], _: impl FnMut() -> bool) -> Vote {
         vote
     }
 
@@ -193,7 +199,13 @@ impl<P, R: Deref<Target = Matrix<P>>> Port<P, R> {
 }
 
 impl<P, R: Deref<Target = Matrix<P>>> Exchange<P> for Port<P, R> {
-    fn exchange(&mut self, vote: Vote, out: &mut [P], inbox: &mut [P]) -> Vote {
+    fn exchange(
+        &mut self,
+        vote: Vote,
+        out: &mut [P],
+        inbox: &mut [P],
+        mut idle: impl FnMut() -> bool,
+    ) -> Vote {
         let Matrix {
             shards,
             spins,
@@ -217,12 +229,15 @@ impl<P, R: Deref<Target = Matrix<P>>> Exchange<P> for Port<P, R> {
         self.round += 1;
         let all = self.round * *shards as u64;
         if arrived.fetch_add(1, Ordering::AcqRel) + 1 < all {
-            let mut tries = 0;
+            let (mut tries, mut useful) = (0, true);
             while arrived.load(Ordering::Acquire) < all {
                 if broken.load(Ordering::Acquire) {
                     return Vote { halt: true, ..vote };
                 }
-                wait(&mut tries, *spins);
+                useful = useful && idle();
+                if !useful {
+                    wait(&mut tries, *spins);
+                }
             }
         }
 
@@ -291,7 +306,7 @@ mod tests {
                             events: me as u64,
                             last: 0,
                         };
-                        let agreed = port.exchange(vote, &mut out, &mut inbox);
+                        let agreed = port.exchange(vote, &mut out, &mut inbox, || false);
                         assert_eq!(agreed.next, round * 100);
                         assert_eq!(agreed.end, u64::MAX - (shards as u64 - 1));
                         assert!(agreed.halt && agreed.pause && agreed.busy);
@@ -389,8 +404,11 @@ mod tests {
                 let _port = matrix.port(0);
                 std::panic::resume_unwind(Box::new("lost"));
             });
-            let waiting =
-                scope.spawn(|| matrix.port(1).exchange(vote, &mut [(), ()], &mut [(), ()]));
+            let waiting = scope.spawn(|| {
+                matrix
+                    .port(1)
+                    .exchange(vote, &mut [(), ()], &mut [(), ()], || false)
+            });
             assert!(lost.join().is_err());
             assert!(waiting.join().unwrap().halt);
         });
@@ -422,7 +440,7 @@ mod loom_tests {
                         events: 0,
                         last: 0,
                     };
-                    let agreed = port.exchange(vote, &mut out, &mut inbox);
+                    let agreed = port.exchange(vote, &mut out, &mut inbox, || false);
                     assert_eq!(agreed.next, round);
                     assert_eq!(inbox[1 - me], Some(round));
                 }

@@ -1,6 +1,7 @@
 //! What one shard hands to another between two windows.
 
 use super::buffer::{Buffer, Spent};
+use super::multicast::Multicast;
 use super::population::SpawnRequest;
 use super::scheduled::Scheduled;
 use super::wheel::Due;
@@ -29,6 +30,8 @@ pub(super) struct Parcel<M, S> {
     pub(super) far: Vec<Far<M>>,
     /// Spawns that actors of the sender asked for.
     pub(super) spawns: Vec<SpawnRequest<M, S>>,
+    /// What actors of the sender have sent to each of a range of others.
+    pub(super) multicasts: Vec<Multicast<S>>,
     /// The memory of buffers that the receiver once sent.
     pub(super) spent: Vec<Spent<M>>,
 }
@@ -39,6 +42,7 @@ impl<M, S> Default for Parcel<M, S> {
             windows: Vec::new(),
             far: Vec::new(),
             spawns: Vec::new(),
+            multicasts: Vec::new(),
             spent: Vec::new(),
         }
     }
@@ -47,7 +51,10 @@ impl<M, S> Default for Parcel<M, S> {
 impl<M, S> Parcel<M, S> {
     /// Whether there is nothing for the receiver but memory.
     pub(super) fn is_empty(&self) -> bool {
-        self.windows.is_empty() && self.far.is_empty() && self.spawns.is_empty()
+        self.windows.is_empty()
+            && self.far.is_empty()
+            && self.spawns.is_empty()
+            && self.multicasts.is_empty()
     }
 }
 

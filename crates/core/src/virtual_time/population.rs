@@ -3,6 +3,7 @@
 //! `S` is the shard, which has requests for spawns but knows nothing of how they are carried out.
 
 use super::header::{Header, State};
+use super::region::Ahead;
 use super::stored::Stored;
 #[cfg(feature = "serde")]
 use super::travel::CodecError;
@@ -123,6 +124,12 @@ pub(super) trait Population<M, S> {
     /// As for [`Population::run`]; this shard has the address. What is seen is only used while no
     /// actor runs.
     unsafe fn look(&self, shard: *mut S, actor: u32) -> Option<Seen>;
+
+    /// Does something about the memory that its actors need next. `None`: it is not its own.
+    ///
+    /// # Safety
+    /// Called on the shard's thread, while no actor runs.
+    unsafe fn populate_ahead(&self) -> Ahead;
 
     /// Drops what is left of the actors that were spawned together with this one. If they share pages
     /// with others, their memory is given back.

@@ -1,6 +1,8 @@
 //! Memory for many actors that were spawned together, in which they never move.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+#[cfg(all(target_os = "linux", not(miri)))]
+use std::cell::Cell;
 use std::ptr::NonNull;
 
 /// Memory for the actors of one spawn on one shard: zeroed, fixed in place, given back as a whole.
@@ -8,11 +10,39 @@ pub(super) struct Region {
     start: NonNull<u8>,
     bytes: usize,
     align: usize,
+    /// The bytes from one value to the next.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    stride: usize,
+    /// How many huge pages from the first one on have memory.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    populated: Cell<usize>,
+}
+
+/// What there was to do about the memory that is needed next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ahead {
+    /// Nothing, and there never will be.
+    Done,
+    /// Nothing yet: what has memory is not in use.
+    Early,
+    /// The next huge page has got its memory.
+    Populated,
 }
 
 /// The size of a huge page.
 #[cfg(all(target_os = "linux", not(miri)))]
 const HUGE: usize = 2 << 20;
+
+/// The bytes to map for so many: the last part stays on small pages, unless it is most of a huge one, which
+/// takes less time than as many small ones.
+#[cfg(all(target_os = "linux", not(miri)))]
+fn mapped(bytes: usize) -> Option<usize> {
+    if bytes % HUGE >= HUGE / 2 {
+        bytes.checked_next_multiple_of(HUGE)
+    } else {
+        bytes.checked_next_multiple_of(4096)
+    }
+}
 
 impl Region {
     /// Zeroed memory for `count` values of this layout.
@@ -31,6 +61,10 @@ impl Region {
                 start: NonNull::dangling(),
                 bytes,
                 align,
+                #[cfg(all(target_os = "linux", not(miri)))]
+                stride: slot.size(),
+                #[cfg(all(target_os = "linux", not(miri)))]
+                populated: Cell::new(0),
             };
         }
         #[cfg(all(target_os = "linux", not(miri)))]
@@ -41,6 +75,8 @@ impl Region {
                 start,
                 bytes,
                 align: HUGE,
+                stride: slot.size(),
+                populated: Cell::new(0),
             };
         }
         let layout = Layout::from_size_align(bytes, align).expect("a valid layout");
@@ -50,6 +86,10 @@ impl Region {
             start: start.unwrap_or_else(|| handle_alloc_error(layout)),
             bytes,
             align,
+            #[cfg(all(target_os = "linux", not(miri)))]
+            stride: slot.size(),
+            #[cfg(all(target_os = "linux", not(miri)))]
+            populated: Cell::new(0),
         }
     }
 
@@ -62,12 +102,63 @@ impl Region {
     fn is_mapped(&self) -> bool {
         self.align == HUGE
     }
+
+    /// Lets the system put memory under the huge page that comes next, if the last one that has memory is in use to
+    /// the half: values that are used in order are then used without waiting for that. A thread does it that
+    /// has nothing else to do.
+    ///
+    /// # Safety
+    /// The first byte of a value is not zero exactly if it is in use, and is not being written.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    pub(super) unsafe fn populate_ahead(&self) -> Ahead {
+        let populated = self.populated.get();
+        // What is behind the last whole huge page is not worth the trouble.
+        if !self.is_mapped() || populated >= self.bytes / HUGE {
+            return Ahead::Done;
+        }
+        let page = |number: usize| self.start().wrapping_add(number * HUGE);
+        if populated == 0 {
+            let mut resident = 0;
+            // SAFETY: the page is mapped, and so much of it is asked for that one byte tells.
+            let known = unsafe { libc::mincore(page(0).cast(), 4096, &raw mut resident) } == 0;
+            if !known || resident & 1 == 0 {
+                return Ahead::Early;
+            }
+            self.populated.set(1);
+            return Ahead::Populated;
+        }
+        let half = (populated * HUGE - HUGE / 2) / self.stride * self.stride;
+        // SAFETY: it is the first byte of a value, on a page that has memory.
+        if unsafe { self.start().add(half).read() } == 0 {
+            return Ahead::Early;
+        }
+        // SAFETY: the page is mapped, and its contents do not change.
+        let done =
+            unsafe { libc::madvise(page(populated).cast(), HUGE, libc::MADV_POPULATE_WRITE) };
+        if done != 0 {
+            // An older system, or no memory: what is used tells.
+            self.populated.set(usize::MAX);
+            return Ahead::Done;
+        }
+        self.populated.set(populated + 1);
+        Ahead::Populated
+    }
+
+    /// There is nothing to do where memory is the allocator's.
+    ///
+    /// # Safety
+    /// None.
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    pub(super) unsafe fn populate_ahead(&self) -> Ahead {
+        Ahead::Done
+    }
 }
 
 /// Maps zeroed memory at a multiple of the huge page's size.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn map(bytes: usize) -> Option<NonNull<u8>> {
-    let reserve = bytes.checked_add(HUGE)?;
+    let mapped = mapped(bytes)?;
+    let reserve = mapped.checked_add(HUGE)?;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a new anonymous mapping at an address of the system's choice touches nothing else.
@@ -77,8 +168,7 @@ fn map(bytes: usize) -> Option<NonNull<u8>> {
     }
     let before = raw.cast::<u8>().align_offset(HUGE);
     let start = raw.cast::<u8>().wrapping_add(before);
-    let mapped = bytes.next_multiple_of(4096);
-    let after = reserve.next_multiple_of(4096) - before - mapped;
+    let after = reserve - before - mapped;
     // SAFETY: both ends lie within the mapping just made, outside of the part that is handed out,
     // and at page boundaries. The advice changes no contents; its failure costs only speed.
     unsafe {
@@ -88,8 +178,7 @@ fn map(bytes: usize) -> Option<NonNull<u8>> {
         if after > 0 {
             libc::munmap(start.add(mapped).cast(), after);
         }
-        // The tail that does not fill a huge page stays on small ones.
-        libc::madvise(start.cast(), bytes / HUGE * HUGE, libc::MADV_HUGEPAGE);
+        libc::madvise(start.cast(), mapped / HUGE * HUGE, libc::MADV_HUGEPAGE);
     }
     NonNull::new(start)
 }
@@ -103,10 +192,8 @@ impl Drop for Region {
         if self.is_mapped() {
             // SAFETY: exactly this range was mapped by `map` and is not used any more.
             unsafe {
-                libc::munmap(
-                    self.start.as_ptr().cast(),
-                    self.bytes.next_multiple_of(4096),
-                )
+                let mapped = mapped(self.bytes).expect("as it was mapped");
+                libc::munmap(self.start.as_ptr().cast(), mapped)
             };
             return;
         }

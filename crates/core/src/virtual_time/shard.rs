@@ -6,6 +6,7 @@
 
 mod counters;
 mod current;
+mod multicasts;
 #[cfg(feature = "serde")]
 mod notes;
 mod outside;
@@ -19,13 +20,14 @@ mod turn;
 mod waits;
 
 pub(crate) use counters::LoggedEvent;
-pub(super) use counters::{Counters, Failure, FailureCause};
+pub(super) use counters::{Counters, Failure, FailureCause, panic_order};
 #[cfg(feature = "serde")]
 pub(super) use notes::Notes;
 pub(super) use timer::Timer;
 
 use super::header::Header;
 use super::kept::Kept;
+use super::multicast::Multicast;
 use super::places::Places;
 use super::population::SpawnRequest;
 use super::scheduled::{Head, Kind, MAX_WINDOW_BITS, Scheduled};
@@ -55,6 +57,8 @@ pub(super) struct Shard<M> {
     pub(super) places: Places,
     pub(super) queues: Queues<M>,
     pub(super) spawns: Vec<SpawnRequest<M, Shard<M>>>,
+    /// What its actors have sent to each of a range of others, until the shards meet.
+    pub(super) multicasts: Vec<Multicast<Shard<M>>>,
     pub(super) kept: Kept<M>,
     pub(super) counters: Counters,
     pub(super) waits: Waits,
@@ -104,6 +108,7 @@ impl<M: Message> Shard<M> {
                 window_bits,
                 offset_mask: (1 << window_bits) - 1,
                 plain: !config.traces && config.network.is_none(),
+                shares_multicasts: shards > 1 && !config.traces && config.network.is_none(),
                 to_root: config.dead_letters == DeadLetters::ToRoot,
                 per_actor: config.per_actor,
                 traces: config.traces,
@@ -120,6 +125,7 @@ impl<M: Message> Shard<M> {
             places: Places::new(index, shards),
             queues: Queues::new(shards, window_bits),
             spawns: Vec::new(),
+            multicasts: Vec::new(),
             kept: Kept::new(),
             counters: Counters::new(M::KINDS.len()),
             waits: Waits::default(),
@@ -351,6 +357,11 @@ impl<M: Message> Shard<M> {
             request.time.saturating_add(self.settings.latency.min) >> bits
         };
         let near = self.queues.next_window(self.window.number, bits);
-        self.spawns.iter().map(spawned).fold(near, u64::min)
+        let sent = |multicast: &Multicast<Shard<M>>| {
+            let sent = multicast.label.sent;
+            sent.saturating_add(self.settings.latency.min) >> bits
+        };
+        let near = self.spawns.iter().map(spawned).fold(near, u64::min);
+        self.multicasts.iter().map(sent).fold(near, u64::min)
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 #[test]
 fn random_scenarios_are_the_same_for_any_workers_and_lookahead() {
     let cases = if cfg!(miri) { 3 } else { 50 };
-    for number in 0..cases {
+    for number in (0..cases).flat_map(|number| [number, number + case::PLAIN]) {
         if let Err(difference) = case::check(number) {
             panic!("{difference}");
         }

@@ -12,16 +12,24 @@ const US: Duration = Duration::from_micros(1);
 /// Two pages of addresses and a bit, or what miri has patience for.
 const CROWD: u32 = if cfg!(miri) { 4 } else { 600 };
 
-/// Sends numbers to a crowd, together or one by one; who gets one tells when and of what.
+/// How several numbers are sent to each of a crowd.
+#[derive(Clone, Copy)]
+enum How {
+    OneByOne,
+    Together,
+    ToEach,
+}
+
+/// Sends numbers to a crowd; who gets one tells when and of what.
 #[derive(Clone)]
 struct Batches {
-    together: bool,
+    how: How,
     seen: Seen,
 }
 
 impl Scenario<Number> for Batches {
     async fn root<C: AsyncContext<Number>>(self, mut cx: C) {
-        let Batches { together, seen } = self;
+        let Batches { how, seen } = self;
         let crowd = Spawn::many(CROWD, "listener", "");
         let crowd = cx
             .spawn(crowd, move |mut cx: C, _| {
@@ -36,17 +44,26 @@ impl Scenario<Number> for Batches {
             })
             .await;
         for round in 0..3 {
-            for (index, to) in crowd.iter().enumerate() {
-                let numbers =
-                    [1, 2, 3, 4, 5].map(|n| Number(round * 10_000 + index as u64 * 5 + n));
-                if together {
-                    cx.send_all(to, numbers);
-                } else {
-                    for number in numbers {
-                        cx.send(to, number);
+            let numbers = move |index: u32| {
+                [1, 2, 3, 4, 5].map(|n| Number(round * 10_000 + u64::from(index) * 5 + n))
+            };
+            match how {
+                How::OneByOne => {
+                    for (index, to) in (0..).zip(crowd.iter()) {
+                        for number in numbers(index) {
+                            cx.send(to, number);
+                        }
                     }
                 }
+                How::Together => {
+                    for (index, to) in (0..).zip(crowd.iter()) {
+                        cx.send_all(to, numbers(index));
+                    }
+                }
+                How::ToEach => cx.send_each(crowd, numbers),
             }
+            // In the same window as what it is to come after.
+            cx.send(crowd.get(CROWD - 1), Number(round));
             cx.sleep(MS).await;
         }
         cx.settle().await;
@@ -65,10 +82,10 @@ fn sending_together_is_sending_one_after_the_other() {
         }
     };
     for (traces, which) in [(true, 0), (false, 0), (false, 1), (true, 2)] {
-        let run_of = |workers, lookahead: Option<Duration>, together| {
+        let run_of = |workers, lookahead: Option<Duration>, how| {
             let seen = Seen::default();
             let batches = Batches {
-                together,
+                how,
                 seen: seen.clone(),
             };
             let config = Config {
@@ -80,11 +97,13 @@ fn sending_together_is_sending_one_after_the_other() {
             let report = run(&config, batches).unwrap();
             (report.digest, report.delivered(), seen.take())
         };
-        let one_by_one = run_of(1, None, false);
+        let one_by_one = run_of(1, None, How::OneByOne);
         assert!(one_by_one.1 > 0);
         for (workers, lookahead) in [(1, None), (2, None), (3, Some(US * 10))] {
             // Windows of 10 us: what is sent now is due beyond the ring.
-            assert_eq!(run_of(workers, lookahead, true), one_by_one);
+            for how in [How::Together, How::ToEach] {
+                assert_eq!(run_of(workers, lookahead, how), one_by_one);
+            }
         }
     }
 }

@@ -137,9 +137,8 @@ impl Farewell {
                 return self.take_in_the_last();
             }
             let end = end_of_step(pirates, self.asked);
-            for index in self.asked..end {
-                cx.send(pirates.at(index), Msg::Goodbye { gold: 0 });
-            }
+            let asked = pirates.part(self.asked..end);
+            cx.send_each(asked, |_| [Msg::Goodbye { gold: 0 }]);
             self.asked = end;
             self.step = Step::TakeIn;
             if let Some(wait) = self.before_the_next(pirates) {

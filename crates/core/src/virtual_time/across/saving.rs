@@ -130,7 +130,7 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
     /// Waits until all shards of this process have come so far. False if one will never come; the next meeting ends the
     /// run then.
     fn meet_own(&mut self) -> bool {
-        self.local.exchange(Vote::NONE, &mut [], &mut []);
+        self.local.exchange(Vote::NONE, &mut [], &mut [], || false);
         !self.local.is_broken()
     }
 

@@ -7,7 +7,7 @@ use crate::contract::Message;
 use crate::virtual_time::addresses::{PAGE, PAGE_BITS};
 use crate::virtual_time::form::{Form, Origin, Slot};
 use crate::virtual_time::population::{Blueprint, Pages, Population};
-use crate::virtual_time::region::Region;
+use crate::virtual_time::region::{Ahead, Region};
 use crate::virtual_time::shard::Shard;
 #[cfg(feature = "serde")]
 use crate::virtual_time::travel::CodecError;
@@ -36,7 +36,7 @@ impl<M: Message, F: Form<M>> Blueprint<M, Shard<M>> for F {
             count: pages.count,
             born: pages.born,
             starts,
-            _region: region,
+            region,
             _message: PhantomData,
         })
     }
@@ -86,7 +86,7 @@ struct OwnPages<M, F> {
     /// The first slot of each page; null if another shard has it.
     starts: Vec<*mut u8>,
     /// Where the slots are.
-    _region: Region,
+    region: Region,
     _message: PhantomData<M>,
 }
 
@@ -123,6 +123,12 @@ impl<M: Message, F: Form<M>> Actors<M> for OwnPages<M, F> {
         unsafe {
             Slot::begin(slot, made);
         }
+    }
+
+    unsafe fn populate(&self) -> Ahead {
+        // SAFETY: a slot begins with its header, and that with its state, which is zero until the actor begins; only
+        // this thread writes it, and no actor runs.
+        unsafe { self.region.populate_ahead() }
     }
 
     unsafe fn unmake(&self, _: *mut Slot<M, F>) {}

@@ -1,9 +1,11 @@
 //! Sending where a network says what becomes of messages.
 
 use super::{ShardAccess, VirtualContext};
-use crate::contract::{Message, SpanId, time::nanos};
+use crate::contract::{AddrRange, Message, SpanId, time::nanos};
 use crate::network::Fate;
 use crate::virtual_time::scheduled::Kind;
+use crate::virtual_time::shard::Shard;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl<M: Message, R: ShardAccess<M>> VirtualContext<M, R> {
     /// Sends a message.
@@ -28,6 +30,47 @@ impl<M: Message, R: ShardAccess<M>> VirtualContext<M, R> {
         }
         for body in bodies {
             self.post(Kind::Message, to, 0, 0, body);
+        }
+    }
+
+    /// Sends messages to each of a range of actors.
+    #[inline(always)]
+    pub(super) fn post_each<const N: usize>(
+        &self,
+        to: AddrRange,
+        bodies: impl Fn(u32) -> [M; N] + Send + Sync + 'static,
+    ) {
+        if N == 0 || to.is_empty() {
+            return;
+        }
+        let bodies = if self.shard().settings.plain {
+            // SAFETY: it is the shard that runs on this thread; no reference is held.
+            match unsafe { Shard::post_each(self.access.shard(), to, bodies) } {
+                Ok(()) => return,
+                Err(bodies) => bodies,
+            }
+        } else {
+            bodies
+        };
+        self.post_one_by_one(to, bodies);
+    }
+
+    /// The same where more is known of a message than its sender, or its way is the network's affair, or the actor has
+    /// not so many sequence numbers left.
+    #[cold]
+    #[inline(never)]
+    fn post_one_by_one<const N: usize>(&self, to: AddrRange, bodies: impl Fn(u32) -> [M; N]) {
+        for index in 0..to.len() {
+            let receiver = to.at(index).as_u32();
+            match catch_unwind(AssertUnwindSafe(|| bodies(index))) {
+                Ok(bodies) => self.post_all(receiver, bodies),
+                Err(panic) => {
+                    let shard = self.shard();
+                    shard.skip(N);
+                    let (from, sent) = (shard.turn.me, shard.turn.now);
+                    shard.note_unmade(from, sent, receiver, &*panic);
+                }
+            }
         }
     }
 

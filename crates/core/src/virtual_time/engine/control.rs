@@ -93,6 +93,12 @@ impl<M: Message> PausableShard<M> {
         counters.failure.is_some() || counters.too_many
     }
 
+    /// What its actors send to many is made here, and not by the receivers' shards.
+    #[cfg(feature = "serde")]
+    pub(in super::super) fn keep_multicasts(&mut self) {
+        self.0.shard().settings.shares_multicasts = false;
+    }
+
     /// Notes every event from here on.
     pub(in super::super) fn record(&mut self) {
         let shard = self.0.shard();

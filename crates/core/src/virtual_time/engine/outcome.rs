@@ -27,6 +27,8 @@ pub(in super::super) struct Outcome {
 impl<M: Message> Engine<M> {
     /// After the last window: who still waits, totals, and all bodies dropped.
     pub(super) fn finish(&mut self, config: &Config, end: End) -> Outcome {
+        // Nothing of it arrives, but making it may panic, and that is told.
+        self.send_all();
         let mut totals = Vec::new();
         let mut waiting = Vec::new();
         let shard = self.shard;

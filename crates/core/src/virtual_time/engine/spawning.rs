@@ -104,6 +104,9 @@ impl<M: Message> Engine<M> {
         let mine = pages.own.iter().map(|&(_, actors)| actors).sum();
         if mine > 0 {
             let population = self.populations.insert(blueprint.build(&pages));
+            if self.out.len() > 1 {
+                self.growing.push(population);
+            }
             places.add_group(page, parent, spawn, mine, population);
         }
     }

@@ -31,8 +31,12 @@ pub(in super::super) struct Failure {
 
 impl Failure {
     /// The first failure is the one to tell.
-    pub(in super::super) fn order(&self) -> (u64, u32) {
-        (self.time, self.who)
+    pub(in super::super) fn order(&self) -> (u64, u32, Option<u32>) {
+        let whose = match &self.cause {
+            FailureCause::Panic { whose, .. } => *whose,
+            _ => None,
+        };
+        (self.time, self.who, whose)
     }
 }
 
@@ -98,6 +102,14 @@ pub(in super::super) struct Counters {
     pub(in super::super) probes: Probes,
 }
 
+/// Panics are told in this order.
+pub(in super::super) fn panic_order(
+    panicked: &(PanicReport, Option<u32>),
+) -> (Time, Addr, Option<u32>) {
+    let (panic, whose) = panicked;
+    (panic.time, panic.who, *whose)
+}
+
 impl Counters {
     pub(in super::super) fn new(kinds: usize) -> Counters {
         Counters {
@@ -124,11 +136,10 @@ impl Counters {
     }
 
     /// Notes a panic that the run survives. The first ones are kept.
-    fn survive(&mut self, panicked: PanicReport, whose: Option<u32>) {
+    pub(super) fn survive(&mut self, panicked: PanicReport, whose: Option<u32>) {
         self.panics.push((panicked, whose));
         if self.panics.len() >= 2 * Report::MOST_PANICS {
-            self.panics
-                .sort_by_key(|(panic, _)| (panic.time, panic.who));
+            self.panics.sort_by_key(panic_order);
             self.panics.truncate(Report::MOST_PANICS);
         }
     }
@@ -290,16 +301,20 @@ impl<M: Message> Shard<M> {
 
     /// Notes the failure by which the actor being run stops the run, if that is the first in virtual time.
     pub(in super::super) fn fail(&mut self, cause: FailureCause) {
-        let (time, who) = (self.turn.now, self.turn.me);
+        let failure = Failure {
+            time: self.turn.now,
+            who: self.turn.me,
+            name: self.places.name_of(self.turn.me),
+            cause,
+        };
+        self.fail_by(failure);
+    }
+
+    /// Notes a failure, if it is the first in virtual time.
+    pub(super) fn fail_by(&mut self, failure: Failure) {
         let first = self.counters.failure.as_ref();
-        if first.is_none_or(|first| (time, who) < first.order()) {
-            let name = self.places.name_of(who);
-            self.counters.failure = Some(Failure {
-                time,
-                who,
-                name,
-                cause,
-            });
+        if first.is_none_or(|first| failure.order() < first.order()) {
+            self.counters.failure = Some(failure);
         }
     }
 

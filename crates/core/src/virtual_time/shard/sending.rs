@@ -94,21 +94,47 @@ impl<M: Message> Shard<M> {
     #[inline(always)]
     pub(in super::super) fn post_all<const N: usize>(&mut self, to: u32, bodies: [M; N]) {
         let (from, now) = (self.turn.me, self.turn.now);
-        let time = now.saturating_add(self.latency(from, to));
-        let near = time < self.window.ring_end;
         let last = u32::try_from(N).ok();
         let last = last.and_then(|count| self.header().seq.checked_add(count));
-        let Some(last) = last.filter(|_| N > 0 && near) else {
+        let Some(last) = last else {
             for body in bodies {
                 self.post_plain(to, 0, body);
             }
             return;
         };
-        let first = std::mem::replace(&mut self.header().seq, last) + 1;
-        let head = Head::new(self.offset(time), Kind::Plain, to, from, first, now);
+        let first = std::mem::replace(&mut self.header().seq, last).wrapping_add(1);
+        self.post_row(from, now, first, to, bodies);
+    }
+
+    /// Schedules messages of one sender to one receiver, the first with this sequence number.
+    #[inline(always)]
+    pub(super) fn post_row<const N: usize>(
+        &mut self,
+        from: u32,
+        sent: u64,
+        first: u32,
+        to: u32,
+        bodies: [M; N],
+    ) {
+        let time = sent.saturating_add(self.latency(from, to));
+        let head = Head::new(self.offset(time), Kind::Plain, to, from, first, sent);
+        if time >= self.window.ring_end {
+            return self.schedule_row_far(time, head, bodies);
+        }
         let shard = self.places.owner(to);
         let place = self.place(time);
         self.queues.push_row(shard, place, head.label, bodies);
+    }
+
+    /// Puts messages that are due beyond the ring on their way.
+    #[cold]
+    #[inline(never)]
+    fn schedule_row_far<const N: usize>(&mut self, time: u64, head: Head, bodies: [M; N]) {
+        for (body, index) in bodies.into_iter().zip(0..) {
+            let label = head.label.later(index);
+            let head = Head { label, ..head };
+            self.schedule_far(time, Scheduled::with_body(head, body));
+        }
     }
 
     /// The actor being run has used up its sequence numbers: the run fails.

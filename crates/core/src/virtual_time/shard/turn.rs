@@ -28,6 +28,8 @@ pub(in super::super) struct Settings {
     pub(in super::super) offset_mask: u32,
     /// Nothing is known of a message but its sender, and its latency is that of its pair.
     pub(in super::super) plain: bool,
+    /// What is sent to many is made by the shards that have the receivers.
+    pub(in super::super) shares_multicasts: bool,
     /// The root gets dead letters.
     pub(in super::super) to_root: bool,
     pub(in super::super) per_actor: bool,

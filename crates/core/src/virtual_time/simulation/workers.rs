@@ -28,10 +28,16 @@ enum Meeting<M> {
 }
 
 impl<M> Exchange<Cargo<M>> for Meeting<M> {
-    fn exchange(&mut self, vote: Vote, out: &mut [Cargo<M>], inbox: &mut [Cargo<M>]) -> Vote {
+    fn exchange(
+        &mut self,
+        vote: Vote,
+        out: &mut [Cargo<M>],
+        inbox: &mut [Cargo<M>],
+        idle: impl FnMut() -> bool,
+    ) -> Vote {
         match self {
-            Meeting::Alone => Alone.exchange(vote, out, inbox),
-            Meeting::Port(port) => port.exchange(vote, out, inbox),
+            Meeting::Alone => Alone.exchange(vote, out, inbox, idle),
+            Meeting::Port(port) => port.exchange(vote, out, inbox, idle),
         }
     }
 

@@ -3,8 +3,8 @@
 
 use corsair::network::{Duplicating, Fifo, Jitter, Lossy, Network};
 use corsair::{
-    Actor, Addr, AsyncContext, Config, Context, DeadLetters, Event, Flow, Latency, Message,
-    Outcome, Random, Report, RunError, Scenario, Select, Simulation, Spawn, Time, Token,
+    Actor, Addr, AddrRange, AsyncContext, Config, Context, DeadLetters, Event, Flow, Latency,
+    Message, Outcome, Random, Report, RunError, Scenario, Select, Simulation, Spawn, Time, Token,
 };
 use futures_util::future::{Either, select};
 use std::fmt::Write;
@@ -45,6 +45,8 @@ struct Case {
     /// log2 of the longest wait in nanoseconds.
     longest: u32,
     panics: bool,
+    /// Actors also send to many at once.
+    multicasts: bool,
     cuts: Option<Config>,
     mark: Arc<()>,
     /// The sum of what each actor saw, in its order.
@@ -141,6 +143,9 @@ impl Actor<Note> for Clerk {
 fn act<C: Context<Note>>(case: &Case, cx: &mut C, event: &Event<Note>) {
     let to = case.address(cx);
     let number = cx.random();
+    if case.multicasts && number % 32 == 0 {
+        return send_to_many(case, cx, to);
+    }
     match cx.below(17) {
         16 if number % 4 != 0 => {
             cx.send_self(case.note(number));
@@ -198,6 +203,28 @@ fn act<C: Context<Note>>(case: &Case, cx: &mut C, event: &Event<Note>) {
             }
         }
         _ => {}
+    }
+}
+
+/// Sends to many, of whom most are nobody: from none to more than two pages of addresses.
+fn send_to_many<C: Context<Note>>(case: &Case, cx: &mut C, first: Addr) {
+    let count = match cx.below(4) {
+        0 => cx.below(3),
+        1 => cx.below(300),
+        _ => 500 + cx.below(300),
+    };
+    let count = if cfg!(miri) { count % 20 } else { count };
+    let to = AddrRange::new(first, count.min(u32::MAX - first.as_u32()));
+    let (case, number) = (case.clone(), cx.random() >> 32);
+    let panics = case.panics && number % 8 == 0;
+    let of = move |index: u32, which: u64| {
+        assert!(!panics || index % 256 != 17, "number {}", number % 7);
+        case.note(number + u64::from(index) * 3 + which)
+    };
+    if number % 2 == 0 {
+        cx.send_each(to, move |index| [of(index, 0)]);
+    } else {
+        cx.send_each(to, move |index| [of(index, 0), of(index, 1), of(index, 2)]);
     }
 }
 
@@ -442,6 +469,10 @@ fn run_with_pauses(config: &Config, case: Case, seed: u64) -> Result<Report, Run
     simulation.finish()
 }
 
+/// Added to a number, a case of the same kind in which nothing is known of a message but its sender, and actors also
+/// send to many at once.
+pub(crate) const PLAIN: u64 = 1 << 40;
+
 /// Runs the case with this number in several ways.
 ///
 /// # Errors
@@ -468,6 +499,7 @@ pub(crate) fn check(number: u64) -> Result<(), String> {
         strict: below(4) == 0,
         per_actor: below(2) == 0,
         most_at_once: NonZeroU32::new(5_000).unwrap_or(NonZeroU32::MIN),
+        traces: number & PLAIN == 0,
         ..Config::default()
     };
     // Of some cases the messages travel as a network says.
@@ -493,6 +525,7 @@ pub(crate) fn check(number: u64) -> Result<(), String> {
         depth: below(3),
         longest: reach.min(60),
         panics: below(6) == 0,
+        multicasts: number & PLAIN != 0,
         cuts: None,
         mark: Arc::clone(&mark),
         seen: Arc::default(),

@@ -1,0 +1,85 @@
+//! Messages of one actor to many, made by the shards that have the receivers.
+//!
+//! An actor that speaks to all others would be alone with the work of it, while the other shards wait. So
+//! what is sent is noted once, with the sequence numbers that its messages have, and every shard makes those
+//! for its own actors when the shards meet, all at once. Nothing of it shows: a message's time and its place
+//! in the order are a matter of its sender, its number and its receiver, whoever makes it.
+
+use super::addresses::PAGE;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What an actor sends to each of a range of others, without the messages.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MulticastLabel {
+    pub(super) from: u32,
+    pub(super) sent: u64,
+    /// The sequence number of the first message to the first receiver.
+    pub(super) seq: u32,
+    /// The first receiver.
+    pub(super) first: u32,
+    pub(super) count: u32,
+}
+
+impl MulticastLabel {
+    /// The indices of the receivers, in parts that are each in one page of addresses.
+    pub(super) fn pages(self) -> impl Iterator<Item = Range<u32>> {
+        let end = move |at: u32| {
+            let left = PAGE - self.first.wrapping_add(at) % PAGE;
+            at.saturating_add(left).min(self.count)
+        };
+        let begin = move |at: u32| (at < self.count).then_some(at);
+        let pages = std::iter::successors(begin(0), move |&at| begin(end(at)));
+        pages.map(move |at| at..end(at))
+    }
+}
+
+/// What an actor sends to each of a range of others.
+pub(super) struct Multicast<S> {
+    pub(super) label: MulticastLabel,
+    pub(super) bodies: Arc<dyn Bodies<S>>,
+}
+
+impl<S> Clone for Multicast<S> {
+    fn clone(&self) -> Self {
+        Multicast {
+            label: self.label,
+            bodies: Arc::clone(&self.bodies),
+        }
+    }
+}
+
+/// The messages for each receiver. `S` is the shard that makes them.
+pub(super) trait Bodies<S>: Send + Sync {
+    /// Puts the messages for the receivers with these indices on their way.
+    ///
+    /// # Safety
+    /// The shard is valid and this thread's, and no reference to it is held.
+    unsafe fn send(&self, label: MulticastLabel, receivers: Range<u32>, shard: *mut S);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pages(first: u32, count: u32) -> Vec<Range<u32>> {
+        let label = MulticastLabel {
+            from: 0,
+            sent: 0,
+            seq: 1,
+            first,
+            count,
+        };
+        label.pages().collect()
+    }
+
+    #[test]
+    fn every_receiver_is_in_one_part_and_every_part_in_one_page() {
+        assert!(pages(7, 0).is_empty());
+        assert_eq!(pages(256, 257), [0..256, 256..257]);
+        assert_eq!(pages(250, 10), [0..6, 6..10]);
+        assert_eq!(pages(3, 600), [0..253, 253..509, 509..600]);
+        let last = u32::MAX - 300;
+        assert_eq!(pages(last, 300), [0..45, 45..300]);
+    }
+}
