@@ -117,10 +117,10 @@ impl<M: Message> Shard<M> {
         bodies: [M; N],
     ) {
         let time = sent.saturating_add(self.latency(from, to));
-        let head = Head::new(self.offset(time), Kind::Plain, to, from, first, sent);
         if time >= self.window.ring_end {
-            return self.schedule_row_far(time, head, bodies);
+            return self.schedule_row_far(time, (from, sent, first, to), bodies);
         }
+        let head = Head::new(self.offset(time), Kind::Plain, to, from, first, sent);
         let shard = self.places.owner(to);
         let place = self.place(time);
         self.queues.push_row(shard, place, head.label, bodies);
@@ -129,10 +129,14 @@ impl<M: Message> Shard<M> {
     /// Puts messages that are due beyond the ring on their way.
     #[cold]
     #[inline(never)]
-    fn schedule_row_far<const N: usize>(&mut self, time: u64, head: Head, bodies: [M; N]) {
-        for (body, index) in bodies.into_iter().zip(0..) {
-            let label = head.label.later(index);
-            let head = Head { label, ..head };
+    fn schedule_row_far<const N: usize>(
+        &mut self,
+        time: u64,
+        (from, sent, first, to): (u32, u64, u32, u32),
+        bodies: [M; N],
+    ) {
+        for (body, seq) in bodies.into_iter().zip(first..=u32::MAX) {
+            let head = Head::new(self.offset(time), Kind::Plain, to, from, seq, sent);
             self.schedule_far(time, Scheduled::with_body(head, body));
         }
     }
