@@ -232,7 +232,7 @@ unsafe fn run_lanes<M: Message, P: Pause>(
         }
         for at in 0..lanes.len() {
             if lanes[at].runs {
-                pass_far_on(lanes, at);
+                pass_far_on(lanes, at, window);
             }
         }
         for lane in lanes {
@@ -244,12 +244,13 @@ unsafe fn run_lanes<M: Message, P: Pause>(
     }
 }
 
-/// Gives what a shard has sent beyond the ring to those for which it is.
+/// Gives what a shard has sent beyond the ring to those for which it is. These go along to the window that has been run:
+/// what comes to wait in a wheel is put by the window that it is at, which may be long over.
 ///
 /// # Safety
-/// As for [`run_thin`].
+/// As for [`run_thin`]; nothing is due before the next window.
 #[inline]
-unsafe fn pass_far_on<M: Message>(lanes: &mut [Lane<M>], from: usize) {
+unsafe fn pass_far_on<M: Message>(lanes: &mut [Lane<M>], from: usize, window: u64) {
     // SAFETY: the contract; two shards are two.
     unsafe {
         for to in (0..lanes.len()).filter(|&to| to != from) {
@@ -257,9 +258,13 @@ unsafe fn pass_far_on<M: Message>(lanes: &mut [Lane<M>], from: usize) {
             if far.is_empty() {
                 continue;
             }
-            let wheel = &mut (*lanes[to].shard).queues.far;
+            let shard = lanes[to].shard;
+            if (*shard).window.number < window {
+                (*shard).go_to(window);
+            }
+            let wheel = &mut (*shard).queues.far;
             far.drain(..).for_each(|far| wheel.push(far));
-            lanes[to].own = lanes[to].own.min(wheel.next());
+            lanes[to].look();
         }
     }
 }
@@ -405,6 +410,7 @@ impl<M: Message> Shard<M> {
     fn concerns_all(&self) -> bool {
         let counters = &self.counters;
         !self.spawns.is_empty()
+            || !self.multicasts.is_empty()
             || counters.root_end != u64::MAX
             || counters.failure.is_some()
             || counters.too_many
