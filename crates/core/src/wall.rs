@@ -35,6 +35,7 @@ mod place;
 pub(crate) mod pool;
 mod records;
 mod runtime;
+mod stack;
 mod summary;
 mod system;
 mod table;

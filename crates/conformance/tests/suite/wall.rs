@@ -3,4 +3,5 @@
 mod crowds;
 mod faults;
 mod guest;
+mod hostile;
 mod overflow;

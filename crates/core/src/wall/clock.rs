@@ -114,15 +114,16 @@ impl<M> Clock<M> {
         self.agenda().delayed
     }
 
-    /// Lets [`Clock::keep`] return.
-    pub(crate) fn stop(&self) {
+    /// Lets [`Clock::keep`] return. What was still to be delivered comes back.
+    pub(crate) fn stop(&self) -> impl Iterator<Item = (Addr, Letter<M>)> + use<M> {
         let mut agenda = self.agenda();
         agenda.over = true;
         let left = std::mem::take(&mut agenda.deadlines);
         drop(agenda);
         self.keeper.tell(Time::ZERO);
         self.wakes.clear();
-        drop(left);
+        left.into_iter()
+            .map(|Deadline { to, letter, .. }| (to, letter))
     }
 
     /// Does at its time what is to be done, until [`Clock::stop`]. Every few milliseconds it calls

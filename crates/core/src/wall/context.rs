@@ -150,20 +150,10 @@ impl<M: Message> WallContext<M> {
         }
         self.sendings = self.sendings.wrapping_add(1);
         let span = SpanId::new(self.me, self.sendings);
-        let (trace, parent) = in_trace(self.trace, span);
-        let event = Event::Message {
-            from: self.me,
-            body,
-        };
         Letter {
-            event,
-            sent: self.now,
-            trace,
-            parent,
-            span,
             answers,
             asks,
-            epoch: 0,
+            ..Letter::message(span, body, self.now, self.trace)
         }
     }
 
@@ -255,22 +245,16 @@ impl<M: Message> Context<M> for WallContext<M> {
             return;
         };
         let before = std::mem::replace(&mut self.sendings, last);
-        let (from, sent, known) = (self.me, self.now, self.trace);
+        let (from, sent, trace) = (self.me, self.now, self.trace);
         let epoch = self.system.counters.sent(N as u64);
-        let letter = |(index, body)| {
-            let span = SpanId::new(from, before + 1 + index as u32);
-            let (trace, parent) = in_trace(known, span);
-            let event = Event::Message { from, body };
-            Letter {
-                event,
+        let letter = |(index, body)| Letter {
+            epoch,
+            ..Letter::message(
+                SpanId::new(from, before + 1 + index as u32),
+                body,
                 sent,
                 trace,
-                parent,
-                span,
-                answers: SpanId::NONE,
-                asks: Asks::None,
-                epoch,
-            }
+            )
         };
         self.post(to, bodies.into_iter().enumerate().map(letter));
     }
@@ -363,6 +347,7 @@ impl<M: Message> AsyncContext<M> for WallContext<M> {
             if let Some(letter) = self.next_arrived() {
                 return Poll::Ready(self.hand_out(letter));
             }
+            self.begin_untimed(look);
             let any = |letter: &Letter<M>| !letter.is_own();
             let letter = self.poll_letter(Waiting::Message, &any, &mut look, task);
             letter.map(|letter| self.hand_out(letter))
@@ -380,6 +365,7 @@ impl<M: Message> AsyncContext<M> for WallContext<M> {
         };
         let mut look = Look::AtKept;
         poll_fn(move |task| {
+            self.begin_untimed(look);
             let letter = self.poll_letter(why, &wanted, &mut look, task);
             letter.map(|letter| self.hand_out(letter))
         })
@@ -474,6 +460,9 @@ impl<M: Message> AsyncContext<M> for WallContext<M> {
         let wanted = move |letter: &Letter<M>| is_of(letter, own);
         let mut look = Look::AtNew;
         poll_fn(move |task| {
+            if own.timer().is_none() {
+                self.begin_untimed(look);
+            }
             let letter = self.poll_letter(why, &wanted, &mut look, task);
             letter.map(|letter| {
                 if own.timer().is_some() {
@@ -482,15 +471,6 @@ impl<M: Message> AsyncContext<M> for WallContext<M> {
                 self.hand_out(letter)
             })
         })
-    }
-}
-
-/// The trace of a sending and its parent there; without a trace it begins its own.
-#[inline]
-fn in_trace(trace: (SpanId, SpanId), span: SpanId) -> (SpanId, SpanId) {
-    match trace {
-        (SpanId::NONE, _) => (span, SpanId::NONE),
-        known => known,
     }
 }
 

@@ -40,7 +40,25 @@ impl<M> Letter<M> {
         }
     }
 
+    /// A message of the actor that `span` names. In a trace that is `known`, with its parent there, or
+    /// else it begins its own.
+    #[inline]
+    pub(crate) fn message(span: SpanId, body: M, sent: Time, known: (SpanId, SpanId)) -> Letter<M> {
+        let from = span.sender();
+        let (trace, parent) = match known {
+            (SpanId::NONE, _) => (span, SpanId::NONE),
+            known => known,
+        };
+        Letter {
+            trace,
+            parent,
+            span,
+            ..Letter::system(Event::Message { from, body }, sent)
+        }
+    }
+
     /// An event that the executor itself makes: outside of any trace, and never dropped.
+    #[inline]
     pub(crate) fn system(event: Event<M>, sent: Time) -> Letter<M> {
         Letter {
             event,

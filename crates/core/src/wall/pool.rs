@@ -6,12 +6,14 @@
 mod turn;
 
 use super::runtime::{Handle, Life, Runtime};
+use super::stack;
 use super::system::System;
 use super::{launch, nothing};
-use crate::contract::{Config, Executor, Message, Report, RunError, Scenario};
+use crate::contract::{Addr, Config, Executor, Message, Report, RunError, Scenario};
 use crate::sync::lock;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
@@ -31,7 +33,12 @@ pub(crate) fn run<M: Message>(
     };
     let mut workers = Vec::new();
     for number in 0..config.workers.get() {
-        match start_worker(number, queue.clone(), pool.quit.clone()) {
+        match start_worker(
+            number,
+            stack::of_worker::<M>(),
+            queue.clone(),
+            pool.quit.clone(),
+        ) {
             Ok(worker) => workers.push(worker),
             Err(source) => {
                 pool.dismiss(workers, &queue);
@@ -49,8 +56,14 @@ pub(crate) fn run<M: Message>(
         scenario,
         |system: &Arc<System<M>>| {
             pool.dismiss(workers, &queue);
-            for job in system.cells.iter().filter_map(|cell| cell.handle.get()) {
-                drop(lock(&job.life).take());
+            for who in (0..system.spawned()).map(Addr) {
+                let cell = system.cells.get(who.0);
+                if let Some(job) = cell.and_then(|cell| cell.handle.get()) {
+                    let life = lock(&job.life).take();
+                    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(life))) {
+                        system.note_late_panic(who, panic);
+                    }
+                }
             }
         },
     )
@@ -116,11 +129,13 @@ impl Pool {
 
 fn start_worker(
     number: usize,
+    stack: usize,
     queue: Receiver<Work>,
     quit: Arc<AtomicBool>,
 ) -> io::Result<JoinHandle<()>> {
     Builder::new()
         .name(format!("corsair-{number}"))
+        .stack_size(stack)
         .spawn(move || {
             for work in queue {
                 if quit.load(Relaxed) {

@@ -17,6 +17,7 @@ pub(super) fn conclude<M: Message>(
     executor: Executor,
     over: Time,
 ) -> Result<Report, RunError> {
+    system.discard_unread();
     let mut end = lock(&system.end).take().unwrap_or(End::Completed);
     if let (End::Completed, Some(panic)) = (&end, lock(&system.late_panic).take()) {
         end = End::Panicked(panic);

@@ -302,7 +302,7 @@ impl<M: Message> System<M> {
         if overflow == Overflow::DropOldest {
             loop {
                 if let Some(oldest) = cell.mailbox.pop_oldest() {
-                    self.drop_letter(oldest);
+                    self.drop_letter(to, oldest);
                 }
                 let capacity = self.config.mailbox.get();
                 match cell.mailbox.push(&mut iter::once(letter), capacity, false) {
@@ -315,7 +315,7 @@ impl<M: Message> System<M> {
         if overflow == Overflow::Fail {
             self.finish(End::Overflow { who: to });
         }
-        self.drop_letter(letter);
+        self.drop_letter(to, letter);
     }
 
     /// Posts to an actor that has no mailbox yet.
@@ -367,76 +367,71 @@ impl<M: Message> System<M> {
     /// Tells an actor something that the executor knows.
     pub(super) fn tell(self: &Arc<Self>, to: Addr, mut letter: Letter<M>) {
         letter.epoch = self.counters.sent(1);
-        let Some(cell) = self.cells.get(to.0) else {
-            return self.counters.done(letter.epoch);
+        let refused = match self.cells.get(to.0) {
+            Some(cell) => cell.mailbox.push_always(letter).err(),
+            None => Some(letter),
         };
-        if let Err(letter) = cell.mailbox.push_always(letter) {
+        if let Some(letter) = refused {
             self.counters.done(letter.epoch);
+            self.discard(to, letter);
         }
     }
 
     // What becomes of a letter without a receiver.
 
-    fn drop_letter(&self, letter: Letter<M>) {
+    fn drop_letter(&self, to: Addr, letter: Letter<M>) {
         self.dropped.fetch_add(1, Relaxed);
         self.counters.done(letter.epoch);
+        self.discard(to, letter);
     }
 
     /// Disposes of a letter whose receiver has ended.
     #[cold]
     pub(super) fn dead_letter(self: &Arc<Self>, to: Addr, letter: Letter<M>) {
-        let Letter {
-            event,
-            sent,
-            trace,
-            parent,
-            span,
-            answers,
-            asks,
-            epoch,
-        } = letter;
-        if let Event::Message { from, body } = event
-            && !self.is_ending()
-        {
-            let kind = body.kind();
-            if self.dead[kind].fetch_add(1, Relaxed) == 0 {
-                let first = || {
-                    let (kind, from, to) = (M::KINDS[kind], self.name(from), self.name(to));
-                    format!("{kind} from {from} to {to} at {sent}")
-                };
-                lock(&self.first_dead).get_or_insert_with(first);
-            }
-            if asks != Asks::None {
-                let unanswered = Event::Unanswered {
-                    who: to,
-                    question: span,
-                };
-                self.tell(
-                    from,
-                    Letter {
-                        answers: span,
-                        asks,
+        let epoch = letter.epoch;
+        match letter.event {
+            Event::Message { from, body } if !self.is_ending() => {
+                self.count_dead(from, to, &body, letter.sent);
+                if letter.asks != Asks::None {
+                    let unanswered = Event::Unanswered {
+                        who: to,
+                        question: letter.span,
+                    };
+                    let answer = Letter {
+                        answers: letter.span,
+                        asks: letter.asks,
                         ..Letter::system(unanswered, self.clock.now())
-                    },
-                );
+                    };
+                    self.tell(from, answer);
+                }
+                if self.config.dead_letters == DeadLetters::ToRoot {
+                    let event = Event::DeadLetter { to, body };
+                    let asks = Asks::None;
+                    self.tell(
+                        ROOT,
+                        Letter {
+                            event,
+                            asks,
+                            ..letter
+                        },
+                    );
+                } else {
+                    self.discard(to, body);
+                }
             }
-            if self.config.dead_letters == DeadLetters::ToRoot {
-                let event = Event::DeadLetter { to, body };
-                self.tell(
-                    ROOT,
-                    Letter {
-                        event,
-                        sent,
-                        trace,
-                        parent,
-                        span,
-                        answers,
-                        asks: Asks::None,
-                        epoch: 0,
-                    },
-                );
-            }
+            event => self.discard(to, event),
         }
         self.counters.done(epoch);
+    }
+
+    fn count_dead(&self, from: Addr, to: Addr, body: &M, sent: Time) {
+        let kind = body.kind();
+        if self.dead[kind].fetch_add(1, Relaxed) == 0 {
+            let first = || {
+                let (kind, from, to) = (M::KINDS[kind], self.name(from), self.name(to));
+                format!("{kind} from {from} to {to} at {sent}")
+            };
+            lock(&self.first_dead).get_or_insert_with(first);
+        }
     }
 }

@@ -7,6 +7,7 @@
 use super::launch;
 use super::limit;
 use super::runtime::{Life, Runtime};
+use super::stack;
 use super::system::System;
 use crate::contract::{Config, Executor, Message, Report, RunError, Scenario};
 use crate::sync::lock;
@@ -17,7 +18,7 @@ use std::task::{Context, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// The size of an actor's stack in bytes.
+/// The size of an actor's stack in bytes, if its messages and its body are small.
 const STACK: usize = 256 * 1024;
 
 /// Runs a scenario with a thread per actor. The calling thread waits until it is over.
@@ -29,6 +30,7 @@ pub(crate) fn run<M: Message>(
     let threads = Threads {
         running: running.clone(),
         limit: limit::threads(),
+        stack: STACK + stack::for_messages::<M>(),
     };
     launch(
         Executor::Threads,
@@ -45,6 +47,8 @@ pub(crate) fn run<M: Message>(
 pub(super) struct Threads {
     running: Arc<Running>,
     limit: u64,
+    /// What a thread has, its body left out.
+    stack: usize,
 }
 
 /// How many threads run.
@@ -96,13 +100,14 @@ impl Threads {
         let counted = Counted(self.running.clone());
         // A name with a zero byte cannot be a thread's.
         let name = name.replace('\0', "?");
+        let stack = self.stack + stack::for_life(size_of_val(&*life));
         let body = move || {
             run_to_end(life);
             drop(counted);
         };
         thread::Builder::new()
             .name(name)
-            .stack_size(STACK)
+            .stack_size(stack)
             .spawn(body)
             .map(drop)
     }

@@ -7,7 +7,7 @@
 
 use crate::contract::{Time, Token};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 use std::time::Duration;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -39,16 +39,38 @@ pub(crate) struct Timers {
 /// What few actors have.
 #[derive(Default)]
 struct More {
-    /// All that were set but one.
+    /// All that were set but one. The first was not cancelled.
     set: BinaryHeap<Reverse<Pending>>,
-    /// Those that can be cancelled; their tokens in `set` are of the library's own.
-    handles: Vec<Handle>,
+    /// Those that can be cancelled, by the tokens of the library's own that they have in `set`.
+    handles: HashMap<u32, Handle>,
+    /// How many in `set` were cancelled.
+    cancelled: usize,
+}
+
+/// So many that were cancelled may stay where they are.
+const FEW: usize = 64;
+
+impl More {
+    /// One in `set` was cancelled, or the first was removed.
+    fn tidy(&mut self) {
+        let (set, handles) = (&mut self.set, &self.handles);
+        let is_cancelled = |pending: &Pending| {
+            pending.token >= Token::OWN && !handles.contains_key(&pending.token)
+        };
+        while self.cancelled > 0 && set.peek().is_some_and(|Reverse(first)| is_cancelled(first)) {
+            set.pop();
+            self.cancelled -= 1;
+        }
+        if self.cancelled > FEW && self.cancelled > set.len() / 2 {
+            set.retain(|Reverse(pending)| !is_cancelled(pending));
+            self.cancelled = 0;
+        }
+    }
 }
 
 /// A timer that can be cancelled.
 #[derive(Clone, Copy)]
 struct Handle {
-    own: u32,
     token: u32,
     period: Option<Duration>,
 }
@@ -84,7 +106,7 @@ impl Timers {
         period: Option<Duration>,
     ) {
         let (own, token) = (own.0, token.0);
-        self.more().handles.push(Handle { own, token, period });
+        self.more().handles.insert(own, Handle { token, period });
         let pending = self.pending(due, own);
         self.push(pending);
     }
@@ -95,7 +117,7 @@ impl Timers {
 
     fn pending(&mut self, due: Time, token: u32) -> Pending {
         let order = self.order;
-        self.order += 1;
+        self.order = self.order.wrapping_add(1);
         Pending { due, order, token }
     }
 
@@ -112,15 +134,14 @@ impl Timers {
         let Some(more) = &mut self.more else {
             return false;
         };
-        let known = more.handles.iter().position(|handle| handle.own == own.0);
-        if let Some(place) = known {
-            more.handles.swap_remove(place);
-            more.set.retain(|Reverse(pending)| pending.token != own.0);
-            if self.one.token == own.0 {
-                self.one = Pending::NONE;
-            }
+        let known = more.handles.remove(&own.0).is_some();
+        if known && self.one.token == own.0 {
+            self.one = Pending::NONE;
+        } else if known {
+            more.cancelled += 1;
+            more.tidy();
         }
-        known.is_some()
+        known
     }
 
     /// Forgets the timer of a wait that is over.
@@ -156,29 +177,42 @@ impl Timers {
         } else if self.one == first {
             self.one = Pending::NONE;
         } else {
-            self.more().set.pop();
+            let more = self.more();
+            more.set.pop();
+            more.tidy();
         }
         if self.first() == Pending::NONE {
             self.order = 0;
         }
-        Some((first.due, Token(self.token_of(first))))
+        Some((first.due, Token(self.token_of(first, now))))
     }
 
-    /// The actor's token of one that is due. One that comes again is set again.
-    fn token_of(&mut self, due: Pending) -> u32 {
-        let handles = self.more.as_ref().map_or(&[][..], |more| &more.handles);
-        let known = handles.iter().position(|handle| handle.own == due.token);
-        let Some(place) = known else { return due.token };
-        let Handle { own, token, period } = handles[place];
+    /// The actor's token of one that is due. One that comes again is set again, for the first time that is
+    /// still to come: an actor that cannot keep up with a period would have ever more to catch up with.
+    fn token_of(&mut self, due: Pending, now: Time) -> u32 {
+        let Some(more) = &mut self.more else {
+            return due.token;
+        };
+        let Some(&Handle { token, period }) = more.handles.get(&due.token) else {
+            return due.token;
+        };
         match period {
             Some(period) => {
-                let again = self.pending(due.due.after(period), own);
+                let next = due.due.after(next_multiple(period, now.since(due.due)));
+                let again = self.pending(next, due.token);
                 self.push(again);
             }
-            None => drop(self.more().handles.swap_remove(place)),
+            None => drop(more.handles.remove(&due.token)),
         }
         token
     }
+}
+
+/// The first multiple of a period that is more than this.
+fn next_multiple(period: Duration, late: Duration) -> Duration {
+    let times = late.as_nanos() / period.as_nanos().max(1) + 1;
+    let nanos = period.as_nanos().saturating_mul(times);
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]
@@ -198,6 +232,45 @@ mod tests {
         }
         assert_eq!(fired, [(3, 1), (5, 0), (5, Token::OWN), (5, 2)]);
         assert_eq!(timers.next(), Some(Time(9)));
+    }
+
+    #[test]
+    fn a_period_that_went_by_unseen_is_not_caught_up_with() {
+        let mut timers = Timers::default();
+        let ten = Some(Duration::from_nanos(10));
+        timers.set_handle(Time(10), Token(Token::OWN), Token(1), ten);
+        assert_eq!(timers.pop_due(Time(10)), Some((Time(10), Token(1))));
+        assert_eq!(timers.pop_due(Time(57)), Some((Time(20), Token(1))));
+        assert_eq!(timers.next(), Some(Time(60)));
+        assert!(timers.cancel(Token(Token::OWN)));
+        assert_eq!(timers.next(), None);
+    }
+
+    #[test]
+    fn the_first_of_many_is_never_one_that_was_cancelled() {
+        let mut timers = Timers::default();
+        let own = |n: u32| Token(Token::OWN + n);
+        for n in 0..1000 {
+            timers.set_handle(Time(u64::from(n)), own(n), Token(n), None);
+        }
+        for n in (0..1000).filter(|n| n % 10 != 7) {
+            assert!(timers.cancel(own(n)));
+            assert!(!timers.cancel(own(n)));
+        }
+        for n in (0..100).map(|n| n * 10 + 7) {
+            assert_eq!(timers.next(), Some(Time(u64::from(n))));
+            assert_eq!(
+                timers.pop_due(Time(999)).map(|(_, token)| token),
+                Some(Token(n))
+            );
+            assert!(!timers.cancel(own(n)), "it has come");
+        }
+        assert_eq!(timers.next(), None);
+        assert!(
+            timers
+                .more
+                .is_some_and(|more| more.set.is_empty() && more.handles.is_empty())
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! body. The run waits until the last has done so.
 
 use super::runtime::{Life, Runtime};
+use super::stack;
 use super::system::System;
 use super::{launch, nothing};
 use crate::contract::{Config, Cut, Executor, Message, Report, RunError, Scenario};
@@ -14,8 +15,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, mpsc};
 use tokio::runtime::{Builder, Handle};
 
-/// Runs a scenario with a task per actor. The calling thread waits until it is over; it must not
-/// be a thread that runs tasks of another tokio runtime.
+/// Runs a scenario with a task per actor. The calling thread waits until it is over.
 pub(crate) fn run<M: Message>(
     config: &Config,
     scenario: impl Scenario<M>,
@@ -24,6 +24,7 @@ pub(crate) fn run<M: Message>(
     let built = Builder::new_multi_thread()
         .worker_threads(workers)
         .thread_name("corsair")
+        .thread_stack_size(stack::of_worker::<M>())
         .enable_time()
         .build();
     let runtime = match built {
@@ -45,8 +46,19 @@ pub(crate) fn run<M: Message>(
         config,
         Runtime::Tasks(tasks),
         scenario,
-        |_| drop(runtime),
+        |_| end(runtime),
     )
+}
+
+/// Ends a runtime, which tokio does not allow on a thread that runs tasks, as the caller of a run may be.
+fn end(runtime: tokio::runtime::Runtime) {
+    if Handle::try_current().is_err() {
+        return drop(runtime);
+    }
+    // Without a thread for it, it ends here, by a panic.
+    if let Ok(ending) = std::thread::Builder::new().spawn(|| drop(runtime)) {
+        let _ = ending.join();
+    }
 }
 
 /// Runs a scenario with a task per actor on this runtime, beside whatever else it runs.

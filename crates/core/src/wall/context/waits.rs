@@ -61,6 +61,26 @@ impl<M: Message> WallContext<M> {
         }
     }
 
+    /// A wait without a time begins: if there is a timer of a wait, then of one that was given up.
+    #[inline]
+    pub(super) fn begin_untimed(&mut self, look: Look) {
+        if look != Look::Again {
+            self.timers.forget_own();
+        }
+    }
+
+    /// Whether it has had so many events since it last waited that the others come first.
+    #[inline]
+    fn gives_way(&mut self, task: &Task<'_>) -> bool {
+        let is_over = self.turn >= TURN;
+        if is_over {
+            self.turn = 0;
+            self.ledger.tell(&self.system.counters);
+            task.waker().wake_by_ref();
+        }
+        is_over
+    }
+
     /// Whether a timer may be due by now. One that is far from when the clock was last read need not be
     /// compared anew when nothing wakes the actor for it yet: whoever is asked to do so knows the time.
     #[inline]
@@ -71,9 +91,7 @@ impl<M: Message> WallContext<M> {
     /// Waits until there is something to look at.
     fn poll_arrivals(&mut self, why: Waiting, task: &Task<'_>) -> Poll<()> {
         self.ledger.tell(&self.system.counters);
-        if self.turn >= TURN {
-            self.turn = 0;
-            task.waker().wake_by_ref();
+        if self.gives_way(task) {
             return Poll::Pending;
         }
         let waker = self.between(task);
@@ -115,6 +133,10 @@ impl<M: Message> WallContext<M> {
         if self.over && self.poll_room(task).is_pending() {
             return Poll::Pending;
         }
+        // What it sends to itself has arrived whenever it looks.
+        if self.gives_way(task) {
+            return Poll::Pending;
+        }
         let first = std::mem::replace(look, Look::Again);
         if first != Look::Again {
             if self.is_over() {
@@ -153,7 +175,7 @@ impl<M: Message> WallContext<M> {
     /// The next letter, if it has arrived and nothing has to be looked at first.
     #[inline]
     pub(super) fn next_arrived(&mut self) -> Option<Letter<M>> {
-        if self.over || !self.stash.is_empty() || self.is_over() {
+        if self.over || !self.stash.is_empty() || self.turn >= TURN || self.is_over() {
             return None;
         }
         if self.batch.front()?.is_own() {

@@ -7,6 +7,8 @@ use crate::sync::lock;
 use crate::wall::cell::{Cell, LIVE, PANICKED, RETURNED, STOPPED, STOPPING};
 use crate::wall::letter::Letter;
 use std::any::Any;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release, SeqCst};
 
@@ -80,16 +82,50 @@ impl<M: Message> System<M> {
 
     /// An actor has panicked as it finished, after the run.
     pub(in crate::wall) fn note_late_panic(&self, who: Addr, panic: Box<dyn Any + Send>) {
+        self.note_panic(who, "the end of the run", panic);
+    }
+
+    /// Drops what nobody will get. If its destructor panics, that is a panic of who would have got it, and
+    /// does no harm to whoever is about to drop it.
+    pub(in crate::wall) fn discard<T>(&self, to: Addr, what: T) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(what))) {
+            self.note_panic(to, "the drop of what it did not receive", panic);
+        }
+    }
+
+    /// Drops what lies in mailboxes, after the run.
+    pub(in crate::wall) fn discard_unread(&self) {
+        let left = std::mem::take(&mut *lock(&self.unfinished));
+        for (who, unfinished) in left {
+            self.discard_all(who, unfinished.unread);
+        }
+        for who in (0..self.spawned()).map(Addr) {
+            if let Some(cell) = self.cells.get(who.0) {
+                let (left, _) = cell.mailbox.close();
+                self.discard_all(who, left);
+            }
+        }
+    }
+
+    fn discard_all(&self, who: Addr, letters: VecDeque<Letter<M>>) {
+        letters
+            .into_iter()
+            .for_each(|letter| self.discard(who, letter));
+    }
+
+    /// A panic that is nobody's end.
+    fn note_panic(&self, who: Addr, event: &str, panic: Box<dyn Any + Send>) {
         let report = PanicReport {
             who,
             name: self.name(who),
             time: self.clock.now(),
-            event: "the end of the run".to_owned(),
+            event: event.to_owned(),
             message: panic_text(&*panic),
         };
         lock(&self.panics).push(report.clone());
         if self.config.panics == Panics::EndRun {
-            lock(&self.late_panic).get_or_insert(Box::new(report));
+            lock(&self.late_panic).get_or_insert(Box::new(report.clone()));
+            self.finish(End::Panicked(Box::new(report)));
         }
     }
 
@@ -122,7 +158,9 @@ impl<M: Message> System<M> {
     pub(in crate::wall) fn finish(&self, end: End) {
         lock(&self.end).get_or_insert(end);
         self.ending.store(true, Release);
-        self.clock.stop();
+        for (to, letter) in self.clock.stop() {
+            self.discard(to, letter);
+        }
     }
 
     /// What the keeper of the clock does every few milliseconds.
