@@ -295,6 +295,25 @@ impl<M> Buffer<M> {
         Some(count)
     }
 
+    /// Takes the only event, and its memory, of a buffer that has one, is not empty and may be in one chunk. The event
+    /// is the caller's to move out; if it is not, it is leaked.
+    #[inline(always)]
+    pub(super) fn take_only(&mut self) -> Option<(*mut Stored<M>, Spent<M>)> {
+        let first = self.first.cast::<u8>().wrapping_add(Self::FIRST);
+        if first != self.newest.cast() {
+            return None;
+        }
+        let event = std::mem::replace(&mut self.newest, null_mut());
+        let spent = Spent {
+            first: std::mem::replace(&mut self.first, null_mut()),
+            last: std::mem::replace(&mut self.last, null_mut()),
+            _events: PhantomData,
+        };
+        (self.at, self.limit) = (null_mut(), null_mut());
+        (self.newest_order, self.even) = (0, true);
+        Some((event, spent))
+    }
+
     /// The memory of a buffer, whose events are dropped.
     #[cfg(feature = "serde")]
     pub(super) fn into_cleared(self) -> Spent<M> {

@@ -78,6 +78,21 @@ impl Running {
     }
 }
 
+impl Running {
+    /// From here on another shard runs on this thread.
+    ///
+    /// # Safety
+    /// As for [`Running::new`].
+    #[inline(always)]
+    pub(super) unsafe fn go_to<M>(&mut self, shard: *mut Shard<M>) {
+        // SAFETY: the shard is valid, by the contract.
+        RUNNING.set((unsafe { (*shard).id }, shard.cast()));
+        #[cfg(feature = "tracing")]
+        // SAFETY: the shard is valid, by the contract.
+        HERE.set(unsafe { (&raw const (*shard).turn.me, &raw const (*shard).turn.now) });
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
         RUNNING.set(self.before);

@@ -215,8 +215,9 @@ impl<M: Message> Engine<M> {
     /// Runs windows of the only shard there is, until there is something to decide.
     fn run_alone<P: Pause>(&mut self, config: &Config, pause: &P) {
         let mut lanes = [Lane::new(self)];
+        let mut thickness = Thickness::default();
         // SAFETY: there is no other shard, and this one is borrowed exclusively.
-        unsafe { run_thin(&mut lanes, &mut Thickness::default(), config, pause) };
+        unsafe { run_thin::<M, P, true>(&mut lanes, &mut thickness, config, pause) };
     }
 
     /// What this shard has to say before the next window, and to hand over.

@@ -218,15 +218,22 @@ impl Places {
     /// The number of the population of an address, if it is that of an actor of this shard.
     #[inline]
     pub(super) fn population(&self, addr: u32) -> Option<u32> {
-        if let Some(slot) = self.recent.get(addr) {
-            return Some(slot.population);
-        }
+        let recent = self.recent.population(addr);
+        recent.or_else(|| self.find_population(addr))
+    }
+
+    #[inline(never)]
+    fn find_population(&self, addr: u32) -> Option<u32> {
         match self.page(addr >> PAGE_BITS) {
             Page::None => None,
             Page::Whole { group } => {
                 let group = self.groups.get(group)?;
-                let mine = addr.wrapping_sub(group.first) < group.spawn.count();
-                mine.then_some(group.population)
+                let (first, count) = (group.first, group.spawn.count());
+                if addr.wrapping_sub(first) >= count {
+                    return None;
+                }
+                self.recent.set_group(first, count, group.population);
+                Some(group.population)
             }
             Page::Shared { .. } => self.batch(addr).map(|batch| batch.population),
         }
@@ -465,6 +472,7 @@ impl Places {
                     return false;
                 };
                 let (first, count) = (group.first, group.spawn.count());
+                self.recent.forget_group();
                 let page = first >> PAGE_BITS;
                 for number in page..page + count.div_ceil(PAGE) {
                     if self.owns(number << PAGE_BITS) {

@@ -123,7 +123,7 @@ impl<M: Message> Shard<M> {
             ),
             turn: Turn::new(),
             places: Places::new(index, shards),
-            queues: Queues::new(shards, window_bits),
+            queues: Queues::new(index, shards, window_bits),
             spawns: Vec::new(),
             multicasts: Vec::new(),
             kept: Kept::new(),

@@ -4,7 +4,7 @@ const CHUNK: usize = if cfg!(miri) { 16 } else { 1024 };
 
 /// Values by number.
 pub(super) struct Slab<T> {
-    chunks: Vec<Box<[Option<T>]>>,
+    chunks: Vec<Box<[Option<T>; CHUNK]>>,
     /// Numbers that have been given back.
     free: Vec<u32>,
     /// Numbers given out so far.
@@ -29,7 +29,9 @@ impl<T> Slab<T> {
     pub(super) fn insert(&mut self, value: T) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {
             if self.used as usize == self.chunks.len() * CHUNK {
-                self.chunks.push((0..CHUNK).map(|_| None).collect());
+                let chunk: Box<[Option<T>]> = (0..CHUNK).map(|_| None).collect();
+                let chunk = chunk.try_into().ok().expect("it has that length");
+                self.chunks.push(chunk);
             }
             self.used += 1;
             self.used - 1
@@ -62,7 +64,7 @@ impl<T> Slab<T> {
 
     /// All values, by number.
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.chunks.iter().flatten().flatten()
+        self.chunks.iter().flat_map(|chunk| chunk.iter()).flatten()
     }
 }
 

@@ -9,7 +9,10 @@
 //! of a lower level directly only while the current window lies in that slot's block, and whatever
 //! waited for the block in a higher level has been moved down at the moment the block was entered.
 
+mod occupied;
+
 use super::spare::Spare;
+use occupied::Occupied;
 
 /// What waits for one window, or for a block of them.
 struct Slot<T> {
@@ -119,7 +122,7 @@ const SLOTS: usize = 1 << DIGIT;
 
 struct Level<T> {
     /// Which slots have entries.
-    occupied: u128,
+    occupied: Occupied,
     slots: Box<[Slot<T>]>,
 }
 
@@ -165,14 +168,17 @@ impl<T: Due> Wheel<T> {
         }
         let Level { occupied, slots } = &mut self.levels[level as usize];
         let slot = (window >> (DIGIT * level)) as usize % SLOTS;
-        *occupied |= 1 << slot;
+        occupied.set(slot);
         slots[slot].push(entry, &mut self.spare);
     }
 
     #[cold]
     fn grow(&mut self) {
         let slots = (0..SLOTS).map(|_| Slot::new()).collect();
-        self.levels.push(Level { occupied: 0, slots });
+        self.levels.push(Level {
+            occupied: Occupied::default(),
+            slots,
+        });
     }
 
     /// Moves to a window, which must not lie behind an entry.
@@ -192,10 +198,10 @@ impl<T: Due> Wheel<T> {
             let shift = DIGIT * level as u32;
             let slot = (window >> shift) as usize % SLOTS;
             let Level { occupied, slots } = &mut self.levels[level];
-            if differs >> shift == 0 || *occupied >> slot & 1 == 0 {
+            if differs >> shift == 0 || !occupied.has(slot) {
                 continue;
             }
-            *occupied &= !(1 << slot);
+            occupied.clear(slot);
             let Slot { first, last, full } = std::mem::replace(&mut slots[slot], Slot::new());
             if let Some(entry) = first {
                 self.place(entry.time() >> self.window_bits, entry);
@@ -214,7 +220,19 @@ impl<T: Due> Wheel<T> {
     pub(super) fn is_due(&self) -> bool {
         let now = self.now as usize % SLOTS;
         let nearest = self.levels.first();
-        nearest.is_some_and(|level| level.occupied >> now & 1 == 1)
+        nearest.is_some_and(|level| level.occupied.has(now))
+    }
+
+    /// Takes the only entry that is due in the current window, in which some are; nothing if there are several.
+    #[inline(always)]
+    pub(super) fn take_only(&mut self) -> Option<T> {
+        let slot = self.now as usize % SLOTS;
+        let Level { occupied, slots } = self.levels.first_mut()?;
+        if slots[slot].last.capacity() > 0 {
+            return None;
+        }
+        occupied.clear(slot);
+        slots[slot].first.take()
     }
 
     /// How many entries are due in the current window, if they are not many.
@@ -235,10 +253,10 @@ impl<T: Due> Wheel<T> {
             return;
         };
         let slot = self.now as usize % SLOTS;
-        if *occupied >> slot & 1 == 0 {
+        if !occupied.has(slot) {
             return;
         }
-        *occupied &= !(1 << slot);
+        occupied.clear(slot);
         slots[slot].drain(&mut self.spare, each);
     }
 
@@ -247,13 +265,13 @@ impl<T: Due> Wheel<T> {
         let mut left = 0;
         for Level { occupied, slots } in &mut self.levels {
             for (index, slot) in slots.iter_mut().enumerate() {
-                if *occupied >> index & 1 == 0 {
+                if !occupied.has(index) {
                     continue;
                 }
                 let here = slot.retain(&mut keep, &mut self.spare);
                 left += here;
                 if here == 0 {
-                    *occupied &= !(1 << index);
+                    occupied.clear(index);
                 }
             }
         }
@@ -279,9 +297,10 @@ impl<T: Due> Wheel<T> {
     pub(super) fn next(&self) -> u64 {
         for (level, Level { occupied, .. }) in self.levels.iter().enumerate() {
             let block = self.now.checked_shr(DIGIT * level as u32).unwrap_or(0);
-            let later = (*occupied >> (block % SLOTS as u64)) & !1;
-            if later != 0 {
-                return (block + later.trailing_zeros() as u64) << (DIGIT * level as u32);
+            let slot = block as usize % SLOTS;
+            let next = occupied.next_after(slot);
+            if next < SLOTS {
+                return (block + (next - slot) as u64) << (DIGIT * level as u32);
             }
         }
         u64::MAX

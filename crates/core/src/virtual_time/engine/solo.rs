@@ -116,7 +116,7 @@ unsafe fn run_all<M: Message, P: Pause>(
                 drop(running);
             }
             if end.is_none() && !thickness.is_thick() {
-                run_thin(&mut lanes, &mut thickness, config, pause);
+                run_thin::<M, P, false>(&mut lanes, &mut thickness, config, pause);
             }
             if end.is_some() || thickness.is_thick() {
                 (*first).lent_end = None;

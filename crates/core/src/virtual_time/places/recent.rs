@@ -8,7 +8,12 @@ use std::ptr::NonNull;
 const RECENT: usize = 8;
 
 /// See the [module](self).
-pub(super) struct RecentSlots([Cell<Recent>; RECENT]);
+pub(super) struct RecentSlots {
+    slots: [Cell<Recent>; RECENT],
+    /// Of the actors with pages of their own that were looked for last: the first, how many they are, and their
+    /// population.
+    group: Cell<(u32, u32, u32)>,
+}
 
 /// An actor, and where it is.
 #[derive(Clone, Copy)]
@@ -40,29 +45,51 @@ const fn place(addr: u32) -> usize {
 
 impl RecentSlots {
     pub(super) fn new() -> RecentSlots {
-        RecentSlots(std::array::from_fn(|place| {
-            Cell::new(Recent::nothing(place))
-        }))
+        RecentSlots {
+            slots: std::array::from_fn(|place| Cell::new(Recent::nothing(place))),
+            group: Cell::new((0, 0, 0)),
+        }
     }
 
     /// Where this actor is, if it is remembered.
     #[inline(always)]
     pub(super) fn get(&self, addr: u32) -> Option<SharedSlot> {
-        let recent = self.0[place(addr)].get();
+        let recent = self.slots[place(addr)].get();
         (recent.addr == addr).then_some(recent.slot)
+    }
+
+    /// The population of this actor, if it is remembered.
+    #[inline(always)]
+    pub(super) fn population(&self, addr: u32) -> Option<u32> {
+        let (first, count, population) = self.group.get();
+        if addr.wrapping_sub(first) < count {
+            return Some(population);
+        }
+        self.get(addr).map(|slot| slot.population)
+    }
+
+    /// Remembers the population of actors with pages of their own.
+    #[inline]
+    pub(super) fn set_group(&self, first: u32, count: u32, population: u32) {
+        self.group.set((first, count, population));
+    }
+
+    /// Remembers no more actors with pages of their own.
+    pub(super) fn forget_group(&self) {
+        self.group.set((0, 0, 0));
     }
 
     /// Remembers where an actor is.
     #[inline]
     pub(super) fn set(&self, addr: u32, slot: SharedSlot) {
-        self.0[place(addr)].set(Recent { addr, slot });
+        self.slots[place(addr)].set(Recent { addr, slot });
     }
 
     /// Remembers no more where these actors are.
     pub(super) fn forget(&self, first: u32, count: u8) {
         for addr in first..first + u32::from(count) {
             if self.get(addr).is_some() {
-                self.0[place(addr)].set(Recent::nothing(place(addr)));
+                self.slots[place(addr)].set(Recent::nothing(place(addr)));
             }
         }
     }
@@ -97,5 +124,13 @@ mod tests {
         assert_eq!(index(256), None);
         recent.forget(257, 2);
         assert_eq!([257, 258, 512].map(index), [None, None, Some(512)]);
+        recent.set_group(1024, 1000, 7);
+        let population = |addr| recent.population(addr);
+        assert_eq!(
+            [512, 1023, 1024, 2023, 2024].map(population),
+            [Some(3), None, Some(7), Some(7), None]
+        );
+        recent.forget_group();
+        assert_eq!([0, 512, 1024].map(population), [None, Some(3), None]);
     }
 }

@@ -14,16 +14,26 @@ pub(in super::super) struct Queues<M> {
     pub(in super::super) timers: Wheel<Timer>,
     /// Events for windows beyond the ring.
     pub(in super::super) far: Wheel<Far<M>>,
+    /// The shard of the senders.
+    index: usize,
+    /// For which windows something has been sent to other shards, as in [`Outbox::pending`]; perhaps it was handed
+    /// over since.
+    pub(in super::super) sent: u64,
+    /// Something has been sent to other shards beyond the ring; perhaps it was handed over since.
+    pub(in super::super) has_sent_far: bool,
     /// Memory for what is sent.
     pub(in super::super) pool: Pool<M>,
 }
 
 impl<M> Queues<M> {
-    pub(super) fn new(shards: usize, window_bits: u32) -> Queues<M> {
+    pub(super) fn new(index: usize, shards: usize, window_bits: u32) -> Queues<M> {
         Queues {
             out: (0..shards).map(|_| Outbox::new()).collect(),
             timers: Wheel::new(window_bits),
             far: Wheel::new(window_bits),
+            index,
+            sent: 0,
+            has_sent_far: false,
             pool: Pool::new(),
         }
     }
@@ -44,6 +54,7 @@ impl<M> Queues<M> {
     fn make_room(&mut self, to: usize, place: usize) {
         let out = &mut self.out[to];
         out.pending |= 1 << place;
+        self.sent |= u64::from(to != self.index) << place;
         out.ring[place].grow(&mut self.pool);
     }
 
@@ -78,6 +89,7 @@ impl<M> Queues<M> {
         if own {
             self.far.push(far);
         } else {
+            self.has_sent_far = true;
             self.out[to].far.push(far);
         }
     }

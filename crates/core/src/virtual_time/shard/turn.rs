@@ -78,12 +78,12 @@ impl Window {
     }
 
     /// Goes to the window with this number.
+    #[inline(always)]
     pub(in super::super) fn go_to(&mut self, number: u64, window_bits: u32) {
-        let begin = |number: u64| number.saturating_mul(1 << window_bits);
         self.number = number;
-        self.base = begin(number);
-        self.end = begin(number + 1);
-        self.ring_end = begin(number + RING);
+        self.base = number << window_bits;
+        self.end = self.base.saturating_add(1 << window_bits);
+        self.ring_end = self.base.saturating_add(RING << window_bits);
     }
 }
 
