@@ -3,6 +3,7 @@
 
 mod actor;
 mod address;
+mod async_context;
 pub(crate) mod config;
 mod context;
 mod distribution;
@@ -26,10 +27,11 @@ mod waiting;
 
 pub use actor::{Actor, Flow, drive};
 pub use address::{Addr, AddrRange};
+pub use async_context::AsyncContext;
 pub use config::{
     Config, ConfigError, Cut, DeadLetters, Executor, Latency, Overflow, Panics, Progress,
 };
-pub use context::{AsyncContext, Context};
+pub use context::Context;
 /// Implements the trait [`Kind`](trait@Kind) for a state that is plain data.
 #[cfg(feature = "serde")]
 pub use corsair_derive::Kind;

@@ -66,11 +66,11 @@ pub fn run_on_wall_clock<M: Message>(
     match executor {
         Executor::Virtual => panic!("virtual time is not the wall clock; use `run`"),
         #[cfg(feature = "tokio")]
-        Executor::Tokio => crate::wall::tokio::run(config, scenario),
+        Executor::Tokio => crate::wall::launch::on_tokio(config, scenario),
         #[cfg(feature = "threads")]
-        Executor::Threads => crate::wall::threads::run(config, scenario),
+        Executor::Threads => crate::wall::launch::on_threads(config, scenario),
         #[cfg(feature = "threads")]
-        Executor::Pool => crate::wall::pool::run(config, scenario),
+        Executor::Pool => crate::wall::launch::on_pool(config, scenario),
         #[cfg(not(all(feature = "tokio", feature = "threads")))]
         executor => {
             drop(scenario);
@@ -134,7 +134,7 @@ pub fn run_on<M: Message>(
     scenario: impl Scenario<M>,
 ) -> Result<Report, RunError> {
     config.check()?;
-    crate::wall::tokio::run_on(runtime, config, scenario)
+    crate::wall::launch::on_runtime(runtime, config, scenario)
 }
 
 #[cfg(test)]

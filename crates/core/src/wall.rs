@@ -19,12 +19,14 @@
 //! blocked actor takes out, is held in memory without a bound.
 
 mod alarm;
+mod boxed;
 mod cell;
 mod clock;
 mod context;
 mod counters;
 mod hold;
 mod keeper;
+pub(crate) mod launch;
 mod letter;
 mod life;
 mod limit;
@@ -32,50 +34,16 @@ mod mailbox;
 mod nursery;
 mod owed;
 mod place;
-pub(crate) mod pool;
+mod pool;
 mod records;
 mod runtime;
 mod stack;
 mod summary;
 mod system;
 mod table;
-pub(crate) mod threads;
+mod threads;
 mod timers;
 #[cfg(feature = "tokio")]
-pub(crate) mod tokio;
+mod tokio;
 mod unfinished;
 mod wakes;
-
-use crate::contract::{Config, Executor, Message, Report, RunError, Scenario};
-use runtime::Runtime;
-use std::sync::Arc;
-use system::System;
-
-/// Runs a scenario: starts the root, keeps the time until the run is over, ends everybody who is
-/// left by `shut`, and reports.
-fn launch<M: Message>(
-    executor: Executor,
-    config: &Config,
-    runtime: Runtime,
-    scenario: impl Scenario<M>,
-    shut: impl FnOnce(&Arc<System<M>>),
-) -> Result<Report, RunError> {
-    let system = Arc::new(System::<M>::new(config, runtime));
-    context::spawn_root(&system, scenario);
-    system.clock.keep(
-        |now| system.watch(now),
-        |to, letter| system.post_delayed(to, letter),
-    );
-    let over = system.clock.now();
-    shut(&system);
-    summary::conclude(&system, executor, over)
-}
-
-/// The report of a run that could not begin.
-fn nothing(executor: Executor, config: &Config) -> Box<Report> {
-    Box::new(Report {
-        executor,
-        seed: config.seed,
-        ..Report::default()
-    })
-}

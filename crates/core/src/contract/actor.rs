@@ -1,6 +1,7 @@
 //! The handler form of an actor, and how it becomes a body.
 
-use super::context::{AsyncContext, Context};
+use super::async_context::AsyncContext;
+use super::context::Context;
 use super::event::Event;
 use super::message::Message;
 

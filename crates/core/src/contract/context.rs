@@ -1,21 +1,16 @@
-//! What an actor can do to the outside world.
+//! What an actor can do to the outside world while it handles an event.
 
 use super::actor::Actor;
 use super::address::{Addr, AddrRange};
 use super::distribution::{Distribution, seconds};
-use super::event::{Envelope, Event, SpanId, Ticket, TimerHandle, Token};
+use super::event::{Envelope, SpanId, Ticket, TimerHandle, Token};
 #[cfg(feature = "serde")]
 use super::kind::Kind;
 use super::message::Message;
 use super::probes::Sample;
 use super::random::Random;
-use super::select::Select;
 use super::spawn::Spawn;
 use super::time::Time;
-use super::waiting::{AskError, Own, Waiting};
-use crate::sync::lock;
-use std::panic::Location;
-use std::sync::Mutex;
 use std::time::Duration;
 
 /// What any actor can do while it handles an event, in either form, on any executor.
@@ -218,13 +213,13 @@ pub trait Context<M: Message>: Send {
     fn send_self(&mut self, body: M) -> SpanId;
 
     /// Sends a message whose answer is expected: an answer's [`Envelope::answers`] is the span
-    /// returned here. If there is no actor to answer, [`Event::Unanswered`] comes instead.
+    /// returned here. If there is no actor to answer, [`Event::Unanswered`](crate::Event::Unanswered) comes instead.
     fn question(&mut self, to: Addr, body: M) -> SpanId;
 
     /// Answers a question. The ticket comes from [`Envelope::ticket`] of the question.
     fn reply(&mut self, ticket: Ticket, body: M) -> SpanId;
 
-    /// Sets a timer: [`Event::Timer`] with this token arrives `after` from now, to the nanosecond
+    /// Sets a timer: [`Event::Timer`](crate::Event::Timer) with this token arrives `after` from now, to the nanosecond
     /// in virtual time. At the same instant, messages come before timers, and timers in the order
     /// in which they were set.
     fn timer(&mut self, after: Duration, token: Token);
@@ -323,8 +318,8 @@ pub trait Context<M: Message>: Send {
     #[doc(hidden)]
     fn record(&mut self, name: &'static str, sample: Sample);
 
-    /// Asks for new actors in handler form; [`Event::Spawned`] with the returned number tells
-    /// their addresses. An async body uses [`AsyncContext::spawn_actors`].
+    /// Asks for new actors in handler form; [`Event::Spawned`](crate::Event::Spawned) with the returned number tells
+    /// their addresses. An async body uses [`AsyncContext::spawn_actors`](crate::AsyncContext::spawn_actors).
     fn spawn_request<A, F>(&mut self, how: Spawn, make: F) -> u32
     where
         A: Actor<M>,
@@ -340,296 +335,5 @@ pub trait Context<M: Message>: Send {
         local: A::Local,
     ) -> u32 {
         self.spawn_request(how, move |index| A::make(&parameters, &local, index))
-    }
-}
-
-/// What an async body can do: everything that waits.
-///
-/// Every wait is a point where other actors run. An actor has one context, and a context acts for
-/// the actor whose body is being run: keep it inside that body.
-pub trait AsyncContext<M: Message>: Context<M> + Sized + 'static {
-    /// Waits for the next event: first what selective receives have skipped, in order of arrival,
-    /// then what arrives.
-    ///
-    /// ```
-    /// # use corsair::*;
-    /// # use std::time::Duration;
-    /// # #[derive(Message, Debug, PartialEq)]
-    /// # enum Msg { Ping, Pong }
-    /// # struct Root;
-    /// # impl Scenario<Msg> for Root {
-    /// # async fn root<C: AsyncContext<Msg>>(self, mut cx: C) {
-    /// cx.timer(Duration::from_millis(5), Token::new(1));
-    /// match cx.recv().await {
-    ///     Event::Message { from, body } => println!("{body:?} from {from}"),
-    ///     Event::Timer(token) => assert_eq!(token, Token::new(1)),
-    ///     Event::Down { who, reason } => println!("{who} has ended: {reason:?}"),
-    ///     Event::Unanswered { .. } | Event::Spawned { .. } | Event::DeadLetter { .. } => {}
-    /// }
-    /// assert_eq!(cx.now().elapsed(), Duration::from_millis(5));
-    /// # }
-    /// # }
-    /// # simulate(&Config::default(), Root)?;
-    /// # Ok::<(), RunError>(())
-    /// ```
-    fn recv(&mut self) -> impl Future<Output = Event<M>> + Send;
-
-    /// Waits for an event for which `wanted` is true; what it skips is kept, in order, for later
-    /// receives. `why` is what a deadlock report says if it never comes.
-    fn recv_where(
-        &mut self,
-        why: Waiting,
-        wanted: impl Fn(&Event<M>, &Envelope) -> bool + Send,
-    ) -> impl Future<Output = Event<M>> + Send;
-
-    /// Lets every other actor that is ready run before this one goes on: one minimal latency of
-    /// virtual time, or a yield to the scheduler.
-    fn yield_now(&mut self) -> impl Future<Output = ()> + Send;
-
-    /// Waits until every message that was sent before, by anyone, has been handled or counted as
-    /// undeliverable. In virtual time this takes the longest latency; messages that
-    /// [`Context::send_after`] delays further are not waited for.
-    fn settle(&mut self) -> impl Future<Output = ()> + Send;
-
-    /// Asks for new actors with async bodies, made by `make(context, index)`;
-    /// [`Event::Spawned`] tells their addresses. [`AsyncContext::spawn`] waits for it.
-    fn spawn_bodies<B, F>(&mut self, how: Spawn, make: F) -> u32
-    where
-        B: Future<Output = ()> + Send + 'static,
-        F: Fn(Self, u32) -> B + Send + Sync + 'static;
-
-    /// Selective receive: waits for an event that `wanted` accepts and keeps the others, in
-    /// order, for later receives.
-    #[track_caller]
-    fn recv_if(
-        &mut self,
-        wanted: impl Fn(&Event<M>) -> bool + Send,
-    ) -> impl Future<Output = Event<M>> + Send {
-        let why = Waiting::Selected(Location::caller());
-        self.recv_where(why, move |event, _| wanted(event))
-    }
-
-    /// Waits for the next event as [`AsyncContext::recv`] does, at most for `timeout`.
-    fn recv_timeout(&mut self, timeout: Duration) -> impl Future<Output = Option<Event<M>>> + Send {
-        self.recv_within(Waiting::Message, timeout, |_, _| true)
-    }
-
-    /// Waits for whichever of several events comes first, and says which: an answer of several that
-    /// were asked, a timer, the end of a child, a message that a predicate accepts. `None` if
-    /// [`Select::within`] is over before. Other events are kept, in order, for later receives.
-    ///
-    /// ```
-    /// # use corsair::*;
-    /// # use std::time::Duration;
-    /// # #[derive(Message, Debug, PartialEq)]
-    /// # enum Msg { Ping, Pong }
-    /// # async fn server<C: AsyncContext<Msg>>(mut cx: C, slow: u32) {
-    /// #     cx.recv().await;
-    /// #     let question = cx.envelope().ticket();
-    /// #     cx.sleep(Duration::from_millis(10 * (1 + u64::from(slow)))).await;
-    /// #     cx.reply(question, Msg::Pong);
-    /// # }
-    /// # struct Root;
-    /// # impl Scenario<Msg> for Root {
-    /// # async fn root<C: AsyncContext<Msg>>(self, mut cx: C) {
-    /// # let servers = cx.spawn(Spawn::many(2, "server", ""), server).await;
-    /// let fast = cx.question(servers.get(0), Msg::Ping);
-    /// let slow = cx.question(servers.get(1), Msg::Ping);
-    /// let either = || Select::new().answer(slow).answer(fast);
-    ///
-    /// let (which, _) = cx.select(either()).await.expect("no limit of time");
-    /// assert_eq!(which, 1);
-    /// let second = cx.select(either().within(Duration::from_millis(1))).await;
-    /// assert_eq!(second, None);
-    /// # }
-    /// # }
-    /// # simulate(&Config::default(), Root)?;
-    /// # Ok::<(), RunError>(())
-    /// ```
-    #[track_caller]
-    fn select(
-        &mut self,
-        select: Select<M>,
-    ) -> impl Future<Output = Option<(usize, Event<M>)>> + Send {
-        let why = Waiting::Selected(Location::caller());
-        async move {
-            let wanted =
-                |event: &Event<M>, envelope: &Envelope| select.arm(event, envelope).is_some();
-            let event = match select.limit() {
-                Some(limit) => self.recv_within(why, limit, wanted).await?,
-                None => self.recv_where(why, wanted).await,
-            };
-            let arm = select.arm(&event, &self.envelope());
-            Some((arm.unwrap_or_default(), event))
-        }
-    }
-
-    /// Waits for `time`; events that arrive meanwhile are kept.
-    fn sleep(&mut self, time: Duration) -> impl Future<Output = ()> + Send {
-        async move {
-            let token = self.own_token();
-            self.timer(time, token);
-            let due = self.now().after(time);
-            self.wait_own(Waiting::Sleep, Own::Sleep(token, due)).await;
-        }
-    }
-
-    /// Sends a question and waits for its answer, at most for `timeout`. Other events that arrive
-    /// meanwhile are kept. An answer that comes after the time-out arrives as an ordinary message.
-    ///
-    /// ```
-    /// # use corsair::*;
-    /// # use std::time::Duration;
-    /// # #[derive(Message, Debug, PartialEq)]
-    /// # enum Msg { Ping, Pong }
-    /// # struct Root;
-    /// # impl Scenario<Msg> for Root {
-    /// # async fn root<C: AsyncContext<Msg>>(self, mut cx: C) {
-    /// let server = cx.spawn_one("server", |mut cx: C| async move {
-    ///     cx.recv().await;
-    ///     let question = cx.envelope().ticket();
-    ///     cx.reply(question, Msg::Pong);
-    /// }).await;
-    /// let second = Duration::from_secs(1);
-    /// assert_eq!(cx.ask(server, Msg::Ping, second).await, Ok(Msg::Pong));
-    /// // The server has returned, so that no answer can come any more.
-    /// assert_eq!(cx.ask(server, Msg::Ping, second).await, Err(AskError::Ended { to: server }));
-    /// # }
-    /// # }
-    /// # simulate(&Config::default(), Root)?;
-    /// # Ok::<(), RunError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`AskError::TimedOut`], or [`AskError::Ended`] if the actor has ended.
-    fn ask(
-        &mut self,
-        to: Addr,
-        body: M,
-        timeout: Duration,
-    ) -> impl Future<Output = Result<M, AskError>> + Send {
-        async move {
-            let token = self.own_token();
-            let question = self.ask_only(to, body);
-            self.timer(timeout, token);
-            let own = Own::Answer(question, token, self.now().after(timeout));
-            match self.wait_own(Waiting::Answer(to), own).await {
-                Event::Message { body, .. } => Ok(body),
-                Event::Timer(_) => Err(AskError::TimedOut { to, timeout }),
-                _ => Err(AskError::Ended { to }),
-            }
-        }
-    }
-
-    /// Spawns actors with async bodies and waits for their addresses.
-    ///
-    /// ```
-    /// # use corsair::*;
-    /// # use std::time::Duration;
-    /// # #[derive(Message, Debug, PartialEq)]
-    /// # enum Msg { Ping, Pong }
-    /// # struct Root;
-    /// # impl Scenario<Msg> for Root {
-    /// # async fn root<C: AsyncContext<Msg>>(self, mut cx: C) {
-    /// async fn worker<C: AsyncContext<Msg>>(mut cx: C, index: u32) {
-    ///     cx.recv().await;
-    ///     println!("worker {index} has work");
-    /// }
-    ///
-    /// let workers = cx.spawn(Spawn::many(10, "worker", "").watched(), worker).await;
-    /// cx.send(workers.get(3), Msg::Ping);
-    /// let down = Event::Down { who: workers.get(3), reason: Reason::Returned };
-    /// assert_eq!(cx.recv().await, down);
-    /// # }
-    /// # }
-    /// # simulate(&Config::default(), Root)?;
-    /// # Ok::<(), RunError>(())
-    /// ```
-    fn spawn<B, F>(&mut self, how: Spawn, make: F) -> impl Future<Output = AddrRange> + Send
-    where
-        B: Future<Output = ()> + Send + 'static,
-        F: Fn(Self, u32) -> B + Send + Sync + 'static,
-    {
-        async move {
-            let request = self.spawn_bodies(how, make);
-            spawned(self, request).await
-        }
-    }
-
-    /// Spawns one actor whose body may take what the closure owns.
-    fn spawn_one<B, F>(
-        &mut self,
-        name: impl Into<std::borrow::Cow<'static, str>> + Send,
-        make: F,
-    ) -> impl Future<Output = Addr> + Send
-    where
-        B: Future<Output = ()> + Send + 'static,
-        F: FnOnce(Self) -> B + Send + 'static,
-    {
-        async move {
-            let once = Mutex::new(Some(make));
-            let make = move |cx, _| {
-                let make = lock(&once).take();
-                make.expect("the body of a single actor is made once")(cx)
-            };
-            let request = self.spawn_bodies(Spawn::one(name), make);
-            spawned(self, request).await.get(0)
-        }
-    }
-
-    /// Spawns actors in handler form and waits for their addresses.
-    fn spawn_actors<A, F>(&mut self, how: Spawn, make: F) -> impl Future<Output = AddrRange> + Send
-    where
-        A: Actor<M>,
-        F: Fn(u32) -> A + Send + Sync + 'static,
-    {
-        async move {
-            let request = self.spawn_request(how, make);
-            spawned(self, request).await
-        }
-    }
-
-    /// Spawns actors of a [`Kind`](crate::Kind) and waits for their addresses.
-    #[cfg(feature = "serde")]
-    fn spawn_kind<A: Kind + Actor<M>>(
-        &mut self,
-        how: Spawn,
-        parameters: A::Parameters,
-        local: A::Local,
-    ) -> impl Future<Output = AddrRange> + Send {
-        async move {
-            let request = self.spawn_kind_request::<A>(how, parameters, local);
-            spawned(self, request).await
-        }
-    }
-
-    /// As [`AsyncContext::recv_where`], at most so long.
-    #[doc(hidden)]
-    fn recv_within(
-        &mut self,
-        why: Waiting,
-        within: Duration,
-        wanted: impl Fn(&Event<M>, &Envelope) -> bool + Send,
-    ) -> impl Future<Output = Option<Event<M>>> + Send;
-
-    /// A token that no other wait of this actor uses.
-    #[doc(hidden)]
-    fn own_token(&mut self) -> Token;
-
-    /// Sends a question of which nothing is told to any other wait than the one for its answer.
-    #[doc(hidden)]
-    fn ask_only(&mut self, to: Addr, body: M) -> SpanId;
-
-    /// Waits for what has only now been asked for, so that nothing kept before can be it. Whether
-    /// it comes or the wait is dropped, its timer is forgotten.
-    #[doc(hidden)]
-    fn wait_own(&mut self, why: Waiting, own: Own) -> impl Future<Output = Event<M>> + Send;
-}
-
-/// Waits for the answer to a spawn request.
-async fn spawned<M: Message, C: AsyncContext<M>>(cx: &mut C, request: u32) -> AddrRange {
-    match cx.wait_own(Waiting::Spawn, Own::Spawned(request)).await {
-        Event::Spawned { first, count, .. } => AddrRange::new(first, count),
-        _ => unreachable!("the wait returns only what it was asked for"),
     }
 }

@@ -1,6 +1,6 @@
 //! Where a run begins.
 
-use super::context::AsyncContext;
+use super::async_context::AsyncContext;
 use super::message::Message;
 
 /// A run's beginning: the body of its root actor, for any executor.

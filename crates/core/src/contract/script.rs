@@ -1,6 +1,7 @@
 //! Actors that wait, written as a state and what it waits for next.
 
-use super::context::{AsyncContext, Context};
+use super::async_context::AsyncContext;
+use super::context::Context;
 use super::event::Event;
 use super::message::Message;
 use super::waiting::{Own, Waiting};

@@ -2,7 +2,7 @@
 
 use super::mailbox::Mailbox;
 use super::owed::Owed;
-use super::runtime::Handle;
+use super::pool::Handle;
 use crate::contract::{Message, Reason};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};

@@ -5,74 +5,31 @@
 
 mod turn;
 
-use super::runtime::{Handle, Life, Runtime};
-use super::stack;
-use super::system::System;
-use super::{launch, nothing};
-use crate::contract::{Addr, Config, Executor, Message, Report, RunError, Scenario};
+use super::boxed::Life;
 use crate::sync::lock;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Wake, Waker};
 use std::thread::{Builder, JoinHandle};
 use turn::Turn;
 
-/// Runs a scenario on [`Config::workers`] threads. The calling thread waits until it is over.
-pub(crate) fn run<M: Message>(
-    config: &Config,
-    scenario: impl Scenario<M>,
-) -> Result<Report, RunError> {
-    let (ready, queue) = unbounded();
-    let pool = Pool {
-        ready,
-        quit: Arc::new(AtomicBool::new(false)),
-    };
-    let mut workers = Vec::new();
-    for number in 0..config.workers.get() {
-        match start_worker(
-            number,
-            stack::of_worker::<M>(),
-            queue.clone(),
-            pool.quit.clone(),
-        ) {
-            Ok(worker) => workers.push(worker),
-            Err(source) => {
-                pool.dismiss(workers, &queue);
-                return Err(RunError::Thread {
-                    source,
-                    report: nothing(Executor::Pool, config),
-                });
-            }
-        }
-    }
-    launch(
-        Executor::Pool,
-        config,
-        Runtime::Pool(pool.clone()),
-        scenario,
-        |system: &Arc<System<M>>| {
-            pool.dismiss(workers, &queue);
-            for who in (0..system.spawned()).map(Addr) {
-                let cell = system.cells.get(who.0);
-                if let Some(job) = cell.and_then(|cell| cell.handle.get()) {
-                    let life = lock(&job.life).take();
-                    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(life))) {
-                        system.note_late_panic(who, panic);
-                    }
-                }
-            }
-        },
-    )
-}
+/// What is kept of an actor to be able to end it: in a pool its job, elsewhere nothing.
+pub(super) type Handle = OnceLock<Arc<Job>>;
 
 /// The run queue's end for actors that become ready.
-#[derive(Clone)]
 pub(super) struct Pool {
     ready: Sender<Work>,
+}
+
+/// The workers of a pool.
+pub(super) struct Crew {
+    workers: Vec<JoinHandle<()>>,
+    ready: Sender<Work>,
+    queue: Receiver<Work>,
     quit: Arc<AtomicBool>,
 }
 
@@ -108,35 +65,37 @@ impl Starter {
 }
 
 impl Pool {
+    /// Begins so many workers with so much stack.
+    pub(super) fn begin(workers: NonZeroUsize, stack: usize) -> io::Result<(Pool, Crew)> {
+        let (ready, queue) = unbounded();
+        let pool = Pool {
+            ready: ready.clone(),
+        };
+        let mut crew = Crew {
+            workers: Vec::new(),
+            ready,
+            queue,
+            quit: Arc::default(),
+        };
+        for number in 0..workers.get() {
+            if let Err(error) = crew.add(number, stack) {
+                crew.dismiss();
+                return Err(error);
+            }
+        }
+        Ok((pool, crew))
+    }
+
+    /// What begins lives, best many of them.
     pub(super) fn starter(&self) -> Starter {
         Starter(Arc::new(self.ready.clone()))
     }
-
-    /// Lets the workers finish what they are at, and forgets what was queued.
-    fn dismiss(&self, workers: Vec<JoinHandle<()>>, queue: &Receiver<Work>) {
-        self.quit.store(true, Relaxed);
-        for _ in &workers {
-            // Cannot fail: this thread holds a receiver.
-            let _ = self.ready.send(Work::Look);
-        }
-        for worker in workers {
-            // A worker catches the panics of actors and has none of its own.
-            let _ = worker.join();
-        }
-        queue.try_iter().for_each(drop);
-    }
 }
 
-fn start_worker(
-    number: usize,
-    stack: usize,
-    queue: Receiver<Work>,
-    quit: Arc<AtomicBool>,
-) -> io::Result<JoinHandle<()>> {
-    Builder::new()
-        .name(format!("corsair-{number}"))
-        .stack_size(stack)
-        .spawn(move || {
+impl Crew {
+    fn add(&mut self, number: usize, stack: usize) -> io::Result<()> {
+        let (queue, quit) = (self.queue.clone(), self.quit.clone());
+        let work = move || {
             for work in queue {
                 if quit.load(Relaxed) {
                     return;
@@ -145,7 +104,27 @@ fn start_worker(
                     job.poll();
                 }
             }
-        })
+        };
+        let thread = Builder::new()
+            .name(format!("corsair-{number}"))
+            .stack_size(stack);
+        self.workers.push(thread.spawn(work)?);
+        Ok(())
+    }
+
+    /// Lets the workers finish what they are at, and forgets what was queued.
+    pub(super) fn dismiss(self) {
+        self.quit.store(true, Relaxed);
+        for _ in &self.workers {
+            // Cannot fail: this thread holds a receiver.
+            let _ = self.ready.send(Work::Look);
+        }
+        for worker in self.workers {
+            // A worker catches the panics of actors and has none of its own.
+            let _ = worker.join();
+        }
+        self.queue.try_iter().for_each(drop);
+    }
 }
 
 impl Job {
@@ -167,6 +146,12 @@ impl Job {
         if self.turn.end() {
             self.queue();
         }
+    }
+
+    /// Drops the life, wherever it is; no worker is there any more.
+    pub(super) fn abandon(&self) {
+        let life = lock(&self.life).take();
+        drop(life);
     }
 
     fn queue(self: &Arc<Job>) {

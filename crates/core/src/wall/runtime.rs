@@ -1,22 +1,12 @@
-//! Where the bodies of actors are polled.
-//!
-//! One type stands for all executors, and a life comes in a box: so the code of an actor is compiled
-//! once for the wall clock, and not once for each executor.
+//! Where the bodies of actors are polled: one type for all executors.
 
 use super::alarm::Alarm;
-use super::pool::{self, Job, Pool};
+use super::boxed::Life;
+use super::pool::{self, Handle, Pool};
 use super::threads::Threads;
 #[cfg(feature = "tokio")]
 use super::tokio::Tasks;
 use std::io;
-use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
-
-/// The life of an actor, from its first poll to its end.
-pub(super) type Life = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// What a runtime keeps of an actor to be able to end it: in a pool its job, elsewhere nothing.
-pub(super) type Handle = OnceLock<Arc<Job>>;
 
 /// Where bodies are polled.
 pub(super) enum Runtime {

@@ -4,12 +4,9 @@
 //! A thread polls its actor's body, and parks while it waits. The stacks are small
 //! ([`STACK`]): they are reserved, and only what is used of them takes memory.
 
-use super::launch;
+use super::boxed::Life;
 use super::limit;
-use super::runtime::{Life, Runtime};
 use super::stack;
-use super::system::System;
-use crate::contract::{Config, Executor, Message, Report, RunError, Scenario};
 use crate::sync::lock;
 use std::cell::RefCell;
 use std::io;
@@ -21,29 +18,6 @@ use std::time::{Duration, Instant};
 /// The size of an actor's stack in bytes, if its messages and its body are small.
 const STACK: usize = 256 * 1024;
 
-/// Runs a scenario with a thread per actor. The calling thread waits until it is over.
-pub(crate) fn run<M: Message>(
-    config: &Config,
-    scenario: impl Scenario<M>,
-) -> Result<Report, RunError> {
-    let running = Arc::new(Running::default());
-    let threads = Threads {
-        running: running.clone(),
-        limit: limit::threads(),
-        stack: STACK + stack::for_messages::<M>(),
-    };
-    launch(
-        Executor::Threads,
-        config,
-        Runtime::Threads(threads),
-        scenario,
-        |system: &Arc<System<M>>| {
-            // An actor that was just being started may miss the first call.
-            while !running.wait(Duration::from_millis(5), || system.wake_all()) {}
-        },
-    )
-}
-
 pub(super) struct Threads {
     running: Arc<Running>,
     limit: u64,
@@ -53,7 +27,7 @@ pub(super) struct Threads {
 
 /// How many threads run.
 #[derive(Default)]
-struct Running {
+pub(super) struct Running {
     count: Mutex<u64>,
     none: Condvar,
 }
@@ -68,7 +42,7 @@ impl Running {
     }
 
     /// Calls `wake` and waits a while for all threads to end; whether they have.
-    fn wait(&self, patience: Duration, wake: impl FnOnce()) -> bool {
+    pub(super) fn wait(&self, patience: Duration, wake: impl FnOnce()) -> bool {
         wake();
         let count = lock(&self.count);
         let waiting = |count: &mut u64| *count > 0;
@@ -89,6 +63,20 @@ impl Drop for Counted {
 }
 
 impl Threads {
+    /// Threads that have so much stack for messages.
+    pub(super) fn new(for_messages: usize) -> Threads {
+        Threads {
+            running: Arc::default(),
+            limit: limit::threads(),
+            stack: STACK + for_messages,
+        }
+    }
+
+    /// What tells how many there are.
+    pub(super) fn running(&self) -> Arc<Running> {
+        self.running.clone()
+    }
+
     /// How many there can be.
     pub(super) fn limit(&self) -> u64 {
         self.limit

@@ -1,57 +1,32 @@
 //! A tokio task per actor, on a runtime of its own with [`Config::workers`] threads, or on one that
 //! is there already.
 //!
-//! A runtime of its own is dropped when the run is over, and every task with it. On another's
-//! ([`run_on`]) the tasks end by themselves: each is woken, sees that the run is over, and drops its
-//! body. The run waits until the last has done so.
+//! A runtime of its own is dropped when the run is over, and every task with it. On another's the tasks end
+//! by themselves: each is woken, sees that the run is over, and drops its body. The run waits until the last
+//! has done so.
+//!
+//! [`Config::workers`]: crate::Config::workers
 
-use super::runtime::{Life, Runtime};
-use super::stack;
-use super::system::System;
-use super::{launch, nothing};
-use crate::contract::{Config, Cut, Executor, Message, Report, RunError, Scenario};
+use super::boxed::Life;
+use crate::contract::Cut;
 use crate::sync::lock;
+use std::io;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, mpsc};
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::{Builder, Handle, Runtime};
 
-/// Runs a scenario with a task per actor. The calling thread waits until it is over.
-pub(crate) fn run<M: Message>(
-    config: &Config,
-    scenario: impl Scenario<M>,
-) -> Result<Report, RunError> {
-    let workers = config.workers.get();
-    let built = Builder::new_multi_thread()
-        .worker_threads(workers)
+/// A runtime of a run's own, whose threads have so much stack.
+pub(super) fn build(workers: NonZeroUsize, stack: usize) -> io::Result<Runtime> {
+    Builder::new_multi_thread()
+        .worker_threads(workers.get())
         .thread_name("corsair")
-        .thread_stack_size(stack::of_worker::<M>())
+        .thread_stack_size(stack)
         .enable_time()
-        .build();
-    let runtime = match built {
-        Ok(runtime) => runtime,
-        Err(source) => {
-            return Err(RunError::Thread {
-                source,
-                report: nothing(Executor::Tokio, config),
-            });
-        }
-    };
-    let tasks = Tasks {
-        handle: runtime.handle().clone(),
-        guest: None,
-    };
-    // The end of the runtime drops every task.
-    launch(
-        Executor::Tokio,
-        config,
-        Runtime::Tasks(tasks),
-        scenario,
-        |_| end(runtime),
-    )
+        .build()
 }
 
 /// Ends a runtime, which tokio does not allow on a thread that runs tasks, as the caller of a run may be.
-fn end(runtime: tokio::runtime::Runtime) {
+pub(super) fn end(runtime: Runtime) {
     if Handle::try_current().is_err() {
         return drop(runtime);
     }
@@ -59,43 +34,6 @@ fn end(runtime: tokio::runtime::Runtime) {
     if let Ok(ending) = std::thread::Builder::new().spawn(|| drop(runtime)) {
         let _ = ending.join();
     }
-}
-
-/// Runs a scenario with a task per actor on this runtime, beside whatever else it runs.
-pub(crate) fn run_on<M: Message>(
-    handle: &Handle,
-    config: &Config,
-    scenario: impl Scenario<M>,
-) -> Result<Report, RunError> {
-    let workers = NonZeroUsize::new(handle.metrics().num_workers());
-    let config = Config {
-        workers: workers.unwrap_or(NonZeroUsize::MIN),
-        ..config.clone()
-    };
-    let (alive, gone) = mpsc::channel();
-    let guest = Arc::new(Guest {
-        cut: config.cut.clone(),
-        alive: Mutex::new(Some(alive)),
-    });
-    let tasks = Tasks {
-        handle: handle.clone(),
-        guest: Some(guest.clone()),
-    };
-    let shut = |system: &Arc<System<M>>| {
-        drop(lock(&guest.alive).take());
-        for cell in system.cells.iter() {
-            cell.wake();
-        }
-        // An error says that no sender is left, which is what is waited for.
-        let _ = gone.recv();
-    };
-    launch(
-        Executor::Tokio,
-        &config,
-        Runtime::Tasks(tasks),
-        scenario,
-        shut,
-    )
 }
 
 pub(super) struct Tasks {
@@ -133,7 +71,45 @@ impl Drop for Stay {
     }
 }
 
+/// A run's stay on another's runtime.
+pub(super) struct Visit {
+    guest: Arc<Guest>,
+    gone: mpsc::Receiver<()>,
+}
+
+impl Visit {
+    /// Lets no more tasks begin, and waits until those that there are have ended, as they do when woken.
+    pub(super) fn end(self, wake: impl FnOnce()) {
+        drop(lock(&self.guest.alive).take());
+        wake();
+        // An error says that no sender is left, which is what is waited for.
+        let _ = self.gone.recv();
+    }
+}
+
 impl Tasks {
+    /// Tasks of a runtime that is the run's own.
+    pub(super) fn own(runtime: &Runtime) -> Tasks {
+        Tasks {
+            handle: runtime.handle().clone(),
+            guest: None,
+        }
+    }
+
+    /// Tasks of another's runtime. If that drops one of them, the run is cut.
+    pub(super) fn guest(handle: &Handle, cut: &Cut) -> (Tasks, Visit) {
+        let (alive, gone) = mpsc::channel();
+        let guest = Arc::new(Guest {
+            cut: cut.clone(),
+            alive: Mutex::new(Some(alive)),
+        });
+        let tasks = Tasks {
+            handle: handle.clone(),
+            guest: Some(guest.clone()),
+        };
+        (tasks, Visit { guest, gone })
+    }
+
     /// Begins a life as a task.
     pub(super) fn start(&self, life: Life) {
         let Some(guest) = &self.guest else {

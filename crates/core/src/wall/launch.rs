@@ -1,0 +1,122 @@
+//! A run on each of the wall-clock executors: its threads or tasks are made, the run is kept until it is
+//! over, and whoever is left is ended.
+
+use super::context;
+use super::pool::Pool;
+use super::runtime::Runtime;
+use super::stack;
+use super::summary;
+use super::system::System;
+use super::threads::Threads;
+#[cfg(feature = "tokio")]
+use super::tokio::{self, Tasks};
+use crate::contract::{Addr, Config, Executor, Message, Report, RunError, Scenario};
+#[cfg(feature = "tokio")]
+use ::tokio::runtime::Handle;
+use std::io;
+#[cfg(feature = "tokio")]
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Runs a scenario with a task per actor. The calling thread waits until it is over.
+#[cfg(feature = "tokio")]
+pub(crate) fn on_tokio<M: Message>(
+    config: &Config,
+    scenario: impl Scenario<M>,
+) -> Result<Report, RunError> {
+    let executor = Executor::Tokio;
+    let built = tokio::build(config.workers, stack::of_worker::<M>());
+    let runtime = built.map_err(|error| without_threads(executor, config, error))?;
+    let tasks = Runtime::Tasks(Tasks::own(&runtime));
+    // The end of the runtime drops every task.
+    launch(executor, config, tasks, scenario, |_| tokio::end(runtime))
+}
+
+/// Runs a scenario with a task per actor on this runtime, beside whatever else it runs.
+#[cfg(feature = "tokio")]
+pub(crate) fn on_runtime<M: Message>(
+    handle: &Handle,
+    config: &Config,
+    scenario: impl Scenario<M>,
+) -> Result<Report, RunError> {
+    let workers = NonZeroUsize::new(handle.metrics().num_workers());
+    let config = Config {
+        workers: workers.unwrap_or(NonZeroUsize::MIN),
+        ..config.clone()
+    };
+    let (tasks, visit) = Tasks::guest(handle, &config.cut);
+    let shut = |system: &Arc<System<M>>| visit.end(|| system.wake_all());
+    let tasks = Runtime::Tasks(tasks);
+    launch(Executor::Tokio, &config, tasks, scenario, shut)
+}
+
+/// Runs a scenario with a thread per actor. The calling thread waits until it is over.
+pub(crate) fn on_threads<M: Message>(
+    config: &Config,
+    scenario: impl Scenario<M>,
+) -> Result<Report, RunError> {
+    let threads = Threads::new(stack::for_messages::<M>());
+    let running = threads.running();
+    let threads = Runtime::Threads(threads);
+    launch(Executor::Threads, config, threads, scenario, |system| {
+        // An actor that was just being started may miss the first call.
+        while !running.wait(Duration::from_millis(5), || system.wake_all()) {}
+    })
+}
+
+/// Runs a scenario on [`Config::workers`] threads. The calling thread waits until it is over.
+pub(crate) fn on_pool<M: Message>(
+    config: &Config,
+    scenario: impl Scenario<M>,
+) -> Result<Report, RunError> {
+    let executor = Executor::Pool;
+    let begun = Pool::begin(config.workers, stack::of_worker::<M>());
+    let (pool, crew) = begun.map_err(|error| without_threads(executor, config, error))?;
+    let pool = Runtime::Pool(pool);
+    launch(executor, config, pool, scenario, |system| {
+        crew.dismiss();
+        for who in (0..system.spawned()).map(Addr) {
+            let cell = system.cells.get(who.0);
+            if let Some(job) = cell.and_then(|cell| cell.handle.get())
+                && let Err(panic) = catch_unwind(AssertUnwindSafe(|| job.abandon()))
+            {
+                system.note_late_panic(who, panic);
+            }
+        }
+    })
+}
+
+/// Starts the root, keeps the time until the run is over, ends everybody who is left by `shut`, and
+/// reports.
+fn launch<M: Message>(
+    executor: Executor,
+    config: &Config,
+    runtime: Runtime,
+    scenario: impl Scenario<M>,
+    shut: impl FnOnce(&Arc<System<M>>),
+) -> Result<Report, RunError> {
+    let system = Arc::new(System::<M>::new(config, runtime));
+    context::spawn_root(&system, scenario);
+    system.clock.keep(
+        |now| system.watch(now),
+        |to, letter| system.post_delayed(to, letter),
+    );
+    let over = system.clock.now();
+    shut(&system);
+    summary::conclude(&system, executor, over)
+}
+
+/// The system had no threads for a run, which has not begun.
+fn without_threads(executor: Executor, config: &Config, source: io::Error) -> RunError {
+    let report = Report {
+        executor,
+        seed: config.seed,
+        ..Report::default()
+    };
+    RunError::Thread {
+        source,
+        report: Box::new(report),
+    }
+}
