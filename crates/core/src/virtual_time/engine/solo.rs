@@ -29,17 +29,22 @@ impl Thickness {
     /// Counts a window, of which all shards know the same.
     #[inline]
     pub(super) fn count(&mut self, agreed: &Vote) {
-        self.count_events(agreed.events);
-    }
-
-    /// The same, told the most events that a shard had.
-    #[inline]
-    pub(super) fn count_events(&mut self, events: u64) {
-        if events > THIN {
+        if agreed.events > THIN {
             (self.thin, self.thick) = (0, self.thick + 1);
         } else {
             (self.thin, self.thick) = (self.thin + 1, 0);
         }
+    }
+
+    /// The same, told the most events that a shard had. Whether all are to run their own again.
+    #[inline(always)]
+    pub(super) fn is_thick_after(&mut self, events: u64) -> bool {
+        if events > THIN {
+            self.thick += 1;
+            return self.is_thick();
+        }
+        self.thick = 0;
+        false
     }
 
     /// Whether one thread is to run all shards.

@@ -50,17 +50,23 @@ impl<M> Drop for Rooms<M> {
 pub(super) struct Lane<M: Message> {
     engine: *mut Engine<M>,
     shard: *mut Shard<M>,
+    next: Next,
+    /// In the window being run it has done something.
+    runs: bool,
+    /// How many others have sent something that is due in the window about to be run, and one of them.
+    sources: u32,
+    source: usize,
+}
+
+/// For which windows a shard has something.
+#[derive(Clone, Copy)]
+struct Next {
     /// The first window for which it has something for itself.
     own: u64,
     /// What it has for that window.
     kind: Kind,
     /// The first window for which it has sent something to others.
     sent: u64,
-    /// In the window being run it has done something.
-    runs: bool,
-    /// How many others have sent something that is due in the window about to be run, and one of them.
-    sources: u32,
-    source: usize,
 }
 
 /// What a shard has for a window.
@@ -80,9 +86,11 @@ impl<M: Message> Lane<M> {
         Lane {
             engine,
             shard: null_mut(),
-            own: u64::MAX,
-            kind: Kind::Any,
-            sent: u64::MAX,
+            next: Next {
+                own: u64::MAX,
+                kind: Kind::Any,
+                sent: u64::MAX,
+            },
             runs: false,
             sources: 0,
             source: 0,
@@ -94,35 +102,40 @@ impl<M: Message> Lane<M> {
     /// # Safety
     /// The thread has the shard, to which no reference is held.
     #[inline(always)]
-    unsafe fn look<const ALONE: bool>(&mut self) {
+    unsafe fn look<const ALONE: bool>(&self) -> Next {
         // SAFETY: the contract.
         let (shard, inbound) = unsafe { (&*self.shard, (*self.engine).inbound_pending) };
         let (queues, now) = (&shard.queues, shard.window.number);
-        let mut pending = queues.out[if ALONE { 0 } else { shard.index }].pending;
+        let (mut pending, mut sent) = (
+            queues.out[if ALONE { 0 } else { shard.index }].pending,
+            u64::MAX,
+        );
         if !ALONE {
             pending |= inbound;
-            self.sent = next_pending(queues.sent, now);
+            sent = next_pending(queues.sent, now);
         }
         let near = next_pending(pending, now);
         let (timers, far) = (queues.timers.next(), queues.far.next());
         let later = timers.min(far);
-        self.own = near.min(later);
-        self.kind = if near < later && (ALONE || inbound == 0) {
+        let own = near.min(later);
+        let kind = if near < later && (ALONE || inbound == 0) {
             Kind::Sent
         } else if timers < near && timers < far {
             Kind::Timers
         } else {
             Kind::Any
         };
+        Next { own, kind, sent }
     }
 
     #[inline(always)]
-    fn next(&self) -> u64 {
-        self.own.min(self.sent)
+    fn first(&self) -> u64 {
+        self.next.own.min(self.next.sent)
     }
 }
 
 /// How far one thread has come.
+#[derive(Clone, Copy)]
 struct Course {
     /// Windows before this one end before the limit and before the pause.
     bound: u64,
@@ -181,8 +194,8 @@ pub(super) unsafe fn run_thin<M: Message, P: Pause, const ALONE: bool>(
             }
             (*lane.shard).window.scattered = false;
             (*lane.shard).count_sent();
-            lane.look::<ALONE>();
-            next = next.min(lane.next());
+            lane.next = lane.look::<ALONE>();
+            next = next.min(lane.first());
         }
         let window = &(*lanes[0].shard).window;
         let bits = (*lanes[0].shard).settings.window_bits;
@@ -251,21 +264,20 @@ unsafe fn run_on<M: Message, P: Pause, const ALONE: bool>(
 ) {
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
-        loop {
-            let next = lanes[at].own;
-            if next >= until || course.stops || !ALONE && next >= lanes[at].sent {
-                return;
-            }
-            course.begin(next, config);
-            let done = run_own(lanes, at, next, pause);
-            course.note(&done);
+        // Not where they are, because that is memory.
+        let (mut next, mut here) = (lanes[at].next, *course);
+        while next.own < until && !here.stops && (ALONE || next.own < next.sent) {
+            let window = next.own;
+            here.begin(window, config);
+            let done = run_own(lanes, at, next.kind, window, pause);
+            here.note(&done);
             if !ALONE {
-                thickness.count_events(done.events);
-                course.stops |= thickness.is_thick();
-                until = until.min(pass_far_on(lanes, at, next));
+                here.stops |= thickness.is_thick_after(done.events);
+                until = until.min(pass_far_on(lanes, at, window));
             }
-            lanes[at].look::<ALONE>();
+            next = lanes[at].look::<ALONE>();
         }
+        (lanes[at].next, *course) = (next, here);
     }
 }
 
@@ -287,7 +299,7 @@ unsafe fn run_lanes<M: Message, P: Pause>(
             // When the first shard has something, which that is, and when the next one has.
             let (mut first, mut at, mut second) = (u64::MAX, 0, u64::MAX);
             for (index, lane) in lanes.iter().enumerate() {
-                let next = lane.next();
+                let next = lane.first();
                 if next < first {
                     (second, first, at) = (first, next, index);
                 } else {
@@ -297,14 +309,14 @@ unsafe fn run_lanes<M: Message, P: Pause>(
             if first >= course.bound {
                 return;
             }
-            if first < second && lanes[at].own < lanes[at].sent {
+            if first < second && lanes[at].next.own < lanes[at].next.sent {
                 running.go_to(lanes[at].shard);
                 let until = second.min(course.bound);
                 run_on::<M, P, false>(lanes, at, until, course, thickness, config, pause);
                 continue;
             }
             course.begin(first, config);
-            let only = first < second && lanes[at].own > first;
+            let only = first < second && lanes[at].next.own > first;
             let receiver = only.then(|| only_receiver(lanes, at, first)).flatten();
             let events = match receiver {
                 Some(to) => {
@@ -313,14 +325,13 @@ unsafe fn run_lanes<M: Message, P: Pause>(
                     (*lanes[at].shard).queues.sent &= !(1 << (first % RING));
                     course.note(&done);
                     pass_far_on(lanes, to, first);
-                    lanes[to].look::<false>();
-                    lanes[at].look::<false>();
+                    lanes[to].next = lanes[to].look::<false>();
+                    lanes[at].next = lanes[at].look::<false>();
                     done.events
                 }
                 None => run_together(lanes, running, course, first, pause),
             };
-            thickness.count_events(events);
-            course.stops |= thickness.is_thick();
+            course.stops |= thickness.is_thick_after(events);
         }
     }
 }
@@ -358,7 +369,7 @@ unsafe fn run_together<M: Message, P: Pause>(
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
         for from in 0..lanes.len() {
-            if lanes[from].sent == window {
+            if lanes[from].next.sent == window {
                 let queues = &mut (*lanes[from].shard).queues;
                 queues.sent &= !(1 << place);
                 for (to, out) in queues.out.iter().enumerate() {
@@ -371,14 +382,14 @@ unsafe fn run_together<M: Message, P: Pause>(
         }
         for to in 0..lanes.len() {
             let sources = std::mem::take(&mut lanes[to].sources);
-            let own = lanes[to].own == window;
+            let own = lanes[to].next.own == window;
             if sources == 0 && !own {
                 continue;
             }
             lanes[to].runs = true;
             running.go_to(lanes[to].shard);
             let done = if sources == 0 {
-                run_own(lanes, to, window, pause)
+                run_own(lanes, to, lanes[to].next.kind, window, pause)
             } else if sources == 1 && !own {
                 run_sent(lanes, to, lanes[to].source, window, pause)
             } else {
@@ -394,8 +405,8 @@ unsafe fn run_together<M: Message, P: Pause>(
             }
         }
         for lane in lanes {
-            if std::mem::take(&mut lane.runs) || lane.sent == window {
-                lane.look::<false>();
+            if std::mem::take(&mut lane.runs) || lane.next.sent == window {
+                lane.next = lane.look::<false>();
             }
         }
     }
@@ -439,8 +450,8 @@ unsafe fn pass_all_far_on<M: Message>(lanes: &mut [Lane<M>], from: usize, window
             }
             let wheel = &mut (*shard).queues.far;
             far.drain(..).for_each(|far| wheel.push(far));
-            lanes[to].look::<false>();
-            first = first.min(lanes[to].own);
+            lanes[to].next = lanes[to].look::<false>();
+            first = first.min(lanes[to].next.own);
         }
     }
     first
@@ -454,15 +465,11 @@ unsafe fn pass_all_far_on<M: Message>(lanes: &mut [Lane<M>], from: usize, window
 unsafe fn run_own<M: Message, P: Pause>(
     lanes: &mut [Lane<M>],
     at: usize,
+    kind: Kind,
     window: u64,
     pause: &P,
 ) -> Done {
-    let Lane {
-        engine,
-        shard,
-        kind,
-        ..
-    } = lanes[at];
+    let Lane { engine, shard, .. } = lanes[at];
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
         match kind {
