@@ -12,20 +12,25 @@ struct Handler<A: Actor<M>, M: Message> {
     busy: bool,
 }
 
-/// What [`drive`](crate::drive) does, and the finish.
-pub(super) async fn handle<A: Actor<M>, M: Message>(actor: A, cx: WallContext<M>) {
+/// What [`drive`](crate::drive) does, and the finish. No `async fn`, which would store its arguments twice.
+pub(super) fn handle<A: Actor<M>, M: Message>(
+    actor: A,
+    cx: WallContext<M>,
+) -> impl Future<Output = ()> + Send {
     let mut life = Handler {
         actor,
         cx,
         busy: true,
     };
-    life.actor.start(&mut life.cx);
-    loop {
-        life.busy = false;
-        let event = life.cx.recv().await;
-        life.busy = true;
-        if life.actor.on(event, &mut life.cx) == Flow::Stop {
-            return;
+    async move {
+        life.actor.start(&mut life.cx);
+        loop {
+            life.busy = false;
+            let event = life.cx.recv().await;
+            life.busy = true;
+            if life.actor.on(event, &mut life.cx) == Flow::Stop {
+                return;
+            }
         }
     }
 }
