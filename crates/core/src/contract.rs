@@ -46,7 +46,7 @@ pub use error::RunError;
 pub use event::{Envelope, Event, Reason, SpanId, Ticket, TimerHandle, Token};
 pub use fingerprint::Fingerprint;
 #[cfg(feature = "serde")]
-pub use kind::{Kind, ProcessState};
+pub use kind::{EachKind, Kind, ProcessState};
 pub use message::Message;
 #[cfg(feature = "serde")]
 pub use plain::Plain;

@@ -219,6 +219,9 @@ pub fn kinds<W: Watch>(local: &FsmLocal<W>) -> crate::Kinds<Msg> {
     crate::Kinds::plain()
         .with_script::<Monster<W>>(local.clone())
         .with::<Pirate<W::Pirate>>(local.watch().pirate())
+        .with_each::<monster::Introduction, 5>()
+        .with_each::<monster::Share, 2>()
+        .with_each::<monster::Goodbye, 1>()
 }
 
 /// What [`run`] adds to a configuration.

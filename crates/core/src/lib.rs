@@ -85,7 +85,7 @@ pub use contract::{
     SpanId, Spawn, Ticket, Time, TimerHandle, Token, Wait, Waiting, WaitingActor, drive, perform,
 };
 #[cfg(feature = "serde")]
-pub use contract::{Kind, Plain, ProcessState};
+pub use contract::{EachKind, Kind, Plain, ProcessState};
 #[doc(hidden)]
 pub use contract::{Own, Sample};
 pub use determinism::{Difference, NotDeterministic, check_determinism};

@@ -5,7 +5,7 @@ use super::address::{Addr, AddrRange};
 use super::distribution::{Distribution, seconds};
 use super::event::{Envelope, SpanId, Ticket, TimerHandle, Token};
 #[cfg(feature = "serde")]
-use super::kind::Kind;
+use super::kind::{EachKind, Kind};
 use super::message::Message;
 use super::probes::Sample;
 use super::random::Random;
@@ -200,6 +200,13 @@ pub trait Context<M: Message>: Send {
         for (index, to) in (0..).zip(to.iter()) {
             self.send_all(to, bodies(index));
         }
+    }
+
+    /// Sends messages of a [kind](crate::EachKind) to each of a range of actors, as [`Context::send_each`] does. In
+    /// virtual time they can be made in another process.
+    #[cfg(feature = "serde")]
+    fn send_each_kind<const N: usize>(&mut self, to: AddrRange, bodies: impl EachKind<M, N>) {
+        self.send_each(to, move |index| bodies.bodies(index));
     }
 
     /// Sends a message `delay` later than now; the latency comes on top.

@@ -53,6 +53,40 @@ pub trait Kind: Sized + Send + 'static {
     fn restore<'de, D: Deserializer<'de>>(from: D, local: &Self::Local) -> Result<Self, D::Error>;
 }
 
+/// A kind of messages that are sent to each of many actors, as data from which those for one of them are made: by any
+/// worker, also of another process ([`Context::send_each_kind`](crate::Context::send_each_kind)).
+///
+/// ```
+/// use corsair::{EachKind, Message};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Message)]
+/// struct Seat(u32);
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Seats { first: u32 }
+///
+/// impl EachKind<Seat, 1> for Seats {
+///     const NAME: &'static str = "seats";
+///
+///     fn bodies(&self, index: u32) -> [Seat; 1] {
+///         [Seat(self.first + index)]
+///     }
+/// }
+///
+/// let [Seat(seat)] = Seats { first: 10 }.bodies(3);
+/// assert_eq!(seat, 13);
+/// ```
+pub trait EachKind<M, const N: usize>:
+    Serialize + DeserializeOwned + Send + Sync + 'static
+{
+    /// Its name, different from those of all other kinds of a program.
+    const NAME: &'static str;
+
+    /// The messages for the actor with this index: the same ones, whenever it is asked.
+    fn bodies(&self, index: u32) -> [M; N];
+}
+
 /// What actors of a process change together beside their own states, such as totals that they hand in as they end. It is
 /// written once for each process when a run is saved, and that of all processes is added up in one of those that go on
 /// ([`Kinds::with_state`](crate::Kinds::with_state)). What actors do never depends on it.

@@ -3,6 +3,7 @@
 mod farewell;
 #[cfg(feature = "serde")]
 mod kind;
+mod told;
 
 use super::message::millis;
 use super::pirate::Pirate;
@@ -18,6 +19,10 @@ pub use kind::{FsmLocal, FsmParameters};
 use std::num::NonZeroU16;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+#[cfg(feature = "serde")]
+pub(super) use told::Goodbye;
+use told::Told;
+pub(super) use told::{Introduction, Share};
 
 /// After sending to this many pirates the FSM lets them work, so that neither the events on their
 /// way nor the pirates concerned outgrow the caches, and wall-clock mailboxes have time to drain.
@@ -163,18 +168,13 @@ impl<W: Watch> Monster<W> {
             return self.introduce_the_only_one(chunk, cx);
         }
         let (first, count) = (chunk.start, chunk.end - chunk.start);
-        let gifts = self.gifts.take(count, 2);
-        cx.send_each(pirates.part(chunk), move |at| {
-            let (index, mut random) = (first + at, gifts.random_of(at));
-            let mut buddy = || {
-                let other = random.below(others);
-                let buddy = pirates.at(other + u32::from(other >= index));
-                Msg::NameDrop { buddy }
-            };
-            let (first, second) = (buddy(), buddy());
-            let [gold, chat] = gifts.draw(&mut random);
-            [Msg::Hello { name: index }, first, second, gold, chat]
-        });
+        let introduction = Introduction {
+            pirates,
+            first,
+            others,
+            share: self.gifts.take(count, 2),
+        };
+        introduction.tell(pirates.part(chunk), cx);
         self.sent += 5 * u64::from(count);
     }
 
@@ -190,10 +190,8 @@ impl<W: Watch> Monster<W> {
     /// Sends each pirate of a chunk its gifts.
     fn give<C: Context<Msg>>(&mut self, chunk: std::ops::Range<u32>, cx: &mut C) {
         let count = chunk.end - chunk.start;
-        let gifts = self.gifts.take(count, 0);
-        cx.send_each(self.pirates.part(chunk), move |at| {
-            gifts.draw(&mut gifts.random_of(at))
-        });
+        let share = self.gifts.take(count, 0);
+        share.tell(self.pirates.part(chunk), cx);
         self.sent += 2 * u64::from(count);
     }
 
@@ -315,9 +313,6 @@ impl<W: Watch> Monster<W> {
     }
 }
 
-/// The shortest random period to chat at, in milliseconds. The longest is 9,999.
-const SHORTEST: NonZeroU16 = NonZeroU16::new(100).expect("100 is not 0");
-
 /// What a pirate gets beside its name and its buddies.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -328,50 +323,15 @@ struct Gifts {
 }
 
 impl Gifts {
-    /// What so many pirates get next, each of whom is told of so many others before.
-    fn take(&mut self, pirates: u32, others: u64) -> Share {
+    /// What so many pirates get next, for each of whom so many random numbers are used before.
+    fn take(&mut self, pirates: u32, used_before: u64) -> Share {
         let share = Share {
             period_ms: self.period_ms,
             random: self.random.clone(),
-            others,
+            used_before,
         };
-        let golds = (0..pirates).map(|at| {
-            let mut random = share.random_of(at);
-            random.skip(others);
-            u64::from(random.below(GOLD))
-        });
-        self.minted += golds.sum::<u64>();
+        self.minted += share.minted(pirates);
         self.random = share.random_of(pirates);
         share
-    }
-}
-
-/// A pirate gets less gold than this.
-const GOLD: u32 = 100;
-
-/// What some pirates get, in their order. Each has random numbers of its own, so that nobody need be asked in
-/// turn: as many as it gets to know others, one for its gold, and one for its period.
-struct Share {
-    period_ms: Option<NonZeroU16>,
-    random: Random,
-    others: u64,
-}
-
-impl Share {
-    /// The random numbers of a pirate.
-    #[inline(always)]
-    fn random_of(&self, at: u32) -> Random {
-        let mut random = self.random.clone();
-        random.skip(u64::from(at) * (self.others + 2));
-        random
-    }
-
-    /// Draws gold and a period to chat at.
-    #[inline(always)]
-    fn draw(&self, random: &mut Random) -> [Msg; 2] {
-        let gold = random.below(GOLD);
-        let at_random = SHORTEST.saturating_add(random.below(9_900) as u16);
-        let period_ms = self.period_ms.unwrap_or(at_random);
-        [Msg::GoldCoin(gold), Msg::Chat { period_ms }]
     }
 }

@@ -94,7 +94,7 @@ impl<M: Message, C: Carrier> Exchange<Cargo<M>> for Across<'_, M, C> {
         vote: Vote,
         out: &mut [Cargo<M>],
         inbox: &mut [Cargo<M>],
-        idle: impl FnMut() -> bool,
+        mut idle: impl FnMut() -> bool,
     ) -> Vote {
         if self.is_lost {
             return Vote { halt: true, ..vote };
@@ -109,10 +109,13 @@ impl<M: Message, C: Carrier> Exchange<Cargo<M>> for Across<'_, M, C> {
             }
         }
         let own = self.own.clone();
-        let mut agreed = (self.local).exchange(vote, &mut out[own.clone()], &mut inbox[own], idle);
+        let mut agreed =
+            (self.local).exchange(vote, &mut out[own.clone()], &mut inbox[own], &mut idle);
         if self.local.is_broken() {
             return self.lose(vote);
         }
+        // What is done ahead here would be done later, if there is nothing to wait for.
+        idle();
         for from in self.others(inbox.len()) {
             match self.receive(from, &mut inbox[from]) {
                 Ok(other) => agreed = agreed.and(other),

@@ -15,8 +15,12 @@ pub(super) use scripts::root_script;
 use super::form::Form;
 use super::population::SpawnRequest;
 use super::scheduled::Kind;
-use super::shard::Shard;
+#[cfg(feature = "serde")]
+use super::shard::ByKind as EachByKind;
+use super::shard::{ByClosure as EachByClosure, Shard};
 use super::waker;
+#[cfg(feature = "serde")]
+use crate::contract::EachKind;
 use crate::contract::time::nanos;
 use crate::contract::{
     Actor, Addr, AddrRange, AsyncContext, Context, Envelope, Event, Message, Own, Sample, SpanId,
@@ -221,7 +225,13 @@ impl<M: Message, R: ShardAccess<M>> Context<M> for VirtualContext<M, R> {
     where
         F: Fn(u32) -> [M; N] + Send + Sync + 'static,
     {
-        self.post_each(to, bodies);
+        self.post_each(to, EachByClosure(bodies));
+    }
+
+    #[cfg(feature = "serde")]
+    #[inline(always)]
+    fn send_each_kind<const N: usize>(&mut self, to: AddrRange, bodies: impl EachKind<M, N>) {
+        self.post_each(to, EachByKind(bodies));
     }
 
     #[inline]

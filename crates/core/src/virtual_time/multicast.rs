@@ -6,11 +6,14 @@
 //! in the order are a matter of its sender, its number and its receiver, whoever makes it.
 
 use super::addresses::PAGE;
+#[cfg(feature = "serde")]
+use super::travel::CodecError;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// What an actor sends to each of a range of others, without the messages.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct MulticastLabel {
     pub(super) from: u32,
     pub(super) sent: u64,
@@ -56,6 +59,26 @@ pub(super) trait Bodies<S>: Send + Sync {
     /// # Safety
     /// The shard is valid and this thread's, and no reference to it is held.
     unsafe fn send(&self, label: MulticastLabel, receivers: Range<u32>, shard: *mut S);
+
+    /// The name of their kind; `None`: a closure, which cannot travel.
+    #[cfg(feature = "serde")]
+    fn portable(&self) -> Option<&'static str>;
+
+    /// Writes what they are made from.
+    #[cfg(feature = "serde")]
+    fn parameters(&self, to: &mut Vec<u8>) -> Result<(), CodecError>;
+}
+
+/// Which messages to many are made by the shards that have the receivers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sharing {
+    /// None: there is one shard, or more is known of a message than its sender.
+    None,
+    /// Those that can go to other processes.
+    #[cfg(feature = "serde")]
+    Portable,
+    /// All.
+    All,
 }
 
 #[cfg(test)]

@@ -21,13 +21,16 @@ mod waits;
 
 pub(crate) use counters::LoggedEvent;
 pub(super) use counters::{Counters, Failure, FailureCause, panic_order};
+pub(super) use multicasts::{ByClosure, MakeBodies};
+#[cfg(feature = "serde")]
+pub(super) use multicasts::{ByKind, read_bodies};
 #[cfg(feature = "serde")]
 pub(super) use notes::Notes;
 pub(super) use timer::Timer;
 
 use super::header::Header;
 use super::kept::Kept;
-use super::multicast::Multicast;
+use super::multicast::{Multicast, Sharing};
 use super::places::Places;
 use super::population::SpawnRequest;
 use super::scheduled::{Head, Kind, MAX_WINDOW_BITS, Scheduled};
@@ -108,7 +111,10 @@ impl<M: Message> Shard<M> {
                 window_bits,
                 offset_mask: (1 << window_bits) - 1,
                 plain: !config.traces && config.network.is_none(),
-                shares_multicasts: shards > 1 && !config.traces && config.network.is_none(),
+                sharing: match shards > 1 && !config.traces && config.network.is_none() {
+                    true => Sharing::All,
+                    false => Sharing::None,
+                },
                 to_root: config.dead_letters == DeadLetters::ToRoot,
                 per_actor: config.per_actor,
                 traces: config.traces,

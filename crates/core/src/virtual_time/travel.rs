@@ -15,7 +15,7 @@ mod wire;
 
 pub(super) use codec::{Codec, CodecError, Input, expect_end, get, put, put_number};
 pub use error::SnapshotError;
-pub(super) use events::{read_spawn, write_spawn};
+pub(super) use events::{read_multicast, read_spawn, write_multicast, write_spawn};
 pub use kinds::Kinds;
 pub use part::StoredPart;
 pub(super) use part::{

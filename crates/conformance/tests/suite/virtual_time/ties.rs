@@ -3,7 +3,8 @@
 
 use super::number::{Body, MS, Number, config, nine, run};
 use corsair::{
-    AskError, AsyncContext, Config, Event, Message, RunError, Scenario, Spawn, Time, Token,
+    AskError, AsyncContext, Config, EachKind, Event, Message, RunError, Scenario, Spawn, Time,
+    Token,
 };
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,6 +19,19 @@ enum How {
     OneByOne,
     Together,
     ToEach,
+    ToEachByKind,
+}
+
+/// The numbers of a round.
+#[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
+struct Round(u64);
+
+impl EachKind<Number, 5> for Round {
+    const NAME: &'static str = "round";
+
+    fn bodies(&self, index: u32) -> [Number; 5] {
+        [1, 2, 3, 4, 5].map(|n| Number(self.0 * 10_000 + u64::from(index) * 5 + n))
+    }
 }
 
 /// Sends numbers to a crowd; who gets one tells when and of what.
@@ -44,9 +58,8 @@ impl Scenario<Number> for Batches {
             })
             .await;
         for round in 0..3 {
-            let numbers = move |index: u32| {
-                [1, 2, 3, 4, 5].map(|n| Number(round * 10_000 + u64::from(index) * 5 + n))
-            };
+            let round = Round(round);
+            let numbers = move |index| round.bodies(index);
             match how {
                 How::OneByOne => {
                     for (index, to) in (0..).zip(crowd.iter()) {
@@ -61,9 +74,10 @@ impl Scenario<Number> for Batches {
                     }
                 }
                 How::ToEach => cx.send_each(crowd, numbers),
+                How::ToEachByKind => cx.send_each_kind(crowd, round),
             }
             // In the same window as what it is to come after.
-            cx.send(crowd.get(CROWD - 1), Number(round));
+            cx.send(crowd.get(CROWD - 1), Number(round.0));
             cx.sleep(MS).await;
         }
         cx.settle().await;
@@ -101,7 +115,7 @@ fn sending_together_is_sending_one_after_the_other() {
         assert!(one_by_one.1 > 0);
         for (workers, lookahead) in [(1, None), (2, None), (3, Some(US * 10))] {
             // Windows of 10 us: what is sent now is due beyond the ring.
-            for how in [How::Together, How::ToEach] {
+            for how in [How::Together, How::ToEach, How::ToEachByKind] {
                 assert_eq!(run_of(workers, lookahead, how), one_by_one);
             }
         }

@@ -1,5 +1,6 @@
 //! The end: goodbyes out, goodbyes and gold in.
 
+use super::told::{Goodbye, Told};
 use super::{at_once, end_of_step};
 use crate::contract::{Addr, AddrRange, Context, Event, Token, Wait};
 use crate::fsm::{Msg, PirateWatch, Tally, Watch};
@@ -138,7 +139,7 @@ impl Farewell {
             }
             let end = end_of_step(pirates, self.asked);
             let asked = pirates.part(self.asked..end);
-            cx.send_each(asked, |_| [Msg::Goodbye { gold: 0 }]);
+            Goodbye.tell(asked, cx);
             self.asked = end;
             self.step = Step::TakeIn;
             if let Some(wait) = self.before_the_next(pirates) {

@@ -86,11 +86,10 @@ pub fn run_part<M: Message, S: Kind + Script<M>, C: Carrier>(
     assert_eq!(carriers.len(), own, "each worker has a carrier");
     let first = part.process * own;
     let mut begun = begin(config, first..first + own, kinds, beginning)?;
-    // A function cannot be sent to another process.
     begun
         .shards
         .iter_mut()
-        .for_each(PausableShard::keep_multicasts);
+        .for_each(PausableShard::share_what_is_portable);
     let matrix = Matrix::<Cargo<M>>::new(own);
     let workers = carriers.into_iter().zip(begun.shards);
     let workers: Vec<_> = workers.map(|one| Mutex::new(Some(one))).collect();

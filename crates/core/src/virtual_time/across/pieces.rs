@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! piece    flags, then if it is the first of its window the vote, then sections
-//! section  WINDOW its number, how many events, the events; FAR how many, each with its time; SPAWN one
+//! section  WINDOW its number, how many events, the events; FAR how many, each with its time; SPAWN one;
+//!          MULTICAST one
 //! ```
 //!
 //! How events are written says [`Wire`](crate::virtual_time::travel::Wire). Only what spawns are made of, and messages that are
@@ -13,7 +14,9 @@ use crate::contract::Message;
 use crate::virtual_time::buffer::{Buffer, Pool};
 use crate::virtual_time::exchange::Vote;
 use crate::virtual_time::parcel::Far;
-use crate::virtual_time::travel::{CodecError, Kinds, read_spawn, take, take_u64, write_spawn};
+use crate::virtual_time::travel::{
+    CodecError, Kinds, read_multicast, read_spawn, take, take_u64, write_multicast, write_spawn,
+};
 
 /// Pieces end with the events of a chunk with which they get longer than this.
 const LONG: usize = 1 << 16;
@@ -22,6 +25,7 @@ const LAST: u8 = 2;
 const WINDOW: u8 = 1;
 const FAR: u8 = 2;
 const SPAWN: u8 = 3;
+const MULTICAST: u8 = 4;
 
 /// Pieces that are being written for one shard.
 struct Pieces<'a, C> {
@@ -123,6 +127,13 @@ impl<M: Message, C: Carrier> Across<'_, M, C> {
                 pieces.next();
             }
         }
+        for multicast in parcel.multicasts.drain(..) {
+            pieces.piece.push(MULTICAST);
+            write_multicast(&multicast, &mut pieces.piece).map_err(unwritten)?;
+            if pieces.piece.len() >= LONG {
+                pieces.next();
+            }
+        }
         pieces.piece[0] |= LAST;
         pieces.carrier.send(to, &mut pieces.piece);
         self.piece = pieces.piece;
@@ -206,6 +217,7 @@ fn read_piece<M: Message>(
                 }
             }
             [SPAWN] => parcel.spawns.push(read_spawn(kinds, from)?),
+            [MULTICAST] => parcel.multicasts.push(read_multicast(kinds, from)?),
             [other] => return Err(CodecError::Number(other.into(), "section")),
         }
     }

@@ -4,7 +4,7 @@ use super::{ShardAccess, VirtualContext};
 use crate::contract::{AddrRange, Message, SpanId, time::nanos};
 use crate::network::Fate;
 use crate::virtual_time::scheduled::Kind;
-use crate::virtual_time::shard::Shard;
+use crate::virtual_time::shard::{MakeBodies, Shard};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl<M: Message, R: ShardAccess<M>> VirtualContext<M, R> {
@@ -35,11 +35,7 @@ impl<M: Message, R: ShardAccess<M>> VirtualContext<M, R> {
 
     /// Sends messages to each of a range of actors.
     #[inline(always)]
-    pub(super) fn post_each<const N: usize>(
-        &self,
-        to: AddrRange,
-        bodies: impl Fn(u32) -> [M; N] + Send + Sync + 'static,
-    ) {
+    pub(super) fn post_each<const N: usize>(&self, to: AddrRange, bodies: impl MakeBodies<M, N>) {
         if N == 0 || to.is_empty() {
             return;
         }
@@ -59,10 +55,10 @@ impl<M: Message, R: ShardAccess<M>> VirtualContext<M, R> {
     /// not so many sequence numbers left.
     #[cold]
     #[inline(never)]
-    fn post_one_by_one<const N: usize>(&self, to: AddrRange, bodies: impl Fn(u32) -> [M; N]) {
+    fn post_one_by_one<const N: usize>(&self, to: AddrRange, bodies: impl MakeBodies<M, N>) {
         for index in 0..to.len() {
             let receiver = to.at(index).as_u32();
-            match catch_unwind(AssertUnwindSafe(|| bodies(index))) {
+            match catch_unwind(AssertUnwindSafe(|| bodies.make(index))) {
                 Ok(bodies) => self.post_all(receiver, bodies),
                 Err(panic) => {
                     let shard = self.shard();

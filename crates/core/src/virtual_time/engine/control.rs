@@ -6,6 +6,8 @@ use crate::contract::{Addr, Config, Message, SpanId, Spawn, Time};
 use crate::virtual_time::context::Running;
 use crate::virtual_time::exchange::Exchange;
 use crate::virtual_time::header::State;
+#[cfg(feature = "serde")]
+use crate::virtual_time::multicast::Sharing;
 use crate::virtual_time::parcel::{Parcel, next_pending};
 use crate::virtual_time::pause::{Before, Pause};
 use crate::virtual_time::population::{Blueprint, Seen};
@@ -93,10 +95,13 @@ impl<M: Message> PausableShard<M> {
         counters.failure.is_some() || counters.too_many
     }
 
-    /// What its actors send to many is made here, and not by the receivers' shards.
+    /// Some of the other shards are in other processes.
     #[cfg(feature = "serde")]
-    pub(in super::super) fn keep_multicasts(&mut self) {
-        self.0.shard().settings.shares_multicasts = false;
+    pub(in super::super) fn share_what_is_portable(&mut self) {
+        let sharing = &mut self.0.shard().settings.sharing;
+        if *sharing == Sharing::All {
+            *sharing = Sharing::Portable;
+        }
     }
 
     /// Notes every event from here on.

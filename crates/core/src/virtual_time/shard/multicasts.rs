@@ -2,9 +2,13 @@
 
 use super::Shard;
 use super::counters::{Failure, FailureCause};
+#[cfg(feature = "serde")]
+use crate::contract::EachKind;
 use crate::contract::{Addr, AddrRange, Message, PanicReport, Time, report::panic_text};
 use crate::virtual_time::addresses::PAGE;
-use crate::virtual_time::multicast::{Bodies, Multicast, MulticastLabel};
+use crate::virtual_time::multicast::{Bodies, Multicast, MulticastLabel, Sharing};
+#[cfg(feature = "serde")]
+use crate::virtual_time::travel::{CodecError, get, put};
 use std::any::Any;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,14 +17,67 @@ use std::sync::Arc;
 /// Fewer receivers than this are not worth a meeting.
 const MANY: u32 = if cfg!(miri) { 4 } else { 2 * PAGE };
 
-/// The messages are what a function makes of the receiver's index.
-struct ByIndex<F, const N: usize>(F);
-
-impl<M, F, const N: usize> Bodies<Shard<M>> for ByIndex<F, N>
-where
-    M: Message,
-    F: Fn(u32) -> [M; N] + Send + Sync,
+/// What the messages for a receiver are made by.
+pub(in super::super) trait MakeBodies<M, const N: usize>:
+    Send + Sync + 'static
 {
+    /// Those for the receiver with this index.
+    fn make(&self, index: u32) -> [M; N];
+
+    /// See [`Bodies::portable`].
+    #[cfg(feature = "serde")]
+    const KIND: Option<&'static str> = None;
+
+    /// See [`Bodies::parameters`].
+    #[cfg(feature = "serde")]
+    fn parameters(&self, _: &mut Vec<u8>) -> Result<(), CodecError> {
+        Err(CodecError::NoKind)
+    }
+}
+
+/// A closure.
+pub(in super::super) struct ByClosure<F>(pub(in super::super) F);
+
+impl<M, F: Fn(u32) -> [M; N] + Send + Sync + 'static, const N: usize> MakeBodies<M, N>
+    for ByClosure<F>
+{
+    #[inline(always)]
+    fn make(&self, index: u32) -> [M; N] {
+        (self.0)(index)
+    }
+}
+
+/// Data of a kind.
+#[cfg(feature = "serde")]
+pub(in super::super) struct ByKind<K>(pub(in super::super) K);
+
+#[cfg(feature = "serde")]
+impl<M, K: EachKind<M, N>, const N: usize> MakeBodies<M, N> for ByKind<K> {
+    #[inline(always)]
+    fn make(&self, index: u32) -> [M; N] {
+        self.0.bodies(index)
+    }
+
+    const KIND: Option<&'static str> = Some(K::NAME);
+
+    fn parameters(&self, to: &mut Vec<u8>) -> Result<(), CodecError> {
+        put(to, &self.0)
+    }
+}
+
+/// The messages of a kind that were written.
+#[cfg(feature = "serde")]
+pub(in super::super) fn read_bodies<M: Message, K: EachKind<M, N>, const N: usize>(
+    from: &mut &[u8],
+) -> Result<Arc<dyn Bodies<Shard<M>>>, CodecError> {
+    let kind: K = get(from)?;
+    Ok(Arc::new(ByIndex(ByKind(kind))))
+}
+
+/// The messages are what somebody makes of the receiver's index.
+struct ByIndex<B, const N: usize>(B);
+
+impl<M: Message, B: MakeBodies<M, N>, const N: usize> Bodies<Shard<M>> for ByIndex<B, N> {
     #[inline]
     unsafe fn send(&self, label: MulticastLabel, receivers: Range<u32>, shard: *mut Shard<M>) {
         let MulticastLabel {
@@ -32,7 +89,7 @@ where
             let send = AssertUnwindSafe(|| {
                 for index in left.clone() {
                     at = index;
-                    let bodies = (self.0)(index);
+                    let bodies = self.0.make(index);
                     let seq = label.seq + index * N as u32;
                     // SAFETY: the contract; the reference ends before the function is called again.
                     unsafe {
@@ -48,24 +105,31 @@ where
             left.start = at + 1;
         }
     }
+
+    #[cfg(feature = "serde")]
+    fn portable(&self) -> Option<&'static str> {
+        B::KIND
+    }
+
+    #[cfg(feature = "serde")]
+    fn parameters(&self, to: &mut Vec<u8>) -> Result<(), CodecError> {
+        self.0.parameters(to)
+    }
 }
 
 impl<M: Message> Shard<M> {
     /// Sends messages of the actor being run to each of a range of others, where nothing is known of a message but its
-    /// sender and there is no network. Gives the function back, and nothing is sent, if the actor has not so many sequence
+    /// sender and there is no network. Gives what they are made by back, and nothing is sent, if the actor has not so many sequence
     /// numbers left.
     ///
     /// # Safety
     /// The shard is valid and this thread's, and no reference to it is held.
     #[inline]
-    pub(in super::super) unsafe fn post_each<const N: usize, F>(
+    pub(in super::super) unsafe fn post_each<const N: usize, B: MakeBodies<M, N>>(
         shard: *mut Shard<M>,
         to: AddrRange,
-        bodies: F,
-    ) -> Result<(), F>
-    where
-        F: Fn(u32) -> [M; N] + Send + Sync + 'static,
-    {
+        bodies: B,
+    ) -> Result<(), B> {
         // SAFETY: the contract; references end before code of the user's runs.
         unsafe {
             let before = (*shard).header().seq;
@@ -83,7 +147,13 @@ impl<M: Message> Shard<M> {
                 count: to.len(),
             };
             let bodies = ByIndex(bodies);
-            if (*shard).settings.shares_multicasts && to.len() >= MANY {
+            let shared = match (*shard).settings.sharing {
+                Sharing::None => false,
+                #[cfg(feature = "serde")]
+                Sharing::Portable => B::KIND.is_some(),
+                Sharing::All => true,
+            };
+            if shared && to.len() >= MANY {
                 let bodies = Arc::new(bodies);
                 (*shard).multicasts.push(Multicast { label, bodies });
             } else {

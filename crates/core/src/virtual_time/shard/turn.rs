@@ -6,6 +6,7 @@ use crate::contract::random::Streams;
 use crate::contract::{Cut, Latency, Waiting};
 use crate::network::Network;
 use crate::virtual_time::header::Header;
+use crate::virtual_time::multicast::Sharing;
 use crate::virtual_time::near::Near;
 use crate::virtual_time::parcel::RING;
 use crate::virtual_time::scheduled::{Head, Kind};
@@ -28,8 +29,7 @@ pub(in super::super) struct Settings {
     pub(in super::super) offset_mask: u32,
     /// Nothing is known of a message but its sender, and its latency is that of its pair.
     pub(in super::super) plain: bool,
-    /// What is sent to many is made by the shards that have the receivers.
-    pub(in super::super) shares_multicasts: bool,
+    pub(in super::super) sharing: Sharing,
     /// The root gets dead letters.
     pub(in super::super) to_root: bool,
     pub(in super::super) per_actor: bool,

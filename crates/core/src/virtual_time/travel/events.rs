@@ -1,8 +1,9 @@
-//! Events and spawns as bytes.
+//! Events, spawns, and what was sent to many, as bytes.
 
 use super::codec::put_number;
 use super::{Codec, CodecError, Input, Kinds, get, put};
 use crate::contract::{Message, Spawn};
+use crate::virtual_time::multicast::Multicast;
 use crate::virtual_time::population::SpawnRequest;
 use crate::virtual_time::scheduled::{Head, Kind, Scheduled};
 use crate::virtual_time::shard::Shard;
@@ -119,4 +120,27 @@ pub(in super::super) fn read_spawn<M: Message>(
         spawn,
         blueprint,
     })
+}
+
+/// Writes what was sent to many.
+pub(in super::super) fn write_multicast<M: Message>(
+    multicast: &Multicast<Shard<M>>,
+    to: &mut Vec<u8>,
+) -> Result<(), CodecError> {
+    let Multicast { label, bodies } = multicast;
+    let kind = bodies.portable().ok_or(CodecError::NoKind)?;
+    put(to, label)?;
+    put(to, kind)?;
+    bodies.parameters(to)
+}
+
+/// Reads what [`write_multicast`] has written.
+pub(in super::super) fn read_multicast<M: Message>(
+    kinds: &Kinds<M>,
+    from: &mut Input<'_>,
+) -> Result<Multicast<Shard<M>>, CodecError> {
+    let label = get(from)?;
+    let kind: String = get(from)?;
+    let bodies = kinds.bodies(&kind, from)?;
+    Ok(Multicast { label, bodies })
 }

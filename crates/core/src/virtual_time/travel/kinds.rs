@@ -1,10 +1,11 @@
 //! Which kinds of actors a program knows.
 
 use super::{Codec, CodecError, Input, Wire, get, put};
-use crate::contract::{Actor, Kind, Message, Plain, ProcessState, Script};
+use crate::contract::{Actor, EachKind, Kind, Message, Plain, ProcessState, Script};
 use crate::virtual_time::context::{handlers, read_parameters, scripts};
+use crate::virtual_time::multicast::Bodies;
 use crate::virtual_time::population::Blueprint;
-use crate::virtual_time::shard::Shard;
+use crate::virtual_time::shard::{Shard, read_bodies};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -14,6 +15,10 @@ use std::sync::Arc;
 type AnyBlueprint<M> = Arc<dyn Blueprint<M, Shard<M>>>;
 /// Makes from written parameters what actors are made from.
 type Read<M> = Arc<dyn Fn(&mut Input<'_>) -> Result<AnyBlueprint<M>, CodecError> + Send + Sync>;
+
+type AnyBodies<M> = Arc<dyn Bodies<Shard<M>>>;
+/// Makes from written parameters what messages to many are made from.
+type ReadBodies<M> = fn(&mut Input<'_>) -> Result<AnyBodies<M>, CodecError>;
 
 /// The kinds of actors that a program knows, and what this process has for each: what makes it able to
 /// restore a run that another process has saved.
@@ -43,6 +48,7 @@ pub struct Kinds<M: Message> {
     codec: Codec<M>,
     wire: Wire<M>,
     known: BTreeMap<&'static str, Read<M>>,
+    each: BTreeMap<&'static str, ReadBodies<M>>,
     state: Option<Arc<dyn AnyState>>,
 }
 
@@ -69,6 +75,7 @@ impl<M: Message> Clone for Kinds<M> {
             codec: self.codec,
             wire: self.wire,
             known: self.known.clone(),
+            each: self.each.clone(),
             state: self.state.clone(),
         }
     }
@@ -93,6 +100,7 @@ impl<M: Message + Serialize + DeserializeOwned> Kinds<M> {
             codec: Codec::new(),
             wire: Wire::serialized(),
             known: BTreeMap::new(),
+            each: BTreeMap::new(),
             state: None,
         }
     }
@@ -135,6 +143,21 @@ impl<M: Message> Kinds<M> {
             Ok(Arc::new(scripts::<M, K>(parameters, local.clone())) as AnyBlueprint<M>)
         };
         self.add(K::NAME, Arc::new(read))
+    }
+
+    /// And this kind of messages to each of many actors.
+    ///
+    /// # Panics
+    /// If there is a kind of messages of that name already.
+    #[must_use]
+    pub fn with_each<K: EachKind<M, N>, const N: usize>(mut self) -> Kinds<M> {
+        let before = self.each.insert(K::NAME, read_bodies::<M, K, N>);
+        assert!(
+            before.is_none(),
+            "two kinds of messages are called `{}`",
+            K::NAME
+        );
+        self
     }
 
     /// And what actors of this process change together: it is saved and restored with them.
@@ -183,6 +206,16 @@ impl<M: Message> Kinds<M> {
 
     pub(in super::super) fn wire(&self) -> Wire<M> {
         self.wire
+    }
+
+    /// What messages to many of a kind are made from, which was written.
+    pub(in super::super) fn bodies(
+        &self,
+        kind: &str,
+        from: &mut Input<'_>,
+    ) -> Result<AnyBodies<M>, CodecError> {
+        let read = self.each.get(kind);
+        read.ok_or_else(|| CodecError::UnknownKind(kind.to_owned()))?(from)
     }
 
     /// What actors of a kind are made from, whose parameters were written.

@@ -1,0 +1,133 @@
+//! What the FSM tells many pirates at once, as data: a pirate's messages are made from its index, by whom it suits.
+
+use crate::contract::{AddrRange, Context, Random};
+use crate::fsm::Msg;
+use std::num::NonZeroU16;
+
+/// A pirate gets less gold than this.
+const GOLD: u32 = 100;
+
+/// The shortest random period to chat at, in milliseconds. The longest is 9,999.
+const SHORTEST: NonZeroU16 = NonZeroU16::new(100).expect("100 is not 0");
+
+/// Gold and a period to chat at. Each pirate has random numbers of its own, so that nobody need be asked in turn: some that
+/// are used before, one for its gold, and one for its period.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct Share {
+    pub(super) period_ms: Option<NonZeroU16>,
+    /// Those of the first pirate.
+    pub(super) random: Random,
+    pub(super) used_before: u64,
+}
+
+impl Share {
+    /// The random numbers of a pirate.
+    #[inline(always)]
+    pub(super) fn random_of(&self, index: u32) -> Random {
+        let mut random = self.random.clone();
+        random.skip(u64::from(index) * (self.used_before + 2));
+        random
+    }
+
+    /// How much gold pirates get, up to this one.
+    pub(super) fn minted(&self, pirates: u32) -> u64 {
+        let golds = (0..pirates).map(|index| {
+            let mut random = self.random_of(index);
+            random.skip(self.used_before);
+            u64::from(random.below(GOLD))
+        });
+        golds.sum()
+    }
+
+    /// Draws gold and a period.
+    #[inline(always)]
+    fn draw(&self, random: &mut Random) -> [Msg; 2] {
+        let gold = random.below(GOLD);
+        let at_random = SHORTEST.saturating_add(random.below(9_900) as u16);
+        let period_ms = self.period_ms.unwrap_or(at_random);
+        [Msg::GoldCoin(gold), Msg::Chat { period_ms }]
+    }
+
+    #[inline(always)]
+    fn messages(&self, index: u32) -> [Msg; 2] {
+        self.draw(&mut self.random_of(index))
+    }
+}
+
+/// A name, two others at random for buddies, and a share.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct Introduction {
+    pub(super) pirates: AddrRange,
+    /// The index among them of the first to whom this is told.
+    pub(super) first: u32,
+    /// One less than there are: the numbers from a pirate's own on stand for the next higher.
+    pub(super) others: u32,
+    pub(super) share: Share,
+}
+
+impl Introduction {
+    #[inline(always)]
+    fn messages(&self, index: u32) -> [Msg; 5] {
+        let name = self.first + index;
+        let mut random = self.share.random_of(index);
+        let mut buddy = || {
+            let other = random.below(self.others);
+            let buddy = self.pirates.at(other + u32::from(other >= name));
+            Msg::NameDrop { buddy }
+        };
+        let (first, second) = (buddy(), buddy());
+        let [gold, chat] = self.share.draw(&mut random);
+        [Msg::Hello { name }, first, second, gold, chat]
+    }
+}
+
+/// A goodbye.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct Goodbye;
+
+impl Goodbye {
+    #[inline(always)]
+    fn messages(self, _: u32) -> [Msg; 1] {
+        [Msg::Goodbye { gold: 0 }]
+    }
+}
+
+/// What is told to each of some pirates.
+pub(super) trait Told {
+    /// Tells it.
+    fn tell<C: Context<Msg>>(self, to: AddrRange, cx: &mut C);
+}
+
+/// Tells by kind, where there are kinds.
+macro_rules! told {
+    ($($told:ident $count:literal $name:literal)*) => {$(
+        #[cfg(feature = "serde")]
+        impl crate::contract::EachKind<Msg, $count> for $told {
+            const NAME: &'static str = $name;
+
+            #[inline(always)]
+            fn bodies(&self, index: u32) -> [Msg; $count] {
+                self.messages(index)
+            }
+        }
+
+        impl Told for $told {
+            #[inline(always)]
+            fn tell<C: Context<Msg>>(self, to: AddrRange, cx: &mut C) {
+                #[cfg(feature = "serde")]
+                cx.send_each_kind(to, self);
+                #[cfg(not(feature = "serde"))]
+                cx.send_each(to, move |index| self.messages(index));
+            }
+        }
+    )*};
+}
+
+told! {
+    Introduction 5 "corsair.introduction"
+    Share 2 "corsair.share"
+    Goodbye 1 "corsair.goodbye"
+}
