@@ -467,6 +467,32 @@ mod tests {
     }
 
     #[test]
+    fn a_few_events_are_noted_and_a_single_one_is_taken() {
+        let body = Arc::new(3);
+        let (mut pool, mut buffer) = (Pool::new(), Buffer::new());
+        let mut few = [null_mut(); 3];
+        assert_eq!(buffer.append_few(&mut few, 1), Some(1));
+        assert!(buffer.take_only().is_none());
+        for round in 0..2 {
+            buffer.push(&mut pool, event(Kind::Message, 1, Arc::clone(&body)));
+            assert_eq!(buffer.append_few(&mut few, 1), Some(2));
+            let (only, spent) = buffer.take_only().unwrap();
+            assert_eq!(few[1], only);
+            // SAFETY: it is moved out once, and its memory is there.
+            assert_eq!(unsafe { Stored::read(only, 9) }.head.seq, 1);
+            pool.put(spent);
+            assert_eq!(Arc::strong_count(&body), 1, "round {round}");
+        }
+        for seq in 0..4 {
+            let kind = KINDS[seq as usize];
+            buffer.push(&mut pool, event(kind, seq, Arc::clone(&body)));
+            let all = buffer.append_few(&mut few, 0);
+            assert_eq!(all, (seq < 3).then_some(seq as usize + 1));
+        }
+        assert!(buffer.take_only().is_none());
+    }
+
+    #[test]
     fn rows_of_messages_cross_chunks_and_their_order_is_noted() {
         let body = Arc::new(3);
         let (mut pool, mut buffer) = (Pool::new(), Buffer::new());

@@ -358,6 +358,15 @@ mod tests {
             wheel.advance(window);
             assert_eq!(wheel.is_due(), window == exact);
             let mut drained = Vec::new();
+            let due = map.get(&window).map_or(0, Vec::len);
+            if wheel.is_due() {
+                // What is in pieces is not counted.
+                let few = wheel.few_due();
+                assert!(few.map_or(due >= Entry::PIECE, |few| few == due));
+                let only = wheel.take_only();
+                assert!(only.is_none() || due == 1);
+                drained.extend(only);
+            }
             wheel.drain(|entry| drained.push(entry));
             assert_eq!(drained, map.remove(&window).unwrap_or_default());
         }
