@@ -20,6 +20,7 @@ use thin::{Lane, Rooms, run_thin};
 use super::buffer::{Buffer, Spent};
 use super::context::Running;
 use super::exchange::{Exchange, Vote};
+use super::header::State;
 use super::order::Order;
 use super::parcel::{Parcel, RING, next_pending};
 use super::pause::{Never, Pause};
@@ -298,6 +299,25 @@ impl<M: Message> Engine<M> {
             .fold(shard.beyond(), u64::min)
     }
 
+    /// Removes timers that were cancelled, and those after the limit whose actors have ended: within a window these are
+    /// forgotten with the actor, and how much a window has is nobody's affair. O(timers).
+    #[cold]
+    fn sweep_all(&mut self) {
+        let populations = &self.populations;
+        let shard = self.shard;
+        // SAFETY: as in `shard`; populations look at headers only, which are no part of what timers wait in.
+        unsafe {
+            (*shard).sweep(true);
+            let places = &raw const (*shard).places;
+            (*shard).retain_timers(|actor| {
+                let population = (*places).population(actor);
+                let population = population.and_then(|number| populations.get(number));
+                let header = population.map(|population| population.header(shard, actor));
+                header.is_some_and(|header| !header.is_null() && (*header).state != State::Ended)
+            });
+        }
+    }
+
     /// When the first event is due that was sent for one of the next windows and is wanted.
     fn near(&self, wanted: impl Fn(&Label) -> bool) -> Option<u64> {
         // SAFETY: as in `shard`; the buffers of other shards are not part of the shard.
@@ -341,10 +361,11 @@ impl<M: Message> Engine<M> {
         let bits = shard.settings.window_bits;
         let last = shard.window.base | ((1 << bits) - 1);
         if last >= shard.window.limit || next != u64::MAX && next << bits > shard.window.limit {
-            // The run may end here, and timers that were cancelled are not to tell how.
-            shard.sweep(true);
-            next = shard.next_window();
+            // The run may end here, and timers that nobody waits for are not to tell how.
+            self.sweep_all();
+            next = self.shard().next_window();
         }
+        let shard = self.shard();
         let beyond = shard.window_beyond();
         let next = next
             .min(next_pending(inbound, shard.window.number))

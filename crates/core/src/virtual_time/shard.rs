@@ -287,6 +287,16 @@ impl<M: Message> Shard<M> {
         self.held.push((born, u64::MAX));
     }
 
+    /// Removes the timers after the limit of actors that are not `alive`; O(timers).
+    pub(super) fn retain_timers(&mut self, alive: impl Fn(u32) -> bool) {
+        let limit = self.window.limit;
+        self.queues
+            .timers
+            .retain(|timer| timer.time <= limit || alive(timer.actor));
+        self.held
+            .retain(|(_, key)| *key == u64::MAX || alive(timer::actor(*key)));
+    }
+
     /// When the first event was due that was held back.
     pub(super) fn beyond(&self) -> u64 {
         let due = self.held.iter();

@@ -31,6 +31,11 @@ pub(super) fn key(actor: u32, token: u32) -> u64 {
     (actor as u64) << 32 | token as u64
 }
 
+/// Whose timer it is that has this key.
+pub(super) fn actor(key: u64) -> u32 {
+    (key >> 32) as u32
+}
+
 impl Due for Timer {
     /// 8 KiB.
     const PIECE: usize = 512;
