@@ -1,4 +1,4 @@
-//! Events of [tracing](::tracing) with the virtual time and the actor in whose code they are.
+//! Events of the crate `tracing` with the virtual time and the actor in whose code they are.
 
 use crate::contract::{Addr, Time};
 use crate::sync::lock;
