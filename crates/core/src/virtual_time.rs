@@ -55,7 +55,7 @@ mod waker;
 mod wheel;
 
 use crate::contract::{Config, Executor, Message, Report, RunError, Scenario, Script};
-use crate::sync::Stopwatch;
+use crate::sync::{Stopwatch, lock};
 #[cfg(feature = "serde")]
 pub use across::{
     Beginning, Carrier, Lost, Part, SavedPart, Saving, conclude_parts, course, run_part,
@@ -63,13 +63,14 @@ pub use across::{
 use conclusion::conclude;
 #[cfg(feature = "tracing")]
 pub(crate) use context::running;
+use engine::PausableShard;
 use exchange::{Alone, Matrix};
 use population::Blueprint;
 pub(crate) use shard::LoggedEvent;
 use shard::Shard;
 pub use simulation::{InjectError, InspectError, Simulation};
 use std::num::{NonZeroU32, NonZeroUsize};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 #[cfg(feature = "serde")]
 pub use travel::{Kinds, Snapshot, SnapshotError, StoredPart};
 
@@ -116,17 +117,30 @@ fn run_root<M: Message>(
     conclude(M::KINDS, config, started.elapsed(), outcomes)
 }
 
-/// Runs all shards, the first one on this thread.
+/// Runs all shards: on this thread until windows have so much in them that it is worth others, then each but the first
+/// on one of its own.
 fn run_shards<M: Message>(
     config: &Config,
     root: Arc<dyn Blueprint<M, Shard<M>>>,
 ) -> Result<Vec<engine::Outcome>, RunError> {
     let shards = config.workers.get();
-    if shards == 1 {
-        return Ok(vec![engine::run_shard(config, 0, Alone, root)]);
+    let begun = |index| PausableShard::begun(config, index, Arc::clone(&root));
+    let mut all: Vec<_> = (0..shards).map(begun).collect();
+    if let [only] = &mut *all {
+        let end = only.run(config, &mut Alone);
+        return Ok(vec![only.finish(config, end)]);
+    }
+    if let Some(end) = engine::run_together(&mut all, config) {
+        let all = all.iter_mut();
+        return Ok(all.map(|shard| shard.finish(config, end)).collect());
     }
     let matrix = Matrix::new(shards);
-    let work = |index| engine::run_shard(config, index, matrix.port(index), Arc::clone(&root));
+    let all: Vec<_> = all.into_iter().map(|one| Mutex::new(Some(one))).collect();
+    let work = |index: usize| {
+        let mut shard = lock(&all[index]).take().expect("each is taken once");
+        let end = shard.run(config, &mut matrix.port(index));
+        shard.finish(config, end)
+    };
     on_threads(config, shards, || matrix.abandon(), work)
 }
 

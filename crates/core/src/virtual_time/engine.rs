@@ -15,10 +15,10 @@ mod window;
 pub(super) use control::PausableShard;
 pub(super) use outcome::Outcome;
 use solo::Thickness;
+pub(super) use solo::run_together;
 use thin::{Lane, Rooms, run_thin};
 
 use super::buffer::{Buffer, Spent};
-use super::context::Running;
 use super::exchange::{Exchange, Vote};
 use super::header::State;
 use super::order::Order;
@@ -88,28 +88,6 @@ pub(super) struct Engine<M: Message> {
     next: u64,
     /// When the run is over, if it is over now.
     over: u64,
-}
-
-/// Runs one shard of a run from its beginning to its end.
-pub(super) fn run_shard<M: Message, X: Exchange<Parcel<M, Shard<M>>>>(
-    config: &Config,
-    index: usize,
-    mut exchange: X,
-    root: Arc<dyn Blueprint<M, Shard<M>>>,
-) -> Outcome {
-    let shard = Box::into_raw(Shard::new(config, index));
-    // SAFETY: the shard is freed below, after `running` and the engine are gone, and no other
-    // thread has it.
-    let running = unsafe { Running::new(shard) };
-    let mut engine = Engine::new(shard, config.workers.get());
-    engine.begin(root);
-    let end = engine.run(config, &mut exchange, &Never);
-    let outcome = engine.finish(config, end);
-    drop(engine);
-    drop(running);
-    // SAFETY: made above; no other pointer to it is left.
-    drop(unsafe { Box::from_raw(shard) });
-    outcome
 }
 
 /// Does something about memory that actors need soon, if there is anything to do. Some of those numbers may be others' by now.

@@ -296,16 +296,29 @@ fn a_panic_in_a_destructor_at_the_end_of_the_run_is_that_actors() {
 #[cfg_attr(miri, ignore = "starts a process")]
 fn a_thread_that_cannot_be_started_is_an_error() {
     const CHILD: &str = "CORSAIR_TEST_WITHOUT_THREADS";
+    // So much in a window that it is worth other threads.
     scenario!(
         #[derive(Clone)]
-        Nothing {},
+        Busy {},
         cx,
         {
-            cx.sleep(MS).await;
+            let crowd = cx
+                .spawn(Spawn::many(1000, "x", ""), |mut cx: C, _| async move {
+                    loop {
+                        cx.recv().await;
+                    }
+                })
+                .await;
+            for _ in 0..10 {
+                for to in crowd.iter() {
+                    cx.send(to, Number(1));
+                }
+                cx.sleep(MS).await;
+            }
         }
     );
     if std::env::var_os(CHILD).is_some() {
-        match run(&config(4), Nothing {}).unwrap_err() {
+        match run(&config(4), Busy {}).unwrap_err() {
             RunError::Thread { report, .. } => assert_eq!(report.executor, Executor::Virtual),
             other => panic!("{other}"),
         }

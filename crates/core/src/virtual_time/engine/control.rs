@@ -9,7 +9,7 @@ use crate::virtual_time::header::State;
 #[cfg(feature = "serde")]
 use crate::virtual_time::multicast::Sharing;
 use crate::virtual_time::parcel::{Parcel, next_pending};
-use crate::virtual_time::pause::{Before, Pause};
+use crate::virtual_time::pause::{Before, Never, Pause};
 use crate::virtual_time::population::{Blueprint, Seen};
 use crate::virtual_time::scheduled::{Head, Kind, Label, Scheduled};
 use crate::virtual_time::shard::{LoggedEvent, ROOT, Shard};
@@ -43,6 +43,28 @@ impl<M: Message> PausableShard<M> {
             shard.rest.push(start);
         }
         PausableShard(ManuallyDrop::new(engine))
+    }
+
+    /// A shard in which the root has started, if it has the root.
+    pub(in super::super) fn begun(
+        config: &Config,
+        index: usize,
+        root: Arc<dyn Blueprint<M, Shard<M>>>,
+    ) -> PausableShard<M> {
+        let shard = Box::into_raw(Shard::new(config, index));
+        let engine = Engine::new(shard, config.workers.get());
+        let mut begun = PausableShard(ManuallyDrop::new(engine));
+        begun.as_running(|engine| engine.begin(root));
+        begun
+    }
+
+    /// Goes on to the end of the run.
+    pub(in super::super) fn run<X: Exchange<Parcel<M, Shard<M>>>>(
+        &mut self,
+        config: &Config,
+        exchange: &mut X,
+    ) -> End {
+        self.as_running(|engine| engine.run(config, exchange, &Never))
     }
 
     /// Does something as the shard that runs on this thread.

@@ -1,13 +1,13 @@
 //! One thread runs all shards, while windows have so few events that meeting costs more.
 
 use super::thin::{Lane, run_thin};
-use super::{End, Engine};
+use super::{End, Engine, PausableShard};
 use crate::contract::{Config, Message};
 use crate::virtual_time::context::Running;
 use crate::virtual_time::exchange::{Exchange, Vote};
 use crate::virtual_time::lending::Lent;
 use crate::virtual_time::parcel::Parcel;
-use crate::virtual_time::pause::Pause;
+use crate::virtual_time::pause::{Never, Pause};
 use crate::virtual_time::shard::Shard;
 
 /// A window is thin if no shard has more events in it than this: what those cost is about what a
@@ -87,6 +87,18 @@ impl<M: Message> Engine<M> {
             Lent::Lost => Some(End::Halted),
         }
     }
+}
+
+/// Runs all shards on this thread until windows are thick, before there are others. Returns how the run has ended, if
+/// it has.
+pub(in super::super) fn run_together<M: Message>(
+    shards: &mut [PausableShard<M>],
+    config: &Config,
+) -> Option<End> {
+    let (first, others) = shards.split_first_mut()?;
+    let others: Vec<*mut Engine<M>> = others.iter_mut().map(|shard| &raw mut *shard.0).collect();
+    // SAFETY: all are borrowed exclusively, and the first one runs on this thread.
+    first.as_running(|engine| unsafe { run_all(engine, &others, config, &Never) })
 }
 
 /// Runs all shards on this thread.
