@@ -65,9 +65,8 @@ impl Contender for Corsair {
             workers: NonZeroUsize::new(workers).unwrap_or(NonZeroUsize::MIN),
             ..Config::default()
         };
-        // On wall-clock executors the first chats would fall due while the last messages of a
-        // large delivery are on their way.
-        let chat = (self.executor != Executor::Virtual).then_some(LONGEST_PERIOD);
+        // The first chats would fall due while the last messages of a large delivery are on their way.
+        let chat = Some(LONGEST_PERIOD);
         let scenario = Fsm {
             population: load.pirates,
             talk: Duration::ZERO,
