@@ -69,20 +69,17 @@ impl Running {
     /// # Safety
     /// The shard outlives what is returned, and is used by this thread alone as long.
     pub(super) unsafe fn new<M>(shard: *mut Shard<M>) -> Running {
-        // SAFETY: the shard is valid, by the contract.
-        let id = unsafe { (*shard).id };
-        Running {
-            before: RUNNING.replace((id, shard.cast())),
-            // SAFETY: the shard is valid, by the contract.
+        let mut running = Running {
+            before: RUNNING.get(),
             #[cfg(feature = "tracing")]
-            here: HERE
-                .replace(unsafe { (&raw const (*shard).turn.me, &raw const (*shard).turn.now) }),
+            here: HERE.get(),
             polled: waker::set_aside(),
-        }
+        };
+        // SAFETY: the contract.
+        unsafe { running.go_to(shard) };
+        running
     }
-}
 
-impl Running {
     /// From here on another shard runs on this thread.
     ///
     /// # Safety

@@ -90,7 +90,7 @@ pub(super) struct Engine<M: Message> {
     over: u64,
 }
 
-/// Does something about memory that actors need soon, if there is anything to do. Some of those numbers may be others' by now.
+/// Does something about memory that actors need soon, if there is anything to do.
 fn populate_ahead<M: Message>(
     growing: &mut Vec<u32>,
     populations: &Slab<AnyPopulation<M>>,

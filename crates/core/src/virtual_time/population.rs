@@ -125,7 +125,7 @@ pub(super) trait Population<M, S> {
     /// actor runs.
     unsafe fn look(&self, shard: *mut S, actor: u32) -> Option<Seen>;
 
-    /// Does something about the memory that its actors need next. `None`: it is not its own.
+    /// Does something about the memory that its actors need next, if that is its own.
     ///
     /// # Safety
     /// Called on the shard's thread, while no actor runs.

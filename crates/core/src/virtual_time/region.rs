@@ -55,42 +55,29 @@ impl Region {
             .size()
             .checked_mul(count)
             .expect("a population fits into the address space");
-        let align = slot.align().max(64);
-        if bytes == 0 {
-            return Region {
-                start: NonNull::dangling(),
-                bytes,
-                align,
-                #[cfg(all(target_os = "linux", not(miri)))]
-                stride: slot.size(),
-                #[cfg(all(target_os = "linux", not(miri)))]
-                populated: Cell::new(0),
-            };
-        }
-        #[cfg(all(target_os = "linux", not(miri)))]
-        if bytes >= HUGE
-            && let Some(start) = map(bytes)
-        {
-            return Region {
-                start,
-                bytes,
-                align: HUGE,
-                stride: slot.size(),
-                populated: Cell::new(0),
-            };
-        }
-        let layout = Layout::from_size_align(bytes, align).expect("a valid layout");
-        // SAFETY: the layout's size is not zero.
-        let start = NonNull::new(unsafe { alloc_zeroed(layout) });
-        Region {
-            start: start.unwrap_or_else(|| handle_alloc_error(layout)),
+        let region = |start, align| Region {
+            start,
             bytes,
             align,
             #[cfg(all(target_os = "linux", not(miri)))]
             stride: slot.size(),
             #[cfg(all(target_os = "linux", not(miri)))]
             populated: Cell::new(0),
+        };
+        let align = slot.align().max(64);
+        if bytes == 0 {
+            return region(NonNull::dangling(), align);
         }
+        #[cfg(all(target_os = "linux", not(miri)))]
+        if bytes >= HUGE
+            && let Some(start) = map(bytes)
+        {
+            return region(start, HUGE);
+        }
+        let layout = Layout::from_size_align(bytes, align).expect("a valid layout");
+        // SAFETY: the layout's size is not zero.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) });
+        region(start.unwrap_or_else(|| handle_alloc_error(layout)), align)
     }
 
     /// The address of the first byte.

@@ -28,21 +28,26 @@ pub(in super::super) struct PausableShard<M: Message>(pub(super) ManuallyDrop<En
 unsafe impl<M: Message> Send for PausableShard<M> {}
 
 impl<M: Message> PausableShard<M> {
+    /// A shard in which nobody is yet.
+    pub(super) fn empty(config: &Config, index: usize) -> PausableShard<M> {
+        let shard = Box::into_raw(Shard::new(config, index));
+        PausableShard(ManuallyDrop::new(Engine::new(shard, config.workers.get())))
+    }
+
     /// A shard in which nothing has happened yet: the root's start is its first event.
     pub(in super::super) fn new(
         config: &Config,
         index: usize,
         root: Arc<dyn Blueprint<M, Shard<M>>>,
     ) -> PausableShard<M> {
-        let shard = Box::into_raw(Shard::new(config, index));
-        let mut engine = Engine::new(shard, config.workers.get());
-        let first = engine.place(Addr::NONE.as_u32(), Spawn::one("root"), root, 0);
-        let shard = engine.shard();
+        let mut new = PausableShard::empty(config, index);
+        let first = (new.0).place(Addr::NONE.as_u32(), Spawn::one("root"), root, 0);
+        let shard = new.0.shard();
         if first == Some(ROOT) && shard.places.owns(ROOT) {
             let start = Scheduled::bare(Head::new(0, Kind::Start, ROOT, ROOT, 0, 0));
             shard.rest.push(start);
         }
-        PausableShard(ManuallyDrop::new(engine))
+        new
     }
 
     /// A shard in which the root has started, if it has the root.
@@ -51,9 +56,7 @@ impl<M: Message> PausableShard<M> {
         index: usize,
         root: Arc<dyn Blueprint<M, Shard<M>>>,
     ) -> PausableShard<M> {
-        let shard = Box::into_raw(Shard::new(config, index));
-        let engine = Engine::new(shard, config.workers.get());
-        let mut begun = PausableShard(ManuallyDrop::new(engine));
+        let mut begun = PausableShard::empty(config, index);
         begun.as_running(|engine| engine.begin(root));
         begun
     }

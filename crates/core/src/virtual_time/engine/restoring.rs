@@ -13,7 +13,6 @@ use crate::virtual_time::travel::{
     CodecError, GroupShare, Head, Input, Kinds, SavedBatch, SavedOrigin, Share, SnapshotError,
     expect_end, get, read_spawn,
 };
-use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 impl<M: Message> PausableShard<M> {
@@ -25,9 +24,8 @@ impl<M: Message> PausableShard<M> {
         kinds: &Kinds<M>,
         share: Share,
     ) -> Result<PausableShard<M>, SnapshotError> {
-        let shard = Box::into_raw(Shard::new(config, index));
         // What is dropped if this fails half-way is dropped as a paused shard is.
-        let mut paused = PausableShard(ManuallyDrop::new(Engine::new(shard, config.workers.get())));
+        let mut paused = PausableShard::empty(config, index);
         paused.as_running(|engine| engine.restore(head, kinds, share))?;
         Ok(paused)
     }

@@ -4,6 +4,7 @@ use super::Engine;
 use crate::contract::{Message, Spawn};
 use crate::virtual_time::addresses::{Allocation, PAGE, PAGE_BITS};
 use crate::virtual_time::population::{Blueprint, Pages, SpawnRequest};
+use crate::virtual_time::region::Ahead;
 use crate::virtual_time::scheduled::Kind;
 use crate::virtual_time::shard::Shard;
 use std::sync::Arc;
@@ -105,7 +106,7 @@ impl<M: Message> Engine<M> {
         if mine > 0 {
             let population = self.populations.insert(blueprint.build(&pages));
             if self.out.len() > 1 {
-                self.growing.push(population);
+                self.note_growing(population);
             }
             places.add_group(page, parent, spawn, mine, population);
         }
@@ -151,8 +152,19 @@ impl<M: Message> Engine<M> {
                 unsafe { population.clear(self.shard, last) };
             }
             if self.shard().places.forget(last) {
+                self.growing.retain(|&growing| growing != number);
                 drop(self.populations.remove(number));
             }
+        }
+    }
+
+    /// Remembers a population that has memory of its own to be thought of while the shard waits, if it has.
+    fn note_growing(&mut self, number: u32) {
+        let population = self.populations.get(number);
+        // SAFETY: this is the shard's thread, and no actor runs.
+        let ahead = population.map(|population| unsafe { population.populate_ahead() });
+        if ahead.is_some_and(|ahead| ahead != Ahead::Done) {
+            self.growing.push(number);
         }
     }
 }

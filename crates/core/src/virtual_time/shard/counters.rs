@@ -136,7 +136,7 @@ impl Counters {
     }
 
     /// Notes a panic that the run survives. The first ones are kept.
-    pub(super) fn survive(&mut self, panicked: PanicReport, whose: Option<u32>) {
+    fn survive(&mut self, panicked: PanicReport, whose: Option<u32>) {
         self.panics.push((panicked, whose));
         if self.panics.len() >= 2 * Report::MOST_PANICS {
             self.panics.sort_by_key(panic_order);
@@ -285,18 +285,28 @@ impl<M: Message> Shard<M> {
         panic: &(dyn Any + Send),
     ) {
         let (who, time) = (self.turn.me, self.turn.now);
-        let panicked = PanicReport {
+        let report = PanicReport {
             who: Addr(who),
             name: self.places.name_of(who),
             time: Time(time),
             event,
             message: crate::contract::report::panic_text(panic),
         };
+        self.tell_panic(report, whose);
+    }
+
+    /// Notes a panic, which ends the run unless it survives those of its actors.
+    pub(super) fn tell_panic(&mut self, report: PanicReport, whose: Option<u32>) {
+        let who = report.who.as_u32();
         if self.settings.survives_panics && who != ROOT {
-            return self.counters.survive(panicked, whose);
+            return self.counters.survive(report, whose);
         }
-        let report = panicked;
-        self.fail(FailureCause::Panic { report, whose });
+        self.fail_by(Failure {
+            time: report.time.as_nanos(),
+            who,
+            name: report.name.clone(),
+            cause: FailureCause::Panic { report, whose },
+        });
     }
 
     /// Notes the failure by which the actor being run stops the run, if that is the first in virtual time.
@@ -311,7 +321,7 @@ impl<M: Message> Shard<M> {
     }
 
     /// Notes a failure, if it is the first in virtual time.
-    pub(super) fn fail_by(&mut self, failure: Failure) {
+    fn fail_by(&mut self, failure: Failure) {
         let first = self.counters.failure.as_ref();
         if first.is_none_or(|first| failure.order() < first.order()) {
             self.counters.failure = Some(failure);

@@ -1,7 +1,6 @@
 //! Sending to many.
 
 use super::Shard;
-use super::counters::{Failure, FailureCause};
 #[cfg(feature = "serde")]
 use crate::contract::EachKind;
 use crate::contract::{Addr, AddrRange, Message, PanicReport, Time, report::panic_text};
@@ -188,15 +187,6 @@ impl<M: Message> Shard<M> {
             event: "making its messages for ".to_owned(),
             message: panic_text(panic),
         };
-        let whose = Some(to);
-        if self.settings.survives_panics && from != super::ROOT {
-            return self.counters.survive(report, whose);
-        }
-        self.fail_by(Failure {
-            time: sent,
-            who: from,
-            name: String::new(),
-            cause: FailureCause::Panic { report, whose },
-        });
+        self.tell_panic(report, Some(to));
     }
 }

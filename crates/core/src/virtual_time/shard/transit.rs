@@ -79,9 +79,8 @@ impl<M: Message> Shard<M> {
     /// A message is lost; its number is used up.
     pub(in super::super) fn lose(&mut self) -> u64 {
         self.counters.lost += 1;
-        let header = self.header();
-        header.seq = header.seq.saturating_add(1);
-        let seq = header.seq;
+        self.skip(1);
+        let seq = self.header().seq;
         crate::contract::SpanId::new(Addr(self.turn.me), seq).as_u64()
     }
 }
