@@ -123,7 +123,9 @@ pub fn simulate<M: Message>(
 /// The calling thread waits until the run is over and every body dropped. It must not be one that
 /// runs the runtime's tasks: take a thread of its own, or one that may block.
 ///
-/// If the runtime is shut down meanwhile, the run is cut, and so is [`Config::cut`].
+/// If the runtime is shut down meanwhile, the run is cut, and so is [`Config::cut`]. On a runtime that nobody
+/// drives nothing happens until somebody does, or the run is cut or its [`Config::end`] is over; then bodies are
+/// dropped by the calling thread.
 ///
 /// # Errors
 /// See [`RunError`].

@@ -14,6 +14,7 @@ mod hand;
 mod message;
 mod network;
 mod progress;
+mod restarts;
 mod results;
 mod supervisor;
 mod virtual_space;

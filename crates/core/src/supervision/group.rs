@@ -2,10 +2,13 @@
 
 use super::{RestartPolicy, Restarts, Then};
 use crate::contract::{Addr, AsyncContext, Event, Flow, Message, Reason, Spawn, Waiting};
+use crate::sync::lock;
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
+use std::panic::Location;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Which children are restarted when one of them panics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -108,6 +111,42 @@ enum State {
     Down,
 }
 
+/// What a supervisor and a child agree on whose address it is not told yet.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum Start {
+    #[default]
+    AskedFor,
+    /// The child has begun.
+    Begun(Addr),
+    /// The supervisor has ended: the child ends, too.
+    GivenUp,
+}
+
+/// The children of a supervisor that lives. If it is stopped, or panics, they are stopped.
+struct Children<M: Message, C: AsyncContext<M>> {
+    cx: C,
+    addresses: Vec<Addr>,
+    states: Vec<State>,
+    /// That of a child which is being started.
+    starting: Option<Arc<Mutex<Start>>>,
+    _message: PhantomData<fn() -> M>,
+}
+
+impl<M: Message, C: AsyncContext<M>> Drop for Children<M, C> {
+    fn drop(&mut self) {
+        let given_up =
+            |start: Arc<Mutex<Start>>| std::mem::replace(&mut *lock(&start), Start::GivenUp);
+        if let Some(Start::Begun(who)) = self.starting.take().map(given_up) {
+            self.cx.stop(who);
+        }
+        for (&who, state) in self.addresses.iter().zip(&self.states).rev() {
+            if *state == State::Running {
+                self.cx.stop(who);
+            }
+        }
+    }
+}
+
 impl<C> Supervisor<C> {
     /// Without children yet.
     ///
@@ -140,7 +179,9 @@ impl<C> Supervisor<C> {
     }
 
     /// Supervises until every child has returned, or `code` says [`Flow::Stop`]. When it returns, no child
-    /// is left.
+    /// is left. If the supervisor is stopped, or `code` panics, its children are stopped as well.
+    ///
+    /// A child's code begins one smallest latency after the child.
     ///
     /// `code` is told of each start, and is given every event that is none of the supervisor's, with the
     /// children's addresses in the order in which they were added: that of one which has ended leads
@@ -150,38 +191,35 @@ impl<C> Supervisor<C> {
     /// If there were too many restarts and the policy says [`Then::Escalate`].
     pub async fn run<M: Message>(
         self,
-        mut cx: C,
+        cx: C,
         mut code: impl FnMut(&mut C, &[Addr], Supervised<M>) -> Flow + Send,
     ) where
         C: AsyncContext<M>,
     {
         let count = self.children.len();
-        let mut addresses = vec![Addr::NONE; count];
-        let mut states = vec![State::Down; count];
+        let mut children = Children {
+            cx,
+            addresses: vec![Addr::NONE; count],
+            states: vec![State::Down; count],
+            starting: None,
+            _message: PhantomData,
+        };
         let mut restarts = Restarts::new(self.policy);
-        self.start(&mut cx, &mut addresses, &mut states).await;
-        let mut flow = code(&mut cx, &addresses, Supervised::Started);
-        while flow == Flow::Continue && states.contains(&State::Running) {
-            let event = cx.recv().await;
-            let child = match &event {
-                Event::Down { who, reason } => addresses
-                    .iter()
-                    .position(|address| address == who)
-                    .filter(|&child| states[child] == State::Running)
-                    .map(|child| (child, *reason)),
-                _ => None,
-            };
-            let Some((child, reason)) = child else {
-                flow = code(&mut cx, &addresses, Supervised::Event(event));
+        self.start(&mut children).await;
+        let mut flow = children.tell(&mut code, Supervised::Started);
+        while flow == Flow::Continue && children.states.contains(&State::Running) {
+            let event = children.cx.recv().await;
+            let Some((child, reason)) = children.ended(&event) else {
+                flow = children.tell(&mut code, Supervised::Event(event));
                 continue;
             };
-            states[child] = State::Done;
+            children.states[child] = State::Done;
             if reason != Reason::Panicked {
                 continue;
             }
-            let Some(rest) = restarts.next(cx.now()) else {
+            let Some(rest) = restarts.next(children.cx.now()) else {
                 let name = self.children[child].name.clone();
-                stop(&mut cx, &addresses, &mut states, 0).await;
+                children.stop(0).await;
                 match self.policy.then {
                     Then::Escalate => panic!(
                         "{name} and its siblings were restarted {} times within {:?}, and {name} has panicked again",
@@ -190,54 +228,98 @@ impl<C> Supervisor<C> {
                     Then::GiveUp => return,
                 }
             };
-            states[child] = State::Down;
+            children.states[child] = State::Down;
             match self.strategy {
                 Strategy::OneForOne => {}
-                Strategy::OneForAll => stop(&mut cx, &addresses, &mut states, 0).await,
-                Strategy::RestForOne => stop(&mut cx, &addresses, &mut states, child + 1).await,
+                Strategy::OneForAll => children.stop(0).await,
+                Strategy::RestForOne => children.stop(child + 1).await,
             }
             if !rest.is_zero() {
-                cx.sleep(rest).await;
+                children.cx.sleep(rest).await;
             }
-            self.start(&mut cx, &mut addresses, &mut states).await;
-            flow = code(&mut cx, &addresses, Supervised::Started);
+            self.start(&mut children).await;
+            flow = children.tell(&mut code, Supervised::Started);
         }
-        stop(&mut cx, &addresses, &mut states, 0).await;
+        children.stop(0).await;
     }
 
     /// Starts those that are down, one after the other.
-    async fn start<M: Message>(&self, cx: &mut C, addresses: &mut [Addr], states: &mut [State])
+    async fn start<M: Message>(&self, children: &mut Children<M, C>)
     where
         C: AsyncContext<M>,
     {
         for (index, child) in self.children.iter().enumerate() {
-            if states[index] == State::Down {
+            if children.states[index] == State::Down {
+                let start = Arc::<Mutex<Start>>::default();
+                children.starting = Some(start.clone());
                 let make = Arc::clone(&child.make);
                 let how = Spawn::one(child.name.clone()).watched();
-                addresses[index] = cx.spawn(how, move |cx, _| make(cx)).await.get(0);
-                states[index] = State::Running;
+                let begin = move |cx, _| begin(cx, start.clone(), make.clone());
+                children.addresses[index] = children.cx.spawn(how, begin).await.get(0);
+                children.states[index] = State::Running;
+                children.starting = None;
             }
         }
     }
 }
 
-/// Stops the children from the `first` on that run, the last one first, and waits for the end of each.
-async fn stop<M: Message, C: AsyncContext<M>>(
-    cx: &mut C,
-    addresses: &[Addr],
-    states: &mut [State],
-    first: usize,
+/// The body of a child, unless its supervisor has ended without ever knowing of it.
+///
+/// In virtual time that is so if the supervisor has ended before it would have been told the address. The
+/// child looks one smallest latency later, so in a later window: it sees the same on any number of workers.
+async fn begin<M: Message, C: AsyncContext<M>>(
+    mut cx: C,
+    start: Arc<Mutex<Start>>,
+    make: Arc<dyn Fn(C) -> Body + Send + Sync>,
 ) {
-    for child in (first..addresses.len()).rev() {
-        if states[child] != State::Running {
-            continue;
+    cx.yield_now().await;
+    let asked_for = {
+        let mut start = lock(&start);
+        let asked_for = *start == Start::AskedFor;
+        if asked_for {
+            *start = Start::Begun(cx.me());
         }
-        let who = addresses[child];
-        cx.stop(who);
-        let ended = move |event: &Event<M>| matches!(event, Event::Down { who: ended, .. } if *ended == who);
-        let why = Waiting::Selected(std::panic::Location::caller());
-        cx.recv_where(why, move |event, _| ended(event)).await;
-        states[child] = State::Down;
+        asked_for
+    };
+    if asked_for {
+        make(cx).await;
+    }
+}
+
+impl<M: Message, C: AsyncContext<M>> Children<M, C> {
+    fn tell(
+        &mut self,
+        code: &mut impl FnMut(&mut C, &[Addr], Supervised<M>) -> Flow,
+        what: Supervised<M>,
+    ) -> Flow {
+        code(&mut self.cx, &self.addresses, what)
+    }
+
+    /// Which child has ended, if this is the news of it.
+    fn ended(&self, event: &Event<M>) -> Option<(usize, Reason)> {
+        let Event::Down { who, reason } = event else {
+            return None;
+        };
+        let mut addresses = self.addresses.iter();
+        let child = addresses.position(|address| address == who);
+        child
+            .filter(|&child| self.states[child] == State::Running)
+            .map(|child| (child, *reason))
+    }
+
+    /// Stops the children from the `first` on that run, the last one first, and waits for the end of each.
+    async fn stop(&mut self, first: usize) {
+        for child in (first..self.addresses.len()).rev() {
+            if self.states[child] != State::Running {
+                continue;
+            }
+            let who = self.addresses[child];
+            self.cx.stop(who);
+            let ended = move |event: &Event<M>| matches!(event, Event::Down { who: ended, .. } if *ended == who);
+            let why = Waiting::Selected(Location::caller());
+            self.cx.recv_where(why, move |event, _| ended(event)).await;
+            self.states[child] = State::Down;
+        }
     }
 }
 

@@ -16,7 +16,6 @@ use ::tokio::runtime::Handle;
 use std::io;
 #[cfg(feature = "tokio")]
 use std::num::NonZeroUsize;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -79,10 +78,8 @@ pub(crate) fn on_pool<M: Message>(
         crew.dismiss();
         for who in (0..system.spawned()).map(Addr) {
             let cell = system.cells.get(who.0);
-            if let Some(job) = cell.and_then(|cell| cell.handle.get())
-                && let Err(panic) = catch_unwind(AssertUnwindSafe(|| job.abandon()))
-            {
-                system.note_late_panic(who, panic);
+            if let Some(job) = cell.and_then(|cell| cell.handle.get()) {
+                job.abandon();
             }
         }
     })

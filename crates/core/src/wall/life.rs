@@ -25,16 +25,23 @@ use std::task::{Context, Poll, Waker};
 enum Exit {
     Returned,
     Stopped,
-    Panicked(String),
+    Panicked {
+        /// What it did, if its context does not know.
+        at: &'static str,
+        message: String,
+    },
     /// The run was over before.
     Abandoned,
 }
 
+impl Exit {
+    fn panicked(at: &'static str, panic: Panic) -> Exit {
+        let message = said(panic);
+        Exit::Panicked { at, message }
+    }
+}
+
 /// Lives the life of an actor.
-#[expect(
-    clippy::manual_async_fn,
-    reason = "an async fn would store its arguments twice"
-)]
 pub(crate) fn live<M, B>(
     system: Hold<M>,
     cell: Arc<Cell<M>>,
@@ -45,26 +52,37 @@ where
     M: Message,
     B: Future<Output = ()> + Send,
 {
+    let whose = Whose { system, cell, who };
+    // An async fn would store its arguments twice.
     async move {
         let exit = {
-            let mut body = pin!(None);
             // Made in its place: a body held twice would double the size of this future.
-            let own = cell.clone();
-            match catch_unwind(AssertUnwindSafe(|| body.set(Some(make(own))))) {
+            let place = pin!(None);
+            let mut body = Body::new(&whose, place);
+            match body.make(make) {
                 Ok(()) => {
-                    let mut polled = Polled::new(&cell);
-                    let exit = poll_fn(|task| polled.poll(&system, &cell, body.as_mut(), task));
-                    let exit = exit.await;
-                    match catch_unwind(AssertUnwindSafe(|| body.set(None))) {
-                        Ok(()) => exit,
-                        Err(panic) => Exit::Panicked(said(panic)),
+                    let exit = poll_fn(|task| body.poll(task)).await;
+                    match (body.end(), exit) {
+                        (Ok(()), exit) => exit,
+                        (Err(panic), Exit::Abandoned) => {
+                            whose.system.note_late_panic(whose.who, panic);
+                            Exit::Abandoned
+                        }
+                        (Err(panic), _) => Exit::panicked("its end", panic),
                     }
                 }
-                Err(panic) => Exit::Panicked(said(panic)),
+                Err(panic) => Exit::panicked("making its body", panic),
             }
         };
-        settle(&system, who, exit);
+        settle(&whose.system, whose.who, exit);
     }
+}
+
+/// Whose life it is.
+struct Whose<M: Message> {
+    system: Hold<M>,
+    cell: Arc<Cell<M>>,
+    who: Addr,
 }
 
 /// Settles what an actor leaves.
@@ -72,15 +90,18 @@ fn settle<M: Message>(system: &Arc<System<M>>, who: Addr, exit: Exit) {
     let (reason, panic) = match exit {
         Exit::Returned => (Reason::Returned, None),
         Exit::Stopped => (Reason::Stopped, None),
-        Exit::Panicked(message) => (Reason::Panicked, Some(message)),
+        Exit::Panicked { at, message } => (Reason::Panicked, Some((at, message))),
         Exit::Abandoned => return,
     };
     let unfinished = lock(&system.unfinished).remove(&who).unwrap_or_default();
-    let report = panic.map(|message| PanicReport {
+    let report = panic.map(|(at, message)| PanicReport {
         who,
         name: system.name(who),
         time: system.clock.now(),
-        event: unfinished.handled,
+        event: match unfinished.handled {
+            handled if handled.is_empty() => at.to_owned(),
+            handled => handled,
+        },
         message,
     });
     if let Some(report) = &report {
@@ -97,7 +118,10 @@ fn settle<M: Message>(system: &Arc<System<M>>, who: Addr, exit: Exit) {
 }
 
 /// A body that is polled until it ends, is stopped, or the run is over.
-struct Polled {
+struct Body<'a, M: Message, B> {
+    whose: &'a Whose<M>,
+    /// `None` before it is made, and when it has ended.
+    body: Pin<&'a mut Option<B>>,
     relay: Waker,
     /// What polls it has been told to its mailbox.
     attached: bool,
@@ -105,22 +129,41 @@ struct Polled {
     idle: bool,
 }
 
-impl Polled {
-    fn new<M: Message>(cell: &Arc<Cell<M>>) -> Polled {
-        Polled {
-            relay: Waker::from(cell.clone()),
+impl<'a, M: Message, B> Body<'a, M, B> {
+    fn new(whose: &'a Whose<M>, body: Pin<&'a mut Option<B>>) -> Body<'a, M, B> {
+        Body {
+            whose,
+            body,
+            relay: Waker::from(whose.cell.clone()),
             attached: false,
             idle: false,
         }
     }
 
-    fn poll<M: Message, B: Future<Output = ()>>(
-        &mut self,
-        system: &Arc<System<M>>,
-        cell: &Arc<Cell<M>>,
-        body: Pin<&mut Option<B>>,
-        task: &Context<'_>,
-    ) -> Poll<Exit> {
+    fn make(&mut self, make: impl FnOnce(Arc<Cell<M>>) -> B) -> Result<(), Panic> {
+        let own = self.whose.cell.clone();
+        catch_unwind(AssertUnwindSafe(|| self.body.set(Some(make(own)))))
+    }
+
+    fn end(&mut self) -> Result<(), Panic> {
+        catch_unwind(AssertUnwindSafe(|| self.body.set(None)))
+    }
+}
+
+/// A life may be dropped as it is, by a runtime that ends: nobody else would tell of a destructor that panics.
+impl<M: Message, B> Drop for Body<'_, M, B> {
+    fn drop(&mut self) {
+        if self.body.is_some()
+            && let Err(panic) = self.end()
+        {
+            self.whose.system.note_late_panic(self.whose.who, panic);
+        }
+    }
+}
+
+impl<M: Message, B: Future<Output = ()>> Body<'_, M, B> {
+    fn poll(&mut self, task: &Context<'_>) -> Poll<Exit> {
+        let Whose { system, cell, .. } = self.whose;
         if !std::mem::replace(&mut self.attached, true) {
             cell.mailbox.attach(task.waker());
         }
@@ -134,7 +177,7 @@ impl Polled {
             return Poll::Ready(Exit::Stopped);
         }
         cell.idle.store(false, Relaxed);
-        let Some(future) = body.as_pin_mut() else {
+        let Some(future) = self.body.as_mut().as_pin_mut() else {
             return Poll::Ready(Exit::Returned);
         };
         let mut relayed = Context::from_waker(&self.relay);
@@ -147,7 +190,7 @@ impl Polled {
         cell.polled.store(false, Relaxed);
         match polled {
             Ok(Poll::Ready(())) => Poll::Ready(Exit::Returned),
-            Err(panic) => Poll::Ready(Exit::Panicked(said(panic))),
+            Err(panic) => Poll::Ready(Exit::panicked("its body", panic)),
             Ok(Poll::Pending) if system.is_ending() => Poll::Ready(Exit::Abandoned),
             Ok(Poll::Pending) if cell.is_stopping() => Poll::Ready(Exit::Stopped),
             Ok(Poll::Pending) => {
@@ -161,8 +204,10 @@ impl Polled {
     }
 }
 
+type Panic = Box<dyn Any + Send>;
+
 /// What a panic said.
-fn said(panic: Box<dyn Any + Send>) -> String {
+fn said(panic: Panic) -> String {
     let text = panic_text(&*panic);
     // Its own end may panic as well; that says nothing new.
     let _ = catch_unwind(AssertUnwindSafe(|| drop(panic)));

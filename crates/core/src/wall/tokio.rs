@@ -3,16 +3,23 @@
 //!
 //! A runtime of its own is dropped when the run is over, and every task with it. On another's the tasks end
 //! by themselves: each is woken, sees that the run is over, and drops its body. The run waits until the last
-//! has done so.
+//! has done so. If that takes long, because that runtime is busy or nobody drives it, the run takes the lives
+//! out of the tasks and drops them itself.
 //!
 //! [`Config::workers`]: crate::Config::workers
 
 use super::boxed::Life;
 use crate::contract::Cut;
 use crate::sync::lock;
+use std::collections::HashMap;
 use std::io;
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, mpsc};
+use std::pin::Pin;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 /// A runtime of a run's own, whose threads have so much stack.
@@ -45,28 +52,79 @@ pub(super) struct Tasks {
 /// What a run on another's runtime needs to end well.
 struct Guest {
     cut: Cut,
-    /// Each task holds a clone; `None` when no more may begin.
-    alive: Mutex<Option<mpsc::Sender<()>>>,
+    /// No more may begin.
+    over: AtomicBool,
+    lives: Mutex<Lives>,
+    /// A life has ended when the run is over.
+    gone: Condvar,
 }
 
-/// Held by a task. If the runtime drops that before it has ended, the run is over.
-struct Stay {
-    cut: Cut,
-    ended: bool,
-    _alive: mpsc::Sender<()>,
+/// The lives that there are, by the numbers that they have been given.
+#[derive(Default)]
+struct Lives {
+    begun: u64,
+    all: HashMap<u64, Arc<Slot>>,
 }
 
-impl Stay {
-    async fn until_end(mut self, life: impl Future<Output = ()>) {
-        life.await;
-        self.ended = true;
+/// Where a life is that a task runs: locked while it is polled, `None` when it has ended.
+type Slot = Mutex<Option<Life>>;
+
+/// A life as a task. If the runtime drops that before it has ended, the run is over.
+struct Task {
+    guest: Arc<Guest>,
+    number: u64,
+    slot: Arc<Slot>,
+}
+
+impl Future for Task {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<()> {
+        let mut life = lock(&self.slot);
+        if let Some(future) = life.as_mut() {
+            ready!(future.as_mut().poll(task));
+            *life = None;
+        }
+        Poll::Ready(())
     }
 }
 
-impl Drop for Stay {
+impl Drop for Task {
     fn drop(&mut self) {
-        if !self.ended {
-            self.cut.cut();
+        let left = lock(&self.slot).take();
+        if left.is_some() && !self.guest.over.load(Acquire) {
+            self.guest.cut.cut();
+        }
+        drop(left);
+        self.guest.forget(self.number);
+    }
+}
+
+impl Guest {
+    /// A life has ended.
+    fn forget(&self, number: u64) {
+        lock(&self.lives).all.remove(&number);
+        if self.over.load(Acquire) {
+            self.gone.notify_all();
+        }
+    }
+
+    /// Drops the lives that are not being polled.
+    fn abandon(&self) {
+        let all: Vec<_> = {
+            let lives = lock(&self.lives);
+            let all = lives.all.iter();
+            all.map(|(&number, slot)| (number, slot.clone())).collect()
+        };
+        for (number, slot) in all {
+            // One that panicked as it was polled is left to its task.
+            let Ok(mut life) = slot.try_lock() else {
+                continue;
+            };
+            let left = life.take();
+            drop(life);
+            drop(left);
+            self.forget(number);
         }
     }
 }
@@ -74,16 +132,35 @@ impl Drop for Stay {
 /// A run's stay on another's runtime.
 pub(super) struct Visit {
     guest: Arc<Guest>,
-    gone: mpsc::Receiver<()>,
+    handle: Handle,
 }
 
 impl Visit {
     /// Lets no more tasks begin, and waits until those that there are have ended, as they do when woken.
     pub(super) fn end(self, wake: impl FnOnce()) {
-        drop(lock(&self.guest.alive).take());
+        /// So long the runtime has for them.
+        const PATIENCE: Duration = Duration::from_millis(50);
+        let Visit { guest, handle } = self;
+        let mut lives = lock(&guest.lives);
+        guest.over.store(true, Release);
+        drop(lives);
         wake();
-        // An error says that no sender is left, which is what is waited for.
-        let _ = self.gone.recv();
+        loop {
+            lives = lock(&guest.lives);
+            if lives.all.is_empty() {
+                return;
+            }
+            let waited = guest
+                .gone
+                .wait_timeout_while(lives, PATIENCE, |lives| !lives.all.is_empty());
+            let (lives, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+            drop(lives);
+            if waited.timed_out() {
+                // Destructors may want to be on the runtime.
+                let _here = handle.enter();
+                guest.abandon();
+            }
+        }
     }
 }
 
@@ -98,16 +175,18 @@ impl Tasks {
 
     /// Tasks of another's runtime. If that drops one of them, the run is cut.
     pub(super) fn guest(handle: &Handle, cut: &Cut) -> (Tasks, Visit) {
-        let (alive, gone) = mpsc::channel();
         let guest = Arc::new(Guest {
             cut: cut.clone(),
-            alive: Mutex::new(Some(alive)),
+            over: AtomicBool::new(false),
+            lives: Mutex::default(),
+            gone: Condvar::new(),
         });
+        let handle = handle.clone();
         let tasks = Tasks {
             handle: handle.clone(),
             guest: Some(guest.clone()),
         };
-        (tasks, Visit { guest, gone })
+        (tasks, Visit { guest, handle })
     }
 
     /// Begins a life as a task.
@@ -116,14 +195,22 @@ impl Tasks {
             drop(self.handle.spawn(life));
             return;
         };
-        // When the run is over no actor starts.
-        if let Some(alive) = lock(&guest.alive).clone() {
-            let stay = Stay {
-                cut: guest.cut.clone(),
-                ended: false,
-                _alive: alive,
-            };
-            drop(self.handle.spawn(stay.until_end(life)));
-        }
+        let slot = Arc::new(Mutex::new(Some(life)));
+        let number = {
+            let mut lives = lock(&guest.lives);
+            // When the run is over no actor starts.
+            if guest.over.load(Acquire) {
+                return;
+            }
+            lives.begun += 1;
+            let number = lives.begun;
+            lives.all.insert(number, slot.clone());
+            number
+        };
+        drop(self.handle.spawn(Task {
+            guest: guest.clone(),
+            number,
+            slot,
+        }));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 /// What an actor leaves when its context is dropped.
 pub(crate) struct Unfinished<M> {
-    /// What it was handling.
+    /// What it was handling as it panicked; empty if that is not known.
     pub(crate) handled: String,
     /// What it had received and not handled.
     pub(crate) unread: VecDeque<Letter<M>>,
@@ -14,7 +14,7 @@ pub(crate) struct Unfinished<M> {
 impl<M> Default for Unfinished<M> {
     fn default() -> Unfinished<M> {
         Unfinished {
-            handled: "making its body".to_owned(),
+            handled: String::new(),
             unread: VecDeque::new(),
         }
     }

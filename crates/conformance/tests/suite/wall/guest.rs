@@ -1,12 +1,13 @@
 //! A run on a tokio runtime that is there already.
 
 use corsair::{
-    AsyncContext, Config, Event, Message, Outcome, Report, RunError, Scenario, Spawn, run_on,
+    AsyncContext, Config, Cut, Event, Message, Outcome, Report, RunError, Scenario, Spawn, Time,
+    run_on,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::mpsc;
 
@@ -171,4 +172,64 @@ fn a_runtime_that_is_shut_down_cuts_the_run() {
     let report = run.join().unwrap().unwrap();
     assert_eq!(report.outcome, Outcome::Cut);
     assert_eq!(Arc::strong_count(&held), 1);
+}
+
+/// Runs a scenario that waits for ever on a runtime that only this thread could drive, which it does for so
+/// long and then no more. What comes of it, and how many hold what the bodies held.
+fn left_alone(
+    driven: Duration,
+    config: Config,
+    act: fn(&Cut),
+) -> (Result<Report, RunError>, usize) {
+    let runtime = Builder::new_current_thread().build().unwrap();
+    let (held, begun) = (Arc::new(()), Arc::<AtomicBool>::default());
+    let (_never, root) = mpsc::channel(1);
+    let waiting = Waiting {
+        held: held.clone(),
+        root: Some(root),
+        begun: begun.clone(),
+    };
+    let (handle, cut) = (runtime.handle().clone(), config.cut.clone());
+    let (tell, told) = std::sync::mpsc::channel();
+    let run = thread::spawn(move || {
+        let result = run_on(&handle, &config, waiting);
+        assert!(tell.send(result).is_ok());
+    });
+    let until = Instant::now() + driven;
+    while Instant::now() < until {
+        runtime.block_on(tokio::task::yield_now());
+    }
+    assert_eq!(begun.load(SeqCst), !driven.is_zero());
+    act(&cut);
+    let result = told.recv_timeout(Duration::from_secs(20));
+    let result = result.expect("it ends though nobody drives the runtime");
+    run.join().unwrap();
+    (result, Arc::strong_count(&held))
+}
+
+#[test]
+fn a_run_on_a_runtime_that_nobody_drives_can_be_cut() {
+    for driven in [0, 200].map(Duration::from_millis) {
+        let (result, holders) = left_alone(driven, Config::default(), Cut::cut);
+        assert_eq!(result.unwrap().outcome, Outcome::Cut, "{driven:?}");
+        assert_eq!(holders, 1, "{driven:?}: bodies are left");
+    }
+}
+
+#[test]
+fn a_run_on_a_runtime_that_nobody_drives_ends_when_its_time_is_over() {
+    for driven in [0, 200].map(Duration::from_millis) {
+        let config = Config {
+            end: Some(Time::ZERO.after(driven + Duration::from_millis(50))),
+            ..Config::default()
+        };
+        let cut = config.cut.clone();
+        let (result, holders) = left_alone(driven, config, |_| {});
+        assert!(
+            matches!(result, Err(RunError::PastEnd { .. })),
+            "{driven:?}: {result:?}"
+        );
+        assert_eq!(holders, 1, "{driven:?}: bodies are left");
+        assert!(!cut.is_cut(), "nobody has cut it");
+    }
 }

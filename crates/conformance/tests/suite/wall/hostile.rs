@@ -1,8 +1,8 @@
 //! Actors that do on purpose what nobody should, and what becomes of the others.
 
 use corsair::{
-    AsyncContext, Config, Event, Executor, Message, Outcome, Reason, Report, RunError, Scenario,
-    Spawn, Time, TimerHandle, Token, run, run_on,
+    AsyncContext, Config, Event, Executor, Message, Outcome, Panics, Reason, Report, RunError,
+    Scenario, Spawn, Time, TimerHandle, Token, run, run_on,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -197,13 +197,53 @@ impl Scenario<Number> for Grenades {
     }
 }
 
+#[track_caller]
+fn all_grenades_are_told(what: &str, result: Result<Report, RunError>) {
+    let report = result.unwrap();
+    assert_eq!(report.outcome, Outcome::Completed, "{what}");
+    let mut told: Vec<_> = report.panics.iter().map(|panic| &panic.name).collect();
+    told.sort();
+    let names: Vec<_> = (0..10).map(|n| format!("holder{n}")).collect();
+    assert!(told.into_iter().eq(&names), "{what}: {:?}", report.panics);
+    for panic in &report.panics {
+        let said = (panic.event.as_str(), panic.message.as_str());
+        assert_eq!(said, ("the end of the run", "a grenade"), "{what}");
+    }
+}
+
 #[test]
 fn a_body_that_panics_as_it_is_dropped_at_the_end_does_not_stop_the_report() {
     for executor in EXECUTORS {
         let dropped = Arc::<AtomicBool>::default();
-        let report = run(executor, &config(2), Grenades(dropped.clone())).unwrap();
-        assert_eq!(report.outcome, Outcome::Completed);
+        let result = run(executor, &config(2), Grenades(dropped.clone()));
         assert!(dropped.load(Relaxed));
+        all_grenades_are_told(&format!("{executor:?}"), result);
+    }
+}
+
+#[test]
+fn a_body_that_panics_as_it_is_dropped_on_anothers_runtime_is_told() {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(2)
+        .build()
+        .unwrap();
+    let dropped = Arc::<AtomicBool>::default();
+    let result = run_on(runtime.handle(), &config(2), Grenades(dropped.clone()));
+    assert!(dropped.load(Relaxed));
+    all_grenades_are_told("guest", result);
+}
+
+#[test]
+fn a_body_that_panics_as_it_is_dropped_at_the_end_ends_the_run_if_that_is_asked() {
+    for executor in EXECUTORS {
+        let config = Config {
+            panics: Panics::EndRun,
+            ..config(2)
+        };
+        match run(executor, &config, Grenades(Arc::default())) {
+            Err(RunError::Panicked { panic, .. }) => assert_eq!(panic.message, "a grenade"),
+            other => panic!("{executor:?}: {other:?}"),
+        }
     }
 }
 

@@ -1,0 +1,327 @@
+//! Actors that are stopped while supervision restarts them, or their supervisor.
+
+use crate::everywhere::config;
+use corsair::{
+    Actor, Addr, AsyncContext, Config, Context, Event, Executor, Experiment, Flow, Message, Panics,
+    Reason, RestartPolicy, Spawn, Strategy, Supervised, Supervisor, Token, measure, restarting,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::time::Duration;
+
+#[derive(Clone, Debug, PartialEq, Eq, Message)]
+enum Note {
+    Panic,
+    Children(Vec<Addr>),
+    Return,
+}
+
+on_every_executor! {
+    an_actor_that_is_stopped_while_it_is_made_anew_ends_once_and_stays_ended
+    children_that_are_stopped_while_others_are_restarted_stay_ended
+    a_supervisor_that_is_stopped_leaves_no_child
+}
+
+/// How many were made, and how many of them there are.
+#[derive(Clone, Default)]
+struct Count {
+    made: Arc<AtomicU32>,
+    live: Arc<AtomicU32>,
+}
+
+/// One that is counted as long as it is there.
+struct One(Count);
+
+impl Count {
+    fn one(&self) -> One {
+        self.made.fetch_add(1, SeqCst);
+        self.live.fetch_add(1, SeqCst);
+        One(self.clone())
+    }
+}
+
+impl Drop for One {
+    fn drop(&mut self) {
+        self.0.live.fetch_sub(1, SeqCst);
+    }
+}
+
+fn config_of(seed: u64) -> Config {
+    Config {
+        seed,
+        panics: Panics::EndActor,
+        end: Some(corsair::Time::ZERO.after(Duration::from_secs(60))),
+        ..config()
+    }
+}
+
+/// A pause of up to so many microseconds, which also ends at once or after a turn of the others.
+async fn a_while<C: AsyncContext<Note>>(cx: &mut C, most: u32) {
+    match cx.below(4) {
+        0 => {}
+        1 => cx.yield_now().await,
+        _ => {
+            let micros = cx.below(most);
+            cx.sleep(Duration::from_micros(micros.into())).await;
+        }
+    }
+}
+
+/// Panics when told to, by its timer, and now and then as it starts.
+struct Fragile {
+    _one: One,
+}
+
+impl Actor<Note> for Fragile {
+    fn start<C: Context<Note>>(&mut self, cx: &mut C) {
+        cx.every(Duration::from_micros(300), Token::new(1));
+        assert!(cx.below(3) != 0, "at its start");
+    }
+
+    fn on<C: Context<Note>>(&mut self, event: Event<Note>, cx: &mut C) -> Flow {
+        assert!(!matches!(event, Event::Message { .. }), "told to");
+        assert!(cx.below(4) != 0, "by its timer");
+        Flow::Continue
+    }
+}
+
+/// Each victim is teased by one and stopped by another.
+struct Teased {
+    victims: u32,
+    count: Count,
+}
+
+impl Experiment<Note> for Teased {
+    type Value = (BTreeMap<Addr, Reason>, [u32; 2], u32);
+
+    async fn root<C: AsyncContext<Note>>(self, mut cx: C) -> Self::Value {
+        let count = self.count.clone();
+        let make = move |cx: C, index: u32| {
+            let policy = RestartPolicy {
+                most: u32::MAX,
+                backoff: Duration::from_micros(u64::from(index % 4) * 150),
+                factor: 1.0,
+                ..RestartPolicy::default()
+            };
+            let count = count.clone();
+            restarting(policy, move || Fragile { _one: count.one() }, cx)
+        };
+        let how = Spawn::many(self.victims, "victim", "").watched();
+        let victims = cx.spawn(how, make).await;
+        cx.spawn(
+            Spawn::many(self.victims, "tease", ""),
+            move |mut cx: C, index| async move {
+                for _ in 0..20 {
+                    cx.send(victims.get(index), Note::Panic);
+                    a_while(&mut cx, 400).await;
+                }
+            },
+        )
+        .await;
+        cx.spawn(
+            Spawn::many(self.victims, "stop", ""),
+            move |mut cx: C, index| async move {
+                for _ in 0..=index % 8 {
+                    a_while(&mut cx, 700).await;
+                }
+                cx.stop(victims.get(index));
+                cx.stop(victims.get(index));
+            },
+        )
+        .await;
+        let mut ended = BTreeMap::new();
+        while ended.len() < victims.len() as usize {
+            if let Event::Down { who, reason } = cx.recv().await {
+                assert_eq!(ended.insert(who, reason), None, "{who} has ended twice");
+            }
+        }
+        let made = self.count.made.load(SeqCst);
+        let live = self.count.live.load(SeqCst);
+        // Nobody comes back, and nobody ends again.
+        assert_eq!(cx.recv_timeout(Duration::from_millis(5)).await, None);
+        (ended, [made, self.count.made.load(SeqCst)], live)
+    }
+}
+
+fn an_actor_that_is_stopped_while_it_is_made_anew_ends_once_and_stays_ended(executor: Executor) {
+    let mut digests = BTreeMap::new();
+    for seed in 0..12 {
+        for workers in [1, 2, 4] {
+            let config = Config {
+                workers: workers.try_into().unwrap(),
+                ..config_of(seed)
+            };
+            let teased = Teased {
+                victims: 40,
+                count: Count::default(),
+            };
+            let ((ended, [made, later], live), report) =
+                measure(executor, &config, teased).unwrap();
+            assert!(
+                ended.values().all(|&reason| reason == Reason::Stopped),
+                "{ended:?}"
+            );
+            assert_eq!((made, live), (later, 0));
+            assert!(made >= 40);
+            assert_eq!(report.panics, []);
+            let digest = digests.entry(seed).or_insert(report.digest);
+            assert_eq!(*digest, report.digest);
+        }
+    }
+}
+
+async fn child<C: AsyncContext<Note>>(mut cx: C, one: One) {
+    let _one = one;
+    loop {
+        if let Event::Message {
+            body: Note::Panic, ..
+        } = cx.recv().await
+        {
+            panic!("told to");
+        }
+    }
+}
+
+/// Children of each generation are told to panic and stopped, in any order, by two others; in the end the
+/// supervisor is told to return, or is stopped.
+struct Torn {
+    strategy: Strategy,
+    generations: u32,
+    stop: bool,
+    count: Count,
+}
+
+impl Experiment<Note> for Torn {
+    type Value = (Reason, u32);
+
+    async fn root<C: AsyncContext<Note>>(self, mut cx: C) -> Self::Value {
+        let Torn {
+            strategy, count, ..
+        } = self;
+        let counted = count.clone();
+        let make = move |cx: C, _| {
+            let policy = RestartPolicy {
+                most: u32::MAX,
+                backoff: Duration::from_micros(100),
+                factor: 1.0,
+                ..RestartPolicy::default()
+            };
+            let mut supervisor = Supervisor::new(strategy, policy);
+            for name in ["a", "b", "c", "d"] {
+                let count = counted.clone();
+                supervisor = supervisor.child(name, move |cx| child(cx, count.one()));
+            }
+            supervisor.run(cx, |cx, children, what| {
+                let parent = cx.parent();
+                match what {
+                    Supervised::Started => {
+                        cx.send(parent, Note::Children(children.to_vec()));
+                    }
+                    Supervised::Event(Event::Message {
+                        body: Note::Return, ..
+                    }) => return Flow::Stop,
+                    Supervised::Event(_) => {}
+                }
+                Flow::Continue
+            })
+        };
+        let how = Spawn::one("supervisor").watched();
+        let supervisor = cx.spawn(how, make).await.get(0);
+        let mut generation = 0;
+        let reason = loop {
+            let children = match cx.recv_timeout(Duration::from_millis(30)).await {
+                Some(Event::Message {
+                    body: Note::Children(children),
+                    ..
+                }) => children,
+                Some(Event::Down { who, reason }) if who == supervisor => break reason,
+                Some(_) => continue,
+                // Whoever was to panic had been stopped before.
+                None => Vec::new(),
+            };
+            generation += 1;
+            if generation > self.generations || children.is_empty() {
+                match self.stop {
+                    true => cx.stop(supervisor),
+                    false => drop(cx.send(supervisor, Note::Return)),
+                }
+            }
+            for act in [Note::Panic, Note::Return] {
+                let children = children.clone();
+                let act = move |mut cx: C| async move {
+                    a_while(&mut cx, 200).await;
+                    for _ in 0..2 {
+                        let Some(&child) = children.get(cx.below(4) as usize) else {
+                            return;
+                        };
+                        match act {
+                            Note::Panic => drop(cx.send(child, Note::Panic)),
+                            // One in eight, so that some are left for the next generation.
+                            _ if cx.below(8) == 0 => cx.stop(child),
+                            _ => {}
+                        }
+                        a_while(&mut cx, 200).await;
+                    }
+                };
+                cx.spawn_one("act", act).await;
+            }
+        };
+        // What stops travels as long as a message does.
+        for _ in 0..50 {
+            if count.live.load(SeqCst) == 0 {
+                break;
+            }
+            cx.sleep(Duration::from_millis(2)).await;
+        }
+        (reason, count.live.load(SeqCst))
+    }
+}
+
+fn torn(executor: Executor, stop: bool) {
+    let strategies = [
+        Strategy::OneForOne,
+        Strategy::OneForAll,
+        Strategy::RestForOne,
+    ];
+    for (strategy, seed) in strategies
+        .into_iter()
+        .flat_map(|s| (0..8).map(move |n| (s, n)))
+    {
+        let mut digest = None;
+        for workers in [1, 2, 4] {
+            let config = Config {
+                workers: workers.try_into().unwrap(),
+                ..config_of(seed)
+            };
+            let torn = Torn {
+                strategy,
+                generations: 1 + seed as u32 * 2,
+                stop,
+                count: Count::default(),
+            };
+            let ((reason, live), report) = measure(executor, &config, torn).unwrap();
+            let said = format!("{strategy:?}, seed {seed}, {workers} workers");
+            assert_eq!(live, 0, "{said}: children are left");
+            // It may have returned before, because every child had been stopped.
+            let expected = [Reason::Returned, Reason::Stopped];
+            assert!(
+                expected[..1 + usize::from(stop)].contains(&reason),
+                "{said}: {reason:?}"
+            );
+            assert_eq!(
+                *digest.get_or_insert(report.digest),
+                report.digest,
+                "{said}"
+            );
+        }
+    }
+}
+
+fn children_that_are_stopped_while_others_are_restarted_stay_ended(executor: Executor) {
+    torn(executor, false);
+}
+
+fn a_supervisor_that_is_stopped_leaves_no_child(executor: Executor) {
+    torn(executor, true);
+}
