@@ -155,6 +155,38 @@ trait Actors<M: Message> {
         at
     }
 
+    /// Runs one event of these actors. See [`Population::run_one`].
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    unsafe fn run_single(
+        &self,
+        shard: *mut Shard<M>,
+        slot: *mut Slot<M, Self::Form>,
+        event: *mut Stored<M>,
+    ) {
+        // SAFETY: as in `deliver`.
+        unsafe {
+            (*shard).turn.me = (*event).label.to;
+            (*shard).turn.header = &raw mut (*slot).header;
+            (*shard).turn.now = (*shard).window.base + (*event).label.offset() as u64;
+            (*shard).turn.current = event;
+            let live = (*slot).header.state == State::Live;
+            if (*event).label.is_message() && (live || self.is_to_begin(shard, slot)) {
+                (*shard).counters.note_time((*shard).turn.now);
+                if self.deliver_message(shard, slot, event, live) == Flow::Stop {
+                    return self.end(shard, slot, Reason::Returned);
+                }
+            } else if !live || !self.deliver_timer(shard, slot, event) {
+                self.deliver_other(shard, slot, event);
+            }
+            if (*shard).turn.near.next() != u64::MAX {
+                self.run_near(shard, slot, u64::MAX);
+            }
+        }
+    }
+
     /// Fetches an actor's slot into the cache, if it is one of these.
     ///
     /// # Safety
@@ -265,16 +297,9 @@ trait Actors<M: Message> {
             // What the actor does in between is not due before these messages: timers come after the
             // messages of their instant.
             loop {
-                count_message(shard, event);
-                if !live {
-                    // Until it has begun, for what a panic leaves.
-                    (*shard).turn.arrived = event;
-                    self.begin(shard, slot);
-                    (*shard).turn.arrived = std::ptr::null_mut();
-                    live = true;
-                }
                 let label = (*event).label;
-                let flow = Self::Form::receive(Slot::actor(slot), shard, event);
+                let flow = self.deliver_message(shard, slot, event, live);
+                live = true;
                 at += 1;
                 if flow == Flow::Stop {
                     self.end(shard, slot, Reason::Returned);
@@ -287,6 +312,56 @@ trait Actors<M: Message> {
                 (*shard).window.cursor = at;
                 (*shard).turn.current = event;
             }
+        }
+    }
+
+    /// Lets the actor of a slot handle a message, with which it begins if it is not `live`.
+    ///
+    /// # Safety
+    /// As for [`Actors::deliver`]; time and event of the shard's turn are set.
+    #[inline(always)]
+    unsafe fn deliver_message(
+        &self,
+        shard: *mut Shard<M>,
+        slot: *mut Slot<M, Self::Form>,
+        event: *mut Stored<M>,
+        live: bool,
+    ) -> Flow {
+        // SAFETY: as in `deliver`.
+        unsafe {
+            count_message(shard, event);
+            if !live {
+                // Until it has begun, for what a panic leaves.
+                (*shard).turn.arrived = event;
+                self.begin(shard, slot);
+                (*shard).turn.arrived = std::ptr::null_mut();
+            }
+            Self::Form::receive(Slot::actor(slot), shard, event)
+        }
+    }
+
+    /// The same for a timer with a token of an actor's own; false: it is none.
+    ///
+    /// # Safety
+    /// As for [`Actors::deliver_message`]; the actor is live.
+    #[inline(always)]
+    unsafe fn deliver_timer(
+        &self,
+        shard: *mut Shard<M>,
+        slot: *mut Slot<M, Self::Form>,
+        event: *mut Stored<M>,
+    ) -> bool {
+        // SAFETY: as in `deliver`; a timer has a token.
+        unsafe {
+            if !(*event).label.is_timer() || Stored::token(event) >= Token::OWN {
+                return false;
+            }
+            (*shard).counters.others += 1;
+            (*shard).count_timer(Stored::token(event).into());
+            if Self::Form::due(Slot::actor(slot), shard, event) == Flow::Stop {
+                self.end(shard, slot, Reason::Returned);
+            }
+            true
         }
     }
 
@@ -303,16 +378,8 @@ trait Actors<M: Message> {
     ) {
         // SAFETY: as in `deliver`; a timer has a token.
         unsafe {
-            if (*event).label.is_timer() && (*slot).header.state == State::Live {
-                let token = Stored::token(event);
-                if token < Token::OWN {
-                    (*shard).counters.others += 1;
-                    (*shard).count_timer(token.into());
-                    if Self::Form::due(Slot::actor(slot), shard, event) == Flow::Stop {
-                        self.end(shard, slot, Reason::Returned);
-                    }
-                    return;
-                }
+            if (*slot).header.state == State::Live && self.deliver_timer(shard, slot, event) {
+                return;
             }
             match self.prepare(shard, slot, event) {
                 Ready::Yes => {}
@@ -424,6 +491,7 @@ trait Actors<M: Message> {
             }
             let begun = (*slot).header.state == State::Live;
             (*slot).header.end(reason);
+            (*shard).notable = true;
             let counters = &mut (*shard).counters;
             counters.ended += 1;
             counters.never += u64::from(!begun);
@@ -497,6 +565,19 @@ impl<M: Message, R: Actors<M>> Population<M, Shard<M>> for R {
     unsafe fn run(&self, shard: *mut Shard<M>, order: &[*mut Stored<M>], at: usize) -> usize {
         // SAFETY: passed on.
         unsafe { self.run_all(shard, order, at) }
+    }
+
+    unsafe fn run_one(&self, shard: *mut Shard<M>, slot: *mut Header, event: *mut Stored<M>) {
+        // SAFETY: passed on. A slot begins with its header.
+        unsafe {
+            let slot = match slot.is_null() {
+                false => slot.cast(),
+                true => self
+                    .slot(shard, (*event).label.to)
+                    .expect("the population has the actor"),
+            };
+            self.run_single(shard, slot, event);
+        }
     }
 
     unsafe fn populate_ahead(&self) -> Ahead {

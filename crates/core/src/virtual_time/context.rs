@@ -341,6 +341,7 @@ impl<M: Message> VirtualContext<M, ForBody<M>> {
 fn request<M: Message>(shard: &mut Shard<M>, spawn: Spawn, form: impl Form<M>) -> u32 {
     let request = shard.request();
     let (time, parent) = (shard.turn.now, shard.turn.me);
+    shard.notable = true;
     shard.spawns.push(SpawnRequest {
         time,
         parent,

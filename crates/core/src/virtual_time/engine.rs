@@ -1,6 +1,7 @@
 //! The loop of a shard: meet, run a window, meet again.
 
 mod control;
+mod known;
 mod multicasts;
 mod outcome;
 #[cfg(feature = "serde")]
@@ -148,7 +149,7 @@ impl<M: Message> Engine<M> {
             let start = Scheduled::bare(Head::new(0, Kind::Start, ROOT, ROOT, 0, 0));
             let mut events = Buffer::new();
             let shard = self.shard();
-            events.push(&mut shard.queues.pool, start);
+            events.push(shard.queues.pool(), start);
             let index = shard.index;
             self.events.push((index, events));
             self.run_events(&Never);
@@ -308,7 +309,7 @@ impl<M: Message> Engine<M> {
         // What is for other shards has not been handed over before it is due.
         let rings = shard
             .queues
-            .out
+            .out()
             .iter()
             .flat_map(|out| out.ring.iter().enumerate());
         let inbound = self.inbound.iter().enumerate();
@@ -371,7 +372,7 @@ impl<M: Message> Engine<M> {
             if to == shard.index {
                 continue;
             }
-            let out = &mut shard.queues.out[to];
+            let out = &mut shard.queues.out_mut()[to];
             // A vote is for the first window of all that are pending, or for an earlier one.
             let due = next_pending(out.pending, shard.window.number) == next;
             if due && next != u64::MAX {
@@ -413,7 +414,7 @@ impl<M: Message> Engine<M> {
                 .far
                 .drain(..)
                 .for_each(|far| shard.queues.far.push(far));
-            let pool = &mut shard.queues.pool;
+            let pool = shard.queues.pool();
             let spent = parcel.spent.drain(..);
             spent.for_each(|spent| pool.put(spent));
             spawns.append(&mut parcel.spawns);
@@ -433,7 +434,7 @@ impl<M: Message> Engine<M> {
             let mut events = Buffer::new();
             let shard = self.shard();
             for event in shard.rest.drain(..) {
-                events.push(&mut shard.queues.pool, event);
+                events.push(shard.queues.pool(), event);
             }
             let index = shard.index;
             self.events.push((index, events));

@@ -16,6 +16,7 @@ use crate::contract::{Addr, Spawn};
 use directory::BatchName;
 pub(super) use directory::{Directory, NamedRange};
 use recent::RecentSlots;
+pub(super) use recent::scatter;
 #[cfg(feature = "serde")]
 pub(super) use saved::addresses_of;
 use std::ptr::NonNull;
@@ -237,6 +238,12 @@ impl Places {
             }
             Page::Shared { .. } => self.batch(addr).map(|batch| batch.population),
         }
+    }
+
+    /// The first of the actors with pages of their own to which this one belongs, and how many they are, if their
+    /// population has been looked for last.
+    pub(super) fn group(&self, addr: u32) -> Option<(u32, u32)> {
+        self.recent.group(addr)
     }
 
     #[inline(always)]

@@ -94,6 +94,12 @@ pub(super) trait Population<M, S> {
     /// `at` on have not been moved out.
     unsafe fn run(&self, shard: *mut S, order: &[*mut Stored<M>], at: usize) -> usize;
 
+    /// Runs one event, which is for this population; `slot`: its actor's header, or null.
+    ///
+    /// # Safety
+    /// As for [`Population::run`].
+    unsafe fn run_one(&self, shard: *mut S, slot: *mut Header, event: *mut Stored<M>);
+
     /// The actor being run has panicked: drops its body.
     ///
     /// # Safety

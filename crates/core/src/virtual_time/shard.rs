@@ -67,6 +67,9 @@ pub(super) struct Shard<M> {
     pub(super) waits: Waits,
     /// Events of the window begun last that come after a pause, and timers that were set in it.
     pub(super) rest: Vec<Scheduled<M>>,
+    /// Something has been done since the window began but sending and timers: an actor has ended, a spawn was asked for,
+    /// something is to be sent to many, something failed.
+    pub(super) notable: bool,
     /// Spawns asked for at this time or later are not carried out: somebody may still ask for one at
     /// this instant, and they are in one order.
     pub(super) spawns_wait_from: u64,
@@ -136,6 +139,7 @@ impl<M: Message> Shard<M> {
             counters: Counters::new(M::KINDS.len()),
             waits: Waits::default(),
             rest: Vec::new(),
+            notable: false,
             spawns_wait_from: u64::MAX,
             trail: None,
             held: Vec::new(),
@@ -204,18 +208,13 @@ impl<M: Message> Shard<M> {
     #[inline]
     pub(super) fn set_timer(&mut self, after: u64, token: u32) {
         let time = self.turn.now.saturating_add(after);
-        let timer = Timer {
-            time,
-            actor: self.turn.me,
-            token,
-        };
-        if time >= self.window.end {
-            if time != u64::MAX {
-                self.queues.timers.push(timer);
-            }
-            return;
+        if time < self.window.end {
+            return self.turn.near.push(self.turn.now, time, token);
         }
-        self.turn.near.push(self.turn.now, time, token);
+        if time != u64::MAX {
+            let actor = self.turn.me;
+            self.queues.timers.push(Timer { time, actor, token });
+        }
     }
 
     /// Sets a timer of the actor being run that it can cancel.

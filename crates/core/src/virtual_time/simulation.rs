@@ -471,11 +471,9 @@ impl<M: Message> Simulation<M> {
     }
 
     /// Changes with everything that happens.
-    fn counts(&self) -> (u64, u64, u64) {
+    fn counts(&self) -> (u64, u64) {
         let counts = self.shards().map(|mut shard| shard.counts());
-        counts.fold((0, 0, 0), |(a, b, c), (x, y, z)| {
-            (a.wrapping_add(x), b + y, c + z)
-        })
+        counts.fold((0, 0), |(a, b), (x, y)| (a.wrapping_add(x), b + y))
     }
 
     /// The last instant of the next window for which there is anything.

@@ -36,20 +36,12 @@ impl<T: Due> Slot<T> {
     #[inline(always)]
     fn push(&mut self, entry: T, spare: &mut Spare<T>) {
         if self.last.len() == self.last.capacity() {
-            return self.push_slowly(entry, spare);
+            if self.last.capacity() == 0 && self.first.is_none() {
+                self.first = Some(entry);
+                return;
+            }
+            self.make_room(spare);
         }
-        self.last.push(entry);
-    }
-
-    /// The same where there is no memory.
-    #[cold]
-    #[inline(never)]
-    fn push_slowly(&mut self, entry: T, spare: &mut Spare<T>) {
-        if self.last.capacity() == 0 && self.first.is_none() {
-            self.first = Some(entry);
-            return;
-        }
-        self.make_room(spare);
         self.last.push(entry);
     }
 
@@ -158,11 +150,21 @@ impl<T: Due> Wheel<T> {
     #[inline(always)]
     fn place(&mut self, window: u64, entry: T) {
         let differs = window ^ self.now;
-        let level = if differs < SLOTS as u64 {
-            0
-        } else {
-            differs.ilog2() / DIGIT
-        };
+        match self.levels.first_mut() {
+            Some(Level { occupied, slots }) if differs < SLOTS as u64 => {
+                let slot = window as usize % SLOTS;
+                occupied.set(slot);
+                slots[slot].push(entry, &mut self.spare);
+            }
+            _ => self.place_far(window, entry),
+        }
+    }
+
+    /// The same for a window of another block, or where there is no block.
+    #[inline]
+    fn place_far(&mut self, window: u64, entry: T) {
+        let differs = window ^ self.now;
+        let level = differs.checked_ilog2().unwrap_or(0) / DIGIT;
         while self.levels.len() <= level as usize {
             self.grow();
         }
@@ -293,9 +295,23 @@ impl<T: Due> Wheel<T> {
 
     /// No entry is due before this window; `u64::MAX` if there is none. Exact within the current
     /// block of 128 windows, else the begin of the block in which the next entry is due.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next(&self) -> u64 {
-        for (level, Level { occupied, .. }) in self.levels.iter().enumerate() {
+        let Some(Level { occupied, .. }) = self.levels.first() else {
+            return u64::MAX;
+        };
+        let slot = self.now as usize % SLOTS;
+        let next = occupied.next_after(slot);
+        if next < SLOTS {
+            return self.now - slot as u64 + next as u64;
+        }
+        self.next_block()
+    }
+
+    /// The same where the current block has nothing more.
+    #[inline(never)]
+    fn next_block(&self) -> u64 {
+        for (level, Level { occupied, .. }) in self.levels.iter().enumerate().skip(1) {
             let block = self.now.checked_shr(DIGIT * level as u32).unwrap_or(0);
             let slot = block as usize % SLOTS;
             let next = occupied.next_after(slot);

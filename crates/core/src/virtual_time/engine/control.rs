@@ -143,7 +143,7 @@ impl<M: Message> PausableShard<M> {
     }
 
     /// Changes with everything that happens on this shard.
-    pub(in super::super) fn counts(&mut self) -> (u64, u64, u64) {
+    pub(in super::super) fn counts(&mut self) -> (u64, u64) {
         self.0.counts()
     }
 

@@ -257,7 +257,7 @@ impl<M: Message> Engine<M> {
             let time = shard.window.base + u64::from(event.head.offset());
             write(time, event);
         }
-        let outs = shard.queues.out.iter();
+        let outs = shard.queues.out().iter();
         outs.flat_map(|out| &out.far)
             .for_each(|one| write(one.time, &one.event));
         shard.queues.far.for_each(|one| write(one.time, &one.event));
@@ -276,7 +276,7 @@ impl<M: Message> Engine<M> {
         // SAFETY: as in `save_events`.
         let shard = unsafe { &*self.shard };
         let next = shard.window.number + 1;
-        let outs = shard.queues.out.iter();
+        let outs = shard.queues.out().iter();
         let rings = outs.flat_map(|out| out.ring.iter().enumerate());
         let inbound = self.inbound.iter().enumerate();
         let inbound =

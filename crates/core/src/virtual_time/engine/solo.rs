@@ -19,7 +19,7 @@ const IN_A_ROW: u32 = if cfg!(miri) { 3 } else { 16 };
 const NOT_IN_A_ROW: u32 = 2;
 
 /// How many windows in a row were thin, or were not.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Thickness {
     thin: u32,
     thick: u32,
@@ -39,12 +39,8 @@ impl Thickness {
     /// The same, told the most events that a shard had. Whether all are to run their own again.
     #[inline(always)]
     pub(super) fn is_thick_after(&mut self, events: u64) -> bool {
-        if events > THIN {
-            self.thick += 1;
-            return self.is_thick();
-        }
-        self.thick = 0;
-        false
+        self.thick = if events > THIN { self.thick + 1 } else { 0 };
+        self.is_thick()
     }
 
     /// Whether one thread is to run all shards.
@@ -155,7 +151,7 @@ unsafe fn hand_over_all<M: Message>(engines: &[*mut Engine<M>]) {
             let (sender, receiver) = unsafe { (&mut *sender, &mut *receiver) };
             let parcel = &mut sender.out[to];
             if !parcel.spent.is_empty() {
-                let pool = &mut receiver.shard().queues.pool;
+                let pool = receiver.shard().queues.pool();
                 parcel.spent.drain(..).for_each(|spent| pool.put(spent));
             }
             if !parcel.is_empty() {

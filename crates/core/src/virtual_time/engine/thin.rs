@@ -1,16 +1,17 @@
 //! Windows with few events, one after the other, by one thread that has all shards.
 //!
-//! Between two windows that concern nobody but actors, shards have nothing to agree on, so there is no vote and
-//! nothing is handed over: a window is run where its events were written. What ends a run, a pause, spawns and
-//! whatever else concerns all shards is left for the [loop](super) of all windows.
+//! Between two windows that concern nobody but actors, shards have nothing to agree on, so there is no vote, and
+//! nothing is handed over: what actors send is written where its receiver's shard reads it. What ends a run, a pause,
+//! spawns and whatever else concerns all shards is left for the [loop](super) of all windows.
 
 use super::Engine;
+use super::known::Known;
 use super::solo::Thickness;
-use super::window::run_order;
+use super::window::{run_event, run_order};
 use crate::contract::{Config, Message};
 use crate::virtual_time::buffer::Buffer;
 use crate::virtual_time::context::Running;
-use crate::virtual_time::parcel::{RING, next_pending};
+use crate::virtual_time::parcel::{Outbox, RING, next_pending};
 use crate::virtual_time::pause::Pause;
 use crate::virtual_time::shard::Shard;
 use crate::virtual_time::stored::{Room, Stored};
@@ -50,34 +51,15 @@ impl<M> Drop for Rooms<M> {
 pub(super) struct Lane<M: Message> {
     engine: *mut Engine<M>,
     shard: *mut Shard<M>,
-    next: Next,
-    /// In the window being run it has done something.
-    runs: bool,
-    /// How many others have sent something that is due in the window about to be run, and one of them.
-    sources: u32,
-    source: usize,
-}
-
-/// For which windows a shard has something.
-#[derive(Clone, Copy)]
-struct Next {
-    /// The first window for which it has something for itself.
-    own: u64,
-    /// What it has for that window.
-    kind: Kind,
-    /// The first window for which it has sent something to others.
-    sent: u64,
-}
-
-/// What a shard has for a window.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// Only what it has sent itself.
-    Sent,
-    /// Only timers, or those of a later window.
-    Timers,
-    /// Anything.
-    Any,
+    /// What has been sent to its actors.
+    own: *mut Outbox<M>,
+    /// The first window for which it has anything else.
+    later: u64,
+    /// What it has for that window is timers, or such of a later window.
+    only_timers: bool,
+    /// The first window for which it has anything.
+    next: u64,
+    known: Known<M>,
 }
 
 impl<M: Message> Lane<M> {
@@ -86,51 +68,36 @@ impl<M: Message> Lane<M> {
         Lane {
             engine,
             shard: null_mut(),
-            next: Next {
-                own: u64::MAX,
-                kind: Kind::Any,
-                sent: u64::MAX,
-            },
-            runs: false,
-            sources: 0,
-            source: 0,
+            own: null_mut(),
+            later: u64::MAX,
+            only_timers: false,
+            next: u64::MAX,
+            known: Known::new(),
         }
     }
 
-    /// Sees what there is for later windows; `ALONE`: it is the only one.
+    /// Sees what there is for windows after this one, which has been run, but for what was sent to its actors.
     ///
     /// # Safety
     /// The thread has the shard, to which no reference is held.
     #[inline(always)]
-    unsafe fn look<const ALONE: bool>(&self) -> Next {
+    unsafe fn look(&mut self, window: u64) {
         // SAFETY: the contract.
-        let (shard, inbound) = unsafe { (&*self.shard, (*self.engine).inbound_pending) };
-        let (queues, now) = (&shard.queues, shard.window.number);
-        let (mut pending, mut sent) = (
-            queues.out[if ALONE { 0 } else { shard.index }].pending,
-            u64::MAX,
-        );
-        if !ALONE {
-            pending |= inbound;
-            sent = next_pending(queues.sent, now);
-        }
-        let near = next_pending(pending, now);
-        let (timers, far) = (queues.timers.next(), queues.far.next());
-        let later = timers.min(far);
-        let own = near.min(later);
-        let kind = if near < later && (ALONE || inbound == 0) {
-            Kind::Sent
-        } else if timers < near && timers < far {
-            Kind::Timers
-        } else {
-            Kind::Any
-        };
-        Next { own, kind, sent }
+        let (queues, inbound) = unsafe { (&(*self.shard).queues, (*self.engine).inbound_pending) };
+        let timers = queues.timers.next();
+        let other = queues.far.next().min(next_pending(inbound, window));
+        self.later = timers.min(other);
+        self.only_timers = timers < other;
     }
 
+    /// Sees which is the first window after this one, which has been run, for which there is anything.
+    ///
+    /// # Safety
+    /// As for [`Lane::look`], which has been called since the shard's last window.
     #[inline(always)]
-    fn first(&self) -> u64 {
-        self.next.own.min(self.next.sent)
+    unsafe fn look_first(&mut self, window: u64) {
+        // SAFETY: the contract.
+        self.next = next_pending(unsafe { (*self.own).pending }, window).min(self.later);
     }
 }
 
@@ -146,8 +113,9 @@ struct Course {
     windows: u64,
     /// Something has happened in it.
     busy: bool,
-    /// There is something on which all shards have to agree.
+    /// There is something on which all shards have to agree, or windows are thick.
     stops: bool,
+    thickness: Thickness,
 }
 
 impl Course {
@@ -161,9 +129,12 @@ impl Course {
     }
 
     #[inline(always)]
-    fn note(&mut self, done: &Done) {
+    fn note<const ALONE: bool>(&mut self, done: &Done) {
         self.busy |= done.busy;
         self.stops |= done.concerns_all;
+        if !ALONE {
+            self.stops |= self.thickness.is_thick_after(done.events);
+        }
     }
 }
 
@@ -183,19 +154,11 @@ pub(super) unsafe fn run_thin<M: Message, P: Pause, const ALONE: bool>(
     unsafe {
         for lane in &mut *lanes {
             lane.shard = (*lane.engine).shard;
+            lane.own = (*lane.shard).queues.own().as_ptr();
+            lane.known = Known::new();
             if !(*lane.shard).is_undisturbed() {
                 return;
             }
-        }
-        let mut next = u64::MAX;
-        for lane in &mut *lanes {
-            if P::EVER {
-                (*lane.engine).set_spawns_wait(pause);
-            }
-            (*lane.shard).window.scattered = false;
-            (*lane.shard).count_sent();
-            lane.next = lane.look::<ALONE>();
-            next = next.min(lane.first());
         }
         let window = &(*lanes[0].shard).window;
         let bits = (*lanes[0].shard).settings.window_bits;
@@ -206,7 +169,19 @@ pub(super) unsafe fn run_thin<M: Message, P: Pause, const ALONE: bool>(
             windows: 0,
             busy: false,
             stops: false,
+            thickness: *thickness,
         };
+        let joined = (!ALONE).then(|| Joined::new(lanes));
+        let mut next = u64::MAX;
+        for lane in &mut *lanes {
+            if P::EVER {
+                (*lane.engine).set_spawns_wait(pause);
+            }
+            (*lane.shard).window.scattered = false;
+            lane.look(course.window);
+            lane.look_first(course.window);
+            next = next.min(lane.next);
+        }
         if next >= course.bound {
             return;
         }
@@ -216,11 +191,13 @@ pub(super) unsafe fn run_thin<M: Message, P: Pause, const ALONE: bool>(
         }
         if ALONE {
             let bound = course.bound;
-            run_on::<M, P, true>(lanes, 0, bound, &mut course, thickness, config, pause);
+            run_on::<M, P, true>(lanes, 0, bound, &mut course, config, pause);
         } else {
             let mut running = Running::new(lanes[0].shard);
-            run_lanes(lanes, &mut running, &mut course, thickness, config, pause);
+            course = run_lanes(lanes, &mut running, course, config, pause);
         }
+        drop(joined);
+        *thickness = course.thickness;
         for lane in &mut *lanes {
             let engine = &mut *lane.engine;
             engine.windows += course.windows;
@@ -236,6 +213,46 @@ pub(super) unsafe fn run_thin<M: Message, P: Pause, const ALONE: bool>(
     }
 }
 
+/// The shards of a thread, while what each sends is written where the others read it.
+struct Joined<M: Message>(Vec<*mut Shard<M>>);
+
+impl<M: Message> Joined<M> {
+    /// Joins them. What they had sent to each other is the receivers' then.
+    ///
+    /// # Safety
+    /// As for [`run_thin`], until this is dropped.
+    unsafe fn new(lanes: &[Lane<M>]) -> Joined<M> {
+        let shards: Vec<_> = lanes.iter().map(|lane| lane.shard).collect();
+        for (from, &sender) in shards.iter().enumerate() {
+            for (to, receiver) in lanes.iter().enumerate().filter(|(to, _)| *to != from) {
+                // SAFETY: the contract; they are two, and no other reference is held to them.
+                unsafe {
+                    let out = &mut (&mut *sender).queues.out_mut()[to];
+                    let engine = &mut *receiver.engine;
+                    while out.pending != 0 {
+                        let place = out.pending.trailing_zeros() as usize;
+                        out.pending &= !(1 << place);
+                        let buffer = std::mem::replace(&mut out.ring[place], Buffer::new());
+                        engine.inbound[place].push((from, buffer));
+                        engine.inbound_pending |= 1 << place;
+                    }
+                    (&mut *sender).queues.join(&(*receiver.shard).queues);
+                }
+            }
+        }
+        Joined(shards)
+    }
+}
+
+impl<M: Message> Drop for Joined<M> {
+    fn drop(&mut self) {
+        for &shard in &self.0 {
+            // SAFETY: the contract of `new`.
+            unsafe { (*shard).queues.part() };
+        }
+    }
+}
+
 /// What came of a window.
 #[derive(Default)]
 struct Done {
@@ -247,353 +264,264 @@ struct Done {
     concerns_all: bool,
 }
 
-/// Runs windows of one shard as long as they are before `until`, from which on others have something to do, and
-/// others have got nothing from it that is due before.
+/// Runs windows of one shard before `until`, from which on others have something to do, as long as others have got
+/// nothing from it.
 ///
 /// # Safety
-/// As for [`run_thin`].
+/// As for [`run_thin`]; the lane's next window is before `until`.
 #[inline(always)]
 unsafe fn run_on<M: Message, P: Pause, const ALONE: bool>(
     lanes: &mut [Lane<M>],
     at: usize,
-    mut until: u64,
+    until: u64,
     course: &mut Course,
-    thickness: &mut Thickness,
     config: &Config,
     pause: &P,
 ) {
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
-        // Not where they are, because that is memory.
-        let (mut next, mut here) = (lanes[at].next, *course);
-        while next.own < until && !here.stops && (ALONE || next.own < next.sent) {
-            let window = next.own;
-            here.begin(window, config);
-            let done = run_own(lanes, at, next.kind, window, pause);
-            here.note(&done);
-            if !ALONE {
-                here.stops |= thickness.is_thick_after(done.events);
-                until = until.min(pass_far_on(lanes, at, window));
+        let lane = &mut lanes[at];
+        loop {
+            let window = lane.next;
+            course.begin(window, config);
+            let done = run_own(lane, window, pause);
+            course.note::<ALONE>(&done);
+            lane.look(window);
+            lane.look_first(window);
+            if !ALONE && std::mem::take(&mut (*lane.shard).queues.has_sent) {
+                return pass_on(lanes, window);
             }
-            next = lanes[at].look::<ALONE>();
+            if lane.next >= until || course.stops {
+                return;
+            }
         }
-        (lanes[at].next, *course) = (next, here);
     }
 }
 
-/// Runs windows of several shards.
+/// Runs windows of several shards. Returns how far they have come.
 ///
 /// # Safety
-/// As for [`run_thin`]; `running` is for one of them.
+/// As for [`run_thin`]; `running` is for one of them, and they are joined.
 unsafe fn run_lanes<M: Message, P: Pause>(
     lanes: &mut [Lane<M>],
     running: &mut Running,
-    course: &mut Course,
-    thickness: &mut Thickness,
+    mut course: Course,
     config: &Config,
     pause: &P,
-) {
+) -> Course {
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
         while !course.stops {
             // When the first shard has something, which that is, and when the next one has.
-            let (mut first, mut at, mut second) = (u64::MAX, 0, u64::MAX);
+            let (mut first, mut at, mut second) = (u64::MAX, 0, course.bound);
             for (index, lane) in lanes.iter().enumerate() {
-                let next = lane.first();
-                if next < first {
-                    (second, first, at) = (first, next, index);
+                if lane.next < first {
+                    (second, first, at) = (first.min(second), lane.next, index);
                 } else {
-                    second = second.min(next);
+                    second = second.min(lane.next);
                 }
             }
             if first >= course.bound {
-                return;
+                break;
             }
-            if first < second && lanes[at].next.own < lanes[at].next.sent {
+            if first < second {
                 running.go_to(lanes[at].shard);
-                let until = second.min(course.bound);
-                run_on::<M, P, false>(lanes, at, until, course, thickness, config, pause);
-                continue;
+                run_on::<M, P, false>(lanes, at, second, &mut course, config, pause);
+            } else {
+                course.begin(first, config);
+                let done = run_together(lanes, running, first, pause);
+                course.note::<false>(&done);
             }
-            course.begin(first, config);
-            let only = first < second && lanes[at].next.own > first;
-            let receiver = only.then(|| only_receiver(lanes, at, first)).flatten();
-            let events = match receiver {
-                Some(to) => {
-                    running.go_to(lanes[to].shard);
-                    let done = run_sent(lanes, to, at, first, pause);
-                    (*lanes[at].shard).queues.sent &= !(1 << (first % RING));
-                    course.note(&done);
-                    pass_far_on(lanes, to, first);
-                    lanes[to].next = lanes[to].look::<false>();
-                    lanes[at].next = lanes[at].look::<false>();
-                    done.events
-                }
-                None => run_together(lanes, running, course, first, pause),
-            };
-            course.stops |= thickness.is_thick_after(events);
         }
     }
+    course
 }
 
-/// The shard to which another has sent something that is due in a window, if it is one.
+/// Runs a window for which several shards have something. Of their events, the most that one had are counted.
 ///
 /// # Safety
-/// As for [`run_thin`].
-#[inline(always)]
-unsafe fn only_receiver<M: Message>(lanes: &[Lane<M>], from: usize, window: u64) -> Option<usize> {
-    // SAFETY: the contract.
-    let outboxes = unsafe { &(&*lanes[from].shard).queues.out };
-    let mut receivers = outboxes
-        .iter()
-        .enumerate()
-        .filter(|(_, out)| out.pending >> (window % RING) & 1 == 1);
-    let (first, _) = receivers.next()?;
-    receivers.next().is_none().then_some(first)
-}
-
-/// Runs a window for which several shards may have something. Returns the most events of one.
-///
-/// # Safety
-/// As for [`run_lanes`]; `window` is the next one for which there is anything.
+/// As for [`run_lanes`].
 #[inline(never)]
 unsafe fn run_together<M: Message, P: Pause>(
     lanes: &mut [Lane<M>],
     running: &mut Running,
-    course: &mut Course,
-    window: u64,
-    pause: &P,
-) -> u64 {
-    let place = window % RING;
-    let mut events = 0;
-    // SAFETY: the contract; each reference ends with its expression, or before actors run.
-    unsafe {
-        for from in 0..lanes.len() {
-            if lanes[from].next.sent == window {
-                let queues = &mut (*lanes[from].shard).queues;
-                queues.sent &= !(1 << place);
-                for (to, out) in queues.out.iter().enumerate() {
-                    let has = to != from && out.pending >> place & 1 == 1;
-                    let lane = &mut lanes[to];
-                    lane.sources += u32::from(has);
-                    lane.source = if has { from } else { lane.source };
-                }
-            }
-        }
-        for to in 0..lanes.len() {
-            let sources = std::mem::take(&mut lanes[to].sources);
-            let own = lanes[to].next.own == window;
-            if sources == 0 && !own {
-                continue;
-            }
-            lanes[to].runs = true;
-            running.go_to(lanes[to].shard);
-            let done = if sources == 0 {
-                run_own(lanes, to, lanes[to].next.kind, window, pause)
-            } else if sources == 1 && !own {
-                run_sent(lanes, to, lanes[to].source, window, pause)
-            } else {
-                (*lanes[to].shard).go_to(window);
-                run_several(lanes, to, window, pause)
-            };
-            events = events.max(done.events);
-            course.note(&done);
-        }
-        for at in 0..lanes.len() {
-            if lanes[at].runs {
-                pass_far_on(lanes, at, window);
-            }
-        }
-        for lane in lanes {
-            if std::mem::take(&mut lane.runs) || lane.next.sent == window {
-                lane.next = lane.look::<false>();
-            }
-        }
-    }
-    events
-}
-
-/// Gives what a shard has sent beyond the ring to those for which it is. These go along to the window that has been run:
-/// what comes to wait in a wheel is put by the window that it is at, which may be long over. Returns a window before
-/// which none of it is due.
-///
-/// # Safety
-/// As for [`run_thin`]; nothing is due before the next window.
-#[inline(always)]
-unsafe fn pass_far_on<M: Message>(lanes: &mut [Lane<M>], from: usize, window: u64) -> u64 {
-    // SAFETY: the contract.
-    unsafe {
-        match std::mem::take(&mut (*lanes[from].shard).queues.has_sent_far) {
-            true => pass_all_far_on(lanes, from, window),
-            false => u64::MAX,
-        }
-    }
-}
-
-/// The same where there is any.
-///
-/// # Safety
-/// As for [`pass_far_on`].
-#[inline(never)]
-unsafe fn pass_all_far_on<M: Message>(lanes: &mut [Lane<M>], from: usize, window: u64) -> u64 {
-    let mut first = u64::MAX;
-    // SAFETY: the contract; two shards are two.
-    unsafe {
-        for to in (0..lanes.len()).filter(|&to| to != from) {
-            let far = &mut (&mut (*lanes[from].shard).queues.out)[to].far;
-            if far.is_empty() {
-                continue;
-            }
-            let shard = lanes[to].shard;
-            if (*shard).window.number < window {
-                (*shard).go_to(window);
-            }
-            let wheel = &mut (*shard).queues.far;
-            far.drain(..).for_each(|far| wheel.push(far));
-            lanes[to].next = lanes[to].look::<false>();
-            first = first.min(lanes[to].next.own);
-        }
-    }
-    first
-}
-
-/// Runs a window of one shard, for which it has something itself, and nobody else has.
-///
-/// # Safety
-/// As for [`run_thin`]; `window` is the lane's own next one.
-#[inline(always)]
-unsafe fn run_own<M: Message, P: Pause>(
-    lanes: &mut [Lane<M>],
-    at: usize,
-    kind: Kind,
     window: u64,
     pause: &P,
 ) -> Done {
-    let Lane { engine, shard, .. } = lanes[at];
+    let mut all = Done::default();
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
-        match kind {
-            Kind::Sent => return run_sent(lanes, at, at, window, pause),
-            Kind::Timers => {
-                (*shard).go_to(window);
-                let timers = &mut (*shard).queues.timers;
-                if !timers.is_due() {
-                    return Done::default();
-                }
-                if let Some(timer) = timers.take_only() {
-                    let room = (*engine).rooms.place(0);
-                    let offset = (timer.time - (*shard).window.base) as u32;
-                    Stored::<M>::write_timer(room, offset, timer.actor, timer.token);
-                    let before = (*engine).counts();
-                    run_order(shard, &(*engine).populations, &[room.cast()]);
-                    return close(engine, shard, 1, before);
-                }
+        for lane in &mut *lanes {
+            if lane.next != window {
+                continue;
             }
-            Kind::Any => (*shard).go_to(window),
+            running.go_to(lane.shard);
+            let done = run_own(lane, window, pause);
+            all.events = all.events.max(done.events);
+            all.busy |= done.busy;
+            all.concerns_all |= done.concerns_all;
+            lane.look(window);
         }
-        run_several(lanes, at, window, pause)
+        for lane in &*lanes {
+            (*lane.shard).queues.has_sent = false;
+        }
+        pass_on(lanes, window);
+    }
+    all
+}
+
+/// Shards may have got something in the window that has been run.
+///
+/// # Safety
+/// As for [`run_lanes`]; nothing is due before the next window.
+#[inline(always)]
+unsafe fn pass_on<M: Message>(lanes: &mut [Lane<M>], window: u64) {
+    for lane in lanes {
+        // SAFETY: the contract; each reference ends with its expression.
+        unsafe {
+            let own = &*lane.own;
+            if !own.far.is_empty() {
+                lane.take_far(window);
+            }
+            lane.look_first(window);
+        }
     }
 }
 
-/// Runs a window of one shard, for which there is only what `from` has sent, perhaps itself.
+impl<M: Message> Lane<M> {
+    /// Lets what is due beyond the ring wait. The shard goes along to the window that has been run: what comes to wait
+    /// in a wheel is put by the window that it is at, which may be long over.
+    ///
+    /// # Safety
+    /// As for [`pass_on`].
+    #[inline(never)]
+    unsafe fn take_far(&mut self, window: u64) {
+        // SAFETY: the contract; the outbox is no part of the shard.
+        unsafe {
+            if (*self.shard).window.number < window {
+                (*self.shard).go_to(window);
+            }
+            let (far, wheel) = (&mut (*self.own).far, &mut (*self.shard).queues.far);
+            far.drain(..).for_each(|far| wheel.push(far));
+            self.look(window);
+        }
+    }
+}
+
+/// Runs a window of one shard, for which it has something.
 ///
 /// # Safety
 /// As for [`run_thin`].
 #[inline(always)]
-unsafe fn run_sent<M: Message, P: Pause>(
-    lanes: &mut [Lane<M>],
-    to: usize,
-    from: usize,
-    window: u64,
-    pause: &P,
-) -> Done {
-    let Lane { engine, shard, .. } = lanes[to];
-    let sender = lanes[from].shard;
+unsafe fn run_own<M: Message, P: Pause>(lane: &mut Lane<M>, window: u64, pause: &P) -> Done {
+    let Lane {
+        engine, shard, own, ..
+    } = *lane;
     let place = (window % RING) as usize;
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
         (*shard).go_to(window);
-        let out = &mut (&mut (*sender).queues.out)[to];
-        if let Some((event, spent)) = out.ring[place].take_only() {
-            out.pending &= !(1 << place);
-            let before = (*engine).counts();
-            run_order(shard, &(*engine).populations, &[event]);
-            (*sender).queues.pool.put(spent);
-            return close(engine, shard, 1, before);
+        let sent = (*own).pending >> place & 1 == 1;
+        if sent && lane.later > window {
+            if let Some((event, spent)) = (&mut (*own).ring)[place].take_only() {
+                (*own).pending &= !(1 << place);
+                let before = (*engine).counts();
+                run_event(shard, &mut lane.known, &(*engine).populations, event);
+                (*shard).queues.pool().put(spent);
+                return close(lane, 1, before);
+            }
+        } else if !sent && lane.only_timers {
+            let timers = &mut (*shard).queues.timers;
+            if !timers.is_due() {
+                return Done::default();
+            }
+            if let Some(timer) = timers.take_only() {
+                let room = (*engine).rooms.place(0);
+                let offset = (timer.time - (*shard).window.base) as u32;
+                Stored::<M>::write_timer(room, offset, timer.actor, timer.token);
+                let before = (*engine).counts();
+                run_event(shard, &mut lane.known, &(*engine).populations, room.cast());
+                return close(lane, 1, before);
+            }
         }
-        run_several(lanes, to, window, pause)
+        run_several(lane, place, pause)
     }
 }
 
 /// Runs a window of one shard, which is there, whatever it has.
 ///
 /// # Safety
-/// As for [`run_sent`].
+/// As for [`run_thin`].
 #[inline(never)]
-unsafe fn run_several<M: Message, P: Pause>(
-    lanes: &mut [Lane<M>],
-    to: usize,
-    window: u64,
-    pause: &P,
-) -> Done {
-    let Lane { engine, shard, .. } = lanes[to];
+unsafe fn run_several<M: Message, P: Pause>(lane: &mut Lane<M>, place: usize, pause: &P) -> Done {
+    let Lane { engine, shard, .. } = *lane;
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
-        let inbound = (*engine).inbound_pending >> (window % RING) & 1 == 1;
+        let inbound = (*engine).inbound_pending >> place & 1 == 1;
         if !inbound
             && !(*shard).queues.far.is_due()
-            && let Some(done) = run_few(lanes, to, (window % RING) as usize)
+            && let Some(done) = run_few(lane, place)
         {
             return done;
         }
-        run_many(lanes, to, window, pause)
+        run_many(lane, pause)
     }
 }
 
 /// What came of a window with so many events, before which there were these counts.
 ///
 /// # Safety
-/// As for [`run_sent`].
+/// As for [`run_thin`].
 #[inline(always)]
-unsafe fn close<M: Message>(
-    engine: *mut Engine<M>,
-    shard: *mut Shard<M>,
-    events: u64,
-    before: (u64, u64, u64),
-) -> Done {
+unsafe fn close<M: Message>(lane: &mut Lane<M>, events: u64, before: (u64, u64)) -> Done {
+    // SAFETY: the contract; each reference ends with its expression, or before actors run.
+    unsafe {
+        let shard = lane.shard;
+        let notable = std::mem::take(&mut (*shard).notable) || (*shard).waits_are_many();
+        debug_assert!(notable || !(*shard).concerns_all() && !(*shard).places.has_ended());
+        Done {
+            events,
+            busy: (*lane.engine).counts() != before,
+            concerns_all: notable && close_notable(lane),
+        }
+    }
+}
+
+/// The same where something has happened but sending and timers. Returns whether that concerns all shards.
+///
+/// # Safety
+/// As for [`run_thin`].
+#[inline(never)]
+unsafe fn close_notable<M: Message>(lane: &mut Lane<M>) -> bool {
+    let Lane { engine, shard, .. } = *lane;
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
         if (*shard).places.has_ended() {
             (*shard).leave();
             (*engine).forget_ended();
+            lane.known = Known::new();
         }
-        if (*shard).waits_are_many() {
-            (*shard).sweep(false);
-        }
-        Done {
-            events,
-            busy: (*engine).counts() != before,
-            concerns_all: (*shard).concerns_all(),
-        }
+        (*shard).sweep(false);
+        (*shard).concerns_all()
     }
 }
 
 /// Runs a window of one shard, unless it has more than a few events. Nothing of it is inbound or from afar.
 ///
 /// # Safety
-/// As for [`run_sent`].
+/// As for [`run_thin`].
 #[inline(never)]
-unsafe fn run_few<M: Message>(lanes: &mut [Lane<M>], to: usize, place: usize) -> Option<Done> {
-    let (engine, shard) = (lanes[to].engine, lanes[to].shard);
+unsafe fn run_few<M: Message>(lane: &mut Lane<M>, place: usize) -> Option<Done> {
+    let Lane {
+        engine, shard, own, ..
+    } = *lane;
     let mut few = [null_mut::<Stored<M>>(); FEW];
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
         let mut count = 0;
-        for lane in &*lanes {
-            let out = &(&(*lane.shard).queues.out)[to];
-            if out.pending >> place & 1 == 1 {
-                count = out.ring[place].append_few(&mut few, count)?;
-            }
+        let sent = (*own).pending >> place & 1 == 1;
+        if sent {
+            count = (&(*own).ring)[place].append_few(&mut few, count)?;
         }
         let timers = match (*shard).queues.timers.is_due() {
             true => (*shard).queues.timers.few_due()?,
@@ -602,14 +530,12 @@ unsafe fn run_few<M: Message>(lanes: &mut [Lane<M>], to: usize, place: usize) ->
         if count + timers > FEW {
             return None;
         }
-        for (from, lane) in lanes.iter().enumerate() {
-            let out = &mut (&mut (*lane.shard).queues.out)[to];
-            if out.pending >> place & 1 == 1 {
-                out.pending &= !(1 << place);
-                // From here on the events are moved out one by one. If that is cut short they are leaked.
-                let buffer = std::mem::replace(&mut out.ring[place], Buffer::new());
-                (*engine).spent.push((from, buffer.into_spent()));
-            }
+        let mut spent = None;
+        if sent {
+            (*own).pending &= !(1 << place);
+            // From here on the events are moved out one by one. If that is cut short they are leaked.
+            let buffer = std::mem::replace(&mut (&mut (*own).ring)[place], Buffer::new());
+            spent = Some(buffer.into_spent());
         }
         if timers > 0 {
             let base = (*shard).window.base;
@@ -625,10 +551,10 @@ unsafe fn run_few<M: Message>(lanes: &mut [Lane<M>], to: usize, place: usize) ->
         sort(order);
         let before = (*engine).counts();
         run_order(shard, &(*engine).populations, order);
-        while let Some((from, spent)) = (*engine).spent.pop() {
-            (*lanes[from].shard).queues.pool.put(spent);
+        if let Some(spent) = spent {
+            (*shard).queues.pool().put(spent);
         }
-        Some(close(engine, shard, count as u64, before))
+        Some(close(lane, count as u64, before))
     }
 }
 
@@ -651,37 +577,18 @@ unsafe fn sort<M>(events: &mut [*mut Stored<M>]) {
 /// The same for a window with many events.
 ///
 /// # Safety
-/// As for [`run_sent`].
+/// As for [`run_thin`].
 #[inline(never)]
-unsafe fn run_many<M: Message, P: Pause>(
-    lanes: &mut [Lane<M>],
-    to: usize,
-    window: u64,
-    pause: &P,
-) -> Done {
-    let (engine, shard) = (lanes[to].engine, lanes[to].shard);
-    let place = (window % RING) as usize;
+unsafe fn run_many<M: Message, P: Pause>(lane: &mut Lane<M>, pause: &P) -> Done {
+    let Lane { engine, shard, .. } = *lane;
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
-        for (from, lane) in lanes.iter().enumerate().filter(|(from, _)| *from != to) {
-            let out = &mut (&mut (*lane.shard).queues.out)[to];
-            if out.pending >> place & 1 == 1 {
-                out.pending &= !(1 << place);
-                let buffer = std::mem::replace(&mut out.ring[place], Buffer::new());
-                (&mut (*engine).inbound)[place].push((from, buffer));
-                (*engine).inbound_pending |= 1 << place;
-            }
-        }
         (*engine).counted = false;
-        (*engine).gather_window(window);
+        (*engine).gather_window((*shard).window.number);
         (*engine).run_gathered(pause);
+        lane.known = Known::new();
         (*shard).window.scattered = false;
-        for (from, lane) in lanes.iter().enumerate().filter(|(from, _)| *from != to) {
-            let spent = &mut (&mut (*engine).out)[from].spent;
-            spent
-                .drain(..)
-                .for_each(|spent| (*lane.shard).queues.pool.put(spent));
-        }
+        (*shard).notable = false;
         (*shard).sweep(false);
         Done {
             events: (*engine).order.events().len() as u64,
@@ -693,7 +600,6 @@ unsafe fn run_many<M: Message, P: Pause>(
 
 impl<M: Message> Shard<M> {
     /// Whether something is to be done on which all shards have to agree, or in an order that they share.
-    #[inline(always)]
     fn concerns_all(&self) -> bool {
         let counters = &self.counters;
         !self.spawns.is_empty()
@@ -703,17 +609,9 @@ impl<M: Message> Shard<M> {
             || counters.too_many
     }
 
-    /// Counts anew for which windows it has sent something to others.
-    fn count_sent(&mut self) {
-        let index = self.index;
-        let others = self.queues.out.iter().enumerate();
-        let others = others.filter(|(to, _)| *to != index);
-        self.queues.sent = others.fold(0, |sent, (_, out)| sent | out.pending);
-    }
-
     /// Whether the next window is one like any other.
     fn is_undisturbed(&self) -> bool {
-        let out = &self.queues.out;
+        let out = self.queues.out();
         !self.concerns_all()
             && self.has_set_nothing_aside()
             && out.iter().all(|out| out.far.is_empty())

@@ -1,5 +1,6 @@
 //! One window: its events are gathered, ordered, and handed to their populations.
 
+use super::known::Known;
 use super::outcome::note_panic;
 use super::{AnyPopulation, Engine};
 use crate::contract::Message;
@@ -23,7 +24,7 @@ impl<M: Message> Engine<M> {
 
         self.events.append(inbound);
         let (index, place) = (shard.index, (window % RING) as usize);
-        let own = &mut shard.queues.out[index];
+        let own = &mut shard.queues.out_mut()[index];
         if own.pending >> place & 1 == 1 {
             own.pending &= !(1 << place);
             let buffer = std::mem::replace(&mut own.ring[place], Buffer::new());
@@ -31,12 +32,10 @@ impl<M: Message> Engine<M> {
         }
         if shard.queues.timers.is_due() || shard.queues.far.is_due() {
             let mut due = Buffer::new();
-            let (base, queues) = (shard.window.base, &mut shard.queues);
-            let pool = &mut queues.pool;
-            queues.far.drain(|far| due.push(pool, far.event));
-            queues
-                .timers
-                .drain(|timer| timer.push(base, &mut due, pool));
+            let base = shard.window.base;
+            let (timers, far, pool) = shard.queues.waiting();
+            far.drain(|far| due.push(pool, far.event));
+            timers.drain(|timer| timer.push(base, &mut due, pool));
             self.events.push((index, due));
         }
         let limit = shard.window.limit;
@@ -73,9 +72,9 @@ impl<M: Message> Engine<M> {
     }
 
     /// What changes whenever something has happened.
-    pub(super) fn counts(&mut self) -> (u64, u64, u64) {
+    pub(super) fn counts(&mut self) -> (u64, u64) {
         let counters = &self.shard().counters;
-        (counters.digest, counters.fired, counters.others)
+        (counters.digest, counters.fired + counters.others)
     }
 
     /// Orders the events gathered and hands them to their populations.
@@ -109,10 +108,35 @@ impl<M: Message> Engine<M> {
         let shard = unsafe { &mut *self.shard };
         while let Some((from, spent)) = self.spent.pop() {
             if from == shard.index {
-                shard.queues.pool.put(spent);
+                shard.queues.pool().put(spent);
             } else {
                 self.out[from].spent.push(spent);
             }
+        }
+    }
+}
+
+/// Hands the only event of a window to its population.
+///
+/// # Safety
+/// As for [`run_order`].
+#[inline(always)]
+pub(super) unsafe fn run_event<M: Message>(
+    shard: *mut Shard<M>,
+    known: &mut Known<M>,
+    populations: &Slab<AnyPopulation<M>>,
+    event: *mut Stored<M>,
+) {
+    // SAFETY: the contract. A population that is known is there.
+    unsafe {
+        let to = (*event).label.to;
+        let found = known.get(to);
+        let Some((population, slot)) = found.or_else(|| known.find(shard, populations, to)) else {
+            return run_order(shard, populations, &[event]);
+        };
+        let run = || population.as_ref().run_one(shard, slot, event);
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
+            note_panic(shard, population.as_ref(), &*panic);
         }
     }
 }

@@ -37,10 +37,16 @@ impl Recent {
     }
 }
 
-/// Where an actor is remembered. Those that were spawned one after the other have the first addresses of pages.
+/// Where an actor is remembered.
 #[inline(always)]
 const fn place(addr: u32) -> usize {
-    (addr ^ addr >> PAGE_BITS) as usize % RECENT
+    scatter(addr) % RECENT
+}
+
+/// Tells actors in small tables apart. Those that were spawned one after the other have the first addresses of pages.
+#[inline(always)]
+pub(in super::super) const fn scatter(addr: u32) -> usize {
+    (addr ^ addr >> PAGE_BITS) as usize
 }
 
 impl RecentSlots {
@@ -66,6 +72,13 @@ impl RecentSlots {
             return Some(population);
         }
         self.get(addr).map(|slot| slot.population)
+    }
+
+    /// The first of the actors with pages of their own to which this one belongs, and how many they are, if they are
+    /// remembered.
+    pub(super) fn group(&self, addr: u32) -> Option<(u32, u32)> {
+        let (first, count, _) = self.group.get();
+        (addr.wrapping_sub(first) < count).then_some((first, count))
     }
 
     /// Remembers the population of actors with pages of their own.

@@ -322,6 +322,7 @@ impl<M: Message> Shard<M> {
 
     /// Notes a failure, if it is the first in virtual time.
     fn fail_by(&mut self, failure: Failure) {
+        self.notable = true;
         let first = self.counters.failure.as_ref();
         if first.is_none_or(|first| failure.order() < first.order()) {
             self.counters.failure = Some(failure);

@@ -154,6 +154,7 @@ impl<M: Message> Shard<M> {
             };
             if shared && to.len() >= MANY {
                 let bodies = Arc::new(bodies);
+                (*shard).notable = true;
                 (*shard).multicasts.push(Multicast { label, bodies });
             } else {
                 bodies.send(label, 0..label.count, shard);

@@ -95,7 +95,7 @@ impl<M: Message> Shard<M> {
             }
             true
         });
-        for out in &self.queues.out {
+        for out in self.queues.out() {
             for far in &out.far {
                 if far.event.head.to == actor {
                     see(far.time);

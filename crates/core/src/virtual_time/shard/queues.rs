@@ -6,35 +6,112 @@ use crate::virtual_time::parcel::{Far, Outbox, next_pending};
 use crate::virtual_time::scheduled::Label;
 use crate::virtual_time::stored::Stored;
 use crate::virtual_time::wheel::Wheel;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
 
 /// Events that a shard's actors have sent, and their timers.
+///
+/// What is sent goes by [ways](Way) that lead to memory of this shard, or, while it is [joined](Queues::join) with
+/// others, to that of the receivers' shards.
 pub(in super::super) struct Queues<M> {
-    /// What was sent, by the receivers' shard.
-    pub(in super::super) out: Vec<Outbox<M>>,
+    /// What was sent, by the receivers' shard. From a box, and reached by this pointer only, because the ways of
+    /// joined shards lead there.
+    out: NonNull<[Outbox<M>]>,
+    /// Memory for what is sent; as above.
+    pool: NonNull<Pool<M>>,
+    /// Where what is sent is written, by the receivers' shard.
+    ways: Box<[Way<M>]>,
     pub(in super::super) timers: Wheel<Timer>,
     /// Events for windows beyond the ring.
     pub(in super::super) far: Wheel<Far<M>>,
     /// The shard of the senders.
     index: usize,
-    /// For which windows something has been sent to other shards, as in [`Outbox::pending`]; perhaps it was handed
-    /// over since.
-    pub(in super::super) sent: u64,
-    /// Something has been sent to other shards beyond the ring; perhaps it was handed over since.
-    pub(in super::super) has_sent_far: bool,
-    /// Memory for what is sent.
-    pub(in super::super) pool: Pool<M>,
+    /// While it is joined with others: something has been sent to one of those that it had nothing for before.
+    pub(in super::super) has_sent: bool,
+    _owned: PhantomData<(Outbox<M>, Pool<M>)>,
+}
+
+/// Where what is sent to the actors of one shard is written.
+struct Way<M> {
+    outbox: NonNull<Outbox<M>>,
+    pool: NonNull<Pool<M>>,
 }
 
 impl<M> Queues<M> {
     pub(super) fn new(index: usize, shards: usize, window_bits: u32) -> Queues<M> {
-        Queues {
-            out: (0..shards).map(|_| Outbox::new()).collect(),
+        let out: Box<[Outbox<M>]> = (0..shards).map(|_| Outbox::new()).collect();
+        let mut queues = Queues {
+            out: NonNull::from(Box::leak(out)),
+            pool: NonNull::from(Box::leak(Box::new(Pool::new()))),
+            ways: Box::default(),
             timers: Wheel::new(window_bits),
             far: Wheel::new(window_bits),
             index,
-            sent: 0,
-            has_sent_far: false,
-            pool: Pool::new(),
+            has_sent: false,
+            _owned: PhantomData,
+        };
+        queues.ways = (0..shards).map(|to| queues.way(to)).collect();
+        queues
+    }
+
+    /// What has been written in this shard's memory, by the receivers' shard.
+    pub(in super::super) fn out(&self) -> &[Outbox<M>] {
+        // SAFETY: it is there as long as this, and while somebody has a reference to it nobody writes by a way.
+        unsafe { self.out.as_ref() }
+    }
+
+    /// The same, to be changed.
+    #[inline(always)]
+    pub(in super::super) fn out_mut(&mut self) -> &mut [Outbox<M>] {
+        // SAFETY: as in `out`.
+        unsafe { self.out.as_mut() }
+    }
+
+    /// Memory for what is sent.
+    #[inline(always)]
+    pub(in super::super) fn pool(&mut self) -> &mut Pool<M> {
+        // SAFETY: as in `out`.
+        unsafe { self.pool.as_mut() }
+    }
+
+    /// What waits in wheels, and memory for it when it is due.
+    pub(in super::super) fn waiting(
+        &mut self,
+    ) -> (&mut Wheel<Timer>, &mut Wheel<Far<M>>, &mut Pool<M>) {
+        // SAFETY: as in `out`.
+        let pool = unsafe { self.pool.as_mut() };
+        (&mut self.timers, &mut self.far, pool)
+    }
+
+    /// Where what is sent to the actors of one shard is written in this shard's memory.
+    fn way(&self, to: usize) -> Way<M> {
+        assert!(to < self.out.len());
+        let first = self.out.cast::<Outbox<M>>();
+        Way {
+            // SAFETY: there are more than `to`.
+            outbox: unsafe { first.add(to) },
+            pool: self.pool,
+        }
+    }
+
+    /// What has been sent to the actors of this shard, by those of others only while they are joined.
+    pub(in super::super) fn own(&self) -> NonNull<Outbox<M>> {
+        self.way(self.index).outbox
+    }
+
+    /// From here on what is sent to the actors of this other shard is written where that shard writes what its actors
+    /// send each other.
+    ///
+    /// # Safety
+    /// Both shards are used by one thread, and are there, until this one has [parted](Queues::part).
+    pub(in super::super) unsafe fn join(&mut self, other: &Queues<M>) {
+        self.ways[other.index] = other.way(other.index);
+    }
+
+    /// From here on what is sent to the actors of other shards stays in this shard's memory.
+    pub(in super::super) fn part(&mut self) {
+        for to in 0..self.out.len() {
+            self.ways[to] = self.way(to);
         }
     }
 
@@ -42,20 +119,34 @@ impl<M> Queues<M> {
     /// room for any event, and one is written.
     #[inline(always)]
     pub(super) fn near(&mut self, to: usize, place: usize) -> &mut Buffer<M> {
-        if !self.out[to].ring[place].has_room(Stored::<M>::MOST) {
-            self.make_room(to, place);
+        let buffer = self.buffer(to, place);
+        // SAFETY: ways lead to memory that is there, and that nobody else uses while this shard is borrowed: it is
+        // this shard's, or that of one that this thread has, too.
+        unsafe {
+            if !(*buffer).has_room(Stored::<M>::MOST) {
+                self.make_room(to, place);
+            }
+            &mut *buffer
         }
-        &mut self.out[to].ring[place]
+    }
+
+    #[inline(always)]
+    fn buffer(&self, to: usize, place: usize) -> *mut Buffer<M> {
+        let outbox = self.ways[to].outbox.as_ptr();
+        // SAFETY: the outbox is there.
+        unsafe { &raw mut (*outbox).ring[place] }
     }
 
     /// An empty buffer has no room, so here is where a window begins to have events.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, to: usize, place: usize) {
-        let out = &mut self.out[to];
+        let Way { outbox, pool } = &mut self.ways[to];
+        // SAFETY: as in `near`; they are two.
+        let (out, pool) = unsafe { (outbox.as_mut(), pool.as_mut()) };
         out.pending |= 1 << place;
-        self.sent |= u64::from(to != self.index) << place;
-        out.ring[place].grow(&mut self.pool);
+        self.has_sent |= to != self.index;
+        out.ring[place].grow(pool);
     }
 
     /// Adds messages of one sender to one receiver, which are due at one time and follow each other. The
@@ -68,7 +159,8 @@ impl<M> Queues<M> {
         label: Label,
         bodies: [M; N],
     ) {
-        let buffer = &mut self.out[to].ring[place];
+        // SAFETY: as in `near`.
+        let buffer = unsafe { &mut *self.buffer(to, place) };
         if N > 0 && buffer.has_room(N * size_of::<Stored<M>>()) {
             // SAFETY: there is room for all.
             return unsafe { buffer.write_row(label, bodies) };
@@ -89,18 +181,86 @@ impl<M> Queues<M> {
         if own {
             self.far.push(far);
         } else {
-            self.has_sent_far = true;
-            self.out[to].far.push(far);
+            self.has_sent = true;
+            // SAFETY: as in `near`.
+            unsafe { self.ways[to].outbox.as_mut() }.far.push(far);
         }
     }
 
     /// The first window after `window` for which there is anything.
     #[inline]
     pub(super) fn next_window(&self, window: u64, window_bits: u32) -> u64 {
-        let out = self.out.iter().map(|out| {
+        let out = self.out().iter().map(|out| {
             let far = out.far.iter().map(|far| far.time >> window_bits).min();
             next_pending(out.pending, window).min(far.unwrap_or(u64::MAX))
         });
         out.fold(self.timers.next().min(self.far.next()), u64::min)
+    }
+}
+
+impl<M> Drop for Queues<M> {
+    fn drop(&mut self) {
+        // SAFETY: made from boxes, and given back once. Whoever was joined with this shard sends nothing any more.
+        unsafe {
+            drop(Box::from_raw(self.out.as_ptr()));
+            drop(Box::from_raw(self.pool.as_ptr()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::virtual_time::scheduled::{Head, Kind, Scheduled};
+
+    /// Sends something from the actors of one shard to those of another, due in the window of this place.
+    fn send(queues: &mut Queues<Box<u32>>, to: usize, place: usize) {
+        let head = Head::new(0, Kind::Message, 1, 2, 3, 4);
+        let event = Scheduled::with_body(head, Box::new(7));
+        let buffer = queues.near(to, place);
+        // SAFETY: there is room for any event.
+        unsafe { buffer.write_with(|place| Stored::write(place, event)) };
+    }
+
+    fn pending(queues: &Queues<Box<u32>>) -> [u64; 2] {
+        [0, 1].map(|to| queues.out()[to].pending)
+    }
+
+    #[test]
+    fn joined_shards_write_where_the_receiver_reads() {
+        let mut shards = [0, 1].map(|index| Queues::new(index, 2, 10));
+        send(&mut shards[0], 1, 3);
+        assert_eq!(pending(&shards[0]), [0, 1 << 3]);
+        let [first, second] = &mut shards;
+        // SAFETY: both are this thread's, and there to the end.
+        unsafe {
+            first.join(second);
+            second.join(first);
+        }
+        first.has_sent = false;
+        send(first, 0, 4);
+        assert!(!first.has_sent, "to its own actors");
+        send(first, 1, 5);
+        assert!(std::mem::take(&mut first.has_sent));
+        send(second, 1, 5);
+        send(first, 1, 5);
+        assert!(!first.has_sent, "there is something already");
+        assert_eq!(pending(first), [1 << 4, 1 << 3]);
+        assert_eq!(pending(second), [0, 1 << 5]);
+        let mut events = 0;
+        second.out_mut()[1].ring[5].for_each(|_| events += 1);
+        assert_eq!(events, 3);
+        // Memory comes from who reads, and goes back there.
+        let read = std::mem::replace(&mut second.out_mut()[1].ring[5], Buffer::new());
+        // SAFETY: they are dropped once.
+        read.for_each(|event| unsafe { Stored::drop_in_place(event) });
+        second.pool().put(read.into_spent());
+        first.part();
+        second.part();
+        send(second, 0, 6);
+        assert_eq!(
+            (pending(first)[0], pending(second)),
+            (1 << 4, [1 << 6, 1 << 5])
+        );
     }
 }

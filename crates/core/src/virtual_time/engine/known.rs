@@ -1,0 +1,87 @@
+//! Where actors are, for those that had events last: in thin windows they are few.
+
+use super::AnyPopulation;
+use crate::contract::Message;
+use crate::virtual_time::header::Header;
+use crate::virtual_time::population::Population;
+use crate::virtual_time::shard::Shard;
+use crate::virtual_time::slab::Slab;
+use std::ptr::{NonNull, null_mut};
+
+/// How many actors are known, but for those of the group.
+const MOST: usize = 8;
+
+/// A population of the shard.
+type Its<M> = NonNull<dyn Population<M, Shard<M>>>;
+
+/// Actors of one shard, until that forgets any.
+pub(super) struct Known<M: Message> {
+    /// Those that share pages with others.
+    actors: [Option<Place<M>>; MOST],
+    /// The first of the actors with pages of their own that were looked for last, and how many they are.
+    group: (u32, u32),
+    population: Option<Its<M>>,
+}
+
+/// Where an actor is.
+struct Place<M: Message> {
+    addr: u32,
+    slot: *mut Header,
+    population: Its<M>,
+}
+
+impl<M: Message> Known<M> {
+    pub(super) const fn new() -> Known<M> {
+        Known {
+            actors: [const { None }; MOST],
+            group: (0, 0),
+            population: None,
+        }
+    }
+
+    /// The population of an actor and, if that is known, its slot; else null.
+    #[inline(always)]
+    pub(super) fn get(&self, addr: u32) -> Option<(Its<M>, *mut Header)> {
+        let (first, count) = self.group;
+        if addr.wrapping_sub(first) < count {
+            return Some((self.population?, null_mut()));
+        }
+        let place = self.actors[place(addr)].as_ref()?;
+        (place.addr == addr).then_some((place.population, place.slot))
+    }
+
+    /// The same for one that is not known, and is from here on; `None`: the shard has no such actor.
+    ///
+    /// # Safety
+    /// These are the populations of the shard, which is valid and to which no reference is held.
+    #[inline(never)]
+    pub(super) unsafe fn find(
+        &mut self,
+        shard: *mut Shard<M>,
+        populations: &Slab<AnyPopulation<M>>,
+        addr: u32,
+    ) -> Option<(Its<M>, *mut Header)> {
+        // SAFETY: the contract.
+        unsafe {
+            let population = populations.get((*shard).places.population(addr)?)?;
+            let its = Its::from(&**population);
+            if let Some(group) = (*shard).places.group(addr) {
+                (self.group, self.population) = (group, Some(its));
+                return Some((its, null_mut()));
+            }
+            let slot = population.header(shard, addr);
+            self.actors[place(addr)] = Some(Place {
+                addr,
+                slot,
+                population: its,
+            });
+            Some((its, slot))
+        }
+    }
+}
+
+/// Where an actor is noted.
+#[inline(always)]
+const fn place(addr: u32) -> usize {
+    crate::virtual_time::places::scatter(addr) % MOST
+}
