@@ -22,6 +22,7 @@ mod scenario;
 mod script;
 mod select;
 pub(crate) mod spawn;
+mod sum;
 pub(crate) mod time;
 mod waiting;
 

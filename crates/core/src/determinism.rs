@@ -1,12 +1,12 @@
 //! Whether a scenario is deterministic, and if not, where it first differs from itself.
 
 use crate::contract::{Addr, Config, Message, Report, RunError, Scenario, Time};
-use crate::virtual_time::{LoggedEvent, Simulation};
+use crate::virtual_time::{LoggedEvent, LoggedKind, Simulation};
 use std::fmt;
 use std::num::NonZeroUsize;
 
-/// Runs a scenario twice in virtual time, with one worker and with more, and compares every event.
-/// Returns the report if all are the same.
+/// Runs a scenario twice in virtual time, with one worker and with more, and compares every event, and in the
+/// end what the reports say. Returns the report if all are the same.
 ///
 /// The library does the same thing twice; what does not is a scenario that depends on something else
 /// than its context. The usual reason is the order of a `HashMap`:
@@ -66,20 +66,21 @@ pub fn check_determinism<M: Message, S: Scenario<M>>(
             break;
         };
         let on = runs.each_mut().map(|run| run.run_until(next));
-        if runs[0].digest() != runs[1].digest() || on[0] != on[1] {
-            let difference = first_difference(&mut runs);
+        let trails = runs.each_mut().map(Simulation::take_trail);
+        if trails[0] != trails[1] || on[0] != on[1] {
+            let difference = first_difference(&mut runs, &trails);
             return Err(NotDeterministic::Differs(Box::new(difference)));
         }
-        for run in &mut runs {
-            run.take_trail();
-        }
-        if !on[0] || runs[0].is_at_its_end() {
+        if !on[0] {
             break;
         }
     }
     let [one, two] = runs.map(Simulation::finish);
     match (one, two) {
-        (Ok(report), Ok(_)) => Ok(report),
+        (Ok(report), Ok(other)) => match difference_of(&report, &other) {
+            None => Ok(report),
+            Some(difference) => Err(NotDeterministic::Differs(Box::new(difference))),
+        },
         (Err(error), Err(other)) if error.to_string() == other.to_string() => {
             Err(NotDeterministic::Failed(error))
         }
@@ -140,9 +141,11 @@ impl fmt::Display for Difference {
 }
 
 /// The first event that only one of the runs has.
-fn first_difference<M: Message>(runs: &mut [Simulation<M>; 2]) -> Difference {
-    let trails = runs.each_mut().map(Simulation::take_trail);
-    let [one, two] = &trails;
+fn first_difference<M: Message>(
+    runs: &mut [Simulation<M>; 2],
+    trails: &[Vec<LoggedEvent>; 2],
+) -> Difference {
+    let [one, two] = trails;
     let same = one.iter().zip(two).take_while(|(a, b)| a == b).count();
     let events = [one.get(same), two.get(same)];
     let times = events.into_iter().flatten().map(|noted| noted.time);
@@ -155,18 +158,85 @@ fn first_difference<M: Message>(runs: &mut [Simulation<M>; 2]) -> Difference {
     Difference { time, happened }
 }
 
+/// In what the reports of runs differ whose events were the same.
+fn difference_of(one: &Report, two: &Report) -> Option<Difference> {
+    // As text, in which what is no number equals itself.
+    let told = |report: &Report| {
+        let probes = &report.probes;
+        let counters = probes.counters.iter();
+        let counters =
+            counters.map(|(name, value)| (format!("the counter `{name}`"), format!("{value}")));
+        let gauges = probes.gauges.iter();
+        let gauges =
+            gauges.map(|(name, value)| (format!("the gauge `{name}`"), format!("{value:?}")));
+        let histograms = probes.histograms.iter();
+        let histograms = histograms
+            .map(|(name, value)| (format!("the histogram `{name}`"), format!("{value:?}")));
+        let series = probes.series.iter();
+        let series =
+            series.map(|(name, value)| (format!("the series `{name}`"), format!("{value:?}")));
+        let others = [
+            ("the number of actors spawned", report.spawned.to_string()),
+            ("the number of actors ended", report.ended.to_string()),
+            ("the number of messages lost", report.lost.to_string()),
+            (
+                "the number of messages duplicated",
+                report.duplicated.to_string(),
+            ),
+            ("the time of the end", report.time.to_string()),
+            ("the panics", format!("{:?}", report.panics)),
+            ("who still waited", format!("{:?}", report.waiting)),
+            ("the totals of actors", format!("{:?}", report.per_actor)),
+        ];
+        let others = others.map(|(what, value)| (what.to_owned(), value));
+        let all = counters.chain(gauges).chain(histograms).chain(series);
+        others.into_iter().chain(all).collect::<Vec<_>>()
+    };
+    let [told_one, told_two] = [one, two].map(told);
+    let missing = |what: &String, of: &[(String, String)]| {
+        let value = of.iter().find(|(name, _)| name == what);
+        value.map_or_else(
+            || "is missing".to_owned(),
+            |(_, value)| format!("was {value}"),
+        )
+    };
+    let all = told_one.iter().chain(&told_two);
+    let mut named = all.map(|(what, _)| what);
+    let what = named.find(|what| missing(what, &told_one) != missing(what, &told_two))?;
+    let say = |of: &[(String, String)]| Some(format!("{what} {}", missing(what, of)));
+    Some(Difference {
+        time: one.time.max(two.time),
+        happened: [say(&told_one), say(&told_two)],
+    })
+}
+
 fn describe<M: Message>(noted: &LoggedEvent, mut name: impl FnMut(Addr) -> String) -> String {
     let time = Time::from_nanos(noted.time);
     let to = name(Addr(noted.to));
-    match noted.kind {
-        Some(kind) => {
-            let (kind, from) = (M::KINDS[kind], name(Addr(noted.from)));
-            let (number, contents) = (noted.sequence, noted.contents);
+    let (number, contents) = (noted.sequence, noted.contents);
+    let mut from = || name(Addr(noted.from));
+    let what = match noted.what {
+        LoggedKind::Message(kind) => {
+            let (kind, from) = (M::KINDS[kind], from());
             format!(
-                "at {time} {to} got {kind} from {from}, its message {number}, with the fingerprint {contents:x}"
+                "{to} got {kind} from {from}, its message {number}, with the fingerprint {contents:x}"
             )
         }
-        None if noted.contents >= 1 << 31 => format!("at {time} a wait of {to} was over"),
-        None => format!("at {time} {to} got timer {}", noted.contents),
-    }
+        LoggedKind::DeadLetter(kind) => {
+            let (kind, from) = (M::KINDS[kind], from());
+            format!("{kind} from {from}, its message {number}, found {to} ended or not there")
+        }
+        LoggedKind::Timer if contents >= 1 << 31 => format!("a wait of {to} was over"),
+        LoggedKind::Timer => format!("{to} got timer {contents}"),
+        LoggedKind::Start => format!("{to} began"),
+        LoggedKind::Stop => format!("{to} was stopped by {}", from()),
+        LoggedKind::Spawned => {
+            let (first, count) = (Addr((contents >> 32) as u32), contents as u32);
+            format!("{to} was told that {count} actors were spawned for it from {first} on")
+        }
+        LoggedKind::Down => format!("{to} was told that {} has ended", from()),
+        LoggedKind::Unanswered => format!("{to} was told that {} will not answer", from()),
+        LoggedKind::Returned => format!("{to} got a dead letter for {}", from()),
+    };
+    format!("at {time} {what}")
 }

@@ -63,13 +63,25 @@ impl RestartPolicy {
         let Some(doublings) = restarts.checked_sub(1) else {
             return Duration::ZERO;
         };
-        // Multiplications only, so that it is the same on every machine.
-        let factor = (0..doublings.min(64)).fold(1.0, |product, _| product * self.factor);
+        let factor = power(self.factor, doublings);
         let seconds = self.backoff.as_secs_f64() * factor;
         Duration::try_from_secs_f64(seconds)
             .unwrap_or(self.longest)
             .min(self.longest)
     }
+}
+
+/// A power by squaring: multiplications only, so that it is the same on every machine.
+fn power(mut base: f64, mut exponent: u32) -> f64 {
+    let mut power = 1.0;
+    while exponent > 0 {
+        if exponent % 2 == 1 {
+            power *= base;
+        }
+        base *= base;
+        exponent /= 2;
+    }
+    power
 }
 
 /// What becomes of an actor that has panicked too often.
@@ -230,5 +242,14 @@ mod tests {
         let rests: Vec<u128> = (0..6).map(|n| policy.delay(n).as_millis()).collect();
         assert_eq!(rests, [0, 10, 30, 90, 200, 200]);
         assert_eq!(policy.delay(u32::MAX), policy.longest);
+        let slowly = RestartPolicy {
+            backoff: Duration::from_secs(1),
+            factor: 1.01,
+            longest: Duration::from_secs(3600),
+            ..RestartPolicy::default()
+        };
+        let hundred = slowly.delay(101).as_secs_f64();
+        assert!((hundred - 1.01_f64.powi(100)).abs() < 1e-6, "{hundred}");
+        assert_eq!(slowly.delay(2000), slowly.longest);
     }
 }

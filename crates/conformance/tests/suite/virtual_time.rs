@@ -2,7 +2,9 @@
 //! the configuration and the seed.
 
 mod bounds;
+mod determinism;
 mod fuzz;
+mod held;
 mod multicasts;
 mod number;
 mod saving;

@@ -56,9 +56,31 @@ impl fmt::Display for Addr {
 /// The addresses of actors that were spawned together: consecutive numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "Written"))]
 pub struct AddrRange {
     pub(crate) first: u32,
     pub(crate) count: u32,
+}
+
+/// A range as it was written, which may be none.
+#[cfg(feature = "serde")]
+#[derive(serde::Deserialize)]
+#[serde(rename = "AddrRange")]
+struct Written {
+    first: u32,
+    count: u32,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<Written> for AddrRange {
+    type Error = &'static str;
+
+    fn try_from(Written { first, count }: Written) -> Result<AddrRange, &'static str> {
+        match first.checked_add(count) {
+            Some(_) => Ok(AddrRange { first, count }),
+            None => Err("a range of addresses goes beyond the last one"),
+        }
+    }
 }
 
 /// There is no actor with this index. Beside what is hot, so that nothing is put ready there for the message.
@@ -70,7 +92,14 @@ fn beyond(index: u32, count: u32) -> ! {
 
 impl AddrRange {
     /// The range of `count` addresses from `first` on.
+    ///
+    /// # Panics
+    /// If there are not so many addresses before [`Addr::NONE`], which is nobody's.
     pub const fn new(first: Addr, count: u32) -> AddrRange {
+        assert!(
+            first.0.checked_add(count).is_some(),
+            "a range of addresses goes beyond the last one"
+        );
         AddrRange {
             first: first.0,
             count,
@@ -141,5 +170,35 @@ impl AddrRange {
     /// All addresses in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Addr> + Clone + use<> {
         (self.first..self.first + self.count).map(Addr)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_ends_before_nobodys_address() {
+        let last = AddrRange::new(Addr(u32::MAX - 3), 3);
+        assert_eq!(last.iter().count(), 3);
+        assert_eq!(
+            (last.get(2), last.index_of(Addr::NONE)),
+            (Addr(u32::MAX - 1), None)
+        );
+        assert_eq!(AddrRange::new(Addr::NONE, 0).iter().count(), 0);
+        for (first, count) in [(u32::MAX - 2, 3), (u32::MAX, 1), (1, u32::MAX)] {
+            let beyond = std::panic::catch_unwind(|| AddrRange::new(Addr(first), count));
+            assert!(beyond.is_err(), "{first} and {count} more");
+        }
+    }
+
+    #[test]
+    #[cfg(feature = "serde")]
+    fn a_range_that_is_none_is_not_read() {
+        let range = AddrRange::new(Addr(7), 5);
+        let text = serde_json::to_string(&range).unwrap();
+        assert_eq!(serde_json::from_str::<AddrRange>(&text).unwrap(), range);
+        let beyond = r#"{"first": 4294967290, "count": 9}"#;
+        assert!(serde_json::from_str::<AddrRange>(beyond).is_err());
     }
 }

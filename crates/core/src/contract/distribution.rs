@@ -81,6 +81,7 @@ fn check(
     if fits && value.is_finite() {
         return Ok(());
     }
+    let range = if value.is_finite() { range } else { "finite" };
     Err(DistributionError::Parameter {
         parameter,
         range,
@@ -185,7 +186,11 @@ impl Distribution {
         assert!(p > 0.0 && p < 1.0, "a quantile is between 0 and 1, not {p}");
         match &self.0 {
             Shape::Constant(value) => *value,
-            Shape::Uniform { low, high } => (low + (high - low) * p).min(*high),
+            Shape::Uniform { low, high } => match high - low {
+                width if width.is_finite() => (low + width * p).min(*high),
+                // Wider than the greatest number.
+                _ => low * (1.0 - p) + high * p,
+            },
             Shape::Exponential { mean } => -mean * libm::log1p(-p),
             Shape::Normal { mean, deviation } => mean + deviation * normal_quantile(p),
             Shape::Lognormal { mu, sigma } => libm::exp(mu + sigma * normal_quantile(p)),
@@ -201,12 +206,18 @@ impl Distribution {
     pub fn mean(&self) -> f64 {
         match &self.0 {
             Shape::Constant(value) => *value,
-            Shape::Uniform { low, high } => (low + high) / 2.0,
+            Shape::Uniform { low, high } => low / 2.0 + high / 2.0,
             Shape::Exponential { mean } | Shape::Normal { mean, .. } => *mean,
             Shape::Lognormal { mu, sigma } => libm::exp(mu + sigma * sigma / 2.0),
             Shape::Pareto { shape, .. } if *shape <= 1.0 => f64::INFINITY,
             Shape::Pareto { least, shape } => least * shape / (shape - 1.0),
-            Shape::Empirical(values) => values.iter().sum::<f64>() / values.len() as f64,
+            Shape::Empirical(values) => {
+                let (sum, count) = (values.iter().sum::<f64>(), values.len() as f64);
+                if sum.is_finite() {
+                    return sum / count;
+                }
+                values.iter().map(|value| value / count).sum()
+            }
         }
     }
 
@@ -439,7 +450,27 @@ mod tests {
     }
 
     #[test]
+    fn numbers_of_the_widest_ranges_lie_all_over_them() {
+        let wide = Distribution::uniform(f64::MIN, f64::MAX).unwrap();
+        assert_eq!(wide.mean(), 0.0);
+        for part in 1..10 {
+            let p = f64::from(part) / 10.0;
+            let expected = (2.0 * p - 1.0) * f64::MAX;
+            assert!((wide.quantile(p) / f64::MAX - expected / f64::MAX).abs() < 1e-12);
+        }
+        let high = Distribution::uniform(1e308, 1.5e308).unwrap();
+        assert!((high.mean() / 1.25e308 - 1.0).abs() < 1e-12);
+        let two = Distribution::empirical(&[1e308, 1.5e308]).unwrap();
+        assert!((two.mean() / 1.25e308 - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
     fn what_is_no_distribution_is_refused_with_its_reason() {
+        let error = Distribution::uniform(3.0, f64::INFINITY).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "a distribution's upper end is to be finite, not inf"
+        );
         let error = Distribution::uniform(3.0, 1.0).unwrap_err().to_string();
         assert_eq!(
             error,

@@ -1,7 +1,7 @@
 //! What can go wrong in a run.
 
 use super::config::{ConfigError, Executor};
-use super::report::{PanicReport, Report, WaitingActor};
+use super::report::{Outcome, PanicReport, Report, WaitingActor};
 use super::time::Time;
 use std::fmt;
 
@@ -130,8 +130,12 @@ pub enum RunError {
         /// The run so far.
         report: Box<Report>,
     },
-    /// An experiment was cut before its root returned a value.
-    #[error("the run was cut at {} before its root returned a value", report.time)]
+    /// The root of an experiment returned no value: the run was cut, or the root stopped.
+    #[error(
+        "the run ended at {} before its root returned a value: {}",
+        report.time,
+        if report.outcome == Outcome::Cut { "it was cut" } else { "the root was stopped" }
+    )]
     NoValue {
         /// The run so far.
         report: Box<Report>,

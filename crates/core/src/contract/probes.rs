@@ -5,6 +5,7 @@
 //! order; where an order matters, it is that of (time, actor), and of recording for one actor.
 
 use super::address::Addr;
+use super::sum::Sum;
 use super::time::Time;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -153,26 +154,10 @@ impl Gauge {
     }
 }
 
-/// A sum of numbers that does not depend on their order: to 2^-64, up to 2^62.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-struct Sum(i128);
-
-impl Sum {
-    const ONE: f64 = 18_446_744_073_709_551_616.0;
-
-    fn add(&mut self, value: f64) {
-        self.0 = self.0.saturating_add((value * Sum::ONE) as i128);
-    }
-
-    fn get(self) -> f64 {
-        self.0 as f64 / Sum::ONE
-    }
-}
-
 /// How values are distributed: exact in count, sum and extremes, and within 3 % of each value elsewhere.
 ///
-/// A value that is no number is left out.
+/// A value that is no number is left out. The mean of whatever numbers is theirs, but for the last bits, however large,
+/// small or unlike they are; with an infinite value it is infinite.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Histogram {
@@ -238,7 +223,7 @@ impl Histogram {
 
     fn merge(&mut self, other: &Histogram) {
         self.count += other.count;
-        self.sum.0 = self.sum.0.saturating_add(other.sum.0);
+        self.sum.merge(&other.sum);
         self.least = self.least.min(other.least);
         self.greatest = self.greatest.max(other.greatest);
         for (bucket, count) in &other.buckets {
@@ -253,7 +238,7 @@ impl Histogram {
 
     /// The mean; `None` if there are no values.
     pub fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum.get() / self.count as f64)
+        (self.count > 0).then(|| self.sum.mean(self.count))
     }
 
     /// The least value and the greatest one.
@@ -291,7 +276,7 @@ pub struct Series {
 }
 
 /// The values of one interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Bin {
     count: u64,
@@ -303,14 +288,14 @@ struct Bin {
 impl Bin {
     const EMPTY: Bin = Bin {
         count: 0,
-        sum: Sum(0),
+        sum: Sum::NONE,
         least: f64::INFINITY,
         greatest: f64::NEG_INFINITY,
     };
 
     fn merge(&mut self, other: &Bin) {
         self.count += other.count;
-        self.sum.0 = self.sum.0.saturating_add(other.sum.0);
+        self.sum.merge(&other.sum);
         self.least = self.least.min(other.least);
         self.greatest = self.greatest.max(other.greatest);
     }
@@ -339,7 +324,7 @@ impl Series {
         while self.width_bits < width_bits || last >> self.width_bits >= Series::MOST {
             self.width_bits += 1;
             let pairs = self.intervals.chunks(2).map(|pair| {
-                let mut both = pair[0];
+                let mut both = pair[0].clone();
                 pair[1..].iter().for_each(|second| both.merge(second));
                 both
             });
@@ -392,7 +377,7 @@ impl Series {
             .map(|(index, bin)| Interval {
                 from: Time::from_nanos((index as u64) << self.width_bits),
                 count: bin.count,
-                mean: bin.sum.get() / bin.count as f64,
+                mean: bin.sum.mean(bin.count),
                 least: bin.least,
                 greatest: bin.greatest,
             })

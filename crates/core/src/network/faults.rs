@@ -177,13 +177,49 @@ impl fmt::Debug for Cutoff {
 #[derive(Clone, Debug)]
 pub struct Partitioned<N> {
     inner: N,
+    /// In the order of their begin. They are a tree: the root is the middle one, and so on on both sides.
     cutoffs: Vec<Cutoff>,
+    /// When the last one below and including each has ended.
+    ended: Vec<Time>,
+}
+
+/// For each of these, the end of the last one in its part of the tree.
+fn last_ends(cutoffs: &[Cutoff], ended: &mut [Time]) -> Time {
+    if cutoffs.is_empty() {
+        return Time::ZERO;
+    }
+    let middle = cutoffs.len() / 2;
+    let before = last_ends(&cutoffs[..middle], &mut ended[..middle]);
+    let behind = last_ends(&cutoffs[middle + 1..], &mut ended[middle + 1..]);
+    ended[middle] = cutoffs[middle].during.end.max(before).max(behind);
+    ended[middle]
+}
+
+/// Whether one of these holds for a message.
+fn holds(cutoffs: &[Cutoff], ended: &[Time], way: &Way) -> bool {
+    let middle = cutoffs.len() / 2;
+    if ended.get(middle).is_none_or(|&ended| ended <= way.sent) {
+        return false;
+    }
+    let Cutoff { during, is_cut } = &cutoffs[middle];
+    during.contains(&way.sent) && is_cut(way.from, way.to)
+        || holds(&cutoffs[..middle], &ended[..middle], way)
+        || during.start <= way.sent && holds(&cutoffs[middle + 1..], &ended[middle + 1..], way)
 }
 
 impl<N: Network> Partitioned<N> {
-    /// With these partitions. A message is lost if one holds at the time at which it is sent.
-    pub fn new(inner: N, cutoffs: Vec<Cutoff>) -> Partitioned<N> {
-        Partitioned { inner, cutoffs }
+    /// With these partitions. A message is lost if one holds at the time at which it is sent. How many
+    /// there are at other times costs next to nothing.
+    pub fn new(inner: N, mut cutoffs: Vec<Cutoff>) -> Partitioned<N> {
+        cutoffs.retain(|cutoff| !cutoff.during.is_empty());
+        cutoffs.sort_by_key(|cutoff| cutoff.during.start);
+        let mut ended = vec![Time::ZERO; cutoffs.len()];
+        last_ends(&cutoffs, &mut ended);
+        Partitioned {
+            inner,
+            cutoffs,
+            ended,
+        }
     }
 
     fn inner(&self) -> &N {
@@ -195,10 +231,7 @@ impl<N: Network> Network for Partitioned<N> {
     of_inner!();
 
     fn fate(&self, way: &Way, random: &mut Random) -> Fate {
-        let cut = |cutoff: &Cutoff| {
-            cutoff.during.contains(&way.sent) && (cutoff.is_cut)(way.from, way.to)
-        };
-        if self.cutoffs.iter().any(cut) {
+        if holds(&self.cutoffs, &self.ended, way) {
             return Fate::Lost;
         }
         self.inner.fate(way, random)
@@ -206,5 +239,68 @@ impl<N: Network> Network for Partitioned<N> {
 
     fn keeps_order(&self) -> bool {
         self.inner.keeps_order()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::Constant;
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+    #[test]
+    fn a_message_is_lost_if_any_of_many_partitions_holds() {
+        let mut random = Random::new(11);
+        let inner = Constant::new(Duration::from_millis(1)).unwrap();
+        for count in 0..40 {
+            let ranges: Vec<(u64, u64, u32)> = (0..count)
+                .map(|_| {
+                    let [start, length] =
+                        [100, 1 << random.below(7)].map(|n| u64::from(random.below(n)));
+                    (start, start + length, random.below(3))
+                })
+                .collect();
+            let cutoff = |&(start, end, whom): &(u64, u64, u32)| {
+                Cutoff::new(Time(start)..Time(end), move |from, _| from.0 % 3 == whom)
+            };
+            let parted = Partitioned::new(inner, ranges.iter().map(cutoff).collect());
+            for (sent, from) in (0..170).flat_map(|sent| (0..3).map(move |from| (sent, from))) {
+                let (to, sent) = (Addr(9), Time(sent));
+                let from = Addr(from);
+                let fate = parted.fate(&Way { from, to, sent }, &mut random);
+                let lost = ranges
+                    .iter()
+                    .any(|&(start, end, whom)| (start..end).contains(&sent.0) && whom == from.0);
+                assert_eq!(fate == Fate::Lost, lost, "{ranges:?} at {sent}");
+            }
+        }
+    }
+
+    #[test]
+    fn partitions_at_other_times_are_not_looked_at() {
+        let asked = Arc::new(AtomicU64::new(0));
+        let cutoffs = (0..if cfg!(miri) { 100 } else { 100_000 }).map(|n| {
+            let asked = asked.clone();
+            Cutoff::new(Time(n * 10)..Time(n * 10 + 5), move |_, _| {
+                asked.fetch_add(1, Relaxed);
+                true
+            })
+        });
+        let inner = Constant::new(Duration::from_millis(1)).unwrap();
+        let parted = Partitioned::new(inner, cutoffs.collect());
+        let (from, to) = (Addr(0), Addr(1));
+        let mut random = Random::new(1);
+        for sent in 0..1000 {
+            let fate = parted.fate(
+                &Way {
+                    from,
+                    to,
+                    sent: Time(sent),
+                },
+                &mut random,
+            );
+            assert_eq!(fate == Fate::Lost, sent % 10 < 5);
+        }
+        assert_eq!(asked.load(Relaxed), 500);
     }
 }

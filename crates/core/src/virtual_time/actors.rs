@@ -425,6 +425,9 @@ trait Actors<M: Message> {
                 return Ready::No;
             }
             (*shard).counters.others += 1;
+            if (*shard).settings.attentive {
+                (*shard).attend_other();
+            }
             if kind == Kind::Stop {
                 return Ready::Ends(Reason::Stopped);
             }

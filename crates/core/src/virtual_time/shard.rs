@@ -19,8 +19,8 @@ mod transit;
 mod turn;
 mod waits;
 
-pub(crate) use counters::LoggedEvent;
 pub(super) use counters::{Counters, Failure, FailureCause, panic_order};
+pub(crate) use counters::{LoggedEvent, LoggedKind};
 pub(super) use multicasts::{ByClosure, MakeBodies};
 #[cfg(feature = "serde")]
 pub(super) use multicasts::{ByKind, read_bodies};

@@ -1,24 +1,24 @@
 //! A run in virtual time that its caller holds in the hand: it goes on as far as it is told.
 
 mod error;
+mod look;
+mod pace;
 #[cfg(feature = "serde")]
 mod saved;
 mod workers;
 
-use super::conclusion::{add_up, conclude};
+use super::conclusion::conclude;
 use super::engine::{End, PausableShard};
-use super::header::State;
 use super::pause::Before;
 use super::shard::LoggedEvent;
-use crate::contract::{Addr, Config, Message, Outcome, Report, RunError, Scenario, SpanId, Time};
+use crate::contract::{Addr, Config, Message, Report, RunError, Scenario, SpanId, Time};
 use crate::sync::{Stopwatch, lock};
 pub use error::{InjectError, InspectError};
+use pace::Pace;
 #[cfg(feature = "serde")]
 pub(super) use saved::restored;
-use std::any::{TypeId, type_name};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
 use workers::WorkerThreads;
 
 /// A run in virtual time that goes on as far as it is told, can be looked at and spoken to in
@@ -88,9 +88,11 @@ pub struct Simulation<M: Message> {
     shards: Vec<Arc<Mutex<PausableShard<M>>>>,
     /// All that is due until then has happened, and nothing later.
     now: Time,
+    /// Something may have happened at the start already.
+    begun: bool,
     end: Option<End>,
     injected: u32,
-    pace: Option<f64>,
+    pace: Option<Pace>,
     started: Stopwatch,
     /// None: it cannot be saved, because its root is an async body.
     #[cfg(feature = "serde")]
@@ -130,6 +132,7 @@ impl<M: Message> Simulation<M> {
             shards,
             workers,
             now: Time::ZERO,
+            begun: false,
             end: None,
             injected: 0,
             pace: None,
@@ -140,11 +143,9 @@ impl<M: Message> Simulation<M> {
     }
 
     /// Goes on until all has happened that is due until `time`, inclusive. Whether the run goes on
-    /// after it.
+    /// after it: a run whose [`Config::end`] is before `time` is over.
     pub fn run_until(&mut self, time: Time) -> bool {
-        if let Some(factor) = self.pace {
-            self.keep_pace(time, factor);
-        }
+        self.keep_pace(self.within(time));
         self.advance(time)
     }
 
@@ -164,7 +165,7 @@ impl<M: Message> Simulation<M> {
             if self.counts() != before {
                 return true;
             }
-            if self.end.is_some() || self.is_at_its_end() {
+            if self.end.is_some() {
                 return false;
             }
         }
@@ -180,9 +181,9 @@ impl<M: Message> Simulation<M> {
                 return false;
             };
             match self.next_of(who) {
-                Some(time) if self.config.end.is_some_and(|end| time > end) => return false,
                 // What others send from here on arrives in a later window.
-                Some(time) if time <= end => {
+                Some(time) if time <= end && time == self.within(time) => {
+                    self.keep_pace(time);
                     let before = self.counts();
                     self.go(Before {
                         time: time.as_nanos(),
@@ -194,7 +195,7 @@ impl<M: Message> Simulation<M> {
                     }
                 }
                 _ => {
-                    if !self.run_until(end) || self.is_at_its_end() {
+                    if !self.run_until(end) {
                         return false;
                     }
                 }
@@ -228,21 +229,6 @@ impl<M: Message> Simulation<M> {
         self.end.is_none()
     }
 
-    /// Sets the pace of what follows: `Some(2.0)` is twice as fast as the clock on the wall, `None`,
-    /// as it is at first, as fast as it goes. The result does not depend on it.
-    ///
-    /// # Panics
-    /// If the factor is not a positive number.
-    pub fn pace(&mut self, factor: Option<f64>) {
-        if let Some(factor) = factor {
-            assert!(
-                factor.is_finite() && factor > 0.0,
-                "a pace is a positive number, not {factor}"
-            );
-        }
-        self.pace = factor;
-    }
-
     /// How far the run has come: all that is due until now has happened, and nothing later.
     ///
     /// After [`Simulation::step_actor`] there may be more to happen at this very instant.
@@ -270,93 +256,6 @@ impl<M: Message> Simulation<M> {
         self.end.is_some()
     }
 
-    /// Looks at the state of an actor in [handler form](crate::Actor), also after the run.
-    ///
-    /// # Errors
-    /// If there is no such actor, or its state is of another type.
-    pub fn inspect<A: 'static, T>(
-        &mut self,
-        who: Addr,
-        look: impl FnOnce(&A) -> T,
-    ) -> Result<T, InspectError> {
-        let mut shard = self.shard_of(who);
-        let seen = shard.look(who).ok_or(InspectError::NoActor { who })?;
-        match seen.state {
-            State::Fresh => return Err(InspectError::NotBegun { who }),
-            State::Ended => return Err(InspectError::Ended { who }),
-            State::Live => {}
-        }
-        if seen.kind != TypeId::of::<A>() {
-            return Err(InspectError::OtherType {
-                who,
-                is: seen.called,
-                asked: type_name::<A>(),
-            });
-        }
-        // SAFETY: a live actor of type `A` is at this place as long as nothing is run, and the shard
-        // is locked. There is no other reference to it.
-        Ok(look(unsafe { &*seen.place.cast::<A>() }))
-    }
-
-    /// Looks at the state of an actor, whatever its type, as far as [`Actor::state`](crate::Actor::state) shows it;
-    /// `None` if it does not.
-    ///
-    /// ```
-    /// # use corsair::*;
-    /// # #[derive(Message)] struct Coin;
-    /// struct Purse { coins: u32 }
-    ///
-    /// impl Actor<Coin> for Purse {
-    ///     fn on<C: Context<Coin>>(&mut self, _: Event<Coin>, _: &mut C) -> Flow {
-    ///         self.coins += 1;
-    ///         Flow::Continue
-    ///     }
-    ///
-    ///     fn state(&self) -> Option<serde_json::Value> {
-    ///         Some(serde_json::json!({ "coins": self.coins }))
-    ///     }
-    /// }
-    /// # struct Root;
-    /// # impl Scenario<Coin> for Root {
-    /// #     async fn root<C: AsyncContext<Coin>>(self, mut cx: C) {
-    /// #         let purse = cx.spawn_actors(Spawn::one("purse"), |_| Purse { coins: 0 }).await.get(0);
-    /// #         cx.send(purse, Coin);
-    /// #         cx.sleep(std::time::Duration::from_secs(1)).await;
-    /// #     }
-    /// # }
-    /// let mut simulation = Simulation::new(&Config::default(), Root)?;
-    /// simulation.run_until(Time::ZERO.after(std::time::Duration::from_millis(500)));
-    /// let purse = simulation.find("purse").expect("it was spawned");
-    /// assert_eq!(simulation.inspect_value(purse)?, Some(serde_json::json!({ "coins": 1 })));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// If there is no such actor.
-    #[cfg(feature = "serde")]
-    pub fn inspect_value(&mut self, who: Addr) -> Result<Option<serde_json::Value>, InspectError> {
-        let mut shard = self.shard_of(who);
-        let seen = shard.look(who).ok_or(InspectError::NoActor { who })?;
-        match seen.state {
-            State::Fresh => Err(InspectError::NotBegun { who }),
-            State::Ended => Err(InspectError::Ended { who }),
-            // SAFETY: a live actor of that form is at this place as long as nothing is run, and the
-            // shard is locked. There is no other reference to it.
-            State::Live => Ok(unsafe { (seen.value)(seen.place) }),
-        }
-    }
-
-    /// How many messages an actor has sent so far, spawns that it has asked for among them; also after its end.
-    /// It is what the engine numbers them by, so that nothing is counted for this.
-    ///
-    /// # Errors
-    /// If there is no such actor.
-    pub fn sent(&mut self, who: Addr) -> Result<u32, InspectError> {
-        let mut shard = self.shard_of(who);
-        let seen = shard.look(who).ok_or(InspectError::NoActor { who })?;
-        Ok(seen.sent)
-    }
-
     /// Lets a message without a sender ([`Addr::NONE`]) arrive at a time that has not come yet. At one
     /// instant it comes after the messages of actors, and in the order of injection.
     ///
@@ -366,8 +265,7 @@ impl<M: Message> Simulation<M> {
         if self.end.is_some() {
             return Err(InjectError::Over);
         }
-        let begun = self.now != Time::ZERO;
-        if time < self.now || begun && time == self.now || time == Time::MAX {
+        if time < self.now || self.begun && time == self.now || time == Time::MAX {
             return Err(InjectError::Past {
                 time,
                 now: self.now,
@@ -382,46 +280,6 @@ impl<M: Message> Simulation<M> {
         Ok(self.shard_of(to).inject(time, to, number, body))
     }
 
-    /// The actors that have begun and not ended, in the order of their addresses.
-    pub fn actors(&mut self) -> Vec<Addr> {
-        let mut actors: Vec<_> = self.shards().flat_map(|mut shard| shard.actors()).collect();
-        actors.sort_unstable();
-        actors
-    }
-
-    /// The first of those actors with this name.
-    pub fn find(&mut self, name: &str) -> Option<Addr> {
-        let actors = self.actors();
-        actors.into_iter().find(|&who| self.name(who) == name)
-    }
-
-    /// The name of an actor; its address if it has ended or never was.
-    pub fn name(&mut self, who: Addr) -> String {
-        self.shard_of(who).name(who)
-    }
-
-    /// What the run has done so far. Who waits for what is only told when it has ended.
-    pub fn report(&mut self) -> Report {
-        let end = self.end.unwrap_or(End::Paused);
-        let config = &self.config;
-        let outcomes: Vec<_> = self
-            .shards()
-            .map(|mut shard| shard.so_far(config, end))
-            .collect();
-        let outcome = match end {
-            End::Paused => Outcome::Running,
-            End::Halted => Outcome::Cut,
-            _ => Outcome::Completed,
-        };
-        add_up(M::KINDS, config, self.started.elapsed(), &outcomes, outcome)
-    }
-
-    /// The digest of all that has happened so far, which [`Simulation::report`] contains as well.
-    pub fn digest(&mut self) -> u64 {
-        let digests = self.shards().map(|mut shard| shard.digest());
-        digests.fold(0, u64::wrapping_add)
-    }
-
     /// Goes on to the end of the run and reports, as [`run`](crate::run()) does.
     ///
     /// # Errors
@@ -431,10 +289,7 @@ impl<M: Message> Simulation<M> {
             if self.pace.is_some() && self.step() {
                 continue;
             }
-            self.go(Before {
-                time: u64::MAX,
-                also: None,
-            });
+            self.go_to_end();
         }
         let end = self.end.unwrap_or(End::Quiet);
         let config = &self.config;
@@ -495,26 +350,38 @@ impl<M: Message> Simulation<M> {
         next.min().map(Time::from_nanos)
     }
 
-    /// Whether nothing can happen any more before the end that the configuration sets.
-    pub(crate) fn is_at_its_end(&self) -> bool {
-        self.config.end.is_some_and(|end| self.now >= end)
+    /// That time, or the end that the configuration sets if that is before.
+    fn within(&self, time: Time) -> Time {
+        self.config.end.map_or(time, |end| time.min(end))
     }
 
     /// Goes on until all has happened until `time`. Whether the run goes on.
     fn advance(&mut self, time: Time) -> bool {
-        if time >= self.now && self.end.is_none() {
+        let until = self.within(time);
+        if until >= self.now && self.end.is_none() {
             self.go(Before {
-                time: time.as_nanos().saturating_add(1).min(u64::MAX - 1),
+                time: until.as_nanos().saturating_add(1).min(u64::MAX - 1),
                 also: None,
             });
             if self.end.is_none() {
-                self.now = time;
+                self.now = until;
             }
+        }
+        if time > until && self.end.is_none() {
+            self.go_to_end();
         }
         self.end.is_none()
     }
 
+    fn go_to_end(&mut self) {
+        self.go(Before {
+            time: u64::MAX,
+            also: None,
+        });
+    }
+
     fn go(&mut self, pause: Before) {
+        self.begun = true;
         let mut end = self.workers.go(&self.config, &self.shards, pause);
         if end == End::Paused && self.shards().any(|mut shard| shard.has_failed()) {
             end = End::Halted;
@@ -522,23 +389,6 @@ impl<M: Message> Simulation<M> {
         if end != End::Paused {
             self.end = Some(end);
             self.now = self.now.max(self.report().time);
-        }
-    }
-
-    /// Goes on almost until `time` as the clock on the wall does, `factor` times as fast.
-    fn keep_pace(&mut self, time: Time, factor: f64) {
-        /// So long it sleeps at most, so that a cut is noticed, and a window is not run late.
-        const NAP: Duration = Duration::from_millis(5);
-        let (begun, from) = (Stopwatch::start(), self.now);
-        while self.end.is_none() && !self.config.cut.is_cut() {
-            let passed = begun.elapsed().as_secs_f64() * factor;
-            let now = from.after(Duration::try_from_secs_f64(passed).unwrap_or(Duration::MAX));
-            if now >= time {
-                return;
-            }
-            self.advance(now);
-            let left = Duration::from_secs_f64(time.since(now).as_secs_f64() / factor);
-            std::thread::sleep(left.min(NAP));
         }
     }
 }

@@ -115,7 +115,7 @@ fn spans_are_in_the_topic_after_the_run() {
 fn the_command_sends_the_spans_of_an_architecture() {
     let broker = broker();
     let topic = Topic::of(&broker);
-    let flags = format!("-a netflixoss -d 5 -kv chat:1ms -k {broker}");
+    let flags = format!("-a netflixoss -d 5 -kv chat:1ms --epoch now -k {broker}");
     let Said { summary, stderr } = command(&flags).output().into();
     assert_eq!(stderr, "");
     let read = topic.spans();

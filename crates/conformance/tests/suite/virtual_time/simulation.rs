@@ -356,7 +356,8 @@ fn a_simulation_goes_no_further_than_the_end_that_is_set() {
         mark: Arc::default(),
     };
     let mut simulation = Simulation::new(&config, scenario).unwrap();
-    assert!(simulation.run_until(at(2 * T)), "the root has not returned");
+    assert!(simulation.run_until(at(T)), "there is more to happen");
+    assert!(!simulation.run_until(at(2 * T)), "but not before the end");
     assert!(!simulation.step());
     match simulation.finish().unwrap_err() {
         RunError::PastEnd { end, next, .. } => {

@@ -56,16 +56,38 @@ pub(in super::super) enum FailureCause {
     Sends,
 }
 
-/// An event of the digest.
+/// An event that was noted: those of the digest, and all others.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct LoggedEvent {
     pub(crate) time: u64,
     pub(crate) to: u32,
     pub(crate) from: u32,
     pub(crate) sequence: u32,
-    /// `None`: a timer, whose token is its contents.
-    pub(crate) kind: Option<usize>,
+    pub(crate) what: LoggedKind,
     pub(crate) contents: u64,
+}
+
+/// What an event was that was noted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum LoggedKind {
+    /// A message of this kind; its contents are its fingerprint.
+    Message(usize),
+    /// Its contents are its token.
+    Timer,
+    /// A message of this kind that reached nobody.
+    DeadLetter(usize),
+    /// The actor begins.
+    Start,
+    /// The actor is stopped.
+    Stop,
+    /// It is told of actors that it has spawned: the contents are the first address and the count.
+    Spawned,
+    /// It is told that another has ended.
+    Down,
+    /// It is told that a question will not be answered.
+    Unanswered,
+    /// The root gets a dead letter.
+    Returned,
 }
 
 /// What a shard has counted.
@@ -172,7 +194,7 @@ impl<M: Message> Shard<M> {
         let what = (seq as u64) << 32 | kind as u64;
         self.digest(parties, what, fingerprint);
         if self.settings.attentive {
-            self.attend(Some(kind), fingerprint);
+            self.attend(LoggedKind::Message(kind), fingerprint);
         }
     }
 
@@ -185,7 +207,7 @@ impl<M: Message> Shard<M> {
         // The library's own tokens only need to differ; their numbers depend on the shard.
         self.digest(parties, 0, token.min(Token::OWN as u64));
         if self.settings.attentive {
-            self.attend(None, token.min(Token::OWN as u64));
+            self.attend(LoggedKind::Timer, token.min(Token::OWN as u64));
         }
     }
 
@@ -205,22 +227,43 @@ impl<M: Message> Shard<M> {
         self.counters.digest = self.counters.digest.wrapping_add(outer);
     }
 
-    /// Notes what ordinary runs do not: the message of this kind, or the timer, being delivered.
+    /// Notes what ordinary runs do not: what is being delivered.
     #[cold]
-    fn attend(&mut self, kind: Option<usize>, contents: u64) {
-        let (time, head) = (self.turn.now, self.current());
+    fn attend(&mut self, what: LoggedKind, contents: u64) {
+        let head = self.current();
+        self.log(&head, what, contents);
+        if self.settings.per_actor && matches!(what, LoggedKind::Message(_)) {
+            self.count_received();
+        }
+    }
+
+    /// Notes an event that is no message and no timer.
+    #[cold]
+    pub(in super::super) fn attend_other(&mut self) {
+        let head = self.current();
+        let what = match head.kind() {
+            Kind::Start => LoggedKind::Start,
+            Kind::Stop => LoggedKind::Stop,
+            Kind::Spawned => LoggedKind::Spawned,
+            Kind::Down => LoggedKind::Down,
+            Kind::Unanswered | Kind::AskUnanswered => LoggedKind::Unanswered,
+            Kind::DeadLetter => LoggedKind::Returned,
+            _ => return,
+        };
+        self.log(&head, what, head.cause.parent);
+    }
+
+    fn log(&mut self, head: &Head, what: LoggedKind, contents: u64) {
+        let time = self.turn.now;
         if let Some(trail) = &mut self.trail {
             trail.push(LoggedEvent {
                 time,
                 to: head.to,
                 from: head.from,
                 sequence: head.seq,
-                kind,
+                what,
                 contents,
             });
-        }
-        if self.settings.per_actor && kind.is_some() {
-            self.count_received();
         }
     }
 
@@ -249,6 +292,7 @@ impl<M: Message> Shard<M> {
         self.counters.others += 1;
         let Some(kind) = kind else { return Some(event) };
         self.counters.dead[kind] += 1;
+        self.log(&head, LoggedKind::DeadLetter(kind), 0);
         let order = (self.turn.now, head.to, head.from);
         if self
             .counters

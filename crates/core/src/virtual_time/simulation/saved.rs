@@ -138,6 +138,7 @@ impl<M: Message> Simulation<M> {
             shards,
             workers,
             now: Time::from_nanos(head.now),
+            begun: head.now != 0,
             end: None,
             injected: head.injected,
             pace: None,

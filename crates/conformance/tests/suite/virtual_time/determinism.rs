@@ -1,0 +1,142 @@
+//! Whatever two runs of a scenario do differently is told.
+
+use super::config;
+use corsair::{
+    AsyncContext, Message, NotDeterministic, Results, Scenario, Spawn, Token, check_determinism,
+};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
+
+const MS: Duration = Duration::from_millis(1);
+
+#[derive(Debug, Message)]
+struct Nothing;
+
+/// What depends on something else than the context: 0 in the first run, 1 in the second.
+struct Act {
+    act: fn(u32) -> What,
+    run: u32,
+}
+
+/// What the root does.
+enum What {
+    Spawn(Spawn),
+    Stop(u32),
+    SendInVain(u32),
+    Count(&'static str),
+    Gauge(f64),
+    Timer(u32),
+    Linger(u64),
+}
+
+impl Scenario<Nothing> for Act {
+    async fn root<C: AsyncContext<Nothing>>(self, mut cx: C) {
+        let how = Spawn::many(2, "idle", "");
+        let idle = cx.spawn(how, |mut cx: C, _| async move {
+            cx.recv().await;
+        });
+        let idle = idle.await;
+        match (self.act)(self.run) {
+            What::Spawn(how) => drop(cx.spawn(how, |_: C, _| async {}).await),
+            What::Stop(which) => cx.stop(idle.get(which)),
+            What::SendInVain(number) => {
+                cx.stop(idle.get(number));
+                cx.sleep(MS * 5).await;
+                cx.send(idle.get(number), Nothing);
+            }
+            What::Count(name) => cx.count(name, 1),
+            What::Gauge(value) => cx.gauge("value", value),
+            What::Timer(token) => cx.timer(MS, Token::new(token)),
+            What::Linger(nanos) => cx.sleep(Duration::from_nanos(nanos)).await,
+        }
+        cx.sleep(MS * 10).await;
+    }
+}
+
+fn difference(act: fn(u32) -> What) -> String {
+    let runs = AtomicU32::new(0);
+    let make = || Act {
+        act,
+        run: runs.fetch_add(1, Relaxed),
+    };
+    match check_determinism(&config(2), make) {
+        Err(NotDeterministic::Differs(difference)) => difference.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn tells(act: fn(u32) -> What, parts: &[&str]) {
+    let said = difference(act);
+    for part in parts {
+        assert!(said.contains(part), "{part:?} is not in: {said}");
+    }
+}
+
+#[test]
+fn what_no_message_and_no_timer_shows_is_told_as_well() {
+    let many = |run| What::Spawn(Spawn::many(1 + run, "more", ""));
+    tells(
+        many,
+        &["1 actors were spawned for it", "2 actors were spawned"],
+    );
+    let on_demand = |run| What::Spawn(Spawn::many(1 + run, "more", "").on_demand());
+    tells(on_demand, &["root was told that 1 actors", "that 2 actors"]);
+    tells(
+        What::Stop,
+        &["idle0 was stopped by root", "idle1 was stopped by root"],
+    );
+    tells(
+        What::SendInVain,
+        &["idle0 was stopped", "idle1 was stopped"],
+    );
+    tells(What::Timer, &["root got timer 0", "root got timer 1"]);
+    tells(|run| What::Linger(run.into()), &["a wait of root was over"]);
+}
+
+#[test]
+fn what_is_recorded_differently_is_told_with_its_name() {
+    tells(
+        |run| What::Count(["one", "two"][run as usize]),
+        &["the counter `one` was 1", "the counter `one` is missing"],
+    );
+    tells(
+        |run| What::Gauge(run.into()),
+        &["the gauge `value` was Gauge { value: 0.0", "value: 1.0"],
+    );
+}
+
+/// All of that at once, but the same in both runs, and a gauge that is no number.
+struct Same;
+
+impl Scenario<Nothing> for Same {
+    async fn root<C: AsyncContext<Nothing>>(self, mut cx: C) {
+        let results = Results::new();
+        let idle = cx.spawn(
+            Spawn::many(300, "idle", "").watched(),
+            move |mut cx: C, index| {
+                let results = results.clone();
+                async move {
+                    results.hand_in(&cx, index);
+                    if index % 3 == 0 {
+                        cx.recv().await;
+                    }
+                }
+            },
+        );
+        let idle = idle.await;
+        cx.gauge("no number", f64::NAN);
+        for one in idle.iter().step_by(6) {
+            cx.stop(one);
+            cx.send(one, Nothing);
+            cx.question(one, Nothing);
+        }
+        while cx.recv_timeout(MS * 10).await.is_some() {}
+    }
+}
+
+#[test]
+fn a_scenario_that_does_the_same_twice_is_no_difference() {
+    let report = check_determinism(&config(3), || Same).unwrap();
+    assert!(report.dead() > 0 && report.ended > 200);
+}

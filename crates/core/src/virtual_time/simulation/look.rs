@@ -1,0 +1,137 @@
+//! What is seen of a run while it is paused, or after it.
+
+use super::{InspectError, Simulation};
+use crate::contract::{Addr, Message, Outcome, Report};
+use crate::virtual_time::conclusion::add_up;
+use crate::virtual_time::engine::End;
+use crate::virtual_time::header::State;
+use std::any::{TypeId, type_name};
+
+impl<M: Message> Simulation<M> {
+    /// Looks at the state of an actor in [handler form](crate::Actor), also after the run.
+    ///
+    /// # Errors
+    /// If there is no such actor, or its state is of another type.
+    pub fn inspect<A: 'static, T>(
+        &mut self,
+        who: Addr,
+        look: impl FnOnce(&A) -> T,
+    ) -> Result<T, InspectError> {
+        let mut shard = self.shard_of(who);
+        let seen = shard.look(who).ok_or(InspectError::NoActor { who })?;
+        match seen.state {
+            State::Fresh => return Err(InspectError::NotBegun { who }),
+            State::Ended => return Err(InspectError::Ended { who }),
+            State::Live => {}
+        }
+        if seen.kind != TypeId::of::<A>() {
+            return Err(InspectError::OtherType {
+                who,
+                is: seen.called,
+                asked: type_name::<A>(),
+            });
+        }
+        // SAFETY: a live actor of type `A` is at this place as long as nothing is run, and the shard
+        // is locked. There is no other reference to it.
+        Ok(look(unsafe { &*seen.place.cast::<A>() }))
+    }
+
+    /// Looks at the state of an actor, whatever its type, as far as [`Actor::state`](crate::Actor::state) shows it;
+    /// `None` if it does not.
+    ///
+    /// ```
+    /// # use corsair::*;
+    /// # #[derive(Message)] struct Coin;
+    /// struct Purse { coins: u32 }
+    ///
+    /// impl Actor<Coin> for Purse {
+    ///     fn on<C: Context<Coin>>(&mut self, _: Event<Coin>, _: &mut C) -> Flow {
+    ///         self.coins += 1;
+    ///         Flow::Continue
+    ///     }
+    ///
+    ///     fn state(&self) -> Option<serde_json::Value> {
+    ///         Some(serde_json::json!({ "coins": self.coins }))
+    ///     }
+    /// }
+    /// # struct Root;
+    /// # impl Scenario<Coin> for Root {
+    /// #     async fn root<C: AsyncContext<Coin>>(self, mut cx: C) {
+    /// #         let purse = cx.spawn_actors(Spawn::one("purse"), |_| Purse { coins: 0 }).await.get(0);
+    /// #         cx.send(purse, Coin);
+    /// #         cx.sleep(std::time::Duration::from_secs(1)).await;
+    /// #     }
+    /// # }
+    /// let mut simulation = Simulation::new(&Config::default(), Root)?;
+    /// simulation.run_until(Time::ZERO.after(std::time::Duration::from_millis(500)));
+    /// let purse = simulation.find("purse").expect("it was spawned");
+    /// assert_eq!(simulation.inspect_value(purse)?, Some(serde_json::json!({ "coins": 1 })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such actor.
+    #[cfg(feature = "serde")]
+    pub fn inspect_value(&mut self, who: Addr) -> Result<Option<serde_json::Value>, InspectError> {
+        let mut shard = self.shard_of(who);
+        let seen = shard.look(who).ok_or(InspectError::NoActor { who })?;
+        match seen.state {
+            State::Fresh => Err(InspectError::NotBegun { who }),
+            State::Ended => Err(InspectError::Ended { who }),
+            // SAFETY: a live actor of that form is at this place as long as nothing is run, and the
+            // shard is locked. There is no other reference to it.
+            State::Live => Ok(unsafe { (seen.value)(seen.place) }),
+        }
+    }
+
+    /// How many messages an actor has sent so far, spawns that it has asked for among them; also after its end.
+    /// It is what the engine numbers them by, so that nothing is counted for this.
+    ///
+    /// # Errors
+    /// If there is no such actor.
+    pub fn sent(&mut self, who: Addr) -> Result<u32, InspectError> {
+        let mut shard = self.shard_of(who);
+        let seen = shard.look(who).ok_or(InspectError::NoActor { who })?;
+        Ok(seen.sent)
+    }
+
+    /// The actors that have begun and not ended, in the order of their addresses.
+    pub fn actors(&mut self) -> Vec<Addr> {
+        let mut actors: Vec<_> = self.shards().flat_map(|mut shard| shard.actors()).collect();
+        actors.sort_unstable();
+        actors
+    }
+
+    /// The first of those actors with this name.
+    pub fn find(&mut self, name: &str) -> Option<Addr> {
+        let actors = self.actors();
+        actors.into_iter().find(|&who| self.name(who) == name)
+    }
+
+    /// The name of an actor; its address if it has ended or never was.
+    pub fn name(&mut self, who: Addr) -> String {
+        self.shard_of(who).name(who)
+    }
+
+    /// What the run has done so far. Who waits for what is only told when it has ended.
+    pub fn report(&mut self) -> Report {
+        let end = self.end.unwrap_or(End::Paused);
+        let config = &self.config;
+        let outcomes: Vec<_> = self
+            .shards()
+            .map(|mut shard| shard.so_far(config, end))
+            .collect();
+        let outcome = match end {
+            End::Paused => Outcome::Running,
+            End::Halted => Outcome::Cut,
+            _ => Outcome::Completed,
+        };
+        add_up(M::KINDS, config, self.started.elapsed(), &outcomes, outcome)
+    }
+
+    /// The digest of all that has happened so far, which [`Simulation::report`] contains as well.
+    pub fn digest(&mut self) -> u64 {
+        let digests = self.shards().map(|mut shard| shard.digest());
+        digests.fold(0, u64::wrapping_add)
+    }
+}

@@ -1,0 +1,83 @@
+//! A run that goes on as the clock on the wall does, or so many times as fast.
+
+use super::Simulation;
+use crate::contract::{Message, Time};
+use crate::sync::Stopwatch;
+use std::time::Duration;
+
+/// How fast a run goes on.
+#[derive(Clone, Copy)]
+pub(super) struct Pace {
+    factor: f64,
+    /// A time of the run, and the clock that was started then.
+    begun: Option<(Time, Stopwatch)>,
+}
+
+/// So far a run may be behind and still catch up.
+const MOST_BEHIND: Duration = Duration::from_millis(100);
+
+/// So long it sleeps at most, so that a cut is noticed, and a window is not run late.
+const NAP: Duration = Duration::from_millis(5);
+
+impl Pace {
+    fn new(factor: f64) -> Pace {
+        let begun = None;
+        Pace { factor, begun }
+    }
+
+    /// The time that a run at `now` should have come to.
+    fn due(&mut self, now: Time) -> Time {
+        if let Some((from, clock)) = self.begun {
+            let passed = clock.elapsed().as_secs_f64() * self.factor;
+            let due = from.after(Duration::try_from_secs_f64(passed).unwrap_or(Duration::MAX));
+            if self.wall(due.since(now)) <= MOST_BEHIND {
+                return due;
+            }
+        }
+        self.begun = Some((now, Stopwatch::start()));
+        now
+    }
+
+    /// How long a time of the run takes.
+    fn wall(&self, time: Duration) -> Duration {
+        let seconds = time.as_secs_f64() / self.factor;
+        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+    }
+}
+
+impl<M: Message> Simulation<M> {
+    /// Sets the pace of what follows: `Some(2.0)` is twice as fast as the clock on the wall, `None`,
+    /// as it is at first, as fast as it goes. The result does not depend on it.
+    ///
+    /// It is kept over calls: what one has taken too long, the next ones make up for, up to a tenth of a
+    /// second. A longer pause between calls is not made up for.
+    ///
+    /// # Panics
+    /// If the factor is not a positive number.
+    pub fn pace(&mut self, factor: Option<f64>) {
+        if let Some(factor) = factor {
+            assert!(
+                factor.is_finite() && factor > 0.0,
+                "a pace is a positive number, not {factor}"
+            );
+        }
+        self.pace = factor.map(Pace::new);
+    }
+
+    /// Goes on almost until `time`, at the pace that was set.
+    pub(super) fn keep_pace(&mut self, time: Time) {
+        while let Some(mut pace) = self.pace
+            && self.end.is_none()
+            && !self.config.cut.is_cut()
+        {
+            let due = pace.due(self.now);
+            self.pace = Some(pace);
+            if due >= time {
+                return;
+            }
+            self.advance(due);
+            let left = time.since(pace.due(self.now));
+            std::thread::sleep(pace.wall(left).min(NAP));
+        }
+    }
+}
