@@ -48,12 +48,14 @@ impl Alarm {
                 if pending.as_ref().is_some_and(will_do) {
                     return;
                 }
-                if let Some(pending) = pending.take() {
+                if let Some(pending) = pending.take()
+                    && now < pending.due
+                {
                     clock.cancel(pending.wake);
                 }
                 *pending = task().map(|task| Pending {
                     due,
-                    wake: clock.wake_at(due, task),
+                    wake: clock.wake_at(due, now, task),
                     is_task,
                 });
             }

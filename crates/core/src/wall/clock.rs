@@ -78,9 +78,9 @@ impl<M> Clock<M> {
         lock(&self.agenda)
     }
 
-    /// Wakes this task at this time.
-    pub(crate) fn wake_at(&self, due: Time, task: Waker) -> Wake {
-        let wake = self.wakes.add(due, task);
+    /// Wakes this task at this time. It is `now`.
+    pub(crate) fn wake_at(&self, due: Time, now: Time, task: Waker) -> Wake {
+        let wake = self.wakes.add(due, now, task);
         self.keeper.tell(due);
         wake
     }

@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// How parts are written. Another way is another number.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// A run in virtual time that was saved while it was paused: [`Simulation::snapshot`](crate::Simulation::snapshot).
 ///
