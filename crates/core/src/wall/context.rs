@@ -48,20 +48,39 @@ where
     B: Future<Output = ()> + Send + 'static,
     F: Fn(WallContext<M>, u32) -> B + Send + Sync + 'static,
 {
-    let make = Arc::new(make);
+    let (make, alone) = (Arc::new(Make::Own(make)), how.count() == 1);
     let start: Start<M> = Box::new(move |system, row| {
         // What they count themselves in, each row for itself.
-        let (run, make) = (Hold::new(system), Arc::new(make.clone()));
+        let run = Hold::new(system);
+        let make = match alone {
+            true => make.clone(),
+            false => Arc::new(Make::Shared(make.clone())),
+        };
         let starter = system.runtime.starter();
         for (cell, who, index) in row {
             let (own, make) = (run.clone(), make.clone());
-            let make = move |cell| make(WallContext::new(own, cell, who, parent), index);
+            let make = move |cell| make.get()(WallContext::new(own, cell, who, parent), index);
             let life = life::live(run.clone(), cell.clone(), who, make);
             starter.start(&cell.handle, || system.name(who), Box::pin(life))?;
         }
         Ok(())
     });
     system.add(how, parent, start)
+}
+
+/// What makes bodies: that of all actors that were spawned together, or of some that begin together.
+enum Make<F> {
+    Own(F),
+    Shared(Arc<Make<F>>),
+}
+
+impl<F> Make<F> {
+    fn get(&self) -> &F {
+        match self {
+            Make::Own(make) => make,
+            Make::Shared(make) => make.get(),
+        }
+    }
 }
 
 /// An actor's view of the run, and what is its own: what has arrived, what it sends, its timers.

@@ -33,8 +33,8 @@ pub(crate) struct System<M: Message> {
     pub(super) clock: Clock<M>,
     pub(super) counters: Counters,
     pub(super) cells: Table<Arc<Cell<M>>>,
-    /// By first address.
-    groups: Mutex<Vec<Arc<Group<M>>>>,
+    /// By first address, which is beside them so that a search touches no others.
+    groups: Mutex<Vec<(u32, Arc<Group<M>>)>>,
     pub(super) nursery: Nursery,
     /// Whether an actor turns the epochs of the counters.
     pub(super) settling: AtomicBool,
@@ -87,6 +87,11 @@ impl<M: Message> Group<M> {
     #[inline]
     fn has(&self, who: Addr) -> bool {
         who.0.wrapping_sub(self.first) < self.count
+    }
+
+    /// The address behind the last one.
+    fn end(&self) -> u32 {
+        self.first + self.count
     }
 }
 
@@ -145,7 +150,7 @@ impl<M: Message> System<M> {
     ) -> Option<AddrRange> {
         let count = how.count;
         let mut groups = lock(&self.groups);
-        let first = groups.last().map_or(0, |group| group.first + group.count);
+        let first = groups.last().map_or(0, |(_, group)| group.end());
         if first.checked_add(count).is_none_or(|end| end == u32::MAX) {
             drop(groups);
             self.finish(End::TooManyActors);
@@ -169,7 +174,7 @@ impl<M: Message> System<M> {
             watched,
             start,
         });
-        groups.push(group.clone());
+        groups.push((first, group.clone()));
         drop(groups);
         if !on_demand {
             self.count_live(count.into());
@@ -235,8 +240,8 @@ impl<M: Message> System<M> {
     #[inline]
     fn in_group<T>(&self, who: Addr, look: impl FnOnce(&Arc<Group<M>>) -> T) -> Option<T> {
         let groups = lock(&self.groups);
-        let behind = groups.partition_point(|group| group.first <= who.0);
-        let group = &groups[behind.checked_sub(1)?];
+        let behind = groups.partition_point(|&(first, _)| first <= who.0);
+        let (_, group) = &groups[behind.checked_sub(1)?];
         group.has(who).then(|| look(group))
     }
 
@@ -251,7 +256,7 @@ impl<M: Message> System<M> {
     /// How many actors there are or were.
     pub(super) fn spawned(&self) -> u32 {
         let groups = lock(&self.groups);
-        groups.last().map_or(0, |group| group.first + group.count)
+        groups.last().map_or(0, |(_, group)| group.end())
     }
 
     /// An actor that exists, ended or not.

@@ -100,7 +100,10 @@ impl<M: Message> System<M> {
             self.discard_all(who, unfinished.unread);
         }
         for who in (0..self.spawned()).map(Addr) {
-            if let Some(cell) = self.cells.get(who.0) {
+            // That of one which has ended is closed.
+            if let Some(cell) = self.cells.get(who.0)
+                && cell.reason().is_none()
+            {
                 let (left, _) = cell.mailbox.close();
                 self.discard_all(who, left);
             }
