@@ -19,6 +19,7 @@ use recent::RecentSlots;
 pub(super) use recent::scatter;
 #[cfg(feature = "serde")]
 pub(super) use saved::addresses_of;
+use std::cell::Cell;
 use std::ptr::NonNull;
 
 /// Actors that were spawned together and have pages of their own, or some of them.
@@ -130,6 +131,8 @@ pub(super) struct Places {
     shards: usize,
     /// The shard of each page, by its number modulo [`ROUND`].
     owners: Box<[u16]>,
+    /// The number modulo [`ROUND`] of the page that was looked for last, and its shard.
+    last_owner: Cell<(u32, u32)>,
     pub(super) addresses: Addresses,
     directory: Vec<Option<Box<[Page; 1 << LEAF_BITS]>>>,
     groups: Slab<Group>,
@@ -158,6 +161,7 @@ impl Places {
             owners: (0..ROUND as usize)
                 .map(|page| (page.saturating_sub(1) % shards) as u16)
                 .collect(),
+            last_owner: Cell::new((0, 0)),
             addresses: Addresses::new(),
             directory: Vec::new(),
             groups: Slab::new(),
@@ -176,7 +180,14 @@ impl Places {
         if self.shards == 1 {
             return 0;
         }
-        self.owners[residue(to)] as usize
+        // Often it is the same page again. The processor expects that, and goes on before it has read anything.
+        let (residue, last) = (residue(to), self.last_owner.get());
+        if last.0 == residue as u32 {
+            return last.1 as usize;
+        }
+        let owner = self.owners[residue];
+        self.last_owner.set((residue as u32, owner.into()));
+        owner.into()
     }
 
     /// Whether this shard has the address.

@@ -49,55 +49,82 @@ impl<M> Drop for Rooms<M> {
 
 /// A shard among those that one thread runs.
 pub(super) struct Lane<M: Message> {
+    at: Place<M>,
+    ahead: Ahead,
+    known: Known<M>,
+}
+
+/// Where a shard is.
+struct Place<M: Message> {
     engine: *mut Engine<M>,
     shard: *mut Shard<M>,
     /// What has been sent to its actors.
     own: *mut Outbox<M>,
-    /// The first window for which it has anything else.
+}
+
+impl<M: Message> Clone for Place<M> {
+    fn clone(&self) -> Place<M> {
+        *self
+    }
+}
+
+impl<M: Message> Copy for Place<M> {}
+
+/// What a shard has for windows to come.
+#[derive(Clone, Copy)]
+struct Ahead {
+    /// The first window for which it has anything but what was sent to its actors.
     later: u64,
     /// What it has for that window is timers, or such of a later window.
     only_timers: bool,
     /// The first window for which it has anything.
     next: u64,
-    known: Known<M>,
 }
 
 impl<M: Message> Lane<M> {
     /// The lane of a shard, which the thread has.
     pub(super) fn new(engine: *mut Engine<M>) -> Lane<M> {
         Lane {
-            engine,
-            shard: null_mut(),
-            own: null_mut(),
-            later: u64::MAX,
-            only_timers: false,
-            next: u64::MAX,
+            at: Place {
+                engine,
+                shard: null_mut(),
+                own: null_mut(),
+            },
+            ahead: Ahead {
+                later: u64::MAX,
+                only_timers: false,
+                next: u64::MAX,
+            },
             known: Known::new(),
         }
     }
+}
 
-    /// Sees what there is for windows after this one, which has been run, but for what was sent to its actors.
+impl Ahead {
+    /// Sees what there is for windows after this one, which has been run.
     ///
     /// # Safety
     /// The thread has the shard, to which no reference is held.
     #[inline(always)]
-    unsafe fn look(&mut self, window: u64) {
+    unsafe fn look<M: Message>(&mut self, at: Place<M>, window: u64) {
         // SAFETY: the contract.
-        let (queues, inbound) = unsafe { (&(*self.shard).queues, (*self.engine).inbound_pending) };
+        let (queues, inbound) = unsafe { (&(*at.shard).queues, (*at.engine).inbound_pending) };
         let timers = queues.timers.next();
         let other = queues.far.next().min(next_pending(inbound, window));
         self.later = timers.min(other);
         self.only_timers = timers < other;
+        // SAFETY: the contract.
+        unsafe { self.look_first(at, window) };
     }
 
-    /// Sees which is the first window after this one, which has been run, for which there is anything.
+    /// The same if only something may have been sent since.
     ///
     /// # Safety
-    /// As for [`Lane::look`], which has been called since the shard's last window.
+    /// As for [`Ahead::look`].
     #[inline(always)]
-    unsafe fn look_first(&mut self, window: u64) {
+    unsafe fn look_first<M: Message>(&mut self, at: Place<M>, window: u64) {
         // SAFETY: the contract.
-        self.next = next_pending(unsafe { (*self.own).pending }, window).min(self.later);
+        self.next = next_pending(unsafe { (*at.own).pending }, window).min(self.later);
     }
 }
 
@@ -153,15 +180,15 @@ pub(super) unsafe fn run_thin<M: Message, P: Pause, const ALONE: bool>(
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
         for lane in &mut *lanes {
-            lane.shard = (*lane.engine).shard;
-            lane.own = (*lane.shard).queues.own().as_ptr();
+            lane.at.shard = (*lane.at.engine).shard;
+            lane.at.own = (*lane.at.shard).queues.own().as_ptr();
             lane.known = Known::new();
-            if !(*lane.shard).is_undisturbed() {
+            if !(*lane.at.shard).is_undisturbed() {
                 return;
             }
         }
-        let window = &(*lanes[0].shard).window;
-        let bits = (*lanes[0].shard).settings.window_bits;
+        let window = &(*lanes[0].at.shard).window;
+        let bits = (*lanes[0].at.shard).settings.window_bits;
         let mut course = Course {
             bound: window.limit.min(pause.before()) >> bits,
             window_bits: bits,
@@ -175,31 +202,30 @@ pub(super) unsafe fn run_thin<M: Message, P: Pause, const ALONE: bool>(
         let mut next = u64::MAX;
         for lane in &mut *lanes {
             if P::EVER {
-                (*lane.engine).set_spawns_wait(pause);
+                (*lane.at.engine).set_spawns_wait(pause);
             }
-            (*lane.shard).window.scattered = false;
-            lane.look(course.window);
-            lane.look_first(course.window);
-            next = next.min(lane.next);
+            (*lane.at.shard).window.scattered = false;
+            lane.ahead.look(lane.at, course.window);
+            next = next.min(lane.ahead.next);
         }
         if next >= course.bound {
             return;
         }
         // The window that was run last was not told.
         for lane in &mut *lanes {
-            course.busy |= std::mem::take(&mut (*lane.engine).busy);
+            course.busy |= std::mem::take(&mut (*lane.at.engine).busy);
         }
         if ALONE {
             let bound = course.bound;
             run_on::<M, P, true>(lanes, 0, bound, &mut course, config, pause);
         } else {
-            let mut running = Running::new(lanes[0].shard);
+            let mut running = Running::new(lanes[0].at.shard);
             course = run_lanes(lanes, &mut running, course, config, pause);
         }
         drop(joined);
         *thickness = course.thickness;
         for lane in &mut *lanes {
-            let engine = &mut *lane.engine;
+            let engine = &mut *lane.at.engine;
             engine.windows += course.windows;
             engine.counted = false;
             engine.order.clear();
@@ -209,7 +235,7 @@ pub(super) unsafe fn run_thin<M: Message, P: Pause, const ALONE: bool>(
                 shard.go_to(course.window);
             }
         }
-        (*lanes[0].engine).busy = course.busy;
+        (*lanes[0].at.engine).busy = course.busy;
     }
 }
 
@@ -222,13 +248,13 @@ impl<M: Message> Joined<M> {
     /// # Safety
     /// As for [`run_thin`], until this is dropped.
     unsafe fn new(lanes: &[Lane<M>]) -> Joined<M> {
-        let shards: Vec<_> = lanes.iter().map(|lane| lane.shard).collect();
+        let shards: Vec<_> = lanes.iter().map(|lane| lane.at.shard).collect();
         for (from, &sender) in shards.iter().enumerate() {
             for (to, receiver) in lanes.iter().enumerate().filter(|(to, _)| *to != from) {
                 // SAFETY: the contract; they are two, and no other reference is held to them.
                 unsafe {
                     let out = &mut (&mut *sender).queues.out_mut()[to];
-                    let engine = &mut *receiver.engine;
+                    let engine = &mut *receiver.at.engine;
                     while out.pending != 0 {
                         let place = out.pending.trailing_zeros() as usize;
                         out.pending &= !(1 << place);
@@ -236,7 +262,7 @@ impl<M: Message> Joined<M> {
                         engine.inbound[place].push((from, buffer));
                         engine.inbound_pending |= 1 << place;
                     }
-                    (&mut *sender).queues.join(&(*receiver.shard).queues);
+                    (&mut *sender).queues.join(&(*receiver.at.shard).queues);
                 }
             }
         }
@@ -281,17 +307,21 @@ unsafe fn run_on<M: Message, P: Pause, const ALONE: bool>(
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
         let lane = &mut lanes[at];
+        // Not where they are, because that is memory.
+        let (at, mut ahead) = (lane.at, lane.ahead);
         loop {
-            let window = lane.next;
+            let window = ahead.next;
             course.begin(window, config);
-            let done = run_own(lane, window, pause);
+            let done = run_own(at, ahead, &mut lane.known, pause);
             course.note::<ALONE>(&done);
-            lane.look(window);
-            lane.look_first(window);
-            if !ALONE && std::mem::take(&mut (*lane.shard).queues.has_sent) {
+            ahead.look(at, window);
+            if !ALONE && (*at.shard).queues.has_sent {
+                (*at.shard).queues.has_sent = false;
+                lane.ahead = ahead;
                 return pass_on(lanes, window);
             }
-            if lane.next >= until || course.stops {
+            if ahead.next >= until || course.stops {
+                lane.ahead = ahead;
                 return;
             }
         }
@@ -315,17 +345,18 @@ unsafe fn run_lanes<M: Message, P: Pause>(
             // When the first shard has something, which that is, and when the next one has.
             let (mut first, mut at, mut second) = (u64::MAX, 0, course.bound);
             for (index, lane) in lanes.iter().enumerate() {
-                if lane.next < first {
-                    (second, first, at) = (first.min(second), lane.next, index);
+                let next = lane.ahead.next;
+                if next < first {
+                    (second, first, at) = (first.min(second), next, index);
                 } else {
-                    second = second.min(lane.next);
+                    second = second.min(next);
                 }
             }
             if first >= course.bound {
                 break;
             }
             if first < second {
-                running.go_to(lanes[at].shard);
+                running.go_to(lanes[at].at.shard);
                 run_on::<M, P, false>(lanes, at, second, &mut course, config, pause);
             } else {
                 course.begin(first, config);
@@ -352,18 +383,18 @@ unsafe fn run_together<M: Message, P: Pause>(
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
         for lane in &mut *lanes {
-            if lane.next != window {
+            if lane.ahead.next != window {
                 continue;
             }
-            running.go_to(lane.shard);
-            let done = run_own(lane, window, pause);
+            running.go_to(lane.at.shard);
+            let done = run_own(lane.at, lane.ahead, &mut lane.known, pause);
             all.events = all.events.max(done.events);
             all.busy |= done.busy;
             all.concerns_all |= done.concerns_all;
-            lane.look(window);
+            lane.ahead.look(lane.at, window);
         }
         for lane in &*lanes {
-            (*lane.shard).queues.has_sent = false;
+            (*lane.at.shard).queues.has_sent = false;
         }
         pass_on(lanes, window);
     }
@@ -379,11 +410,11 @@ unsafe fn pass_on<M: Message>(lanes: &mut [Lane<M>], window: u64) {
     for lane in lanes {
         // SAFETY: the contract; each reference ends with its expression.
         unsafe {
-            let own = &*lane.own;
+            let own = &*lane.at.own;
             if !own.far.is_empty() {
                 lane.take_far(window);
             }
-            lane.look_first(window);
+            lane.ahead.look_first(lane.at, window);
         }
     }
 }
@@ -398,12 +429,13 @@ impl<M: Message> Lane<M> {
     unsafe fn take_far(&mut self, window: u64) {
         // SAFETY: the contract; the outbox is no part of the shard.
         unsafe {
-            if (*self.shard).window.number < window {
-                (*self.shard).go_to(window);
+            let Place { shard, own, .. } = self.at;
+            if (*shard).window.number < window {
+                (*shard).go_to(window);
             }
-            let (far, wheel) = (&mut (*self.own).far, &mut (*self.shard).queues.far);
+            let (far, wheel) = (&mut (*own).far, &mut (*shard).queues.far);
             far.drain(..).for_each(|far| wheel.push(far));
-            self.look(window);
+            self.ahead.look(self.at, window);
         }
     }
 }
@@ -413,24 +445,28 @@ impl<M: Message> Lane<M> {
 /// # Safety
 /// As for [`run_thin`].
 #[inline(always)]
-unsafe fn run_own<M: Message, P: Pause>(lane: &mut Lane<M>, window: u64, pause: &P) -> Done {
-    let Lane {
-        engine, shard, own, ..
-    } = *lane;
+unsafe fn run_own<M: Message, P: Pause>(
+    at: Place<M>,
+    ahead: Ahead,
+    known: &mut Known<M>,
+    pause: &P,
+) -> Done {
+    let Place { engine, shard, own } = at;
+    let window = ahead.next;
     let place = (window % RING) as usize;
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
         (*shard).go_to(window);
         let sent = (*own).pending >> place & 1 == 1;
-        if sent && lane.later > window {
+        if sent && ahead.later > window {
             if let Some((event, spent)) = (&mut (*own).ring)[place].take_only() {
                 (*own).pending &= !(1 << place);
                 let before = (*engine).counts();
-                run_event(shard, &mut lane.known, &(*engine).populations, event);
+                run_event(shard, known, &(*engine).populations, event);
                 (*shard).queues.pool().put(spent);
-                return close(lane, 1, before);
+                return close(at, known, 1, before);
             }
-        } else if !sent && lane.only_timers {
+        } else if !sent && ahead.only_timers {
             let timers = &mut (*shard).queues.timers;
             if !timers.is_due() {
                 return Done::default();
@@ -440,11 +476,11 @@ unsafe fn run_own<M: Message, P: Pause>(lane: &mut Lane<M>, window: u64, pause: 
                 let offset = (timer.time - (*shard).window.base) as u32;
                 Stored::<M>::write_timer(room, offset, timer.actor, timer.token);
                 let before = (*engine).counts();
-                run_event(shard, &mut lane.known, &(*engine).populations, room.cast());
-                return close(lane, 1, before);
+                run_event(shard, known, &(*engine).populations, room.cast());
+                return close(at, known, 1, before);
             }
         }
-        run_several(lane, place, pause)
+        run_several(at, known, place, pause)
     }
 }
 
@@ -453,18 +489,23 @@ unsafe fn run_own<M: Message, P: Pause>(lane: &mut Lane<M>, window: u64, pause: 
 /// # Safety
 /// As for [`run_thin`].
 #[inline(never)]
-unsafe fn run_several<M: Message, P: Pause>(lane: &mut Lane<M>, place: usize, pause: &P) -> Done {
-    let Lane { engine, shard, .. } = *lane;
+unsafe fn run_several<M: Message, P: Pause>(
+    at: Place<M>,
+    known: &mut Known<M>,
+    place: usize,
+    pause: &P,
+) -> Done {
+    let Place { engine, shard, .. } = at;
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
         let inbound = (*engine).inbound_pending >> place & 1 == 1;
         if !inbound
             && !(*shard).queues.far.is_due()
-            && let Some(done) = run_few(lane, place)
+            && let Some(done) = run_few(at, known, place)
         {
             return done;
         }
-        run_many(lane, pause)
+        run_many(at, known, pause)
     }
 }
 
@@ -473,16 +514,21 @@ unsafe fn run_several<M: Message, P: Pause>(lane: &mut Lane<M>, place: usize, pa
 /// # Safety
 /// As for [`run_thin`].
 #[inline(always)]
-unsafe fn close<M: Message>(lane: &mut Lane<M>, events: u64, before: (u64, u64)) -> Done {
+unsafe fn close<M: Message>(
+    at: Place<M>,
+    known: &mut Known<M>,
+    events: u64,
+    before: (u64, u64),
+) -> Done {
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
-        let shard = lane.shard;
-        let notable = std::mem::take(&mut (*shard).notable) || (*shard).waits_are_many();
+        let Place { engine, shard, .. } = at;
+        let notable = (*shard).notable || (*shard).waits_are_many();
         debug_assert!(notable || !(*shard).concerns_all() && !(*shard).places.has_ended());
         Done {
             events,
-            busy: (*lane.engine).counts() != before,
-            concerns_all: notable && close_notable(lane),
+            busy: (*engine).counts() != before,
+            concerns_all: notable && close_notable(at, known),
         }
     }
 }
@@ -492,14 +538,15 @@ unsafe fn close<M: Message>(lane: &mut Lane<M>, events: u64, before: (u64, u64))
 /// # Safety
 /// As for [`run_thin`].
 #[inline(never)]
-unsafe fn close_notable<M: Message>(lane: &mut Lane<M>) -> bool {
-    let Lane { engine, shard, .. } = *lane;
+unsafe fn close_notable<M: Message>(at: Place<M>, known: &mut Known<M>) -> bool {
+    let Place { engine, shard, .. } = at;
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
+        (*shard).notable = false;
         if (*shard).places.has_ended() {
             (*shard).leave();
             (*engine).forget_ended();
-            lane.known = Known::new();
+            *known = Known::new();
         }
         (*shard).sweep(false);
         (*shard).concerns_all()
@@ -511,10 +558,8 @@ unsafe fn close_notable<M: Message>(lane: &mut Lane<M>) -> bool {
 /// # Safety
 /// As for [`run_thin`].
 #[inline(never)]
-unsafe fn run_few<M: Message>(lane: &mut Lane<M>, place: usize) -> Option<Done> {
-    let Lane {
-        engine, shard, own, ..
-    } = *lane;
+unsafe fn run_few<M: Message>(at: Place<M>, known: &mut Known<M>, place: usize) -> Option<Done> {
+    let Place { engine, shard, own } = at;
     let mut few = [null_mut::<Stored<M>>(); FEW];
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
@@ -554,7 +599,7 @@ unsafe fn run_few<M: Message>(lane: &mut Lane<M>, place: usize) -> Option<Done> 
         if let Some(spent) = spent {
             (*shard).queues.pool().put(spent);
         }
-        Some(close(lane, count as u64, before))
+        Some(close(at, known, count as u64, before))
     }
 }
 
@@ -579,14 +624,14 @@ unsafe fn sort<M>(events: &mut [*mut Stored<M>]) {
 /// # Safety
 /// As for [`run_thin`].
 #[inline(never)]
-unsafe fn run_many<M: Message, P: Pause>(lane: &mut Lane<M>, pause: &P) -> Done {
-    let Lane { engine, shard, .. } = *lane;
+unsafe fn run_many<M: Message, P: Pause>(at: Place<M>, known: &mut Known<M>, pause: &P) -> Done {
+    let Place { engine, shard, .. } = at;
     // SAFETY: the contract; each reference ends with its expression, or before actors run.
     unsafe {
         (*engine).counted = false;
         (*engine).gather_window((*shard).window.number);
         (*engine).run_gathered(pause);
-        lane.known = Known::new();
+        *known = Known::new();
         (*shard).window.scattered = false;
         (*shard).notable = false;
         (*shard).sweep(false);
