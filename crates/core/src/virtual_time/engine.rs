@@ -2,6 +2,7 @@
 
 mod control;
 mod known;
+mod lanes;
 mod multicasts;
 mod outcome;
 #[cfg(feature = "serde")]
@@ -14,10 +15,11 @@ mod thin;
 mod window;
 
 pub(super) use control::PausableShard;
+use lanes::Lane;
 pub(super) use outcome::Outcome;
 use solo::Thickness;
 pub(super) use solo::run_together;
-use thin::{Lane, Rooms, run_thin};
+use thin::{Rooms, run_thin};
 
 use super::buffer::{Buffer, Spent};
 use super::exchange::{Exchange, Vote};

@@ -1,6 +1,7 @@
 //! One thread runs all shards, while windows have so few events that meeting costs more.
 
-use super::thin::{Lane, run_thin};
+use super::lanes::Lane;
+use super::thin::run_thin;
 use super::{End, Engine, PausableShard};
 use crate::contract::{Config, Message};
 use crate::virtual_time::context::Running;

@@ -4,14 +4,14 @@
 //! nothing is handed over: what actors send is written where its receiver's shard reads it. What ends a run, a pause,
 //! spawns and whatever else concerns all shards is left for the [loop](super) of all windows.
 
-use super::Engine;
 use super::known::Known;
+use super::lanes::{Ahead, Joined, Lane, Place};
 use super::solo::Thickness;
 use super::window::{run_event, run_order};
 use crate::contract::{Config, Message};
 use crate::virtual_time::buffer::Buffer;
 use crate::virtual_time::context::Running;
-use crate::virtual_time::parcel::{Outbox, RING, next_pending};
+use crate::virtual_time::parcel::RING;
 use crate::virtual_time::pause::Pause;
 use crate::virtual_time::shard::Shard;
 use crate::virtual_time::stored::{Room, Stored};
@@ -44,87 +44,6 @@ impl<M> Drop for Rooms<M> {
     fn drop(&mut self) {
         // SAFETY: made from a box, and given back once.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
-    }
-}
-
-/// A shard among those that one thread runs.
-pub(super) struct Lane<M: Message> {
-    at: Place<M>,
-    ahead: Ahead,
-    known: Known<M>,
-}
-
-/// Where a shard is.
-struct Place<M: Message> {
-    engine: *mut Engine<M>,
-    shard: *mut Shard<M>,
-    /// What has been sent to its actors.
-    own: *mut Outbox<M>,
-}
-
-impl<M: Message> Clone for Place<M> {
-    fn clone(&self) -> Place<M> {
-        *self
-    }
-}
-
-impl<M: Message> Copy for Place<M> {}
-
-/// What a shard has for windows to come.
-#[derive(Clone, Copy)]
-struct Ahead {
-    /// The first window for which it has anything but what was sent to its actors.
-    later: u64,
-    /// What it has for that window is timers, or such of a later window.
-    only_timers: bool,
-    /// The first window for which it has anything.
-    next: u64,
-}
-
-impl<M: Message> Lane<M> {
-    /// The lane of a shard, which the thread has.
-    pub(super) fn new(engine: *mut Engine<M>) -> Lane<M> {
-        Lane {
-            at: Place {
-                engine,
-                shard: null_mut(),
-                own: null_mut(),
-            },
-            ahead: Ahead {
-                later: u64::MAX,
-                only_timers: false,
-                next: u64::MAX,
-            },
-            known: Known::new(),
-        }
-    }
-}
-
-impl Ahead {
-    /// Sees what there is for windows after this one, which has been run.
-    ///
-    /// # Safety
-    /// The thread has the shard, to which no reference is held.
-    #[inline(always)]
-    unsafe fn look<M: Message>(&mut self, at: Place<M>, window: u64) {
-        // SAFETY: the contract.
-        let (queues, inbound) = unsafe { (&(*at.shard).queues, (*at.engine).inbound_pending) };
-        let timers = queues.timers.next();
-        let other = queues.far.next().min(next_pending(inbound, window));
-        self.later = timers.min(other);
-        self.only_timers = timers < other;
-        // SAFETY: the contract.
-        unsafe { self.look_first(at, window) };
-    }
-
-    /// The same if only something may have been sent since.
-    ///
-    /// # Safety
-    /// As for [`Ahead::look`].
-    #[inline(always)]
-    unsafe fn look_first<M: Message>(&mut self, at: Place<M>, window: u64) {
-        // SAFETY: the contract.
-        self.next = next_pending(unsafe { (*at.own).pending }, window).min(self.later);
     }
 }
 
@@ -236,46 +155,6 @@ pub(super) unsafe fn run_thin<M: Message, P: Pause, const ALONE: bool>(
             }
         }
         (*lanes[0].at.engine).busy = course.busy;
-    }
-}
-
-/// The shards of a thread, while what each sends is written where the others read it.
-struct Joined<M: Message>(Vec<*mut Shard<M>>);
-
-impl<M: Message> Joined<M> {
-    /// Joins them. What they had sent to each other is the receivers' then.
-    ///
-    /// # Safety
-    /// As for [`run_thin`], until this is dropped.
-    unsafe fn new(lanes: &[Lane<M>]) -> Joined<M> {
-        let shards: Vec<_> = lanes.iter().map(|lane| lane.at.shard).collect();
-        for (from, &sender) in shards.iter().enumerate() {
-            for (to, receiver) in lanes.iter().enumerate().filter(|(to, _)| *to != from) {
-                // SAFETY: the contract; they are two, and no other reference is held to them.
-                unsafe {
-                    let out = &mut (&mut *sender).queues.out_mut()[to];
-                    let engine = &mut *receiver.at.engine;
-                    while out.pending != 0 {
-                        let place = out.pending.trailing_zeros() as usize;
-                        out.pending &= !(1 << place);
-                        let buffer = std::mem::replace(&mut out.ring[place], Buffer::new());
-                        engine.inbound[place].push((from, buffer));
-                        engine.inbound_pending |= 1 << place;
-                    }
-                    (&mut *sender).queues.join(&(*receiver.at.shard).queues);
-                }
-            }
-        }
-        Joined(shards)
-    }
-}
-
-impl<M: Message> Drop for Joined<M> {
-    fn drop(&mut self) {
-        for &shard in &self.0 {
-            // SAFETY: the contract of `new`.
-            unsafe { (*shard).queues.part() };
-        }
     }
 }
 
@@ -415,27 +294,6 @@ unsafe fn pass_on<M: Message>(lanes: &mut [Lane<M>], window: u64) {
                 lane.take_far(window);
             }
             lane.ahead.look_first(lane.at, window);
-        }
-    }
-}
-
-impl<M: Message> Lane<M> {
-    /// Lets what is due beyond the ring wait. The shard goes along to the window that has been run: what comes to wait
-    /// in a wheel is put by the window that it is at, which may be long over.
-    ///
-    /// # Safety
-    /// As for [`pass_on`].
-    #[inline(never)]
-    unsafe fn take_far(&mut self, window: u64) {
-        // SAFETY: the contract; the outbox is no part of the shard.
-        unsafe {
-            let Place { shard, own, .. } = self.at;
-            if (*shard).window.number < window {
-                (*shard).go_to(window);
-            }
-            let (far, wheel) = (&mut (*own).far, &mut (*shard).queues.far);
-            far.drain(..).for_each(|far| wheel.push(far));
-            self.ahead.look(self.at, window);
         }
     }
 }

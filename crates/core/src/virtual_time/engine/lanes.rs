@@ -1,0 +1,150 @@
+//! The shards that one thread runs: what each has for windows to come, and how they are joined.
+
+use super::Engine;
+use super::known::Known;
+use crate::contract::Message;
+use crate::virtual_time::buffer::Buffer;
+use crate::virtual_time::parcel::{Outbox, next_pending};
+use crate::virtual_time::shard::Shard;
+use std::ptr::null_mut;
+
+/// A shard among those that one thread runs.
+pub(super) struct Lane<M: Message> {
+    pub(super) at: Place<M>,
+    pub(super) ahead: Ahead,
+    pub(super) known: Known<M>,
+}
+
+/// Where a shard is.
+pub(super) struct Place<M: Message> {
+    pub(super) engine: *mut Engine<M>,
+    pub(super) shard: *mut Shard<M>,
+    /// What has been sent to its actors.
+    pub(super) own: *mut Outbox<M>,
+}
+
+impl<M: Message> Clone for Place<M> {
+    fn clone(&self) -> Place<M> {
+        *self
+    }
+}
+
+impl<M: Message> Copy for Place<M> {}
+
+/// What a shard has for windows to come.
+#[derive(Clone, Copy)]
+pub(super) struct Ahead {
+    /// The first window for which it has anything but what was sent to its actors.
+    pub(super) later: u64,
+    /// What it has for that window is timers, or such of a later window.
+    pub(super) only_timers: bool,
+    /// The first window for which it has anything.
+    pub(super) next: u64,
+}
+
+impl<M: Message> Lane<M> {
+    /// The lane of a shard, which the thread has.
+    pub(super) fn new(engine: *mut Engine<M>) -> Lane<M> {
+        Lane {
+            at: Place {
+                engine,
+                shard: null_mut(),
+                own: null_mut(),
+            },
+            ahead: Ahead {
+                later: u64::MAX,
+                only_timers: false,
+                next: u64::MAX,
+            },
+            known: Known::new(),
+        }
+    }
+
+    /// Lets what is due beyond the ring wait. The shard goes along to the window that has been run: what comes to wait
+    /// in a wheel is put by the window that it is at, which may be long over.
+    ///
+    /// # Safety
+    /// As for [`Ahead::look`]; shards are [joined](Joined), and nothing is due before the next window.
+    #[inline(never)]
+    pub(super) unsafe fn take_far(&mut self, window: u64) {
+        // SAFETY: the contract; the outbox is no part of the shard.
+        unsafe {
+            let Place { shard, own, .. } = self.at;
+            if (*shard).window.number < window {
+                (*shard).go_to(window);
+            }
+            let (far, wheel) = (&mut (*own).far, &mut (*shard).queues.far);
+            far.drain(..).for_each(|far| wheel.push(far));
+            self.ahead.look(self.at, window);
+        }
+    }
+}
+
+impl Ahead {
+    /// Sees what there is for windows after this one, which has been run.
+    ///
+    /// # Safety
+    /// The thread has the shard, to which no reference is held.
+    #[inline(always)]
+    pub(super) unsafe fn look<M: Message>(&mut self, at: Place<M>, window: u64) {
+        // SAFETY: the contract.
+        let (queues, inbound) = unsafe { (&(*at.shard).queues, (*at.engine).inbound_pending) };
+        let timers = queues.timers.next();
+        let other = queues.far.next().min(next_pending(inbound, window));
+        self.later = timers.min(other);
+        self.only_timers = timers < other;
+        // SAFETY: the contract.
+        unsafe { self.look_first(at, window) };
+    }
+
+    /// The same if only something may have been sent since.
+    ///
+    /// # Safety
+    /// As for [`Ahead::look`].
+    #[inline(always)]
+    pub(super) unsafe fn look_first<M: Message>(&mut self, at: Place<M>, window: u64) {
+        // SAFETY: the contract.
+        self.next = next_pending(unsafe { (*at.own).pending }, window).min(self.later);
+    }
+}
+
+/// The shards of a thread, while what each sends is written where the others read it.
+pub(super) struct Joined<M: Message>(Vec<*mut Shard<M>>);
+
+impl<M: Message> Joined<M> {
+    /// Joins them. What they had sent to each other is the receivers' then.
+    ///
+    /// # Safety
+    /// The thread has all shards of the run, of which these are the lanes in their order, and no reference to any, until this
+    /// is dropped.
+    pub(super) unsafe fn new(lanes: &[Lane<M>]) -> Joined<M> {
+        let shards: Vec<_> = lanes.iter().map(|lane| lane.at.shard).collect();
+        for (from, &sender) in shards.iter().enumerate() {
+            for (to, receiver) in lanes.iter().enumerate().filter(|(to, _)| *to != from) {
+                // SAFETY: the contract; they are two, and no other reference is held to them.
+                unsafe {
+                    let out = &mut (&mut *sender).queues.out_mut()[to];
+                    let engine = &mut *receiver.at.engine;
+                    while out.pending != 0 {
+                        let place = out.pending.trailing_zeros() as usize;
+                        out.pending &= !(1 << place);
+                        let buffer = std::mem::replace(&mut out.ring[place], Buffer::new());
+                        engine.inbound[place].push((from, buffer));
+                        engine.inbound_pending |= 1 << place;
+                    }
+                    (&mut *sender).queues.join(&(*receiver.at.shard).queues);
+                }
+            }
+        }
+        Joined(shards)
+    }
+}
+
+impl<M: Message> Drop for Joined<M> {
+    fn drop(&mut self) {
+        for &shard in &self.0 {
+            // SAFETY: the contract of `new`.
+            unsafe { (*shard).queues.part() };
+        }
+    }
+}
