@@ -17,6 +17,7 @@ enum Note {
 on_every_executor! {
     actors_that_live_hand_in_results_when_the_run_is_over
     what_actors_record_is_added_up
+    who_is_spawned_when_the_run_is_over_is_nobody
 }
 
 /// Adds up its work, records it, and hands in the sum.
@@ -245,4 +246,44 @@ fn actors_finish_at_the_time_of_the_runs_end() {
         assert_eq!(times.len(), 600);
         assert!(times.iter().all(|(_, time)| *time == report.time));
     }
+}
+
+/// Spawns others when the run is over, as it finishes and as it is dropped.
+struct Late;
+
+impl Actor<Note> for Late {
+    fn on<C: Context<Note>>(&mut self, _: Event<Note>, _: &mut C) -> Flow {
+        Flow::Continue
+    }
+
+    fn finish<C: Context<Note>>(&mut self, cx: &mut C) {
+        cx.spawn_request(Spawn::many(3, "later", ""), |_| Late);
+    }
+}
+
+struct Spawner<C: Context<Note>>(C);
+
+impl<C: Context<Note>> Drop for Spawner<C> {
+    fn drop(&mut self) {
+        self.0.spawn_request(Spawn::one("last"), |_| Late);
+    }
+}
+
+struct LateOnes;
+
+impl Scenario<Note> for LateOnes {
+    async fn root<C: AsyncContext<Note>>(self, mut cx: C) {
+        cx.spawn_actors(Spawn::many(5, "late", ""), |_| Late).await;
+        let body = |cx: C, _| async move {
+            let mut spawner = Spawner(cx);
+            spawner.0.recv().await;
+        };
+        cx.spawn(Spawn::many(5, "spawner", ""), body).await;
+        cx.sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn who_is_spawned_when_the_run_is_over_is_nobody(executor: Executor) {
+    let report = run(executor, &config(), LateOnes).unwrap();
+    assert_eq!((report.spawned, report.ended), (11, 0));
 }

@@ -100,8 +100,11 @@ struct Digits(f64);
 impl fmt::Display for Digits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let size = libm::floor(libm::log10(self.0.abs()));
-        if self.0 == 0.0 || !size.is_finite() || size.abs() > 12.0 {
+        if self.0 == 0.0 || !size.is_finite() {
             return write!(f, "{}", self.0);
+        }
+        if size.abs() > 12.0 {
+            return write!(f, "{:.3e}", self.0);
         }
         let places = (2.0 - size).max(0.0) as usize;
         let text = format!("{:.places$}", self.0);
@@ -179,6 +182,8 @@ mod tests {
         let one = Estimate::of([3.0]);
         assert_eq!((one.mean(), one.half_width(0.95)), (3.0, f64::INFINITY));
         assert_eq!(Estimate::of([2.0; 9]).half_width(0.99), 0.0);
+        let tiny = Estimate::of([1e-300; 3]).to_string();
+        assert_eq!(tiny, "1.000e-300 ± 0 (95 %, n = 3)");
     }
 
     #[test]

@@ -141,13 +141,16 @@ impl<M: Message> System<M> {
 
     // Who there is.
 
-    /// Adds actors that `start` starts; `None` if there is no room, which also ends the run.
+    /// Adds actors that `start` starts; `None` if there is no room, which also ends the run, or if the run is over.
     pub(super) fn add(
         self: &Arc<Self>,
         how: &Spawn,
         parent: Addr,
         start: Start<M>,
     ) -> Option<AddrRange> {
+        if self.is_ending() {
+            return None;
+        }
         let count = how.count;
         let mut groups = lock(&self.groups);
         let first = groups.last().map_or(0, |(_, group)| group.end());
