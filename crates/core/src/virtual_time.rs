@@ -25,6 +25,7 @@
 mod across;
 mod actors;
 mod addresses;
+mod blocks;
 mod buffer;
 mod cell;
 mod conclusion;

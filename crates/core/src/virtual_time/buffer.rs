@@ -3,9 +3,10 @@
 //! A buffer grows by a chunk, so that no event moves once it is written, and is handed from shard
 //! to shard as a whole. What buffers take depends on what is in them, not on what once was.
 
+use super::blocks::{Block, Blocks};
 use super::scheduled::{Label, Scheduled};
 use super::stored::Stored;
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::alloc::Layout;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, needs_drop};
 use std::ptr::null_mut;
@@ -15,6 +16,8 @@ struct Chunk {
     next: *mut Chunk,
     /// The end of the events; set when the next chunk is begun.
     end: *mut u8,
+    /// Of which the chunk is a piece.
+    block: *const Block,
 }
 
 /// The bytes of a chunk, if no event is larger.
@@ -56,6 +59,7 @@ unsafe impl<M> Send for Spent<M> {}
 /// Chunks that are not in use.
 pub(super) struct Pool<M> {
     free: *mut Chunk,
+    blocks: Blocks,
     _events: PhantomData<Stored<M>>,
 }
 
@@ -66,7 +70,8 @@ impl<M> Buffer<M> {
     const ALIGN: usize = max(Stored::<M>::ALIGN, align_of::<Chunk>());
     /// Where the first event of a chunk lies.
     const FIRST: usize = size_of::<Chunk>().next_multiple_of(Self::ALIGN);
-    const SIZE: usize = max(CHUNK, Self::FIRST + 8 * Stored::<M>::MOST);
+    const SIZE: usize =
+        max(CHUNK, Self::FIRST + 8 * Stored::<M>::MOST).next_multiple_of(Self::ALIGN);
 
     pub(super) const fn new() -> Buffer<M> {
         Buffer {
@@ -341,14 +346,14 @@ impl<M> Drop for Buffer<M> {
             self.for_each(|event| unsafe { Stored::drop_in_place(event) });
         }
         // SAFETY: the chunks are this buffer's.
-        unsafe { free::<M>(self.first) };
+        unsafe { free(self.first) };
     }
 }
 
 impl<M> Drop for Spent<M> {
     fn drop(&mut self) {
         // SAFETY: the chunks are in no other hands.
-        unsafe { free::<M>(self.first) };
+        unsafe { free(self.first) };
     }
 }
 
@@ -356,6 +361,7 @@ impl<M> Pool<M> {
     pub(super) const fn new() -> Pool<M> {
         Pool {
             free: null_mut(),
+            blocks: Blocks::new(),
             _events: PhantomData,
         }
     }
@@ -372,13 +378,11 @@ impl<M> Pool<M> {
 
     fn take(&mut self) -> *mut Chunk {
         if self.free.is_null() {
-            let layout = Buffer::<M>::layout();
-            // SAFETY: the layout's size is not zero.
-            let chunk = unsafe { alloc(layout) };
-            if chunk.is_null() {
-                handle_alloc_error(layout);
-            }
-            return chunk.cast();
+            let (chunk, block) = self.blocks.take(Buffer::<M>::layout());
+            let chunk = chunk.cast::<Chunk>().as_ptr();
+            // SAFETY: the piece is this pool's, and large enough.
+            unsafe { (&raw mut (*chunk).block).write(block) };
+            return chunk;
         }
         let chunk = self.free;
         // SAFETY: the chunks of a pool are valid.
@@ -390,21 +394,24 @@ impl<M> Pool<M> {
 impl<M> Drop for Pool<M> {
     fn drop(&mut self) {
         // SAFETY: the chunks are this pool's.
-        unsafe { free::<M>(self.free) };
+        unsafe { free(self.free) };
     }
 }
 
-/// Gives linked chunks back to the allocator.
+/// Gives linked chunks back to their blocks.
 ///
 /// # Safety
-/// They were allocated by a [`Pool`] for `M`, and nothing uses them any more.
-unsafe fn free<M>(mut chunk: *mut Chunk) {
+/// They were taken from a [`Pool`], and nothing uses them any more.
+unsafe fn free(mut chunk: *mut Chunk) {
     while !chunk.is_null() {
-        // SAFETY: the contract.
+        // SAFETY: the contract. Pieces that follow each other are often of one block.
         unsafe {
-            let next = (*chunk).next;
-            dealloc(chunk.cast(), Buffer::<M>::layout());
-            chunk = next;
+            let (block, mut pieces) = ((*chunk).block, 0);
+            while !chunk.is_null() && (*chunk).block == block {
+                chunk = (*chunk).next;
+                pieces += 1;
+            }
+            Block::release(block, pieces);
         }
     }
 }

@@ -1,95 +1,283 @@
 //! Memory for things that wait, used again by size.
 //!
-//! What waits for a time far ahead begins in a small buffer, and moves to one of twice the capacity
-//! when that is full. So what buffers take depends on what is in them, not on what once was in
+//! What waits for a time far ahead begins in a small piece, and moves to one of twice the capacity
+//! when that is full. So what pieces take depends on what is in them, not on what once was in
 //! others.
 
-/// Emptied buffers by the logarithm of their capacity.
+use super::blocks::{Block, Blocks};
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error, realloc};
+use std::ptr::{NonNull, null};
+
+/// Entries in the order in which they were added, as many as there is room for.
+pub(super) struct Piece<T> {
+    start: NonNull<T>,
+    len: usize,
+    capacity: usize,
+    /// Where the memory is from; null: from the allocator.
+    block: *const Block,
+}
+
+/// Emptied pieces by the logarithm of their capacity.
 pub(super) struct Spare<T> {
-    classes: Vec<Vec<Vec<T>>>,
+    classes: Vec<Vec<Piece<T>>>,
+    blocks: Blocks,
+}
+
+/// The bytes of those pieces that come from blocks.
+const BLOCKED: usize = 8192;
+
+impl<T> Piece<T> {
+    /// Without room for anything.
+    pub(super) const fn new() -> Piece<T> {
+        Piece {
+            start: NonNull::dangling(),
+            len: 0,
+            capacity: 0,
+            block: null(),
+        }
+    }
+
+    fn layout(capacity: usize) -> Layout {
+        Layout::array::<T>(capacity).expect("what waits fits into memory")
+    }
+
+    /// With room for so many, which are more than none.
+    fn with_capacity(capacity: usize, blocks: &mut Blocks) -> Piece<T> {
+        const { assert!(size_of::<T>() > 0) }
+        let layout = Piece::<T>::layout(capacity);
+        let (start, block) = if layout.size() == BLOCKED {
+            let (start, block) = blocks.take(layout);
+            (start.cast(), block)
+        } else {
+            // SAFETY: the layout's size is not zero.
+            let start = NonNull::new(unsafe { alloc(layout) }.cast());
+            (start.unwrap_or_else(|| handle_alloc_error(layout)), null())
+        };
+        Piece {
+            start,
+            len: 0,
+            capacity,
+            block,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline(always)]
+    pub(super) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Adds an entry, for which there must be room.
+    #[inline(always)]
+    pub(super) fn push(&mut self, entry: T) {
+        assert!(self.len < self.capacity, "there is room");
+        // SAFETY: the place is there, and has no entry.
+        unsafe { self.start.add(self.len).write(entry) };
+        self.len += 1;
+    }
+
+    /// Hands out all entries. If that panics those that are left are leaked.
+    #[inline]
+    pub(super) fn drain(&mut self, mut each: impl FnMut(T)) {
+        let len = std::mem::replace(&mut self.len, 0);
+        for index in 0..len {
+            // SAFETY: so many entries are there, and each is moved out once.
+            each(unsafe { self.start.add(index).read() });
+        }
+    }
+
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, T> {
+        // SAFETY: so many entries are there.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }.iter()
+    }
+
+    /// Removes every entry for which `keep` is false.
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+        let (start, mut kept) = (self.start, 0);
+        self.drain(|entry| {
+            if keep(&entry) {
+                // SAFETY: the entries up to this one have been moved out, and so many of them back.
+                unsafe { start.add(kept).write(entry) };
+                kept += 1;
+            }
+        });
+        self.len = kept;
+    }
+
+    /// Moves all entries behind those of another piece, which has room for them.
+    fn move_to(&mut self, other: &mut Piece<T>) {
+        assert!(
+            self.len <= other.capacity - other.len,
+            "there is room for all"
+        );
+        // SAFETY: so many entries are there, and so many places in other memory. They are moved.
+        unsafe {
+            let end = other.start.add(other.len);
+            end.copy_from_nonoverlapping(self.start, self.len);
+        }
+        other.len += std::mem::replace(&mut self.len, 0);
+    }
+
+    /// Makes the allocator's memory larger, which may move it.
+    fn extend(&mut self, capacity: usize) {
+        debug_assert!(self.block.is_null() && 0 < self.capacity && self.capacity < capacity);
+        let layout = Piece::<T>::layout(capacity);
+        // SAFETY: the memory was allocated with the layout of its capacity; the new size is not zero.
+        let start = unsafe {
+            let old = Piece::<T>::layout(self.capacity);
+            realloc(self.start.as_ptr().cast(), old, layout.size())
+        };
+        let start = NonNull::new(start.cast());
+        self.start = start.unwrap_or_else(|| handle_alloc_error(layout));
+        self.capacity = capacity;
+    }
+}
+
+impl<T> Default for Piece<T> {
+    fn default() -> Piece<T> {
+        Piece::new()
+    }
+}
+
+impl<T> Drop for Piece<T> {
+    fn drop(&mut self) {
+        if std::mem::needs_drop::<T>() {
+            self.drain(drop);
+        }
+        if self.capacity == 0 {
+            return;
+        }
+        // SAFETY: the memory is this piece's, from where it says.
+        unsafe {
+            if self.block.is_null() {
+                let layout = Piece::<T>::layout(self.capacity);
+                dealloc(self.start.as_ptr().cast(), layout);
+            } else {
+                Block::release(self.block, 1);
+            }
+        }
+    }
 }
 
 impl<T> Spare<T> {
-    /// The capacity with which buffers begin.
+    /// The capacity with which pieces begin.
     const LEAST: usize = 16;
 
     pub(super) fn new() -> Spare<T> {
         Spare {
             classes: Vec::new(),
+            blocks: Blocks::new(),
         }
     }
 
-    /// Takes back a buffer, which is empty.
-    pub(super) fn push(&mut self, buffer: Vec<T>) {
-        debug_assert!(buffer.is_empty());
-        let Some(class) = buffer.capacity().checked_ilog2() else {
+    /// Takes back a piece, which is empty.
+    pub(super) fn push(&mut self, piece: Piece<T>) {
+        debug_assert!(piece.is_empty());
+        let Some(class) = piece.capacity().checked_ilog2() else {
             return;
         };
         let class = class as usize;
         if self.classes.len() <= class {
             self.classes.resize_with(class + 1, Vec::new);
         }
-        self.classes[class].push(buffer);
+        self.classes[class].push(piece);
     }
 
-    /// A buffer with room for so many, which is a power of two.
-    pub(super) fn take(&mut self, capacity: usize) -> Vec<T> {
-        let spare = self.classes.get_mut(capacity.ilog2() as usize);
-        spare
-            .and_then(Vec::pop)
-            .unwrap_or_else(|| Vec::with_capacity(capacity))
+    fn used(&mut self, capacity: usize) -> Option<Piece<T>> {
+        self.classes.get_mut(capacity.ilog2() as usize)?.pop()
     }
 
-    /// Moves what is in a buffer that is full to one with twice the room.
+    /// A piece with room for so many, which is a power of two.
+    pub(super) fn take(&mut self, capacity: usize) -> Piece<T> {
+        let used = self.used(capacity);
+        used.unwrap_or_else(|| Piece::with_capacity(capacity, &mut self.blocks))
+    }
+
+    /// Moves what is in a piece that is full to one with twice the room.
     #[cold]
     #[inline(never)]
-    pub(super) fn make_room(&mut self, buffer: &mut Vec<T>) {
-        let capacity = (2 * buffer.len())
-            .next_power_of_two()
-            .max(Spare::<T>::LEAST);
-        let spare = self.classes.get_mut(capacity.ilog2() as usize);
-        match spare.and_then(Vec::pop) {
-            Some(mut larger) => {
-                larger.append(buffer);
-                self.push(std::mem::replace(buffer, larger));
+    pub(super) fn make_room(&mut self, piece: &mut Piece<T>) {
+        let capacity = (2 * piece.len()).next_power_of_two().max(Spare::<T>::LEAST);
+        let mut larger = match self.used(capacity) {
+            Some(larger) => larger,
+            // The allocator extends a large piece by mapping pages, without a copy.
+            None if capacity * size_of::<T>() > BLOCKED
+                && piece.capacity > 0
+                && piece.block.is_null() =>
+            {
+                return piece.extend(capacity);
             }
-            // The allocator extends a large block by mapping pages, without a copy.
-            None => buffer.reserve_exact(capacity - buffer.len()),
-        }
+            None => Piece::with_capacity(capacity, &mut self.blocks),
+        };
+        piece.move_to(&mut larger);
+        self.push(std::mem::replace(piece, larger));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+
+    fn fill<T>(spare: &mut Spare<T>, entries: impl Iterator<Item = T>) -> Piece<T> {
+        let mut piece = Piece::new();
+        for entry in entries {
+            if piece.len() == piece.capacity() {
+                spare.make_room(&mut piece);
+            }
+            piece.push(entry);
+        }
+        piece
+    }
 
     #[test]
-    fn a_buffer_grows_in_spare_memory_and_keeps_its_order() {
+    fn a_piece_grows_in_spare_memory_and_keeps_its_order() {
         let mut spare = Spare::<u32>::new();
-        let fill = |spare: &mut Spare<u32>, count: u32| {
-            let mut buffer = Vec::new();
-            for seq in 0..count {
-                if buffer.len() == buffer.capacity() {
-                    spare.make_room(&mut buffer);
-                }
-                buffer.push(seq);
-            }
-            buffer
-        };
-        let mut large = fill(&mut spare, 1000);
+        let mut large = fill(&mut spare, 0..1000);
         assert!(large.iter().copied().eq(0..1000));
         assert_eq!(large.capacity(), 1024);
-        let place = large.as_ptr();
-        large.clear();
+        let place = large.start;
+        large.drain(|_| {});
         spare.push(large);
-        let small = fill(&mut spare, 100);
+        let small = fill(&mut spare, 0..100);
         assert_eq!(
             small.capacity(),
             128,
-            "a large buffer is left for what needs it"
+            "a large piece is left for what needs it"
         );
-        let again = fill(&mut spare, 600);
-        assert_eq!(again.as_ptr(), place, "memory is used again");
-        spare.push(Vec::new());
+        let again = fill(&mut spare, 0..600);
+        assert_eq!(again.start, place, "memory is used again");
+        spare.push(Piece::new());
+    }
+
+    #[test]
+    fn entries_are_dropped_once_wherever_their_memory_is_from() {
+        let entry = Arc::new(());
+        // Less than what comes from blocks, that, and more.
+        for count in [40, 1000, 3000] {
+            let mut spare = Spare::new();
+            let mut piece = fill(&mut spare, (0..count).map(|n| (n, Arc::clone(&entry))));
+            assert_eq!(Arc::strong_count(&entry), count + 1);
+            piece.retain(|&(n, _)| n % 3 == 0);
+            assert_eq!(Arc::strong_count(&entry), count.div_ceil(3) + 1);
+            assert!(piece.iter().map(|&(n, _)| n).eq((0..count).step_by(3)));
+            let mut taken = Vec::new();
+            piece.drain(|(n, _)| taken.push(n));
+            assert_eq!(
+                (taken.len(), Arc::strong_count(&entry)),
+                (count.div_ceil(3), 1)
+            );
+            piece.push((0, Arc::clone(&entry)));
+            drop(piece);
+            assert_eq!(Arc::strong_count(&entry), 1);
+        }
     }
 }

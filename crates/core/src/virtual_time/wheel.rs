@@ -11,7 +11,7 @@
 
 mod occupied;
 
-use super::spare::Spare;
+use super::spare::{Piece, Spare};
 use occupied::Occupied;
 
 /// What waits for one window, or for a block of them.
@@ -19,16 +19,16 @@ struct Slot<T> {
     /// What was added first, if nothing has left since: a window with one entry needs no more memory.
     first: Option<T>,
     /// What was added last.
-    last: Vec<T>,
+    last: Piece<T>,
     /// What was added before, in pieces that are full.
-    full: Vec<Vec<T>>,
+    full: Vec<Piece<T>>,
 }
 
 impl<T: Due> Slot<T> {
     fn new() -> Slot<T> {
         Slot {
             first: None,
-            last: Vec::new(),
+            last: Piece::new(),
             full: Vec::new(),
         }
     }
@@ -70,7 +70,7 @@ impl<T: Due> Slot<T> {
     fn drain_more(&mut self, spare: &mut Spare<T>, mut each: impl FnMut(T)) {
         let last = std::mem::take(&mut self.last);
         for mut piece in self.full.drain(..).chain([last]) {
-            piece.drain(..).for_each(&mut each);
+            piece.drain(&mut each);
             spare.push(piece);
         }
         // It may be long before there are as many again.
@@ -78,7 +78,7 @@ impl<T: Due> Slot<T> {
     }
 
     fn iter(&self) -> impl Iterator<Item = &T> {
-        let more = self.full.iter().chain([&self.last]).flatten();
+        let more = self.full.iter().chain([&self.last]).flat_map(Piece::iter);
         self.first.iter().chain(more)
     }
 
@@ -209,9 +209,7 @@ impl<T: Due> Wheel<T> {
                 self.place(entry.time() >> self.window_bits, entry);
             }
             for mut piece in full.into_iter().chain([last]) {
-                for entry in piece.drain(..) {
-                    self.place(entry.time() >> self.window_bits, entry);
-                }
+                piece.drain(|entry| self.place(entry.time() >> self.window_bits, entry));
                 self.spare.push(piece);
             }
         }

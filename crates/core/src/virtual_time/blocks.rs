@@ -1,0 +1,199 @@
+//! Memory in pieces of one size, which are taken from the system many at a time.
+//!
+//! What a shard needs grows by small pieces: buffers of events by chunks, what waits by pieces of slots. One by
+//! one these cost a page fault each, and with several threads a call of the system and a lock as well. So pieces
+//! come from blocks, the first of them small; who needs more than those gets huge pages, where the system has
+//! them. A piece may be given back by any thread. A block goes back to the system with the last of its pieces.
+
+use super::region::Region;
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ptr::{NonNull, null, null_mut};
+use std::sync::atomic::{AtomicUsize, Ordering, fence};
+
+/// Memory of which pieces are given out.
+pub(super) struct Block {
+    /// The pieces that have not been given back, those not given out included.
+    pieces: AtomicUsize,
+    /// Given back with the last of them.
+    _memory: Memory,
+}
+
+/// Where a block's memory is from.
+enum Memory {
+    Allocator(NonNull<u8>, Layout),
+    System { _region: Region },
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if let Memory::Allocator(start, layout) = self {
+            // SAFETY: it was allocated with this layout, and belongs to this.
+            unsafe { dealloc(start.as_ptr(), *layout) };
+        }
+    }
+}
+
+/// Who gives out pieces of blocks.
+pub(super) struct Blocks {
+    /// Null if no piece is left.
+    block: *const Block,
+    /// The next piece.
+    at: *mut u8,
+    /// How many are left of the block.
+    left: usize,
+    /// The bytes of all blocks so far.
+    taken: usize,
+}
+
+// SAFETY: it owns what is left of the block. What it shares with others is the number of pieces.
+unsafe impl Send for Blocks {}
+
+/// The bytes of the first block.
+const FIRST: usize = if cfg!(miri) { 16 << 10 } else { 64 << 10 };
+/// Up to so many bytes blocks are small: many runs need no more.
+const SMALL: usize = 4 * FIRST;
+/// The bytes of all other blocks.
+const LARGE: usize = if cfg!(miri) { SMALL } else { 2 << 20 };
+
+impl Blocks {
+    pub(super) const fn new() -> Blocks {
+        Blocks {
+            block: null(),
+            at: null_mut(),
+            left: 0,
+            taken: 0,
+        }
+    }
+
+    /// A piece, which is to be [given back](Block::release), and its block. The layout's size is a multiple of its
+    /// alignment, and not zero. All pieces have the same layout.
+    #[inline]
+    pub(super) fn take(&mut self, piece: Layout) -> (NonNull<u8>, *const Block) {
+        if self.left == 0 {
+            self.begin(piece);
+        }
+        let start = NonNull::new(self.at).expect("a block begins somewhere");
+        self.left -= 1;
+        // SAFETY: a block has as many pieces side by side as were left.
+        self.at = unsafe { self.at.add(piece.size()) };
+        (start, self.block)
+    }
+
+    /// Begins a block.
+    #[cold]
+    #[inline(never)]
+    fn begin(&mut self, piece: Layout) {
+        debug_assert!(piece.size() > 0 && piece.size().is_multiple_of(piece.align()));
+        let bytes = match self.taken {
+            0 => FIRST,
+            taken if taken < SMALL => SMALL - taken,
+            _ => LARGE,
+        };
+        let count = bytes.div_ceil(piece.size());
+        let (start, memory) = if bytes == LARGE && count > 1 {
+            let region = Region::new(piece, count);
+            (region.start(), Memory::System { _region: region })
+        } else {
+            let layout = Layout::from_size_align(piece.size() * count, piece.align());
+            let layout = layout.expect("a few pieces fit into memory");
+            // SAFETY: the layout's size is not zero.
+            let start = NonNull::new(unsafe { alloc(layout) });
+            let start = start.unwrap_or_else(|| handle_alloc_error(layout));
+            (start.as_ptr(), Memory::Allocator(start, layout))
+        };
+        self.block = Box::into_raw(Box::new(Block {
+            pieces: AtomicUsize::new(count),
+            _memory: memory,
+        }));
+        (self.at, self.left) = (start, count);
+        self.taken += count * piece.size();
+    }
+}
+
+impl Drop for Blocks {
+    fn drop(&mut self) {
+        if self.left > 0 {
+            // SAFETY: these have not been given out, and never will be.
+            unsafe { Block::release(self.block, self.left) };
+        }
+    }
+}
+
+impl Block {
+    /// Gives so many pieces of a block back.
+    ///
+    /// # Safety
+    /// They were [taken](Blocks::take) from this block, and are not used any more.
+    pub(super) unsafe fn release(block: *const Block, pieces: usize) {
+        // SAFETY: a block is there until its last piece is given back. What was done with the others has
+        // happened before then, because each is given back with release.
+        unsafe {
+            if (*block).pieces.fetch_sub(pieces, Ordering::Release) == pieces {
+                fence(Ordering::Acquire);
+                drop(Box::from_raw(block.cast_mut()));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Piece(NonNull<u8>, *const Block);
+
+    // SAFETY: a piece may be given back by any thread.
+    unsafe impl Send for Piece {}
+
+    #[test]
+    fn pieces_are_apart_and_may_be_given_back_by_anybody() {
+        for (size, align) in [(8192, 8), (96, 32), (3 << 20, 16)] {
+            let layout = Layout::from_size_align(size, align).unwrap();
+            let count = (SMALL + LARGE + LARGE / 2).div_ceil(size).min(700);
+            let mut blocks = Blocks::new();
+            let mut pieces = Vec::new();
+            for number in 0..count {
+                let (start, block) = blocks.take(layout);
+                assert_eq!(start.as_ptr().align_offset(align), 0);
+                // SAFETY: it is this test's, and large enough.
+                unsafe {
+                    start.cast::<usize>().write(number);
+                    start.add(size - 1).write(7);
+                }
+                pieces.push(Piece(start, block));
+            }
+            let mut places: Vec<_> = pieces.iter().map(|piece| piece.0.addr().get()).collect();
+            places.sort_unstable();
+            assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= size));
+            drop(blocks);
+            std::thread::scope(|scope| {
+                for half in pieces.chunks_mut(count.div_ceil(2)) {
+                    scope.spawn(move || {
+                        for &mut Piece(start, block) in half {
+                            // SAFETY: it was written above, and is given back once.
+                            unsafe {
+                                assert!(start.cast::<usize>().read() < count);
+                                Block::release(block, 1);
+                            }
+                        }
+                    });
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn those_who_need_little_take_little() {
+        let layout = Layout::from_size_align(4096, 8).unwrap();
+        let mut blocks = Blocks::new();
+        let mut taken = Vec::new();
+        for _ in 0..SMALL / 4096 {
+            taken.push(blocks.take(layout).1);
+            assert!(blocks.taken <= SMALL);
+        }
+        // SAFETY: nobody uses them.
+        taken
+            .into_iter()
+            .for_each(|block| unsafe { Block::release(block, 1) });
+    }
+}
