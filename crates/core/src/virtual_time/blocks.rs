@@ -1,4 +1,4 @@
-//! Memory in pieces of one size, which are taken from the system many at a time.
+//! Memory in small pieces, which are taken from the system many at a time.
 //!
 //! What a shard needs grows by small pieces: buffers of events by chunks, what waits by pieces of slots. One by
 //! one these cost a page fault each, and with several threads a call of the system and a lock as well. So pieces
@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
 /// Memory of which pieces are given out.
 pub(super) struct Block {
-    /// The pieces that have not been given back, those not given out included.
-    pieces: AtomicUsize,
+    /// The bytes that have not been given back, those not given out included.
+    bytes: AtomicUsize,
     /// Given back with the last of them.
     _memory: Memory,
 }
@@ -35,23 +35,23 @@ impl Drop for Memory {
 
 /// Who gives out pieces of blocks.
 pub(super) struct Blocks {
-    /// Null if no piece is left.
+    /// Null before the first.
     block: *const Block,
-    /// The next piece.
+    /// Where the next piece begins.
     at: *mut u8,
-    /// How many are left of the block.
+    /// The bytes that are left of the block.
     left: usize,
     /// The bytes of all blocks so far.
     taken: usize,
 }
 
-// SAFETY: it owns what is left of the block. What it shares with others is the number of pieces.
+// SAFETY: it owns what is left of the block. What it shares with others is the number of bytes.
 unsafe impl Send for Blocks {}
 
 /// The bytes of the first block.
-const FIRST: usize = if cfg!(miri) { 16 << 10 } else { 64 << 10 };
+const FIRST: usize = if cfg!(miri) { 16 << 10 } else { 32 << 10 };
 /// Up to so many bytes blocks are small: many runs need no more.
-const SMALL: usize = 4 * FIRST;
+const SMALL: usize = 8 * FIRST;
 /// The bytes of all other blocks.
 const LARGE: usize = if cfg!(miri) { SMALL } else { 2 << 20 };
 
@@ -65,70 +65,77 @@ impl Blocks {
         }
     }
 
-    /// A piece, which is to be [given back](Block::release), and its block. The layout's size is a multiple of its
-    /// alignment, and not zero. All pieces have the same layout.
+    /// A piece, which is to be [given back](Block::release), and its block.
+    ///
+    /// Sizes are multiples of the alignment, and not zero; the alignment is the same for all pieces.
     #[inline]
     pub(super) fn take(&mut self, piece: Layout) -> (NonNull<u8>, *const Block) {
-        if self.left == 0 {
+        if self.left < piece.size() {
             self.begin(piece);
         }
         let start = NonNull::new(self.at).expect("a block begins somewhere");
-        self.left -= 1;
-        // SAFETY: a block has as many pieces side by side as were left.
+        self.left -= piece.size();
+        // SAFETY: so much was left of the block.
         self.at = unsafe { self.at.add(piece.size()) };
         (start, self.block)
     }
 
-    /// Begins a block.
+    /// Begins a block that has room for this piece. What is left of the last one is not used.
     #[cold]
     #[inline(never)]
     fn begin(&mut self, piece: Layout) {
         debug_assert!(piece.size() > 0 && piece.size().is_multiple_of(piece.align()));
+        self.give_up_rest();
         let bytes = match self.taken {
             0 => FIRST,
             taken if taken < SMALL => SMALL - taken,
             _ => LARGE,
         };
-        let count = bytes.div_ceil(piece.size());
-        let (start, memory) = if bytes == LARGE && count > 1 {
-            let region = Region::new(piece, count);
+        let bytes = bytes.max(piece.size());
+        let layout = Layout::from_size_align(bytes, piece.align());
+        let layout = layout.expect("a block fits into memory");
+        let (start, memory) = if bytes == LARGE {
+            let region = Region::new(layout, 1);
             (region.start(), Memory::System { _region: region })
         } else {
-            let layout = Layout::from_size_align(piece.size() * count, piece.align());
-            let layout = layout.expect("a few pieces fit into memory");
             // SAFETY: the layout's size is not zero.
             let start = NonNull::new(unsafe { alloc(layout) });
             let start = start.unwrap_or_else(|| handle_alloc_error(layout));
             (start.as_ptr(), Memory::Allocator(start, layout))
         };
         self.block = Box::into_raw(Box::new(Block {
-            pieces: AtomicUsize::new(count),
+            bytes: AtomicUsize::new(bytes),
             _memory: memory,
         }));
-        (self.at, self.left) = (start, count);
-        self.taken += count * piece.size();
+        (self.at, self.left) = (start, bytes);
+        self.taken += bytes;
+    }
+
+    fn give_up_rest(&mut self) {
+        let left = std::mem::replace(&mut self.left, 0);
+        if left > 0 {
+            // SAFETY: these bytes have not been given out, and never will be.
+            unsafe { Block::release(self.block, left) };
+        }
     }
 }
 
 impl Drop for Blocks {
     fn drop(&mut self) {
-        if self.left > 0 {
-            // SAFETY: these have not been given out, and never will be.
-            unsafe { Block::release(self.block, self.left) };
-        }
+        self.give_up_rest();
     }
 }
 
 impl Block {
-    /// Gives so many pieces of a block back.
+    /// Gives pieces of a block back, which have so many bytes.
     ///
     /// # Safety
     /// They were [taken](Blocks::take) from this block, and are not used any more.
-    pub(super) unsafe fn release(block: *const Block, pieces: usize) {
-        // SAFETY: a block is there until its last piece is given back. What was done with the others has
+    pub(super) unsafe fn release(block: *const Block, bytes: usize) {
+        // SAFETY: a block is there until its last byte is given back. What was done with the others has
         // happened before then, because each is given back with release.
         unsafe {
-            if (*block).pieces.fetch_sub(pieces, Ordering::Release) == pieces {
+            if (*block).bytes.fetch_sub(bytes, Ordering::Release) == bytes {
                 fence(Ordering::Acquire);
                 drop(Box::from_raw(block.cast_mut()));
             }
@@ -140,19 +147,24 @@ impl Block {
 mod tests {
     use super::*;
 
-    struct Piece(NonNull<u8>, *const Block);
+    struct Piece(NonNull<u8>, usize, *const Block);
 
     // SAFETY: a piece may be given back by any thread.
     unsafe impl Send for Piece {}
 
     #[test]
     fn pieces_are_apart_and_may_be_given_back_by_anybody() {
-        for (size, align) in [(8192, 8), (96, 32), (3 << 20, 16)] {
-            let layout = Layout::from_size_align(size, align).unwrap();
-            let count = (SMALL + LARGE + LARGE / 2).div_ceil(size).min(700);
+        for (sizes, align) in [
+            ([8192, 256, 1024], 8),
+            ([96, 32, 64], 32),
+            ([3 << 20; 3], 16),
+        ] {
             let mut blocks = Blocks::new();
-            let mut pieces = Vec::new();
-            for number in 0..count {
+            let (mut pieces, mut all) = (Vec::new(), 0);
+            while all < SMALL + LARGE + LARGE / 2 && pieces.len() < 2000 {
+                let number = pieces.len();
+                let size = sizes[number % 3];
+                let layout = Layout::from_size_align(size, align).unwrap();
                 let (start, block) = blocks.take(layout);
                 assert_eq!(start.as_ptr().align_offset(align), 0);
                 // SAFETY: it is this test's, and large enough.
@@ -160,20 +172,27 @@ mod tests {
                     start.cast::<usize>().write(number);
                     start.add(size - 1).write(7);
                 }
-                pieces.push(Piece(start, block));
+                pieces.push(Piece(start, size, block));
+                all += size;
             }
-            let mut places: Vec<_> = pieces.iter().map(|piece| piece.0.addr().get()).collect();
+            let place = |piece: &Piece| (piece.0.addr().get(), piece.1);
+            let mut places: Vec<_> = pieces.iter().map(place).collect();
             places.sort_unstable();
-            assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= size));
+            assert!(
+                places
+                    .windows(2)
+                    .all(|pair| pair[0].0 + pair[0].1 <= pair[1].0)
+            );
             drop(blocks);
+            let count = pieces.len();
             std::thread::scope(|scope| {
                 for half in pieces.chunks_mut(count.div_ceil(2)) {
                     scope.spawn(move || {
-                        for &mut Piece(start, block) in half {
+                        for &mut Piece(start, size, block) in half {
                             // SAFETY: it was written above, and is given back once.
                             unsafe {
                                 assert!(start.cast::<usize>().read() < count);
-                                Block::release(block, 1);
+                                Block::release(block, size);
                             }
                         }
                     });
@@ -187,13 +206,14 @@ mod tests {
         let layout = Layout::from_size_align(4096, 8).unwrap();
         let mut blocks = Blocks::new();
         let mut taken = Vec::new();
-        for _ in 0..SMALL / 4096 {
+        for number in 0..SMALL / 4096 {
             taken.push(blocks.take(layout).1);
+            assert_eq!(blocks.taken == FIRST, number < FIRST / 4096);
             assert!(blocks.taken <= SMALL);
         }
         // SAFETY: nobody uses them.
         taken
             .into_iter()
-            .for_each(|block| unsafe { Block::release(block, 1) });
+            .for_each(|block| unsafe { Block::release(block, 4096) });
     }
 }

@@ -346,14 +346,14 @@ impl<M> Drop for Buffer<M> {
             self.for_each(|event| unsafe { Stored::drop_in_place(event) });
         }
         // SAFETY: the chunks are this buffer's.
-        unsafe { free(self.first) };
+        unsafe { free::<M>(self.first) };
     }
 }
 
 impl<M> Drop for Spent<M> {
     fn drop(&mut self) {
         // SAFETY: the chunks are in no other hands.
-        unsafe { free(self.first) };
+        unsafe { free::<M>(self.first) };
     }
 }
 
@@ -394,24 +394,24 @@ impl<M> Pool<M> {
 impl<M> Drop for Pool<M> {
     fn drop(&mut self) {
         // SAFETY: the chunks are this pool's.
-        unsafe { free(self.free) };
+        unsafe { free::<M>(self.free) };
     }
 }
 
 /// Gives linked chunks back to their blocks.
 ///
 /// # Safety
-/// They were taken from a [`Pool`], and nothing uses them any more.
-unsafe fn free(mut chunk: *mut Chunk) {
+/// They were taken from a [`Pool`] for `M`, and nothing uses them any more.
+unsafe fn free<M>(mut chunk: *mut Chunk) {
     while !chunk.is_null() {
-        // SAFETY: the contract. Pieces that follow each other are often of one block.
+        // SAFETY: the contract. Chunks that follow each other are often of one block.
         unsafe {
-            let (block, mut pieces) = ((*chunk).block, 0);
+            let (block, mut bytes) = ((*chunk).block, 0);
             while !chunk.is_null() && (*chunk).block == block {
                 chunk = (*chunk).next;
-                pieces += 1;
+                bytes += Buffer::<M>::SIZE;
             }
-            Block::release(block, pieces);
+            Block::release(block, bytes);
         }
     }
 }

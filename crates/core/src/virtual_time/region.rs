@@ -13,7 +13,10 @@ pub(super) struct Region {
     /// The bytes from one value to the next.
     #[cfg(all(target_os = "linux", not(miri)))]
     stride: usize,
-    /// How many huge pages from the first one on have memory.
+    /// How many huge pages from the first one on are in use.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    used: Cell<usize>,
+    /// How many have memory.
     #[cfg(all(target_os = "linux", not(miri)))]
     populated: Cell<usize>,
 }
@@ -62,6 +65,8 @@ impl Region {
             #[cfg(all(target_os = "linux", not(miri)))]
             stride: slot.size(),
             #[cfg(all(target_os = "linux", not(miri)))]
+            used: Cell::new(0),
+            #[cfg(all(target_os = "linux", not(miri)))]
             populated: Cell::new(0),
         };
         let align = slot.align().max(64);
@@ -90,38 +95,48 @@ impl Region {
         self.align == HUGE
     }
 
-    /// Lets the system put memory under the huge page that comes next, if the last one that has memory is in use to
-    /// the half: values that are used in order are then used without waiting for that. A thread does it that
-    /// has nothing else to do.
+    /// Lets the system put memory under the huge page that comes next, if those that have memory are in use but for
+    /// a sixteenth, or for one: values that are used in order are then used without waiting for that. A thread
+    /// does it that has nothing else to do.
     ///
     /// # Safety
     /// The first byte of a value is not zero exactly if it is in use, and is not being written.
     #[cfg(all(target_os = "linux", not(miri)))]
     pub(super) unsafe fn populate_ahead(&self) -> Ahead {
-        let populated = self.populated.get();
+        let (mut used, mut populated) = (self.used.get(), self.populated.get());
         // What is behind the last whole huge page is not worth the trouble.
-        if !self.is_mapped() || populated >= self.bytes / HUGE {
+        let whole = if self.is_mapped() {
+            self.bytes / HUGE
+        } else {
+            0
+        };
+        if populated >= whole {
             return Ahead::Done;
         }
-        let page = |number: usize| self.start().wrapping_add(number * HUGE);
-        if populated == 0 {
-            let mut resident = 0;
-            // SAFETY: the page is mapped, and so much of it is asked for that one byte tells.
-            let known = unsafe { libc::mincore(page(0).cast(), 4096, &raw mut resident) } == 0;
-            if !known || resident & 1 == 0 {
-                return Ahead::Early;
+        while used < populated {
+            // The value at the begin of the page, or over it, which lies on pages that have memory.
+            let first = used * HUGE / self.stride * self.stride;
+            // SAFETY: it is the first byte of a value.
+            if unsafe { self.start().add(first).read() } == 0 {
+                break;
             }
-            self.populated.set(1);
-            return Ahead::Populated;
+            used += 1;
         }
-        let half = (populated * HUGE - HUGE / 2) / self.stride * self.stride;
-        // SAFETY: it is the first byte of a value, on a page that has memory.
-        if unsafe { self.start().add(half).read() } == 0 {
+        while used == populated && populated < whole && self.has_memory(populated) {
+            // It was used before this came to it.
+            (used, populated) = (used + 1, populated + 1);
+        }
+        self.used.set(used);
+        self.populated.set(populated);
+        if populated >= whole {
+            return Ahead::Done;
+        }
+        if used == 0 || populated - used >= (used / 16).max(1) {
             return Ahead::Early;
         }
+        let page = self.page(populated);
         // SAFETY: the page is mapped, and its contents do not change.
-        let done =
-            unsafe { libc::madvise(page(populated).cast(), HUGE, libc::MADV_POPULATE_WRITE) };
+        let done = unsafe { libc::madvise(page, HUGE, libc::MADV_POPULATE_WRITE) };
         if done != 0 {
             // An older system, or no memory: what is used tells.
             self.populated.set(usize::MAX);
@@ -129,6 +144,20 @@ impl Region {
         }
         self.populated.set(populated + 1);
         Ahead::Populated
+    }
+
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn page(&self, number: usize) -> *mut libc::c_void {
+        self.start().wrapping_add(number * HUGE).cast()
+    }
+
+    /// Whether the first bytes of a whole huge page have memory.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn has_memory(&self, number: usize) -> bool {
+        let mut resident = 0;
+        // SAFETY: the page is mapped, and so much of it is asked for that one byte tells.
+        let known = unsafe { libc::mincore(self.page(number), 4096, &raw mut resident) } == 0;
+        known && resident & 1 == 1
     }
 
     /// There is nothing to do where memory is the allocator's.

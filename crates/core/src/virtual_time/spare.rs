@@ -23,7 +23,7 @@ pub(super) struct Spare<T> {
     blocks: Blocks,
 }
 
-/// The bytes of those pieces that come from blocks.
+/// Pieces of up to so many bytes come from blocks.
 const BLOCKED: usize = 8192;
 
 impl<T> Piece<T> {
@@ -45,7 +45,7 @@ impl<T> Piece<T> {
     fn with_capacity(capacity: usize, blocks: &mut Blocks) -> Piece<T> {
         const { assert!(size_of::<T>() > 0) }
         let layout = Piece::<T>::layout(capacity);
-        let (start, block) = if layout.size() == BLOCKED {
+        let (start, block) = if layout.size() <= BLOCKED {
             let (start, block) = blocks.take(layout);
             (start.cast(), block)
         } else {
@@ -157,11 +157,11 @@ impl<T> Drop for Piece<T> {
         }
         // SAFETY: the memory is this piece's, from where it says.
         unsafe {
+            let layout = Piece::<T>::layout(self.capacity);
             if self.block.is_null() {
-                let layout = Piece::<T>::layout(self.capacity);
                 dealloc(self.start.as_ptr().cast(), layout);
             } else {
-                Block::release(self.block, 1);
+                Block::release(self.block, layout.size());
             }
         }
     }
@@ -209,12 +209,7 @@ impl<T> Spare<T> {
         let mut larger = match self.used(capacity) {
             Some(larger) => larger,
             // The allocator extends a large piece by mapping pages, without a copy.
-            None if capacity * size_of::<T>() > BLOCKED
-                && piece.capacity > 0
-                && piece.block.is_null() =>
-            {
-                return piece.extend(capacity);
-            }
+            None if piece.capacity > 0 && piece.block.is_null() => return piece.extend(capacity),
             None => Piece::with_capacity(capacity, &mut self.blocks),
         };
         piece.move_to(&mut larger);

@@ -35,13 +35,21 @@ impl<T: Due> Slot<T> {
 
     #[inline(always)]
     fn push(&mut self, entry: T, spare: &mut Spare<T>) {
-        if self.last.len() == self.last.capacity() {
+        if self.last.len() >= self.last.capacity() {
             if self.last.capacity() == 0 && self.first.is_none() {
                 self.first = Some(entry);
                 return;
             }
-            self.make_room(spare);
+            return self.push_slowly(entry, spare);
         }
+        self.last.push(entry);
+    }
+
+    /// The same where there is no memory.
+    #[cold]
+    #[inline(never)]
+    fn push_slowly(&mut self, entry: T, spare: &mut Spare<T>) {
+        self.make_room(spare);
         self.last.push(entry);
     }
 
@@ -165,13 +173,22 @@ impl<T: Due> Wheel<T> {
     fn place_far(&mut self, window: u64, entry: T) {
         let differs = window ^ self.now;
         let level = differs.checked_ilog2().unwrap_or(0) / DIGIT;
-        while self.levels.len() <= level as usize {
-            self.grow();
-        }
-        let Level { occupied, slots } = &mut self.levels[level as usize];
+        let Some(Level { occupied, slots }) = self.levels.get_mut(level as usize) else {
+            return self.place_higher(level, window, entry);
+        };
         let slot = (window >> (DIGIT * level)) as usize % SLOTS;
         occupied.set(slot);
         slots[slot].push(entry, &mut self.spare);
+    }
+
+    /// The same for a level that is not there yet.
+    #[cold]
+    #[inline(never)]
+    fn place_higher(&mut self, level: u32, window: u64, entry: T) {
+        while self.levels.len() <= level as usize {
+            self.grow();
+        }
+        self.place_far(window, entry);
     }
 
     #[cold]
