@@ -169,7 +169,7 @@ impl<T: Due> Wheel<T> {
     }
 
     /// The same for a window of another block, or where there is no block.
-    #[inline]
+    #[inline(never)]
     fn place_far(&mut self, window: u64, entry: T) {
         let differs = window ^ self.now;
         let level = differs.checked_ilog2().unwrap_or(0) / DIGIT;
