@@ -51,7 +51,7 @@ unsafe impl Send for Blocks {}
 /// The bytes of the first block.
 const FIRST: usize = if cfg!(miri) { 16 << 10 } else { 32 << 10 };
 /// Up to so many bytes blocks are small: many runs need no more.
-const SMALL: usize = 8 * FIRST;
+const SMALL: usize = 32 * FIRST;
 /// The bytes of all other blocks.
 const LARGE: usize = if cfg!(miri) { SMALL } else { 2 << 20 };
 
