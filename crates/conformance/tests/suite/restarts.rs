@@ -1,21 +1,15 @@
 //! Actors that are stopped while supervision restarts them, or their supervisor.
 
 use crate::everywhere::config;
+use crate::supervisor::{Note, tell_children};
 use corsair::{
-    Actor, Addr, AsyncContext, Config, Context, Event, Executor, Experiment, Flow, Message, Panics,
-    Reason, RestartPolicy, Spawn, Strategy, Supervised, Supervisor, Token, measure, restarting,
+    Actor, Addr, AsyncContext, Config, Context, Event, Executor, Experiment, Flow, Panics, Reason,
+    RestartPolicy, Spawn, Strategy, Supervisor, Token, measure, restarting,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
-
-#[derive(Clone, Debug, PartialEq, Eq, Message)]
-enum Note {
-    Panic,
-    Children(Vec<Addr>),
-    Return,
-}
 
 on_every_executor! {
     an_actor_that_is_stopped_while_it_is_made_anew_ends_once_and_stays_ended
@@ -213,19 +207,7 @@ impl Experiment<Note> for Torn {
                 let count = counted.clone();
                 supervisor = supervisor.child(name, move |cx| child(cx, count.one()));
             }
-            supervisor.run(cx, |cx, children, what| {
-                let parent = cx.parent();
-                match what {
-                    Supervised::Started => {
-                        cx.send(parent, Note::Children(children.to_vec()));
-                    }
-                    Supervised::Event(Event::Message {
-                        body: Note::Return, ..
-                    }) => return Flow::Stop,
-                    Supervised::Event(_) => {}
-                }
-                Flow::Continue
-            })
+            supervisor.run(cx, tell_children)
         };
         let how = Spawn::one("supervisor").watched();
         let supervisor = cx.spawn(how, make).await.get(0);

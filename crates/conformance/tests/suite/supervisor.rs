@@ -8,7 +8,7 @@ use corsair::{
 use std::time::Duration;
 
 #[derive(Clone, Debug, PartialEq, Eq, Message)]
-enum Note {
+pub enum Note {
     /// The children's addresses.
     Children(Vec<Addr>),
     Panic,
@@ -42,6 +42,25 @@ async fn child<C: AsyncContext<Note>>(mut cx: C) {
     }
 }
 
+/// What a supervisor does beside supervising: it tells its parent of its children, until it is told to return.
+pub fn tell_children<C: AsyncContext<Note>>(
+    cx: &mut C,
+    children: &[Addr],
+    what: Supervised<Note>,
+) -> Flow {
+    let parent = cx.parent();
+    match what {
+        Supervised::Started => {
+            cx.send(parent, Note::Children(children.to_vec()));
+        }
+        Supervised::Event(Event::Message {
+            body: Note::Return, ..
+        }) => return Flow::Stop,
+        Supervised::Event(_) => {}
+    }
+    Flow::Continue
+}
+
 /// Three children; the root tells those of each generation what to do, and gets all generations and
 /// how the supervisor ended.
 struct Family {
@@ -67,21 +86,7 @@ impl Experiment<Note> for Family {
                 .child("a", child)
                 .child("b", child)
                 .child("c", child)
-                .run(cx, |cx, children, what| {
-                    let parent = cx.parent();
-                    match what {
-                        Supervised::Started => {
-                            cx.send(parent, Note::Children(children.to_vec()));
-                        }
-                        Supervised::Event(Event::Message {
-                            body: Note::Return, ..
-                        }) => {
-                            return Flow::Stop;
-                        }
-                        Supervised::Event(_) => {}
-                    }
-                    Flow::Continue
-                })
+                .run(cx, tell_children)
                 .await;
         };
         let supervisor = cx

@@ -89,6 +89,19 @@ struct Waiting {
     begun: Arc<AtomicBool>,
 }
 
+impl Waiting {
+    /// With a root that waits as long as what is returned beside it is there.
+    fn for_ever() -> (Waiting, mpsc::Sender<()>) {
+        let (never, root) = mpsc::channel(1);
+        let waiting = Waiting {
+            held: Arc::default(),
+            root: Some(root),
+            begun: Arc::default(),
+        };
+        (waiting, never)
+    }
+}
+
 impl Scenario<Number> for Waiting {
     async fn root<C: AsyncContext<Number>>(self, mut cx: C) {
         let held = self.held.clone();
@@ -154,13 +167,8 @@ fn timers_need_no_clock_of_the_runtime() {
 #[test]
 fn a_runtime_that_is_shut_down_cuts_the_run() {
     let runtime = runtime();
-    let (held, begun) = (Arc::new(()), Arc::<AtomicBool>::default());
-    let (_never, root) = mpsc::channel(1);
-    let waiting = Waiting {
-        held: held.clone(),
-        root: Some(root),
-        begun: begun.clone(),
-    };
+    let (waiting, _never) = Waiting::for_ever();
+    let (held, begun) = (waiting.held.clone(), waiting.begun.clone());
     let handle = runtime.handle().clone();
     let run = thread::spawn(move || -> Result<Report, RunError> {
         run_on(&handle, &Config::default(), waiting)
@@ -182,13 +190,8 @@ fn left_alone(
     act: fn(&Cut),
 ) -> (Result<Report, RunError>, usize) {
     let runtime = Builder::new_current_thread().build().unwrap();
-    let (held, begun) = (Arc::new(()), Arc::<AtomicBool>::default());
-    let (_never, root) = mpsc::channel(1);
-    let waiting = Waiting {
-        held: held.clone(),
-        root: Some(root),
-        begun: begun.clone(),
-    };
+    let (waiting, _never) = Waiting::for_ever();
+    let (held, begun) = (waiting.held.clone(), waiting.begun.clone());
     let (handle, cut) = (runtime.handle().clone(), config.cut.clone());
     let (tell, told) = std::sync::mpsc::channel();
     let run = thread::spawn(move || {
