@@ -144,6 +144,12 @@ impl Config {
     pub(crate) fn lookahead_nanos(&self) -> u64 {
         self.lookahead.map_or(self.latency.min, nanos)
     }
+
+    /// The last instant at which anything may happen, in nanoseconds: [`Config::end`], and never the end of time.
+    pub(crate) fn last_nanos(&self) -> u64 {
+        let end = self.end.map_or(u64::MAX, Time::as_nanos);
+        end.min(u64::MAX - 1)
+    }
 }
 
 /// More workers than this are refused.

@@ -32,7 +32,7 @@ use super::region::Ahead;
 use super::scheduled::{Head, Kind, Label, Scheduled};
 use super::shard::{ROOT, Shard};
 use super::slab::Slab;
-use crate::contract::{Addr, Config, Message, Spawn, Time};
+use crate::contract::{Addr, Config, Message, Spawn};
 use std::any::TypeId;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -342,11 +342,9 @@ impl<M: Message> Engine<M> {
         let bits = shard.settings.window_bits;
         let last = shard.window.base | ((1 << bits) - 1);
         let limit = shard.window.limit;
-        // Where the root has ended that is how the run ends, whatever there is after it.
-        let end = config.end.map_or(u64::MAX, Time::as_nanos);
-        let is_root_over = limit < end.min(u64::MAX - 1);
         let may_end = last >= limit || next != u64::MAX && next << bits > limit;
-        if may_end && !is_root_over {
+        // Where the root has ended, before that, that is how the run ends, whatever there is after it.
+        if may_end && limit == config.last_nanos() {
             // The run may end here, and timers that nobody waits for are not to tell how.
             self.sweep_all();
             next = self.shard().next_window();

@@ -124,12 +124,7 @@ impl<M: Message> Shard<M> {
                 attentive: config.per_actor,
                 survives_panics: config.panics == Panics::EndActor,
             },
-            window: Window::new(
-                window_bits,
-                config
-                    .end
-                    .map_or(u64::MAX - 1, |end| end.as_nanos().min(u64::MAX - 1)),
-            ),
+            window: Window::new(window_bits, config.last_nanos()),
             turn: Turn::new(),
             places: Places::new(index, shards),
             queues: Queues::new(index, shards, window_bits),

@@ -115,8 +115,8 @@ impl<M: Message> Joined<M> {
     /// Joins them. What they had sent to each other is the receivers' then.
     ///
     /// # Safety
-    /// The thread has all shards of the run, of which these are the lanes in their order, and no reference to any, until this
-    /// is dropped.
+    /// The thread has all shards of the run, of which these are the lanes in their order, and no reference to any,
+    /// until this is dropped.
     pub(super) unsafe fn new(lanes: &[Lane<M>]) -> Joined<M> {
         let shards: Vec<_> = lanes.iter().map(|lane| lane.at.shard).collect();
         for (from, &sender) in shards.iter().enumerate() {
