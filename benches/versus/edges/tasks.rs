@@ -213,17 +213,17 @@ macro_rules! channel {
 channel!(Flume: flume::Sender<Point>, flume::Receiver<Point> = flume::bounded(CAPACITY),
     send_async, recv_async, |receiver, batch| batch.extend(receiver.try_iter().take(BATCH - 1)));
 channel!(Kanal: kanal::AsyncSender<Point>, kanal::AsyncReceiver<Point> =
-    kanal::bounded_async(CAPACITY), send, recv, |receiver, batch| {
-        let _ = receiver.drain_into(batch);
-    });
+kanal::bounded_async(CAPACITY), send, recv, |receiver, batch| {
+    let _ = receiver.drain_into(batch);
+});
 channel!(Async: async_channel::Sender<Point>, async_channel::Receiver<Point> =
-    async_channel::bounded(CAPACITY), send, recv, |receiver, batch| {
-        batch.extend(std::iter::from_fn(|| receiver.try_recv().ok()).take(BATCH - 1));
-    });
+async_channel::bounded(CAPACITY), send, recv, |receiver, batch| {
+    batch.extend(std::iter::from_fn(|| receiver.try_recv().ok()).take(BATCH - 1));
+});
 channel!(Tachyonix: tachyonix::Sender<Point>, tachyonix::Receiver<Point> =
-    tachyonix::channel(CAPACITY), send, recv, |receiver, batch| {
-        batch.extend(std::iter::from_fn(|| receiver.try_recv().ok()).take(BATCH - 1));
-    });
+tachyonix::channel(CAPACITY), send, recv, |receiver, batch| {
+    batch.extend(std::iter::from_fn(|| receiver.try_recv().ok()).take(BATCH - 1));
+});
 
 fn both<C: Channel>(
     group: &mut BenchmarkGroup<'_, WallTime>,

@@ -2,9 +2,9 @@
 
 use crate::{BATCH, CAPACITY, Check, Point, group, share};
 use corsair::edge::{self, Options, Queue, Ring};
+use criterion::BenchmarkGroup;
 use criterion::Criterion;
 use criterion::measurement::WallTime;
-use criterion::BenchmarkGroup;
 use std::sync::mpsc;
 use std::thread;
 
@@ -97,7 +97,9 @@ impl Channel for Ring {
     }
 
     fn send_all(sender: &mut Self::Sender, batch: &mut Vec<Point>) {
-        sender.collect_all_blocking(batch).expect("the emitter lives");
+        sender
+            .collect_all_blocking(batch)
+            .expect("the emitter lives");
     }
 
     fn receive_many(receiver: &mut Self::Receiver, batch: &mut Vec<Point>) {
@@ -126,7 +128,9 @@ impl Channel for Queue {
     }
 
     fn send_all(sender: &mut Self::Sender, batch: &mut Vec<Point>) {
-        sender.collect_all_blocking(batch).expect("the emitter lives");
+        sender
+            .collect_all_blocking(batch)
+            .expect("the emitter lives");
     }
 
     fn receive_many(receiver: &mut Self::Receiver, batch: &mut Vec<Point>) {
@@ -220,7 +224,12 @@ channel!(Kanal: kanal::Sender<Point>, kanal::Receiver<Point> = kanal::bounded(CA
 channel!(Async: async_channel::Sender<Point>, async_channel::Receiver<Point> =
     async_channel::bounded(CAPACITY), send_blocking);
 
-fn both<C: Channel>(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, senders: u64, batches: bool) {
+fn both<C: Channel>(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    name: &str,
+    senders: u64,
+    batches: bool,
+) {
     group.bench_function(name, |bencher| {
         bencher.iter(|| match batches {
             true => in_batches::<C>(senders).all(),

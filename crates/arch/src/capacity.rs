@@ -190,7 +190,7 @@ struct Loads<'a> {
 }
 
 impl Loads<'_> {
-    /// Whether a load is borne. `None` if a run was cut.
+    /// Whether a load is borne. `None` if a run was cancelled.
     fn holds(&mut self, load: f64) -> Result<Option<bool>, SimulateError> {
         let Some(point) = self.trial.point(Some(load))? else {
             return Ok(None);
@@ -277,7 +277,7 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// Runs a load until it is clear whether it is borne. `None` if a run was cut.
+    /// Runs a load until it is clear whether it is borne. `None` if a run was cancelled.
     fn point(&self, load: Option<f64>) -> Result<Option<Point>, SimulateError> {
         let mut runs: Vec<Run> = Vec::new();
         let limit = self.search.limit.as_secs_f64();
@@ -346,7 +346,7 @@ impl Trial<'_> {
         runs.into_iter().collect()
     }
 
-    /// Runs a load once. `None` if the run was cut.
+    /// Runs a load once. `None` if the run was cancelled.
     fn run(&self, load: Option<f64>, number: u64) -> Result<Option<Run>, SimulateError> {
         let limit = self.search.limit;
         let least = load.map(|load| Duration::from_secs_f64(LEAST_REQUESTS / load));
@@ -374,7 +374,7 @@ impl Trial<'_> {
             }
         }
         let (report, totals) = simulate(Executor::Virtual, &config, topology, &plan)?;
-        if report.outcome == Outcome::Cut {
+        if report.outcome == Outcome::Cancelled {
             return Ok(None);
         }
         let slowest = |part: f64| {

@@ -59,7 +59,7 @@ impl Measured {
     }
 }
 
-/// Runs a topology once on one thread. `None` if the run was cut.
+/// Runs a topology once on one thread. `None` if the run was cancelled.
 ///
 /// # Errors
 /// See [`SimulateError`].
@@ -75,7 +75,7 @@ pub fn measure(
         ..config.clone()
     };
     let (report, totals) = simulate(Executor::Virtual, &config, topology.clone(), plan)?;
-    if report.outcome == Outcome::Cut {
+    if report.outcome == Outcome::Cancelled {
         return Ok(None);
     }
     let counted = plan.duration.saturating_sub(plan.warm_up);
@@ -168,7 +168,7 @@ pub struct Compared {
     pub difference: Estimate,
 }
 
-/// Runs two topologies from the same seeds, and compares what is measured. `None` if a run was cut.
+/// Runs two topologies from the same seeds, and compares what is measured. `None` if a run was cancelled.
 ///
 /// # Errors
 /// See [`SimulateError`].

@@ -312,7 +312,7 @@ impl Keeper {
     }
 }
 
-/// Hands in what it has done when the run is over, or cut.
+/// Hands in what it has done when the run is over, or cancelled.
 impl Drop for Keeper {
     fn drop(&mut self) {
         let mut totals = self.model.totals.lock();

@@ -332,7 +332,7 @@ impl Node {
 }
 
 /// Hands in what the instance has done when it is gone: after its goodbye, or because the run was
-/// cut.
+/// cancelled.
 impl Drop for Node {
     fn drop(&mut self) {
         let track = self.host.track.take();

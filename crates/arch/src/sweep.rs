@@ -155,7 +155,7 @@ impl Sweep {
         (self.grid.settings(point), seed)
     }
 
-    /// Makes a run. `None` if it was cut.
+    /// Makes a run. `None` if it was cancelled.
     ///
     /// # Errors
     /// [`SweepError::Setup`] or [`SweepError::Simulate`].
@@ -167,7 +167,7 @@ impl Sweep {
     }
 
     /// Makes all runs that `made` does not have, on `config.workers` threads, and adds them to it and to the
-    /// file. `done` is told how many there are each time. False if it was cut.
+    /// file. `done` is told how many there are each time. False if it was cancelled.
     ///
     /// # Errors
     /// What is wrong with a run or the file; what was made before is in it.

@@ -299,7 +299,7 @@ impl Track {
         self.spread(mean, now, |slice| &mut slice.used);
     }
 
-    /// The run is over, or cut.
+    /// The run is over, or cancelled.
     pub(crate) fn end(&mut self, now: u64) {
         let (queue, busy, available) = (self.queue, self.busy, self.available);
         self.spread(queue, now, |slice| &mut slice.queued);

@@ -114,7 +114,7 @@ pub fn run(args: &CapacityArgs) -> Result<()> {
         ..Config::default()
     };
     config.workers = args.workers.unwrap_or(config.workers);
-    interrupt::on_ctrl_c(config.cut.clone());
+    interrupt::on_ctrl_c(config.cancel.clone());
     let plan = Plan {
         duration: args.duration,
         ..Plan::default()

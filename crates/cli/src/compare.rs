@@ -56,7 +56,7 @@ pub fn run(args: &CompareArgs) -> Result<()> {
     let svg = args.svg.as_deref().map(Replacement::begin).transpose();
     let svg = svg.context("--svg")?;
     let (config, plan) = (args.run.config(), args.run.plan()?);
-    interrupt::on_ctrl_c(config.cut.clone());
+    interrupt::on_ctrl_c(config.cancel.clone());
     let compared = compare(&config, [&a, &b], &plan, args.seeds)?;
     let Some(compared) = compared else {
         bail!("stopped before all runs were made");

@@ -98,7 +98,7 @@ pub fn run(args: &ForkArgs) -> Result<()> {
         branch.with_context(|| format!("--branches: {}", named.name))
     });
     let made = made.collect::<Result<Vec<Branch>>>()?;
-    interrupt::on_ctrl_c(options.config.cut.clone());
+    interrupt::on_ctrl_c(options.config.cancel.clone());
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let workers = args.workers.unwrap_or(cores).get();
     let runs = in_parallel(workers, made.len() * args.seeds, |number| {
@@ -167,7 +167,7 @@ impl Forks {
         until.max(from).since(from)
     }
 
-    /// What a branch measures; none if it was cut.
+    /// What a branch measures; none if it was cancelled.
     fn measure(&self, branch: &Branch) -> Result<Option<Measured>> {
         let mut live = self.begin(branch)?;
         let counted = self.counted(&live);
@@ -178,8 +178,9 @@ impl Forks {
             }
             _ => live.finish()?,
         };
-        let is_cut = report.outcome == Outcome::Cut || self.config.cut.is_cut();
-        Ok((!is_cut).then(|| measured(&totals, counted)))
+        let is_cancelled =
+            report.outcome == Outcome::Cancelled || self.config.cancel.is_cancelled();
+        Ok((!is_cancelled).then(|| measured(&totals, counted)))
     }
 }
 

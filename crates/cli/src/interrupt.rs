@@ -1,15 +1,15 @@
 //! Ctrl-C: the first ends the run cleanly, the second ends the process.
 
-use corsair::Cut;
+use corsair::CancelToken;
 use std::thread;
 use tokio::runtime::{Builder, Runtime};
 
 /// The exit code of a process that Ctrl-C has ended.
 pub const EXIT_CODE: u8 = 130;
 
-/// Lets Ctrl-C cut runs with this switch. Where the system gives no handler, Ctrl-C ends the
+/// Lets Ctrl-C cancel the runs that have this token. Where the system gives no handler, Ctrl-C ends the
 /// process at once, as it would anyway.
-pub fn on_ctrl_c(cut: Cut) {
+pub fn on_ctrl_c(cancel: CancelToken) {
     let Ok(runtime) = Builder::new_current_thread().enable_all().build() else {
         return;
     };
@@ -19,10 +19,10 @@ pub fn on_ctrl_c(cut: Cut) {
     };
     let listen = async move {
         while presses.next().await {
-            if cut.is_cut() {
+            if cancel.is_cancelled() {
                 std::process::exit(EXIT_CODE.into());
             }
-            cut.cut();
+            cancel.cancel();
         }
     };
     // Without the thread, Ctrl-C would do nothing at all; so there is no going on without it.

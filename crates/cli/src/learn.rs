@@ -57,7 +57,7 @@ pub fn run(args: &LearnArgs) -> Result<()> {
         seed: args.seed,
         ..Config::default()
     };
-    interrupt::on_ctrl_c(config.cut.clone());
+    interrupt::on_ctrl_c(config.cancel.clone());
     let judged = learned.judge(&config).map_err(|error| anyhow!("{error}"))?;
     let is_written = out.is_some();
     if let Some(mut file) = out {

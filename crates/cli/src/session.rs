@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow};
 use corsair::Time;
 use corsair_view::{Make, World, replay};
 
-/// Runs a world in a session until it is cut, or does again what was done in one. The world is as it
+/// Runs a world in a session until it is cancelled, or does again what was done in one. The world is as it
 /// is then; it may not have ended.
 ///
 /// # Errors
@@ -56,7 +56,7 @@ fn watched<W: World>(
     if held.open {
         open(&url);
     }
-    Ok(session.run(&options.config.cut))
+    Ok(session.run(&options.config.cancel))
 }
 
 #[cfg(not(feature = "ui"))]

@@ -49,7 +49,7 @@ fn simulate(options: &Options, args: &str, workload: impl Workload) -> Result<Ex
             "corsair: serving times at http://{address}/metrics"
         ));
     }
-    interrupt::on_ctrl_c(options.config.cut.clone());
+    interrupt::on_ctrl_c(options.config.cancel.clone());
     let measure = match options.executor {
         Executor::Virtual => Measure::Virtual(options.config.progress.clone()),
         _ => Measure::Clock,
@@ -123,7 +123,7 @@ pub fn tell(
     });
     Ok(match report.outcome {
         Outcome::Completed | Outcome::Running => ExitCode::SUCCESS,
-        Outcome::Cut => ExitCode::from(interrupt::EXIT_CODE),
+        Outcome::Cancelled => ExitCode::from(interrupt::EXIT_CODE),
     })
 }
 
@@ -153,7 +153,7 @@ pub fn settings(options: &Options, args: &str, workload: &impl Workload) -> Resu
             .extend([GraphFormat::GraphMl, GraphFormat::Gexf]);
     }
     settings.neo4j.clone_from(&options.neo4j);
-    settings.cut = Some(options.config.cut.clone());
+    settings.cancel = Some(options.config.cancel.clone());
     if options.messages {
         settings.messages = Some(Box::new(crate::console::Stdout::new()));
     }

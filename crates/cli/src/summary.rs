@@ -16,7 +16,7 @@ pub struct Summary<S> {
     executor: &'static str,
     seed: u64,
     workers: usize,
-    /// `completed` or `cut`.
+    /// `completed` or `cancelled`.
     outcome: &'static str,
     #[serde(flatten)]
     subject: S,
@@ -97,7 +97,7 @@ impl<S: Subject> Summary<S> {
             workers: report.workers,
             outcome: match report.outcome {
                 Outcome::Completed => "completed",
-                Outcome::Cut => "cut",
+                Outcome::Cancelled => "cancelled",
                 Outcome::Running => "running",
             },
             subject,
@@ -134,7 +134,7 @@ impl<S> Summary<S> {
 impl<S: Subject> fmt::Display for Summary<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let outcome = match self.outcome {
-            "cut" => "cut short by Ctrl-C",
+            "cancelled" => "cancelled by Ctrl-C",
             _ => "complete",
         };
         self.subject.headline(outcome, f)?;

@@ -56,7 +56,7 @@ pub fn run(args: &SweepArgs) -> Result<()> {
     let config = args.run.config();
     let (mut file, mut made) = SweepFile::open(&sweep, &args.out).map_err(flagged)?;
     let (before, total) = (made.len(), sweep.len());
-    interrupt::on_ctrl_c(config.cut.clone());
+    interrupt::on_ctrl_c(config.cancel.clone());
     let console = Console::new(true);
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {eta} left")?;
     let bar = ProgressBar::new(total as u64).with_style(style);

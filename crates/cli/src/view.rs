@@ -32,7 +32,7 @@ pub fn run(args: &ViewArgs) -> Result<()> {
     use crate::console::Console;
     use crate::{interrupt, options, session};
     use anyhow::{Context, anyhow};
-    use corsair::Cut;
+    use corsair::CancelToken;
     use corsair_view::{Drawn, Server, Session};
     let text = if args.ui.is_empty() { ":0" } else { &args.ui };
     let address = options::session::address(text);
@@ -42,8 +42,8 @@ pub fn run(args: &ViewArgs) -> Result<()> {
     let drawn = Drawn::read(&args.path)?;
     let (held, handle) = Session::new(drawn, Default::default(), None);
     let server = Server::start(address, handle).context("--ui")?;
-    let cut = Cut::default();
-    interrupt::on_ctrl_c(cut.clone());
+    let cancel = CancelToken::default();
+    interrupt::on_ctrl_c(cancel.clone());
     let url = server.url();
     Console::new(true).line(format_args!(
         "corsair: {} is shown at {url} (Ctrl-C ends it)",
@@ -52,7 +52,7 @@ pub fn run(args: &ViewArgs) -> Result<()> {
     if args.open {
         session::open(&url);
     }
-    held.run(&cut);
+    held.run(&cancel);
     Ok(())
 }
 

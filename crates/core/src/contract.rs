@@ -30,7 +30,7 @@ pub use actor::{Actor, Flow, drive};
 pub use address::{Addr, AddrRange};
 pub use async_context::AsyncContext;
 pub use config::{
-    Config, ConfigError, Cut, DeadLetters, Executor, Latency, Overflow, Panics, Progress,
+    CancelToken, Config, ConfigError, DeadLetters, Executor, Latency, Overflow, Panics, Progress,
 };
 pub use context::Context;
 /// Implements the trait [`Kind`](trait@Kind) for a state that is plain data.

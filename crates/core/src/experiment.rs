@@ -53,7 +53,7 @@ pub trait Experiment<M: Message>: Send + 'static {
 /// ```
 ///
 /// # Errors
-/// See [`RunError`]; [`RunError::NoValue`] if the run was cut, or its root stopped, before that returned.
+/// See [`RunError`]; [`RunError::NoValue`] if the run was cancelled, or its root stopped, before that returned.
 pub fn measure<M: Message, E: Experiment<M>>(
     executor: Executor,
     config: &Config,

@@ -182,7 +182,7 @@ pub fn config(base: Config) -> Config {
 }
 
 /// Runs the scenario, with [`config`] applied, and returns the executor's report and the FSM's
-/// tally. A run that was cut has no tally.
+/// tally. A run that was cancelled has no tally.
 ///
 /// # Errors
 /// See [`FsmError`].

@@ -78,9 +78,9 @@ mod readme {}
 extern crate self as corsair;
 
 pub use contract::{
-    Actor, ActorTotals, Addr, AddrRange, AskError, AsyncContext, Config, ConfigError, Context, Cut,
-    DeadLetters, Distribution, DistributionError, Envelope, Event, Executor, Fingerprint, Flow,
-    Gauge, Histogram, Interval, KindCount, Latency, Message, Outcome, Overflow, PanicReport,
+    Actor, ActorTotals, Addr, AddrRange, AskError, AsyncContext, CancelToken, Config, ConfigError,
+    Context, DeadLetters, Distribution, DistributionError, Envelope, Event, Executor, Fingerprint,
+    Flow, Gauge, Histogram, Interval, KindCount, Latency, Message, Outcome, Overflow, PanicReport,
     Panics, Probes, Progress, Random, Reason, Report, RunError, Scenario, Script, Select, Series,
     SpanId, Spawn, Ticket, Time, TimerHandle, Token, Wait, Waiting, WaitingActor, drive, perform,
 };

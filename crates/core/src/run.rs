@@ -37,7 +37,7 @@ use tokio::runtime::Handle;
 /// ```
 ///
 /// # Errors
-/// See [`RunError`]. A cut run is no error ([`Outcome::Cut`](crate::Outcome::Cut)).
+/// See [`RunError`]. A cancelled run is no error ([`Outcome::Cancelled`](crate::Outcome::Cancelled)).
 pub fn run<M: Message>(
     executor: Executor,
     config: &Config,
@@ -107,7 +107,7 @@ pub fn run_on_wall_clock<M: Message>(
 /// ```
 ///
 /// # Errors
-/// See [`RunError`]. A cut run is no error ([`Outcome::Cut`](crate::Outcome::Cut)).
+/// See [`RunError`]. A cancelled run is no error ([`Outcome::Cancelled`](crate::Outcome::Cancelled)).
 pub fn simulate<M: Message>(
     config: &Config,
     scenario: impl Scenario<M>,
@@ -123,8 +123,8 @@ pub fn simulate<M: Message>(
 /// The calling thread waits until the run is over and every body dropped. It must not be one that
 /// runs the runtime's tasks: take a thread of its own, or one that may block.
 ///
-/// If the runtime is shut down meanwhile, the run is cut, and so is [`Config::cut`]. On a runtime that nobody
-/// drives nothing happens until somebody does, or the run is cut or its [`Config::end`] is over; then bodies are
+/// If the runtime is shut down meanwhile, the run is cancelled, and so is [`Config::cancel`]. On a runtime that nobody
+/// drives nothing happens until somebody does, or the run is cancelled or its [`Config::end`] is over; then bodies are
 /// dropped by the calling thread.
 ///
 /// # Errors

@@ -2,7 +2,7 @@
 //!
 //! A thread takes the records of all lanes, orders those that may be ordered, and hands them to
 //! the sinks: graph files, flows, the log of messages. What cannot be written ends the output and
-//! cuts the run; until the run has ended, the thread goes on emptying lanes, so that no thread waits
+//! cancels the run; until the run has ended, the thread goes on emptying lanes, so that no thread waits
 //! for it in vain.
 
 mod merge;
@@ -15,7 +15,7 @@ use crate::recorder::Wanted;
 use crate::recorder::lane::{Lanes, Next};
 use crate::times::{csv, guess};
 use crate::{ObserveError, Observed, Recorder, SavedOutputs, ServiceTimes, Settings, Source};
-use corsair::Cut;
+use corsair::CancelToken;
 use merge::Merge;
 use sinks::Sinks;
 use std::collections::BTreeMap;
@@ -61,12 +61,12 @@ impl Observer {
                 feature: "metrics",
             });
         }
-        let cut = settings.cut.clone();
+        let cancel = settings.cancel.clone();
         let taken = Arc::clone(&lanes);
         let writer = std::thread::Builder::new()
             .name("observer".to_owned())
             .spawn(move || {
-                write(&taken, &mut sinks, cut.as_ref())?;
+                write(&taken, &mut sinks, cancel.as_ref())?;
                 Ok(sinks)
             })
             .map_err(ObserveError::Thread)?;
@@ -159,8 +159,12 @@ impl Drop for Observer {
 }
 
 /// The work of the thread that writes.
-fn write(lanes: &Lanes, sinks: &mut Sinks, cut: Option<&Cut>) -> Result<(), ObserveError> {
-    let _ending = Ending { lanes, cut };
+fn write(
+    lanes: &Lanes,
+    sinks: &mut Sinks,
+    cancel: Option<&CancelToken>,
+) -> Result<(), ObserveError> {
+    let _ending = Ending { lanes, cancel };
     let mut merge = Merge::new(lanes.watermark().is_some());
     let mut spare = Vec::new();
     let mut outcome = Ok(());
@@ -178,8 +182,8 @@ fn write(lanes: &Lanes, sinks: &mut Sinks, cut: Option<&Cut>) -> Result<(), Obse
         let count = ready.len() as u64;
         if outcome.is_ok() {
             outcome = sinks.write(ready);
-            if let (Err(_), Some(cut)) = (&outcome, cut) {
-                cut.cut();
+            if let (Err(_), Some(cancel)) = (&outcome, cancel) {
+                cancel.cancel();
             }
         } else {
             drop(ready);
@@ -220,14 +224,14 @@ fn save(sinks: &mut Sinks, lanes: &Lanes) -> Result<SavedOutputs, ObserveError> 
 /// no thread would take what it records.
 struct Ending<'a> {
     lanes: &'a Lanes,
-    cut: Option<&'a Cut>,
+    cancel: Option<&'a CancelToken>,
 }
 
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
         self.lanes.close();
-        if let (true, Some(cut)) = (std::thread::panicking(), self.cut) {
-            cut.cut();
+        if let (true, Some(cancel)) = (std::thread::panicking(), self.cancel) {
+            cancel.cancel();
         }
     }
 }

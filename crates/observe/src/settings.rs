@@ -2,7 +2,7 @@
 
 use crate::recorder::Wanted;
 use crate::{Clock, Places, Replacement, Resumed, SeenSpan};
-use corsair::Cut;
+use corsair::CancelToken;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -59,8 +59,8 @@ pub struct Settings {
     pub metrics: Option<SocketAddr>,
     /// Log every message here.
     pub messages: Option<Box<dyn Write + Send>>,
-    /// Cut the run if its output cannot be written any longer.
-    pub cut: Option<Cut>,
+    /// CancelToken the run if its output cannot be written any longer.
+    pub cancel: Option<CancelToken>,
     /// Threads that marshal flows, beside those of the run.
     pub workers: usize,
     /// How many other processes of the run [relay](crate::Relay) what their actors tell.
@@ -96,7 +96,7 @@ impl Settings {
             guesses: BTreeMap::new(),
             metrics: None,
             messages: None,
-            cut: None,
+            cancel: None,
             workers: 1,
             sources: 0,
             resumed: None,

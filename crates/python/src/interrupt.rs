@@ -4,7 +4,7 @@
 //! takes the interpreter ten times a second: to let it handle signals, which only the main thread does, and
 //! to call for progress.
 
-use corsair::Cut;
+use corsair::CancelToken;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,13 +15,13 @@ use std::time::Duration;
 /// How often signals and progress are looked at.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Does work that `cut` ends early. `progress` is called with what `so_far` gives.
+/// Does work that `cancel` ends early. `progress` is called with what `so_far` gives.
 ///
 /// # Errors
 /// What the interpreter or `progress` raised while the work went on, or a fault of the work.
 pub fn watched<T: Send>(
     py: Python<'_>,
-    cut: &Cut,
+    cancel: &CancelToken,
     progress: Option<&Bound<'_, PyAny>>,
     so_far: impl Fn() -> f64,
     work: impl FnOnce() -> T + Send,
@@ -53,7 +53,7 @@ pub fn watched<T: Send>(
                     None => Ok(()),
                 });
                 if let Err(error) = told {
-                    cut.cut();
+                    cancel.cancel();
                     raised = Some(error);
                 }
             }

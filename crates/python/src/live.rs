@@ -6,7 +6,7 @@ use crate::interrupt::watched;
 use crate::recording::Recording;
 use crate::run::{About, Job, Ran, job};
 use crate::saved::{self, Saved};
-use corsair::{Cut, Progress, Time};
+use corsair::{CancelToken, Progress, Time};
 use corsair_arch::live::{Live as World, ResumeError, Sending};
 use corsair_arch::{Command, Plan};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -28,7 +28,7 @@ pub struct Live {
     names: Vec<String>,
     /// The service of each instance.
     services: Vec<String>,
-    cut: Cut,
+    cancel: CancelToken,
     progress: Progress,
     /// How long the load lasts, in seconds.
     lasts: f64,
@@ -126,7 +126,7 @@ impl Live {
         let services =
             services.map(|instance| topology.services[instance.service as usize].name.clone());
         let services = services.collect();
-        let (cut, progress) = (config.cut.clone(), config.progress.clone());
+        let (cancel, progress) = (config.cancel.clone(), config.progress.clone());
         let lasts = plan.duration.as_secs_f64();
         let world = match saved {
             None => World::new(&config, topology, &plan).map_err(|e| error::simulate(&e))?,
@@ -145,7 +145,7 @@ impl Live {
             recording: Mutex::new(Some(recording)),
             names,
             services,
-            cut,
+            cancel,
             progress,
             lasts,
             process: std::process::id(),
@@ -204,7 +204,7 @@ impl Live {
                 None => world.simulation().run_until(until),
                 Some(Span(at_most)) => run_slices(world, until, at_most),
             };
-            watched(py, &self.cut, progress, so_far, go_on)
+            watched(py, &self.cancel, progress, so_far, go_on)
         })
     }
 
@@ -321,9 +321,9 @@ impl Live {
             return Err(over());
         };
         if here {
-            self.cut.cut();
+            self.cancel.cancel();
         }
-        let finished = watched(py, &self.cut, None, || 0.0, || world.finish())?;
+        let finished = watched(py, &self.cancel, None, || 0.0, || world.finish())?;
         let (report, totals) = finished.map_err(|e| error::simulate(&e))?;
         let recording = self.recording.lock();
         let recording = recording.unwrap_or_else(PoisonError::into_inner).take();

@@ -49,7 +49,7 @@ impl Recording {
         settings.kinds = KINDS;
         settings.operations = topology.operations();
         settings.guesses = topology.guesses();
-        settings.cut = Some(config.cut.clone());
+        settings.cancel = Some(config.cancel.clone());
         settings.times = false;
         settings.resumed = saved.and_then(Saved::outputs);
         let out: Option<PathBuf> = arguments.maybe("out")?;

@@ -209,7 +209,7 @@ pub fn simulate(
         let ran = simulate_topology(Executor::Virtual, &config, topology, &plan);
         ran.map_err(|e| error::simulate(&e))
     };
-    let (report, totals) = watched(py, &config.cut, progress.as_ref(), so_far, run)??;
+    let (report, totals) = watched(py, &config.cancel, progress.as_ref(), so_far, run)??;
     let recorded = recording.finish()?;
     about.leave(py, &report, totals, recorded)
 }
@@ -296,7 +296,7 @@ fn summary(arch: &str, report: &Report, services: ServicesSummary) -> PyResult<S
         seed: report.seed,
         workers: report.workers,
         outcome: match report.outcome {
-            Outcome::Cut => "cut",
+            Outcome::Cancelled => "cancelled",
             _ => "completed",
         },
         services,

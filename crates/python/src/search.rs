@@ -87,7 +87,8 @@ pub fn capacity(
         };
         corsair_arch::capacity(&config, &topology, &plan, &search, count)
     };
-    let found = watched(py, &config.cut, progress.as_ref(), so_far, find)?.map_err(error::value)?;
+    let found =
+        watched(py, &config.cancel, progress.as_ref(), so_far, find)?.map_err(error::value)?;
     let title = format!("{}: response time by load", topology.arch);
     let svg = picture::capacity(&title, &found, search.limit).map_err(error::failed)?;
     let summary = CapacitySummary::new(arch, search.limit, &topology, &found);
@@ -156,7 +157,8 @@ pub fn instances(
             tried.fetch_add(1, Ordering::Relaxed);
         })
     };
-    let found = watched(py, &config.cut, progress.as_ref(), so_far, find)?.map_err(error::value)?;
+    let found =
+        watched(py, &config.cancel, progress.as_ref(), so_far, find)?.map_err(error::value)?;
     let topology = make(1).map_err(error::value)?;
     let summary = InstancesSummary::new(arch, service, search.limit, &topology, &found);
     json(&summary)
@@ -191,7 +193,7 @@ pub fn compare(
     let progress = arguments.progress()?;
     let compared = watched(
         py,
-        &config.cut,
+        &config.cancel,
         progress.as_ref(),
         || 0.0,
         || corsair_arch::compare(&config, [&a, &b], &plan, seeds as usize),
@@ -217,7 +219,7 @@ pub fn learn(
     let progress = arguments.progress()?;
     let learned = watched(
         py,
-        &config.cut,
+        &config.cancel,
         progress.as_ref(),
         || 0.0,
         || {

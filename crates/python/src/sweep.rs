@@ -102,9 +102,9 @@ impl Sweep {
         let number = self.number(number)?;
         let config = Config::default();
         let work = || self.grid.measure(&config, number);
-        let measured = watched(py, &config.cut, None, || 0.0, work)?;
+        let measured = watched(py, &config.cancel, None, || 0.0, work)?;
         let measured = measured.map_err(|e| wrong(py, &e))?;
-        let measured = measured.ok_or_else(|| error::failed("the run was cut"))?;
+        let measured = measured.ok_or_else(|| error::failed("the run was cancelled"))?;
         Ok(numbers(&measured))
     }
 
@@ -134,7 +134,7 @@ impl Sweep {
             let tell = |count| done.store(count, Ordering::Relaxed);
             grid.make(&config, file.as_mut(), &mut made, tell)
         };
-        watched(py, &config.cut, progress.as_ref(), so_far, work)?.map_err(|e| wrong(py, &e))?;
+        watched(py, &config.cancel, progress.as_ref(), so_far, work)?.map_err(|e| wrong(py, &e))?;
         Ok(made.iter().map(numbers).collect())
     }
 

@@ -125,7 +125,7 @@ def test_a_run_stops_early_and_goes_on(tmp_path):
     whole = corsair.run("lamp", duration=4, checkpoint_at=1, checkpoint_dir=tmp_path)
     early = corsair.resume(tmp_path, until=2, checkpoint_at=1.5)
     # The time of its last event.
-    assert early.summary["outcome"] == "cut" and 1.9 < early.summary["time_seconds"] <= 2
+    assert early.summary["outcome"] == "cancelled" and 1.9 < early.summary["time_seconds"] <= 2
     assert 0 < early.summary["requests"] < whole.summary["requests"]
     assert [one.name for one in sorted(tmp_path.iterdir())] == ["000001-asked", "000002-asked"]
     same(corsair.resume(tmp_path).summary, whole.summary)

@@ -14,7 +14,7 @@
 #![allow(clippy::print_stdout, reason = "it tells what it has measured")]
 
 use corsair::fsm::{self, Fsm};
-use corsair::{Config, Cut, Executor};
+use corsair::{CancelToken, Config, Executor};
 use corsair_arch::{Plan, Scale, Topology, read, simulate};
 use corsair_view::{Asked, Control, Handle, Level, Pirates, Services, Session, World};
 use std::num::NonZeroUsize;
@@ -51,7 +51,7 @@ fn processor_time() -> u64 {
 /// Holds a world, lets it go on as fast as it goes to its end, and returns it.
 fn held<W: World>(world: W, is_watched: bool) -> W {
     let (session, handle) = Session::new(world, Default::default(), None);
-    let cut = Cut::default();
+    let cancel = CancelToken::default();
     let tell = |handle: &Handle, control| {
         let told = handle.ask_blocking(Asked::Control(control));
         told.expect("the run is not over");
@@ -77,9 +77,9 @@ fn held<W: World>(world: W, is_watched: bool) -> W {
                     break;
                 }
             }
-            cut.cut();
+            cancel.cancel();
         });
-        session.run(&cut)
+        session.run(&cancel)
     })
 }
 

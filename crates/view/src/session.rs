@@ -22,7 +22,7 @@ use advance::Pace;
 use checkpoints::Checkpoints;
 pub use checkpoints::Shown;
 pub use control::{Asked, Control, StepBy, Until};
-use corsair::{Cut, Time};
+use corsair::{CancelToken, Time};
 use handle::Question;
 pub use handle::{Handle, Watching};
 use serde::Serialize;
@@ -40,7 +40,7 @@ const MOST_ASKED: usize = 64;
 /// Frames come at most once in so long.
 const BETWEEN_FRAMES: Duration = Duration::from_millis(50);
 
-/// How long a session that is paused sleeps at most before it looks whether it was cut.
+/// How long a session that is paused sleeps at most before it looks whether it was cancelled.
 const NAP: Duration = Duration::from_millis(50);
 
 /// Makes the world as it was in the beginning, with room for more.
@@ -174,9 +174,9 @@ impl<W: World> Session<W> {
         Ok(())
     }
 
-    /// Runs until it is cut, or no handle is left, and gives back the simulation as it is then.
-    pub fn run(mut self, cut: &Cut) -> W {
-        while !cut.is_cut() {
+    /// Runs until it is cancelled, or no handle is left, and gives back the simulation as it is then.
+    pub fn run(mut self, cancel: &CancelToken) -> W {
+        while !cancel.is_cancelled() {
             let wait = if self.is_playing {
                 self.pace.wait()
             } else {

@@ -2,7 +2,7 @@
 //! which draws nothing gets nothing more.
 #![cfg(feature = "server")]
 
-use corsair::{Config, Cut};
+use corsair::{CancelToken, Config};
 use corsair_arch::{Plan, Scale, Topology, read};
 use corsair_view::{Server, Services, Session};
 use serde_json::{Value, json};
@@ -31,17 +31,17 @@ fn served(visit: impl FnOnce(&str, &str) + Send) {
         .split_once('/')
         .unwrap();
     let (host, path) = (host.to_owned(), format!("/{path}"));
-    let cut = Cut::default();
+    let cancel = CancelToken::default();
     std::thread::scope(|scope| {
-        let ends = cut.clone();
+        let ends = cancel.clone();
         let visitor = scope.spawn(move || {
             let visited = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 visit(&host, &path);
             }));
-            ends.cut();
+            ends.cancel();
             visited
         });
-        session.run(&cut);
+        session.run(&cancel);
         visitor.join().unwrap().unwrap();
     });
     drop(server);

@@ -2,7 +2,7 @@
 //! bit.
 
 use corsair::fsm::Fsm;
-use corsair::{Config, Cut};
+use corsair::{CancelToken, Config};
 use corsair_arch::{Plan, Scale, Topology, read, read_text};
 use corsair_view::{
     Asked, Control, Handle, Level, Pirates, Recording, Room, Services, Session, StepBy, World,
@@ -65,7 +65,7 @@ fn session<W: World, T: Send>(
     std::thread::scope(|scope| {
         let mut handle = handle;
         let driver = scope.spawn(move || drive(&mut handle));
-        let world = session.run(&Cut::default());
+        let world = session.run(&CancelToken::default());
         (driver.join().unwrap(), world)
     })
 }

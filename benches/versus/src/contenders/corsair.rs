@@ -76,7 +76,7 @@ impl Contender for Corsair {
         };
         let (report, tally) = fsm::run(self.executor, &config, scenario.watched_by(Stopwatch))
             .map_err(|error| error.to_string())?;
-        let tally = tally.ok_or("the run was cut")?;
+        let tally = tally.ok_or("the run was cancelled")?;
         Ok(Run {
             delivery: DELIVERY.get().copied().unwrap_or_default(),
             given: tally.minted,

@@ -80,7 +80,7 @@ fn few_instances_are_run_by_one_worker_if_nobody_says_how_many() {
 }
 
 #[test]
-fn a_run_that_is_cut_tells_what_it_has_done_until_then() {
+fn a_cancelled_run_tells_what_it_has_done_until_then() {
     for executor in [
         Executor::Virtual,
         Executor::Tokio,
@@ -95,14 +95,14 @@ fn a_run_that_is_cut_tells_what_it_has_done_until_then() {
             ..Plan::default()
         };
         let config = Config::default();
-        let cut = config.cut.clone();
+        let cancel = config.cancel.clone();
         let cutting = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(300));
-            cut.cut();
+            cancel.cancel();
         });
         let (report, totals) = simulate(executor, &config, topology, &plan).unwrap();
         cutting.join().unwrap();
-        assert_eq!(report.outcome, Outcome::Cut, "{executor:?}");
+        assert_eq!(report.outcome, Outcome::Cancelled, "{executor:?}");
         assert!(totals.requests() > 20, "{executor:?}: {totals:?}");
         assert!(totals.slowest().is_some(), "{executor:?}");
         assert_eq!(totals.goodbyes, 0, "{executor:?}");

@@ -169,7 +169,7 @@ fn spread<W: Spread>(
         relays: simulation::settings(&options, described, &workload)?.wants_records(),
         shares_memory: true,
     };
-    interrupt::on_ctrl_c(options.config.cut.clone());
+    interrupt::on_ctrl_c(options.config.cancel.clone());
     let (builders, mut cluster) = (member.connect)(membership.meet()?)?;
     if let Some(origin) = cluster.origin() {
         go_on(&mut options, origin, resumed.as_ref())?;
@@ -226,7 +226,7 @@ fn spread<W: Spread>(
         writer.finish();
     }
     let Some(observer) = attended.observer else {
-        return Ok(match options.config.cut.is_cut() {
+        return Ok(match options.config.cancel.is_cancelled() {
             true => ExitCode::from(interrupt::EXIT_CODE),
             false => ExitCode::SUCCESS,
         });

@@ -7,7 +7,7 @@ use crate::flags::values::Values;
 use crate::options::Options;
 use crate::{interrupt, text};
 use anyhow::{Context, Result, anyhow, bail};
-use corsair::Cut;
+use corsair::CancelToken;
 use corsair_cluster::{
     ClusterError, Hosts, Inherited, Limits, Lineage, LocalProcesses, MOST_PROCESSES, Mesh, Origin,
     Secret,
@@ -151,8 +151,8 @@ fn begin(
     let program = std::env::current_exe()
         .map_err(|error| anyhow!("cannot find this program again: {error}"))?;
     // Ctrl-C reaches them, too, and ends the run; who waits for them has only to outlive them.
-    let cut = Cut::default();
-    interrupt::on_ctrl_c(cut.clone());
+    let cancel = CancelToken::default();
+    interrupt::on_ctrl_c(cancel.clone());
     let newest = options.checkpoints.as_ref().map(Newest::since_now);
     let all = restarts.unwrap_or(0);
     let mut origin = None;
@@ -161,7 +161,7 @@ fn begin(
         for complaint in &ended.complaints {
             complain(complaint.strip_prefix("corsair: ").unwrap_or(complaint));
         }
-        if !ended.is_lost || restart > all || cut.is_cut() {
+        if !ended.is_lost || restart > all || cancel.is_cancelled() {
             return Ok(ExitCode::from(ended.code));
         }
         origin = newest.as_ref().and_then(Newest::origin);

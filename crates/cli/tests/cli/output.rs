@@ -181,7 +181,7 @@ fn ctrl_c_ends_a_run_cleanly_with_its_summary() {
         let (code, printed) = interrupted(&args);
         assert_eq!(code, Some(130), "{executor}: {printed}");
         assert!(
-            printed.contains("corsair: cut short by Ctrl-C"),
+            printed.contains("corsair: cancelled by Ctrl-C"),
             "{executor}: {printed}"
         );
         // With a thread per actor some may not have begun.

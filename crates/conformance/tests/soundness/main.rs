@@ -4,8 +4,9 @@
 //! under it, so that a few events fill a chunk's worth of paths.
 
 use corsair::{
-    Actor, Addr, AsyncContext, Config, Context, Cut, DeadLetters, Event, Executor, Flow, Latency,
-    Message, Outcome, Panics, Report, RunError, Scenario, Simulation, Spawn, Time, Token, run,
+    Actor, Addr, AsyncContext, CancelToken, Config, Context, DeadLetters, Event, Executor, Flow,
+    Latency, Message, Outcome, Panics, Report, RunError, Scenario, Simulation, Spawn, Time, Token,
+    run,
 };
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -150,7 +151,7 @@ async fn clerk<C: AsyncContext<Cargo>>(mut cx: C, index: u32) {
 /// was sent to them.
 struct Office {
     clerks: u32,
-    cut: Option<Cut>,
+    cancel: Option<CancelToken>,
 }
 
 impl Scenario<Cargo> for Office {
@@ -165,8 +166,8 @@ impl Scenario<Cargo> for Office {
             cx.send(to, cargo(1));
             cx.send_after(MILLISECOND * 200, to, cargo(2));
         }
-        if let Some(cut) = &self.cut {
-            cut.cut();
+        if let Some(cancel) = &self.cancel {
+            cancel.cancel();
         }
         cx.send(few.get(0), Cargo::Answer(0));
         cx.send(far, Cargo::Answer(0));
@@ -197,19 +198,22 @@ const TEMPS: u32 = if cfg!(miri) { 130 } else { 700 };
 fn actors_that_keep_ask_panic_and_are_stopped_leave_nothing_behind() {
     let report = same_for_all(|| Office {
         clerks: TEMPS,
-        cut: None,
+        cancel: None,
     });
     assert_eq!(report.panics.len(), 2);
 }
 
 #[test]
-fn a_cut_run_drops_what_is_on_its_way_once() {
+fn a_cancelled_run_drops_messages_in_flight_once() {
     for workers in 1..=3 {
         let config = config(workers);
-        let cut = Some(config.cut.clone());
-        let office = Office { clerks: TEMPS, cut };
-        let report = run(Executor::Virtual, &config, office).expect("a cut is no error");
-        assert_eq!(report.outcome, Outcome::Cut);
+        let cancel = Some(config.cancel.clone());
+        let office = Office {
+            clerks: TEMPS,
+            cancel,
+        };
+        let report = run(Executor::Virtual, &config, office).expect("a cancellation is no error");
+        assert_eq!(report.outcome, Outcome::Cancelled);
     }
 }
 

@@ -294,7 +294,7 @@ fn a_run_gives_what_its_root_returns(executor: Executor) {
     let text = "treasure".to_owned();
     assert_eq!(value(executor, Gives { text }), "treasure!");
     experiment!(Never { config: Config } -> u32, cx, {
-        config.cut.cut();
+        config.cancel.cancel();
         cx.sleep(LONG).await;
         1
     });

@@ -443,12 +443,12 @@ fn a_wait_for_something_outside_of_the_run_is_told_as_such() {
 }
 
 #[test]
-fn a_cut_run_reports_what_it_has_done() {
+fn a_cancelled_run_reports_what_it_has_done() {
     scenario!(Endless { config: Config }, cx, {
         for round in 0.. {
             cx.sleep(MS).await;
             if round == 10 {
-                config.cut.cut();
+                config.cancel.cancel();
             }
         }
     });
@@ -461,7 +461,7 @@ fn a_cut_run_reports_what_it_has_done() {
             },
         )
         .unwrap();
-        assert_eq!(report.outcome, Outcome::Cut);
+        assert_eq!(report.outcome, Outcome::Cancelled);
         assert!(report.timers >= 11);
         assert_eq!(report.waiting_total, 1);
     }

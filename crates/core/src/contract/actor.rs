@@ -42,7 +42,7 @@ pub trait Actor<M: Message>: Send + Sized + 'static {
     /// run's end.
     ///
     /// It is called for actors that were spawned in handler form, after a run that was completed or
-    /// cut, ran dry or came to its end, not after one that failed by a panic.
+    /// cancelled, ran dry or came to its end, not after one that failed by a panic.
     fn finish<C: Context<M>>(&mut self, cx: &mut C) {
         let _ = cx;
     }

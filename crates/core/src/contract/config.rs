@@ -66,8 +66,8 @@ pub struct Config {
     pub strict: bool,
     /// Keep totals per actor for the report.
     pub per_actor: bool,
-    /// With this the run can be cut from outside, for instance by Ctrl-C.
-    pub cut: Cut,
+    /// Cancels the run from outside, for instance on Ctrl-C.
+    pub cancel: CancelToken,
     /// What a panic of an actor ends: the run, or that actor.
     pub panics: Panics,
     /// In virtual time, the most events an actor may cause itself at one instant, by timers without
@@ -97,7 +97,7 @@ impl Default for Config {
             dead_letters: DeadLetters::default(),
             strict: false,
             per_actor: false,
-            cut: Cut::default(),
+            cancel: CancelToken::default(),
             panics: Panics::default(),
             most_at_once: NonZeroU32::new(1_000_000).expect("a million is not 0"),
             traces: true,
@@ -308,19 +308,32 @@ pub enum Panics {
     EndActor,
 }
 
-/// A switch that cuts a run: it ends cleanly and reports what it has done so far.
+/// Cancels runs from outside, for instance on Ctrl-C. Clones share one state.
+///
+/// A cancelled run ends cleanly, and its report says what it has done so far, with
+/// [`Outcome::Cancelled`](crate::Outcome::Cancelled).
+///
+/// ```
+/// use corsair::{CancelToken, Config};
+///
+/// let config = Config::default();
+/// let token: CancelToken = config.cancel.clone();
+/// token.cancel();
+/// assert!(config.cancel.is_cancelled());
+/// ```
 #[derive(Clone, Debug, Default)]
-pub struct Cut(Arc<AtomicBool>);
+pub struct CancelToken(Arc<AtomicBool>);
 
-impl Cut {
-    /// Cuts the runs that were given this switch. Safe to call from a signal handler's thread.
-    pub fn cut(&self) {
+impl CancelToken {
+    /// Cancels the runs that have this token in their [`Config`]. May be called from any thread, a signal
+    /// handler's included.
+    pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was cut.
+    /// True if [`cancel`](Self::cancel) was called.
     #[inline]
-    pub fn is_cut(&self) -> bool {
+    pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }

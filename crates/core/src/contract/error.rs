@@ -130,11 +130,11 @@ pub enum RunError {
         /// The run so far.
         report: Box<Report>,
     },
-    /// The root of an experiment returned no value: the run was cut, or the root stopped.
+    /// The root of an experiment returned no value: the run was cancelled, or the root stopped.
     #[error(
         "the run ended at {} before its root returned a value: {}",
         report.time,
-        if report.outcome == Outcome::Cut { "it was cut" } else { "the root was stopped" }
+        if report.outcome == Outcome::Cancelled { "it was cancelled" } else { "the root was stopped" }
     )]
     NoValue {
         /// The run so far.

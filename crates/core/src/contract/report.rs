@@ -82,8 +82,8 @@ pub enum Outcome {
     /// The root returned.
     #[default]
     Completed,
-    /// It was cut from outside ([`Cut`](crate::Cut)).
-    Cut,
+    /// It was cancelled from outside with a [`CancelToken`](crate::CancelToken).
+    Cancelled,
     /// It has not ended: the report is that of a paused [`Simulation`](crate::Simulation).
     Running,
 }

@@ -9,7 +9,7 @@ use crate::{Snapshot, SnapshotError};
 
 /// Runs the part of a run of pirates that one process has, as [`cluster::run_part`] does, with pirates as
 /// handlers, whatever the scenario says; from its beginning, or from where it was saved. The first process gets the
-/// tally, unless the run was cut.
+/// tally, unless the run was cancelled.
 ///
 /// # Errors
 /// See [`FsmError`].

@@ -87,7 +87,7 @@ pub(super) fn conclude(
     let directory = Directory::new(names.collect());
     let end = outcomes[0].end;
     let outcome = match end {
-        End::Halted => Outcome::Cut,
+        End::Halted => Outcome::Cancelled,
         End::Paused => Outcome::Running,
         End::Root | End::Quiet | End::Past => Outcome::Completed,
     };

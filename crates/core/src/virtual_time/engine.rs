@@ -47,7 +47,7 @@ pub(super) enum End {
     Quiet,
     /// The next event would be after the end that was set.
     Past,
-    /// A panic, a cut, too many actors.
+    /// A panic, a cancellation, too many actors.
     Halted,
     /// All has happened that was to happen before the pause that was asked for.
     Paused,
@@ -358,7 +358,7 @@ impl<M: Message> Engine<M> {
         Vote {
             next,
             end: shard.counters.root_end,
-            halt: failed || config.cut.is_cut(),
+            halt: failed || config.cancel.is_cancelled(),
             pause: false,
             busy,
             events,

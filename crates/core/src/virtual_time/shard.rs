@@ -110,7 +110,7 @@ impl<M: Message> Shard<M> {
                 network: config.network.clone(),
                 network_key: crate::contract::random::key(config.seed, NETWORK),
                 most_at_once: config.most_at_once.get(),
-                cut: config.cut.clone(),
+                cancel: config.cancel.clone(),
                 window_bits,
                 offset_mask: (1 << window_bits) - 1,
                 plain: !config.traces && config.network.is_none(),
@@ -312,14 +312,14 @@ impl<M: Message> Shard<M> {
     }
 
     /// Counts an event that the actor being run has caused itself at this instant; false if there
-    /// are too many of them, or the run was cut: it is not to go on.
+    /// are too many of them, or the run was cancelled: it is not to go on.
     #[cold]
     pub(super) fn may_go_on(&mut self, events: u32) -> bool {
         if events >= self.settings.most_at_once {
             self.fail(FailureCause::Livelock(events));
             return false;
         }
-        !(events.is_multiple_of(1024) && self.settings.cut.is_cut())
+        !(events.is_multiple_of(1024) && self.settings.cancel.is_cancelled())
     }
 
     /// The next random number of the actor being run.

@@ -251,7 +251,7 @@ impl<M: Message> Simulation<M> {
     }
 
     /// Whether the run is over: its root has returned and what it caused has happened, an actor has
-    /// failed, or it was cut.
+    /// failed, or it was cancelled.
     pub fn is_over(&self) -> bool {
         self.end.is_some()
     }

@@ -2,7 +2,7 @@
 //!
 //! The thread that called [`run`](crate::run()) keeps the clock: it delivers delayed messages,
 //! wakes the actors of executors that have no timers of their own, and in between looks every few
-//! milliseconds whether the run was cut, has gone past its end, or stands still.
+//! milliseconds whether the run was cancelled, has gone past its end, or stands still.
 
 use super::keeper::Keeper;
 use super::letter::Letter;

@@ -45,7 +45,7 @@ pub(crate) fn on_runtime<M: Message>(
         workers: workers.unwrap_or(NonZeroUsize::MIN),
         ..config.clone()
     };
-    let (tasks, visit) = Tasks::guest(handle, &config.cut);
+    let (tasks, visit) = Tasks::guest(handle, &config.cancel);
     let shut = |system: &Arc<System<M>>| visit.end(|| system.wake_all());
     let tasks = Runtime::Tasks(tasks);
     launch(Executor::Tokio, &config, tasks, scenario, shut)

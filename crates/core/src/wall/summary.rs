@@ -34,8 +34,8 @@ pub(super) fn conclude<M: Message>(
         },
         End::Completed if strict && report.waiting_total > 0 => RunError::LeftWaiting { report },
         End::Completed => return Ok(*report),
-        End::Cut => {
-            report.outcome = Outcome::Cut;
+        End::Cancelled => {
+            report.outcome = Outcome::Cancelled;
             return Ok(*report);
         }
         End::Deadlock => RunError::Deadlock { report },

@@ -61,7 +61,7 @@ pub(crate) struct System<M: Message> {
 #[derive(Debug)]
 pub(crate) enum End {
     Completed,
-    Cut,
+    Cancelled,
     Deadlock,
     Panicked(Box<PanicReport>),
     Late { end: Time, next: Time },

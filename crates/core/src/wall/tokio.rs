@@ -9,7 +9,7 @@
 //! [`Config::workers`]: crate::Config::workers
 
 use super::boxed::Life;
-use crate::contract::Cut;
+use crate::contract::CancelToken;
 use crate::sync::lock;
 use std::collections::HashMap;
 use std::io;
@@ -51,7 +51,7 @@ pub(super) struct Tasks {
 
 /// What a run on another's runtime needs to end well.
 struct Guest {
-    cut: Cut,
+    cancel: CancelToken,
     /// No more may begin.
     over: AtomicBool,
     lives: Mutex<Lives>,
@@ -93,7 +93,7 @@ impl Drop for Task {
     fn drop(&mut self) {
         let left = lock(&self.slot).take();
         if left.is_some() && !self.guest.over.load(Acquire) {
-            self.guest.cut.cut();
+            self.guest.cancel.cancel();
         }
         drop(left);
         self.guest.forget(self.number);
@@ -173,10 +173,10 @@ impl Tasks {
         }
     }
 
-    /// Tasks of another's runtime. If that drops one of them, the run is cut.
-    pub(super) fn guest(handle: &Handle, cut: &Cut) -> (Tasks, Visit) {
+    /// Tasks of another's runtime. If that drops one of them, the run is cancelled.
+    pub(super) fn guest(handle: &Handle, cancel: &CancelToken) -> (Tasks, Visit) {
         let guest = Arc::new(Guest {
-            cut: cut.clone(),
+            cancel: cancel.clone(),
             over: AtomicBool::new(false),
             lives: Mutex::default(),
             gone: Condvar::new(),

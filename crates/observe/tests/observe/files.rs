@@ -167,7 +167,7 @@ fn a_full_disk_ends_the_run_and_is_told() {
     let out = std::fs::OpenOptions::new().write(true).open(full).unwrap();
     let observer = Observer::start(Settings {
         messages: Some(Box::new(out)),
-        cut: Some(config.cut.clone()),
+        cancel: Some(config.cancel.clone()),
         ..Settings::new("fleet", Clock::Virtual(config.progress.clone()))
     });
     let observer = observer.unwrap();

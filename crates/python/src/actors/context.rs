@@ -6,7 +6,7 @@ use crate::arguments::Span;
 use crate::error;
 use crate::table::Table;
 use arrow_array::{ArrayRef, Float64Array};
-use corsair::{Cut, Distribution, DistributionError, Random, TimerHandle};
+use corsair::{CancelToken, Distribution, DistributionError, Random, TimerHandle};
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -68,7 +68,7 @@ pub struct Context {
     names: BTreeMap<String, u32>,
     classes: Classes,
     room: u32,
-    cut: Cut,
+    cancel: CancelToken,
     failure: Option<PyErr>,
     failed: bool,
     counters: BTreeMap<String, u64>,
@@ -84,7 +84,7 @@ pub struct Context {
 const TURNS: u64 = 1024;
 
 impl Context {
-    pub fn new(room: u32, cut: Cut) -> Context {
+    pub fn new(room: u32, cancel: CancelToken) -> Context {
         Context {
             current: None,
             wishes: Vec::new(),
@@ -92,7 +92,7 @@ impl Context {
             names: BTreeMap::new(),
             classes: Classes::default(),
             room,
-            cut,
+            cancel,
             failure: None,
             failed: false,
             counters: BTreeMap::new(),
@@ -176,7 +176,7 @@ impl Context {
         let _ = error.value(py).call_method1("add_note", (note,));
         self.failure.get_or_insert(error);
         self.failed = true;
-        self.cut.cut();
+        self.cancel.cancel();
     }
 
     /// The engine has let an actor go. It is dropped by the caller, since Python may run then.

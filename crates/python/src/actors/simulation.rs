@@ -5,7 +5,7 @@ use super::relay::{Mail, Root, Shared};
 use crate::arguments::{Arguments, Count, Seed, Span};
 use crate::error;
 use crate::table::Table;
-use corsair::{Config, Cut, Latency, Simulation as Engine, Time};
+use corsair::{CancelToken, Config, Latency, Simulation as Engine, Time};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -137,12 +137,12 @@ impl Simulation {
             seed: arguments.get::<Seed>("seed")?.0,
             workers: NonZeroUsize::MIN,
             latency: Latency::constant(latency),
-            cut: Cut::default(),
+            cancel: CancelToken::default(),
             traces: false,
             ..Config::default()
         };
         config.check().map_err(error::value)?;
-        let context = Py::new(py, Context::new(room, config.cut.clone()))?;
+        let context = Py::new(py, Context::new(room, config.cancel.clone()))?;
         let shared = Arc::new(Shared::new(context, room));
         let mut engine =
             Engine::new(&config, Root(Arc::clone(&shared))).map_err(|e| error::of_run(&e))?;

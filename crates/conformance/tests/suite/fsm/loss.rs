@@ -1,7 +1,7 @@
-//! The FSM ends and tells what is missing, also where messages are lost or the run is cut.
+//! The FSM ends and tells what is missing, also where messages are lost or the run is cancelled.
 
 use corsair::fsm::{self, Form, Fsm};
-use corsair::{Config, Cut, DeadLetters, Executor, Outcome, Overflow};
+use corsair::{CancelToken, Config, DeadLetters, Executor, Outcome, Overflow};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -67,10 +67,10 @@ fn the_fsm_ends_where_dead_letters_do_not_come_back() {
 #[test]
 fn a_run_that_was_cut_has_a_report_and_no_tally() {
     for form in [Form::Async, Form::Handler] {
-        let cut = Cut::default();
-        cut.cut();
+        let cancel = CancelToken::default();
+        cancel.cancel();
         let config = Config {
-            cut,
+            cancel,
             ..Config::default()
         };
         let fsm = Fsm {
@@ -78,8 +78,9 @@ fn a_run_that_was_cut_has_a_report_and_no_tally() {
             talk: Duration::from_secs(1_000_000),
             ..Fsm::default()
         };
-        let (report, tally) = fsm::run(Executor::Virtual, &config, fsm).expect("a cut is no error");
-        assert_eq!(report.outcome, Outcome::Cut);
+        let (report, tally) =
+            fsm::run(Executor::Virtual, &config, fsm).expect("a cancellation is no error");
+        assert_eq!(report.outcome, Outcome::Cancelled);
         assert_eq!(tally, None);
     }
 }

@@ -72,7 +72,7 @@ fn a_loop_without_delay_is_bounded_by_default() {
 }
 
 #[test]
-fn a_cut_stops_a_loop_without_delay() {
+fn a_cancellation_stops_a_loop_without_delay() {
     scenario!(
         #[derive(Clone)]
         Cuts { config: Config },
@@ -83,7 +83,7 @@ fn a_cut_stops_a_loop_without_delay() {
                 cx.recv().await;
                 cx.timer(Duration::ZERO, Token::new(0));
                 if round == 100 {
-                    config.cut.cut();
+                    config.cancel.cancel();
                 }
             }
         }
@@ -99,7 +99,7 @@ fn a_cut_stops_a_loop_without_delay() {
         },
     );
     let report = report.unwrap();
-    assert_eq!(report.outcome, Outcome::Cut);
+    assert_eq!(report.outcome, Outcome::Cancelled);
     assert!(report.timers < 3_000, "{}", report.timers);
 }
 

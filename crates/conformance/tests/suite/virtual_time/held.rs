@@ -175,16 +175,16 @@ fn a_pace_is_kept_by_whatever_lets_a_run_go_on() {
 
 #[test]
 #[cfg_attr(miri, ignore = "miri is no clock")]
-fn the_slowest_pace_and_the_farthest_time_are_waited_for_until_a_cut() {
+fn the_slowest_pace_and_the_farthest_time_are_waited_for_until_cancelled() {
     for (factor, until) in [(f64::MIN_POSITIVE, ms(50)), (1e-12, Time::MAX)] {
         let config = config(1);
-        let cut = config.cut.clone();
+        let cancel = config.cancel.clone();
         let mut simulation = sleeper(&config, MS);
         simulation.pace(Some(factor));
         thread::scope(|scope| {
             scope.spawn(move || {
                 thread::sleep(MS * 20);
-                cut.cut();
+                cancel.cancel();
             });
             assert!(!simulation.run_until(until));
         });

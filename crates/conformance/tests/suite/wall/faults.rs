@@ -1,8 +1,8 @@
 //! What goes wrong on the wall-clock executors, and what becomes of the run then.
 
 use corsair::{
-    Addr, AsyncContext, Config, Cut, Event, Executor, Message, Outcome, Reason, RunError, Scenario,
-    Spawn, Time, Token, run,
+    Addr, AsyncContext, CancelToken, Config, Event, Executor, Message, Outcome, Reason, RunError,
+    Scenario, Spawn, Time, Token, run,
 };
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -145,7 +145,7 @@ fn a_panic_while_a_body_is_made_is_that_actors_own() {
 
 /// Does nothing for an hour.
 struct Sleeper {
-    cut: Option<Cut>,
+    cancel: Option<CancelToken>,
 }
 
 impl Scenario<Number> for Sleeper {
@@ -153,24 +153,24 @@ impl Scenario<Number> for Sleeper {
         cx.spawn(Spawn::many(20, "sailor", ""), |cx, _| superstitious(cx))
             .await;
         cx.sleep(Duration::from_millis(5)).await;
-        self.cut.iter().for_each(Cut::cut);
+        self.cancel.iter().for_each(CancelToken::cancel);
         cx.sleep(Duration::from_secs(3600)).await;
     }
 }
 
 #[test]
-fn a_cut_run_ends_cleanly_and_reports() {
+fn a_cancelled_run_ends_cleanly_and_reports() {
     for executor in EXECUTORS {
         let config = config();
         let report = run(
             executor,
             &config,
             Sleeper {
-                cut: Some(config.cut.clone()),
+                cancel: Some(config.cancel.clone()),
             },
         )
         .unwrap();
-        assert_eq!(report.outcome, Outcome::Cut);
+        assert_eq!(report.outcome, Outcome::Cancelled);
         assert_eq!((report.spawned, report.waiting_total), (21, 21));
         assert_eq!(
             report.waiting[0].to_string(),
@@ -189,7 +189,7 @@ fn a_run_past_its_end_is_an_error() {
                 end: Some(end),
                 ..config()
             },
-            Sleeper { cut: None },
+            Sleeper { cancel: None },
         ) {
             Err(RunError::PastEnd {
                 end: told, next, ..

@@ -1,8 +1,8 @@
 //! A run on a tokio runtime that is there already.
 
 use corsair::{
-    AsyncContext, Config, Cut, Event, Message, Outcome, Report, RunError, Scenario, Spawn, Time,
-    run_on,
+    AsyncContext, CancelToken, Config, Event, Message, Outcome, Report, RunError, Scenario, Spawn,
+    Time, run_on,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -178,7 +178,7 @@ fn a_runtime_that_is_shut_down_cuts_the_run() {
     }
     drop(runtime);
     let report = run.join().unwrap().unwrap();
-    assert_eq!(report.outcome, Outcome::Cut);
+    assert_eq!(report.outcome, Outcome::Cancelled);
     assert_eq!(Arc::strong_count(&held), 1);
 }
 
@@ -187,12 +187,12 @@ fn a_runtime_that_is_shut_down_cuts_the_run() {
 fn left_alone(
     driven: Duration,
     config: Config,
-    act: fn(&Cut),
+    act: fn(&CancelToken),
 ) -> (Result<Report, RunError>, usize) {
     let runtime = Builder::new_current_thread().build().unwrap();
     let (waiting, _never) = Waiting::for_ever();
     let (held, begun) = (waiting.held.clone(), waiting.begun.clone());
-    let (handle, cut) = (runtime.handle().clone(), config.cut.clone());
+    let (handle, cancel) = (runtime.handle().clone(), config.cancel.clone());
     let (tell, told) = std::sync::mpsc::channel();
     let run = thread::spawn(move || {
         let result = run_on(&handle, &config, waiting);
@@ -203,7 +203,7 @@ fn left_alone(
         runtime.block_on(tokio::task::yield_now());
     }
     assert_eq!(begun.load(SeqCst), !driven.is_zero());
-    act(&cut);
+    act(&cancel);
     let result = told.recv_timeout(Duration::from_secs(20));
     let result = result.expect("it ends though nobody drives the runtime");
     run.join().unwrap();
@@ -211,10 +211,10 @@ fn left_alone(
 }
 
 #[test]
-fn a_run_on_a_runtime_that_nobody_drives_can_be_cut() {
+fn a_run_on_an_idle_runtime_can_be_cancelled() {
     for driven in [0, 200].map(Duration::from_millis) {
-        let (result, holders) = left_alone(driven, Config::default(), Cut::cut);
-        assert_eq!(result.unwrap().outcome, Outcome::Cut, "{driven:?}");
+        let (result, holders) = left_alone(driven, Config::default(), CancelToken::cancel);
+        assert_eq!(result.unwrap().outcome, Outcome::Cancelled, "{driven:?}");
         assert_eq!(holders, 1, "{driven:?}: bodies are left");
     }
 }
@@ -226,13 +226,13 @@ fn a_run_on_a_runtime_that_nobody_drives_ends_when_its_time_is_over() {
             end: Some(Time::ZERO.after(driven + Duration::from_millis(50))),
             ..Config::default()
         };
-        let cut = config.cut.clone();
+        let cancel = config.cancel.clone();
         let (result, holders) = left_alone(driven, config, |_| {});
         assert!(
             matches!(result, Err(RunError::PastEnd { .. })),
             "{driven:?}: {result:?}"
         );
         assert_eq!(holders, 1, "{driven:?}: bodies are left");
-        assert!(!cut.is_cut(), "nobody has cut it");
+        assert!(!cancel.is_cancelled(), "nobody has cancelled it");
     }
 }

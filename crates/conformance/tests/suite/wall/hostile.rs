@@ -296,7 +296,7 @@ fn a_run_may_be_begun_on_a_thread_that_runs_tasks() {
 }
 
 #[test]
-fn a_run_on_a_runtime_that_has_ended_is_cut() {
+fn a_run_on_a_runtime_that_has_ended_is_cancelled() {
     let runtime = Builder::new_multi_thread()
         .worker_threads(1)
         .build()
@@ -304,7 +304,7 @@ fn a_run_on_a_runtime_that_has_ended_is_cut() {
     let handle = runtime.handle().clone();
     drop(runtime);
     let report = run_on(&handle, &config(1), Nothing).unwrap();
-    assert_eq!(report.outcome, Outcome::Cut);
+    assert_eq!(report.outcome, Outcome::Cancelled);
 }
 
 scenario!(Timers, Number, cx, {

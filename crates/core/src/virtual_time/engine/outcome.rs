@@ -66,8 +66,8 @@ impl<M: Message> Engine<M> {
                 });
             }
         }
-        // All shards know whether the run was cut; of a panic some may not.
-        if end != End::Halted || config.cut.is_cut() {
+        // All shards know whether the run was cancelled; of a panic some may not.
+        if end != End::Halted || config.cancel.is_cancelled() {
             self.finish_actors();
         }
         self.clear();

@@ -70,7 +70,7 @@ impl Course {
         self.windows += u64::from(self.busy);
         self.busy = false;
         self.window = window;
-        self.stops = config.cut.is_cut();
+        self.stops = config.cancel.is_cancelled();
         config.progress.reached(window << self.window_bits);
     }
 

@@ -3,7 +3,7 @@
 use super::ROOT;
 use super::scratch::Scratch;
 use crate::contract::random::Streams;
-use crate::contract::{Cut, Latency, Waiting};
+use crate::contract::{CancelToken, Latency, Waiting};
 use crate::network::Network;
 use crate::virtual_time::header::Header;
 use crate::virtual_time::multicast::Sharing;
@@ -22,7 +22,7 @@ pub(in super::super) struct Settings {
     /// For the network's random numbers.
     pub(in super::super) network_key: u64,
     pub(in super::super) most_at_once: u32,
-    pub(in super::super) cut: Cut,
+    pub(in super::super) cancel: CancelToken,
     /// log2 of a window's width in nanoseconds.
     pub(in super::super) window_bits: u32,
     /// Of a time, the bits that say when in its window it is.

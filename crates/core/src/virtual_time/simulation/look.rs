@@ -123,7 +123,7 @@ impl<M: Message> Simulation<M> {
             .collect();
         let outcome = match end {
             End::Paused => Outcome::Running,
-            End::Halted => Outcome::Cut,
+            End::Halted => Outcome::Cancelled,
             _ => Outcome::Completed,
         };
         add_up(M::KINDS, config, self.started.elapsed(), &outcomes, outcome)

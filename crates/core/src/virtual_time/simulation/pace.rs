@@ -16,7 +16,7 @@ pub(super) struct Pace {
 /// So far a run may be behind and still catch up.
 const MOST_BEHIND: Duration = Duration::from_millis(100);
 
-/// So long it sleeps at most, so that a cut is noticed, and a window is not run late.
+/// So long it sleeps at most, so that a cancellation is noticed, and a window is not run late.
 const NAP: Duration = Duration::from_millis(5);
 
 impl Pace {
@@ -68,7 +68,7 @@ impl<M: Message> Simulation<M> {
     pub(super) fn keep_pace(&mut self, time: Time) {
         while let Some(mut pace) = self.pace
             && self.end.is_none()
-            && !self.config.cut.is_cut()
+            && !self.config.cancel.is_cancelled()
         {
             let due = pace.due(self.now);
             self.pace = Some(pace);

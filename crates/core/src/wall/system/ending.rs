@@ -168,8 +168,8 @@ impl<M: Message> System<M> {
 
     /// What the keeper of the clock does every few milliseconds.
     pub(in crate::wall) fn watch(self: &Arc<Self>, now: Time) {
-        if self.config.cut.is_cut() {
-            return self.finish(End::Cut);
+        if self.config.cancel.is_cancelled() {
+            return self.finish(End::Cancelled);
         }
         if let Some(end) = self.config.end
             && now > end

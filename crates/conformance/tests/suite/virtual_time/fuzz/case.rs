@@ -176,7 +176,7 @@ fn act<C: Context<Note>>(case: &Case, cx: &mut C, event: &Event<Note>) {
         12 if case.panics && number % 16 == 0 => panic!("number {}", number % 7),
         13 => {
             if let Some(config) = case.cuts.as_ref().filter(|_| number % 8 == 0) {
-                config.cut.cut();
+                config.cancel.cancel();
             }
         }
         14 if case.depth > 0 && number % 4 == 0 => {
@@ -381,7 +381,7 @@ fn essence(result: Result<Report, RunError>, seen: u64) -> String {
         let _ = writeln!(text, "{what}");
     };
     let report = match &result {
-        Ok(report) if report.outcome == Outcome::Cut => return "cut".to_owned(),
+        Ok(report) if report.outcome == Outcome::Cancelled => return "cancelled".to_owned(),
         // What else happened in the window of a failure depends on how wide it is.
         Err(
             error @ (RunError::Panicked { .. }
@@ -551,7 +551,7 @@ pub(crate) fn check(number: u64) -> Result<(), String> {
         let config = Config {
             workers: NonZeroUsize::new(workers).unwrap_or(NonZeroUsize::MIN),
             lookahead: lookahead.map(Duration::from_nanos),
-            cut: Default::default(),
+            cancel: Default::default(),
             ..config.clone()
         };
         let scenario = Case {
