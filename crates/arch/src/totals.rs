@@ -253,6 +253,7 @@ impl Totals {
 mod tests {
     use super::*;
 
+    // Guarantee: arch-5.
     #[test]
     fn unanswered_requests_count_in_percentiles_with_their_age() {
         let mut entry = EntryTotals {

@@ -386,6 +386,7 @@ mod tests {
         arrived.iter().flatten().map(text).collect()
     }
 
+    // Guarantee: cluster-1.
     #[test]
     fn pieces_come_in_their_order_whichever_worker_reads_them() {
         for most in [1, 7, 1 << 20] {

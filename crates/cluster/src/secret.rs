@@ -118,6 +118,7 @@ mod tests {
         assert_eq!(format!("{secret:?}"), "Secret");
     }
 
+    // Guarantee: cluster-2.
     #[test]
     fn proofs_differ_by_secret_side_and_both_numbers() {
         let secret = |text: &str| Secret::new(text.as_bytes()).unwrap();

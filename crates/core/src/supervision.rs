@@ -231,6 +231,7 @@ async fn live<M: Message, A: Actor<M>, C: AsyncContext<M>>(actor: A, cx: &mut C)
 mod tests {
     use super::*;
 
+    // Guarantee: core-40.
     #[test]
     fn rests_grow_by_their_factor_up_to_the_longest() {
         let policy = RestartPolicy {

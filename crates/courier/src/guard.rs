@@ -41,6 +41,7 @@ pub fn hush_guarded_panics() {
 mod tests {
     use super::*;
 
+    // Guarantee: courier-13.
     #[test]
     fn a_panic_of_the_database_is_an_error_that_says_so() {
         let place = 3;

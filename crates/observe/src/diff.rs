@@ -254,6 +254,7 @@ mod tests {
         std::fs::write(path, text).unwrap();
     }
 
+    // Guarantee: observe-12.
     #[test]
     fn the_first_event_in_time_of_all_files_is_named() {
         let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

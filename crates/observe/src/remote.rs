@@ -147,6 +147,7 @@ mod tests {
         }
     }
 
+    // Guarantee: observe-11.
     #[test]
     fn what_a_dying_system_does_not_take_is_counted_with_the_reason() {
         let remote = Remote::start("x at y".into(), "spans", Dying(2)).unwrap();

@@ -190,6 +190,7 @@ impl Drop for Replacement {
 mod tests {
     use super::*;
 
+    // Guarantee: observe-9.
     #[test]
     fn the_old_file_stays_until_the_new_one_is_finished() {
         let directory = tempfile::tempdir().unwrap();
@@ -211,6 +212,7 @@ mod tests {
         );
     }
 
+    // Guarantee: cluster-7.
     #[test]
     fn what_a_killed_process_has_left_is_removed_and_what_another_one_writes_is_not() {
         let directory = tempfile::tempdir().unwrap();

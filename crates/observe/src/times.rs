@@ -231,6 +231,7 @@ fn saved(times: BTreeMap<String, ServiceTimes>) -> Vec<(String, SavedTimes)> {
 mod tests {
     use super::*;
 
+    // Guarantee: observe-8.
     #[test]
     fn times_longer_than_a_millisecond_are_what_they_are() {
         let times = Times::default();
@@ -246,6 +247,7 @@ mod tests {
         assert!(all["www"].histogram(Metric::Service).is_none());
     }
 
+    // Guarantee: observe-8.
     #[test]
     fn sets_add_up_and_services_are_found_by_name() {
         let times = Times::default();

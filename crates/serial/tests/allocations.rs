@@ -24,6 +24,7 @@ fn steady(strategy: &impl Strategy, people: &[people::Person]) -> Total {
     runs.min_by_key(|total| total.allocations).unwrap()
 }
 
+// Guarantee: serial-4.
 #[test]
 fn a_run_in_steady_state_allocates_at_most_5_times_whatever_the_values_and_workers() {
     let people = people::generate(500, 7);

@@ -134,6 +134,7 @@ mod tests {
         matches!(polled, Poll::Ready(()))
     }
 
+    // Guarantee: stream-8.
     #[test]
     fn settled_when_the_last_holder_of_every_earlier_write_is_gone() {
         let pending_writes = PendingWrites::default();

@@ -109,6 +109,7 @@ fn save(handle: &Handle) -> Recording {
     serde_json::from_value(handle.ask_blocking(Asked::Save).unwrap()).unwrap()
 }
 
+// Guarantee: arch-12.
 #[test]
 fn the_replay_has_the_digest_of_the_session_for_any_number_of_workers() {
     let (recording, world) = session(held(netflix(2)), |handle| {
@@ -170,6 +171,7 @@ fn the_replay_has_the_digest_of_the_session_for_any_number_of_workers() {
     assert_ne!(netflix(1).finish().unwrap().0.digest, digest);
 }
 
+// Guarantee: arch-12.
 #[test]
 fn the_same_for_pirates() {
     let (recording, world) = session(held(pirates(1)), |handle| {
@@ -217,6 +219,7 @@ fn the_same_for_pirates() {
     assert_eq!(pirates(2).finish().unwrap().0.digest, plain.digest);
 }
 
+// Guarantee: arch-12.
 #[test]
 fn one_goes_back_and_forward_to_the_same_bits() {
     let make = |_: &Room| Ok(netflix(1));
@@ -299,6 +302,7 @@ fn one_branch_is_given_up<W: World>(
     })
 }
 
+// Guarantee: arch-13.
 #[test]
 fn a_session_that_went_back_to_a_checkpoint_is_the_branch_that_is_kept() {
     let kill = |who: &str| json!({ "do": "kill", "who": who });
@@ -350,6 +354,7 @@ fn checkpoints_are_refused_where_one_cannot_go_back_and_beyond_their_number() {
     assert!(refused.contains("drop one first"), "{refused}");
 }
 
+// Guarantee: arch-14.
 #[test]
 fn a_service_is_scaled_beyond_its_definition_and_the_replay_has_room_for_it() {
     let make = |room: &Room| netflix_with_room(2, room);

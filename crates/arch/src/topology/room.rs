@@ -174,6 +174,7 @@ mod tests {
         BTreeMap::from([(service.to_owned(), count)])
     }
 
+    // Guarantee: arch-14.
     #[test]
     fn spare_instances_have_new_names_and_begin_idle_in_the_zones_of_the_others() {
         for regions in [1, 2] {

@@ -19,6 +19,7 @@ fn find(topology: &Topology, name: &str) -> u32 {
         .unwrap_or_else(|| panic!("no {name}"))
 }
 
+// Guarantee: arch-2.
 #[test]
 fn names_are_those_of_spigos_graphs_and_flows() {
     let topology = built_in("netflixoss", Scale::default()).unwrap();
@@ -171,6 +172,7 @@ fn an_architecture_may_be_called_anything_and_names_have_no_dots_of_it() {
     assert_eq!(topology.short_name(0), "shop_yml.*.*.db00");
 }
 
+// Guarantee: arch-2.
 #[test]
 fn regions_and_zones_have_the_names_that_a_definition_gives_them() {
     let text = r#"{"arch": "x", "places": {"regions": ["here", "there"], "zones": ["a", "b"]},

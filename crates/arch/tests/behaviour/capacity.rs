@@ -23,6 +23,7 @@ fn one_server() -> Topology {
     )
 }
 
+// Guarantee: arch-4.
 #[test]
 fn the_capacity_of_one_server_is_that_of_theory_from_any_seed() {
     // D/M/1 with a mean work of 8 ms: the time there is exponential, and its 99th percentile is

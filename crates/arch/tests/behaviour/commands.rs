@@ -43,6 +43,7 @@ fn run(commands: &[(u64, u32, Command)]) -> (Report, Totals) {
     live.finish().unwrap()
 }
 
+// Guarantee: arch-12.
 #[test]
 fn what_is_told_gives_the_same_run_for_any_workers_and_watched_or_not() {
     let commands = [
@@ -104,6 +105,7 @@ fn a_killed_instance_is_down_until_it_is_revived() {
     assert!((25..50).contains(&entry.errors), "{}", entry.errors);
 }
 
+// Guarantee: arch-15.
 #[test]
 fn what_a_fault_ends_later_may_have_been_ended_before() {
     for (kind, undo) in [

@@ -11,6 +11,7 @@ fn store(fields: &str) -> String {
     format!(r#"{{"name": "db", "package": "store", "count": 1, "regions": 1{fields}}}, {WWW}"#)
 }
 
+// Guarantee: arch-4.
 #[test]
 fn a_request_takes_its_way_there_the_work_and_its_way_back() {
     let ran = run_services(&store(r#", "service_time": "5ms""#), &plan());
@@ -28,6 +29,7 @@ fn a_service_may_have_a_latency_of_its_own() {
     assert!((39_900..=40_100).contains(&shortest) && (39_900..=40_100).contains(&longest));
 }
 
+// Guarantee: arch-4.
 #[test]
 fn requests_beyond_the_concurrency_queue_and_others_do_not() {
     let fast = Plan {
@@ -89,6 +91,7 @@ fn neighbours_on_a_ring_do_not_wait_for_each_other_forever() {
     assert_eq!((ran.entry().errors, ran.entry().unanswered()), (0, 0));
 }
 
+// Guarantee: arch-5.
 #[test]
 fn a_service_that_depends_on_no_other_answers_by_itself() {
     let ran = run_services(

@@ -15,6 +15,7 @@ fn with(fault: &str) -> Ran {
     )
 }
 
+// Guarantee: arch-5.
 #[test]
 fn requests_to_a_killed_instance_are_refused_until_it_is_forgotten() {
     let services = r#"{"name": "db", "package": "store", "count": 1, "regions": 1,
@@ -35,6 +36,7 @@ fn requests_to_a_killed_instance_are_refused_until_it_is_forgotten() {
     assert!((1..=11).contains(&refused), "{refused}");
 }
 
+// Guarantee: arch-5.
 #[test]
 fn a_paused_instance_answers_when_it_goes_on() {
     let ran = with(r#"{"kind": "pause", "at": "500ms", "for": "400ms"}"#);
@@ -60,6 +62,7 @@ fn a_slow_instance_is_slow_by_its_factor_while_it_lasts() {
     assert!((0.2..0.3).contains(&part), "{part}");
 }
 
+// Guarantee: arch-5.
 #[test]
 fn what_a_partition_swallows_is_given_up_after_a_while() {
     let ran = with(r#"{"kind": "partition", "at": "500ms", "for": "500ms"}"#);
@@ -114,6 +117,7 @@ fn a_paused_instance_leaves_its_queue_and_its_work_as_they_are() {
     assert_eq!((ran.entry().errors, ran.entry().unanswered()), (0, 0));
 }
 
+// Guarantee: arch-5.
 #[test]
 fn work_takes_as_much_longer_as_a_pause_lasts() {
     let ran = busy(
@@ -131,6 +135,7 @@ fn work_takes_as_much_longer_as_a_pause_lasts() {
     assert!((3..=8).contains(&between), "{between}");
 }
 
+// Guarantee: arch-5.
 #[test]
 fn a_killed_instance_answers_nothing_that_it_was_working_on() {
     let ran = busy(
@@ -257,6 +262,7 @@ fn a_fault_comes_again_and_is_as_likely_as_it_says() {
     assert_eq!(killed(r#", "probability": 0"#), 0.0);
 }
 
+// Guarantee: arch-5.
 #[test]
 fn a_link_loses_in_one_direction_only() {
     let to = r#""links": [{"to": {"service": "db"}, "at": "0s", "loss": 0.2}]"#;
@@ -293,6 +299,7 @@ fn a_link_delays_and_doubles() {
     assert!((share - 1.5).abs() < 0.028, "{share}");
 }
 
+// Guarantee: arch-5.
 #[test]
 fn a_rolling_restart_with_a_drain_loses_nothing_and_one_without_does() {
     let restart = |drain: &str| {
@@ -387,6 +394,7 @@ fn an_autoscaler_follows_the_load_up_and_down() {
     assert!(few == 2 && stopped >= 4, "{few} {stopped}");
 }
 
+// Guarantee: arch-8.
 #[test]
 fn what_registries_are_told_over_a_bad_link_arrives_when_the_link_is_well_again() {
     // Half of the instances are killed after 700 ms, and half of all calls fail until that is known.

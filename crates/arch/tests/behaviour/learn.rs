@@ -121,6 +121,7 @@ fn takes_as_long(learned: &Learned) {
     }
 }
 
+// Guarantee: arch-10.
 #[test]
 fn a_known_definition_is_learned_back_from_its_otlp() {
     let directory = tempfile::tempdir().unwrap();
@@ -142,6 +143,7 @@ fn a_known_definition_is_learned_back_from_its_otlp() {
     assert_eq!(load.arrivals, Some(corsair_arch::Arrivals::Poisson));
 }
 
+// Guarantee: arch-10.
 #[test]
 fn zipkins_microseconds_are_enough_in_both_versions() {
     let directory = tempfile::tempdir().unwrap();
@@ -199,6 +201,7 @@ fn as_jaeger(otlp: &str) -> String {
     json!({"data": data}).to_string()
 }
 
+// Guarantee: arch-10.
 #[test]
 fn the_same_is_learned_from_jaegers_answers() {
     let directory = tempfile::tempdir().unwrap();
@@ -321,6 +324,7 @@ fn spans_of_servers_alone_and_names_with_dots_make_a_definition() {
     );
 }
 
+// Guarantee: arch-10.
 #[test]
 fn an_architecture_of_spigos_is_learned_with_its_ring() {
     let directory = tempfile::tempdir().unwrap();

@@ -7,6 +7,7 @@ use corsair_arch::{
 use std::path::Path;
 use std::time::Duration;
 
+// Guarantee: arch-10.
 #[test]
 fn an_architecture_runs_on_every_executor() {
     for executor in [Executor::Tokio, Executor::Pool, Executor::Threads] {
@@ -79,6 +80,7 @@ fn few_instances_are_run_by_one_worker_if_nobody_says_how_many() {
     assert_eq!(workers(200_000), cores.min(30));
 }
 
+// Guarantee: arch-10.
 #[test]
 fn a_cancelled_run_tells_what_it_has_done_until_then() {
     for executor in [

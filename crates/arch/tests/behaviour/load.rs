@@ -26,6 +26,7 @@ fn a_constant_rate_brings_as_many_requests_as_it_says() {
     assert_eq!(kinds["write"].puts, ran.entry().puts);
 }
 
+// Guarantee: arch-4.
 #[test]
 fn random_arrivals_have_the_mean_and_the_variance_of_their_distribution() {
     let long = Plan {
@@ -39,6 +40,7 @@ fn random_arrivals_have_the_mean_and_the_variance_of_their_distribution() {
     }
 }
 
+// Guarantee: arch-4.
 #[test]
 fn a_profile_steps_ramps_and_ends() {
     // 100 in the first half second; up to 400 in the next, which makes 125; then none.

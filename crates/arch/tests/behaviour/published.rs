@@ -83,6 +83,7 @@ fn topology(&(name, number, percent, regions, ..): &Published) -> Topology {
     Topology::new(&checked, scale).unwrap()
 }
 
+// Guarantee: arch-2.
 #[test]
 fn published_graphs_have_as_many_nodes_and_edges_as_ours() {
     let differing: Vec<_> = PUBLISHED

@@ -10,6 +10,7 @@ fn built_in(name: &str) -> Topology {
     Topology::new(&read(name, Path::new("nowhere")).unwrap(), Scale::default()).unwrap()
 }
 
+// Guarantee: arch-8.
 #[test]
 fn an_asker_is_told_only_what_has_changed_since_it_asked_last() {
     let mut often = built_in("netflixoss");
@@ -45,6 +46,7 @@ fn the_chaos_monkey_kills_one_instance_of_the_victim_half_way_and_it_is_forgotte
     assert!(ran.entry().errors < ran.entry().requests / 10);
 }
 
+// Guarantee: arch-9.
 #[test]
 fn a_run_that_starts_from_a_graph_has_exactly_its_nodes_and_edges() {
     let quiet = Plan {
@@ -164,6 +166,7 @@ fn an_architecture_without_an_entry_point_has_a_graph() {
     assert_eq!((ran.totals.requests(), ran.totals.goodbyes), (0, 3));
 }
 
+// Guarantee: arch-5.
 #[test]
 fn requests_that_run_in_a_circle_end_and_others_get_through() {
     // Half of the calls of `b` go back to `a`: most requests get out of the circle.

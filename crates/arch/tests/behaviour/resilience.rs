@@ -30,6 +30,7 @@ fn seconds(seconds: u64) -> Plan {
     }
 }
 
+// Guarantee: arch-5.
 #[test]
 fn an_attempt_that_takes_too_long_is_given_up() {
     let db = service("db", r#"{"work": "50ms"}"#, "");
@@ -83,6 +84,7 @@ fn a_budget_bounds_the_retries_to_its_share_of_all_calls() {
     assert!(ran.service("api").retries.abs_diff(expected) <= 1);
 }
 
+// Guarantee: arch-5.
 #[test]
 fn a_deadline_travels_and_nobody_works_beyond_it() {
     let services = |more: &str| {
@@ -253,6 +255,7 @@ fn a_spike_keeps_a_system_down_that_retries_and_one_with_a_budget_recovers() {
     assert!(failed(&recovered) < 0.01, "{}", failed(&recovered));
 }
 
+// Guarantee: arch-5.
 #[test]
 fn what_is_sent_is_tried_again_if_its_policy_says_so_and_nobody_waits() {
     let api = |policy: &str| {

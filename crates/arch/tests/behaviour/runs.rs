@@ -106,6 +106,7 @@ fn for_every_built_in(check: impl Fn(&str, &Checked) + Sync) {
     });
 }
 
+// Guarantee: arch-3.
 #[test]
 fn every_built_in_leaves_the_same_bytes_on_any_number_of_workers() {
     for_every_built_in(|name, checked| {
@@ -120,6 +121,7 @@ fn every_built_in_leaves_the_same_bytes_on_any_number_of_workers() {
     });
 }
 
+// Guarantee: arch-3.
 #[test]
 fn every_built_in_on_several_shards_leaves_the_same_bytes() {
     for_every_built_in(|name, checked| {
@@ -163,6 +165,7 @@ fn fields(schema: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
+// Guarantee: arch-3.
 #[test]
 fn the_definition_with_everything_leaves_no_field_of_the_schema_out() {
     let read = |text| serde_json::from_str::<Value>(text).unwrap();
@@ -173,6 +176,7 @@ fn the_definition_with_everything_leaves_no_field_of_the_schema_out() {
     assert_eq!(unused, ["csv", "replay"]);
 }
 
+// Guarantee: arch-3.
 #[test]
 fn scripts_and_policies_leave_the_same_bytes_on_any_number_of_workers() {
     let checked = corsair_arch::read_text(EVERYTHING, "everything_arch.json").unwrap();

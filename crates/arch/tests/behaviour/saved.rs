@@ -89,6 +89,7 @@ fn resume(topology: &Topology, workers: usize, snapshot: &Snapshot) -> Live {
     Live::resume(&config(workers), topology.clone(), &plan(), snapshot).unwrap()
 }
 
+// Guarantee: core-74.
 #[test]
 fn what_was_saved_at_any_time_comes_to_the_same_end_with_any_number_of_workers() {
     for (name, regions) in [
@@ -119,6 +120,7 @@ fn what_was_saved_at_any_time_comes_to_the_same_end_with_any_number_of_workers()
     }
 }
 
+// Guarantee: core-74.
 #[test]
 fn a_run_that_is_saved_again_and_again_is_the_same() {
     for name in ["everything", "netflixoss"] {
@@ -135,6 +137,7 @@ fn a_run_that_is_saved_again_and_again_is_the_same() {
     }
 }
 
+// Guarantee: core-74.
 #[test]
 fn a_saved_run_is_none_of_another_architecture() {
     let snapshot = saved_at(&named("netflixoss", 1), Duration::from_millis(300));
@@ -143,6 +146,7 @@ fn a_saved_run_is_none_of_another_architecture() {
     assert!(said.contains("part"), "{said}");
 }
 
+// Guarantee: core-75.
 #[test]
 fn a_branch_that_changes_nothing_is_the_run_that_was_saved() {
     let topology = named("everything", 1);

@@ -46,6 +46,7 @@ fn millis(ran: &Ran) -> f64 {
     (least as f64 / 100.0).round() / 10.0
 }
 
+// Guarantee: arch-4.
 #[test]
 fn steps_are_done_one_after_the_other() {
     let api = service(
@@ -71,6 +72,7 @@ fn the_service_time_comes_before_the_steps() {
     assert_eq!(millis(&run_api(&api)), 9.0);
 }
 
+// Guarantee: arch-4.
 #[test]
 fn parallel_steps_wait_for_all_for_the_first_or_for_a_quorum() {
     for (wait, expected) in [("", 13.0), (r#", "wait": 1"#, 5.0), (r#", "wait": 2"#, 9.0)] {

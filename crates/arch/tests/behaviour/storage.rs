@@ -29,6 +29,7 @@ fn layers(storages: &[(&str, &str, &str)]) -> String {
     services.join(", ")
 }
 
+// Guarantee: arch-6.
 #[test]
 fn data_access_asks_the_next_storage_where_one_fails() {
     let broken = r#", "error_rate": 1"#;
@@ -50,6 +51,7 @@ fn data_access_asks_the_next_storage_where_one_fails() {
     }
 }
 
+// Guarantee: arch-6.
 #[test]
 fn data_access_asks_on_only_where_there_is_no_value() {
     let services = layers(&[("cache", "cache", ""), ("db", "store", "")]);
@@ -98,6 +100,7 @@ fn stores_that_depend_on_each_other_have_each_others_values() {
     assert_eq!(joined.messages("Replicate"), 5 * joined.entry().puts + told);
 }
 
+// Guarantee: arch-7.
 #[test]
 fn every_node_of_a_ring_finds_every_value() {
     let ring = r#"{"name": "ring", "package": "riak", "count": 12, "regions": 1, "dependencies": ["ring"]}"#;
@@ -113,6 +116,7 @@ fn every_node_of_a_ring_finds_every_value() {
     assert!(per_request > 2.7, "{per_request}");
 }
 
+// Guarantee: arch-7.
 #[test]
 fn joined_rings_replicate_between_regions_and_separate_ones_do_not() {
     let missing = |number: u32| {
@@ -155,6 +159,7 @@ fn services_call_their_own_zone_and_their_own_region() {
     assert_eq!(graph.edges.len(), 6 + 6 + 2);
 }
 
+// Guarantee: arch-7.
 #[test]
 fn values_follow_the_instances_that_an_autoscaler_adds_and_removes() {
     let load = r#"{"rate": [{"at": "0s", "rate": 60}, {"at": "4s", "rate": 500}, {"at": "14s", "rate": 60}],

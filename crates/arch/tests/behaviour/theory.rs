@@ -52,6 +52,7 @@ fn reads(rate: f64) -> String {
     format!(r#"{{"rate": {rate}, "arrivals": "poisson", "requests": {{"common": 1}}}}"#)
 }
 
+// Guarantee: arch-4.
 #[test]
 fn one_server_with_exponential_work() {
     // M/M/1: the time there is exponential with the mean 1/(μ − λ).
@@ -82,6 +83,7 @@ fn one_server_with_constant_and_with_uniform_work() {
     }
 }
 
+// Guarantee: arch-4.
 #[test]
 fn several_servers() {
     // M/M/4 at ρ = 0.75: Erlang's C is 0.5094, and those who wait do so for 1/(4μ − λ).
@@ -157,6 +159,7 @@ fn the_99th_percentile_of_several_servers() {
     close(p99, percentile_99(beyond), 0.03, "p99");
 }
 
+// Guarantee: arch-4.
 #[test]
 fn a_closed_network_of_one_station() {
     // Ten users who think for 20 ms, one server of 2 ms: mean value analysis.
@@ -197,6 +200,7 @@ fn two_stations_in_tandem() {
     close(p99 - WAYS, percentile_99(beyond), 0.03, "p99");
 }
 
+// Guarantee: arch-4.
 #[test]
 fn processor_sharing_does_not_care_how_work_is_distributed() {
     // M/G/1-PS: the mean is E[S] / (1 − ρ), whatever the distribution.
@@ -264,6 +268,7 @@ fn shared_processors_are_as_fast_as_servers_with_exponential_work() {
     close(times(&ran).0, 1e-3 + 0.509_434 / 1_000.0, 0.015, "mean");
 }
 
+// Guarantee: arch-4.
 #[test]
 fn a_queue_that_is_full_refuses_as_many_as_it_should() {
     // M/M/1/K: the part (1 − ρ) ρᴷ / (1 − ρᴷ⁺¹) finds it full.
@@ -309,6 +314,7 @@ fn run_services(services: &str, load: &str, seconds: u64) -> Ran {
     loaded(&services, load, seconds, seconds / 20)
 }
 
+// Guarantee: arch-4.
 #[test]
 fn those_with_priority_wait_less_as_cobham_says() {
     // Without preemption: W0 = λ·E[S²]/2; the first class waits W0/(1−ρ₁), the second
@@ -329,6 +335,7 @@ fn those_with_priority_wait_less_as_cobham_says() {
     close(mean("low"), residual / (0.7 * 0.3), 0.015, "low");
 }
 
+// Guarantee: arch-4.
 #[test]
 fn a_network_of_services_is_that_of_jackson() {
     // From a to b, with probability 0.5 to c and then to d: each is an M/M/1 of its own.
@@ -403,6 +410,7 @@ fn a_closed_network_of_several_stations() {
     );
 }
 
+// Guarantee: arch-4.
 #[test]
 fn two_branches_join_as_nelson_and_tantawi_say() {
     // Fork-join of two M/M/1: exactly (12 − ρ)/8 times the mean of one.

@@ -13,6 +13,7 @@ const SERVICES: &str = r#"{"name": "db", "package": "store", "count": 3, "region
     {"name": "www", "package": "denominator", "regions": 0, "dependencies": ["app"]},
     {"name": "api", "package": "denominator", "regions": 0, "dependencies": ["other"]}"#;
 
+// Guarantee: arch-10.
 #[test]
 fn slices_add_up_to_the_totals_by_zone_and_time() {
     let mut topology = topology(SERVICES, Scale::default());
@@ -93,6 +94,7 @@ fn a_run_that_keeps_its_time_is_the_same_run() {
     assert!(without.totals.timeline.is_none());
 }
 
+// Guarantee: arch-10.
 #[test]
 fn requests_that_have_not_ended_are_in_their_slices_with_their_age() {
     let stuck = SERVICES.replace(

@@ -147,6 +147,7 @@ fn a_collapsed_graph_has_services() {
     assert!(!graph.contains("webserver03"), "{graph}");
 }
 
+// Guarantee: observe-1.
 #[test]
 fn messages_are_logged_with_names_and_kinds() {
     let log = succeed("-a lamp -d 1 -m");

@@ -55,6 +55,7 @@ fn numbers_out_of_range_or_unreadable() {
     ]);
 }
 
+// Guarantee: core-10.
 #[test]
 fn durations_and_latencies() {
     refused(&[

@@ -80,6 +80,7 @@ impl Saving<'_> {
     }
 }
 
+// Guarantee: core-73.
 #[test]
 fn a_run_goes_on_with_any_number_of_workers_and_ends_as_it_would_have() {
     let terminal = Terminal::new();
@@ -101,6 +102,7 @@ fn a_run_goes_on_with_any_number_of_workers_and_ends_as_it_would_have() {
     }
 }
 
+// Guarantee: core-73.
 #[test]
 fn what_was_killed_at_any_moment_goes_on_from_a_whole_checkpoint() {
     let terminal = Terminal::new();
@@ -157,6 +159,7 @@ fn a_signal_saves_the_run_at_once_and_what_was_asked_for_is_kept() {
     assert!(saved(&terminal).contains(&first));
 }
 
+// Guarantee: cluster-6.
 #[test]
 fn two_runs_do_not_save_to_one_directory() {
     let terminal = Terminal::new();
@@ -307,6 +310,7 @@ fn files(terminal: &Terminal, below: &[&str]) -> Vec<(String, Vec<u8>)> {
     files
 }
 
+// Guarantee: core-73.
 #[test]
 fn all_files_of_an_architecture_go_on_without_a_gap_or_a_duplicate() {
     let terminal = Terminal::new();
@@ -337,6 +341,7 @@ fn all_files_of_an_architecture_go_on_without_a_gap_or_a_duplicate() {
     }
 }
 
+// Guarantee: core-73.
 #[test]
 fn a_log_of_messages_goes_on_behind_the_line_that_is_named() {
     let terminal = Terminal::new();
@@ -362,6 +367,7 @@ fn a_log_of_messages_goes_on_behind_the_line_that_is_named() {
     }
 }
 
+// Guarantee: core-74.
 #[test]
 fn an_architecture_that_has_changed_since_it_was_saved_is_refused() {
     let terminal = Terminal::new();
@@ -400,6 +406,7 @@ fn saved_service() -> Terminal {
     terminal
 }
 
+// Guarantee: core-75.
 #[test]
 fn what_is_set_counts_from_there_on() {
     let terminal = saved_service();
@@ -458,6 +465,7 @@ fn a_run_with_changed_fields_is_not_saved_because_its_checkpoint_would_not_have_
     assert_eq!(essence(&terminal.json("resume d")), essence(&more));
 }
 
+// Guarantee: core-75.
 #[test]
 fn branches_of_a_saved_run_are_compared_with_it() {
     let terminal = saved_service();

@@ -33,6 +33,7 @@ fn collectors_get_both_sides_of_every_span_of_a_run() {
     assert_eq!(www.count() as u64, asked);
 }
 
+// Guarantee: observe-11.
 #[test]
 fn a_collector_that_dies_costs_a_counted_loss_and_a_warning() {
     // The first request is the one that looks whether anybody is there.
@@ -55,6 +56,7 @@ fn a_collector_that_dies_costs_a_counted_loss_and_a_warning() {
     assert_eq!(said.stderr.lines().count(), 1, "{}", said.stderr);
 }
 
+// Guarantee: observe-10.
 #[test]
 fn an_address_where_nobody_is_ends_the_command_before_the_run() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -21,6 +21,7 @@ fn go_and_gnu_spelling_make_the_same_run() {
     );
 }
 
+// Guarantee: core-63.
 #[test]
 fn another_duration_population_seed_or_tuning_is_another_run() {
     let terminal = Terminal::new();

@@ -89,6 +89,7 @@ fn timestamps_rise_from_the_epoch_in_virtual_time() {
     assert!(*times.last().unwrap() >= "1970-01-01T00:00:02Z".parse().unwrap());
 }
 
+// Guarantee: core-85.
 #[test]
 fn a_run_goes_on_from_its_graph() {
     let terminal = Terminal::new();

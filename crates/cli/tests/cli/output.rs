@@ -54,6 +54,7 @@ fn json_is_one_object_and_nothing_else() {
     assert_eq!((&json["seed"], &json["form"]), (&3.into(), &"async".into()));
 }
 
+// Guarantee: core-58.
 #[test]
 fn the_digest_does_not_depend_on_workers_form_or_lookahead() {
     let terminal = Terminal::new();
@@ -172,6 +173,7 @@ fn interrupted(args: &str) -> (Option<i32>, String) {
     (child.wait().unwrap().code(), printed)
 }
 
+// Guarantee: core-52.
 #[cfg(unix)]
 #[test]
 fn ctrl_c_ends_a_run_cleanly_with_its_summary() {

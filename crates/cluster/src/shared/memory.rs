@@ -415,6 +415,7 @@ mod tests {
         );
     }
 
+    // Guarantee: cluster-1.
     #[test]
     fn bytes_come_in_their_order_in_both_directions_at_once() {
         let [here, there] = &sides();
@@ -430,6 +431,7 @@ mod tests {
         assert!(began.elapsed() < 20 * LONG, "{:?}", began.elapsed());
     }
 
+    // Guarantee: cluster-1.
     #[test]
     fn who_sleeps_is_woken_by_a_byte_by_room_and_by_the_end_of_the_other() {
         let [here, there] = sides();
@@ -464,6 +466,7 @@ mod tests {
         assert_eq!(there.read(&mut buffer).unwrap(), 0);
     }
 
+    // Guarantee: cluster-1.
     #[test]
     fn what_is_another_machines_or_another_file_is_not_opened() {
         let (mine, offer) = Memory::new().unwrap();
@@ -490,6 +493,7 @@ mod tests {
         assert!(Memory::open(&offer).is_none(), "it is gone");
     }
 
+    // Guarantee: cluster-1.
     #[test]
     fn marks_that_make_no_sense_are_an_error_and_no_access() {
         let (mine, offer) = Memory::new().unwrap();

@@ -21,6 +21,7 @@ fn pirates(population: u32, talk: Duration) -> Fsm {
     }
 }
 
+// Guarantee: cluster-1.
 #[test]
 fn pirates_do_the_same_on_any_number_of_processes_and_workers() {
     // More than one page of actors for each of eight workers.
@@ -49,6 +50,7 @@ fn pirates_do_the_same_on_any_number_of_processes_and_workers() {
     }
 }
 
+// Guarantee: cluster-1.
 #[test]
 fn what_is_due_far_ahead_and_windows_of_any_width_change_nothing() {
     // Latencies of more than 63 windows.
@@ -75,6 +77,7 @@ fn what_is_due_far_ahead_and_windows_of_any_width_change_nothing() {
     assert_eq!(report.unwrap().digest, alone.digest);
 }
 
+// Guarantee: cluster-1.
 #[test]
 fn windows_larger_than_a_piece_arrive_whole() {
     // 4,096 pirates say goodbye at once, and half of them in the other process; what the FSM says to them is made there.
@@ -96,6 +99,7 @@ fn windows_larger_than_a_piece_arrive_whole() {
     assert!(exchange.sent < exchange.received / 2, "{exchange:?}");
 }
 
+// Guarantee: cluster-1.
 #[test]
 fn a_run_that_fails_fails_with_the_same_sentence() {
     let config = Config {

@@ -18,6 +18,7 @@ fn ended(first: &str, second: &str) -> corsair_cluster::Ended {
     ended.expect("it waits for a process that is stopped")
 }
 
+// Guarantee: cluster-3.
 #[test]
 fn a_process_that_is_stopped_when_the_others_have_ended_is_not_waited_for() {
     let lost = thread::spawn(|| ended("kill -STOP $$", "exit 0"));

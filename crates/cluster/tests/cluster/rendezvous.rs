@@ -49,6 +49,7 @@ fn processes_that_fit_find_each_other_whoever_comes_first() {
     }
 }
 
+// Guarantee: cluster-2.
 #[test]
 fn strays_do_not_keep_processes_from_each_other() {
     let (at, members) = members(3);
@@ -81,6 +82,7 @@ fn a_browser_is_closed_and_told_nothing() {
     met(meets);
 }
 
+// Guarantee: cluster-2.
 #[test]
 fn another_secret_is_told_on_both_sides_and_stops_nobody_else() {
     let (at, mut all) = members(3);
@@ -130,6 +132,7 @@ fn a_secret_that_only_the_other_side_has_wrong_is_noticed() {
     answers.join().unwrap();
 }
 
+// Guarantee: cluster-2.
 #[test]
 fn what_does_not_fit_ends_the_rendezvous_for_all_with_one_sentence() {
     type Change = fn(&mut corsair_cluster::Membership);

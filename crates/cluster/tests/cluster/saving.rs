@@ -67,6 +67,7 @@ fn scenario() -> Fsm {
     }
 }
 
+// Guarantee: cluster-4.
 #[test]
 fn a_run_over_processes_is_saved_and_goes_on_over_any_number_of_them() {
     let (config, scenario) = (Config::default(), scenario());
@@ -99,6 +100,7 @@ fn a_run_over_processes_is_saved_and_goes_on_over_any_number_of_them() {
     assert_eq!(result(&resumed.unwrap()), result(&alone));
 }
 
+// Guarantee: cluster-4.
 #[test]
 fn a_run_over_processes_stops_where_it_is_told_to_and_tells_what_has_happened_until_then() {
     let (config, scenario) = (Config::default(), scenario());
@@ -155,6 +157,7 @@ impl StoredPart for Watched {
     }
 }
 
+// Guarantee: cluster-4.
 #[test]
 fn each_process_reads_of_a_saved_run_what_its_own_shards_need() {
     let config = Config::default();
@@ -181,6 +184,7 @@ fn each_process_reads_of_a_saved_run_what_its_own_shards_need() {
     assert!(read < bytes as u64 * 11 / 10, "{read} of {bytes}");
 }
 
+// Guarantee: cluster-4.
 #[test]
 fn all_go_on_from_the_latest_that_any_of_them_knows() {
     let origin = |time, place: &str| {

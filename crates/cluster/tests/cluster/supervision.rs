@@ -24,6 +24,7 @@ fn meshes(processes: usize, limits: Limits) -> Vec<Mesh> {
     met(start(all))
 }
 
+// Guarantee: cluster-3.
 #[test]
 fn one_that_gives_up_ends_all_with_one_sentence() {
     let mut meshes = meshes(3, LIMITS);
@@ -61,6 +62,7 @@ fn what_one_notices_all_say() {
     }
 }
 
+// Guarantee: cluster-3.
 #[test]
 fn windows_that_do_not_end_are_noticed_with_the_process_that_is_last() {
     let stall = Duration::from_millis(600);
@@ -85,6 +87,7 @@ fn windows_that_do_not_end_are_noticed_with_the_process_that_is_last() {
     }
 }
 
+// Guarantee: cluster-3.
 #[test]
 fn a_run_that_does_not_notice_is_ended_from_outside() {
     let meshes = meshes(2, LIMITS);

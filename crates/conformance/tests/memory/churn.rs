@@ -66,6 +66,7 @@ impl Scenario<Note> for Churn {
     }
 }
 
+// Guarantee: core-23.
 #[test]
 fn nothing_is_kept_of_actors_that_have_ended() {
     let _alone = alone();
@@ -137,6 +138,7 @@ impl Scenario<Note> for Settlers {
     }
 }
 
+// Guarantee: core-23.
 #[test]
 fn an_actor_that_was_spawned_by_itself_takes_at_most_a_hundred_bytes() {
     let _alone = alone();

@@ -63,6 +63,7 @@ impl Scenario<Note> for Phold {
     }
 }
 
+// Guarantee: core-23.
 #[test]
 fn two_workers_need_little_more_memory_than_one_and_it_does_not_grow() {
     let before = resident();

@@ -126,6 +126,7 @@ async fn ended<C: AsyncContext<Note>>(cx: &mut C, whom: Addr) -> Reason {
     }
 }
 
+// Guarantee: core-1.
 fn messages_sent_together_come_one_after_the_other(executor: Executor) {
     scenario!(Together { log: Log }, cx, {
         let me = cx.me();
@@ -142,6 +143,7 @@ fn messages_sent_together_come_one_after_the_other(executor: Executor) {
     assert_eq!(report.delivered(), 5);
 }
 
+// Guarantee: core-1.
 fn messages_sent_to_each_of_many_come_in_order(executor: Executor) {
     // More than two pages of addresses, where actors are not threads.
     const MANY: u32 = if cfg!(miri) { 120 } else { 700 };
@@ -191,6 +193,7 @@ fn two_actors_play_ping_pong(executor: Executor) {
     assert_eq!((report.spawned, report.dead(), report.dropped), (2, 0, 0));
 }
 
+// Guarantee: core-1.
 fn messages_of_a_pair_keep_their_order(executor: Executor) {
     const SENDERS: u32 = 40;
     const EACH: u32 = 250;
@@ -230,6 +233,7 @@ fn messages_of_a_pair_keep_their_order(executor: Executor) {
     }
 }
 
+// Guarantee: core-31.
 fn a_selective_receive_keeps_what_it_skips_in_order(executor: Executor) {
     scenario!(Selective { log: Log }, cx, {
         let me = cx.me();
@@ -249,6 +253,7 @@ fn a_selective_receive_keeps_what_it_skips_in_order(executor: Executor) {
     assert_eq!(seen, ["30", "40", "1", "2", "3", "4", "5"]);
 }
 
+// Guarantee: core-29.
 fn a_question_is_answered(executor: Executor) {
     scenario!(Question { log: Log }, cx, {
         let whom = cx.spawn_one("oracle", successor).await;
@@ -261,6 +266,7 @@ fn a_question_is_answered(executor: Executor) {
     assert_eq!(seen, ["Ok(Number(42))"]);
 }
 
+// Guarantee: core-29.
 fn a_passed_on_question_is_answered_by_somebody_else(executor: Executor) {
     scenario!(PassedOn { log: Log }, cx, {
         let expert = cx
@@ -291,6 +297,7 @@ fn a_passed_on_question_is_answered_by_somebody_else(executor: Executor) {
     assert_eq!(seen, ["Ok(Number(9))", "true"]);
 }
 
+// Guarantee: core-30.
 fn a_question_without_an_answer_times_out(executor: Executor) {
     scenario!(TimedOut {}, cx, {
         let to = cx.spawn_one("silent", silent).await;
@@ -303,6 +310,7 @@ fn a_question_without_an_answer_times_out(executor: Executor) {
     completes(executor, &config(), |_| TimedOut {});
 }
 
+// Guarantee: core-30.
 fn a_question_to_an_ended_actor_ends(executor: Executor) {
     scenario!(Ended {}, cx, {
         let to = cx
@@ -323,6 +331,7 @@ fn a_question_to_an_ended_actor_ends(executor: Executor) {
     completes(executor, &config(), |_| Ended {});
 }
 
+// Guarantee: core-30.
 fn a_question_left_unread_by_an_ended_actor_ends(executor: Executor) {
     scenario!(Unread {}, cx, {
         // It keeps the question, as it wants a ping first, and then ends.
@@ -350,6 +359,7 @@ fn a_question_left_unread_by_an_ended_actor_ends(executor: Executor) {
     assert_eq!(report.dead_letters[2].count, 1);
 }
 
+// Guarantee: core-3, core-14.
 fn timers_fire_in_order_of_time_and_then_of_setting(executor: Executor) {
     scenario!(Timers { log: Log }, cx, {
         let start = cx.now();
@@ -372,6 +382,7 @@ fn timers_fire_in_order_of_time_and_then_of_setting(executor: Executor) {
     assert_eq!(report.timers, 6);
 }
 
+// Guarantee: core-11.
 fn a_delayed_message_comes_after_its_delay(executor: Executor) {
     scenario!(Delayed {}, cx, {
         let me = cx.me();
@@ -387,6 +398,7 @@ fn a_delayed_message_comes_after_its_delay(executor: Executor) {
     completes(executor, &config(), |_| Delayed {});
 }
 
+// Guarantee: core-27.
 fn messages_to_ended_actors_are_counted(executor: Executor) {
     scenario!(Dead {}, cx, {
         let gone = cx
@@ -406,6 +418,7 @@ fn messages_to_ended_actors_are_counted(executor: Executor) {
     assert_eq!(report.delivered(), 0);
 }
 
+// Guarantee: core-27.
 fn dead_letters_go_to_the_root_if_asked(executor: Executor) {
     scenario!(ToRoot { log: Log }, cx, {
         let gone = cx
@@ -435,6 +448,7 @@ fn dead_letters_go_to_the_root_if_asked(executor: Executor) {
     assert_eq!((seen.len(), report.dead()), (1, 1));
 }
 
+// Guarantee: core-26, core-39.
 fn a_watched_actor_that_ends_is_told_to_its_parent(executor: Executor) {
     scenario!(Watched {}, cx, {
         let me = cx.me();
@@ -480,6 +494,7 @@ fn a_watched_actor_that_ends_is_told_to_its_parent(executor: Executor) {
     assert_eq!(report.waiting_total, 0);
 }
 
+// Guarantee: core-22.
 fn an_actor_on_demand_starts_with_its_first_event(executor: Executor) {
     scenario!(OnDemand { made: Arc<AtomicU32> }, cx, {
         let count = made.clone();
@@ -508,6 +523,7 @@ fn an_actor_on_demand_starts_with_its_first_event(executor: Executor) {
     assert_eq!(report.spawned, 101);
 }
 
+// Guarantee: core-25.
 fn a_stopped_actor_gets_nothing_more(executor: Executor) {
     scenario!(Stopped {}, cx, {
         let victim = cx
@@ -528,6 +544,7 @@ fn a_stopped_actor_gets_nothing_more(executor: Executor) {
     assert_eq!(report.dead(), 1);
 }
 
+// Guarantee: core-12.
 fn settling_waits_for_what_was_sent_before(executor: Executor) {
     const ACTORS: u32 = 200;
     const EACH: u32 = 50;
@@ -571,6 +588,7 @@ fn settling_waits_for_what_was_sent_before(executor: Executor) {
     });
 }
 
+// Guarantee: core-53.
 fn strict_makes_dead_letters_an_error(executor: Executor) {
     scenario!(StrictDead {}, cx, {
         cx.send(Addr::NONE, Note::Number(1));
@@ -590,6 +608,7 @@ fn strict_makes_dead_letters_an_error(executor: Executor) {
     }
 }
 
+// Guarantee: core-53.
 fn strict_makes_waiting_actors_an_error(executor: Executor) {
     scenario!(StrictWaiting {}, cx, {
         let waiter = cx.spawn_one("waiter", silent).await;
@@ -610,6 +629,7 @@ fn strict_makes_waiting_actors_an_error(executor: Executor) {
     }
 }
 
+// Guarantee: core-50.
 fn a_deadlock_names_who_waits_for_what(executor: Executor) {
     scenario!(Deadlock {}, cx, {
         cx.spawn_one("waiter", until_told).await;
@@ -642,6 +662,7 @@ fn a_deadlock_names_who_waits_for_what(executor: Executor) {
     }
 }
 
+// Guarantee: core-78.
 fn a_message_continues_the_trace_of_what_is_being_handled(executor: Executor) {
     scenario!(Trace {}, cx, {
         let echo = cx
@@ -670,6 +691,7 @@ fn a_message_continues_the_trace_of_what_is_being_handled(executor: Executor) {
     completes(executor, &config(), |_| Trace {});
 }
 
+// Guarantee: arch-11.
 fn work_put_off_continues_the_trace_that_it_is_told_to(executor: Executor) {
     scenario!(Trace {}, cx, {
         let late = cx
@@ -697,6 +719,7 @@ fn work_put_off_continues_the_trace_that_it_is_told_to(executor: Executor) {
     completes(executor, &config(), |_| Trace {});
 }
 
+// Guarantee: core-19.
 fn random_streams_belong_to_seed_and_address(executor: Executor) {
     scenario!(Draws { log: Log }, cx, {
         let mut numbers = vec![cx.random(), cx.random()];
@@ -718,6 +741,7 @@ fn random_streams_belong_to_seed_and_address(executor: Executor) {
     assert_ne!(draws(1), draws(2));
 }
 
+// Guarantee: core-57.
 fn totals_per_actor_count_sent_and_received(executor: Executor) {
     scenario!(Totals {}, cx, {
         let whom = cx
@@ -744,6 +768,7 @@ fn totals_per_actor_count_sent_and_received(executor: Executor) {
     assert!(report.per_actor.is_sorted_by_key(|actor| actor.who));
 }
 
+// Guarantee: core-33.
 fn handlers_do_what_bodies_do(executor: Executor) {
     use corsair::{Actor, Context, Flow};
     struct Countdown(u32);
@@ -778,6 +803,7 @@ fn handlers_do_what_bodies_do(executor: Executor) {
     assert_eq!(report.timers, 3);
 }
 
+// Guarantee: core-47.
 fn a_run_without_messages_completes(executor: Executor) {
     scenario!(Nothing {}, cx, {
         assert_eq!(cx.parent(), Addr::NONE);

@@ -56,6 +56,7 @@ fn value<E: Experiment<Note>>(executor: Executor, experiment: E) -> E::Value {
     measure(executor, &config, experiment).unwrap().0
 }
 
+// Guarantee: core-16.
 fn a_cancelled_timer_does_not_come(executor: Executor) {
     experiment!(Cancels {} -> Vec<u32>, cx, {
         let near = cx.timer_handle(MS, Token::new(1));
@@ -74,6 +75,7 @@ fn a_cancelled_timer_does_not_come(executor: Executor) {
     assert_eq!(value(executor, Cancels {}), [2, 3, 2]);
 }
 
+// Guarantee: core-16.
 fn a_periodic_timer_comes_until_it_is_cancelled(executor: Executor) {
     experiment!(Ticks { is_exact: bool } -> u32, cx, {
         let ticks = cx.every(MS * 2, Token::new(1));
@@ -96,6 +98,7 @@ fn a_periodic_timer_comes_until_it_is_cancelled(executor: Executor) {
     assert!(!is_exact || more == 0, "{more}");
 }
 
+// Guarantee: core-32.
 fn a_receive_gives_up_after_its_time_out_and_leaves_nothing_behind(executor: Executor) {
     experiment!(Waits {} -> (), cx, {
         let begun = cx.now();
@@ -112,6 +115,7 @@ fn a_receive_gives_up_after_its_time_out_and_leaves_nothing_behind(executor: Exe
     value(executor, Waits {});
 }
 
+// Guarantee: core-32.
 fn a_receive_with_a_time_out_gets_what_was_kept_first(executor: Executor) {
     experiment!(Keeps {} -> Vec<u32>, cx, {
         let me = cx.me();
@@ -133,6 +137,7 @@ fn a_receive_with_a_time_out_gets_what_was_kept_first(executor: Executor) {
     assert_eq!(value(executor, Keeps {}), [0, 1, 3]);
 }
 
+// Guarantee: core-32.
 fn a_select_says_which_of_several_came_and_keeps_the_others(executor: Executor) {
     experiment!(Selects {} -> (), cx, {
         // The first answers when it is told to, so that it is slow on every machine.
@@ -205,6 +210,7 @@ impl Actor<Note> for Fragile {
     }
 }
 
+// Guarantee: core-40.
 fn an_actor_that_panics_is_made_anew_in_its_place(executor: Executor) {
     experiment!(Anew {} -> Vec<u32>, cx, {
         let policy = RestartPolicy { most: 3, backoff: MS * 2, ..RestartPolicy::default() };
@@ -245,16 +251,19 @@ experiment!(Often { then: Then } -> Reason, cx, {
     }
 });
 
+// Guarantee: core-40.
 fn an_actor_that_panics_too_often_escalates(executor: Executor) {
     let then = Then::Escalate;
     assert_eq!(value(executor, Often { then }), Reason::Panicked);
 }
 
+// Guarantee: core-40.
 fn an_actor_that_panics_too_often_gives_up(executor: Executor) {
     let then = Then::GiveUp;
     assert_eq!(value(executor, Often { then }), Reason::Returned);
 }
 
+// Guarantee: core-38.
 fn a_panic_ends_the_actor_or_the_run_as_is_asked(executor: Executor) {
     experiment!(Panicking {} -> bool, cx, {
         let body = |mut cx: C, _| async move {
@@ -289,6 +298,7 @@ fn a_panic_ends_the_actor_or_the_run_as_is_asked(executor: Executor) {
     }
 }
 
+// Guarantee: core-48.
 fn a_run_gives_what_its_root_returns(executor: Executor) {
     experiment!(Gives { text: String } -> String, _cx, { text + "!" });
     let text = "treasure".to_owned();
@@ -310,6 +320,7 @@ fn a_run_gives_what_its_root_returns(executor: Executor) {
     assert!(matches!(error, RunError::NoValue { .. }), "{error}");
 }
 
+// Guarantee: core-38.
 #[test]
 fn panics_that_are_survived_are_the_same_with_any_number_of_workers() {
     experiment!(Battle {} -> Vec<u32>, cx, {
@@ -352,6 +363,7 @@ experiment!(Mean { mean: f64 } -> f64, cx, {
     (0..500).map(|_| cx.sample(&distribution)).sum::<f64>() / 500.0
 });
 
+// Guarantee: core-65.
 #[test]
 fn replications_have_the_seeds_in_a_row_and_do_not_depend_on_workers() {
     let runs = |workers: usize| {
@@ -375,6 +387,7 @@ fn replications_have_the_seeds_in_a_row_and_do_not_depend_on_workers() {
     assert_eq!(estimate.count(), 12);
 }
 
+// Guarantee: core-65.
 #[test]
 fn the_first_replication_that_fails_is_told_by_its_seed() {
     experiment!(Fails { seed: u64 } -> (), _cx, { assert!(seed < 10, "seed {seed}") });
@@ -407,6 +420,7 @@ impl Scenario<Note> for Mapped {
     }
 }
 
+// Guarantee: core-64.
 #[test]
 fn what_is_not_deterministic_is_told_with_the_first_event_that_differs() {
     let report = check_determinism(&config(), || Mapped { is_ordered: true }).unwrap();
@@ -426,6 +440,7 @@ fn what_is_not_deterministic_is_told_with_the_first_event_that_differs() {
     }
 }
 
+// Guarantee: core-64.
 #[test]
 fn two_runs_that_fail_alike_are_a_failure_and_no_difference() {
     experiment!(Stuck {} -> (), cx, {

@@ -88,6 +88,7 @@ fn a_constant_network_takes_that_time() {
     assert_eq!(numbers(&arrivals), [0, 1, 2, 3, 4]);
 }
 
+// Guarantee: core-7.
 #[test]
 fn jitter_is_uniform_and_reorders_unless_order_is_kept() {
     let jitter = || Jitter::new(MS, MS * 21).unwrap();
@@ -106,6 +107,7 @@ fn jitter_is_uniform_and_reorders_unless_order_is_kept() {
     assert!(kept.iter().all(|(took, _)| (MS..=MS * 21).contains(took)));
 }
 
+// Guarantee: core-7.
 #[test]
 fn lost_messages_are_counted_and_so_are_those_that_come_twice() {
     let lossy = Lossy::new(Constant::new(MS).unwrap(), 0.3).unwrap();
@@ -129,6 +131,7 @@ fn lost_messages_are_counted_and_so_are_those_that_come_twice() {
     assert_eq!(report.lost, 0);
 }
 
+// Guarantee: core-7.
 #[test]
 fn a_partition_loses_what_is_sent_while_it_lasts() {
     let at = |ms: u32| Time::ZERO.after(MS * ms);
@@ -141,6 +144,7 @@ fn a_partition_loses_what_is_sent_while_it_lasts() {
     assert_eq!((numbers(&arrivals), report.lost), (expected, 100));
 }
 
+// Guarantee: core-7.
 #[test]
 fn tables_planes_and_lognormal_networks_take_what_theory_says() {
     let group = |who: corsair::Addr| usize::from(who.as_u32() > 0);
@@ -173,6 +177,7 @@ fn tables_planes_and_lognormal_networks_take_what_theory_says() {
     }
 }
 
+// Guarantee: core-7.
 #[test]
 fn a_lost_question_times_out_and_a_stop_comes_after_what_was_sent_before() {
     struct Asks;
@@ -213,6 +218,7 @@ fn a_lost_question_times_out_and_a_stop_comes_after_what_was_sent_before() {
     assert_eq!((report.delivered(), report.lost), (0, 51));
 }
 
+// Guarantee: core-8.
 #[test]
 fn a_message_to_oneself_takes_no_time_and_comes_before_what_is_later() {
     struct Selfish;

@@ -138,6 +138,7 @@ impl Experiment<Note> for Teased {
     }
 }
 
+// Guarantee: core-40.
 fn an_actor_that_is_stopped_while_it_is_made_anew_ends_once_and_stays_ended(executor: Executor) {
     let mut digests = BTreeMap::new();
     for seed in 0..12 {
@@ -302,10 +303,12 @@ fn torn(executor: Executor, stop: bool) {
     }
 }
 
+// Guarantee: core-41.
 fn children_that_are_stopped_while_others_are_restarted_stay_ended(executor: Executor) {
     torn(executor, false);
 }
 
+// Guarantee: core-42.
 fn a_supervisor_that_is_stopped_leaves_no_child(executor: Executor) {
     torn(executor, true);
 }

@@ -105,6 +105,7 @@ fn works(workers: u32, results: &Results<u32>) -> Works {
     }
 }
 
+// Guarantee: core-55.
 fn actors_that_live_hand_in_results_when_the_run_is_over(executor: Executor) {
     let results = Results::new();
     let report = run(executor, &config(), works(6, &results)).unwrap();
@@ -118,6 +119,7 @@ fn actors_that_live_hand_in_results_when_the_run_is_over(executor: Executor) {
     assert_eq!(report.dead(), 0);
 }
 
+// Guarantee: core-56.
 fn what_actors_record_is_added_up(executor: Executor) {
     let report = run(executor, &config(), works(6, &Results::new())).unwrap();
     let probes = report.probes;
@@ -139,6 +141,7 @@ fn what_actors_record_is_added_up(executor: Executor) {
     assert_eq!(tracked, 20);
 }
 
+// Guarantee: core-56.
 #[test]
 fn what_is_recorded_is_the_same_for_any_workers_and_lookahead() {
     let once = |workers, lookahead| -> (Report, Vec<_>) {
@@ -163,6 +166,7 @@ fn what_is_recorded_is_the_same_for_any_workers_and_lookahead() {
     }
 }
 
+// Guarantee: core-55.
 #[test]
 fn a_run_that_fails_by_a_panic_asks_nobody_for_results() {
     for workers in [1, 2] {
@@ -181,6 +185,7 @@ fn a_run_that_fails_by_a_panic_asks_nobody_for_results() {
     }
 }
 
+// Guarantee: core-55.
 #[test]
 fn a_panic_as_an_actor_finishes_is_that_actors() {
     for executor in [Executor::Virtual, Executor::Tokio, Executor::Pool] {
@@ -233,6 +238,7 @@ impl Scenario<Note> for Waits {
     }
 }
 
+// Guarantee: core-55.
 #[test]
 fn actors_finish_at_the_time_of_the_runs_end() {
     for workers in [1, 2, 3] {
@@ -283,6 +289,7 @@ impl Scenario<Note> for LateOnes {
     }
 }
 
+// Guarantee: core-55.
 fn who_is_spawned_when_the_run_is_over_is_nobody(executor: Executor) {
     let report = run(executor, &config(), LateOnes).unwrap();
     assert_eq!((report.spawned, report.ended), (11, 0));

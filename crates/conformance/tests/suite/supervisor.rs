@@ -164,14 +164,17 @@ fn one_panic(executor: Executor, strategy: Strategy) -> Vec<usize> {
     restarted(&generations)
 }
 
+// Guarantee: core-41.
 fn one_for_one_restarts_the_child_that_panicked(executor: Executor) {
     assert_eq!(one_panic(executor, Strategy::OneForOne), [1]);
 }
 
+// Guarantee: core-41.
 fn one_for_all_restarts_every_child(executor: Executor) {
     assert_eq!(one_panic(executor, Strategy::OneForAll), [0, 1, 2]);
 }
 
+// Guarantee: core-41.
 fn rest_for_one_restarts_the_child_and_those_after_it(executor: Executor) {
     assert_eq!(one_panic(executor, Strategy::RestForOne), [1, 2]);
 }
@@ -187,6 +190,7 @@ fn too_often(executor: Executor, then: Then) -> Told {
     told(executor, Strategy::OneForAll, policy, &orders)
 }
 
+// Guarantee: core-41.
 fn too_many_restarts_escalate_and_leave_no_child(executor: Executor) {
     let (generations, reason, living) = too_often(executor, Then::Escalate);
     assert_eq!(
@@ -195,6 +199,7 @@ fn too_many_restarts_escalate_and_leave_no_child(executor: Executor) {
     );
 }
 
+// Guarantee: core-41.
 fn a_supervisor_that_gives_up_returns_and_leaves_no_child(executor: Executor) {
     let (generations, reason, living) = too_often(executor, Then::GiveUp);
     assert_eq!(
@@ -243,6 +248,7 @@ impl Experiment<Note> for Returns {
     }
 }
 
+// Guarantee: core-41.
 fn a_child_that_returns_is_not_restarted(executor: Executor) {
     let config = Config {
         panics: Panics::EndActor,

@@ -104,6 +104,7 @@ impl Scenario<Number> for ToTheUnborn {
     }
 }
 
+// Guarantee: core-22.
 #[test]
 fn a_message_to_an_address_not_yet_given_finds_the_actor_that_is_there_when_it_arrives() {
     for together in [1, 70, 700] {
@@ -149,6 +150,7 @@ impl Scenario<Number> for AtBirth {
     }
 }
 
+// Guarantee: core-22.
 #[test]
 fn an_address_is_an_actors_from_one_smallest_latency_after_the_request_on() {
     same(&constant(), &AtBirth);

@@ -45,6 +45,7 @@ fn run(config: &Config, scenario: impl Scenario<Note>) -> Result<Report, RunErro
     corsair::simulate(config, scenario)
 }
 
+// Guarantee: core-5, core-13.
 #[test]
 fn timers_fire_to_the_nanosecond() {
     scenario!(Exact {}, cx, {
@@ -86,6 +87,7 @@ impl PartialEq for Note {
     }
 }
 
+// Guarantee: core-6.
 #[test]
 fn messages_take_the_latency_of_their_pair() {
     scenario!(Travel { latency: Latency }, cx, {
@@ -113,6 +115,7 @@ fn messages_take_the_latency_of_their_pair() {
     }
 }
 
+// Guarantee: core-3.
 #[test]
 fn a_timer_comes_after_the_messages_of_its_instant_and_before_later_ones() {
     scenario!(Instant { seen: Arc<Mutex<Vec<u32>>> }, cx, {
@@ -242,6 +245,7 @@ fn essence(report: &Report) -> impl PartialEq + std::fmt::Debug + use<> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 12 }) })]
 
+    // Guarantee: core-23, core-58.
     #[test]
     fn a_run_is_the_same_for_any_number_of_workers_and_any_lookahead(
         seed: u64,
@@ -264,6 +268,7 @@ proptest! {
     }
 }
 
+// Guarantee: core-80.
 #[test]
 fn a_run_without_traces_is_the_same_and_its_envelopes_say_less() {
     let with = |workers, traces| {
@@ -302,6 +307,7 @@ fn a_run_without_traces_is_the_same_and_its_envelopes_say_less() {
     run(&config, Envelopes {}).unwrap();
 }
 
+// Guarantee: core-59.
 #[test]
 fn another_seed_is_another_run() {
     let digest = |seed| {
@@ -320,6 +326,7 @@ fn another_seed_is_another_run() {
     assert_ne!(digest(1), digest(2));
 }
 
+// Guarantee: core-37.
 #[test]
 fn a_panic_stops_the_run_with_actor_time_and_event() {
     scenario!(Panics {}, cx, {
@@ -367,6 +374,7 @@ fn a_panic_stops_the_run_with_actor_time_and_event() {
     assert!(panics.iter().all(|panic| panic == first));
 }
 
+// Guarantee: core-51.
 #[test]
 fn time_past_the_end_is_an_error_that_tells_the_next_event() {
     scenario!(Late {}, cx, {
@@ -395,6 +403,7 @@ fn time_past_the_end_is_an_error_that_tells_the_next_event() {
     }
 }
 
+// Guarantee: core-50.
 #[test]
 fn a_deadlock_tells_who_waits_for_what() {
     scenario!(Circle {}, cx, {
@@ -430,6 +439,7 @@ fn a_deadlock_tells_who_waits_for_what() {
     }
 }
 
+// Guarantee: core-50.
 #[test]
 fn a_wait_for_something_outside_of_the_run_is_told_as_such() {
     scenario!(Foreign {}, cx, {
@@ -442,6 +452,7 @@ fn a_wait_for_something_outside_of_the_run_is_told_as_such() {
     }
 }
 
+// Guarantee: core-52.
 #[test]
 fn a_cancelled_run_reports_what_it_has_done() {
     scenario!(Endless { config: Config }, cx, {
@@ -467,6 +478,7 @@ fn a_cancelled_run_reports_what_it_has_done() {
     }
 }
 
+// Guarantee: core-49.
 #[test]
 fn nothing_happens_after_the_root_has_ended_but_what_was_under_way() {
     scenario!(Short {}, cx, {
@@ -505,6 +517,7 @@ fn nothing_happens_after_the_root_has_ended_but_what_was_under_way() {
     );
 }
 
+// Guarantee: core-54.
 #[test]
 fn messages_that_are_never_received_are_dropped_with_the_run() {
     let mark = Arc::new(());
@@ -540,6 +553,7 @@ fn messages_that_are_never_received_are_dropped_with_the_run() {
     }
 }
 
+// Guarantee: core-24.
 #[test]
 fn more_actors_than_addresses_are_an_error() {
     scenario!(Many {}, cx, {
@@ -552,6 +566,7 @@ fn more_actors_than_addresses_are_an_error() {
     }
 }
 
+// Guarantee: core-28.
 #[test]
 fn a_context_carried_out_of_its_run_panics_instead_of_acting_for_another() {
     trait AnyContext: Send {
@@ -591,6 +606,7 @@ fn a_context_carried_out_of_its_run_panics_instead_of_acting_for_another() {
     );
 }
 
+// Guarantee: core-28.
 #[test]
 fn a_run_within_an_actor_leaves_the_outer_one_alone() {
     scenario!(Outer {}, cx, {

@@ -206,6 +206,7 @@ mod tests {
         }
     }
 
+    // Guarantee: cluster-1.
     #[test]
     fn values_come_out_as_they_went_in_and_leave_no_byte_as_it_was() {
         goes_and_comes(Word::Nothing);

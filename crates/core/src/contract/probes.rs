@@ -408,6 +408,7 @@ mod tests {
         all
     }
 
+    // Guarantee: core-56.
     #[test]
     fn what_is_merged_does_not_depend_on_who_recorded_it() {
         let one = recorded(1);
@@ -420,6 +421,7 @@ mod tests {
         assert!(series.intervals().count() <= Series::MOST as usize);
     }
 
+    // Guarantee: core-56.
     #[test]
     fn quantiles_are_within_three_per_cent_and_extremes_exact() {
         let mut histogram = Histogram::default();
@@ -445,6 +447,7 @@ mod tests {
         assert_eq!(Histogram::default().quantile(0.5), None);
     }
 
+    // Guarantee: core-56.
     #[test]
     fn a_gauge_has_the_value_set_last_and_its_extremes() {
         let mut probes = Probes::default();

@@ -108,6 +108,7 @@ impl Random {
 mod tests {
     use super::*;
 
+    // Guarantee: core-19.
     #[test]
     fn matches_the_reference_output_of_splitmix64() {
         // First outputs of the reference implementation for seed 1234567.
@@ -117,6 +118,7 @@ mod tests {
         assert_eq!(random.bits(), 9_817_491_932_198_370_423);
     }
 
+    // Guarantee: core-19.
     #[test]
     fn streams_of_actors_and_seeds_differ() {
         let mut seen = std::collections::HashSet::new();
@@ -131,6 +133,7 @@ mod tests {
         }
     }
 
+    // Guarantee: core-19.
     #[test]
     fn a_stream_does_not_repeat_after_two_to_the_32() {
         let streams = Streams::new(7);
@@ -172,6 +175,7 @@ mod tests {
         );
     }
 
+    // Guarantee: core-19.
     #[test]
     #[cfg_attr(miri, ignore = "statistics need many numbers")]
     fn streams_of_neighbouring_seeds_and_actors_are_independent() {
@@ -203,6 +207,7 @@ mod tests {
         }
     }
 
+    // Guarantee: core-19.
     #[test]
     #[cfg_attr(miri, ignore = "statistics need many numbers")]
     fn latencies_of_neighbouring_seeds_and_addresses_are_independent() {

@@ -152,6 +152,7 @@ mod tests {
         sum(values).mean(values.len() as u64)
     }
 
+    // Guarantee: core-56.
     #[test]
     fn the_mean_of_whatever_numbers_is_theirs() {
         let (least, most) = (f64::from_bits(1), f64::MAX);
@@ -196,6 +197,7 @@ mod tests {
         assert!(mean(&[f64::INFINITY, f64::NEG_INFINITY]).is_nan());
     }
 
+    // Guarantee: core-56.
     #[test]
     fn sums_do_not_depend_on_the_order_or_on_who_adds() {
         let mut random = Random::new(3);

@@ -115,6 +115,7 @@ mod tests {
         }
     }
 
+    // Guarantee: core-99.
     #[test]
     fn edges_that_are_gone_leave_the_handle() {
         let handle = AbortHandle::new();

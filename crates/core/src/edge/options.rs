@@ -180,6 +180,7 @@ mod tests {
         }
     }
 
+    // Guarantee: core-101.
     #[test]
     fn an_unknown_policy_is_answered_with_those_there_are() {
         let error = "newest".parse::<Overflow>().expect_err("there is none");

@@ -26,6 +26,7 @@ fn some_job() -> Job {
     unsafe { Job::new(never) }
 }
 
+// Guarantee: core-87.
 #[test]
 fn a_handed_out_half_is_run_once_and_its_result_seen() {
     struct Model {

@@ -200,6 +200,7 @@ fn futures_end_in_the_call_or_on_their_own() {
     }
 }
 
+// Guarantee: core-88.
 #[test]
 fn futures_are_dropped_in_every_state() {
     let pool = pool(2);
@@ -236,6 +237,7 @@ fn wakers_outlive_what_they_wake() {
         .for_each(Waker::wake);
 }
 
+// Guarantee: core-91.
 #[test]
 fn what_one_half_wakes_runs_while_it_is_busy() {
     // One half wakes the other, and does not end before that has got on, so another worker must.

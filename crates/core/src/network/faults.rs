@@ -248,6 +248,7 @@ mod tests {
     use crate::network::Constant;
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+    // Guarantee: core-7.
     #[test]
     fn a_message_is_lost_if_any_of_many_partitions_holds() {
         let mut random = Random::new(11);
@@ -276,6 +277,7 @@ mod tests {
         }
     }
 
+    // Guarantee: core-7.
     #[test]
     fn partitions_at_other_times_are_not_looked_at() {
         let asked = Arc::new(AtomicU64::new(0));

@@ -124,6 +124,7 @@ mod tests {
         counts.iter().map(first).collect()
     }
 
+    // Guarantee: core-23.
     #[test]
     fn no_address_is_dealt_out_twice_and_less_than_half_are_lost() {
         let mut random = Random::new(5);

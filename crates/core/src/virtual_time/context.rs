@@ -462,6 +462,7 @@ mod tests {
         }
     }
 
+    // Guarantee: core-79.
     #[test]
     fn an_actor_that_runs_out_of_sequence_numbers_ends_the_run() {
         let run = |sends, together, left| {

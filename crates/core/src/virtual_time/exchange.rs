@@ -325,6 +325,7 @@ mod tests {
         });
     }
 
+    // Guarantee: core-86.
     #[test]
     fn every_parcel_reaches_its_shard_in_its_round() {
         let rounds = if cfg!(miri) { 5 } else { 2000 };
@@ -387,6 +388,7 @@ mod tests {
         });
     }
 
+    // Guarantee: core-86.
     #[test]
     fn a_lost_shard_does_not_hang_the_others() {
         let matrix = Matrix::<()>::new(2);
@@ -420,6 +422,7 @@ mod loom_tests {
     use super::*;
     use loom::sync::Arc;
 
+    // Guarantee: core-86.
     /// Under every interleaving that loom finds, no cell is accessed by two sides at once, and
     /// each parcel arrives in its round.
     #[test]

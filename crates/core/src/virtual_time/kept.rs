@@ -170,6 +170,7 @@ mod tests {
         Scheduled::bare(Head::new(0, Kind::Stop, 0, 0, seq, 0))
     }
 
+    // Guarantee: core-31.
     #[test]
     fn lists_keep_their_order_and_share_the_table() {
         let mut kept = Kept::new();

@@ -418,6 +418,7 @@ mod tests {
         }
     }
 
+    // Guarantee: core-2.
     #[test]
     fn groups_by_receiver_and_orders_by_time_sender_sequence() {
         let mut random = Random::new(3);
@@ -461,6 +462,7 @@ mod tests {
         events
     }
 
+    // Guarantee: core-2.
     #[test]
     fn puts_stragglers_between_what_is_in_order() {
         let mut order = Order::new();

@@ -403,6 +403,7 @@ mod tests {
         }
     }
 
+    // Guarantee: core-13.
     #[test]
     fn yields_what_a_sorted_map_yields_near_and_far() {
         let (seeds, rounds) = if cfg!(miri) { (1, 3) } else { (4, 5000) };

@@ -219,6 +219,7 @@ fn next_multiple(period: Duration, late: Duration) -> Duration {
 mod tests {
     use super::*;
 
+    // Guarantee: core-14.
     #[test]
     fn timers_fire_by_due_time_and_then_in_the_order_of_setting() {
         let mut timers = Timers::default();

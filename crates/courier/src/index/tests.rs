@@ -144,6 +144,7 @@ fn number(outcome: &Outcome) -> (u64, bool) {
     }
 }
 
+// Guarantee: courier-2.
 #[tokio::test]
 async fn each_recipients_sequences_have_no_gaps_whatever_the_conversation() {
     let mut fed = Fed::open(None);
@@ -266,6 +267,7 @@ async fn keys_are_remembered_for_a_day_and_forgotten_after_three() {
     fed.close();
 }
 
+// Guarantee: courier-4.
 #[tokio::test]
 async fn a_clock_that_is_three_days_ahead_once_empties_no_keys() {
     let mut fed = Fed::open(None);
@@ -291,6 +293,7 @@ async fn a_clock_that_is_three_days_ahead_once_empties_no_keys() {
     fed.close();
 }
 
+// Guarantee: courier-4.
 #[tokio::test]
 async fn after_a_clock_that_was_a_year_ahead_keys_are_forgotten_as_before() {
     let mut fed = Fed::open(None);
@@ -363,6 +366,7 @@ async fn of_too_many_sessions_the_one_that_ends_first_goes() {
     fed.close();
 }
 
+// Guarantee: courier-10.
 #[tokio::test]
 async fn a_message_to_many_costs_no_row_for_each_of_them() {
     let dir = tempfile::tempdir().unwrap();
@@ -431,6 +435,7 @@ async fn a_page_is_bounded_in_bytes_and_has_one_item_at_least() {
     fed.close();
 }
 
+// Guarantee: courier-13.
 #[tokio::test]
 async fn a_damaged_row_is_an_error_and_not_an_answer() {
     let dir = tempfile::tempdir().unwrap();
@@ -468,6 +473,7 @@ fn an_index_that_has_applied_more_than_its_log_holds_is_refused() {
     assert!(said.contains("has lost entries"), "{said}");
 }
 
+// Guarantee: courier-3.
 #[tokio::test]
 async fn acknowledgements_only_go_forward_and_never_ahead() {
     let mut fed = Fed::open(None);

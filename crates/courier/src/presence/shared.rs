@@ -373,6 +373,7 @@ fn all(number: u64, users: Vec<UserInfo>) -> Vec<PresenceMessage> {
 mod tests {
     use super::*;
 
+    // Guarantee: courier-9.
     #[test]
     fn users_with_the_longest_names_are_told_in_parts_that_any_server_takes() {
         let user = |id| UserInfo {

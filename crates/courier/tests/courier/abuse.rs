@@ -37,6 +37,7 @@ async fn ask(node: &Serving, path: &str, token: &str, times: usize) -> TcpStream
     stream
 }
 
+// Guarantee: courier-8.
 #[tokio::test]
 async fn a_page_has_a_quarter_of_a_megabyte_whatever_the_texts_are() {
     let node = in_memory().await;
@@ -62,6 +63,7 @@ async fn a_page_has_a_quarter_of_a_megabyte_whatever_the_texts_are() {
     node.stop().await;
 }
 
+// Guarantee: courier-8.
 #[tokio::test]
 async fn answers_that_are_not_read_are_bounded_and_end_their_connections() {
     let node = with(Limits {
@@ -99,6 +101,7 @@ async fn answers_that_are_not_read_are_bounded_and_end_their_connections() {
     node.stop().await;
 }
 
+// Guarantee: courier-8.
 #[tokio::test]
 async fn sockets_that_are_not_read_hold_little_and_get_everything_in_the_end() {
     let node = with(Limits {
@@ -132,6 +135,7 @@ async fn sockets_that_are_not_read_hold_little_and_get_everything_in_the_end() {
     node.stop().await;
 }
 
+// Guarantee: courier-9.
 #[tokio::test]
 async fn however_many_leave_at_once_those_who_watch_keep_their_sockets() {
     let node = with(Limits {
@@ -172,6 +176,7 @@ async fn however_many_leave_at_once_those_who_watch_keep_their_sockets() {
     node.stop().await;
 }
 
+// Guarantee: courier-10.
 #[tokio::test]
 async fn a_message_to_many_counts_as_many_and_small_ones_of_others_do_not() {
     let node = with(Limits {
@@ -204,6 +209,7 @@ async fn a_message_to_many_counts_as_many_and_small_ones_of_others_do_not() {
     node.stop().await;
 }
 
+// Guarantee: courier-10.
 #[tokio::test]
 async fn a_conversation_of_many_counts_as_many() {
     let node = with(Limits {

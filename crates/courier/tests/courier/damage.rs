@@ -4,6 +4,7 @@ use crate::node::{counted, http, limits, on_disk, start, users};
 use corsair_courier::{Limits, Node, Options};
 use hyper::Method;
 
+// Guarantee: courier-11.
 #[tokio::test]
 async fn a_lost_log_beside_a_good_index_is_not_taken_for_an_empty_one() {
     let dir = tempfile::tempdir().unwrap();
@@ -20,6 +21,7 @@ async fn a_lost_log_beside_a_good_index_is_not_taken_for_an_empty_one() {
     assert!(said.contains("another log"), "{said}");
 }
 
+// Guarantee: courier-14.
 #[tokio::test]
 async fn a_full_disk_is_said_and_what_is_there_can_be_read() {
     let dir = tempfile::tempdir().unwrap();

@@ -4,6 +4,7 @@ use crate::node::{http, in_memory, message, on_disk, quiet, text, users};
 use corsair_courier_load::client::Login;
 use hyper::Method;
 
+// Guarantee: courier-2.
 #[tokio::test]
 async fn a_message_reaches_all_recipients_and_the_sockets_of_its_sender() {
     let node = in_memory().await;
@@ -31,6 +32,7 @@ async fn a_message_reaches_all_recipients_and_the_sockets_of_its_sender() {
     node.stop().await;
 }
 
+// Guarantee: courier-2.
 #[tokio::test]
 async fn what_one_posts_comes_to_ones_other_devices_and_is_not_unread() {
     let node = in_memory().await;

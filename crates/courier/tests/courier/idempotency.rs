@@ -2,6 +2,7 @@
 
 use crate::node::{http, in_memory, on_disk, quiet, text, users};
 
+// Guarantee: courier-4.
 #[tokio::test]
 async fn a_repeated_post_stores_one_message_even_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
@@ -64,6 +65,7 @@ async fn a_key_belongs_to_one_message_of_one_user() {
     node.stop().await;
 }
 
+// Guarantee: courier-4.
 #[tokio::test]
 async fn the_same_post_many_times_at_once_stores_one_message() {
     let node = in_memory().await;

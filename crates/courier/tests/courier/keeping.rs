@@ -4,6 +4,7 @@ use crate::node::{http, limits, on_disk, quiet, start, text, users};
 use corsair_courier::{BackupError, Node, Options, backup, compact, restore};
 use std::time::Duration;
 
+// Guarantee: courier-16.
 #[tokio::test]
 async fn messages_that_are_too_old_are_gone_from_histories_and_queues() {
     let node = start(Options {
@@ -37,6 +38,7 @@ async fn messages_that_are_too_old_are_gone_from_histories_and_queues() {
     node.stop().await;
 }
 
+// Guarantee: courier-17.
 #[tokio::test]
 async fn a_backup_of_a_node_that_runs_or_not_is_restored_elsewhere() {
     let dir = tempfile::tempdir().unwrap();
@@ -100,6 +102,7 @@ async fn a_backup_of_a_node_that_runs_or_not_is_restored_elsewhere() {
     assert!(!none.join("index.redb").exists() && !none.join("log").exists());
 }
 
+// Guarantee: courier-17.
 #[tokio::test]
 async fn a_node_that_keeps_less_than_before_gives_the_room_back_by_itself() {
     let dir = tempfile::tempdir().unwrap();

@@ -5,6 +5,7 @@ use corsair_courier_load::client::{Login, Said};
 use hyper::Method;
 use serde_json::{Value, json};
 
+// Guarantee: courier-18.
 #[tokio::test]
 async fn who_is_added_reads_on_and_back_and_who_leaves_does_not() {
     let node = in_memory().await;

@@ -207,6 +207,7 @@ impl World {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
+    // Guarantee: courier-2.
     #[test]
     fn whatever_happens_in_between_everything_comes_once_and_in_order(steps in steps()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

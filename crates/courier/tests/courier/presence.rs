@@ -70,6 +70,7 @@ async fn a_user_is_online_until_the_last_socket_ends() {
     node.stop().await;
 }
 
+// Guarantee: courier-7.
 #[tokio::test]
 async fn a_peer_that_says_nothing_any_more_is_noticed() {
     let node = with(Limits {

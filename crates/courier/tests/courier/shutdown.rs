@@ -5,6 +5,7 @@ use crate::node::{host, http, on_disk, users};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+// Guarantee: courier-19.
 #[tokio::test]
 async fn a_node_that_ends_answers_what_was_asked_and_closes_sockets_with_1001() {
     let dir = tempfile::tempdir().unwrap();

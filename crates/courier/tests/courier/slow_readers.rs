@@ -3,6 +3,7 @@
 use crate::node::{host, http, in_memory, message, quiet, users};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+// Guarantee: courier-5.
 #[tokio::test]
 async fn a_slow_reader_stalls_nobody_and_gets_everything_in_the_end() {
     let node = in_memory().await;
@@ -35,6 +36,7 @@ async fn a_slow_reader_stalls_nobody_and_gets_everything_in_the_end() {
     node.stop().await;
 }
 
+// Guarantee: courier-5.
 #[tokio::test]
 async fn two_sockets_of_one_user_get_everything_however_slow_one_is() {
     let node = in_memory().await;

@@ -16,6 +16,7 @@ use process::{Nats, NodeProcess, free_port};
 use std::time::Duration;
 use tokio::time::sleep;
 
+// Guarantee: courier-1.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_killed_among_group_commits_loses_nothing_that_was_acknowledged() {
     let dir = tempfile::tempdir().unwrap();
@@ -43,6 +44,7 @@ async fn a_directory_in_use_is_refused_to_a_second_process() {
     drop(node);
 }
 
+// Guarantee: courier-1.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs nats-server and half a minute: ci/courier.sh"]
 async fn three_nodes_and_nats_killed_in_turn_lose_nothing_that_was_acknowledged() {

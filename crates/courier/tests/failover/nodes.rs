@@ -32,6 +32,7 @@ async fn said(socket: &mut Socket) -> Said {
     said.unwrap().expect("an open socket")
 }
 
+// Guarantee: courier-6.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs nats-server: ci/courier.sh"]
 async fn what_one_node_was_told_all_know_at_once() {
@@ -111,6 +112,7 @@ async fn what_one_node_was_told_all_know_at_once() {
     }
 }
 
+// Guarantee: courier-7.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs nats-server: ci/courier.sh"]
 async fn users_of_a_node_that_dies_are_told_to_be_gone() {

@@ -106,6 +106,7 @@ async fn check(host: &str, posted: &[(ConversationId, Login, u64)]) {
     }
 }
 
+// Guarantee: courier-20.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs nats-server: ci/courier.sh"]
 async fn a_new_node_joins_from_a_snapshot_while_posts_go_on() {
@@ -126,6 +127,7 @@ async fn a_new_node_joins_from_a_snapshot_while_posts_go_on() {
     assert!(!data.join("index.snapshot").exists());
 }
 
+// Guarantee: courier-20.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs nats-server: ci/courier.sh"]
 async fn a_node_that_was_away_or_asleep_while_the_stream_was_trimmed_begins_anew_from_a_snapshot() {
@@ -148,6 +150,7 @@ async fn a_node_that_was_away_or_asleep_while_the_stream_was_trimmed_begins_anew
     }
 }
 
+// Guarantee: courier-20.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs nats-server: ci/courier.sh"]
 async fn a_snapshot_that_no_node_has_stored_is_not_believed() {

@@ -31,6 +31,7 @@ pub async fn ping(host: &str, status: u16) -> String {
     }
 }
 
+// Guarantee: courier-11.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs nats-server: ci/courier.sh"]
 async fn a_node_that_knows_more_than_the_stream_stops_and_says_why() {
@@ -71,6 +72,7 @@ async fn a_node_that_knows_more_than_the_stream_stops_and_says_why() {
     assert!(history.to_string().contains("bring back"), "{history}");
 }
 
+// Guarantee: courier-11.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs nats-server: ci/courier.sh"]
 async fn a_stream_that_lost_its_tail_and_took_other_entries_stops_the_nodes_that_knew_the_tail() {
@@ -112,6 +114,7 @@ async fn a_stream_that_lost_its_tail_and_took_other_entries_stops_the_nodes_that
     assert_eq!(other.history(&mary.token, room, 0).await.unwrap().len(), 9);
 }
 
+// Guarantee: courier-12.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs nats-server: ci/courier.sh"]
 async fn entries_of_other_clients_are_skipped_and_counted() {
@@ -140,6 +143,7 @@ async fn entries_of_other_clients_are_skipped_and_counted() {
     assert_eq!(history.len(), 2);
 }
 
+// Guarantee: courier-14.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs nats-server: ci/courier.sh"]
 async fn while_nats_is_away_what_a_node_knows_can_be_read() {

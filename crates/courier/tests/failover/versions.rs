@@ -52,6 +52,7 @@ async fn until(http: &mut Http, login: &Login, wanted: u16) -> String {
     }
 }
 
+// Guarantee: courier-12.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs nats-server: ci/courier.sh"]
 async fn while_a_node_of_an_older_version_runs_nothing_is_written_that_it_cannot_read() {
@@ -79,6 +80,7 @@ async fn while_a_node_of_an_older_version_runs_nothing_is_written_that_it_cannot
     until(&mut http, &anne, 204).await;
 }
 
+// Guarantee: courier-12.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs nats-server: ci/courier.sh"]
 async fn an_entry_that_no_node_can_read_is_skipped_and_counted_by_all() {
@@ -97,6 +99,7 @@ async fn an_entry_that_no_node_can_read_is_skipped_and_counted_by_all() {
     }
 }
 
+// Guarantee: courier-12.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs nats-server: ci/courier.sh"]
 async fn an_entry_of_a_newer_version_stops_a_node_with_a_sentence() {

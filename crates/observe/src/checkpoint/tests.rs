@@ -69,6 +69,7 @@ fn the_newest_two_are_kept_and_those_that_were_asked_for() {
     );
 }
 
+// Guarantee: core-73.
 #[test]
 fn a_set_without_its_manifest_or_its_name_is_none() {
     let directory = tempfile::tempdir().unwrap();
@@ -82,6 +83,7 @@ fn a_set_without_its_manifest_or_its_name_is_none() {
     assert!(said.contains("no complete checkpoint"), "{said}");
 }
 
+// Guarantee: core-73.
 /// Every byte of every file counts.
 #[test]
 fn a_file_that_is_cut_or_changed_is_refused_by_its_name() {
@@ -119,6 +121,7 @@ fn a_file_that_is_cut_or_changed_is_refused_by_its_name() {
     }
 }
 
+// Guarantee: core-73.
 #[test]
 fn another_version_or_program_is_told_with_both() {
     let directory = tempfile::tempdir().unwrap();
@@ -163,6 +166,7 @@ fn the_begin_of_an_output_stays_when_more_is_written_and_when_it_is_replaced() {
     assert_eq!(copy, b"begun");
 }
 
+// Guarantee: cluster-4.
 #[test]
 fn what_a_killed_process_was_writing_is_removed_by_the_next_checkpoint() {
     let directory = tempfile::tempdir().unwrap();
@@ -176,6 +180,7 @@ fn what_a_killed_process_was_writing_is_removed_by_the_next_checkpoint() {
     assert!(!left.path.exists() && held.path.exists());
 }
 
+// Guarantee: cluster-4.
 #[test]
 fn files_that_another_process_has_written_elsewhere_make_no_checkpoint() {
     let directory = tempfile::tempdir().unwrap();
@@ -217,6 +222,7 @@ fn a_manifest_cannot_name_files_elsewhere() {
     }
 }
 
+// Guarantee: cluster-6.
 #[test]
 fn a_directory_is_held_by_one_run_and_free_after_it() {
     let directory = tempfile::tempdir().unwrap();

@@ -129,6 +129,7 @@ mod tests {
         }
     }
 
+    // Guarantee: observe-5.
     #[test]
     fn a_request_is_over_with_its_fourth_end_and_a_message_with_its_second() {
         let mut join = Join::default();
@@ -194,6 +195,7 @@ mod tests {
         assert_eq!(done[0].context.parent().unwrap().get(), 6);
     }
 
+    // Guarantee: observe-5.
     #[test]
     fn open_spans_are_bounded_and_the_oldest_goes_first() {
         let mut join = Join::with_limit(100);

@@ -226,6 +226,7 @@ mod tests {
         }
     }
 
+    // Guarantee: observe-6.
     #[test]
     fn each_side_is_a_span_of_its_own_below_its_service() {
         let mut directory = Directory::default();

@@ -131,6 +131,7 @@ impl Serialize for LongHex {
 mod tests {
     use super::*;
 
+    // Guarantee: observe-6.
     #[test]
     fn ids_have_16_or_32_digits() {
         let short = serde_json::to_string(&Hex(0xfedc_ba98_0000_00a1)).unwrap();

@@ -154,6 +154,7 @@ mod tests {
     }
 
     proptest! {
+        // Guarantee: observe-1.
         /// Windows of records, told by actors that are dealt over lanes, looked at now and then.
         #[test]
         fn any_interleaving_of_threads_gives_the_same_order(
@@ -192,6 +193,7 @@ mod tests {
         }
     }
 
+    // Guarantee: observe-3.
     #[test]
     fn a_node_comes_before_what_names_it_at_the_same_instant() {
         let mut merge = Merge::new(true);

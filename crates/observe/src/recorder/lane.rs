@@ -327,6 +327,7 @@ mod tests {
         }
     }
 
+    // Guarantee: observe-4.
     #[test]
     fn who_tells_faster_than_can_be_written_waits() {
         const BACKLOG: u64 = 4 * BLOCK;
@@ -359,6 +360,7 @@ mod tests {
         assert_eq!(done.load(Ordering::SeqCst), 3);
     }
 
+    // Guarantee: observe-4.
     #[test]
     fn nobody_waits_for_the_window_that_is_being_run() {
         // Virtual time stands at 0, so nothing can be written: a thread that waited would keep
@@ -371,6 +373,7 @@ mod tests {
         assert_eq!(records.len() as u64, 20 * BLOCK);
     }
 
+    // Guarantee: observe-4.
     #[test]
     fn nobody_waits_for_a_writer_that_is_no_more() {
         let lanes = Arc::new(Lanes::with_backlog(Clock::Wall, EVERYTHING, BLOCK));

@@ -51,6 +51,7 @@ fn an_otlp_collector_gets_both_sides_of_every_span() {
     assert_eq!(otlp.resource_spans().len() as u64, 2 * SPANS);
 }
 
+// Guarantee: observe-11.
 #[test]
 fn a_collector_that_dies_half_way_costs_a_counted_loss_and_not_the_run() {
     // The first request is the one that looks whether anybody is there.
@@ -73,6 +74,7 @@ fn a_collector_that_dies_half_way_costs_a_counted_loss_and_not_the_run() {
     );
 }
 
+// Guarantee: observe-10.
 #[test]
 fn a_wrong_address_is_told_before_the_run() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

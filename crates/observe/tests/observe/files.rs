@@ -42,6 +42,7 @@ fn the_graph_can_be_read_and_has_every_node() {
     assert!(times.iter().map(parse).is_sorted());
 }
 
+// Guarantee: observe-5.
 #[test]
 fn every_span_has_both_ends_and_a_parent_that_is_there() {
     let directory = tempfile::tempdir().unwrap();
@@ -124,6 +125,7 @@ fn times_are_those_of_the_run() {
     assert!(directory.path().join("json_metrics/fleet.guess").exists());
 }
 
+// Guarantee: observe-9.
 #[test]
 fn a_run_that_is_given_up_leaves_old_files_and_nothing_else() {
     let directory = tempfile::tempdir().unwrap();
@@ -144,6 +146,7 @@ fn a_run_that_is_given_up_leaves_old_files_and_nothing_else() {
     }
 }
 
+// Guarantee: observe-10.
 #[test]
 fn what_cannot_be_written_is_told_before_the_run() {
     let directory = tempfile::tempdir().unwrap();
@@ -157,6 +160,7 @@ fn what_cannot_be_written_is_told_before_the_run() {
     );
 }
 
+// Guarantee: observe-10.
 #[test]
 fn a_full_disk_ends_the_run_and_is_told() {
     let full = Path::new("/dev/full");
@@ -176,6 +180,7 @@ fn a_full_disk_ends_the_run_and_is_told() {
     assert!(said.contains("cannot write the log of messages"), "{said}");
 }
 
+// Guarantee: observe-7.
 #[test]
 fn actors_of_one_name_are_one_node() {
     use corsair::{Addr, Time};

@@ -36,6 +36,7 @@ const FLEET: Fleet = Fleet {
     requests: 20,
 };
 
+// Guarantee: cluster-5.
 #[test]
 fn what_another_process_relays_is_written_as_if_it_were_told_here() {
     let alone = tempfile::tempdir().unwrap();
@@ -74,6 +75,7 @@ fn what_another_process_relays_is_written_as_if_it_were_told_here() {
     }
 }
 
+// Guarantee: cluster-4.
 /// Saving a run of several processes needs the times of all of them, and the end only those that came later.
 #[test]
 fn times_that_another_process_has_measured_are_there_when_the_run_is_saved_and_counted_once() {
@@ -130,6 +132,7 @@ fn times_that_another_process_has_measured_are_there_when_the_run_is_saved_and_c
     observer.finish().unwrap();
 }
 
+// Guarantee: cluster-5.
 #[test]
 fn a_batch_that_is_cut_or_has_more_than_it_says_is_refused() {
     let settings = Settings {
@@ -151,6 +154,7 @@ fn a_batch_that_is_cut_or_has_more_than_it_says_is_refused() {
     assert!(source.receive(&batch).unwrap());
 }
 
+// Guarantee: observe-1.
 #[test]
 fn files_are_the_same_for_any_number_of_workers() {
     let run = |workers| {
@@ -187,6 +191,7 @@ impl Write for Shared {
     }
 }
 
+// Guarantee: observe-1.
 #[test]
 fn the_log_of_messages_is_in_the_order_of_time() {
     let log = |workers| {
@@ -214,6 +219,7 @@ fn the_log_of_messages_is_in_the_order_of_time() {
     assert!(log(3) == one);
 }
 
+// Guarantee: observe-2.
 #[test]
 fn on_the_wall_clock_nothing_is_missing() {
     let directory = tempfile::tempdir().unwrap();

@@ -68,6 +68,7 @@ fn spans(workers: usize, out: &Path, flows: Vec<FlowFormat>) -> Vec<Kept> {
     kept
 }
 
+// Guarantee: arch-3.
 #[test]
 fn a_sink_is_told_the_spans_of_the_file_in_its_order() {
     let directory = tempfile::tempdir().unwrap();
@@ -143,6 +144,7 @@ fn a_sink_is_told_what_an_exchange_was_and_how_it_ended() {
     assert!((60 * 4 / 2..60 * 4 * 2).contains(&failed), "{failed}");
 }
 
+// Guarantee: arch-3.
 #[test]
 fn a_sink_is_told_the_same_for_any_number_of_workers() {
     let directory = tempfile::tempdir().unwrap();

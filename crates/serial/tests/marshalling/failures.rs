@@ -95,6 +95,7 @@ impl Check for FirstByIndex<'_> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
+    // Guarantee: serial-3.
     #[test]
     fn the_first_failure_by_index_comes_back_and_the_workers_stay_usable(
         len in 1..600_usize,
@@ -130,6 +131,7 @@ impl Check for StopsEarly<'_> {
     }
 }
 
+// Guarantee: serial-3.
 #[test]
 fn the_others_stop_early() {
     silence_panics();
@@ -149,6 +151,7 @@ fn the_others_stop_early() {
     }
 }
 
+// Guarantee: serial-3.
 #[test]
 fn a_panic_with_a_payload_that_panics_again_when_dropped_is_an_error() {
     struct Bomb;

@@ -54,6 +54,7 @@ mod sonic {
     use corsair_serial::{Json, Sonic, Strategy};
     use proptest::prelude::*;
 
+    // Guarantee: serial-1.
     #[test]
     fn people_come_out_as_from_serde_json() {
         struct Same(Vec<Person>);

@@ -81,6 +81,7 @@ impl<T: Serialize + Sync> Check for LikeALoop<'_, T> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
+    // Guarantee: serial-1.
     #[test]
     fn any_values_on_1_to_64_workers_come_out_as_from_a_loop(
         values in prop::collection::vec(any_value(), 0..60),
@@ -89,6 +90,7 @@ proptest! {
         each::strategy(workers, &mut LikeALoop::new(&values));
     }
 
+    // Guarantee: serial-1.
     #[test]
     fn many_small_values_come_out_as_from_a_loop(
         values in prop::collection::vec(any::<u32>(), 0..4_000),
@@ -106,6 +108,7 @@ fn one_to_64_workers_give_the_same_people() {
     }
 }
 
+// Guarantee: serial-1.
 #[test]
 fn no_value_one_value_and_fewer_values_than_workers() {
     let people = people::generate(5, 2);
@@ -159,6 +162,7 @@ fn one_batch_serves_all_strategies_and_worker_counts() {
     }
 }
 
+// Guarantee: serial-2.
 #[test]
 fn a_result_is_not_touched_by_the_next_run() {
     struct Owned;
@@ -180,6 +184,7 @@ fn a_result_is_not_touched_by_the_next_run() {
     each::strategy(4, &mut Owned);
 }
 
+// Guarantee: serial-2.
 #[test]
 fn one_strategy_serves_several_threads_at_once() {
     struct Shared;

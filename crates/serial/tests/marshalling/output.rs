@@ -75,6 +75,7 @@ impl Check for GoesOut<'_> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
+    // Guarantee: serial-5.
     #[test]
     fn lines_and_array_survive_short_writes_and_interruptions(
         values in prop::collection::vec(".{0,30}", 0..1500),

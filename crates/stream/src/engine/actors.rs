@@ -224,6 +224,7 @@ mod tests {
         }
     }
 
+    // Guarantee: stream-6.
     #[tokio::test]
     async fn a_task_whose_node_panics_is_aborted_alone_with_the_reason() {
         let engine = Engine::start(EngineOptions::default()).unwrap();

@@ -39,6 +39,7 @@ async fn polled(service: &Service, request: Request<Body>, times: usize) -> bool
     false
 }
 
+// Guarantee: stream-1.
 #[tokio::test]
 async fn a_task_whose_client_goes_away_runs_or_does_not_exist() {
     let body = r#"{"name": "t", "text": "stream | from('m') | http_out('seen')"}"#;
@@ -70,6 +71,7 @@ async fn a_task_whose_client_goes_away_runs_or_does_not_exist() {
     );
 }
 
+// Guarantee: stream-1.
 #[tokio::test]
 async fn a_write_whose_client_goes_away_reaches_all_its_tasks_or_none() {
     let service = Service::new();
@@ -113,6 +115,7 @@ fn patient() -> Service {
     })
 }
 
+// Guarantee: stream-1.
 #[tokio::test(flavor = "multi_thread")]
 async fn writes_that_wait_for_room_and_are_cancelled_give_back_their_memory_and_their_place() {
     let service = patient();

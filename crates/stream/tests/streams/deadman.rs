@@ -18,6 +18,7 @@ async fn until(service: &Service, lines: &str, is: impl Fn(&str) -> bool) -> Str
     }
 }
 
+// Guarantee: stream-5.
 #[tokio::test]
 async fn a_stream_that_falls_silent_is_dead_and_alive_again_with_its_points() {
     let service = Service::new();
@@ -35,6 +36,7 @@ async fn a_stream_that_falls_silent_is_dead_and_alive_again_with_its_points() {
     assert!(alive.contains("is alive: "), "{alive}");
 }
 
+// Guarantee: stream-5.
 #[tokio::test]
 async fn a_stream_that_has_never_had_a_point_is_dead() {
     let service = Service::new();
@@ -66,6 +68,7 @@ async fn more_conditions_must_hold_beside_the_silence() {
     );
 }
 
+// Guarantee: stream-5.
 #[tokio::test]
 async fn a_clock_that_strikes_faster_than_its_node_works_keeps_no_point_waiting() {
     let service = Service::new();

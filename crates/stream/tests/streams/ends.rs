@@ -11,6 +11,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+// Guarantee: stream-1.
 #[tokio::test]
 async fn what_was_accepted_goes_its_way_on_every_executor() {
     for executor in [Executor::Tokio, Executor::Threads, Executor::Pool] {
@@ -58,6 +59,7 @@ async fn nothing_is_accepted_once_the_engine_closes() {
     assert!(service.engine.close().await.is_none());
 }
 
+// Guarantee: stream-6.
 #[tokio::test]
 async fn a_slow_task_that_drops_keeps_nobody_waiting() {
     let service = Service::with(|options| {
@@ -103,6 +105,7 @@ async fn deleting_a_task_ends_its_nodes_with_points_on_its_edges() {
     assert!(service.engine.close().await.unwrap().is_ok());
 }
 
+// Guarantee: stream-1.
 #[tokio::test]
 async fn tasks_come_and_go_while_points_are_written() {
     let service = Service::new();

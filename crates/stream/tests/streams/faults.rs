@@ -35,6 +35,7 @@ async fn logged(nodes: &str, lines: &str) -> (Vec<String>, u64) {
     (service.logged().await, errors)
 }
 
+// Guarantee: stream-6.
 #[tokio::test]
 async fn where_leaves_out_a_mistyped_point_and_goes_on() {
     let (logged, errors) = logged(
@@ -47,6 +48,7 @@ async fn where_leaves_out_a_mistyped_point_and_goes_on() {
     assert_eq!(errors, 2);
 }
 
+// Guarantee: stream-6.
 #[tokio::test]
 async fn eval_leaves_out_a_division_by_zero_and_a_mistyped_point() {
     let (logged, errors) = logged(
@@ -63,6 +65,7 @@ async fn eval_leaves_out_a_division_by_zero_and_a_mistyped_point() {
     assert_eq!(errors, 3);
 }
 
+// Guarantee: stream-6.
 #[tokio::test]
 async fn every_aggregate_leaves_out_a_mistyped_value() {
     for (aggregate, result) in [
@@ -88,6 +91,7 @@ async fn every_aggregate_leaves_out_a_mistyped_value() {
     }
 }
 
+// Guarantee: stream-6.
 #[tokio::test]
 async fn a_derivative_leaves_out_a_mistyped_value_and_a_time_that_stands_still() {
     let (logged, errors) = logged(
@@ -104,6 +108,7 @@ async fn a_derivative_leaves_out_a_mistyped_value_and_a_time_that_stands_still()
     assert_eq!((logged.len(), errors), (3, 2));
 }
 
+// Guarantee: stream-6.
 #[tokio::test]
 async fn a_string_that_would_be_too_long_costs_its_point_only() {
     let long = "a".repeat(600_000);

@@ -23,6 +23,7 @@ fn ticks(from: i64, to: i64) -> String {
     (from..to).map(|at| format!("m v={at}i {at}\n")).collect()
 }
 
+// Guarantee: stream-2.
 #[tokio::test]
 async fn a_window_begins_with_the_first_point_and_the_last_one_is_not_handed_on() {
     let window = "stream | from().measurement('m') | window().period(10s).every(10s)";
@@ -76,6 +77,7 @@ async fn a_window_every_0s_is_handed_on_at_every_point() {
     );
 }
 
+// Guarantee: stream-2.
 #[tokio::test]
 async fn windows_do_not_depend_on_how_the_lines_are_divided_into_writes() {
     for text in [
@@ -381,6 +383,7 @@ async fn http_out_shows_the_last_point_with_all_of_its_tags() {
     assert_eq!(series["values"], serde_json::json!([[2 * SECOND, 2]]));
 }
 
+// Guarantee: stream-3.
 #[tokio::test]
 async fn aggregates_of_points_take_those_of_one_time_together() {
     let lines = "m,h=a v=1i 1\nm,h=b v=5i 1\nm,h=a v=3i 2\nm,h=a w=1i 3\nm,h=b v=4i 4\n";
@@ -405,6 +408,7 @@ async fn aggregates_of_points_take_those_of_one_time_together() {
     }
 }
 
+// Guarantee: stream-3.
 #[tokio::test]
 async fn aggregates_of_points_do_not_depend_on_how_the_lines_are_divided_into_writes() {
     let lines: Vec<String> = (0..60)
@@ -426,6 +430,7 @@ async fn aggregates_of_points_do_not_depend_on_how_the_lines_are_divided_into_wr
     );
 }
 
+// Guarantee: stream-3.
 #[tokio::test]
 async fn groups_of_windows_are_added_up_again() {
     let text = "stream | from('m') | groupBy('h') | window().period(10s).every(10s) | mean('v')
@@ -455,6 +460,7 @@ async fn any_node_may_be_quiet() {
     assert_eq!(logged, ["m count=1i 3"]);
 }
 
+// Guarantee: stream-3.
 #[tokio::test]
 async fn join_on_fills_in_the_order_of_time_however_lines_are_divided_into_writes() {
     let text = "var rare = stream | from('rare') | groupBy('host')

@@ -110,6 +110,7 @@ async fn a_body_that_breaks_off_writes_nothing() {
     still_serves(service).await;
 }
 
+// Guarantee: stream-7.
 #[tokio::test]
 async fn a_partial_write_keeps_the_good_lines_and_names_the_bad() {
     let service = Service::new();

@@ -41,6 +41,7 @@ async fn a_tumbling_window_ends_at_multiples_of_its_period() {
     );
 }
 
+// Guarantee: stream-2.
 #[tokio::test]
 async fn windows_do_not_depend_on_how_the_lines_are_divided_into_writes() {
     let text = "stream | from('m') | window(10s, every 5s) | sum(value) | log()";

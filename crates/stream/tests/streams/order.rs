@@ -12,6 +12,7 @@ async fn logged(text: &str, lines: &[String], together: usize) -> Vec<String> {
     service.logged().await
 }
 
+// Guarantee: stream-2.
 #[tokio::test]
 async fn a_from_without_a_measurement_gets_all_points_in_the_order_of_their_lines() {
     let measurement = |at: usize| ["cpu", "mem", "disk,host=a"][at % 7 % 3];

@@ -296,6 +296,7 @@ fn tasks_and_windows_are_there_after_the_next_start() {
     );
 }
 
+// Guarantee: stream-8.
 #[cfg(unix)]
 #[test]
 fn a_stop_ends_within_its_time_with_half_sent_bodies_and_hung_receivers_and_loses_nothing() {
@@ -365,6 +366,7 @@ fn received(listener: std::net::TcpListener, most: usize) -> Vec<String> {
     received
 }
 
+// Guarantee: stream-8.
 #[cfg(unix)]
 #[test]
 fn a_second_signal_ends_a_stop_at_once_and_loses_nothing() {
@@ -404,6 +406,7 @@ fn a_second_signal_ends_a_stop_at_once_and_loses_nothing() {
     server.end("-TERM");
 }
 
+// Guarantee: stream-1.
 #[cfg(unix)]
 #[test]
 fn a_stderr_that_is_not_read_stops_neither_a_task_nor_the_stop() {

@@ -62,6 +62,7 @@ pub fn counter(service: &Service, task: &str, node: &str, counter: &str) -> u64 
         .1
 }
 
+// Guarantee: stream-1.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hung_receiver_refuses_its_own_measurement_only_and_no_healthy_sink_waits() {
     let hung = Hung::new();

@@ -119,6 +119,7 @@ fn same(expected: &[Series], found: &[Series]) -> bool {
             .all(|expected| found.iter().any(|found| series(expected, found)))
 }
 
+// Guarantee: stream-4.
 #[tokio::test]
 async fn recordings_through_tasks_of_kapacitors_tests_show_what_they_show_there() {
     let Tests {
@@ -141,6 +142,7 @@ async fn recordings_through_tasks_of_kapacitors_tests_show_what_they_show_there(
     );
 }
 
+// Guarantee: stream-4.
 #[tokio::test]
 async fn a_task_of_kapacitors_tests_with_something_that_is_not_here_is_told_what() {
     let refused = tests().refused;

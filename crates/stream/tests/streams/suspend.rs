@@ -28,6 +28,7 @@ async fn restarted(service: Service, deadline: Duration) -> (Service, Vec<String
 
 const LONG: Duration = Duration::from_secs(60);
 
+// Guarantee: stream-8.
 #[tokio::test]
 async fn a_window_that_a_stop_cuts_fires_no_alert_and_is_whole_after_the_next_start() {
     let service = Service::new();
@@ -48,6 +49,7 @@ async fn a_window_that_a_stop_cuts_fires_no_alert_and_is_whole_after_the_next_st
     assert!(logged[0].contains("m,host=b count=1i"), "{logged:?}");
 }
 
+// Guarantee: stream-8.
 #[tokio::test]
 async fn overlapping_windows_go_on_as_if_nothing_had_happened() {
     let lines: Vec<String> = (1..60).map(|at| format!("m v={at}i {at}\n")).collect();
@@ -102,6 +104,7 @@ async fn points_without_a_partner_and_levels_of_alerts_are_kept() {
     );
 }
 
+// Guarantee: stream-8.
 #[tokio::test]
 async fn a_derivative_goes_on_from_the_point_before_the_stop() {
     let service = Service::new();
@@ -151,6 +154,7 @@ async fn a_stop_does_not_lower_the_rate_of_points() {
     assert!(!rates.iter().any(lowered), "{rates:?}");
 }
 
+// Guarantee: stream-8.
 #[tokio::test]
 async fn a_stream_that_falls_silent_during_a_stop_is_dead_after_it() {
     let service = Service::new();
@@ -169,6 +173,7 @@ async fn a_stream_that_falls_silent_during_a_stop_is_dead_after_it() {
     panic!("it is never told: {:?}", service.log.lines());
 }
 
+// Guarantee: stream-8.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_hung_receiver_has_not_taken_when_time_is_up_is_posted_after_the_next_start() {
     let hung = Hung::new();

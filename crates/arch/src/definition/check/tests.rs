@@ -29,6 +29,7 @@ fn every_built_in_is_a_definition_with_a_description() {
     }
 }
 
+// Guarantee: arch-1.
 #[test]
 fn an_unknown_package_is_told_with_its_line_and_the_nearest_right_name() {
     let text = with(&[STORE, r#"{"name": "web", "package": "karyom"}"#]);
@@ -183,6 +184,7 @@ fn broken_and_cut_off_text_is_told_with_its_line() {
     );
 }
 
+// Guarantee: arch-1.
 #[test]
 fn unknown_keys_are_refused_but_for_those_that_begin_with_x() {
     let text = with(&[r#"{"name": "db", "package": "store", "x-owner": "ops"}"#]);

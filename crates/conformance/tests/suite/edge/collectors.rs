@@ -10,6 +10,7 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
+// Guarantee: core-94.
 #[test]
 fn messages_of_every_collector_arrive_in_its_order() {
     for capacity in [0, 1, 7] {
@@ -45,6 +46,7 @@ fn messages_of_every_collector_arrive_in_its_order() {
     }
 }
 
+// Guarantee: core-96.
 #[test]
 fn the_last_collector_closes() {
     let (mut first, mut rx) = edge::queue::<u32>(Options::new(4));
@@ -71,6 +73,7 @@ fn the_last_collector_closes() {
     assert!(rx.iter().eq([1, 4]));
 }
 
+// Guarantee: core-108.
 #[test]
 fn collectors_that_wait_are_served_in_their_order() {
     let (mut tx, mut rx) = edge::queue::<u32>(Options::new(1));
@@ -101,6 +104,7 @@ fn collectors_that_wait_are_served_in_their_order() {
     }
 }
 
+// Guarantee: core-108.
 #[test]
 fn a_collector_that_gives_up_leaves_its_place_to_the_next() {
     let options = Options::new(10).weight_limit(4);
@@ -123,6 +127,7 @@ fn a_collector_that_gives_up_leaves_its_place_to_the_next() {
     );
 }
 
+// Guarantee: core-98.
 #[test]
 fn an_abort_gives_every_waiting_collector_its_own_message_back() {
     for capacity in [0, 1] {
@@ -156,6 +161,7 @@ fn an_abort_gives_every_waiting_collector_its_own_message_back() {
     }
 }
 
+// Guarantee: core-100.
 #[test]
 fn threads_that_send_to_one_lose_nothing_when_an_abort_comes() {
     for (round, policy) in (0..many(60)).zip(Overflow::ALL.into_iter().cycle()) {
@@ -194,6 +200,7 @@ fn threads_that_send_to_one_lose_nothing_when_an_abort_comes() {
     }
 }
 
+// Guarantee: core-109.
 #[test]
 fn a_rendezvous_holds_nothing() {
     let (mut tx, mut rx) = edge::queue::<u32>(Options::new(0));
@@ -214,6 +221,7 @@ fn a_rendezvous_holds_nothing() {
     assert_eq!(rx.meter().read().collected, 1);
 }
 
+// Guarantee: core-109.
 #[test]
 fn a_collect_at_a_rendezvous_ends_when_the_message_has_been_emitted() {
     for round in 0..many(300) {
@@ -236,6 +244,7 @@ fn a_collect_at_a_rendezvous_ends_when_the_message_has_been_emitted() {
     }
 }
 
+// Guarantee: core-109.
 #[test]
 fn at_a_rendezvous_a_waiting_emitter_is_given_the_message() {
     let (mut tx, mut rx) = edge::queue::<u32>(Options::new(0));
@@ -262,6 +271,7 @@ fn at_a_rendezvous_a_waiting_emitter_is_given_the_message() {
     assert_eq!(rx.try_emit(), Ok(4));
 }
 
+// Guarantee: core-109.
 #[test]
 fn policies_hold_at_a_rendezvous() {
     for policy in Overflow::ALL {
@@ -288,6 +298,7 @@ fn policies_hold_at_a_rendezvous() {
     }
 }
 
+// Guarantee: core-103.
 #[test]
 fn a_batch_that_waits_comes_back_whole_when_it_is_dropped() {
     for capacity in [0, 2] {

@@ -8,27 +8,49 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 on_every_flavour! {
+    // Guarantee: core-94.
     messages_arrive_in_order
+    // Guarantee: core-95.
     a_full_edge_takes_no_more_until_something_is_emitted
+    // Guarantee: core-95.
     collect_waits_while_the_edge_is_full
+    // Guarantee: core-96.
     what_is_buffered_at_the_close_is_still_emitted
+    // Guarantee: core-96.
     dropping_the_collector_closes
+    // Guarantee: core-96.
     a_closed_edge_gives_messages_back
+    // Guarantee: core-98.
     an_abort_by_anyone_stops_both_ends_and_drops_what_is_buffered
+    // Guarantee: core-98.
     an_abort_gives_a_waiting_collect_its_message_back
+    // Guarantee: core-98.
     an_abort_ends_a_waiting_emit
+    // Guarantee: core-98.
     dropping_the_emitter_aborts
+    // Guarantee: core-98.
     an_edge_that_has_emitted_everything_stays_closed
+    // Guarantee: core-99.
     one_handle_aborts_a_graph
+    // Guarantee: core-99.
     an_edge_of_an_aborted_handle_is_aborted_from_the_beginning
+    // Guarantee: core-97.
     after_an_abort_nothing_is_collected_or_emitted_on_any_thread
+    // Guarantee: core-101.
     drop_newest_keeps_what_came_first
+    // Guarantee: core-101.
     drop_oldest_keeps_what_came_last
+    // Guarantee: core-101.
     overflow_abort_aborts
+    // Guarantee: core-104.
     statistics_count_every_message
+    // Guarantee: core-104.
     the_high_water_mark_is_the_most_that_was_buffered
+    // Guarantee: core-104.
     without_statistics_state_and_what_is_buffered_are_told
+    // Guarantee: core-104.
     time_spent_blocked_is_counted_at_either_end
+    // Guarantee: core-104.
     a_meter_outlives_both_ends
 }
 

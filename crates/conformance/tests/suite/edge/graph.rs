@@ -6,6 +6,7 @@ use corsair::edge::{Overflow, State, TryEmitError};
 use std::sync::Arc;
 use std::thread;
 
+// Guarantee: core-105.
 #[test]
 fn a_point_reaches_every_edge_and_is_shared() {
     let mut all = FanOut::new();
@@ -24,6 +25,7 @@ fn a_point_reaches_every_edge_and_is_shared() {
     }
 }
 
+// Guarantee: core-105.
 #[test]
 fn a_slow_edge_that_drops_never_stalls_its_siblings() {
     for policy in [Overflow::DropNewest, Overflow::DropOldest] {
@@ -41,6 +43,7 @@ fn a_slow_edge_that_drops_never_stalls_its_siblings() {
     }
 }
 
+// Guarantee: core-105.
 #[test]
 fn an_edge_that_is_full_does_not_keep_the_message_from_its_siblings() {
     let mut all = FanOut::new();
@@ -55,6 +58,7 @@ fn an_edge_that_is_full_does_not_keep_the_message_from_its_siblings() {
     assert_eq!(other.try_emit(), Ok(3));
 }
 
+// Guarantee: core-105.
 #[test]
 fn a_fan_out_waits_for_all_that_block() {
     let mut all = FanOut::new();
@@ -75,6 +79,7 @@ fn a_fan_out_waits_for_all_that_block() {
     }
 }
 
+// Guarantee: core-105.
 #[test]
 fn edges_of_a_fan_out_come_and_go() {
     let mut all = FanOut::new();
@@ -94,6 +99,7 @@ fn edges_of_a_fan_out_come_and_go() {
     assert!(std::iter::from_fn(|| second.emit_blocking()).eq([2, 3]));
 }
 
+// Guarantee: core-105.
 #[test]
 fn an_aborted_edge_leaves_the_fan_out_and_the_last_one_ends_it() {
     let (tx, first) = edge::ring::<u32>(Options::new(1));
@@ -112,6 +118,7 @@ fn an_aborted_edge_leaves_the_fan_out_and_the_last_one_ends_it() {
     assert_eq!(waiting.join().ok(), Some((2, 0)));
 }
 
+// Guarantee: core-106.
 #[test]
 fn a_merge_reads_its_edges_in_turns() {
     let mut all = Merge::new();
@@ -171,6 +178,7 @@ fn merge_from_threads<F: Flavour<usize>>(
     }
 }
 
+// Guarantee: core-106.
 #[test]
 fn a_merge_waits_for_any_of_its_edges() {
     let ring = || edge::ring(Options::new(2));
@@ -181,6 +189,7 @@ fn a_merge_waits_for_any_of_its_edges() {
     merge_from_threads(queue, |all| wait(all.emit()));
 }
 
+// Guarantee: core-106.
 #[test]
 fn edges_of_a_merge_come_and_go() {
     let mut all = Merge::new();
@@ -205,6 +214,7 @@ fn edges_of_a_merge_come_and_go() {
     assert!(all.is_empty());
 }
 
+// Guarantee: core-106.
 #[test]
 fn a_merge_tells_of_an_aborted_edge_and_reads_on() {
     let (tx, rx) = edge::ring::<u32>(Options::new(4));
@@ -219,6 +229,7 @@ fn a_merge_tells_of_an_aborted_edge_and_reads_on() {
     assert_eq!(all.try_emit(), Err(TryEmitError::Aborted));
 }
 
+// Guarantee: core-107.
 #[test]
 fn an_abort_goes_through_fan_out_and_merge_in_either_direction() {
     let build = || {
@@ -258,6 +269,7 @@ fn an_abort_goes_through_fan_out_and_merge_in_either_direction() {
     node.join().expect("it does not panic");
 }
 
+// Guarantee: core-99.
 #[test]
 fn one_handle_aborts_a_graph_of_all_flavours_while_it_works() {
     let handle = AbortHandle::new();

@@ -241,16 +241,19 @@ proptest! {
         ..ProptestConfig::with_cases(if cfg!(miri) { 3 } else { 1_000 })
     })]
 
+    // Guarantee: core-94.
     #[test]
     fn a_ring_does_what_a_queue_does(calls in calls(), capacity in 1..6_usize, overflow in policies()) {
         compare::<RingBlocking>(&calls, capacity, u64::MAX, overflow, |_| 1);
     }
 
+    // Guarantee: core-94.
     #[test]
     fn an_edge_of_many_collectors_does_what_a_queue_does(calls in calls(), capacity in 1..6_usize, overflow in policies()) {
         compare::<QueueBlocking>(&calls, capacity, u64::MAX, overflow, |_| 1);
     }
 
+    // Guarantee: core-111.
     #[test]
     fn an_edge_with_a_limit_by_weight_holds_no_more(
         calls in calls(), capacity in 1..8_usize, limit in 0..12_u64, overflow in policies(),

@@ -14,11 +14,16 @@ macro_rules! on_every_async_flavour {
 }
 
 on_every_async_flavour! {
+    // Guarantee: core-103.
     an_emit_that_is_dropped_takes_nothing
+    // Guarantee: core-103.
     a_collect_that_is_dropped_drops_its_message
+    // Guarantee: core-103.
     room_that_was_waited_for_is_there
     ready_ends_with_the_edge
+    // Guarantee: core-100.
     tasks_lose_nothing_when_an_abort_comes
+    // Guarantee: core-100.
     batches_of_tasks_lose_nothing_when_an_abort_comes
 }
 

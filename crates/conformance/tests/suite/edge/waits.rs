@@ -8,15 +8,23 @@ use std::thread;
 use std::time::Duration;
 
 on_every_flavour! {
+    // Guarantee: core-110.
     a_collect_with_a_timeout_gives_its_message_back
+    // Guarantee: core-110.
     an_emit_with_a_timeout_takes_nothing
     waits_with_a_timeout_end_with_what_they_wait_for
+    // Guarantee: core-110.
     waits_with_a_timeout_tell_of_the_end
     a_timeout_without_end_waits_without_end
+    // Guarantee: core-110.
     time_outs_lose_nothing
+    // Guarantee: core-112.
     an_emitter_is_an_iterator
+    // Guarantee: core-112.
     an_emitter_is_a_stream
+    // Guarantee: core-112.
     a_collector_is_a_sink
+    // Guarantee: core-112.
     a_sink_gives_back_what_was_not_collected
 }
 

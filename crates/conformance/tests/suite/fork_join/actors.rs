@@ -133,6 +133,7 @@ fn sums(executor: Executor, form: Form) -> (Vec<u64>, Vec<u64>, u64) {
     (taken(&totals), taken(&times), report.time.as_nanos())
 }
 
+// Guarantee: core-92.
 #[test]
 fn every_form_works_in_actors_of_every_executor() {
     for executor in EXECUTORS {
@@ -145,6 +146,7 @@ fn every_form_works_in_actors_of_every_executor() {
     }
 }
 
+// Guarantee: core-92.
 #[test]
 fn in_virtual_time_a_join_is_part_of_its_event() {
     for form in [Form::Closures, Form::Futures, Form::BlockOn] {

@@ -26,6 +26,7 @@ fn message(panic: &(dyn std::any::Any + Send)) -> &str {
         .expect("the tests panic with string literals")
 }
 
+// Guarantee: core-87.
 #[test]
 fn halving_down_to_single_numbers_sums_them_on_any_number_of_workers() {
     for workers in 1..=4 {
@@ -33,6 +34,7 @@ fn halving_down_to_single_numbers_sums_them_on_any_number_of_workers() {
     }
 }
 
+// Guarantee: core-88.
 #[test]
 fn halves_may_borrow_and_write_to_what_they_borrow() {
     fn sort(numbers: &mut [u32]) {
@@ -91,6 +93,7 @@ fn work_reaches_every_worker() {
     panic!("some worker never got anything in 10,000 rounds");
 }
 
+// Guarantee: core-89.
 #[test]
 fn a_panic_in_the_first_half_comes_out_after_the_second_has_run() {
     let second = AtomicBool::new(false);
@@ -113,6 +116,7 @@ fn a_panic_in_the_second_half_comes_out_and_the_first_has_run() {
     assert!(first.into_inner());
 }
 
+// Guarantee: core-89.
 #[test]
 fn of_two_panics_the_first_halfs_comes_out() {
     let panic = catch_unwind(|| {
@@ -148,6 +152,7 @@ fn panics_deep_inside_leave_the_pool_whole() {
     assert_eq!(pool.install(|| sum(0, 1000)), 500_500);
 }
 
+// Guarantee: core-90.
 #[test]
 fn recursion_in_the_first_half_goes_deeper_than_a_stack() {
     fn depth(left: u64) -> u64 {
@@ -250,6 +255,7 @@ fn recursion_without_end() {
     pool(1).install(|| depth(u64::MAX));
 }
 
+// Guarantee: core-90.
 #[cfg(target_os = "linux")]
 #[test]
 fn where_memory_ends_there_is_a_panic_that_says_so_and_no_overflow() {

@@ -78,6 +78,7 @@ fn message(panic: &(dyn std::any::Any + Send)) -> &str {
         .expect("the tests panic with string literals")
 }
 
+// Guarantee: core-87.
 #[test]
 fn halving_down_to_single_numbers_sums_them_on_any_number_of_workers() {
     for workers in 1..=4 {
@@ -95,6 +96,7 @@ fn every_leaf_may_wait() {
     }
 }
 
+// Guarantee: core-91.
 #[test]
 fn a_half_may_wait_for_the_other() {
     for workers in 1..=3 {
@@ -167,6 +169,7 @@ fn a_panic_comes_out_when_the_other_half_is_over() {
     }
 }
 
+// Guarantee: core-89.
 #[test]
 fn of_two_panics_the_first_halfs_comes_out() {
     let panic = catch_unwind(|| {
@@ -211,6 +214,7 @@ fn recursion_goes_deeper_than_a_stack() {
     }
 }
 
+// Guarantee: core-88.
 #[test]
 fn dropping_a_join_drops_halves_that_wait_before_it_returns() {
     let alive = Arc::new(AtomicUsize::new(0));
@@ -263,6 +267,7 @@ fn dropping_what_was_spawned_drops_the_whole_tree() {
     }
 }
 
+// Guarantee: core-93.
 #[test]
 fn dropping_a_pool_drops_what_was_spawned_and_says_so() {
     for _ in 0..100 {

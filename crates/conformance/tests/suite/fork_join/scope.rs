@@ -4,6 +4,7 @@ use corsair::fork_join::{Pool, Scope, join, scope};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+// Guarantee: core-88.
 #[test]
 fn everything_spawned_is_over_when_the_scope_returns() {
     for workers in [1, 2, 4] {

@@ -51,6 +51,7 @@ fn assert_same_for_all_workers_and_forms(config: &Config, fsm: &Fsm) -> u64 {
     first.0
 }
 
+// Guarantee: core-33, core-58.
 #[test]
 fn digests_are_equal_for_any_workers_and_form_and_differ_by_seed() {
     let fsm = Fsm {
@@ -72,6 +73,7 @@ fn digests_are_equal_for_any_workers_and_form_and_differ_by_seed() {
     assert_eq!(digests.len(), 4);
 }
 
+// Guarantee: core-58.
 #[test]
 fn digests_are_equal_for_more_pirates_than_the_fsm_speaks_to_at_once() {
     let fsm = Fsm {
@@ -82,6 +84,7 @@ fn digests_are_equal_for_more_pirates_than_the_fsm_speaks_to_at_once() {
     assert_same_for_all_workers_and_forms(&Config::default(), &fsm);
 }
 
+// Guarantee: core-10.
 #[test]
 fn digests_do_not_depend_on_the_lookahead() {
     let fsm = Fsm {
@@ -108,6 +111,7 @@ fn digests_do_not_depend_on_the_lookahead() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
+    // Guarantee: core-58.
     #[test]
     fn digests_are_equal_for_any_population_latency_and_lookahead(
         seed: u64,

@@ -30,6 +30,7 @@ fn delivered(report: &Report, kind: &str) -> u64 {
         .count
 }
 
+// Guarantee: core-82.
 #[test]
 fn all_gold_and_all_goodbyes_come_back_without_talk() {
     for (executor, population) in EXECUTORS {
@@ -54,6 +55,7 @@ fn all_gold_and_all_goodbyes_come_back_without_talk() {
     }
 }
 
+// Guarantee: core-82.
 #[test]
 fn all_gold_comes_back_from_pirates_that_chat_until_the_end() {
     for (executor, population) in EXECUTORS {
@@ -80,6 +82,7 @@ fn all_gold_comes_back_from_pirates_that_chat_until_the_end() {
     }
 }
 
+// Guarantee: core-82.
 #[test]
 fn coins_for_pirates_that_have_ended_are_salvaged() {
     let chat = Some(Duration::from_millis(1));

@@ -32,21 +32,25 @@ fn ends_and_counts_what_was_dropped(executor: Executor) {
     });
 }
 
+// Guarantee: core-83.
 #[test]
 fn the_fsm_ends_where_full_mailboxes_of_tasks_drop_messages() {
     ends_and_counts_what_was_dropped(Executor::Tokio);
 }
 
+// Guarantee: core-83.
 #[test]
 fn the_fsm_ends_where_full_mailboxes_of_threads_drop_messages() {
     ends_and_counts_what_was_dropped(Executor::Threads);
 }
 
+// Guarantee: core-83.
 #[test]
 fn the_fsm_ends_where_full_mailboxes_of_a_pool_drop_messages() {
     ends_and_counts_what_was_dropped(Executor::Pool);
 }
 
+// Guarantee: core-83.
 #[test]
 fn the_fsm_ends_where_dead_letters_do_not_come_back() {
     let config = Config {

@@ -160,6 +160,7 @@ fn ring(count: u32, each: u32) -> Network {
     Network::new(names, edges).expect("a network")
 }
 
+// Guarantee: core-85.
 #[test]
 fn pirates_of_a_network_know_exactly_its_edges() {
     for executor in EXECUTORS {

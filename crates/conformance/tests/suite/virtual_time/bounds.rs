@@ -42,6 +42,7 @@ scenario!(
     }
 );
 
+// Guarantee: core-17.
 #[test]
 fn a_loop_without_delay_ends_the_run_with_the_actors_name() {
     for workers in 1..=2 {
@@ -71,6 +72,7 @@ fn a_loop_without_delay_is_bounded_by_default() {
     assert!(error.to_string().contains("child1"), "{error}");
 }
 
+// Guarantee: core-17.
 #[test]
 fn a_cancellation_stops_a_loop_without_delay() {
     scenario!(
@@ -159,6 +161,7 @@ fn a_server_with_a_long_backlog_serves_it_in_order() {
     assert_eq!(run(&config(1), Serve {}).unwrap().delivered(), BACKLOG);
 }
 
+// Guarantee: core-15.
 #[test]
 fn a_million_answered_questions_leave_no_timers_behind() {
     const ASKED: u64 = if cfg!(miri) { 20 } else { 100_000 };
@@ -184,6 +187,7 @@ fn a_million_answered_questions_leave_no_timers_behind() {
     assert_eq!((report.delivered(), report.timers), (2 * ASKED, 0));
 }
 
+// Guarantee: core-81.
 #[test]
 fn a_combinator_with_wakers_of_its_own_works_within_a_body() {
     scenario!(#[derive(Clone)] Combines { seen: Arc<Mutex<Vec<u64>>> }, cx, {
@@ -233,6 +237,7 @@ fn a_combinator_with_wakers_of_its_own_works_within_a_body() {
     }
 }
 
+// Guarantee: core-81.
 #[test]
 fn a_waker_that_outlives_its_run_does_nothing() {
     struct Flag(AtomicBool);
@@ -260,6 +265,7 @@ fn a_waker_that_outlives_its_run_does_nothing() {
     std::thread::spawn(move || waker.wake()).join().unwrap();
 }
 
+// Guarantee: core-37.
 #[test]
 fn a_panic_in_a_destructor_at_the_end_of_the_run_is_that_actors() {
     struct Loud;

@@ -73,6 +73,7 @@ fn tells(act: fn(u32) -> What, parts: &[&str]) {
     }
 }
 
+// Guarantee: core-64.
 #[test]
 fn what_no_message_and_no_timer_shows_is_told_as_well() {
     let many = |run| What::Spawn(Spawn::many(1 + run, "more", ""));
@@ -94,6 +95,7 @@ fn what_no_message_and_no_timer_shows_is_told_as_well() {
     tells(|run| What::Linger(run.into()), &["a wait of root was over"]);
 }
 
+// Guarantee: core-64.
 #[test]
 fn what_is_recorded_differently_is_told_with_its_name() {
     tells(
@@ -135,6 +137,7 @@ impl Scenario<Nothing> for Same {
     }
 }
 
+// Guarantee: core-64.
 #[test]
 fn a_scenario_that_does_the_same_twice_is_no_difference() {
     let report = check_determinism(&config(3), || Same).unwrap();

@@ -7,6 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+// Guarantee: core-58, core-66.
 #[test]
 fn random_scenarios_are_the_same_for_any_workers_and_lookahead() {
     let cases = if cfg!(miri) { 3 } else { 50 };

@@ -37,6 +37,7 @@ fn sleeper(config: &Config, each: Duration) -> Simulation<Nothing> {
     Simulation::new(config, Sleeper { each, times }).unwrap()
 }
 
+// Guarantee: core-68.
 #[test]
 fn nothing_is_injected_where_the_run_has_been_not_even_at_its_start() {
     for workers in [1, 2] {
@@ -54,6 +55,7 @@ fn nothing_is_injected_where_the_run_has_been_not_even_at_its_start() {
 /// Goes on in some way, as long as that says that there is more.
 type GoOn = fn(&mut Simulation<Nothing>) -> bool;
 
+// Guarantee: core-51.
 #[test]
 fn a_run_with_an_end_is_over_there_however_it_is_told_to_go_on() {
     let ways: [(&str, GoOn); 5] = [
@@ -115,6 +117,7 @@ impl PartialEq for Nothing {
     }
 }
 
+// Guarantee: core-51.
 #[test]
 fn an_actors_timer_beyond_the_end_hides_no_event_that_is_still_to_come_for_it() {
     let config = Config {
@@ -140,6 +143,7 @@ fn least(enough: Duration, act: impl Fn()) -> Duration {
     least
 }
 
+// Guarantee: core-76.
 #[test]
 #[cfg_attr(miri, ignore = "miri is no clock")]
 fn a_pace_holds_over_many_short_calls() {
@@ -154,6 +158,7 @@ fn a_pace_holds_over_many_short_calls() {
     assert!(took >= MS * 199 && took < enough, "{took:?}");
 }
 
+// Guarantee: core-76.
 #[test]
 #[cfg_attr(miri, ignore = "miri is no clock")]
 fn a_pace_is_kept_by_whatever_lets_a_run_go_on() {
@@ -173,6 +178,7 @@ fn a_pace_is_kept_by_whatever_lets_a_run_go_on() {
     }
 }
 
+// Guarantee: core-76.
 #[test]
 #[cfg_attr(miri, ignore = "miri is no clock")]
 fn the_slowest_pace_and_the_farthest_time_are_waited_for_until_cancelled() {

@@ -92,6 +92,7 @@ fn in_all_ways(panics: Panics, what: impl Fn(Result<Report, RunError>, u32) -> S
     first.expect("there are ways")
 }
 
+// Guarantee: core-1.
 #[test]
 fn messages_that_cannot_be_made_are_their_senders_panics_whoever_makes_them() {
     let told = in_all_ways(Panics::EndActor, |result, heard| {

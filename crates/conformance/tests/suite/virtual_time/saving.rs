@@ -301,6 +301,7 @@ fn config(seed: u64, how: u32) -> Config {
     }
 }
 
+// Guarantee: core-71.
 #[test]
 fn a_script_does_the_same_as_the_async_body_that_performs_it() {
     for seed in 0..4 {
@@ -315,6 +316,7 @@ fn a_script_does_the_same_as_the_async_body_that_performs_it() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
+    // Guarantee: core-69.
     /// Paused anywhere, also within windows, saved and restored several times with other numbers of workers.
     #[test]
     fn a_run_that_is_saved_and_restored_ends_as_one_without_a_stop(
@@ -343,6 +345,7 @@ proptest! {
     }
 }
 
+// Guarantee: core-69.
 #[test]
 fn the_run_that_was_saved_goes_on_as_if_nothing_had_been() {
     let config = config(3, 3);
@@ -360,6 +363,7 @@ fn the_run_that_was_saved_goes_on_as_if_nothing_had_been() {
     assert_same(&essence(&run.finish().unwrap()), &essence(&expected));
 }
 
+// Guarantee: core-69.
 #[test]
 fn an_actor_that_is_stepped_to_mid_instant_is_saved_as_well() {
     let config = config(5, 0);
@@ -399,6 +403,7 @@ fn what_is_injected_before_a_stop_arrives_after_it() {
     assert_same(&run(true), &run(false));
 }
 
+// Guarantee: core-69.
 #[test]
 fn pirates_that_are_restored_end_as_those_that_ran_through() {
     let scenario = || Fsm {
@@ -429,6 +434,7 @@ fn pirates_that_are_restored_end_as_those_that_ran_through() {
     }
 }
 
+// Guarantee: core-72.
 #[test]
 fn a_branch_with_another_seed_differs_from_there_on_and_repeats_itself() {
     let scenario = Fsm {
@@ -490,6 +496,7 @@ impl Script<Word> for Careless {
     }
 }
 
+// Guarantee: core-70.
 #[test]
 fn what_has_an_async_body_or_was_spawned_by_closure_is_refused_by_its_name() {
     let mut run = Simulation::new(&Config::default(), Mixed).unwrap();
@@ -525,6 +532,7 @@ fn what_has_an_async_body_or_was_spawned_by_closure_is_refused_by_its_name() {
     assert!(matches!(run.snapshot(), Err(SnapshotError::NoKind { .. })));
 }
 
+// Guarantee: core-70.
 #[test]
 fn a_run_that_is_over_and_a_configuration_that_differs_are_refused() {
     let right = config(1, 3);
@@ -595,6 +603,7 @@ fn a_run_that_is_over_and_a_configuration_that_differs_are_refused() {
     );
 }
 
+// Guarantee: cluster-4.
 #[test]
 fn what_actors_of_a_process_change_together_is_saved_once_and_added_up() {
     struct Sum(AtomicU64);
@@ -631,6 +640,7 @@ fn what_actors_of_a_process_change_together_is_saved_once_and_added_up() {
     }
 }
 
+// Guarantee: core-70.
 #[test]
 fn bytes_that_were_changed_are_refused_or_read_and_never_panic() {
     let config = config(1, 3);
@@ -671,6 +681,7 @@ fn fewer_than_two_pirates_cannot_be_saved_either() {
     ));
 }
 
+// Guarantee: core-69.
 #[test]
 fn a_run_that_runs_dry_says_who_waits_also_after_a_stop() {
     /// Waits for ever.

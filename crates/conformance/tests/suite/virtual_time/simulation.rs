@@ -103,6 +103,7 @@ impl Scenario<Note> for Ticks {
 /// In the middle of a window.
 const T: u64 = 50_000_123;
 
+// Guarantee: core-67.
 #[test]
 fn a_run_pauses_to_the_nanosecond_also_within_a_window_and_among_its_timers() {
     for workers in [1, 2, 3] {
@@ -127,6 +128,7 @@ fn a_run_pauses_to_the_nanosecond_also_within_a_window_and_among_its_timers() {
     }
 }
 
+// Guarantee: core-67.
 #[test]
 fn an_actor_is_stepped_by_one_event_and_no_other_goes_further() {
     for workers in [1, 2] {
@@ -153,6 +155,7 @@ fn an_actor_is_stepped_by_one_event_and_no_other_goes_further() {
     }
 }
 
+// Guarantee: core-68.
 #[test]
 fn what_is_injected_arrives_in_its_order_wherever_the_run_was_paused() {
     let run = |workers, pauses: &[u64]| {
@@ -177,6 +180,7 @@ fn what_is_injected_arrives_in_its_order_wherever_the_run_was_paused() {
     }
 }
 
+// Guarantee: core-68.
 #[test]
 fn only_the_future_takes_messages() {
     let mut simulation = diaries(1, 1, Some(MS * 100));
@@ -290,6 +294,7 @@ fn an_inspection_says_why_it_sees_nothing() {
     assert!(other.to_string().contains("Diary, not u32"), "{other}");
 }
 
+// Guarantee: core-67.
 #[test]
 fn where_nothing_is_left_a_message_from_outside_lets_the_run_go_on() {
     let mut simulation = diaries(2, 1, None);
@@ -304,6 +309,7 @@ fn where_nothing_is_left_a_message_from_outside_lets_the_run_go_on() {
     assert!(matches!(deadlock, RunError::Deadlock { report } if report.waiting.len() == 2));
 }
 
+// Guarantee: core-67.
 #[test]
 fn a_panic_ends_a_simulation_and_is_what_it_ends_with() {
     for workers in [1, 2] {
@@ -323,6 +329,7 @@ fn a_panic_ends_a_simulation_and_is_what_it_ends_with() {
     }
 }
 
+// Guarantee: core-77.
 #[test]
 fn a_dropped_simulation_stops_and_drops_its_actors() {
     for workers in [1, 3] {
@@ -344,6 +351,7 @@ fn a_dropped_simulation_stops_and_drops_its_actors() {
     }
 }
 
+// Guarantee: core-67.
 #[test]
 fn a_simulation_goes_no_further_than_the_end_that_is_set() {
     let config = Config {
@@ -368,6 +376,7 @@ fn a_simulation_goes_no_further_than_the_end_that_is_set() {
     }
 }
 
+// Guarantee: core-77.
 #[test]
 fn a_simulation_may_go_from_thread_to_thread_and_at_the_pace_of_the_wall() {
     let mut simulation = diaries(2, 10, Some(MS * 20));

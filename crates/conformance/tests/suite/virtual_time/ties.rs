@@ -84,6 +84,7 @@ impl Scenario<Number> for Batches {
     }
 }
 
+// Guarantee: core-1.
 #[test]
 fn sending_together_is_sending_one_after_the_other() {
     use corsair::network::{Constant, Jitter, Lossy};
@@ -164,6 +165,7 @@ fn seen_always(scenario: impl Scenario<Number> + Clone, seen: &Seen) -> Vec<Stri
     first.unwrap().0
 }
 
+// Guarantee: core-22.
 #[test]
 fn the_number_of_a_spawn_request_is_the_actors_own() {
     scenario!(
@@ -196,6 +198,7 @@ fn the_number_of_a_spawn_request_is_the_actors_own() {
     seen_always(Requests { seen: seen.clone() }, &seen);
 }
 
+// Guarantee: core-22.
 #[test]
 fn a_start_and_the_answer_to_a_spawn_were_sent_when_the_spawn_was_asked_for() {
     scenario!(
@@ -225,6 +228,7 @@ fn a_start_and_the_answer_to_a_spawn_were_sent_when_the_spawn_was_asked_for() {
     assert_eq!(lines.len(), 3 * CROWD as usize);
 }
 
+// Guarantee: core-2.
 #[test]
 fn a_stop_comes_after_a_delayed_message_that_was_sent_before_and_arrives_with_it() {
     scenario!(
@@ -263,6 +267,7 @@ fn a_stop_comes_after_a_delayed_message_that_was_sent_before_and_arrives_with_it
     assert!(lines.iter().all(|line| line.contains("Number(1)")));
 }
 
+// Guarantee: core-15.
 #[test]
 fn a_selective_receive_is_not_shown_the_librarys_own_timers() {
     scenario!(
@@ -296,6 +301,7 @@ fn a_selective_receive_is_not_shown_the_librarys_own_timers() {
     assert_eq!(lines, ["Message { from: #0, body: Number(7) }"]);
 }
 
+// Guarantee: core-15.
 #[test]
 fn an_answered_question_leaves_no_time_out_behind() {
     scenario!(
@@ -326,6 +332,7 @@ fn an_answered_question_leaves_no_time_out_behind() {
     }
 }
 
+// Guarantee: core-30.
 #[test]
 fn a_question_that_has_timed_out_is_not_told_that_nobody_will_answer() {
     scenario!(
@@ -352,6 +359,7 @@ fn a_question_that_has_timed_out_is_not_told_that_nobody_will_answer() {
     assert_eq!(lines, ["Timer(Token(1))"]);
 }
 
+// Guarantee: core-18.
 #[test]
 fn a_root_that_returns_near_the_end_of_time_completes() {
     scenario!(
@@ -371,6 +379,7 @@ fn a_root_that_returns_near_the_end_of_time_completes() {
     }
 }
 
+// Guarantee: core-18.
 #[test]
 fn a_message_that_would_arrive_after_the_end_of_time_never_does() {
     scenario!(
@@ -419,6 +428,7 @@ fn windows_are_counted_alike_by_any_number_of_workers() {
     assert_eq!(alone, windows(3));
 }
 
+// Guarantee: core-37.
 #[test]
 fn a_panic_on_a_timer_within_the_window_is_told_with_that_timer() {
     scenario!(
@@ -461,6 +471,7 @@ fn a_panic_on_a_timer_within_the_window_is_told_with_that_timer() {
     }
 }
 
+// Guarantee: core-37.
 #[test]
 fn a_body_that_panics_as_it_is_dropped_ends_once() {
     struct Loud;
@@ -497,6 +508,7 @@ fn a_body_that_panics_as_it_is_dropped_ends_once() {
     assert_eq!(report.ended, 1);
 }
 
+// Guarantee: core-30.
 #[test]
 fn that_nobody_will_answer_comes_before_the_time_out_of_its_instant() {
     scenario!(
@@ -527,6 +539,7 @@ fn that_nobody_will_answer_comes_before_the_time_out_of_its_instant() {
     assert!(lines.iter().all(|line| line.contains("Ended")), "{lines:?}");
 }
 
+// Guarantee: core-37.
 #[test]
 fn a_panic_on_a_kept_message_is_told_with_that_message() {
     #[derive(Debug, Message)]

@@ -94,6 +94,7 @@ impl Scenario<Note> for Crowd {
     }
 }
 
+// Guarantee: core-22.
 #[test]
 fn a_crowd_that_is_sent_to_in_one_step_begins_and_gets_all_in_order() {
     for executor in EXECUTORS {
@@ -138,6 +139,7 @@ impl Scenario<Note> for Stubborn {
     }
 }
 
+// Guarantee: core-22.
 #[test]
 fn actors_begin_though_who_sent_to_them_goes_on_without_a_wait() {
     for executor in EXECUTORS {

@@ -69,6 +69,7 @@ impl Scenario<Number> for OnePanics {
     }
 }
 
+// Guarantee: core-34.
 #[test]
 fn a_panic_ends_one_actor_is_reported_and_told_to_its_parent() {
     for executor in EXECUTORS {
@@ -96,6 +97,7 @@ impl Scenario<Number> for RootPanics {
     }
 }
 
+// Guarantee: core-36.
 #[test]
 fn a_panic_of_the_root_ends_the_run() {
     for executor in EXECUTORS {
@@ -131,6 +133,7 @@ impl Scenario<Number> for MakingPanics {
     }
 }
 
+// Guarantee: core-34.
 #[test]
 fn a_panic_while_a_body_is_made_is_that_actors_own() {
     for executor in EXECUTORS {
@@ -158,6 +161,7 @@ impl Scenario<Number> for Sleeper {
     }
 }
 
+// Guarantee: core-52.
 #[test]
 fn a_cancelled_run_ends_cleanly_and_reports() {
     for executor in EXECUTORS {
@@ -179,6 +183,7 @@ fn a_cancelled_run_ends_cleanly_and_reports() {
     }
 }
 
+// Guarantee: core-51.
 #[test]
 fn a_run_past_its_end_is_an_error() {
     for executor in EXECUTORS {
@@ -210,6 +215,7 @@ impl Scenario<Number> for Crowd {
     }
 }
 
+// Guarantee: core-24.
 #[test]
 fn more_actors_than_threads_are_refused_by_name() {
     match run(Executor::Threads, &config(), Crowd) {
@@ -245,6 +251,7 @@ impl Scenario<Number> for Thousand {
     }
 }
 
+// Guarantee: core-24.
 #[test]
 fn a_thousand_actors_have_a_thread_each() {
     let report = run(Executor::Threads, &config(), Thousand).unwrap();
@@ -323,6 +330,7 @@ fn a_timer_wakes_whoever_waits_for_it_last() {
     }
 }
 
+// Guarantee: core-50.
 #[test]
 fn waiting_for_something_outside_of_the_run_is_no_deadlock() {
     for executor in EXECUTORS {

@@ -210,6 +210,7 @@ fn left_alone(
     (result, Arc::strong_count(&held))
 }
 
+// Guarantee: core-52.
 #[test]
 fn a_run_on_an_idle_runtime_can_be_cancelled() {
     for driven in [0, 200].map(Duration::from_millis) {
@@ -219,6 +220,7 @@ fn a_run_on_an_idle_runtime_can_be_cancelled() {
     }
 }
 
+// Guarantee: core-52.
 #[test]
 fn a_run_on_a_runtime_that_nobody_drives_ends_when_its_time_is_over() {
     for driven in [0, 200].map(Duration::from_millis) {

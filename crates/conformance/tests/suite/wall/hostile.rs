@@ -61,6 +61,7 @@ scenario!(Hasty, Number, cx, {
     assert_eq!(cx.recv_timeout(MS).await, None);
 });
 
+// Guarantee: core-16.
 #[test]
 fn a_period_that_is_too_short_for_its_actor_neither_grows_nor_holds_up_other_timers() {
     on_all(2, || Hasty);
@@ -90,6 +91,7 @@ scenario!(GivesUp, Number, cx, {
     cx.recv().await;
 });
 
+// Guarantee: core-50.
 #[test]
 fn a_sleep_that_was_given_up_does_not_hide_a_deadlock() {
     for executor in EXECUTORS {
@@ -162,6 +164,7 @@ scenario!(Bombs, Bomb, cx, {
     cx.sleep(MS * 10).await;
 });
 
+// Guarantee: core-35.
 #[test]
 fn a_message_that_panics_as_it_is_dropped_stops_neither_a_worker_nor_the_run() {
     for report in on_all(1, || Bombs) {
@@ -211,6 +214,7 @@ fn all_grenades_are_told(what: &str, result: Result<Report, RunError>) {
     }
 }
 
+// Guarantee: core-35.
 #[test]
 fn a_body_that_panics_as_it_is_dropped_at_the_end_does_not_stop_the_report() {
     for executor in EXECUTORS {
@@ -221,6 +225,7 @@ fn a_body_that_panics_as_it_is_dropped_at_the_end_does_not_stop_the_report() {
     }
 }
 
+// Guarantee: core-35.
 #[test]
 fn a_body_that_panics_as_it_is_dropped_on_anothers_runtime_is_told() {
     let runtime = Builder::new_multi_thread()
@@ -233,6 +238,7 @@ fn a_body_that_panics_as_it_is_dropped_on_anothers_runtime_is_told() {
     all_grenades_are_told("guest", result);
 }
 
+// Guarantee: core-35.
 #[test]
 fn a_body_that_panics_as_it_is_dropped_at_the_end_ends_the_run_if_that_is_asked() {
     for executor in EXECUTORS {

@@ -68,6 +68,7 @@ fn flood(executor: Executor, overflow: Overflow) -> (u64, Vec<u32>) {
     rows
 }
 
+// Guarantee: core-43, core-44.
 #[test]
 fn block_loses_nothing() {
     for executor in EXECUTORS {
@@ -75,6 +76,7 @@ fn block_loses_nothing() {
     }
 }
 
+// Guarantee: core-45.
 #[test]
 fn drop_newest_keeps_what_came_first() {
     for executor in EXECUTORS {
@@ -82,6 +84,7 @@ fn drop_newest_keeps_what_came_first() {
     }
 }
 
+// Guarantee: core-45.
 #[test]
 fn drop_oldest_keeps_what_came_last() {
     for executor in EXECUTORS {
@@ -89,6 +92,7 @@ fn drop_oldest_keeps_what_came_last() {
     }
 }
 
+// Guarantee: core-46.
 #[test]
 fn fail_ends_the_run_and_names_the_mailbox() {
     for executor in EXECUTORS {
@@ -151,6 +155,7 @@ impl Scenario<Number> for Brawl {
     }
 }
 
+// Guarantee: core-43, core-44.
 #[test]
 fn actors_that_flood_each_other_through_mailboxes_for_one_all_finish() {
     for executor in EXECUTORS {
@@ -180,6 +185,7 @@ impl Scenario<Number> for LastWords {
     }
 }
 
+// Guarantee: core-26.
 #[test]
 fn what_an_actor_sent_before_its_end_arrives_room_or_not() {
     for executor in EXECUTORS {

@@ -25,6 +25,7 @@ fn of_both_kinds(capacity: usize) -> [Options; 2] {
     [options.clone(), options.weight_limit(u64::MAX - 1)]
 }
 
+// Guarantee: core-97.
 #[test]
 fn nothing_is_collected_or_emitted_after_an_abort() {
     for options in of_both_kinds(2) {
@@ -84,6 +85,7 @@ fn after_an_abort(options: Options) {
     });
 }
 
+// Guarantee: core-102.
 #[test]
 fn collectors_that_wait_are_all_served() {
     for options in of_both_kinds(1) {
@@ -110,6 +112,7 @@ fn all_are_served(options: Options) {
     });
 }
 
+// Guarantee: core-109.
 #[test]
 fn at_a_rendezvous_a_message_has_been_emitted_when_collect_ends() {
     bounded(3).check(|| {
@@ -131,6 +134,7 @@ fn at_a_rendezvous_a_message_has_been_emitted_when_collect_ends() {
     });
 }
 
+// Guarantee: core-98.
 #[test]
 fn an_abort_gives_every_waiting_collector_its_own_message_back() {
     for options in of_both_kinds(1) {
@@ -154,6 +158,7 @@ fn an_abort_gives_back(options: Options) {
     });
 }
 
+// Guarantee: core-110.
 #[test]
 fn a_collect_that_gives_up_has_its_message_or_the_edge_has() {
     for options in of_both_kinds(1).into_iter().chain([Options::new(0)]) {
@@ -185,6 +190,7 @@ fn a_collect_that_gives_up_has_its_message_or_the_edge_has() {
     }
 }
 
+// Guarantee: core-103.
 #[test]
 fn a_collect_that_is_dropped_lets_the_next_one_in() {
     for options in of_both_kinds(1) {
@@ -215,6 +221,7 @@ fn the_next_one_gets_in(options: Options) {
     });
 }
 
+// Guarantee: core-102.
 #[test]
 fn an_emitter_polled_again_is_woken_by_its_last_waker() {
     use std::sync::atomic::AtomicU32;
@@ -258,6 +265,7 @@ fn an_emitter_polled_again_is_woken_by_its_last_waker() {
     });
 }
 
+// Guarantee: core-102.
 /// The emitter serves the line while another thread aborts: it finds room, and then that the tail is aborted.
 #[test]
 fn a_line_that_is_served_while_an_abort_comes_leaves_no_collector_waiting() {

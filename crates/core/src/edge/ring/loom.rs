@@ -45,6 +45,7 @@ fn bounded(preemptions: usize) -> loom::model::Builder {
     builder
 }
 
+// Guarantee: core-97.
 #[test]
 fn nothing_is_collected_or_emitted_after_an_abort() {
     bounded(3).check(|| {
@@ -102,6 +103,7 @@ fn nothing_is_collected_or_emitted_after_an_abort() {
     });
 }
 
+// Guarantee: core-97.
 #[test]
 fn a_batch_is_collected_whole_or_given_back_whole_at_an_abort() {
     loom::model(|| {
@@ -133,6 +135,7 @@ fn a_batch_is_collected_whole_or_given_back_whole_at_an_abort() {
     });
 }
 
+// Guarantee: core-102.
 #[test]
 fn an_emitter_that_waits_is_woken_by_a_message_and_by_the_close() {
     bounded(3).check(|| {
@@ -147,6 +150,7 @@ fn an_emitter_that_waits_is_woken_by_a_message_and_by_the_close() {
     });
 }
 
+// Guarantee: core-102.
 #[test]
 fn a_collector_that_waits_is_woken_when_there_is_room() {
     bounded(3).check(|| {
@@ -161,6 +165,7 @@ fn a_collector_that_waits_is_woken_when_there_is_room() {
     });
 }
 
+// Guarantee: core-98.
 #[test]
 fn ends_that_wait_are_woken_by_an_abort() {
     bounded(3).check(|| {
@@ -190,6 +195,7 @@ impl Wake for Woken {
     }
 }
 
+// Guarantee: core-102.
 #[test]
 fn an_emitter_polled_again_is_woken_by_its_last_waker() {
     bounded(3).check(|| {
@@ -223,6 +229,7 @@ fn an_emitter_polled_again_is_woken_by_its_last_waker() {
     });
 }
 
+// Guarantee: core-101.
 #[test]
 fn the_oldest_is_taken_by_one_end() {
     bounded(3).check(|| {
@@ -279,6 +286,7 @@ fn the_oldest_is_dropped_once_if_an_abort_comes() {
     });
 }
 
+// Guarantee: core-100.
 #[test]
 fn both_ends_may_go_at_once() {
     loom::model(|| {

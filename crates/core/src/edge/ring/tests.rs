@@ -76,6 +76,7 @@ fn batches_go_through_whole_and_in_order() {
     }
 }
 
+// Guarantee: core-103.
 #[test]
 fn a_batch_longer_than_the_edge_goes_through_in_parts() {
     let (mut tx, mut rx) = ring::<Box<usize>>(Options::new(3));
@@ -113,6 +114,7 @@ fn a_leaked_batch_has_no_message_twice() {
     assert_eq!(messages.len(), 3);
 }
 
+// Guarantee: core-100.
 #[test]
 fn every_message_is_dropped_once_however_the_edge_ends() {
     type Ending = fn(&AbortHandle, &mut Collector<Counted>, &mut Emitter<Counted>);

@@ -50,6 +50,7 @@ fn every_job_is_taken_once(count: usize, times: usize) {
     });
 }
 
+// Guarantee: core-91.
 #[test]
 fn a_queue_that_grows_gives_every_job_to_one_side() {
     every_job_is_taken_once(3, 1);

@@ -257,6 +257,7 @@ fn messages() -> impl Strategy<Value = Vec<(u32, Msg)>> {
 }
 
 proptest! {
+    // Guarantee: core-84.
     #[test]
     fn buddies_are_the_first_ten_named_without_itself_and_without_repetition(
         me in 0..16u32,
@@ -278,6 +279,7 @@ proptest! {
         prop_assert!(unused.iter().all(|&buddy| buddy == Addr::NONE));
     }
 
+    // Guarantee: core-82.
     #[test]
     fn all_gold_is_remembered_by_giver_and_none_is_made_by_chatting(messages in messages()) {
         let (mut pirate, mut cx) = (Pirate::new(0, ()), Recorder::new(0));

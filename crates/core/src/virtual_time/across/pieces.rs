@@ -256,6 +256,7 @@ mod tests {
         }
     }
 
+    // Guarantee: cluster-1.
     #[test]
     fn what_is_sent_arrives_and_its_memory_goes_back_to_its_owner() {
         let matrix = Matrix::new(1);

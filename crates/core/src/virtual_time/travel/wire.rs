@@ -302,6 +302,7 @@ mod tests {
         bytes
     }
 
+    // Guarantee: cluster-1.
     #[test]
     fn events_of_all_kinds_come_out_as_they_went_in_with_and_without_a_serializer() {
         let count = if cfg!(miri) { 250 } else { 1000 };
@@ -329,6 +330,7 @@ mod tests {
         }
     }
 
+    // Guarantee: cluster-1.
     #[test]
     fn bytes_that_are_cut_or_no_event_are_an_error() {
         let mut pool = Pool::new();

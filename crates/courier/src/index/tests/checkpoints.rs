@@ -134,6 +134,7 @@ impl Fed {
     }
 }
 
+// Guarantee: courier-15.
 #[tokio::test]
 async fn messages_are_taken_while_a_checkpoint_waits_for_the_disk() {
     let (mut fed, gate) = on_slow_disk();
@@ -192,6 +193,7 @@ async fn messages_are_taken_while_a_checkpoint_waits_for_the_disk() {
     fed.close();
 }
 
+// Guarantee: courier-15.
 #[tokio::test]
 async fn what_was_taken_beside_the_last_checkpoint_can_be_read_and_is_there_after_it() {
     let (mut fed, gate) = on_slow_disk();
@@ -207,6 +209,7 @@ async fn what_was_taken_beside_the_last_checkpoint_can_be_read_and_is_there_afte
     fed.close();
 }
 
+// Guarantee: courier-15.
 #[tokio::test]
 async fn messages_are_taken_beside_a_checkpoint_that_is_due_while_nothing_comes() {
     let (mut fed, gate) = on_slow_disk();

@@ -77,6 +77,7 @@ impl Fed {
     }
 }
 
+// Guarantee: courier-16.
 #[tokio::test]
 async fn the_oldest_messages_go_and_numbers_and_sequences_go_on() {
     let dir = tempfile::tempdir().unwrap();
@@ -121,6 +122,7 @@ async fn the_oldest_messages_go_and_numbers_and_sequences_go_on() {
     fed.close();
 }
 
+// Guarantee: courier-16.
 #[tokio::test]
 async fn what_all_sessions_have_acknowledged_leaves_the_queue() {
     let mut fed = Fed::open(None);
@@ -165,6 +167,7 @@ async fn what_all_sessions_have_acknowledged_leaves_the_queue() {
     fed.close();
 }
 
+// Guarantee: courier-17.
 #[tokio::test]
 async fn a_compaction_gives_room_back_and_loses_nothing_that_is_applied_meanwhile() {
     let dir = tempfile::tempdir().unwrap();
@@ -198,6 +201,7 @@ async fn a_compaction_gives_room_back_and_loses_nothing_that_is_applied_meanwhil
     fed.close();
 }
 
+// Guarantee: courier-17.
 #[tokio::test]
 async fn a_copy_knows_what_was_applied_when_it_was_begun() {
     let dir = tempfile::tempdir().unwrap();
@@ -224,6 +228,7 @@ async fn a_copy_knows_what_was_applied_when_it_was_begun() {
     copy.close();
 }
 
+// Guarantee: courier-18.
 #[tokio::test]
 async fn members_come_and_go_and_a_pair_stays_two() {
     let mut fed = Fed::open(None);

@@ -144,6 +144,7 @@ fn files_that_are_not_needed_are_removed_and_the_others_stay() {
     assert_eq!(files(dir.path()), all[3..]);
 }
 
+// Guarantee: courier-11.
 #[test]
 fn a_file_that_is_lost_is_missed_wherever_it_was() {
     let dir = tempfile::tempdir().unwrap();
@@ -166,6 +167,7 @@ fn a_file_that_is_lost_is_missed_wherever_it_was() {
     assert!(Prepared::open(Some(dir.path()), 0).is_ok());
 }
 
+// Guarantee: courier-1.
 #[test]
 fn a_log_that_ends_anywhere_has_the_groups_before_and_goes_on_after_them() {
     let dir = tempfile::tempdir().unwrap();
@@ -219,6 +221,7 @@ fn a_node_that_is_killed_leaves_zeros_after_which_it_goes_on() {
     assert_eq!(rest(&entries), expected(2..=4));
 }
 
+// Guarantee: courier-1.
 #[test]
 fn what_a_log_of_an_earlier_version_holds_goes_on_in_files_even_if_that_is_cut_off() {
     let dir = tempfile::tempdir().unwrap();
@@ -291,6 +294,7 @@ fn a_log_keeps_its_identity_and_no_other_log_has_it() {
     assert_ne!(identity(other.path()), first);
 }
 
+// Guarantee: courier-13.
 #[test]
 fn a_damaged_entry_is_found_when_the_log_is_opened() {
     let dir = tempfile::tempdir().unwrap();

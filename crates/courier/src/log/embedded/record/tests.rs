@@ -48,6 +48,7 @@ fn read_back(file: &[u8]) -> Result<Vec<Vec<u8>>, u64> {
 }
 
 proptest! {
+    // Guarantee: courier-1.
     #[test]
     fn what_was_on_disk_is_read_whatever_became_of_the_record_that_was_being_written(
         groups in groups(),
@@ -93,6 +94,7 @@ proptest! {
         prop_assert_eq!(&found[..], &groups[..found.len()]);
     }
 
+    // Guarantee: courier-13.
     #[test]
     fn damage_before_the_last_record_is_an_error_and_of_the_last_one_no_part_is_read(
         groups in groups(),
