@@ -4,11 +4,11 @@
 //! compared with those of the serial strategy before anything is timed. The Go twin, with the same
 //! people, is `benches/versus/go/marshal`.
 
-use corsair_people::{self as people, Person};
 use corsair_serial::{
     Batch, Chunked, Format, Json, ParallelTasks, ParallelThreads, Pooled, Postcard, Serial, Sonic,
     Strategy,
 };
+use corsair_testing::people::{self, Person};
 use criterion::measurement::WallTime;
 use criterion::{
     BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main,

@@ -2,8 +2,8 @@
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
-use corsair_people as people;
 use corsair_serial::{Batch, Chunked, Json, MarshalError, Serial, Strategy};
+use corsair_testing::people;
 use serde::ser::{Error as _, Serialize, Serializer};
 use std::error::Error;
 use std::io;

@@ -7,11 +7,11 @@ mod measure;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
-use corsair_allocations::{Count, Counting};
-use corsair_people::{self as people, Person};
 use corsair_serial::{
     Chunked, Format, Json, ParallelTasks, ParallelThreads, Pooled, Postcard, Serial, Strategy,
 };
+use corsair_testing::allocations::{Count, Counting};
+use corsair_testing::people::{self, Person};
 use measure::{Allocated, Subject, Table, measure};
 use serde::Serialize;
 use std::fs;

@@ -1,10 +1,17 @@
 //! `corsair usl`: the universal scalability law, fitted to measured throughputs.
 
+mod fit;
+mod law;
+mod parse;
+mod plot;
+
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use corsair_arch::input_file::read_file_text;
 use corsair_observe::Replacement;
-use corsair_usl::{Point, Usl, parse, parse_pairs, plot};
+use law::{Point, Usl};
+use parse::{parse, parse_pairs};
+use plot::plot;
 use std::fmt::Write;
 use std::io;
 use std::path::PathBuf;

@@ -3,10 +3,10 @@
 
 use corsair::fsm::{self, Fsm, Msg, PirateWatch, Watch, pirate_name};
 use corsair::{Addr, AddrRange, Config, Envelope, Executor, Message, Time};
-use corsair_allocations::{Count, Counting};
 use corsair_observe::{
     Clock, Exit, GraphFormat, Node, Observer, Payload, Population, Recorder, Settings,
 };
+use corsair_testing::allocations::{Count, Counting};
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
 use std::sync::Arc;

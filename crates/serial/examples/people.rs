@@ -4,8 +4,8 @@
 //! cargo run --release -p corsair-serial --example people -- 1000 7 > people.json
 //! ```
 
-use corsair_people as people;
 use corsair_serial::{Json, Serial, Strategy};
+use corsair_testing::people;
 use std::io;
 use std::process::ExitCode;
 

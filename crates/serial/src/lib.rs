@@ -19,7 +19,7 @@
 //! ```
 //! use corsair_serial::{Batch, Chunked, Json, Strategy};
 //!
-//! let records = corsair_people::generate(1_000, 7);
+//! let records = corsair_testing::people::generate(1_000, 7);
 //! let chunked = Chunked::new(2)?;
 //!
 //! let mut batch = Batch::new();

@@ -1,9 +1,9 @@
 //! What a run allocates once its buffers have grown. A file of its own, with one test: counts are
 //! of the whole process.
 
-use corsair_allocations::{Count, Counting, Total};
-use corsair_people as people;
 use corsair_serial::{Batch, Chunked, Json, Pooled, Serial, Strategy};
+use corsair_testing::allocations::{Count, Counting, Total};
+use corsair_testing::people;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;

@@ -2,12 +2,12 @@
 
 struct Load;
 
-impl corsair_terminal::Program for Load {
+impl corsair_testing::terminal::Program for Load {
     const NAME: &str = "corsair-stream-load";
     const PATH: &str = env!("CARGO_BIN_EXE_corsair-stream-load");
 }
 
-type Terminal = corsair_terminal::Terminal<Load>;
+type Terminal = corsair_testing::terminal::Terminal<Load>;
 
 #[test]
 fn deliver_prints_a_line_for_each_work_and_number_of_tasks() {

@@ -3,10 +3,10 @@
 //!
 //! `STREAM_SERIES=100000 cargo test -p corsair-stream --release --test allocations` looks at more series.
 
-use corsair_allocations::{Count, Counting};
 use corsair_stream::block::{Builder, Origin};
 use corsair_stream::engine::{Engine, EngineOptions, TaskOptions, Write};
 use corsair_stream::line::{self, FieldValue, Precision};
+use corsair_testing::allocations::{Count, Counting};
 use std::sync::{Arc, Mutex};
 
 #[global_allocator]

@@ -1,8 +1,8 @@
 //! What the formats write can be read back as what was written.
 
 use crate::each::{self, Check};
-use corsair_people::{self as people, Person};
 use corsair_serial::{Format, Postcard, Serial, Strategy};
+use corsair_testing::people::{self, Person};
 
 #[test]
 fn postcard_documents_are_those_of_postcard_and_read_back() {

@@ -1,8 +1,8 @@
 //! The documents are those of a bare loop, in order, whatever the strategy and its workers.
 
 use crate::each::{self, Check};
-use corsair_people as people;
 use corsair_serial::{Batch, Json, ParallelTasks, Strategy};
+use corsair_testing::people;
 use proptest::prelude::*;
 use proptest::strategy::Strategy as _;
 use serde::Serialize;

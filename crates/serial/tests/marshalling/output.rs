@@ -1,8 +1,8 @@
 //! A batch goes out whole and in order, with vectored writes straight from its buffers.
 
 use crate::each::{self, Check};
-use corsair_people as people;
 use corsair_serial::{Batch, Json, Postcard, Serial, Strategy};
+use corsair_testing::people;
 use proptest::prelude::*;
 use std::io::{self, IoSlice, Write};
 

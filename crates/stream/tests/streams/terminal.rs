@@ -1,13 +1,13 @@
 //! The program, run in a directory of its own.
 
-pub use corsair_terminal::signal;
+pub use corsair_testing::terminal::signal;
 
 /// `corsair-stream`.
 pub struct Stream;
 
-impl corsair_terminal::Program for Stream {
+impl corsair_testing::terminal::Program for Stream {
     const NAME: &str = "corsair-stream";
     const PATH: &str = env!("CARGO_BIN_EXE_corsair-stream");
 }
 
-pub type Terminal = corsair_terminal::Terminal<Stream>;
+pub type Terminal = corsair_testing::terminal::Terminal<Stream>;

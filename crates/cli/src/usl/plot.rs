@@ -1,6 +1,6 @@
 //! The measured points and the law as a drawing (SVG).
 
-use super::{Point, Usl};
+use super::law::{Point, Usl};
 use plotters::prelude::*;
 use std::error::Error;
 

@@ -1,4 +1,6 @@
-//! Generated people: the records that the benchmarks marshal, the same for the same seed.
+//! Generated people, the records that marshalling is tested and measured with.
+//!
+//! The same seed gives the same records.
 //!
 //! A record has 22 fields (ids, flags, floats, long text with characters that JSON escapes, seven
 //! tags, three friends) and takes about 1,080 bytes as JSON. Its text is pure ASCII and has none
@@ -6,12 +8,10 @@
 //! same bytes for it.
 //!
 //! ```
-//! let people = corsair_people::generate(1_000, 7);
+//! let people = corsair_testing::people::generate(1_000, 7);
 //! assert_eq!(people[3].index, 3);
-//! assert_eq!(people[..10], corsair_people::generate(10, 7));
+//! assert_eq!(people[..10], corsair_testing::people::generate(10, 7));
 //! ```
-#![forbid(unsafe_code)]
-#![warn(missing_docs)]
 
 use corsair::Random;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! Points as text.
 
-use super::{Point, UslError};
+use super::law::{Point, UslError};
 
 /// Reads a point from each line: a load and a throughput, between them a comma, a semicolon or
 /// white space. Empty lines and those that begin with `#` are left out, and so is a first line

@@ -4,7 +4,7 @@
 //! are fitted again: of the four cases (α and β free or held) the best one that is allowed wins, and
 //! the simplest of those that are as good.
 
-use super::{LEAST, MOST, Point, Usl, UslError};
+use super::law::{LEAST, MOST, Point, Usl, UslError};
 
 /// Parameters: λ, α, β.
 type Three = [f64; 3];
@@ -16,7 +16,7 @@ const NOISE: f64 = 1e-10;
 /// Steps at most; a fit takes about ten.
 const STEPS: usize = 200;
 
-pub(super) fn fit(points: &[Point]) -> Result<Usl, UslError> {
+pub fn fit(points: &[Point]) -> Result<Usl, UslError> {
     let in_range = |value: f64| (LEAST..=MOST).contains(&value);
     let wrong = points
         .iter()

@@ -11,27 +11,6 @@
 //! with the throughput λ of one, the contention α (the share of work that is serial) and the
 //! coherency β (what each pair costs). Source: N. J. Gunther, "Guerrilla Capacity Planning",
 //! Springer 2007, chapters 4 and 5.
-//!
-//! ```
-//! use corsair_usl::{Point, Usl};
-//! let points: Vec<Point> = [(1.0, 955.16), (2.0, 1878.91), (4.0, 3548.68), (8.0, 6531.08), (16.0, 9897.24), (32.0, 11967.98)]
-//!     .map(|(load, throughput)| Point { load, throughput })
-//!     .to_vec();
-//! let usl = Usl::fit(&points)?;
-//! assert!(usl.r_squared > 0.99);
-//! assert!((30.0..45.0).contains(&usl.peak().unwrap().load));
-//! # Ok::<(), corsair_usl::UslError>(())
-//! ```
-
-#![forbid(unsafe_code)]
-#![warn(missing_docs)]
-
-mod fit;
-mod parse;
-mod plot;
-
-pub use parse::{parse, parse_pairs};
-pub use plot::{PlotError, plot};
 
 /// A throughput that was measured at a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -100,7 +79,7 @@ impl Usl {
     /// # Errors
     /// [`UslError::OutOfRange`], or [`UslError::TooFew`] with fewer than three different loads.
     pub fn fit(points: &[Point]) -> Result<Usl, UslError> {
-        fit::fit(points)
+        super::fit::fit(points)
     }
 
     /// The throughput that the law gives for a load.
@@ -113,13 +92,6 @@ impl Usl {
     /// throughput: by Little's law, the load divided by the throughput.
     pub fn response(&self, load: f64) -> f64 {
         load / self.throughput(load)
-    }
-
-    /// The response time at a throughput, on the way up to the peak; `None` if no load of one or
-    /// more gives that throughput.
-    pub fn response_at(&self, throughput: f64) -> Option<f64> {
-        let load = self.load_of(throughput)?;
-        Some(self.response(load))
     }
 
     /// The throughput at a response time; `None` if even a load of one takes longer, or no load
@@ -236,13 +208,13 @@ mod tests {
             prop_assert!(near(throughput * response, load));
             let found = law.load_of(throughput).unwrap();
             prop_assert!((found - load).abs() < 1e-3 * load, "{found} is not {load}");
-            prop_assert!((law.response_at(throughput).unwrap() / response - 1.0).abs() < 1e-3);
+            prop_assert!((law.response(law.load_of(throughput).unwrap()) / response - 1.0).abs() < 1e-3);
             if alpha + beta > 1e-3 {
                 prop_assert!(near(law.throughput_at(response).unwrap(), throughput));
             }
             prop_assert_eq!(law.throughput_at(0.9 / lambda), None);
             if let Some(peak) = law.peak() {
-                prop_assert_eq!(law.response_at(peak.throughput * 1.01), None);
+                prop_assert_eq!(law.load_of(peak.throughput * 1.01), None);
             }
         }
 

@@ -1,27 +1,25 @@
-//! Runs a program in a directory of its own and keeps what it says: for tests of programs.
-#![forbid(unsafe_code)]
-#![warn(missing_docs)]
+//! Runs a program in a temporary directory and captures its output, for tests of programs.
 
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// A program that is tested.
+/// A program under test.
 pub trait Program {
-    /// What stands before a complaint of it.
+    /// The prefix of its error messages.
     const NAME: &'static str;
-    /// Where it was built: `env!("CARGO_BIN_EXE_…")`.
+    /// The path of the built program: `env!("CARGO_BIN_EXE_…")`.
     const PATH: &'static str;
 }
 
-/// A directory in which a program is run, gone afterwards.
+/// A temporary directory in which a program is run; removed on drop.
 #[derive(Debug)]
 pub struct Terminal<P> {
     directory: tempfile::TempDir,
     program: PhantomData<fn() -> P>,
 }
 
-/// What a program has said.
+/// The exit code and the output of a finished program.
 #[derive(Debug)]
 pub struct Said {
     /// The exit code.

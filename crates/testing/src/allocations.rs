@@ -6,7 +6,7 @@
 //! slower while it is being counted. Measure times and counts in separate runs.
 //!
 //! ```
-//! use corsair_allocations::{Count, Counting};
+//! use corsair_testing::allocations::{Count, Counting};
 //!
 //! #[global_allocator]
 //! static ALLOCATOR: Counting = Counting;
@@ -52,20 +52,20 @@ impl Counting {
     }
 }
 
-// SAFETY: every call is passed on unchanged to `System`, which keeps the contract; what is done
-// besides touches atomics only, and neither allocates nor unwinds.
+// SAFETY: every method returns what `System` returns for the same arguments. Counting touches atomics
+// only, so it neither allocates nor unwinds.
 unsafe impl GlobalAlloc for Counting {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         Counting::note(layout.size());
-        // SAFETY: the caller keeps the contract of `alloc`, which is that of `System`.
+        // SAFETY: `layout` has a size other than 0, as the caller of `alloc` promises.
         unsafe { System.alloc(layout) }
     }
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         Counting::note(layout.size());
-        // SAFETY: as in `alloc`.
+        // SAFETY: `layout` has a size other than 0, as the caller of `alloc_zeroed` promises.
         unsafe { System.alloc_zeroed(layout) }
     }
 
@@ -73,15 +73,16 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         Counting::note_given_back(layout.size());
         Counting::note(size);
-        // SAFETY: `block` came from `System` with this layout, since all blocks of this allocator
-        // do; the caller keeps the rest of the contract.
+        // SAFETY: `block` was allocated by `System` with this layout, because `alloc` and `realloc` here
+        // return blocks of `System` only; `size` is not 0, as the caller of `realloc` promises.
         unsafe { System.realloc(block, layout, size) }
     }
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         Counting::note_given_back(layout.size());
-        // SAFETY: as in `realloc`.
+        // SAFETY: `block` was allocated by `System` with this layout, because `alloc` and `realloc` here
+        // return blocks of `System` only, and is not used again.
         unsafe { System.dealloc(block, layout) }
     }
 }
