@@ -34,14 +34,7 @@ pub(crate) enum Command {
         recipients: Vec<UserId>,
         at: Millis,
     },
-    Post {
-        sender: UserId,
-        conversation: ConversationId,
-        text: String,
-        /// The hash of the idempotency key.
-        key: Option<[u8; 16]>,
-        at: Millis,
-    },
+    Post(Posting),
     Acknowledge(Vec<Acknowledgement>),
     /// Opens a session; a user who has [`MOST_SESSIONS`] loses the one that expires first.
     LogIn {
@@ -84,14 +77,7 @@ pub(crate) enum Command {
         before: String,
     },
     /// Posts a message that its sender's queue gets, too, for the sender's other devices.
-    Send {
-        sender: UserId,
-        conversation: ConversationId,
-        text: String,
-        /// The hash of the idempotency key.
-        key: Option<[u8; 16]>,
-        at: Millis,
-    },
+    Send(Posting),
     /// Adds members to a conversation.
     AddMembers {
         by: UserId,
@@ -119,13 +105,46 @@ pub(crate) enum Command {
     },
 }
 
+/// A message to be posted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Posting {
+    pub sender: UserId,
+    pub conversation: ConversationId,
+    pub text: String,
+    /// The hash of the idempotency key.
+    pub key: Option<[u8; 16]>,
+    pub at: Millis,
+}
+
+impl Posting {
+    /// The command that posts it. The queue of the sender gets it too if `to_sender`, which nodes of
+    /// version 2 do not know.
+    pub fn command(self, to_sender: bool) -> Command {
+        match to_sender {
+            false => Command::Post(self),
+            true => Command::Send(self),
+        }
+    }
+
+    /// The message of this number in its conversation.
+    pub fn into_message(self, number: u64) -> Message {
+        Message {
+            conversation: self.conversation,
+            number,
+            sender: self.sender,
+            sent: self.at,
+            text: self.text,
+        }
+    }
+}
+
 /// Sessions of a user; one more closes the one that expires first.
 pub(crate) const MOST_SESSIONS: usize = 100;
 
 impl Command {
     /// Whether it posts a message that its sender's queue gets, too.
     pub fn is_own(&self) -> bool {
-        matches!(self, Command::Send { .. })
+        matches!(self, Command::Send(_))
     }
 
     /// The first version that knows it.
@@ -135,14 +154,14 @@ impl Command {
             | Command::OpenSession { .. }
             | Command::CloseSession { .. }
             | Command::CreateConversation { .. }
-            | Command::Post { .. }
+            | Command::Post(_)
             | Command::Acknowledge(_) => 1,
             Command::LogIn { .. }
             | Command::CloseOtherSessions { .. }
             | Command::ChangePassword { .. }
             | Command::BeginConversation { .. }
             | Command::DeleteUser { .. } => 2,
-            Command::Send { .. }
+            Command::Send(_)
             | Command::AddMembers { .. }
             | Command::RemoveMember { .. }
             | Command::SetTitle { .. }
@@ -153,7 +172,7 @@ impl Command {
     /// About how many bytes it has beside its own size.
     pub fn weight(&self) -> usize {
         match self {
-            Command::Post { text, .. } | Command::Send { text, .. } => text.len(),
+            Command::Post(posting) | Command::Send(posting) => posting.text.len(),
             Command::CreateConversation { recipients, .. }
             | Command::BeginConversation { recipients, .. } => 8 * recipients.len(),
             Command::AddMembers { users, .. } => 8 * users.len(),
@@ -169,9 +188,8 @@ impl Command {
             Command::CreateUser { at, .. }
             | Command::CreateConversation { at, .. }
             | Command::BeginConversation { at, .. }
-            | Command::LogIn { at, .. }
-            | Command::Post { at, .. }
-            | Command::Send { at, .. } => Some(*at),
+            | Command::LogIn { at, .. } => Some(*at),
+            Command::Post(posting) | Command::Send(posting) => Some(posting.at),
             _ => None,
         }
     }
@@ -244,4 +262,28 @@ pub(crate) struct Delivery {
     /// The recipient's sequence number, from 1 on.
     pub sequence: u64,
     pub message: Arc<Message>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn posts_are_written_as_version_one_wrote_them() {
+        let posting = Posting {
+            sender: UserId(7),
+            conversation: ConversationId(300),
+            text: "ahoy".to_owned(),
+            key: Some([9; 16]),
+            at: Millis(1),
+        };
+        let fields = [&[7, 172, 2, 4][..], b"ahoy", &[1], &[9; 16], &[1]].concat();
+        for (command, variant) in [
+            (posting.clone().command(false), 4),
+            (posting.command(true), 11),
+        ] {
+            let bytes = postcard::to_allocvec(&command).unwrap();
+            assert_eq!(bytes, [&[variant], &fields[..]].concat());
+        }
+    }
 }

@@ -5,7 +5,7 @@ use super::page::Room;
 use super::problem::{ErrorBody, Problem};
 use super::read::{Authenticated, InPath, StrictJson, StrictQuery};
 use super::users::limit;
-use crate::command::{Command, Done, Refusal};
+use crate::command::{Done, Posting, Refusal};
 use crate::frame::ENVELOPE;
 use crate::inner::Failure;
 use crate::limits::LONGEST_KEY;
@@ -95,24 +95,15 @@ pub(crate) async fn create(
     let recipients = node.recipients.of(conversation, &node.index).await;
     let recipients = recipients.map_err(Failure::from)?;
     let _turn = fanout::admit(node, who.user, recipients).await?;
-    let (sender, at) = (who.user, Millis::now());
-    // What nodes of older versions know is written so that they do.
-    let command = match node.reads() {
-        ..3 => Command::Post {
-            sender,
-            conversation,
-            text,
-            key,
-            at,
-        },
-        3.. => Command::Send {
-            sender,
-            conversation,
-            text,
-            key,
-            at,
-        },
+    let posting = Posting {
+        sender: who.user,
+        conversation,
+        text,
+        key,
+        at: Millis::now(),
     };
+    // What nodes of older versions know is written so that they do.
+    let command = posting.command(node.reads() >= 3);
     let Done::Posted {
         number,
         sent,

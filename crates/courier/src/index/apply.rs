@@ -11,8 +11,8 @@ use super::machine::{At, Caused, Machine, Stored};
 use super::row::{checked, decode, encode, number, session_key};
 use super::sessions::{acknowledged_by_user, close, close_all_but, forget_acknowledged, make_room};
 use super::tables::Tables;
-use crate::command::{Acknowledgement, Command, Done, Outcome, Refusal};
-use crate::model::{ConversationId, Message, Millis, Session, User, UserId};
+use crate::command::{Acknowledgement, Command, Done, Outcome, Posting, Refusal};
+use crate::model::{ConversationId, Millis, Session, User, UserId};
 use redb::ReadableTable;
 
 impl Machine {
@@ -100,28 +100,8 @@ impl Machine {
                 self.begin_conversation(tables, recent, new)
             }
             Command::DeleteUser { user, before } => self.delete_user(tables, user, &before, caused),
-            Command::Post {
-                sender,
-                conversation,
-                text,
-                key,
-                at,
-            }
-            | Command::Send {
-                sender,
-                conversation,
-                text,
-                key,
-                at,
-            } => {
-                let message = Message {
-                    conversation,
-                    number: 0,
-                    sender,
-                    sent: at,
-                    text,
-                };
-                self.post(tables, recent, entry, message, key, own, caused)
+            Command::Post(posting) | Command::Send(posting) => {
+                self.post(tables, recent, entry, posting, own, caused)
             }
             Command::AddMembers {
                 by,
@@ -173,32 +153,27 @@ impl Machine {
     }
 
     /// Stores a message; if it is the sender's `own`, too, for the sender's queue as well.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "what a command says, and where it goes"
-    )]
     fn post(
         &mut self,
         tables: &mut Tables<'_>,
         recent: &mut Recent<'_>,
         entry: At,
-        mut message: Message,
-        key: Option<[u8; 16]>,
+        posting: Posting,
         own: bool,
         caused: &mut Caused,
     ) -> Result<Outcome, redb::Error> {
-        let (conversation, sender) = (message.conversation, message.sender);
+        let (conversation, sender) = (posting.conversation, posting.sender);
         let members = match self.members(tables, conversation)? {
             Some(members) if members.binary_search(&sender).is_ok() => members,
             _ => return Ok(Err(Refusal::UnknownConversation(conversation))),
         };
-        let number = match key {
+        let number = match posting.key {
             None => self.next_number(tables, conversation)?,
             Some(key) => {
                 if recent.turn_to(entry.taken.day())? {
                     self.state.days = recent.days();
                 }
-                let fingerprint = fingerprint(&message.text);
+                let fingerprint = fingerprint(&posting.text);
                 let row = (sender.0, key);
                 if let Some((of, number, before)) = recent.get(row)? {
                     if of != conversation.0 || before != fingerprint {
@@ -206,7 +181,7 @@ impl Machine {
                     }
                     // It may not lie in its table yet.
                     self.write(tables)?;
-                    let sent = sent_at(tables, conversation, number)?.unwrap_or(message.sent);
+                    let sent = sent_at(tables, conversation, number)?.unwrap_or(posting.at);
                     return Ok(Ok(Done::Posted {
                         number,
                         sent,
@@ -218,7 +193,7 @@ impl Machine {
                 number
             }
         };
-        message.number = number;
+        let message = posting.into_message(number);
         self.store(Some(&*tables), entry, message, &members, own, caused)
     }
 

@@ -11,9 +11,9 @@ use super::keys::fingerprint;
 use super::keys::{Keyed, Place, Recent, Use};
 use super::machine::{At, Caused, Machine};
 use super::tables::{Tables, keys_of_day};
-use crate::command::{Acknowledgement, Command, Done, Outcome};
+use crate::command::{Acknowledgement, Command, Done, Outcome, Posting};
 use crate::log::Reply;
-use crate::model::{Message, Millis};
+use crate::model::Millis;
 use redb::{ReadOnlyTable, ReadTransaction, TableDefinition, TableError};
 use rustc_hash::FxHashMap;
 
@@ -111,7 +111,7 @@ impl Machine {
     ) -> Result<Flown, redb::Error> {
         let version = command.version();
         let own = command.is_own();
-        let (message, key) = match command {
+        let posting = match command {
             Command::Acknowledge(all) => {
                 self.skip(entry);
                 self.state.version = self.state.version.max(version);
@@ -119,48 +119,23 @@ impl Machine {
                 flight.after.acknowledged.push(waits);
                 return Ok(Flown::Waits);
             }
-            Command::Post { .. } | Command::Send { .. } if self.is_full() => {
-                return Ok(Flown::Grounded(command));
-            }
-            Command::Post {
-                sender,
-                conversation,
-                text,
-                key,
-                at,
-            }
-            | Command::Send {
-                sender,
-                conversation,
-                text,
-                key,
-                at,
-            } => {
-                let message = Message {
-                    conversation,
-                    number: 0,
-                    sender,
-                    sent: at,
-                    text,
-                };
-                (message, key)
-            }
+            Command::Post(posting) | Command::Send(posting) => posting,
             other => return Ok(Flown::Grounded(other)),
         };
-        let place = key.map(|key| (message.sender.0, key));
-        if !self.can_fly(flight, entry, &message, place.as_ref(), own)? {
-            return Ok(Flown::Grounded(again(message, key, own)));
+        let place = posting.key.map(|key| (posting.sender.0, key));
+        if self.is_full() || !self.can_fly(flight, entry, &posting, place.as_ref(), own)? {
+            return Ok(Flown::Grounded(posting.command(own)));
         }
-        let conversation = message.conversation;
+        let conversation = posting.conversation;
         let members = self.members[&conversation].clone();
         let number = self.numbers[&conversation] + 1;
         if let Some(place) = place {
-            let used = (conversation.0, number, fingerprint(&message.text));
+            let used = (conversation.0, number, fingerprint(&posting.text));
             flight.after.keys.insert(place, used);
         }
         self.skip(entry);
         self.state.version = self.state.version.max(version);
-        let message = Message { number, ..message };
+        let message = posting.into_message(number);
         let outcome = self.store(None, entry, message, &members, own, caused)?;
         Ok(Flown::Applied(outcome))
     }
@@ -169,17 +144,17 @@ impl Machine {
         &self,
         flight: &Flight,
         entry: At,
-        message: &Message,
+        posting: &Posting,
         place: Option<&Place>,
         own: bool,
     ) -> Result<bool, redb::Error> {
-        let sender = message.sender;
-        let Some(members) = self.members.get(&message.conversation) else {
+        let sender = posting.sender;
+        let Some(members) = self.members.get(&posting.conversation) else {
             return Ok(false);
         };
         let mut to = members.iter().copied().filter(|&to| own || to != sender);
         if members.binary_search(&sender).is_err()
-            || !self.numbers.contains_key(&message.conversation)
+            || !self.numbers.contains_key(&posting.conversation)
             || !self.queues.knows(&mut to)
         {
             return Ok(false);
@@ -190,32 +165,5 @@ impl Machine {
             Some(_) if !self.state.days.has_come_to(entry.taken.day()) => Ok(false),
             Some(place) => Ok(!flight.is_known(place)?),
         }
-    }
-}
-
-/// The command that posts it.
-fn again(message: Message, key: Option<[u8; 16]>, own: bool) -> Command {
-    let Message {
-        conversation,
-        sender,
-        sent: at,
-        text,
-        ..
-    } = message;
-    match own {
-        false => Command::Post {
-            sender,
-            conversation,
-            text,
-            key,
-            at,
-        },
-        true => Command::Send {
-            sender,
-            conversation,
-            text,
-            key,
-            at,
-        },
     }
 }

@@ -4,7 +4,7 @@ mod checkpoints;
 mod keeping;
 
 use super::*;
-use crate::command::{Acknowledgement, Command, Done, Outcome, Refusal};
+use crate::command::{Acknowledgement, Command, Done, Outcome, Posting, Refusal};
 use crate::log::LogError;
 use crate::model::{ConversationId, Millis};
 use parking_lot::Mutex;
@@ -119,13 +119,13 @@ impl Fed {
         key: Option<u8>,
         at: u64,
     ) -> Outcome {
-        let command = Command::Post {
+        let command = Command::Post(Posting {
             sender: by,
             conversation: room,
             text: "ahoy".to_owned(),
             key: key.map(|key| [key; 16]),
             at: Millis(at),
-        };
+        });
         self.apply(command).await
     }
 
@@ -416,13 +416,13 @@ async fn a_page_is_bounded_in_bytes_and_has_one_item_at_least() {
     let (a, b) = (fed.user("a").await, fed.user("b").await);
     let room = fed.room(a, &[b]).await;
     for _ in 0..10 {
-        let command = Command::Post {
+        let command = Command::Post(Posting {
             sender: a,
             conversation: room,
             text: "\u{1}".repeat(1000),
             key: None,
             at: Millis(0),
-        };
+        });
         fed.apply(command).await.unwrap();
     }
     // As JSON each is six thousand bytes.

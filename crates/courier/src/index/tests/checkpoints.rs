@@ -158,12 +158,14 @@ async fn messages_are_taken_while_a_checkpoint_waits_for_the_disk() {
     let noted = fed.submit(Command::Acknowledge(vec![acknowledged]));
     assert_eq!(number(&fed.post(a, both, None, 0).await), (21, false));
     // A key that was used needs what was stored under it, and all after it wait.
-    let command = |key: u8| Command::Post {
-        sender: b,
-        conversation: only,
-        text: "ahoy".to_owned(),
-        key: Some([key; 16]),
-        at: Millis(0),
+    let command = |key: u8| {
+        Command::Post(Posting {
+            sender: b,
+            conversation: only,
+            text: "ahoy".to_owned(),
+            key: Some([key; 16]),
+            at: Millis(0),
+        })
     };
     let mut again = fed.submit(command(105));
     let user = fed.submit(Command::CreateUser {

@@ -8,13 +8,13 @@ const HOUR: u64 = 60 * 60 * 1000;
 
 impl Fed {
     async fn send(&mut self, by: UserId, room: ConversationId, text: &str, at: u64) -> u64 {
-        let command = Command::Send {
+        let command = Command::Send(Posting {
             sender: by,
             conversation: room,
             text: text.to_owned(),
             key: None,
             at: Millis(at),
-        };
+        });
         number(&self.apply(command).await).0
     }
 
