@@ -155,10 +155,10 @@ fn normal_quantile(p: f64) -> f64 {
 }
 
 /// Draws times from a distribution.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sampler(Shape);
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 enum Shape {
     Constant(u64),
     Uniform { least: u64, width: u64 },

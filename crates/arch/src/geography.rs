@@ -71,7 +71,7 @@ impl Zone {
 ///
 /// What is everywhere (a name service) is in the same region as its caller, and what is
 /// in all zones of a region is in another zone.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Geography {
     same_zone: Sampler,
     same_region: Sampler,

@@ -12,6 +12,7 @@ use crate::definition::{Arrivals, EntryLoad, Rate};
 use crate::distribution::Sampler;
 use crate::message::Key;
 use crate::script::Endpoints;
+use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use std::sync::Arc;
 const MOST: f64 = 1_000_000.0;
 
 /// The load of an entry point.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Load {
     pub(crate) source: Source,
     pub(crate) mix: Mix,
@@ -30,17 +31,18 @@ pub struct Load {
 }
 
 /// A kind of request by its name.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Kind {
     pub(crate) name: String,
     /// Where the name was read, if that is not where the load is.
+    #[serde(skip)]
     from: Option<String>,
     /// The service, and what the request asks for, once the architecture is known.
     pub(crate) endpoint: Option<(u32, Key)>,
 }
 
 /// When requests come in.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) enum Source {
     /// Open loop.
     Open {
@@ -54,7 +56,7 @@ pub(crate) enum Source {
 }
 
 /// A recorded arrival.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Arrival {
     /// After the load has begun, in nanoseconds.
     pub(crate) at: u64,
@@ -62,7 +64,7 @@ pub(crate) struct Arrival {
 }
 
 /// A kind of request, by its place among those of the load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct RequestKind(pub(crate) u16);
 
 impl RequestKind {
@@ -111,7 +113,7 @@ impl Kinds {
 }
 
 /// Which kinds of requests come in, by weight.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) enum Mix {
     /// spigo's: one third each.
     Thirds,

@@ -4,7 +4,7 @@ use crate::faults::{self, Fate, Link, Occurrence};
 use crate::geography::Zone;
 use crate::message::Key;
 use crate::package::Package;
-use crate::topology::{EDDA, Instance, LinkSide, SCENARIO, Topology};
+use crate::topology::{EDDA, Instance, LinkSide, SCENARIO, Service, Topology};
 use crate::totals::Totals;
 use corsair::Addr;
 use corsair_observe::{Recorder, ServiceId};
@@ -107,7 +107,6 @@ pub(crate) struct Settings {
 impl Model {
     pub(crate) fn new(topology: Topology, settings: Settings) -> Model {
         let mut rings = FxHashMap::default();
-        let mut present = FxHashSet::default();
         for (index, service) in (0..).zip(&topology.services) {
             if service.package.is_ring() {
                 let zones = topology.rings(index).into_iter();
@@ -119,9 +118,8 @@ impl Model {
                     ((index, at), Arc::new(Ring(nodes)))
                 }));
             }
-            let instances = service.defined();
-            present.extend(instances.map(|i| (index, topology.instances[i as usize].at)));
         }
+        let present = zones_with_instances(&topology);
         let measured = topology
             .services
             .iter()
@@ -338,8 +336,18 @@ fn may_call(topology: &Topology, present: &FxHashSet<(u32, Zone)>, caller: u32, 
     is_known && (may_leave_zone || same_region && !present.contains(&(to.service, from.at)))
 }
 
+/// Returns the zones in which services have instances from the beginning, as (service, zone).
+pub(crate) fn zones_with_instances(topology: &Topology) -> FxHashSet<(u32, Zone)> {
+    let zones = |(index, service): (u32, &Service)| {
+        let instances =
+            &topology.instances[service.defined().start as usize..service.defined().end as usize];
+        instances.iter().map(move |instance| (index, instance.at))
+    };
+    (0..).zip(&topology.services).flat_map(zones).collect()
+}
+
 /// How many pairs there are of an instance and one that it may call. O(services² · zones²).
-fn connections(topology: &Topology, present: &FxHashSet<(u32, Zone)>) -> u64 {
+pub(crate) fn connections(topology: &Topology, present: &FxHashSet<(u32, Zone)>) -> u64 {
     if let Some(edges) = &topology.edges {
         return edges.len() as u64;
     }

@@ -1,9 +1,10 @@
 //! What implements a service.
 
+use serde::Serialize;
 use std::fmt;
 
 /// What implements a service: which actor its instances are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub enum Package {
     /// Keeps who there is in its zone, and tells who asks.
     Eureka,

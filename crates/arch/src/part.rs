@@ -76,10 +76,10 @@ pub fn run_part<C: Carrier>(
 /// # Errors
 /// See [`SimulateError`].
 pub fn course(base: &Config, topology: Topology, plan: &Plan) -> Result<Vec<u8>, SimulateError> {
-    let described = format!("{topology:?}");
+    let encoded = topology.encoded();
     let (config, model, parameters) = prepare(Executor::Virtual, base, topology, plan)?;
     let mut course = cluster::course::<crate::Msg, Scene>(&config, &parameters);
     course.extend(model.times().into_iter().flat_map(u64::to_le_bytes));
-    course.extend(described.into_bytes());
+    course.extend(encoded);
     Ok(course)
 }

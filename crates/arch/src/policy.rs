@@ -15,7 +15,7 @@ pub(crate) const MOST_HEDGES: i64 = 3;
 const LONGEST_WINDOW: i64 = 1024;
 
 /// How a service calls another.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Policy {
     pub(crate) balance: Balance,
     pub(crate) hash_bound: f64,
@@ -46,14 +46,14 @@ impl Policy {
 }
 
 /// The connections of an instance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Pool {
     pub(crate) most: u32,
     pub(crate) waiting: usize,
     pub(crate) connect: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Retry {
     pub(crate) most: u8,
     pub(crate) backoff: u64,
@@ -64,7 +64,7 @@ pub(crate) struct Retry {
     pub(crate) budget: Option<(f64, f64)>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct BreakerRules {
     /// How many of the last attempts must have failed.
     pub(crate) failures: u32,
@@ -73,7 +73,7 @@ pub(crate) struct BreakerRules {
     pub(crate) probes: u32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct EjectionRules {
     pub(crate) failures: u32,
     pub(crate) lasting: u64,
@@ -81,7 +81,7 @@ pub(crate) struct EjectionRules {
 }
 
 /// A number per nanosecond, evenly, and a burst after a rest.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Rate {
     per_nano: f64,
     burst: f64,

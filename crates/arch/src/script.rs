@@ -15,7 +15,7 @@ use crate::message::Key;
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
 /// The script of a service: what each of its endpoints does. The first endpoint is the default.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Script {
     /// The number of the first endpoint among those of all services.
     pub(crate) first: u16,
@@ -50,7 +50,7 @@ impl Script {
 }
 
 /// One operation. Where it says nothing else, the next one comes after it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub(crate) enum Operation {
     Work(Sampler),
     /// Skips to an operation, unless drawn with a probability in 2^64ths.
@@ -85,7 +85,7 @@ pub(crate) enum Operation {
 }
 
 /// What is called, each with the upper end of its share of 64 bits, in ascending order.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct Targets(Box<[(u64, Target)]>);
 
 /// What is called: a service, by its place among the routes, and what the request asks for.
@@ -109,7 +109,7 @@ impl Targets {
 }
 
 /// A cache with a size.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct CacheKind {
     /// Among how many keys look-ups choose; none: the request's.
     pub(crate) keys: Option<u32>,

@@ -1,7 +1,7 @@
 //! One call from a topology to what a run of it has done.
 
 use crate::message::Msg;
-use crate::model::{LEAST_TRAVEL, Model, Settings};
+use crate::model::{self, LEAST_TRAVEL, Model, Settings};
 use crate::scenario::{Scene, SceneParameters};
 use crate::timeline::MOST_SLICES;
 use crate::topology::Topology;
@@ -83,21 +83,22 @@ pub enum SimulateError {
     Run(#[from] RunError),
 }
 
-/// How many connections a run of this topology will have: pairs of an instance and one that it may
-/// call. Each needs memory from the moment in which all instances find each other.
+/// Returns how many connections a run of this topology will have: pairs of an instance and another that
+/// it may call. Each needs memory from the moment at which all instances have found each other.
+///
+/// O(instances + services² · zones²).
+///
+/// ```
+/// use corsair_arch::{Scale, Topology, connections, memory_needed, read};
+///
+/// let topology = Topology::new(&read("netflixoss", ".".as_ref())?, Scale::default())?;
+/// let connections = connections(&topology);
+/// assert!(connections > u64::from(topology.len()));
+/// assert!(memory_needed(topology.len(), connections) < 10_000_000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn connections(topology: &Topology) -> u64 {
-    let settings = Settings {
-        seed: 0,
-        base: LEAST_TRAVEL,
-        poll: 0,
-        patience: 0,
-        duration: 0,
-        warm_up: 0,
-        interval: None,
-        traces: false,
-        recorder: Recorder::off(),
-    };
-    Model::new(topology.clone(), settings).connections
+    model::connections(topology, &model::zones_with_instances(topology))
 }
 
 /// About how many bytes a run of `instances` with `connections` ([`connections`]) takes.

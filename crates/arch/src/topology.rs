@@ -25,12 +25,16 @@ use crate::package::Package;
 use crate::script::Endpoints;
 use crate::totals::Totals;
 use corsair_observe::Guess;
+use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The version of [`Topology::encoded`]. Increase it when a field is added, removed or changes its meaning.
+const ENCODING_VERSION: u32 = 1;
+
 /// An instance of a service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Instance {
     /// The index of its service.
     pub service: u32,
@@ -41,7 +45,7 @@ pub struct Instance {
 }
 
 /// Who there is: services, their instances, and the registries of each zone.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Topology {
     /// The first part of every name.
     pub arch: String,
@@ -68,9 +72,27 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// What tells it from others, the same in every process.
+    /// Returns a checksum of everything that decides how a run of this topology goes: the CRC-32 of its
+    /// canonical encoding. Equal topologies have equal checksums in every process and on every platform.
+    ///
+    /// ```
+    /// use corsair_arch::{Scale, Topology, read};
+    ///
+    /// let checked = read("lamp", ".".as_ref())?;
+    /// let one = Topology::new(&checked, Scale::default())?;
+    /// let twice = Topology::new(&checked, Scale { percent: 200, ..Scale::default() })?;
+    /// assert_eq!(one.checksum(), one.clone().checksum());
+    /// assert_ne!(one.checksum(), twice.checksum());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn checksum(&self) -> u32 {
-        crc32fast::hash(format!("{self:?}").as_bytes())
+        crc32fast::hash(&self.encoded())
+    }
+
+    /// Returns the canonical encoding: a version, and the values of all fields in order, without their names.
+    pub(crate) fn encoded(&self) -> Vec<u8> {
+        postcard::to_allocvec(&(ENCODING_VERSION, self))
+            .expect("sequences have lengths, and a vector takes any number of bytes")
     }
 
     /// What stands for the measured times of services in Guesstimate's models, by their names, as

@@ -1,5 +1,6 @@
 //! Regions and zones: what they are called, and which addresses they have.
 
+use serde::Serialize;
 use std::net::Ipv4Addr;
 
 /// spigo's regions, in the order in which architectures spread into them.
@@ -45,7 +46,7 @@ const MOST_BYTES: usize = 100;
 /// assert_eq!((own.regions().len(), own.find_region("there")), (2, Some(1)));
 /// # Ok::<(), corsair_observe::PlacesError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Places {
     regions: Vec<String>,
     zones: Vec<String>,

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 #[cfg(doc)]
 use crate::Observer;
+use serde::Serialize;
 
 /// What an [`Observer`] is to write, and where. Nothing, until fields are set.
 pub struct Settings {
@@ -160,7 +161,7 @@ pub enum FlowFormat {
 }
 
 /// What stands for the measured times of a service in Guesstimate's models.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Guess {
     /// Guesstimate's word for what the expression is: `POINT`, `NORMAL`, `FUNCTION`.
     pub kind: String,

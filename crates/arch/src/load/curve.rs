@@ -1,7 +1,9 @@
 //! A rate over time, and when the n-th request of it is due.
 
+use serde::Serialize;
+
 /// A piece of a curve: the rate goes from one value to another in a straight line.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 struct Piece {
     /// In seconds.
     from: f64,
@@ -25,7 +27,7 @@ impl Piece {
 }
 
 /// A rate over time, in pieces.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Curve {
     pieces: Vec<Piece>,
 }

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 const PRIORITIES: usize = 8;
 
 /// How the queue of a service works. Times are in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct QueueRules {
     pub(crate) order: Order,
     /// How many wait at most.

@@ -3,19 +3,20 @@
 use crate::definition::EndpointDefinition;
 use crate::message::Key;
 use crate::nearest::did_you_mean;
+use serde::Serialize;
 
 /// More endpoints of all services together are refused.
 const MOST: usize = 65_000;
 
 /// The services of an architecture with their endpoints, by which calls and loads find them.
 /// Endpoints are numbered through all services.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Endpoints {
     services: Vec<Named>,
     next: usize,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 struct Named {
     name: String,
     first: usize,

@@ -4,9 +4,10 @@ use super::Instance;
 use crate::definition::{Fault, FaultKind};
 use crate::distribution::Sampler;
 use corsair::Random;
+use serde::Serialize;
 
 /// One side of a link, or where a fault is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LinkSide {
     pub(crate) region: Option<u8>,
     pub(crate) zone: Option<u8>,
@@ -29,7 +30,7 @@ impl LinkSide {
 }
 
 /// A fault with its times in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct TimedFault {
     /// What goes wrong.
     pub kind: FaultKind,
@@ -79,7 +80,7 @@ impl TimedFault {
 const MOST_TIMES: u64 = 100_000;
 
 /// When something comes, by its first time and how often.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Schedule {
     pub(crate) at: u64,
     pub(crate) every: Option<u64>,
@@ -108,7 +109,7 @@ impl Schedule {
 }
 
 /// What goes wrong between two sides.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct TimedLink {
     pub(crate) from: LinkSide,
     pub(crate) to: LinkSide,

@@ -11,6 +11,7 @@ use crate::package::Package;
 use crate::policy::{Policy, Rate};
 use crate::script::Script;
 use corsair_observe::{Container, Guess};
+use serde::Serialize;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ fn container(service: &ServiceDefinition) -> Option<Container> {
 }
 
 /// A service and where its instances are.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Service {
     /// Its name.
     pub name: String,
@@ -62,7 +63,7 @@ pub struct Service {
 }
 
 /// What requests to a service cost.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Costs {
     /// How long a request to it travels, if that does not depend on the place.
     pub latency: Option<Sampler>,
@@ -81,7 +82,7 @@ pub struct Costs {
 }
 
 /// How instances are added and removed, times in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ScalerRules {
     pub(crate) target: f64,
     /// In each region.
@@ -93,7 +94,7 @@ pub struct ScalerRules {
 }
 
 /// How instances are asked whether they are well.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct HealthRules {
     pub(crate) every: u64,
     pub(crate) failures: u32,

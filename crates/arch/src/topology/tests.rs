@@ -214,3 +214,27 @@ fn regions_and_zones_have_the_names_that_a_definition_gives_them() {
         "'here..there' is no pair of regions; write one as x1..x2"
     );
 }
+
+/// A checksum is that of values, not of names: it changes only with `ENCODING_VERSION`.
+#[test]
+fn checksums_of_fixed_topologies_stay_as_they_are() {
+    let scripted = r#"{"arch": "golden", "version": "arch-0.0", "services": [
+        {"name": "cache", "package": "service", "count": 2, "service_time": {"exponential": "1ms"}},
+        {"name": "api", "package": "service", "count": 3, "concurrency": 4,
+         "latency": {"uniform": ["1ms", "2ms"]}, "endpoints": [{"name": "get", "steps": [
+            {"work": {"lognormal": {"median": "2ms", "sigma": 0.5}}}, {"call": "cache"}]}],
+         "calls": {"cache": {"timeout": "10ms", "retries": {"most": 2, "backoff": "1ms"}}}},
+        {"name": "www", "package": "denominator", "count": 0, "regions": 0, "dependencies": ["api"]}],
+        "load": {"www": {"rate": 100}},
+        "links": [{"from": {"zone": "zoneA"}, "at": "1s", "loss": 0.5}]}"#;
+    let scripted = read_text(scripted, "golden.json").unwrap();
+    let scripted = Topology::new(&scripted, Scale::default()).unwrap();
+    let built_in = built_in("netflixoss", at(2, 100)).unwrap();
+    let checksums = [&scripted, &built_in].map(Topology::checksum);
+    assert_eq!(checksums, [0x6ce9_16f9, 0x3bf5_8f2e], "{checksums:#x?}");
+    let renamed = Topology {
+        arch: "other".to_owned(),
+        ..scripted.clone()
+    };
+    assert_ne!(renamed.checksum(), scripted.checksum());
+}
