@@ -19,7 +19,6 @@ mod routes;
 mod saved;
 mod status;
 mod task;
-mod wants;
 mod write;
 
 pub use options::{AlertLogs, EngineOptions, TaskOptions};
@@ -29,11 +28,11 @@ pub use status::{EdgeStatus, NodeStatus, TaskState, TaskStatus};
 pub use write::{BadLine, Write, WriteError, Written};
 
 use crate::language::{self, LanguageError};
-use crate::node::http_out::Latest;
-use crate::node::log;
+use crate::node::latest::Latest;
 use crate::node::queue::{Counts, Queue};
+use crate::nodes::log;
 use crate::pending::PendingWrites;
-use crate::pipeline::{Pipeline, What};
+use crate::pipeline::Pipeline;
 use actors::{Command, Commands};
 use corsair::{Executor, Report, RunError};
 use parking_lot::{Mutex, RwLock};
@@ -453,12 +452,8 @@ fn refuse_tls(pipeline: &Pipeline) -> Result<(), TaskError> {
             .is_some_and(|scheme| scheme.eq_ignore_ascii_case("https://"))
     };
     for node in pipeline.nodes() {
-        let urls = match &node.what {
-            What::HttpPost { url } => std::slice::from_ref(url),
-            What::Alert(alert) => &alert.posts[..],
-            _ => &[],
-        };
-        if let Some(url) = urls.iter().find(|url| secure(url)) {
+        let mut urls = node.what.definition().urls().iter();
+        if let Some(url) = urls.find(|url| secure(url)) {
             let (node, url) = (node.name.clone(), url.clone());
             return Err(TaskError::Tls { node, url });
         }

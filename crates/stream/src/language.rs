@@ -110,22 +110,25 @@
 mod error;
 mod expression;
 mod lexer;
-mod nodes;
+mod not_here;
 mod parser;
 mod program;
+mod statements;
 
 pub use error::{LanguageError, Problem};
+pub(crate) use lexer::{Span, Token};
+pub(crate) use parser::{Parsed, Parser, fail, set};
+pub(crate) use program::{Call, Program};
 
 use crate::expression::Expression;
 use crate::pipeline::Pipeline;
-use parser::Parser;
 
 /// The pipeline that a text describes. O(text).
 ///
 /// # Errors
 /// The first thing that is wrong with it, and where.
 pub fn parse(text: &str) -> Result<Pipeline, LanguageError> {
-    program::parse(text).map_err(|failure| LanguageError::new(text, *failure))
+    statements::parse(text).map_err(|failure| LanguageError::new(text, *failure))
 }
 
 /// The expression that a text is, such as `value > 10 AND host = 'a'`. O(text).

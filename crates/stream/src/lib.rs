@@ -22,6 +22,7 @@ mod json;
 pub mod language;
 pub mod line;
 mod node;
+mod nodes;
 mod now;
 mod pending;
 pub mod pipeline;
@@ -29,7 +30,7 @@ pub mod replay;
 pub mod store;
 mod value;
 
-pub use node::NodeError;
-pub use node::http_out::Latest;
+pub use node::latest::Latest;
+pub use node::operator::NodeError;
 
 pub use value::{Kind, Value};

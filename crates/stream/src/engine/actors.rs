@@ -1,9 +1,11 @@
 //! The actors of an engine: the root, the gate by which it hears of the outside, and the nodes.
 
 use super::EngineState;
-use super::plan::{Plan, Ready, Work};
+use super::plan::{Plan, Ready};
 use super::task::Task;
-use crate::node::{NodeError, body};
+use crate::node::body;
+use crate::node::definition::Work;
+use crate::node::operator::NodeError;
 use crate::pending::PendingWrites;
 use corsair::{
     Addr, AsyncContext, Config, Event, Message, Reason, Report, RunError, Scenario, Spawn,
@@ -194,13 +196,7 @@ async fn node(
         Work::Operate(operator) => {
             body::operate(operator, inputs, outputs, ending, || pending_writes.begin()).await
         }
-        Work::Sink(sink) => {
-            let overflow = match sink {
-                body::Sink::Log { overflow, .. } => overflow,
-                body::Sink::Post(_) => task.options.overflow,
-            };
-            body::sink(sink, overflow, inputs, outputs, ending, || task.abort()).await
-        }
+        Work::Deliver(sink) => body::deliver(sink, inputs, outputs, ending, || task.abort()).await,
     };
     if let Some(kept) = kept {
         task.kept.lock().push((at, kept));

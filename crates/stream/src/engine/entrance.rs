@@ -5,10 +5,10 @@
 //! edge by a task of its own. How much may wait is asked before anything is given:
 //! [`Entrance::has_room`].
 
-use super::wants::Wants;
 use crate::batch::Flow;
 use crate::node::Counter;
 use crate::pending::{Collector, Load, Parcel, PendingWrite};
+use crate::pipeline::Subscription;
 use corsair::edge::{Overflow, TryCollectError};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -19,7 +19,7 @@ use tokio::runtime::Handle;
 /// See the [module](self).
 #[derive(Debug)]
 pub(super) struct Entrance {
-    pub(super) wants: Wants,
+    pub(super) wants: Subscription,
     /// The name of its task.
     pub(super) task: Arc<str>,
     overflow: Overflow,
@@ -54,7 +54,7 @@ enum End {
 
 impl Entrance {
     pub(super) fn new(
-        wants: Wants,
+        wants: Subscription,
         task: Arc<str>,
         edge: Collector,
         overflow: Overflow,

@@ -1,9 +1,9 @@
 //! How an engine and its tasks are to run, and how much of everything there may be.
 
 use super::TaskError;
-use crate::node::log::LogTarget;
 use crate::node::series::Limits;
-use crate::pipeline::{Pipeline, What};
+use crate::nodes::log::LogTarget;
+use crate::pipeline::Pipeline;
 use corsair::Executor;
 use corsair::edge::Overflow;
 use std::fmt;
@@ -121,10 +121,8 @@ impl AlertLogs {
     /// Refuses a pipeline that writes elsewhere.
     pub(super) fn check(&self, pipeline: &Pipeline) -> Result<(), TaskError> {
         for node in pipeline.nodes() {
-            let What::Alert(alert) = &node.what else {
-                continue;
-            };
-            if let Some(path) = alert.logs.iter().find(|path| !self.allow(path)) {
+            let mut files = node.what.definition().files().iter();
+            if let Some(path) = files.find(|path| !self.allow(path)) {
                 let (node, path) = (node.name.clone(), path.clone());
                 return Err(TaskError::AlertLog { node, path });
             }

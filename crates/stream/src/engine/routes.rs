@@ -1,29 +1,29 @@
 //! Which tasks want the points of a database, policy and measurement.
 //!
-//! A `from` may leave each of the three open, so there are eight kinds of it. Looking up the takers of
-//! one measurement takes a hash per kind in use, whatever the number of tasks, and is done once per
+//! A `from` may leave each of the three open, so there are eight shapes of it. Looking up the takers of
+//! one measurement takes a hash per shape in use, whatever the number of tasks, and is done once per
 //! measurement of a write: a task that does not match costs nothing per point. Those that take any
 //! measurement are looked up once per write.
 
 use super::entrance::Entrance;
 use super::task::Task;
-use super::wants::Wants;
+use crate::pipeline::Subscription;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// See the [module](self).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Routes {
-    takers: FxHashMap<Wants, Vec<Arc<Entrance>>>,
-    /// Which kinds there are: how many keys leave open what the bits of the place say.
-    kinds: [usize; 8],
+    takers: FxHashMap<Subscription, Vec<Arc<Entrance>>>,
+    /// Which shapes there are: how many keys leave open what the bits of the place say.
+    shapes: [usize; 8],
 }
 
 impl Routes {
     pub(super) fn add(&mut self, task: &Task) {
         for entrance in &task.entrances {
             let takers = self.takers.entry(entrance.wants.clone()).or_default();
-            self.kinds[entrance.wants.kind()] += usize::from(takers.is_empty());
+            self.shapes[entrance.wants.shape()] += usize::from(takers.is_empty());
             takers.push(entrance.clone());
         }
     }
@@ -36,7 +36,7 @@ impl Routes {
             takers.retain(|other| !Arc::ptr_eq(other, entrance));
             if takers.is_empty() {
                 self.takers.remove(&entrance.wants);
-                self.kinds[entrance.wants.kind()] -= 1;
+                self.shapes[entrance.wants.shape()] -= 1;
             }
         }
     }
@@ -50,12 +50,12 @@ impl Routes {
         measurement: Option<&Arc<str>>,
     ) -> Vec<Arc<Entrance>> {
         let mut takers = Vec::new();
-        let wanted = |kind: usize| (kind >> 2 & 1 == 1) == measurement.is_some();
-        let kinds = self.kinds.iter().enumerate();
-        for (kind, _) in kinds.filter(|(kind, keys)| **keys > 0 && wanted(*kind)) {
+        let wanted = |shape: usize| (shape >> 2 & 1 == 1) == measurement.is_some();
+        let shapes = self.shapes.iter().enumerate();
+        for (shape, _) in shapes.filter(|(shape, keys)| **keys > 0 && wanted(*shape)) {
             let given =
-                |bit: usize, value: &Arc<str>| (kind >> bit & 1 == 1).then(|| value.clone());
-            let key = Wants {
+                |bit: usize, value: &Arc<str>| (shape >> bit & 1 == 1).then(|| value.clone());
+            let key = Subscription {
                 database: given(0, database),
                 policy: given(1, policy),
                 measurement: measurement.cloned(),

@@ -4,7 +4,7 @@
 //! what sinks had not delivered when time was up. As bytes: a line that names the format, a checksum,
 //! and the rest in postcard.
 
-use crate::node::Kept;
+use crate::node::State;
 use std::collections::BTreeMap;
 
 /// What an engine leaves behind at a stop, and takes up at the next start.
@@ -21,7 +21,7 @@ pub(super) struct SavedTask {
     /// Its text in canonical form: another text has other nodes.
     pub(super) text: String,
     /// By the place of the node.
-    pub(super) nodes: Vec<(usize, Kept)>,
+    pub(super) nodes: Vec<(usize, State)>,
 }
 
 /// Why bytes are nothing that was saved.
@@ -35,7 +35,7 @@ pub enum SavedError {
     Damaged,
 }
 
-const FORMAT: &[u8] = b"corsair-stream saved 2\n";
+const FORMAT: &[u8] = b"corsair-stream saved 3\n";
 
 impl Saved {
     /// Whether there is nothing in it.
@@ -46,7 +46,7 @@ impl Saved {
     /// Points and bodies in it.
     pub fn points(&self) -> usize {
         let nodes = self.tasks.values().flat_map(|task| &task.nodes);
-        self.log.len() + nodes.map(|(_, kept)| kept.len()).sum::<usize>()
+        self.log.len() + nodes.map(|(_, state)| state.points).sum::<usize>()
     }
 
     /// As bytes.
@@ -72,7 +72,7 @@ impl Saved {
 
 impl SavedTask {
     /// What the node at this place keeps; it is taken out.
-    pub(super) fn take(&mut self, place: usize) -> Option<Kept> {
+    pub(super) fn take(&mut self, place: usize) -> Option<State> {
         let found = self.nodes.iter().position(|(at, _)| *at == place)?;
         Some(self.nodes.swap_remove(found).1)
     }

@@ -1,13 +1,13 @@
 //! A task that runs: its nodes, its edges, and how it ends.
 
-use super::TaskOptions;
 use super::status::{EdgeStatus, NodeStatus, TaskState, TaskStatus};
 use crate::node::body::Ending;
 use crate::node::faults::Faults;
-use crate::node::http_out::Latest;
+use crate::node::latest::Latest;
+use crate::node::operator::NodeError;
 use crate::node::queue::Queue;
-use crate::node::{Counters, Kept, NodeError};
-use crate::pipeline::{Pipeline, What};
+use crate::node::{Counters, State};
+use crate::pipeline::Pipeline;
 use corsair::edge::{AbortHandle, Meter};
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,6 @@ use tokio::sync::Notify;
 #[derive(Debug)]
 pub(super) struct Task {
     pub(super) name: Arc<str>,
-    pub(super) options: TaskOptions,
     pub(super) pipeline: Pipeline,
     pub(super) nodes: Vec<NodeParts>,
     pub(super) edges: Vec<EdgeParts>,
@@ -26,7 +25,7 @@ pub(super) struct Task {
     /// Of all `log` nodes of the engine.
     pub(super) log: Queue,
     /// What its nodes keep when the engine is suspended, by the place of the node.
-    pub(super) kept: Mutex<Vec<(usize, Kept)>>,
+    pub(super) kept: Mutex<Vec<(usize, State)>>,
     /// How many of its nodes have not ended.
     pub(super) running: AtomicUsize,
     pub(super) failure: OnceLock<Failure>,
@@ -45,12 +44,6 @@ pub(super) struct NodeParts {
     pub(super) latest: Option<Latest>,
     /// Of an `http_post`, and of an alert's files and receivers.
     pub(super) queues: Vec<Queue>,
-}
-
-impl NodeParts {
-    pub(super) fn new() -> NodeParts {
-        NodeParts::default()
-    }
 }
 
 /// What others see of an edge.
@@ -135,22 +128,23 @@ impl Task {
 
     /// What the `http_out` of this name shows.
     pub(super) fn endpoint(&self, name: &str) -> Option<&Latest> {
-        let nodes = self.pipeline.nodes().iter().zip(&self.nodes);
-        nodes
-            .filter(
-                |(node, _)| matches!(&node.what, What::HttpOut { endpoint } if **endpoint == *name),
-            )
-            .find_map(|(_, parts)| parts.latest.as_ref())
+        let mut endpoints = self.shown();
+        endpoints.find_map(|(endpoint, latest)| (**endpoint == *name).then_some(latest))
     }
 
     /// What each `http_out` shows.
     pub(super) fn endpoints(&self) -> Vec<(Arc<str>, Latest)> {
+        let shown = self.shown();
+        shown
+            .map(|(endpoint, latest)| (endpoint.clone(), latest.clone()))
+            .collect()
+    }
+
+    fn shown(&self) -> impl Iterator<Item = (&Arc<str>, &Latest)> {
         let nodes = self.pipeline.nodes().iter().zip(&self.nodes);
-        let shown = nodes.filter_map(|(node, parts)| match &node.what {
-            What::HttpOut { endpoint } => Some((endpoint.clone(), parts.latest.clone()?)),
-            _ => None,
-        });
-        shown.collect()
+        nodes.filter_map(|(node, parts)| {
+            Some((node.what.definition().endpoint()?, parts.latest.as_ref()?))
+        })
     }
 
     pub(super) fn status(&self) -> TaskStatus {

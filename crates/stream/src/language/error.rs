@@ -173,10 +173,10 @@ pub enum Problem {
 }
 
 /// What stops the parser.
-pub(super) type Failure = (Problem, Span);
+pub(crate) type Failure = (Problem, Span);
 
 impl LanguageError {
-    pub(super) fn new(text: &str, (problem, span): Failure) -> LanguageError {
+    pub(crate) fn new(text: &str, (problem, span): Failure) -> LanguageError {
         let excerpt = Box::new(Excerpt::of(text, span));
         LanguageError { problem, excerpt }
     }
@@ -289,7 +289,7 @@ impl fmt::Display for Excerpt {
 
 /// The candidate most like what was written, if one differs by a slip or two, or in its letters'
 /// case.
-pub(super) fn nearest<'a>(
+pub(crate) fn nearest<'a>(
     written: &str,
     among: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {

@@ -2,7 +2,7 @@
 
 use super::error::{Problem, nearest};
 use super::lexer::Token;
-use super::nodes::FUNCTIONS_NOT_HERE;
+use super::not_here::FUNCTIONS_NOT_HERE;
 use super::parser::{Constant, Parsed, Parser, fail};
 use crate::Value;
 use crate::expression::{Binary, Expression, Function, Level, Pattern, Unary};
@@ -12,7 +12,7 @@ type Measured = (Expression, usize);
 
 impl Parser<'_> {
     /// An expression, with or without `lambda:`.
-    pub(super) fn condition(&mut self) -> Parsed<Expression> {
+    pub(crate) fn condition(&mut self) -> Parsed<Expression> {
         if self.is_word("lambda") && self.following == Token::Symbol(":") {
             self.advance();
             self.advance();

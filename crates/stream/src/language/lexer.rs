@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 /// A part of the text, in bytes: from the first to before the second.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Span {
-    pub(super) start: usize,
-    pub(super) end: usize,
+pub(crate) struct Span {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
 }
 
 /// A word, a symbol, or a literal.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Token<'t> {
+pub(crate) enum Token<'t> {
     Word(&'t str),
     /// In double quotes.
     Key(Arc<str>),
@@ -39,7 +39,7 @@ const SYMBOLS: [&str; 26] = [
 
 /// The tokens of a text, one after the other.
 #[derive(Debug)]
-pub(super) struct Lexer<'t> {
+pub(crate) struct Lexer<'t> {
     text: &'t str,
     at: usize,
     /// Whether a slash that comes next begins a pattern: after these, no division can stand.
@@ -47,7 +47,7 @@ pub(super) struct Lexer<'t> {
 }
 
 impl<'t> Lexer<'t> {
-    pub(super) fn new(text: &'t str) -> Lexer<'t> {
+    pub(crate) fn new(text: &'t str) -> Lexer<'t> {
         Lexer {
             text,
             at: 0,
@@ -56,7 +56,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// The next token; at the end, and after a bad one, the end forever.
-    pub(super) fn next(&mut self) -> (Token<'t>, Span) {
+    pub(crate) fn next(&mut self) -> (Token<'t>, Span) {
         self.skip_space();
         let start = self.at;
         let token = self.token();

@@ -9,42 +9,42 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A part of the program, or the first thing that is wrong.
-pub(super) type Parsed<T> = Result<T, Box<Failure>>;
+pub(crate) type Parsed<T> = Result<T, Box<Failure>>;
 
 /// Reads a text from left to right; it looks at most two tokens ahead.
 #[derive(Debug)]
-pub(super) struct Parser<'t> {
+pub(crate) struct Parser<'t> {
     text: &'t str,
     lexer: Lexer<'t>,
     /// The next token.
-    pub(super) token: Token<'t>,
-    pub(super) span: Span,
+    pub(crate) token: Token<'t>,
+    pub(crate) span: Span,
     /// The one behind it.
-    pub(super) following: Token<'t>,
+    pub(crate) following: Token<'t>,
     following_span: Span,
     /// Where the last one that was taken ends.
     taken: usize,
     /// How many parentheses and prefixes are open.
-    pub(super) nesting: usize,
+    pub(crate) nesting: usize,
     /// Values with a name.
-    pub(super) constants: FxHashMap<&'t str, Constant>,
+    pub(crate) constants: FxHashMap<&'t str, Constant>,
 }
 
 /// What a var may stand for beside a chain.
 #[derive(Clone, Debug)]
-pub(super) enum Constant {
+pub(crate) enum Constant {
     /// A literal, or a `lambda`.
     Expression(Expression),
     /// Between slashes.
     Pattern(Pattern),
 }
 
-pub(super) fn fail<T>(problem: Problem, span: Span) -> Parsed<T> {
+pub(crate) fn fail<T>(problem: Problem, span: Span) -> Parsed<T> {
     Err(Box::new((problem, span)))
 }
 
 /// Gives a value to what has none yet.
-pub(super) fn set<T>(
+pub(crate) fn set<T>(
     slot: &mut Option<T>,
     value: T,
     property: &'static str,
@@ -57,7 +57,7 @@ pub(super) fn set<T>(
 }
 
 impl<'t> Parser<'t> {
-    pub(super) fn new(text: &'t str) -> Parser<'t> {
+    pub(crate) fn new(text: &'t str) -> Parser<'t> {
         let mut lexer = Lexer::new(text);
         let (token, span) = lexer.next();
         let (following, following_span) = lexer.next();
@@ -75,7 +75,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Takes the next token.
-    pub(super) fn advance(&mut self) -> (Token<'t>, Span) {
+    pub(crate) fn advance(&mut self) -> (Token<'t>, Span) {
         let (newest, newest_span) = self.lexer.next();
         let token = std::mem::replace(
             &mut self.token,
@@ -90,7 +90,7 @@ impl<'t> Parser<'t> {
     }
 
     /// What is wrong with the next token, if this should stand there.
-    pub(super) fn unexpected<T>(&self, expected: &'static str) -> Parsed<T> {
+    pub(crate) fn unexpected<T>(&self, expected: &'static str) -> Parsed<T> {
         let problem = match &self.token {
             Token::Bad(problem) => problem.clone(),
             Token::End => Problem::Unexpected {
@@ -106,24 +106,24 @@ impl<'t> Parser<'t> {
     }
 
     /// The next token as it is written.
-    pub(super) fn written(&self) -> &'t str {
+    pub(crate) fn written(&self) -> &'t str {
         &self.text[self.span.start..self.span.end]
     }
 
     /// There must be nothing more.
-    pub(super) fn end(&self) -> Parsed<()> {
+    pub(crate) fn end(&self) -> Parsed<()> {
         match self.token {
             Token::End => Ok(()),
             _ => self.unexpected("the end of the text"),
         }
     }
 
-    pub(super) fn is(&self, symbol: &'static str) -> bool {
+    pub(crate) fn is(&self, symbol: &'static str) -> bool {
         self.token == Token::Symbol(symbol)
     }
 
     /// Takes this symbol if it comes next.
-    pub(super) fn eat(&mut self, symbol: &'static str) -> bool {
+    pub(crate) fn eat(&mut self, symbol: &'static str) -> bool {
         let found = self.is(symbol);
         if found {
             self.advance();
@@ -131,7 +131,7 @@ impl<'t> Parser<'t> {
         found
     }
 
-    pub(super) fn expect(&mut self, symbol: &'static str, expected: &'static str) -> Parsed<()> {
+    pub(crate) fn expect(&mut self, symbol: &'static str, expected: &'static str) -> Parsed<()> {
         match self.eat(symbol) {
             true => Ok(()),
             false => self.unexpected(expected),
@@ -139,12 +139,12 @@ impl<'t> Parser<'t> {
     }
 
     /// Whether the next token is this word.
-    pub(super) fn is_word(&self, word: &str) -> bool {
+    pub(crate) fn is_word(&self, word: &str) -> bool {
         matches!(self.token, Token::Word(found) if found.eq_ignore_ascii_case(word))
     }
 
     /// A word.
-    pub(super) fn word(&mut self, expected: &'static str) -> Parsed<(&'t str, Span)> {
+    pub(crate) fn word(&mut self, expected: &'static str) -> Parsed<(&'t str, Span)> {
         match self.token {
             Token::Word(word) => Ok((word, self.advance().1)),
             _ => self.unexpected(expected),
@@ -152,7 +152,7 @@ impl<'t> Parser<'t> {
     }
 
     /// A literal, a pattern or a `lambda`, if that is what comes next.
-    pub(super) fn constant(&mut self) -> Parsed<Option<Constant>> {
+    pub(crate) fn constant(&mut self) -> Parsed<Option<Constant>> {
         let is_value = match &self.token {
             Token::Pattern(pattern) => {
                 let pattern = pattern.clone();
@@ -187,7 +187,7 @@ impl<'t> Parser<'t> {
     }
 
     /// A string.
-    pub(super) fn string(&mut self) -> Parsed<Arc<str>> {
+    pub(crate) fn string(&mut self) -> Parsed<Arc<str>> {
         if let Some(Expression::Literal(Value::Text(text))) = self.literal() {
             let text = text.clone();
             self.advance();
@@ -204,7 +204,7 @@ impl<'t> Parser<'t> {
     }
 
     /// A key, bare or quoted; there is one.
-    pub(super) fn key(&mut self) -> Parsed<Arc<str>> {
+    pub(crate) fn key(&mut self) -> Parsed<Arc<str>> {
         let (token, span) = self.advance();
         let word = match token {
             Token::Word(word) => word,
@@ -229,7 +229,7 @@ impl<'t> Parser<'t> {
     }
 
     /// The name of a field or tag: a key, or a string.
-    pub(super) fn field(&mut self) -> Parsed<Arc<str>> {
+    pub(crate) fn field(&mut self) -> Parsed<Arc<str>> {
         if let Some(Expression::Literal(Value::Text(_))) = self.literal() {
             return self.string();
         }
@@ -240,7 +240,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    pub(super) fn duration(&mut self) -> Parsed<Duration> {
+    pub(crate) fn duration(&mut self) -> Parsed<Duration> {
         if let Some(&Expression::Duration(nanos)) = self.literal()
             && let Ok(nanos) = u64::try_from(nanos)
         {
@@ -257,7 +257,7 @@ impl<'t> Parser<'t> {
     }
 
     /// A whole number.
-    pub(super) fn count(&mut self) -> Parsed<u64> {
+    pub(crate) fn count(&mut self) -> Parsed<u64> {
         let known = match (self.literal(), &self.token) {
             (Some(Expression::Literal(Value::Integer(number))), _) => u64::try_from(*number).ok(),
             (_, Token::Integer(number)) => Some(*number),
@@ -272,7 +272,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    pub(super) fn number(&mut self) -> Parsed<f64> {
+    pub(crate) fn number(&mut self) -> Parsed<f64> {
         let known = match self.literal() {
             Some(Expression::Literal(Value::Float(number))) => Some(*number),
             Some(Expression::Literal(Value::Integer(number))) => Some(*number as f64),
@@ -293,7 +293,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Arguments in parentheses, separated by commas; none if there are no parentheses.
-    pub(super) fn arguments(
+    pub(crate) fn arguments(
         &mut self,
         mut each: impl FnMut(&mut Parser<'t>) -> Parsed<()>,
     ) -> Parsed<()> {
@@ -309,7 +309,7 @@ impl<'t> Parser<'t> {
     }
 
     /// One argument in parentheses.
-    pub(super) fn argument<T>(
+    pub(crate) fn argument<T>(
         &mut self,
         one: impl FnOnce(&mut Parser<'t>) -> Parsed<T>,
     ) -> Parsed<T> {
@@ -320,7 +320,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Takes `.` and the name of one of these properties, if they come next.
-    pub(super) fn property(
+    pub(crate) fn property(
         &mut self,
         names: &'static [&'static str],
     ) -> Parsed<Option<(&'static str, Span)>> {
@@ -334,12 +334,60 @@ impl<'t> Parser<'t> {
     }
 
     /// Takes `.quiet()`, which every node may have: what a node leaves out is logged rarely anyhow.
-    pub(super) fn quiet(&mut self) -> Parsed<()> {
+    pub(crate) fn quiet(&mut self) -> Parsed<()> {
         while self.following == Token::Word("quiet") && self.eat(".") {
             self.advance();
             self.nothing()?;
         }
         Ok(())
+    }
+
+    /// Reads empty parentheses, or none.
+    pub(crate) fn nothing(&mut self) -> Parsed<()> {
+        match self.eat("(") {
+            true => self.expect(")", "`)`"),
+            false => Ok(()),
+        }
+    }
+
+    /// Reads a number, string or boolean.
+    pub(crate) fn value(&mut self) -> Parsed<Value> {
+        let span = self.span;
+        match self.constant()? {
+            Some(Constant::Expression(Expression::Literal(value))) => Ok(value),
+            Some(Constant::Expression(Expression::Duration(nanos))) => Ok(Value::Integer(nanos)),
+            _ => {
+                let found = "something else".to_owned();
+                let expected = "a number, a string, TRUE or FALSE";
+                fail(Problem::Unexpected { expected, found }, span)
+            }
+        }
+    }
+
+    /// Reads any number of arguments of one kind.
+    pub(crate) fn list<T>(&mut self, one: impl Fn(&mut Parser<'t>) -> Parsed<T>) -> Parsed<Vec<T>> {
+        let mut list = Vec::new();
+        self.arguments(|parser| {
+            list.push(one(parser)?);
+            Ok(())
+        })?;
+        Ok(list)
+    }
+
+    /// Reads the names in an `as`; `span` is the property's.
+    pub(crate) fn names(&mut self, expected: usize, span: Span) -> Parsed<Vec<Arc<str>>> {
+        let names = self.list(Parser::string)?;
+        let found = names.len();
+        match found == expected {
+            true => Ok(names),
+            false => fail(Problem::Names { expected, found }, span),
+        }
+    }
+
+    /// Reads the one name in an `as`; `span` is the property's.
+    pub(crate) fn one_name(&mut self, span: Span) -> Parsed<Arc<str>> {
+        let mut names = self.names(1, span)?;
+        Ok(names.remove(0))
     }
 }
 

@@ -1,10 +1,9 @@
 //! Makes an actor of a node: reads its edges, and sends what it makes to those that follow.
 
-use super::http_post::HttpPost;
-use super::log::Log;
-use super::queue::{Body, Queue};
-use super::stats::Clock;
-use super::{Kept, Operator};
+use super::clock::Clock;
+use super::operator::Operator;
+use super::sink::Sink;
+use super::state::State;
 use crate::batch::Flow;
 use crate::pending::{Emitter, Load, Parcel, PendingWrite, Points};
 use corsair::edge::{FanOut, Overflow, Ring};
@@ -153,7 +152,7 @@ pub(crate) async fn operate(
     mut outputs: Outputs,
     ending: impl Fn() -> Ending,
     begin: impl Fn() -> PendingWrite,
-) -> Option<Kept> {
+) -> Option<State> {
     let mut out = Vec::new();
     let mut clock = operator.clock();
     loop {
@@ -216,51 +215,23 @@ fn parts(flow: Flow, most: usize) -> impl Iterator<Item = Flow> {
     whole.into_iter().chain(divided)
 }
 
-/// What a sink makes of a flow, and where it puts it.
-pub(crate) enum Sink {
-    Log {
-        log: Log,
-        /// Of all `log` nodes.
-        queue: Queue,
-        overflow: Overflow,
-    },
-    Post(HttpPost),
-}
-
-impl Sink {
-    pub(crate) fn queue(&self) -> &Queue {
-        match self {
-            Sink::Log { queue, .. } => queue,
-            Sink::Post(poster) => poster.queue(),
-        }
-    }
-
-    fn body(&self, flow: &Flow) -> Body {
-        match self {
-            Sink::Log { log, .. } => log.body(flow),
-            Sink::Post(poster) => poster.body(flow),
-        }
-    }
-}
-
 /// Runs a sink until its inputs have ended, and what it has put into a queue of its own is delivered
 /// or kept. Passes everything on.
-pub(crate) async fn sink(
+pub(crate) async fn deliver(
     sink: Sink,
-    overflow: Overflow,
     mut inputs: Inputs,
     mut outputs: Outputs,
     ending: impl Fn() -> Ending,
     abort: impl Fn(),
-) -> Option<Kept> {
+) -> Option<State> {
     let mut out = Vec::new();
     let aborted = || ending() == Ending::Aborted;
     while let Some((_, parcels)) = inputs.next().await {
         for parcel in parcels {
-            let mut body = sink.body(&parcel.flow);
+            let mut body = (sink.body)(&parcel.flow);
             body.pending = Some(parcel.pending.clone());
-            let taken = sink.queue().push(body, overflow, aborted).await;
-            if !taken && overflow == Overflow::Abort {
+            let taken = sink.queue.push(body, sink.overflow, aborted).await;
+            if !taken && sink.overflow == Overflow::Abort {
                 abort();
             }
             out.push(parcel.flow);
@@ -273,16 +244,14 @@ pub(crate) async fn sink(
             .await;
         }
     }
-    let Sink::Post(poster) = sink else {
-        return None;
-    };
+    let queue = sink.own_queue()?;
     if aborted() {
-        poster.queue().discard();
+        queue.discard();
         return None;
     }
     // Its followers need not wait for the receiver.
     drop(outputs);
-    poster.queue().drained().await;
-    let rest = poster.queue().rest();
-    (!rest.is_empty()).then_some(Kept::Bodies(rest))
+    queue.drained().await;
+    let rest = queue.rest();
+    (!rest.is_empty()).then(|| State::new(rest.len(), &rest))
 }

@@ -4,7 +4,7 @@
 //! bounded in bytes; a thread of its own delivers one after the other. The thread is started with the
 //! first body and ends when there has been none for a while.
 
-use super::Counter;
+use super::operator::{Counter, Counters};
 use crate::pending::PendingWrite;
 use corsair::edge::Overflow;
 use parking_lot::{Condvar, Mutex};
@@ -34,6 +34,17 @@ pub(crate) struct Counts {
     pub(crate) failed: Counter,
     /// Left out because the queue was full.
     pub(crate) dropped: Counter,
+}
+
+impl Counts {
+    /// The counters under their names.
+    pub(crate) fn named(&self, delivered: &'static str) -> Counters {
+        vec![
+            (delivered, self.delivered.clone()),
+            ("failed", self.failed.clone()),
+            ("dropped", self.dropped.clone()),
+        ]
+    }
 }
 
 /// Delivers a body, if need be by waiting; false: it could not be delivered. The second argument

@@ -1,6 +1,6 @@
 //! What a node keeps per group: bounded by number, by bytes and by time.
 
-use super::Counter;
+use super::operator::Counter;
 use crate::batch::Group;
 use hashbrown::HashMap;
 use std::sync::Arc;
@@ -159,7 +159,7 @@ impl<V> Series<V> {
     }
 
     /// Points of groups that were refused, and groups that were forgotten.
-    pub(crate) fn counters(&self) -> super::Counters {
+    pub(crate) fn counters(&self) -> super::operator::Counters {
         vec![
             ("over_max_series", self.refused.clone()),
             ("expired_series", self.expired.clone()),

@@ -26,10 +26,10 @@ pub enum PipelineError {
 pub(super) const MAX_WINDOWS: u128 = 10_000;
 
 /// The most points of a window that is given by their number.
-pub(super) const MAX_COUNT: u64 = 1_000_000;
+pub(crate) const MAX_COUNT: u64 = 1_000_000;
 
 /// The shortest time between two strikes of a clock.
-pub(super) const MIN_INTERVAL: Duration = Duration::from_millis(1);
+pub(crate) const MIN_INTERVAL: Duration = Duration::from_millis(1);
 
 /// What a node must heed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

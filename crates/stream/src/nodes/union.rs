@@ -1,20 +1,85 @@
 //! `union`: the points of several inputs as one stream, in the order of time.
 //!
-//! A point waits until every input has come as far as its time. When more wait than may, the oldest
-//! go on their way; so they do when an input has ended, or all have.
+//! A point waits until every input has reached its time. When too many points wait, the oldest are sent
+//! on; so are they when the stream has ended.
 
-use super::retain::Retained;
-use super::series::Limits;
-use super::{Counters, Kept, Operator};
 use crate::batch::{Batch, Flow, Group, Rows};
 use crate::block::{Block, Origin};
+use crate::language::{Call, Parsed, Parser, Program, set};
+use crate::node::definition::What;
+use crate::node::retain::Retained;
+use crate::node::series::Limits;
+use crate::node::{Built, Context, Definition, Input, Kind, Operator, State};
+use crate::pipeline::{Chain, Rule, Writer};
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
 
 /// See the [module](self).
-pub(crate) struct Union {
+pub(crate) const KIND: Kind = Kind {
+    names: &["union"],
+    properties: &["rename"],
+    parse,
+};
+
+/// The points of all inputs, in the order of time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Union {
+    /// The measurement of the points. `None`: each point keeps its own.
+    pub rename: Option<Arc<str>>,
+}
+
+impl<'p> Chain<'p> {
+    /// Adds a `union`: the points of this and other chains, in the order of time.
+    pub fn union(self, others: impl IntoIterator<Item = Chain<'p>>) -> Chain<'p> {
+        self.then_with(others, Union::default())
+    }
+}
+
+fn parse<'t>(program: &mut Program<'t>, call: &mut Call<'t>) -> Parsed<What> {
+    program.others(call, |_, _| Ok(false))?;
+    let mut rename = None;
+    while let Some((property, span)) = program.parser.property(KIND.properties)? {
+        let name = program.parser.argument(Parser::string)?;
+        set(&mut rename, name, property, span)?;
+    }
+    Ok(What::from(Union { rename }))
+}
+
+impl Definition for Union {
+    fn name(&self) -> &'static str {
+        "union"
+    }
+
+    fn check_inputs(&self, inputs: &[Input<'_>]) -> Result<(), Rule> {
+        match Input::of_windows(inputs) {
+            Some(input) => Err(Rule::UnionOfWindows { input }),
+            None => Ok(()),
+        }
+    }
+
+    fn write(&self, out: &mut Writer<'_, '_>) -> fmt::Result {
+        out.others(None)?;
+        out.text("rename", self.rename.as_ref())
+    }
+
+    fn build(&self, context: &Context<'_>) -> Built {
+        let inputs = context.inputs.iter();
+        Built::from(UnionOperator {
+            rename: self.rename.clone(),
+            inputs: inputs.map(|_| Side::default()).collect(),
+            points: 0,
+            limits: context.limits,
+            retained: Retained::new(context.limits.bytes),
+            renamed: None,
+        })
+    }
+}
+
+/// The operator of a `union`.
+struct UnionOperator {
     rename: Option<Arc<str>>,
-    inputs: Vec<Input>,
+    inputs: Vec<Side>,
     /// Points that wait.
     points: usize,
     limits: Limits,
@@ -23,41 +88,20 @@ pub(crate) struct Union {
     renamed: Option<(Arc<Block>, Arc<Block>)>,
 }
 
-/// What an input keeps: points that are not due, and how far it has come.
+/// The saved state of an input: points that are not due, and its latest time.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
-pub(crate) struct SavedInput {
+struct SavedSide {
     waiting: Vec<(Group, Block)>,
     latest: Option<i64>,
 }
 
-impl SavedInput {
-    pub(crate) fn points(&self) -> usize {
-        self.waiting.iter().map(|(_, block)| block.rows()).sum()
-    }
-}
-
 #[derive(Default)]
-struct Input {
+struct Side {
     waiting: VecDeque<Batch>,
     latest: Option<i64>,
 }
 
-impl Union {
-    pub(crate) fn new(rename: Option<Arc<str>>, inputs: usize, limits: Limits) -> Union {
-        Union {
-            rename,
-            inputs: (0..inputs).map(|_| Input::default()).collect(),
-            points: 0,
-            limits,
-            retained: Retained::new(limits.bytes),
-            renamed: None,
-        }
-    }
-
-    pub(crate) fn counters(&self) -> Counters {
-        Vec::new()
-    }
-
+impl UnionOperator {
     fn named(&mut self, batch: Batch) -> Batch {
         let Some(name) = &self.rename else {
             return batch;
@@ -81,7 +125,7 @@ impl Union {
     /// Hands on the points that are not after `mark`, the earliest first.
     fn hand_on(&mut self, mark: i64, out: &mut Vec<Flow>) {
         loop {
-            let time = |input: &Input| {
+            let time = |input: &Side| {
                 let batch = input.waiting.front()?;
                 Some(batch.block.times[batch.rows.iter().next()?])
             };
@@ -119,7 +163,7 @@ impl Union {
     }
 }
 
-impl Operator for Union {
+impl Operator for UnionOperator {
     fn take(&mut self, input: usize, flow: Flow, out: &mut Vec<Flow>) {
         let batch = flow.into_points();
         let Some(last) = batch.rows.iter().last() else {
@@ -154,23 +198,22 @@ impl Operator for Union {
         self.hand_on(i64::MAX, out);
     }
 
-    fn save(&self) -> Option<Kept> {
-        let saved = |input: &Input| {
+    fn save(&self) -> Option<State> {
+        let saved = |input: &Side| {
             let points = input.waiting.iter();
             let points = points.map(|batch| ((*batch.group).clone(), batch.to_block()));
-            SavedInput {
+            SavedSide {
                 waiting: points.collect(),
                 latest: input.latest,
             }
         };
-        Some(Kept::Union(self.inputs.iter().map(saved).collect()))
+        let inputs: Vec<SavedSide> = self.inputs.iter().map(saved).collect();
+        Some(State::new(self.points, &inputs))
     }
 
-    fn restore(&mut self, kept: Kept) {
-        let Kept::Union(inputs) = kept else {
-            return;
-        };
-        for (input, saved) in self.inputs.iter_mut().zip(inputs) {
+    fn restore(&mut self, state: &State) {
+        let saved: Option<Vec<SavedSide>> = state.read();
+        for (input, saved) in self.inputs.iter_mut().zip(saved.into_iter().flatten()) {
             input.latest = saved.latest;
             for (group, block) in saved.waiting {
                 self.points += block.rows();

@@ -1,25 +1,130 @@
 //! `groupBy`: separates points by the values of tags.
 //!
-//! The points of a batch leave group by group, which is all that nodes of single groups ask for. If
-//! another `groupBy` follows, groups meet again in it, and their points leave in the order in which they came.
+//! The points of a batch leave group by group, which is all that nodes of single groups need. If another
+//! `groupBy` follows, groups meet again in it, and their points leave in the order in which they came.
 
-use super::Operator;
-use super::series::Limits;
 use crate::batch::{Batch, Flow, Group, Rows, Window};
 use crate::block::{Block, Data, Words};
-use crate::pipeline;
+use crate::language::{Call, Parsed, Parser, Program};
+use crate::node::definition::What;
+use crate::node::series::Limits;
+use crate::node::{Built, Context, Definition, Kind, Operator};
+use crate::pipeline::{Chain, Rule, Text, Writer, distinct};
 use hashbrown::HashMap;
+use std::fmt::{self, Display};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Separates points by the values of tags; points that were grouped before are grouped anew. A tag that
+/// See the [module](self).
+pub(crate) const KIND: Kind = Kind {
+    names: &["groupBy"],
+    properties: &["exclude", "byMeasurement"],
+    parse,
+};
+
+/// Separates points by the values of tags. Points that were grouped before are grouped again. A tag that
 /// a point does not have counts as empty.
-pub(crate) struct GroupBy {
-    by: pipeline::GroupBy,
-    /// Whether points of different groups keep their order, because they meet again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupBy {
+    /// These tags, ordered by name.
+    pub tags: Vec<Arc<str>>,
+    /// All tags that a point has: `groupBy(*)`.
+    pub all: bool,
+    /// Tags that do not count, ordered by name.
+    pub except: Vec<Arc<str>>,
+    /// True if the measurement counts, too.
+    pub measurement: bool,
+}
+
+impl<'p> Chain<'p> {
+    /// Adds a `groupBy`: points are separated by the values of these tags.
+    pub fn group_by<T: Into<Arc<str>>>(self, tags: impl IntoIterator<Item = T>) -> Chain<'p> {
+        self.then(GroupBy {
+            tags: tags.into_iter().map(Into::into).collect(),
+            ..GroupBy::default()
+        })
+    }
+}
+
+fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<What> {
+    let parser = &mut program.parser;
+    let mut by = GroupBy::default();
+    parser.arguments(|parser| {
+        if parser.eat("*") {
+            by.all = true;
+            return Ok(());
+        }
+        if parser.eat("[") {
+            while !parser.eat("]") {
+                by.tags.push(parser.field()?);
+                if !parser.eat(",") {
+                    return parser.expect("]", "`,` or `]`");
+                }
+            }
+            return Ok(());
+        }
+        by.tags.push(parser.field()?);
+        Ok(())
+    })?;
+    while let Some((property, _)) = parser.property(KIND.properties)? {
+        match property {
+            "exclude" => by.except.extend(parser.list(Parser::string)?),
+            _ => {
+                parser.nothing()?;
+                by.measurement = true;
+            }
+        }
+    }
+    Ok(What::from(by))
+}
+
+impl Definition for GroupBy {
+    fn name(&self) -> &'static str {
+        "groupBy"
+    }
+
+    fn check(&mut self) -> Result<(), Rule> {
+        self.tags.sort();
+        self.except.sort();
+        distinct(&self.tags)?;
+        distinct(&self.except)
+    }
+
+    fn write(&self, out: &mut Writer<'_, '_>) -> fmt::Result {
+        let tags: Vec<Text<'_>> = self.tags.iter().map(|tag| Text(tag)).collect();
+        let all: Option<&dyn Display> = self.all.then_some(&"*");
+        let tags = tags.iter().map(|tag| tag as &dyn Display);
+        out.arguments(&all.into_iter().chain(tags).collect::<Vec<_>>())?;
+        if !self.except.is_empty() {
+            out.names("exclude", &self.except)?;
+        }
+        out.flag("byMeasurement", self.measurement)
+    }
+
+    fn build(&self, context: &Context<'_>) -> Built {
+        Built::from(GroupByOperator {
+            by: self.clone(),
+            in_order: context.regrouped,
+            groups: HashMap::new(),
+            bytes: 0,
+            limits: context.limits,
+            forgotten: Instant::now(),
+            empty: Arc::from(""),
+        })
+    }
+
+    fn regroups(&self) -> bool {
+        true
+    }
+}
+
+/// The operator of a `groupBy`.
+struct GroupByOperator {
+    by: GroupBy,
+    /// True if points of different groups keep their order, because they meet again.
     in_order: bool,
-    /// Groups that there have been, by the values of their tags, so that they need not be made again.
-    /// Forgotten as a whole when there are too many, and from time to time.
+    /// Known groups by the values of their tags, so that each is made once. The cache is cleared when it
+    /// is full, and from time to time.
     groups: HashMap<Key, Arc<Group>>,
     /// About how much memory they take.
     bytes: usize,
@@ -37,19 +142,7 @@ struct Part {
     rows: Vec<u32>,
 }
 
-impl GroupBy {
-    pub(crate) fn new(by: pipeline::GroupBy, in_order: bool, limits: Limits) -> GroupBy {
-        GroupBy {
-            by,
-            in_order,
-            groups: HashMap::new(),
-            bytes: 0,
-            limits,
-            forgotten: Instant::now(),
-            empty: Arc::from(""),
-        }
-    }
-
+impl GroupByOperator {
     /// The batches of each group, in the order in which the groups appear.
     fn separate(&mut self, batch: &Batch) -> Vec<Batch> {
         if self.forgotten.elapsed() > self.limits.idle {
@@ -225,7 +318,7 @@ fn present<'a>(
 /// A batch of this many groups takes many times its own memory while it is on its way.
 const ROWS: usize = 1 << 16;
 
-impl Operator for GroupBy {
+impl Operator for GroupByOperator {
     fn most_rows(&self) -> usize {
         ROWS
     }

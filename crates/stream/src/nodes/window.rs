@@ -1,21 +1,130 @@
 //! `window`: collects points by their own time.
 //!
-//! A window of a group ends at a multiple of `every` and reaches `period` back. It goes on its way
-//! when a point of the group comes that is not older than its end. A point that is older than the
-//! beginning of the window being filled is late: it is counted and left out, unless it lies in the
-//! gap between two windows, where it belongs to none. Windows without points are not made. When the
-//! stream ends, the window being filled goes on its way as it is; when the engine is suspended, it is
-//! saved. A group that is idle for longer than groups may be is emitted as it is and forgotten.
+//! A window of a group ends at a multiple of `every` and reaches `period` back. It is sent when a point of
+//! the group arrives that is not older than its end. A point that is older than the beginning of the
+//! window being filled is late: it is counted and left out, unless it lies in the gap between two
+//! windows, where it belongs to none. Windows without points are not made. When the stream ends, the
+//! window being filled is sent as it is; when the engine is suspended, it is saved. A group that is idle
+//! for too long is sent as it is and forgotten.
 
-use super::retain::Retained;
-use super::series::{Limits, Series};
-use super::{Counter, Counters, Kept, Operator};
+use super::buffer::{self, Buffer};
 use crate::batch::{Batch, Flow, Group, Rows, Window as Filled};
+use crate::block::Block;
+use crate::language::{Call, Parsed, Parser, Program, set};
+use crate::node::definition::What;
+use crate::node::retain::Retained;
+use crate::node::series::{Limits, Series};
+use crate::node::{Built, Context, Counter, Counters, Definition, Input, Kind, Operator, State};
+use crate::pipeline::{Chain, Rule, Time, Writer, overlap, positive};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// See the [module](self).
-pub(crate) struct Window {
+pub(crate) const KIND: Kind = Kind {
+    names: &["window"],
+    properties: buffer::PROPERTIES,
+    parse,
+};
+
+/// Properties of a window whose period stands in the parentheses.
+const PROPERTIES: &[&str] = &["period", "every"];
+
+/// Collects the points of `period`, ending at each multiple of `every`, by the points' own time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Window {
+    /// The length of a window.
+    pub period: Duration,
+    /// The distance between the ends of two windows.
+    pub every: Duration,
+}
+
+impl<'p> Chain<'p> {
+    /// Adds a `window`: the points of `period`, at each multiple of `every`.
+    pub fn window(self, period: Duration, every: Duration) -> Chain<'p> {
+        self.then(Window { period, every })
+    }
+}
+
+fn parse(program: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<What> {
+    let parser = &mut program.parser;
+    let (mut period, mut every) = (None, None);
+    parser.arguments(|parser| {
+        let span = parser.span;
+        if parser.is_word("every") {
+            parser.advance();
+            return set(&mut every, parser.duration()?, "every", span);
+        }
+        set(&mut period, parser.duration()?, "period", span)
+    })?;
+    let Some(given) = period else {
+        return buffer::parse(parser, call, every).map(What::from);
+    };
+    while let Some((property, span)) = parser.property(PROPERTIES)? {
+        let slot = match property {
+            "period" => &mut period,
+            _ => &mut every,
+        };
+        set(slot, parser.argument(Parser::duration)?, property, span)?;
+    }
+    Ok(What::from(Window {
+        period: given,
+        every: every.unwrap_or(given),
+    }))
+}
+
+impl Definition for Window {
+    fn name(&self) -> &'static str {
+        "window"
+    }
+
+    fn gives_windows(&self, _: bool) -> bool {
+        true
+    }
+
+    fn check_inputs(&self, inputs: &[Input<'_>]) -> Result<(), Rule> {
+        Buffer::check_inputs(inputs)
+    }
+
+    fn check(&mut self) -> Result<(), Rule> {
+        positive("period", self.period)?;
+        positive("every", self.every)?;
+        overlap(self.period, self.every)
+    }
+
+    fn write(&self, out: &mut Writer<'_, '_>) -> fmt::Result {
+        let every = format_args!("every {}", Time(self.every));
+        out.arguments(&[&Time(self.period), &every])
+    }
+
+    fn build(&self, context: &Context<'_>) -> Built {
+        let limits = context.limits;
+        let groups = Series::new(Limits {
+            // A window that may still be filled is not idle.
+            idle: limits.idle.max((self.period + self.every).saturating_mul(2)),
+            ..limits
+        });
+        let counts = Counts {
+            over_memory: groups.over_memory().clone(),
+            ..Counts::default()
+        };
+        Built::from(WindowOperator {
+            shape: Shape {
+                period: saturated(self.period),
+                every: saturated(self.every),
+            },
+            groups,
+            points: 0,
+            parts: 0,
+            limits,
+            retained: Retained::new(limits.bytes),
+            counts,
+        })
+    }
+}
+
+/// The operator of a `window`.
+struct WindowOperator {
     shape: Shape,
     groups: Series<Filling>,
     /// Points in all groups.
@@ -42,8 +151,8 @@ struct Counts {
     over_memory: Counter,
 }
 
-/// For how many more points there is room, and what counts those that are left out.
-struct Room<'a> {
+/// The capacity left for points, and the counter of points beyond it.
+struct Capacity<'a> {
     points: usize,
     over: &'a Counter,
 }
@@ -64,43 +173,7 @@ struct Part {
     last: i64,
 }
 
-impl Window {
-    pub(crate) fn new(period: Duration, every: Duration, limits: Limits) -> Window {
-        let groups = Series::new(Limits {
-            // A window that may still be filled is not idle.
-            idle: limits.idle.max((period + every).saturating_mul(2)),
-            ..limits
-        });
-        let counts = Counts {
-            over_memory: groups.over_memory().clone(),
-            ..Counts::default()
-        };
-        Window {
-            shape: Shape {
-                period: saturated(period),
-                every: saturated(every),
-            },
-            groups,
-            points: 0,
-            parts: 0,
-            limits,
-            retained: Retained::new(limits.bytes),
-            counts,
-        }
-    }
-
-    pub(crate) fn counters(&self) -> Counters {
-        let mut counters = vec![
-            ("late", self.counts.late.clone()),
-            ("between_windows", self.counts.between.clone()),
-            ("over_max_points", self.counts.over_max_points.clone()),
-        ];
-        counters.extend(self.groups.counters());
-        counters
-    }
-}
-
-impl Operator for Window {
+impl Operator for WindowOperator {
     fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) {
         let shape = self.shape;
         for (_, filling) in self.groups.expired() {
@@ -130,7 +203,7 @@ impl Operator for Window {
             // Windows that are full go on their way nevertheless.
             false => (0, &self.counts.over_memory),
         };
-        let room = |filling: &Filling| Room {
+        let room = |filling: &Filling| Capacity {
             points: most.saturating_sub(points + filling.points),
             over,
         };
@@ -158,19 +231,28 @@ impl Operator for Window {
         }
     }
 
-    fn save(&self) -> Option<Kept> {
+    fn counters(&self) -> Counters {
+        let mut counters = vec![
+            ("late", self.counts.late.clone()),
+            ("between_windows", self.counts.between.clone()),
+            ("over_max_points", self.counts.over_max_points.clone()),
+        ];
+        counters.extend(self.groups.counters());
+        counters
+    }
+
+    fn save(&self) -> Option<State> {
         let windows = self.groups.iter().map(|(group, filling)| {
             let parts = filling.parts.iter().map(|part| part.batch.to_block());
             ((**group).clone(), filling.end, parts.collect())
         });
-        Some(Kept::Windows(windows.collect()))
+        let windows: Vec<(Group, i64, Vec<Block>)> = windows.collect();
+        Some(State::new(self.points, &windows))
     }
 
-    fn restore(&mut self, kept: Kept) {
-        let Kept::Windows(windows) = kept else {
-            return;
-        };
-        for (group, end, blocks) in windows {
+    fn restore(&mut self, state: &State) {
+        let windows: Option<Vec<(Group, i64, Vec<Block>)>> = state.read();
+        for (group, end, blocks) in windows.into_iter().flatten() {
             let group: Arc<Group> = group.into();
             let parts = blocks.into_iter().filter_map(|block| {
                 let batch = Batch::all(block.into(), group.clone());
@@ -179,17 +261,17 @@ impl Operator for Window {
             });
             let parts: Vec<Part> = parts.collect();
             let points = parts.iter().map(|part| part.batch.rows.len()).sum();
-            let kept = parts.len();
+            let restored = parts.len();
             let new = || Filling { end, parts, points };
             if self.groups.entry(&group, points, new).is_some() {
                 self.points += points;
-                self.parts += kept;
+                self.parts += restored;
             }
         }
     }
 }
 
-impl Window {
+impl WindowOperator {
     /// Lets go of blocks of which little is kept, when it is time.
     fn compact(&mut self) {
         if self.retained.is_due() {
@@ -212,7 +294,7 @@ impl Filling {
         from: usize,
         to: usize,
         shape: Shape,
-        room: Room<'_>,
+        room: Capacity<'_>,
         counts: &Counts,
     ) {
         let mut rows = batch.rows.slice(from, to);

@@ -1,37 +1,23 @@
-//! `count`, `sum`, `mean` and others: one point for a window; `distinct`: a window of them.
-//!
-//! The point's time is the window's end, its tags are those of the group. `min`, `max`, `percentile`,
-//! `first` and `last` select a point: its tags and other fields are those of the result, and its time
-//! if that is wanted. A window in which no point has the field makes no point, but for `count`, which
-//! makes a zero. Values that are no numbers are left out, and so is a window whose sum does not fit
-//! into 64 bits.
-//!
-//! Of points that are in no window, those of one time are taken together, once a point of another time
-//! has come.
+//! The work of an aggregate: one point for a window, or a window of distinct values.
 
-mod number;
-
-use super::buffer::Buffer;
-use super::faults::Faults;
-use super::{Counters, Kept, Operator};
+use super::number::{Number, Sum, median, stddev};
+use super::{Aggregate, Aggregation};
 use crate::batch::{Batch, Flow, Rows, Window};
 use crate::block::{Block, Cells, Column, Data, Words};
-use crate::pipeline::Aggregate as Function;
+use crate::node::faults::Faults;
+use crate::node::{Counters, Operator, State};
+use crate::nodes::buffer::BufferOperator;
 use crate::{Kind, Value};
-use number::{Number, Sum, median, stddev};
 use rustc_hash::FxHashSet;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// See the [module](self).
-pub(crate) struct Aggregate {
-    pub(crate) function: Function,
-    pub(crate) field: Arc<str>,
-    pub(crate) into: Arc<str>,
-    pub(crate) point_times: bool,
-    pub(crate) faults: Faults,
-    /// Of one that is fed points: those of the present time, which are a window of their own.
-    pub(crate) moments: Option<Buffer>,
+pub(super) struct AggregateOperator {
+    pub(super) of: Aggregation,
+    pub(super) faults: Faults,
+    /// For an aggregate that is fed points: collects the points of one time, which count as a window.
+    pub(super) moments: Option<BufferOperator>,
 }
 
 /// A point of a window, and its value.
@@ -54,7 +40,7 @@ enum Fault {
     Sum { field: Arc<str> },
 }
 
-impl Operator for Aggregate {
+impl Operator for AggregateOperator {
     fn take(&mut self, input: usize, flow: Flow, out: &mut Vec<Flow>) {
         match flow {
             Flow::Window(window) => self.window(&window, out),
@@ -73,33 +59,33 @@ impl Operator for Aggregate {
         }
     }
 
-    fn save(&self) -> Option<Kept> {
+    fn counters(&self) -> Counters {
+        let mut counters = vec![("errors", self.faults.counter())];
+        counters.extend(self.moments.iter().flat_map(Operator::counters));
+        counters
+    }
+
+    fn save(&self) -> Option<State> {
         self.moments.as_ref().and_then(Operator::save)
     }
 
-    fn restore(&mut self, kept: Kept) {
+    fn restore(&mut self, state: &State) {
         if let Some(moments) = &mut self.moments {
-            moments.restore(kept);
+            moments.restore(state);
         }
     }
 }
 
-impl Aggregate {
-    pub(crate) fn counters(&self) -> Counters {
-        let mut counters = vec![("errors", self.faults.counter())];
-        counters.extend(self.moments.iter().flat_map(Buffer::counters));
-        counters
-    }
-
+impl AggregateOperator {
     fn window(&self, window: &Window, out: &mut Vec<Flow>) {
-        if self.function == Function::Distinct {
+        if self.of.function == Aggregate::Distinct {
             out.extend(self.distinct(window));
-        } else if self.function.selects() {
+        } else if self.of.function.selects() {
             let selected = self.select(window);
             out.extend(selected.map(|found| Flow::Points(self.selected(window, found))));
         } else if let Some(value) = self.apply(window)
             // Points of a time of which none has the field are none to count.
-            && (self.moments.is_none() || value != Value::Integer(0) || self.function != Function::Count)
+            && (self.moments.is_none() || value != Value::Integer(0) || self.of.function != Aggregate::Count)
         {
             out.push(Flow::Points(self.point(window, vec![value])));
         }
@@ -109,27 +95,27 @@ impl Aggregate {
         let parts = window
             .batches
             .iter()
-            .filter_map(|batch| Some((&*batch.block.column(&self.field)?.data, &batch.rows)));
-        match self.function {
-            Function::Count => {
+            .filter_map(|batch| Some((&*batch.block.column(&self.of.field)?.data, &batch.rows)));
+        match self.of.function {
+            Aggregate::Count => {
                 let count: usize = parts.map(|(data, rows)| count(data, rows)).sum();
                 Some(Value::Integer(count as i64))
             }
-            Function::Sum | Function::Mean => {
+            Aggregate::Sum | Aggregate::Mean => {
                 let mut sum = Sum::default();
                 for (data, rows) in parts {
                     self.numbers(data, rows, |_, number| sum.add(number));
                 }
-                if self.function == Function::Mean {
+                if self.of.function == Aggregate::Mean {
                     return sum.mean().map(Value::Float);
                 }
                 sum.value().unwrap_or_else(|| {
-                    let field = self.field.clone();
+                    let field = self.of.field.clone();
                     self.faults.add(sum.count as usize, &Fault::Sum { field });
                     None
                 })
             }
-            Function::Spread => {
+            Aggregate::Spread => {
                 let (mut least, mut most) = (None::<Number>, None::<Number>);
                 for (data, rows) in parts {
                     self.numbers(data, rows, |_, number| {
@@ -139,18 +125,18 @@ impl Aggregate {
                 }
                 most.zip(least).and_then(|(most, least)| most.less(least))
             }
-            Function::Median | Function::Stddev => {
+            Aggregate::Median | Aggregate::Stddev => {
                 let mut values = Vec::new();
                 for (data, rows) in parts {
                     self.numbers(data, rows, |_, number| values.push(number.float()));
                 }
-                let result = match self.function {
-                    Function::Median => median(&mut values),
+                let result = match self.of.function {
+                    Aggregate::Median => median(&mut values),
                     _ => stddev(&values),
                 };
                 result.map(Value::Float)
             }
-            _ => unreachable!("{:?} is no single number of all", self.function),
+            _ => unreachable!("{:?} is no single number of all", self.of.function),
         }
     }
 
@@ -160,19 +146,19 @@ impl Aggregate {
             let column = batch
                 .block
                 .fields()
-                .find(|column| column.name == self.field)?;
+                .find(|column| column.name == self.of.field)?;
             Some((batch, &*column.data))
         });
         let mut best: Option<Selected<'a>> = None;
-        match self.function {
-            Function::First | Function::Last => {
+        match self.of.function {
+            Aggregate::First | Aggregate::Last => {
                 let time = |found: &Selected<'_>| found.batch.block.times[found.row];
                 for (batch, data) in parts {
                     for row in batch.rows.iter() {
                         let Some(value) = data.get(row) else { continue };
                         let next = Selected { batch, row, value };
-                        let better = best.as_ref().is_none_or(|best| match self.function {
-                            Function::First => time(&next) < time(best),
+                        let better = best.as_ref().is_none_or(|best| match self.of.function {
+                            Aggregate::First => time(&next) < time(best),
                             _ => time(&next) >= time(best),
                         });
                         if better {
@@ -182,7 +168,7 @@ impl Aggregate {
                 }
                 best
             }
-            Function::Percentile(percent) => {
+            Aggregate::Percentile(percent) => {
                 let mut numbers = Vec::new();
                 for (batch, data) in parts {
                     self.numbers(data, &batch.rows, |row, number| {
@@ -197,8 +183,8 @@ impl Aggregate {
                 Some(Selected { batch, row, value })
             }
             _ => {
-                let wanted = match self.function {
-                    Function::Min => Ordering::Less,
+                let wanted = match self.of.function {
+                    Aggregate::Min => Ordering::Less,
                     _ => Ordering::Greater,
                 };
                 let mut known: Option<Number> = None;
@@ -221,14 +207,14 @@ impl Aggregate {
         let mut block = found.batch.block.gather(&[found.row as u32]);
         // What other points have is missing here.
         block.columns.retain(|column| {
-            let replaced = column.name == self.field || column.name == self.into;
+            let replaced = column.name == self.of.field || column.name == self.of.into;
             column.data.get(0).is_some() && (column.is_tag() || !replaced)
         });
         block.columns.push(Column {
-            name: self.into.clone(),
+            name: self.of.into.clone(),
             data: Arc::new(Data::from(found.value)),
         });
-        if !self.point_times {
+        if !self.of.point_times {
             block.times = Arc::from([window.end]);
         }
         Batch::all(Arc::new(block), found.batch.group.clone())
@@ -242,7 +228,7 @@ impl Aggregate {
             let column = batch
                 .block
                 .fields()
-                .find(|column| column.name == self.field);
+                .find(|column| column.name == self.of.field);
             let cells = column.map(|column| batch.rows.iter().map(|row| column.data.get(row)));
             for value in cells.into_iter().flatten().flatten() {
                 if seen.insert(distinct_key(&value)) {
@@ -294,8 +280,8 @@ impl Aggregate {
     fn no_number(&self, values: usize, kind: Kind) {
         if values > 0 {
             let fault = Fault::Kind {
-                function: self.function.name(),
-                field: self.field.clone(),
+                function: self.of.function.name(),
+                field: self.of.field.clone(),
                 kind,
             };
             self.faults.add(values, &fault);
@@ -315,7 +301,7 @@ impl Aggregate {
         };
         let mut columns: Vec<Column> = of.group.tags.iter().map(tag).collect();
         columns.push(Column {
-            name: self.into.clone(),
+            name: self.of.into.clone(),
             data: Arc::new(match (values.pop(), rows) {
                 (Some(value), 1) => Data::from(value),
                 (last, _) => {

@@ -1,21 +1,13 @@
-//! `join`: points of several inputs that belong to one time.
-//!
-//! A time belongs to the multiple of the tolerance nearest to it. Points of one group whose times
-//! belong to the same multiple are joined, the first with the first, the second with the second. Once
-//! every input has gone past a time, or all have ended, its points that lack a partner are filled, or
-//! counted and left out; so are the oldest when too many wait. With `.on`, which points belong together
-//! is decided in [`matching`].
+//! The work of a `join`: which points wait for a partner, and what becomes of a set of partners.
 
-mod matching;
-
-use super::retain::Retained;
-use super::series::{Limits, Series};
-use super::{Counter, Counters, Kept, Operator};
+use super::matching::{self, Matching};
+use super::{Fill, Join};
 use crate::Value;
 use crate::batch::{Batch, Flow, Group, Rows};
 use crate::block::{Block, Column, Data, Origin, Words};
-use crate::pipeline::{self, Fill};
-use matching::Matching;
+use crate::node::retain::Retained;
+use crate::node::series::{Limits, Series};
+use crate::node::{Counter, Counters, Operator, State};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -28,8 +20,8 @@ const CELLS_PER_VALUE: usize = 4;
 const NAMES: usize = 4096;
 
 /// See the [module](self).
-pub(crate) struct Join {
-    join: pipeline::Join,
+pub(super) struct JoinOperator {
+    join: Join,
     /// At least 1.
     tolerance: i64,
     inputs: usize,
@@ -68,9 +60,9 @@ struct Set {
     points: Vec<Option<Batch>>,
 }
 
-/// What a join keeps.
+/// The saved state of a join.
 #[derive(Debug, Default, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Saved {
+struct Saved {
     /// How far the inputs of each group have come.
     heads: Vec<(Group, Vec<Option<i64>>)>,
     /// Points that wait in groups: input, time.
@@ -79,16 +71,10 @@ pub(crate) struct Saved {
     matching: matching::Saved,
 }
 
-impl Saved {
-    pub(crate) fn points(&self) -> usize {
-        self.waiting.len() + self.matching.points()
-    }
-}
-
-impl Join {
-    pub(crate) fn new(join: pipeline::Join, limits: Limits) -> Join {
+impl JoinOperator {
+    pub(super) fn new(join: Join, limits: Limits) -> JoinOperator {
         let inputs = join.names.len();
-        Join {
+        JoinOperator {
             tolerance: i64::try_from(join.tolerance.as_nanos())
                 .unwrap_or(i64::MAX)
                 .max(1),
@@ -104,12 +90,6 @@ impl Join {
             unmatched: Counter::default(),
             join,
         }
-    }
-
-    pub(crate) fn counters(&self) -> Counters {
-        let mut counters = vec![("unmatched", self.unmatched.clone())];
-        counters.extend(self.groups.counters());
-        counters
     }
 
     /// Puts a point among those of its group that wait.
@@ -373,7 +353,7 @@ fn tag_column((name, value): &(Arc<str>, Arc<str>), rows: usize) -> Column {
     }
 }
 
-impl Operator for Join {
+impl Operator for JoinOperator {
     fn take(&mut self, input: usize, flow: Flow, out: &mut Vec<Flow>) {
         for (_, waiting) in self.groups.expired() {
             let slots = waiting.times.values().flat_map(|slot| slot.iter());
@@ -421,7 +401,13 @@ impl Operator for Join {
         }
     }
 
-    fn save(&self) -> Option<Kept> {
+    fn counters(&self) -> Counters {
+        let mut counters = vec![("unmatched", self.unmatched.clone())];
+        counters.extend(self.groups.counters());
+        counters
+    }
+
+    fn save(&self) -> Option<State> {
         let mut saved = Saved::default();
         // In the order of arrival.
         let mut points = Vec::new();
@@ -444,11 +430,12 @@ impl Operator for Join {
         if let Some(matching) = &self.matching {
             saved.matching = matching.save();
         }
-        Some(Kept::Join(saved))
+        let points = saved.waiting.len() + saved.matching.points();
+        Some(State::new(points, &saved))
     }
 
-    fn restore(&mut self, kept: Kept) {
-        let Kept::Join(saved) = kept else {
+    fn restore(&mut self, state: &State) {
+        let Some(saved) = state.read::<Saved>() else {
             return;
         };
         for (input, time, group, block) in saved.waiting {

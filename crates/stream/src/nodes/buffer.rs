@@ -1,22 +1,236 @@
-//! `window().period(…)` and `window().periodCount(…)`: windows as kapacitor has them.
+//! `window().period(…)` and `window().periodCount(…)`: windows as Kapacitor has them.
 //!
 //! A window by time ends `every` after the first point of its group, or at a multiple of `every` if it is
-//! aligned, and is handed on when a point comes that is not before its end. The next one ends `every`
-//! after that point. A point goes into the window being filled, however old it is; those older than the
-//! period are let go of from the front. A window by count holds the last points. What is being filled
-//! when the stream ends is not handed on; when the engine is suspended, it is saved.
+//! aligned, and is sent when a point arrives that is not before its end. The next one ends `every` after
+//! that point. A point goes into the window being filled, however old it is; points older than the
+//! period are dropped from the front. A window by count holds the last points. The window being filled
+//! when the stream ends is not sent; when the engine is suspended, it is saved.
 
-use super::retain::Retained;
-use super::series::{Limits, Series};
-use super::{Counter, Counters, Kept, Operator};
 use crate::batch::{Batch, Flow, Group, Window as Filled};
-use crate::pipeline;
+use crate::block::Block;
+use crate::language::{Call, Parsed, Parser, set};
+use crate::node::retain::Retained;
+use crate::node::series::{Limits, Series};
+use crate::node::{Built, Context, Counter, Counters, Definition, Input, Operator, State};
+use crate::pipeline::{Chain, MAX_COUNT, Rule, Time, Writer, fits, overlap, positive};
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// See the [module](self).
-pub(crate) struct Buffer {
+/// Properties of a window whose period does not stand in the parentheses.
+pub(super) const PROPERTIES: &[&str] = &[
+    "period",
+    "every",
+    "align",
+    "fillPeriod",
+    "periodCount",
+    "everyCount",
+];
+
+/// A window as Kapacitor has it: it begins with the first point of its group, and is sent when a point
+/// arrives that lies beyond its end. The window being filled when the stream ends is not sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Buffer {
+    /// The points of a period of time.
+    Time {
+        /// The length of a window.
+        period: Duration,
+        /// The distance between two windows; zero sends one for every point.
+        every: Duration,
+        /// True if windows end at multiples of `every`.
+        align: bool,
+        /// True if the first window waits until its period is full.
+        fill_period: bool,
+    },
+    /// The last points.
+    Count {
+        /// The number of points in a window.
+        period: u64,
+        /// The number of points between two windows.
+        every: u64,
+        /// True if the first window waits until it is full.
+        fill_period: bool,
+    },
+}
+
+impl<'p> Chain<'p> {
+    /// Adds a `window().period(…)` or `window().periodCount(…)`: windows as Kapacitor has them.
+    pub fn buffer(self, buffer: Buffer) -> Chain<'p> {
+        self.then(buffer)
+    }
+}
+
+/// Reads the properties of a `window` without a period in its parentheses. `every`: what stood there.
+pub(super) fn parse(
+    parser: &mut Parser<'_>,
+    call: &Call<'_>,
+    mut every: Option<Duration>,
+) -> Parsed<Buffer> {
+    let (mut period, mut align, mut fill_period) = (None, false, false);
+    let (mut period_count, mut every_count) = (None, None);
+    while let Some((property, span)) = parser.property(PROPERTIES)? {
+        match property {
+            "align" | "fillPeriod" => {
+                parser.nothing()?;
+                align |= property == "align";
+                fill_period |= property == "fillPeriod";
+            }
+            "periodCount" | "everyCount" => {
+                let slot = match property {
+                    "periodCount" => &mut period_count,
+                    _ => &mut every_count,
+                };
+                set(slot, parser.argument(Parser::count)?, property, span)?;
+            }
+            _ => {
+                let slot = match property {
+                    "period" => &mut period,
+                    _ => &mut every,
+                };
+                set(slot, parser.argument(Parser::duration)?, property, span)?;
+            }
+        }
+    }
+    match (period, period_count) {
+        (Some(period), None) if every_count.is_none() => Ok(Buffer::Time {
+            period,
+            every: every.unwrap_or_default(),
+            align,
+            fill_period,
+        }),
+        (None, Some(period)) if every.is_none() && !align => Ok(Buffer::Count {
+            period,
+            every: every_count.unwrap_or(1),
+            fill_period,
+        }),
+        (None, None) => call.missing("a period: `window(10s)` or `.period(10s)`"),
+        _ => call.missing(
+            "either `.period(…)` and `.every(…)`, or `.periodCount(…)` and `.everyCount(…)`",
+        ),
+    }
+}
+
+impl Buffer {
+    /// Windows hold points, not windows.
+    pub(super) fn check_inputs(inputs: &[Input<'_>]) -> Result<(), Rule> {
+        match Input::of_windows(inputs) {
+            Some(input) => Err(Rule::WindowOfWindows { input }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Definition for Buffer {
+    fn name(&self) -> &'static str {
+        "window"
+    }
+
+    fn gives_windows(&self, _: bool) -> bool {
+        true
+    }
+
+    fn check_inputs(&self, inputs: &[Input<'_>]) -> Result<(), Rule> {
+        Buffer::check_inputs(inputs)
+    }
+
+    fn check(&mut self) -> Result<(), Rule> {
+        match *self {
+            Buffer::Time { period, every, .. } => {
+                positive("period", period)?;
+                fits("every", every)?;
+                match every.is_zero() {
+                    true => Ok(()),
+                    false => overlap(period, every),
+                }
+            }
+            Buffer::Count { period, every, .. } => {
+                for (property, count) in [("periodCount", period), ("everyCount", every)] {
+                    if count == 0 {
+                        return Err(Rule::NotPositive { property });
+                    }
+                    if count > MAX_COUNT {
+                        let most = MAX_COUNT;
+                        return Err(Rule::TooMany {
+                            property,
+                            count,
+                            most,
+                        });
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn write(&self, out: &mut Writer<'_, '_>) -> fmt::Result {
+        out.arguments(&[])?;
+        let fill_period = match self {
+            Buffer::Time {
+                period,
+                every,
+                align,
+                fill_period,
+            } => {
+                out.property("period", &[&Time(*period)])?;
+                out.property("every", &[&Time(*every)])?;
+                out.flag("align", *align)?;
+                fill_period
+            }
+            Buffer::Count {
+                period,
+                every,
+                fill_period,
+            } => {
+                out.property("periodCount", &[period])?;
+                out.property("everyCount", &[every])?;
+                fill_period
+            }
+        };
+        out.flag("fillPeriod", *fill_period)
+    }
+
+    fn build(&self, context: &Context<'_>) -> Built {
+        let (shape, span) = match *self {
+            Buffer::Time {
+                period,
+                every,
+                align,
+                fill_period,
+            } => {
+                let shape = Shape::Time {
+                    period: nanos(period),
+                    every: nanos(every),
+                    align,
+                    fill: fill_period,
+                };
+                (shape, period + every)
+            }
+            Buffer::Count {
+                period,
+                every,
+                fill_period,
+            } => {
+                let shape = Shape::Count {
+                    period: period as usize,
+                    every: every as i64,
+                    fill: fill_period,
+                };
+                (shape, Duration::ZERO)
+            }
+        };
+        // A window that may still be filled is not idle.
+        let idle = context.limits.idle.max(span.saturating_mul(2));
+        let limits = Limits {
+            idle,
+            ..context.limits
+        };
+        Built::from(BufferOperator::of(shape, limits))
+    }
+}
+
+/// The operator of a [`Buffer`].
+pub(super) struct BufferOperator {
     shape: Shape,
     groups: Series<Filling>,
     /// Points in all groups.
@@ -55,48 +269,14 @@ struct Filling {
     points: usize,
 }
 
-impl Buffer {
-    pub(crate) fn new(buffer: &pipeline::Buffer, limits: Limits) -> Buffer {
-        let (shape, span) = match *buffer {
-            pipeline::Buffer::Time {
-                period,
-                every,
-                align,
-                fill_period,
-            } => {
-                let shape = Shape::Time {
-                    period: nanos(period),
-                    every: nanos(every),
-                    align,
-                    fill: fill_period,
-                };
-                (shape, period + every)
-            }
-            pipeline::Buffer::Count {
-                period,
-                every,
-                fill_period,
-            } => {
-                let shape = Shape::Count {
-                    period: period as usize,
-                    every: every as i64,
-                    fill: fill_period,
-                };
-                (shape, Duration::ZERO)
-            }
-        };
-        // A window that may still be filled is not idle.
-        let idle = limits.idle.max(span.saturating_mul(2));
-        Buffer::of(shape, Limits { idle, ..limits })
+impl BufferOperator {
+    /// Collects points of one time.
+    pub(crate) fn moments(limits: Limits) -> BufferOperator {
+        BufferOperator::of(Shape::Moment, limits)
     }
 
-    /// Points of one time.
-    pub(crate) fn moments(limits: Limits) -> Buffer {
-        Buffer::of(Shape::Moment, limits)
-    }
-
-    fn of(shape: Shape, limits: Limits) -> Buffer {
-        Buffer {
+    fn of(shape: Shape, limits: Limits) -> BufferOperator {
+        BufferOperator {
             shape,
             groups: Series::new(limits),
             points: 0,
@@ -105,12 +285,6 @@ impl Buffer {
             retained: Retained::new(limits.bytes),
             over_max_points: Counter::default(),
         }
-    }
-
-    pub(crate) fn counters(&self) -> Counters {
-        let mut counters = vec![("over_max_points", self.over_max_points.clone())];
-        counters.extend(self.groups.counters());
-        counters
     }
 
     fn compact(&mut self) {
@@ -125,7 +299,7 @@ impl Buffer {
     }
 }
 
-impl Operator for Buffer {
+impl Operator for BufferOperator {
     fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) {
         for (_, filling) in self.groups.expired() {
             self.points -= filling.points;
@@ -160,7 +334,7 @@ impl Operator for Buffer {
         // The counters belong to the same structure as the groups.
         let over = over.clone();
         let filling = self.groups.get_mut(&batch.group).expect("it is there");
-        let room = Room { most, over };
+        let room = Capacity { most, over };
         filling.take(&batch, shape, &room, out);
         self.points = others + filling.points;
         self.parts = self.parts - parts_before + filling.parts.len();
@@ -168,25 +342,30 @@ impl Operator for Buffer {
         self.compact();
     }
 
-    fn save(&self) -> Option<Kept> {
+    fn counters(&self) -> Counters {
+        let mut counters = vec![("over_max_points", self.over_max_points.clone())];
+        counters.extend(self.groups.counters());
+        counters
+    }
+
+    fn save(&self) -> Option<State> {
         let windows = self.groups.iter().map(|(group, filling)| {
             let parts = filling.parts.iter().map(Batch::to_block);
             ((**group).clone(), filling.next, parts.collect())
         });
-        Some(Kept::Windows(windows.collect()))
+        let windows: Vec<(Group, i64, Vec<Block>)> = windows.collect();
+        Some(State::new(self.points, &windows))
     }
 
-    fn restore(&mut self, kept: Kept) {
-        let Kept::Windows(windows) = kept else {
-            return;
-        };
-        for (group, next, blocks) in windows {
+    fn restore(&mut self, state: &State) {
+        let windows: Option<Vec<(Group, i64, Vec<Block>)>> = state.read();
+        for (group, next, blocks) in windows.into_iter().flatten() {
             let group: Arc<Group> = group.into();
             let parts = blocks.into_iter();
             let parts = parts.map(|block| Batch::all(block.into(), group.clone()));
             let parts: VecDeque<Batch> = parts.collect();
             let points = parts.iter().map(|batch| batch.rows.len()).sum();
-            let kept = parts.len();
+            let restored = parts.len();
             let new = || Filling {
                 next,
                 parts,
@@ -194,20 +373,20 @@ impl Operator for Buffer {
             };
             if self.groups.entry(&group, points, new).is_some() {
                 self.points += points;
-                self.parts += kept;
+                self.parts += restored;
             }
         }
     }
 }
 
-/// How many points a group may keep, and what counts those beyond.
-struct Room {
+/// The points that a group may hold, and the counter of points beyond them.
+struct Capacity {
     most: usize,
     over: Counter,
 }
 
 impl Filling {
-    fn take(&mut self, batch: &Batch, shape: Shape, room: &Room, out: &mut Vec<Flow>) {
+    fn take(&mut self, batch: &Batch, shape: Shape, room: &Capacity, out: &mut Vec<Flow>) {
         let mut begun = 0;
         for (place, row) in batch.rows.iter().enumerate() {
             let time = batch.block.times[row];
@@ -266,7 +445,7 @@ impl Filling {
         }
     }
 
-    fn add(&mut self, batch: &Batch, from: usize, to: usize, room: &Room) {
+    fn add(&mut self, batch: &Batch, from: usize, to: usize, room: &Capacity) {
         let fits = (to - from).min(room.most.saturating_sub(self.points));
         if fits < to - from {
             room.over.add(to - from - fits);

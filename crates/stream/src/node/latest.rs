@@ -1,8 +1,8 @@
-//! `http_out`: the latest window or point of every group, for those who ask.
+//! The latest window or point of every group of a node, for whoever asks.
 
+use super::operator::Counters;
 use super::retain::Retained;
 use super::series::{Limits, Series};
-use super::{Counters, Operator};
 use crate::batch::Flow;
 use crate::json::json;
 use parking_lot::Mutex;
@@ -26,7 +26,7 @@ impl Latest {
         })))
     }
 
-    fn set(&self, flow: Flow) {
+    pub(crate) fn set(&self, flow: Flow) {
         let mut shown = self.0.lock();
         let Shown { flows, retained } = &mut *shown;
         drop(flows.expired());
@@ -66,24 +66,5 @@ impl Latest {
 
     pub(crate) fn counters(&self) -> Counters {
         self.0.lock().flows.counters()
-    }
-}
-
-/// Keeps the latest for those who ask, and passes everything on.
-pub(crate) struct HttpOut(pub(crate) Latest);
-
-impl Operator for HttpOut {
-    fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) {
-        let shown = match &flow {
-            // Of points the last one, however they are divided into batches.
-            Flow::Points(batch) => {
-                let rows = batch.rows.len();
-                let last = batch.rows.slice(rows.saturating_sub(1), rows);
-                Flow::Points(batch.with_rows(last))
-            }
-            Flow::Window(_) => flow.clone(),
-        };
-        self.0.set(shown);
-        out.push(flow);
     }
 }

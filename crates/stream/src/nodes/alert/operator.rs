@@ -1,44 +1,47 @@
-//! `alert`: points that are worth one, and those at which it ends.
-//!
-//! Each group has a level, OK at first. A point takes the highest level whose condition is true for it,
-//! but stays at the one of the point before if that has a reset which is not true. Points of another
-//! level than OK are handed on, and so is the one at which a group returns to OK. A window has the
-//! highest level of its points, or with `.all()` the lowest. A point for which a condition has no answer changes nothing.
+//! The work of an `alert`: the level of each group, and what is reported of it.
 
-use super::derive::{evaluate, with_field};
-use super::faults::Faults;
-use super::queue::{Body, Counts, Queue};
-use super::series::{Limits, Series};
-use super::{Counter, Counters, Kept, Operator};
+use super::{Added, Alert};
 use crate::Value;
 use crate::batch::{Batch, Flow, Group, Rows, Window};
 use crate::block::{Block, Cells, Column, Data, Words};
 use crate::json::json;
-use crate::pipeline::{self, Added, Place, Template, written_duration};
+use crate::node::evaluate::{evaluate, with_field};
+use crate::node::faults::Faults;
+use crate::node::queue::{Body, Counts, Queue};
+use crate::node::series::Series;
+use crate::node::{Context, Counter, Counters, Operator, State};
+use crate::pipeline::{Place, Template, written_duration};
 use std::sync::Arc;
 
 /// See the [module](self).
-pub(crate) struct Alert {
-    alert: pipeline::Alert,
+pub(super) struct AlertOperator {
+    alert: Alert,
     id: Template,
     message: Template,
     task: Arc<str>,
-    levels: Series<State>,
+    levels: Series<GroupLevel>,
     /// Files and receivers to which alerts go.
     handlers: Vec<Handler>,
     alerts: Counter,
     faults: Faults,
 }
 
-/// Where alerts go beside the next node.
-pub(crate) struct Handler {
-    pub(crate) queue: Queue,
-    pub(crate) counts: Counts,
+/// A receiver of alerts beside the next node.
+pub(super) struct Handler {
+    queue: Queue,
+    counts: Counts,
+}
+
+impl Handler {
+    pub(super) fn new(queue: Queue) -> Handler {
+        let counts = Counts::default();
+        Handler { queue, counts }
+    }
 }
 
 /// What is known of a group. Times are those of points.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
-pub(crate) struct State {
+struct GroupLevel {
     level: u8,
     /// When it was last OK, or handed on first since then.
     since: i64,
@@ -67,37 +70,22 @@ struct Texts {
 /// Whether the conditions of the levels, and their resets, are true for each row.
 type Marks = [Option<Vec<bool>>; 6];
 
-impl Alert {
-    pub(crate) fn new(
-        alert: &pipeline::Alert,
-        task: Arc<str>,
-        limits: Limits,
-        handlers: Vec<Handler>,
-        faults: Faults,
-    ) -> Alert {
+impl AlertOperator {
+    pub(super) fn new(alert: &Alert, context: &Context<'_>, handlers: Vec<Handler>) -> Self {
         let template = |text: &Option<Arc<str>>, default: &str| {
             let text = text.as_deref().unwrap_or(default);
             Template::new(text).expect("the pipeline was checked")
         };
-        Alert {
+        AlertOperator {
             id: template(&alert.id, "{{ .Name }}:{{ .Group }}"),
             message: template(&alert.message, "{{ .ID }} is {{ .Level }}"),
             alert: alert.clone(),
-            task,
-            levels: Series::new(limits),
+            task: context.task.clone(),
+            levels: Series::new(context.limits),
             handlers,
             alerts: Counter::default(),
-            faults,
+            faults: context.faults.clone(),
         }
-    }
-
-    pub(crate) fn counters(&self) -> Counters {
-        let mut counters = vec![("alerts", self.alerts.clone())];
-        counters.push(("errors", self.faults.counter()));
-        counters.extend(self.levels.counters());
-        let dropped = self.handlers.iter();
-        counters.extend(dropped.map(|handler| ("not_delivered", handler.counts.failed.clone())));
-        counters
     }
 
     /// What is true for each row of a batch. Rows without an answer are taken out of it.
@@ -125,7 +113,7 @@ impl Alert {
     fn points(&mut self, mut batch: Batch) -> Option<Batch> {
         let marks = self.marks(&mut batch);
         let points = batch.rows.len();
-        let state = self.levels.entry(&batch.group, points, State::default)?;
+        let state = self.levels.entry(&batch.group, points, GroupLevel::default)?;
         let mut events = Vec::new();
         for (at, row) in batch.rows.iter().enumerate() {
             let level = next_level(&marks, at, state.level);
@@ -142,7 +130,7 @@ impl Alert {
         let rows: Vec<u32> = events.iter().map(|event| event.row).collect();
         let block = batch.block.gather(&rows);
         let texts = self.texts(&block, &batch.group, &events);
-        let told = self.added(&block, &events, &texts);
+        let told = self.with_added(&block, &events, &texts);
         let batch = Batch::all(Arc::new(told), batch.group);
         if !self.handlers.is_empty() {
             for (at, event) in events.iter().enumerate() {
@@ -181,7 +169,7 @@ impl Alert {
             .map(|batch| self.marks(batch))
             .collect();
         let points = window.batches.iter().map(|batch| batch.rows.len()).sum();
-        let state = self.levels.entry(&group, points, State::default)?;
+        let state = self.levels.entry(&group, points, GroupLevel::default)?;
         let mut worst: Option<(u8, usize, usize)> = None;
         let mut lowest = u8::MAX;
         for (place, (batch, marks)) in window.batches.iter().zip(&marks).enumerate() {
@@ -205,7 +193,7 @@ impl Alert {
         for batch in &mut window.batches {
             let block = batch.to_block();
             let events: Vec<Event> = (0..block.rows()).map(|_| Event { ..event }).collect();
-            let told = self.added(&block, &events, &vec![texts.clone(); block.rows()]);
+            let told = self.with_added(&block, &events, &vec![texts.clone(); block.rows()]);
             *batch = Batch::all(Arc::new(told), group.clone());
         }
         let flow = Flow::Window(window);
@@ -217,7 +205,7 @@ impl Alert {
     }
 
     /// The fields and tags that are asked for.
-    fn added(&self, block: &Block, events: &[Event], texts: &[Texts]) -> Block {
+    fn with_added(&self, block: &Block, events: &[Event], texts: &[Texts]) -> Block {
         let mut block = block.clone();
         let names = NAMES.map(Arc::<str>::from);
         for (added, name) in &self.alert.adds {
@@ -331,9 +319,9 @@ fn next_level(marks: &Marks, at: usize, current: u8) -> u8 {
     highest(current, 1).unwrap_or(0)
 }
 
-impl State {
+impl GroupLevel {
     /// Takes the next level. What is told of it, if anything is.
-    fn event(&mut self, alert: &pipeline::Alert, level: u8, time: i64) -> Option<Event> {
+    fn event(&mut self, alert: &Alert, level: u8, time: i64) -> Option<Event> {
         let previous = std::mem::replace(&mut self.level, level);
         if previous == 0 {
             self.since = time;
@@ -382,7 +370,7 @@ fn column(name: &Arc<str>, data: Data) -> Column {
     }
 }
 
-impl Operator for Alert {
+impl Operator for AlertOperator {
     fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) {
         drop(self.levels.expired());
         let told = match flow {
@@ -397,23 +385,45 @@ impl Operator for Alert {
         handlers.map(|handler| handler.queue.clone()).collect()
     }
 
-    fn save(&self) -> Option<Kept> {
-        let levels = self.levels.iter().filter(|(_, state)| state.level > 0);
-        let levels = levels.map(|(group, state)| ((**group).clone(), *state));
-        let bodies = self.handlers.iter().map(|handler| handler.queue.rest());
-        Some(Kept::Alert(levels.collect(), bodies.collect()))
+    fn counters(&self) -> Counters {
+        let mut counters = vec![("alerts", self.alerts.clone())];
+        counters.push(("errors", self.faults.counter()));
+        counters.extend(self.levels.counters());
+        let failed = self.handlers.iter();
+        counters.extend(failed.map(|handler| ("not_delivered", handler.counts.failed.clone())));
+        counters
     }
 
-    fn restore(&mut self, kept: Kept) {
-        let Kept::Alert(levels, bodies) = kept else {
+    fn save(&self) -> Option<State> {
+        let levels = self.levels.iter().filter(|(_, level)| level.level > 0);
+        let levels = levels.map(|(group, level)| ((**group).clone(), *level));
+        let bodies = self.handlers.iter().map(|handler| handler.queue.rest());
+        let saved = SavedAlert {
+            levels: levels.collect(),
+            bodies: bodies.collect(),
+        };
+        let points = saved.bodies.iter().map(Vec::len).sum();
+        Some(State::new(points, &saved))
+    }
+
+    fn restore(&mut self, state: &State) {
+        let Some(saved) = state.read::<SavedAlert>() else {
             return;
         };
-        for (group, mut state) in levels {
-            state.level = state.level.min(NAMES.len() as u8 - 1);
-            self.levels.entry(&Arc::new(group), 0, || state);
+        for (group, mut level) in saved.levels {
+            level.level = level.level.min(NAMES.len() as u8 - 1);
+            self.levels.entry(&Arc::new(group), 0, || level);
         }
-        for (handler, bodies) in self.handlers.iter().zip(bodies) {
+        for (handler, bodies) in self.handlers.iter().zip(saved.bodies) {
             handler.queue.refill(bodies, &handler.counts);
         }
     }
+}
+
+/// The saved state of an alert.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct SavedAlert {
+    levels: Vec<(Group, GroupLevel)>,
+    /// For each handler, what has not been delivered.
+    bodies: Vec<Vec<String>>,
 }

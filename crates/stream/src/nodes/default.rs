@@ -1,24 +1,90 @@
 //! `default`: values for fields and tags that a point does not have.
 
-use super::Operator;
 use crate::Value;
 use crate::batch::{Batch, Flow};
 use crate::block::{Block, Column, Data, Words};
+use crate::expression::Expression;
+use crate::language::{Call, Parsed, Program};
+use crate::node::definition::What;
+use crate::node::{Built, Context, Definition, Kind, Operator};
+use crate::pipeline::{Rule, Text, Writer, distinct};
+use std::fmt;
 use std::sync::Arc;
 
-/// See the [module](self). A tag that is empty counts as missing.
-pub(crate) struct Default {
-    pub(crate) fields: Vec<(Arc<str>, Value)>,
-    pub(crate) tags: Vec<(Arc<str>, Arc<str>)>,
+/// See the [module](self).
+pub(crate) const KIND: Kind = Kind {
+    names: &["default"],
+    properties: &["field", "tag"],
+    parse,
+};
+
+/// Values for fields and tags that a point does not have. An empty tag counts as missing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Default {
+    /// Name and value of each field.
+    pub fields: Vec<(Arc<str>, Value)>,
+    /// Name and value of each tag.
+    pub tags: Vec<(Arc<str>, Arc<str>)>,
 }
 
-impl Operator for Default {
+fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<What> {
+    let parser = &mut program.parser;
+    parser.nothing()?;
+    let (mut fields, mut tags) = (Vec::new(), Vec::new());
+    while let Some((property, _)) = parser.property(KIND.properties)? {
+        parser.argument(|parser| {
+            let name = parser.string()?;
+            parser.expect(",", "`,` and a value")?;
+            match property {
+                "field" => fields.push((name, parser.value()?)),
+                _ => tags.push((name, parser.string()?)),
+            }
+            Ok(())
+        })?;
+    }
+    Ok(What::from(Default { fields, tags }))
+}
+
+impl Definition for Default {
+    fn name(&self) -> &'static str {
+        "default"
+    }
+
+    fn check(&mut self) -> Result<(), Rule> {
+        if self.fields.is_empty() && self.tags.is_empty() {
+            return Err(Rule::NoDefaults);
+        }
+        distinct(self.fields.iter().map(|(name, _)| name))?;
+        distinct(self.tags.iter().map(|(name, _)| name))
+    }
+
+    fn write(&self, out: &mut Writer<'_, '_>) -> fmt::Result {
+        out.arguments(&[])?;
+        for (name, value) in &self.fields {
+            let value = Expression::Literal(value.clone());
+            out.property("field", &[&Text(name), &value])?;
+        }
+        for (name, value) in &self.tags {
+            out.names("tag", [name, value])?;
+        }
+        Ok(())
+    }
+
+    fn build(&self, _: &Context<'_>) -> Built {
+        Built::from(DefaultOperator(self.clone()))
+    }
+}
+
+/// The operator of a `default`.
+struct DefaultOperator(Default);
+
+impl Operator for DefaultOperator {
     fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) {
         out.extend(flow.map(|batch| self.filled(batch)));
     }
 }
 
-impl Default {
+impl DefaultOperator {
     fn filled(&self, mut batch: Batch) -> Batch {
         let missing = |column: Option<&Column>| match column {
             None => true,
@@ -31,9 +97,9 @@ impl Default {
         let block = &batch.block;
         let field = |name: &Arc<str>| block.fields().find(|column| column.name == *name);
         let tag = |name: &Arc<str>| block.tags().find(|column| column.name == *name);
-        let fields = self.fields.iter().filter(|(name, _)| missing(field(name)));
+        let fields = self.0.fields.iter().filter(|(name, _)| missing(field(name)));
         let fields: Vec<_> = fields.collect();
-        let tags = self.tags.iter().filter(|(name, _)| missing(tag(name)));
+        let tags = self.0.tags.iter().filter(|(name, _)| missing(tag(name)));
         let tags: Vec<_> = tags.collect();
         if fields.is_empty() && tags.is_empty() {
             return batch;

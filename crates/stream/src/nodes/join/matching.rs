@@ -4,7 +4,7 @@
 //! A point of more tags waits for one of just those, and takes its tags to it. Once every input of just
 //! those has gone past its time it goes alone, to be filled or left out.
 
-use super::super::series::{Limits, Series};
+use crate::node::series::{Limits, Series};
 use crate::batch::{Batch, Group};
 use crate::block::Block;
 use std::collections::BTreeMap;

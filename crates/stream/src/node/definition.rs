@@ -1,0 +1,248 @@
+//! What a kind of node is: how it is written, checked, displayed and built.
+//!
+//! Each kind has one file in [`nodes`](crate::nodes), with a [`Definition`] for its properties, a
+//! [`Kind`] for its names and its parser, and an [`Operator`] or a [`Sink`] for its work. Nothing else
+//! names a kind of node, so that adding one takes its file and a line in the list.
+
+use super::faults::Faults;
+use super::latest::Latest;
+use super::operator::{Counters, Operator};
+use super::queue::Queue;
+use super::series::Limits;
+use super::sink::Sink;
+use crate::expression::Expression;
+use crate::language::{Call, Parsed, Program};
+use crate::pipeline::{Rule, Subscription, Writer};
+use corsair::edge::Overflow;
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Handle;
+
+/// A kind of node in the language.
+pub(crate) struct Kind {
+    /// How it is called in a text; the first name is the one that is displayed.
+    pub(crate) names: &'static [&'static str],
+    /// The properties that may follow it after a `.`.
+    pub(crate) properties: &'static [&'static str],
+    /// Reads its arguments and properties. Its name has been read.
+    pub(crate) parse: for<'t> fn(&mut Program<'t>, &mut Call<'t>) -> Parsed<What>,
+}
+
+/// The properties of one node, and what follows from them.
+pub(crate) trait Definition: Any + fmt::Debug + Send + Sync + Same {
+    /// The name under which it is displayed.
+    fn name(&self) -> &'static str;
+
+    /// True if it sends windows. `of_windows`: its input does.
+    fn gives_windows(&self, of_windows: bool) -> bool {
+        of_windows
+    }
+
+    /// Checks what feeds it.
+    fn check_inputs(&self, _: &[Input<'_>]) -> Result<(), Rule> {
+        Ok(())
+    }
+
+    /// Checks its properties, and puts lists into their canonical order.
+    fn check(&mut self) -> Result<(), Rule> {
+        Ok(())
+    }
+
+    /// Its expressions, which the pipeline checks.
+    fn expressions(&mut self) -> Vec<&mut Expression> {
+        Vec::new()
+    }
+
+    /// Writes its arguments and properties so that they parse back.
+    fn write(&self, out: &mut Writer<'_, '_>) -> fmt::Result;
+
+    /// Makes it ready to run.
+    fn build(&self, context: &Context<'_>) -> Built;
+
+    /// The points that it takes from writes, if it begins a chain.
+    fn subscription(&self) -> Option<&Subscription> {
+        None
+    }
+
+    /// True if it groups points, so that points of different groups meet in it.
+    fn regroups(&self) -> bool {
+        false
+    }
+
+    /// The name under which its latest result can be fetched.
+    fn endpoint(&self) -> Option<&Arc<str>> {
+        None
+    }
+
+    /// The URLs to which it posts.
+    fn urls(&self) -> &[Arc<str>] {
+        &[]
+    }
+
+    /// The files to which it appends.
+    fn files(&self) -> &[Arc<str>] {
+        &[]
+    }
+}
+
+/// Copies and compares definitions behind `dyn`. Implemented for all of them.
+pub(crate) trait Same {
+    fn copy(&self) -> Box<dyn Definition>;
+    fn is_same(&self, other: &dyn Definition) -> bool;
+}
+
+impl<T: Definition + Clone + PartialEq> Same for T {
+    fn copy(&self) -> Box<dyn Definition> {
+        Box::new(self.clone())
+    }
+
+    fn is_same(&self, other: &dyn Definition) -> bool {
+        let other: &dyn Any = other;
+        other.downcast_ref() == Some(self)
+    }
+}
+
+/// A node that feeds another.
+pub(crate) struct Input<'a> {
+    pub(crate) name: &'a Arc<str>,
+    pub(crate) windows: bool,
+}
+
+/// What a node does, with its properties. See [`Pipeline`](crate::pipeline::Pipeline).
+pub struct What(Box<dyn Definition>);
+
+impl What {
+    /// The name of its kind in the language: `groupBy`, `http_out`, `mean`.
+    pub fn kind_name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    /// True if it sends windows; all other nodes send points.
+    pub fn gives_windows(&self, input_is_windows: bool) -> bool {
+        self.0.gives_windows(input_is_windows)
+    }
+
+    /// Its properties, if it is a node of this kind.
+    ///
+    /// ```
+    /// use corsair_stream::pipeline::Log;
+    ///
+    /// let pipeline = corsair_stream::language::parse("stream | from() | log('seen')")?;
+    /// let log = pipeline.nodes()[1].what.get::<Log>().expect("a log node");
+    /// assert_eq!(&*log.prefix, "seen");
+    /// # Ok::<(), corsair_stream::language::LanguageError>(())
+    /// ```
+    pub fn get<T: Any>(&self) -> Option<&T> {
+        let any: &dyn Any = &*self.0;
+        any.downcast_ref()
+    }
+
+    pub(crate) fn get_mut<T: Any>(&mut self) -> Option<&mut T> {
+        let any: &mut dyn Any = &mut *self.0;
+        any.downcast_mut()
+    }
+
+    pub(crate) fn definition(&self) -> &dyn Definition {
+        &*self.0
+    }
+
+    pub(crate) fn definition_mut(&mut self) -> &mut dyn Definition {
+        &mut *self.0
+    }
+}
+
+impl<T: Definition> From<T> for What {
+    fn from(definition: T) -> What {
+        What(Box::new(definition))
+    }
+}
+
+impl Clone for What {
+    fn clone(&self) -> What {
+        What(self.0.copy())
+    }
+}
+
+impl PartialEq for What {
+    fn eq(&self, other: &What) -> bool {
+        self.0.is_same(other.definition())
+    }
+}
+
+impl fmt::Debug for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Where a node is built: its place in its task, and what it may use.
+pub(crate) struct Context<'a> {
+    pub(crate) task: Arc<str>,
+    /// `task:node`, for logs.
+    pub(crate) name: String,
+    /// The nodes that feed it.
+    pub(crate) inputs: Vec<&'a What>,
+    /// True if it is fed windows.
+    pub(crate) of_windows: bool,
+    /// True if a node that groups points follows somewhere.
+    pub(crate) regrouped: bool,
+    pub(crate) limits: Limits,
+    pub(crate) faults: Faults,
+    pub(crate) delivery: Delivery<'a>,
+    /// The runtime whose timers and sockets it uses.
+    pub(crate) io: &'a Handle,
+}
+
+/// How sinks deliver.
+pub(crate) struct Delivery<'a> {
+    /// The longest that one request may take.
+    pub(crate) timeout: Duration,
+    /// Bytes that a queue may hold.
+    pub(crate) memory: usize,
+    /// What happens to a body for a full queue of the task.
+    pub(crate) overflow: Overflow,
+    /// The queue of all `log` nodes.
+    pub(crate) log: &'a Queue,
+    /// What happens to lines for a full log.
+    pub(crate) log_overflow: Overflow,
+}
+
+/// A node that is ready to run, and what others see of it.
+pub(crate) struct Built {
+    pub(crate) work: Work,
+    pub(crate) counters: Counters,
+    /// The latest result, of a node with an endpoint.
+    pub(crate) latest: Option<Latest>,
+    /// The queues that it alone fills.
+    pub(crate) queues: Vec<Queue>,
+}
+
+/// What does the work of a node.
+pub(crate) enum Work {
+    Operate(Box<dyn Operator>),
+    Deliver(Sink),
+}
+
+impl<T: Operator> From<T> for Built {
+    fn from(operator: T) -> Built {
+        Built {
+            counters: operator.counters(),
+            queues: operator.queues(),
+            latest: None,
+            work: Work::Operate(Box::new(operator)),
+        }
+    }
+}
+
+impl From<Sink> for Built {
+    fn from(sink: Sink) -> Built {
+        Built {
+            counters: sink.counters.clone(),
+            queues: sink.own_queue().into_iter().collect(),
+            latest: None,
+            work: Work::Deliver(sink),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The work of a node, without edges and without waiting: flows in, flows out.
+
+use super::clock::Clock;
+use super::queue::Queue;
+use super::state::State;
+use crate::batch::Flow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a node does with the points and windows that arrive.
+///
+/// An operator never fails: a point that it cannot use is counted, logged at a limited rate, and left
+/// out.
+pub(crate) trait Operator: Send + 'static {
+    /// Takes a flow from an input, and appends the results to `out`.
+    fn take(&mut self, input: usize, flow: Flow, out: &mut Vec<Flow>);
+
+    /// The most rows of a batch that [`take`](Operator::take) accepts; larger batches are split before.
+    fn most_rows(&self) -> usize {
+        usize::MAX
+    }
+
+    /// The clock that drives [`strike`](Operator::strike). Asked for once.
+    fn clock(&mut self) -> Option<Clock> {
+        None
+    }
+
+    /// Handles a strike of the clock: appends the results to `out`.
+    fn strike(&mut self, _time: i64, _: &mut Vec<Flow>) {}
+
+    /// Handles the end of the stream: appends everything that was deferred to `out`.
+    fn finish(&mut self, _: &mut Vec<Flow>) {}
+
+    /// The queues that it fills, which are drained before it ends.
+    fn queues(&self) -> Vec<Queue> {
+        Vec::new()
+    }
+
+    /// Its counters, under their names.
+    fn counters(&self) -> Counters {
+        Counters::new()
+    }
+
+    /// Its state between points, for the next start. `None` if it has none.
+    fn save(&self) -> Option<State> {
+        None
+    }
+
+    /// Continues from a saved state. Called before anything arrives.
+    fn restore(&mut self, _: &State) {}
+}
+
+/// A number that one node counts up and any thread may read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counter(Arc<AtomicU64>);
+
+/// The counters of a node under their names.
+pub(crate) type Counters = Vec<(&'static str, Counter)>;
+
+impl Counter {
+    pub(crate) fn add(&self, more: usize) {
+        self.0.fetch_add(more as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Why a node stopped. Its task is aborted with this reason.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum NodeError {
+    /// Its code panicked.
+    #[error("it panicked; the panic's message is in the log")]
+    Panicked,
+    /// The run of all nodes has ended.
+    #[error("the engine has stopped: {0}")]
+    Run(String),
+}

@@ -1,0 +1,27 @@
+//! The saved state of a node, as bytes that only the node itself reads.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// The state of a node between two points.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct State {
+    /// Points and bodies in it, for reports.
+    pub(crate) points: usize,
+    bytes: Vec<u8>,
+}
+
+impl State {
+    /// Writes a node's state.
+    pub(crate) fn new(points: usize, state: &impl Serialize) -> State {
+        let bytes = postcard::to_allocvec(state).expect("plain data can be written");
+        State { points, bytes }
+    }
+
+    /// Reads it back. `None`, with a warning in the log, if another version of the node wrote it.
+    pub(crate) fn read<T: DeserializeOwned>(&self) -> Option<T> {
+        postcard::from_bytes(&self.bytes)
+            .inspect_err(|error| tracing::warn!("the state of a node cannot be read: {error}"))
+            .ok()
+    }
+}

@@ -1,0 +1,35 @@
+//! The kinds of nodes, one file each.
+//!
+//! To add one, write its file and add a line to the list below; `ARCHITECTURE.md` has the recipe.
+
+macro_rules! kinds {
+    ($($module:ident),* $(,)?) => {
+        $(pub(crate) mod $module;)*
+
+        /// All kinds that the language knows, in the order in which they are listed to users.
+        pub(crate) static KINDS: &[&Kind] = &[$(&$module::KIND),*];
+    };
+}
+
+kinds! {
+    from, filter, group_by, window, aggregate, eval, default, derivative, stats, deadman, union, join,
+    alert, log, http_out, http_post,
+}
+
+/// Windows as Kapacitor has them: `window` without a period in its parentheses.
+pub(crate) mod buffer;
+
+use crate::node::Kind;
+
+/// The kind with this name.
+pub(crate) fn named(name: &str) -> Option<&'static Kind> {
+    KINDS
+        .iter()
+        .find(|kind| kind.names.contains(&name))
+        .copied()
+}
+
+/// The names of all kinds.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().flat_map(|kind| kind.names.iter().copied())
+}

@@ -1,0 +1,346 @@
+//! `alert`: points that are worth an alert, and points at which the alert ends.
+//!
+//! Each group has a level, OK at first. A point takes the highest level whose condition is true for it,
+//! but stays at the level of the point before if that level has a reset condition that is false. Points
+//! of another level than OK are passed on, and so is the point at which a group returns to OK. A window
+//! has the highest level of its points, or with `.all()` the lowest. A point for which a condition has no
+//! result changes nothing.
+
+mod operator;
+
+use super::{http_post, log};
+use crate::expression::Expression;
+use crate::language::{Call, Parsed, Parser, Problem, Program, fail, set};
+use crate::node::definition::What;
+use crate::node::{Built, Context, Definition, Kind};
+use crate::pipeline::{Chain, Rule, Template, Time, Writer, posted_to};
+use operator::{AlertOperator, Handler};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// See the [module](self).
+pub(crate) const KIND: Kind = Kind {
+    names: &["alert"],
+    properties: &PROPERTIES,
+    parse,
+};
+
+/// Properties that are neither conditions nor additions.
+const OTHERS: [&str; 8] = [
+    "id",
+    "message",
+    "details",
+    "stateChangesOnly",
+    "noRecoveries",
+    "all",
+    "log",
+    "post",
+];
+
+/// All properties.
+const PROPERTIES: [&str; Alert::CONDITIONS.len() + Added::ALL.len() + OTHERS.len()] = {
+    let (conditions, adds) = (Alert::CONDITIONS.len(), Added::ALL.len());
+    let mut all = [""; Alert::CONDITIONS.len() + Added::ALL.len() + OTHERS.len()];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = if at < conditions {
+            Alert::CONDITIONS[at]
+        } else if at < conditions + adds {
+            Added::ALL[at - conditions].0
+        } else {
+            OTHERS[at - conditions - adds]
+        };
+        at += 1;
+    }
+    all
+};
+
+/// Passes on the points that are worth an alert. The highest level whose condition is true counts.
+///
+/// ```
+/// use corsair_stream::expression::key;
+/// use corsair_stream::pipeline::{Alert, Pipeline};
+///
+/// let pipeline = Pipeline::build(|stream| {
+///     let hot = Alert::new().crit(key("value").gt(90)).state_changes_only();
+///     stream.from().measurement("cpu").alert(hot);
+/// })?;
+/// assert_eq!(
+///     pipeline.to_string(),
+///     "stream | from().measurement('cpu') | alert().crit(value > 90).stateChangesOnly()",
+/// );
+/// # Ok::<(), corsair_stream::pipeline::PipelineError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Alert {
+    /// The [template](crate::pipeline::Template) of its id; default: `{{ .Name }}:{{ .Group }}`.
+    pub id: Option<Arc<str>>,
+    /// The template of its message; default: `{{ .ID }} is {{ .Level }}`.
+    pub message: Option<Arc<str>>,
+    /// Conditions of the levels INFO, WARNING and CRITICAL.
+    pub levels: [Option<Expression>; 3],
+    /// Conditions under which a level ends. `None`: the level ends when its condition is false.
+    pub resets: [Option<Expression>; 3],
+    /// Passes on a point only if its level differs from that of the point before, or if this time has
+    /// passed since the last one was passed on. Zero: only if the level differs.
+    pub changes_only: Option<Duration>,
+    /// True if a window has the lowest level of its points, not the highest.
+    pub all: bool,
+    /// True if the return to OK is not passed on.
+    pub no_recoveries: bool,
+    /// Fields and tags that are added to the point, with their names.
+    pub adds: Vec<(Added, Arc<str>)>,
+    /// Files to which alerts are appended as JSON, a line each.
+    pub logs: Vec<Arc<str>>,
+    /// URLs to which alerts are posted as JSON.
+    pub posts: Vec<Arc<str>>,
+}
+
+/// A field or tag that an alert adds to a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// `.levelField`
+    LevelField,
+    /// `.levelTag`
+    LevelTag,
+    /// `.idField`
+    IdField,
+    /// `.idTag`
+    IdTag,
+    /// `.messageField`
+    MessageField,
+    /// `.durationField`: nanoseconds since the level was last OK.
+    DurationField,
+    /// `.previousField`: the level of the point before.
+    PreviousField,
+}
+
+impl Added {
+    /// Each of them with its name in the language.
+    pub const ALL: [(&'static str, Added); 7] = [
+        ("levelField", Added::LevelField),
+        ("levelTag", Added::LevelTag),
+        ("idField", Added::IdField),
+        ("idTag", Added::IdTag),
+        ("messageField", Added::MessageField),
+        ("durationField", Added::DurationField),
+        ("previousField", Added::PreviousField),
+    ];
+
+    /// Its name in the language.
+    pub fn name(self) -> &'static str {
+        let mut all = Added::ALL.iter();
+        all.find(|(_, added)| *added == self)
+            .map_or("", |(name, _)| name)
+    }
+
+    /// True if it is a text made from a template.
+    pub(crate) fn is_text(self) -> bool {
+        matches!(self, Added::IdField | Added::IdTag | Added::MessageField)
+    }
+
+    /// True if it is a tag, not a field.
+    pub fn is_tag(self) -> bool {
+        matches!(self, Added::LevelTag | Added::IdTag)
+    }
+}
+
+impl Alert {
+    /// The names of the conditions in the language: those of the levels, the lowest first, then their resets.
+    pub const CONDITIONS: [&'static str; 6] = [
+        "info",
+        "warn",
+        "crit",
+        "infoReset",
+        "warnReset",
+        "critReset",
+    ];
+
+    /// An alert without conditions.
+    pub fn new() -> Alert {
+        Alert::default()
+    }
+
+    /// Sets the template of its id.
+    #[must_use]
+    pub fn id(self, id: impl Into<Arc<str>>) -> Alert {
+        let id = Some(id.into());
+        Alert { id, ..self }
+    }
+
+    fn level(mut self, level: usize, condition: impl Into<Expression>) -> Alert {
+        self.levels[level] = Some(condition.into());
+        self
+    }
+
+    /// Sets the condition of the level INFO.
+    #[must_use]
+    pub fn info(self, condition: impl Into<Expression>) -> Alert {
+        self.level(0, condition)
+    }
+
+    /// Sets the condition of the level WARNING.
+    #[must_use]
+    pub fn warn(self, condition: impl Into<Expression>) -> Alert {
+        self.level(1, condition)
+    }
+
+    /// Sets the condition of the level CRITICAL.
+    #[must_use]
+    pub fn crit(self, condition: impl Into<Expression>) -> Alert {
+        self.level(2, condition)
+    }
+
+    /// Passes on only points at which the level changes.
+    #[must_use]
+    pub fn state_changes_only(self) -> Alert {
+        let changes_only = Some(Duration::ZERO);
+        Alert {
+            changes_only,
+            ..self
+        }
+    }
+
+    /// Adds a field or tag to the point.
+    #[must_use]
+    pub fn add(mut self, what: Added, name: impl Into<Arc<str>>) -> Alert {
+        self.adds.push((what, name.into()));
+        self
+    }
+
+    /// The conditions with their names, the lowest level first, then the resets.
+    pub fn conditions(&self) -> impl Iterator<Item = (&'static str, &Expression)> {
+        let all = self.levels.iter().chain(&self.resets);
+        Alert::CONDITIONS
+            .into_iter()
+            .zip(all)
+            .filter_map(|(name, condition)| Some((name, condition.as_ref()?)))
+    }
+}
+
+impl<'p> Chain<'p> {
+    /// Adds an `alert`: passes on the points that are worth one, and those at which it ends.
+    pub fn alert(self, alert: Alert) -> Chain<'p> {
+        self.then(alert)
+    }
+}
+
+fn parse(program: &mut Program<'_>, _: &mut Call<'_>) -> Parsed<What> {
+    let surplus = |parser: &mut Parser<'_>| {
+        let node = "alert";
+        let takes = "nothing in parentheses: its conditions follow, as in `.crit(value > 10)`";
+        fail(Problem::Surplus { node, takes }, parser.span)
+    };
+    program.parser.arguments(surplus)?;
+    properties(&mut program.parser).map(What::from)
+}
+
+/// Reads the properties of an `alert`, in any order.
+pub(super) fn properties(parser: &mut Parser<'_>) -> Parsed<Alert> {
+    let mut alert = Alert::new();
+    while let Some((property, span)) = parser.property(KIND.properties)? {
+        let mut conditions = Alert::CONDITIONS.iter();
+        if let Some(place) = conditions.position(|condition| *condition == property) {
+            let slot = match place {
+                0..3 => &mut alert.levels[place],
+                _ => &mut alert.resets[place - 3],
+            };
+            set(slot, parser.argument(Parser::condition)?, property, span)?;
+            continue;
+        }
+        match property {
+            "stateChangesOnly" => {
+                let mut after = Duration::ZERO;
+                parser.arguments(|parser| {
+                    after = parser.duration()?;
+                    Ok(())
+                })?;
+                set(&mut alert.changes_only, after, property, span)?;
+            }
+            "noRecoveries" | "all" => {
+                parser.nothing()?;
+                alert.no_recoveries |= property == "noRecoveries";
+                alert.all |= property == "all";
+            }
+            _ => {
+                let text = parser.argument(Parser::string)?;
+                match property {
+                    "id" => set(&mut alert.id, text, property, span)?,
+                    "message" => set(&mut alert.message, text, property, span)?,
+                    "log" => alert.logs.push(text),
+                    "post" => alert.posts.push(text),
+                    "details" => {}
+                    _ => {
+                        let mut all = Added::ALL.iter();
+                        let found = all.find(|(name, _)| *name == property);
+                        alert.adds.extend(found.map(|(_, added)| (*added, text)));
+                    }
+                }
+            }
+        }
+    }
+    Ok(alert)
+}
+
+impl Definition for Alert {
+    fn name(&self) -> &'static str {
+        "alert"
+    }
+
+    fn check(&mut self) -> Result<(), Rule> {
+        if self.levels.iter().all(Option::is_none) {
+            return Err(Rule::NoCondition);
+        }
+        for text in [&self.id, &self.message].into_iter().flatten() {
+            Template::new(text).map_err(Rule::Template)?;
+        }
+        self.posts.iter().try_for_each(posted_to)
+    }
+
+    fn expressions(&mut self) -> Vec<&mut Expression> {
+        let conditions = self.levels.iter_mut().chain(&mut self.resets);
+        conditions.flatten().collect()
+    }
+
+    fn write(&self, out: &mut Writer<'_, '_>) -> fmt::Result {
+        out.arguments(&[])?;
+        for (level, condition) in self.conditions() {
+            out.property(level, &[condition])?;
+        }
+        out.text("id", self.id.as_ref())?;
+        out.text("message", self.message.as_ref())?;
+        match self.changes_only {
+            None => {}
+            Some(Duration::ZERO) => out.flag("stateChangesOnly", true)?,
+            Some(after) => out.property("stateChangesOnly", &[&Time(after)])?,
+        }
+        out.flag("all", self.all)?;
+        out.flag("noRecoveries", self.no_recoveries)?;
+        for (added, name) in &self.adds {
+            out.text(added.name(), Some(name))?;
+        }
+        for path in &self.logs {
+            out.text("log", Some(path))?;
+        }
+        for url in &self.posts {
+            out.text("post", Some(url))?;
+        }
+        Ok(())
+    }
+
+    fn build(&self, context: &Context<'_>) -> Built {
+        let files = self.logs.iter().map(|path| log::file(context, path));
+        let receivers = self.posts.iter().map(|url| http_post::queue(context, url));
+        let handlers = files.chain(receivers).map(Handler::new);
+        Built::from(AlertOperator::new(self, context, handlers.collect()))
+    }
+
+    fn urls(&self) -> &[Arc<str>] {
+        &self.posts
+    }
+
+    fn files(&self) -> &[Arc<str>] {
+        &self.logs
+    }
+}

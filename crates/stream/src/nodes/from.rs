@@ -1,0 +1,128 @@
+//! `from`: the begin of a chain, which takes points from writes.
+
+use crate::batch::Flow;
+use crate::language::{Call, Parsed, Parser, Problem, Program, Span, fail, set};
+use crate::node::definition::What;
+use crate::node::{Built, Context, Definition, Kind, Operator};
+use crate::pipeline::{Source, Stream, Subscription, Writer};
+use std::fmt;
+use std::sync::Arc;
+
+/// See the [module](self).
+pub(crate) const KIND: Kind = Kind {
+    names: &["from"],
+    properties: &["database", "retentionPolicy", "measurement"],
+    parse,
+};
+
+impl<'p> Stream<'p> {
+    /// Begins a chain: the points of all writes, unless the source narrows them.
+    pub fn from(self) -> Source<'p> {
+        Source(self.push(What::from(Subscription::default()), Vec::new()))
+    }
+}
+
+impl<'p> Source<'p> {
+    /// Takes only points of this database.
+    #[must_use]
+    pub fn database(self, name: impl Into<Arc<str>>) -> Source<'p> {
+        self.narrow(|from| from.database = Some(name.into()))
+    }
+
+    /// Takes only points of this retention policy.
+    #[must_use]
+    pub fn retention_policy(self, name: impl Into<Arc<str>>) -> Source<'p> {
+        self.narrow(|from| from.policy = Some(name.into()))
+    }
+
+    /// Takes only points of this measurement.
+    #[must_use]
+    pub fn measurement(self, name: impl Into<Arc<str>>) -> Source<'p> {
+        self.narrow(|from| from.measurement = Some(name.into()))
+    }
+
+    fn narrow(self, change: impl FnOnce(&mut Subscription)) -> Source<'p> {
+        self.0.change(|what| {
+            if let Some(from) = what.get_mut() {
+                change(from);
+            }
+        });
+        self
+    }
+}
+
+/// A `from` within a chain, where it cannot stand.
+fn parse(_: &mut Program<'_>, call: &mut Call<'_>) -> Parsed<What> {
+    fail(Problem::From, call.span)
+}
+
+/// Reads a `from` that begins a chain. Its properties follow as long as the chain allows them.
+pub(crate) fn begin(parser: &mut Parser<'_>) -> Parsed<What> {
+    let mut measurement = None;
+    parser.arguments(|parser| {
+        let span = parser.span;
+        let name = parser.string()?;
+        let (node, takes) = ("from", "one measurement");
+        match measurement.replace(name) {
+            None => Ok(()),
+            Some(_) => fail(Problem::Surplus { node, takes }, span),
+        }
+    })?;
+    Ok(What::from(Subscription {
+        measurement,
+        ..Subscription::default()
+    }))
+}
+
+/// Reads the value of a property of a `from` that began a chain.
+pub(crate) fn property(
+    parser: &mut Parser<'_>,
+    from: &mut What,
+    property: &'static str,
+    span: Span,
+) -> Parsed<()> {
+    let value = parser.argument(Parser::string)?;
+    let Some(from) = from.get_mut::<Subscription>() else {
+        unreachable!("chains remember only a `from`");
+    };
+    let slot = match property {
+        "database" => &mut from.database,
+        "retentionPolicy" => &mut from.policy,
+        _ => &mut from.measurement,
+    };
+    set(slot, value, property, span)
+}
+
+impl Definition for Subscription {
+    fn name(&self) -> &'static str {
+        "from"
+    }
+
+    fn gives_windows(&self, _: bool) -> bool {
+        false
+    }
+
+    fn write(&self, out: &mut Writer<'_, '_>) -> fmt::Result {
+        out.arguments(&[])?;
+        out.text("database", self.database.as_ref())?;
+        out.text("retentionPolicy", self.policy.as_ref())?;
+        out.text("measurement", self.measurement.as_ref())
+    }
+
+    fn build(&self, _: &Context<'_>) -> Built {
+        Built::from(FromOperator)
+    }
+
+    fn subscription(&self) -> Option<&Subscription> {
+        Some(self)
+    }
+}
+
+/// Passes everything on: the routes decide what a `from` takes.
+struct FromOperator;
+
+impl Operator for FromOperator {
+    fn take(&mut self, _: usize, flow: Flow, out: &mut Vec<Flow>) {
+        out.push(flow);
+    }
+}

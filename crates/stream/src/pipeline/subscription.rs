@@ -1,0 +1,33 @@
+//! The points that a `from` takes.
+
+use std::sync::Arc;
+
+/// The points that a `from` takes from writes. `None` stands for any.
+///
+/// ```
+/// use corsair_stream::pipeline::Subscription;
+///
+/// let pipeline = corsair_stream::language::parse("stream | from('cpu') | log()")?;
+/// let from = pipeline.nodes()[0].what.get::<Subscription>().expect("a from node");
+/// assert_eq!(from.measurement.as_deref(), Some("cpu"));
+/// assert_eq!(from.database, None);
+/// # Ok::<(), corsair_stream::language::LanguageError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Subscription {
+    /// `.database('…')`
+    pub database: Option<Arc<str>>,
+    /// `.retentionPolicy('…')`
+    pub policy: Option<Arc<str>>,
+    /// `.measurement('…')`
+    pub measurement: Option<Arc<str>>,
+}
+
+impl Subscription {
+    /// Which of the three it names, as bits: the database in the lowest.
+    pub(crate) fn shape(&self) -> usize {
+        usize::from(self.database.is_some())
+            | usize::from(self.policy.is_some()) << 1
+            | usize::from(self.measurement.is_some()) << 2
+    }
+}
