@@ -144,7 +144,10 @@ step_features() {
     cargo clippy -p corsair --all-features -- -D warnings
     cargo test -p corsair --all-features --doc -- rng inspect_value TestLayer
     cargo test -p corsair --no-default-features --lib -- run::tests
-    cargo clippy -p corsair --no-default-features --features threads -- -D warnings
+    local rooms
+    for rooms in edge fork-join fsm edge,fork-join edge,fsm fork-join,fsm threads tokio serde; do
+        cargo clippy -p corsair --lib --no-default-features --features "$rooms" -- -D warnings
+    done
     if rustup target add wasm32-unknown-unknown; then
         cargo clippy -p corsair --no-default-features --target wasm32-unknown-unknown -- -D warnings
     else

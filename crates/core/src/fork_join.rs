@@ -61,7 +61,6 @@ mod root;
 mod scope;
 mod stack;
 mod state;
-mod sync;
 #[cfg(all(test, not(loom)))]
 mod tests;
 mod woken;

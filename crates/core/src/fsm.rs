@@ -49,8 +49,8 @@ pub use pirate::{MAX_BUDDIES, Pirate};
 pub use tally::Tally;
 pub use watch::{PirateWatch, Watch};
 
-use crate::contract::{AsyncContext, Config, DeadLetters, Executor, Report, RunError, Scenario};
 use crate::sync::lock;
+use crate::{AsyncContext, Config, DeadLetters, Executor, Report, RunError, Scenario};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -201,7 +201,7 @@ pub fn run<W: Watch>(
     let report = if executor == Executor::Virtual && fsm.form == Form::Handler {
         // The FSM receives as many messages as all others together, and has no use for an async body.
         let monster = Monster::new(fsm, Arc::clone(&tally));
-        crate::virtual_time::run_script(&config, monster)?
+        crate::simulate_script(&config, monster)?
     } else {
         let tallied = Tallied {
             fsm,

@@ -35,8 +35,11 @@
 //! # Features
 //! | | |
 //! |---|---|
-//! | `threads` (default) | the executors `Threads` and `Pool`, and fork-join |
-//! | `tokio` (default) | the executor `Tokio`, and edges |
+//! | `threads` (default) | the executors `Threads` and `Pool` |
+//! | `tokio` (default) | the executor `Tokio` |
+//! | `edge` (default) | the module [`edge`] |
+//! | `fork-join` (default) | the module [`fork_join`] |
+//! | `fsm` (default) | the module [`fsm`] |
 //! | `rand_core` | an actor's random numbers as a generator of the crate `rand_core` |
 //! | `serde` | a paused run shows an actor's state as a JSON value |
 //! | `tracing` | a layer for tests: events of `tracing` with virtual time and actor |
@@ -49,12 +52,15 @@
 pub mod cluster;
 mod contract;
 mod determinism;
-#[cfg(feature = "tokio")]
+#[cfg(feature = "edge")]
 pub mod edge;
 mod experiment;
-#[cfg(feature = "threads")]
+#[cfg(feature = "fork-join")]
 pub mod fork_join;
+#[cfg(feature = "fsm")]
 pub mod fsm;
+#[cfg(all(test, not(any(loom, miri))))]
+mod imports;
 mod memory;
 pub mod network;
 mod results;
@@ -96,7 +102,7 @@ pub use results::Results;
 pub use rng::StreamRng;
 #[cfg(feature = "tokio")]
 pub use run::run_on;
-pub use run::{run, run_on_wall_clock, simulate};
+pub use run::{run, run_on_wall_clock, simulate, simulate_script};
 pub use supervision::{RestartPolicy, Strategy, Supervised, Supervisor, Then, restarting};
 pub use virtual_time::{InjectError, InspectError, Simulation, most_workers, worthwhile_workers};
 #[cfg(feature = "serde")]

@@ -1,6 +1,6 @@
 //! One way to run a scenario on any executor.
 
-use crate::contract::{Config, Executor, Message, Report, RunError, Scenario};
+use crate::contract::{Config, Executor, Message, Report, RunError, Scenario, Script};
 #[cfg(feature = "tokio")]
 use tokio::runtime::Handle;
 
@@ -114,6 +114,46 @@ pub fn simulate<M: Message>(
 ) -> Result<Report, RunError> {
     config.check()?;
     crate::virtual_time::run(config, scenario)
+}
+
+/// Runs a [`Script`] as the root of a run in virtual time, without an async body.
+///
+/// The digest is that of [`simulate`] with a root that does nothing but [`perform`](crate::perform) the script.
+/// A root that receives as many messages as all other actors together is faster this way.
+///
+/// ```
+/// use corsair::{Config, Context, Event, Message, RunError, Script, Wait, simulate_script};
+/// use std::time::Duration;
+///
+/// #[derive(Message)]
+/// struct Never;
+///
+/// /// Waits this many seconds.
+/// struct Countdown(u32);
+///
+/// impl Script<Never> for Countdown {
+///     fn go_on<C: Context<Never>>(&mut self, _: Option<Event<Never>>, _: &mut C) -> Wait {
+///         if self.0 == 0 {
+///             return Wait::End;
+///         }
+///         self.0 -= 1;
+///         Wait::Sleep(Duration::from_secs(1))
+///     }
+/// }
+///
+/// let report = simulate_script(&Config::default(), Countdown(5))?;
+/// assert_eq!(report.time.elapsed(), Duration::from_secs(5));
+/// # Ok::<(), RunError>(())
+/// ```
+///
+/// # Errors
+/// See [`RunError`]. A cancelled run is no error ([`Outcome::Cancelled`](crate::Outcome::Cancelled)).
+pub fn simulate_script<M: Message>(
+    config: &Config,
+    script: impl Script<M>,
+) -> Result<Report, RunError> {
+    config.check()?;
+    crate::virtual_time::run_script(config, script)
 }
 
 /// Runs a scenario as [`Executor::Tokio`] does, with a task per actor, on a tokio runtime that is

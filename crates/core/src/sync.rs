@@ -3,17 +3,19 @@
 
 #[cfg(not(loom))]
 #[cfg_attr(
-    not(feature = "tokio"),
-    allow(unused_imports, reason = "some are of edges and fork-join")
+    not(all(feature = "edge", feature = "fork-join", feature = "threads")),
+    allow(unused_imports, reason = "some are used by optional modules alone")
 )]
 pub(crate) use std::sync::atomic::{
-    AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 };
 
 #[cfg(loom)]
 pub(crate) use loom::{
     cell::UnsafeCell,
-    sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering},
+    sync::atomic::{
+        AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+    },
     sync::{Condvar, Mutex},
 };
 

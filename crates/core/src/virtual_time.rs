@@ -104,7 +104,6 @@ pub(crate) fn run_script<M: Message>(
     config: &Config,
     script: impl Script<M>,
 ) -> Result<Report, RunError> {
-    config.check()?;
     run_root(config, Arc::new(context::root_script(script)))
 }
 

@@ -2,8 +2,8 @@
 
 use super::job::Job;
 use super::pool::Pool;
-use super::sync::AtomicU32;
 use super::worker::Worker;
+use crate::sync::AtomicU32;
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;

@@ -4,7 +4,7 @@
 //! are a few plain loads and stores. A block that is given back elsewhere returns to the worker it
 //! came from, so none hoards what another one needs. Chunks go back to the system with the pool.
 
-use super::sync::AtomicPtr;
+use crate::sync::AtomicPtr;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::{Cell, RefCell};
 use std::ptr::{self, NonNull};

@@ -1,7 +1,7 @@
 //! How a worker learns that something it waits for is over.
 
-use super::sync::AtomicBool;
 use super::worker::Worker;
+use crate::sync::AtomicBool;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 

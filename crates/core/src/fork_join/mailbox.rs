@@ -5,7 +5,7 @@
 //! exchange decides, so exactly one of them runs the half.
 
 use super::job::Job;
-use super::sync::AtomicPtr;
+use crate::sync::AtomicPtr;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
 

@@ -12,7 +12,7 @@
 //! - The parties are the join and every waker that was cloned. The block is there as long as there
 //!   is a party or a half that is not over; whose step ends that frees it.
 
-use super::sync::AtomicU32;
+use crate::sync::AtomicU32;
 use std::sync::atomic::Ordering;
 
 /// A worker has the half to run it, or a queue or mailbox has it for one.

@@ -15,7 +15,7 @@ mod loom;
 mod tests;
 
 use super::job::Job;
-use super::sync::{AtomicPtr, AtomicUsize};
+use crate::sync::{AtomicPtr, AtomicUsize};
 use std::cell::RefCell;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;

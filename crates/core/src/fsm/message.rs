@@ -1,6 +1,6 @@
 //! What the FSM and the pirates say: eight bytes.
 
-use crate::contract::{Addr, Message};
+use crate::{Addr, Message};
 use std::num::NonZeroU16;
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Message)]
 #[cfg_attr(
     feature = "serde",
-    derive(serde::Serialize, serde::Deserialize, crate::contract::Plain)
+    derive(serde::Serialize, serde::Deserialize, crate::Plain)
 )]
 pub enum Msg {
     /// You are the pirate with this index, and I am the FSM.

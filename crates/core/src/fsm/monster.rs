@@ -8,11 +8,9 @@ mod told;
 use super::message::millis;
 use super::pirate::Pirate;
 use super::{AFTER_NUMBER, BEFORE_NUMBER, Form, Fsm, Msg, Network, Tally, Watch};
-use crate::contract::Addr;
-use crate::contract::{
-    AddrRange, AsyncContext, Context, Event, Random, Script, Spawn, Wait, perform,
-};
+use crate::Addr;
 use crate::sync::lock;
+use crate::{AddrRange, AsyncContext, Context, Event, Random, Script, Spawn, Wait, perform};
 use farewell::Farewell;
 #[cfg(feature = "serde")]
 pub use kind::{FsmLocal, FsmParameters};

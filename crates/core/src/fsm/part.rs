@@ -3,8 +3,8 @@
 use super::{
     Fsm, FsmError, FsmLocal, FsmParameters, Monster, Msg, Tally, Watch, configured, kinds,
 };
+use crate::Config;
 use crate::cluster::{self, Beginning, Carrier, Part, Saving};
-use crate::contract::Config;
 use crate::{Snapshot, SnapshotError};
 
 /// Runs the part of a run of pirates that one process has, as [`cluster::run_part`] does, with pirates as

@@ -7,7 +7,7 @@ mod kind;
 
 use super::{Msg, PirateWatch};
 use crate::contract::random::below;
-use crate::contract::{Actor, Addr, AsyncContext, Context, Event, Flow, Token};
+use crate::{Actor, Addr, AsyncContext, Context, Event, Flow, Token};
 use std::num::NonZeroU16;
 use std::time::Duration;
 

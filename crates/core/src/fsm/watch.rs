@@ -1,7 +1,7 @@
 //! What is told of a run.
 
 use super::{Msg, Tally};
-use crate::contract::{Addr, AddrRange, Envelope, Time};
+use crate::{Addr, AddrRange, Envelope, Time};
 use std::time::Duration;
 
 /// What the FSM tells of a run: prints, files and clocks belong here, the scenario has none.

@@ -2,8 +2,8 @@
 
 use super::told::{Goodbye, Told};
 use super::{at_once, end_of_step};
-use crate::contract::{Addr, AddrRange, Context, Event, Token, Wait};
 use crate::fsm::{Msg, PirateWatch, Tally, Watch};
+use crate::{Addr, AddrRange, Context, Event, Token, Wait};
 use std::time::Duration;
 
 /// The token of the timer that fires when nothing has happened for a while.

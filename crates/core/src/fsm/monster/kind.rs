@@ -1,9 +1,9 @@
 //! The FSM as a kind: what a run of pirates is made from, and how the FSM is written down.
 
 use super::{Farewell, Gifts, Monster, Stage, TallyCell};
-use crate::contract::{AddrRange, Kind};
 use crate::fsm::{Form, Fsm, Network, Tally, Watch};
 use crate::sync::lock;
+use crate::{AddrRange, Kind};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;

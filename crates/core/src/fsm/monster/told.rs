@@ -1,7 +1,7 @@
 //! What the FSM tells many pirates at once, as data: a pirate's messages are made from its index, by whom it suits.
 
-use crate::contract::{AddrRange, Context, Random};
 use crate::fsm::Msg;
+use crate::{AddrRange, Context, Random};
 use std::num::NonZeroU16;
 
 /// A pirate gets less gold than this.
@@ -105,7 +105,7 @@ pub(super) trait Told {
 macro_rules! told {
     ($($told:ident $count:literal $name:literal)*) => {$(
         #[cfg(feature = "serde")]
-        impl crate::contract::EachKind<Msg, $count> for $told {
+        impl crate::EachKind<Msg, $count> for $told {
             const NAME: &'static str = $name;
 
             #[inline(always)]

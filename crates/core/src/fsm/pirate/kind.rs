@@ -1,8 +1,8 @@
 //! The pirate as a kind: its buddies as far as it knows some, and small numbers as few bytes.
 
 use super::{MAX_BUDDIES, Pirate};
-use crate::contract::{Addr, Kind};
 use crate::fsm::PirateWatch;
+use crate::{Addr, Kind};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::num::NonZeroU16;

@@ -1,7 +1,7 @@
 //! The state machine of a pirate, against a context that writes down what it does.
 
 use super::*;
-use crate::contract::{AddrRange, Envelope, Random, SpanId, Spawn, Ticket, Time, TimerHandle};
+use crate::{AddrRange, Envelope, Random, SpanId, Spawn, Ticket, Time, TimerHandle};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 
